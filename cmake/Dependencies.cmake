@@ -1,0 +1,15 @@
+# What the library links. Read by the build and, after installation, by find_package(qkv).
+include(CMakeFindDependencyMacro)
+find_dependency(OpenMP)
+find_dependency(dnnl CONFIG)
+find_dependency(hwy CONFIG)
+find_dependency(fmt CONFIG)
+find_dependency(nlohmann_json CONFIG)
+find_dependency(ICU COMPONENTS uc)
+find_dependency(PkgConfig)
+pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
+set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX DNNL::dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
+                     PkgConfig::SENTENCEPIECE)
+if(QKV_BUILD_APPS)
+  find_dependency(CLI11 CONFIG)
+endif()

@@ -1,0 +1,16 @@
+// The one exception type of the library.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace qkv {
+
+// Thrown for every mistake in a call, an option or a file. what() is one line that names the op, file, option or
+// tensor, what was found and what was wanted. The library never prints and never exits.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace qkv

@@ -1,0 +1,68 @@
+// Memory for one training or decoding step: taken by moving a pointer, given back all at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/matrix.h"
+
+namespace qkv {
+
+// One reserved range of addresses. Pages are committed the first time they are reached and kept, so after one step of
+// the largest size no later step asks the system for memory. Blocks are aligned to 64 bytes and uninitialised.
+// Not for use by two threads at once.
+class Arena {
+ public:
+  // Throws Error if the addresses cannot be reserved. The default reserves the machine's physical memory.
+  explicit Arena(size_t reserve_bytes = 0);
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // count elements. Throws Error when the reservation or the machine's memory is exhausted.
+  template <class T>
+  T* take(int64_t count) {
+    return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
+  }
+  template <class T>
+  Matrix<T> matrix(int64_t rows, int64_t cols) {
+    return {take<T>(rows * cols), rows, cols};
+  }
+  // The same, filled with zeros.
+  template <class T>
+  Matrix<T> zeros(int64_t rows, int64_t cols);
+
+  size_t used() const { return used_; }
+  size_t high_water() const { return high_water_; }  // bytes, the most ever used at one time
+
+  // Everything taken during a Scope's life is given back at its end.
+  class Scope {
+   public:
+    explicit Scope(Arena& arena) : arena_(arena), mark_(arena.used_) {}
+    ~Scope() { arena_.used_ = mark_; }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Arena& arena_;
+    size_t mark_;
+  };
+
+ private:
+  void* take_bytes(size_t bytes);
+
+  char* base_ = nullptr;
+  size_t reserved_ = 0;
+  size_t committed_ = 0;
+  size_t used_ = 0;
+  size_t high_water_ = 0;
+};
+
+template <class T>
+Matrix<T> Arena::zeros(int64_t rows, int64_t cols) {
+  Matrix<T> m = matrix<T>(rows, cols);
+  for (int64_t i = 0; i < rows * cols; i++) m.data[i] = T();
+  return m;
+}
+
+}  // namespace qkv

@@ -1,0 +1,23 @@
+// Which instruction set the kernels use: the best the machine has, or what the environment variable QKV_ISA asks for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace qkv {
+
+// "avx512", "avx2", "neon" or "portable". The first call reads QKV_ISA; throws Error if it names a set that is unknown
+// or that the machine lacks.
+std::string active_isa();
+
+// All sets that this machine can run, best first.
+std::vector<std::string> available_isas();
+
+// Makes every later kernel call use this set (for tests). Throws Error as active_isa() does. Not thread-safe.
+void force_isa(const std::string& name);
+
+// Calls the kernel built for the active set. `kernel` was made known with HWY_EXPORT.
+#define QKV_DISPATCH(kernel) (::qkv::choose_isa(), HWY_DYNAMIC_DISPATCH(kernel))
+void choose_isa();
+
+}  // namespace qkv

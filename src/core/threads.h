@@ -1,0 +1,47 @@
+// Loops over all threads. Every thread flushes denormal numbers to zero while it works.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace qkv {
+
+// How many threads the loops below use; at first what OpenMP decides (OMP_NUM_THREADS, else one a processor).
+void set_threads(int count);
+int threads();
+
+// Sets flush-to-zero and denormals-are-zero on this thread for its life; the caller's setting comes back at the end.
+class FlushDenormals {
+ public:
+  FlushDenormals();
+  ~FlushDenormals();
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  uint64_t saved_;
+};
+
+// Calls f(i) once for every i in [0, n), in any order, on all threads. f must not throw. What f computes for an i must
+// not depend on the thread, so that results are the same for any number of threads. Nested calls run on one thread.
+template <class F>
+void parallel_for(int64_t n, F&& f) {
+  if (n <= 0) return;
+#pragma omp parallel if (n > 1)
+  {
+    const FlushDenormals flush;
+#pragma omp for schedule(dynamic, 1) nowait
+    for (int64_t i = 0; i < n; i++) f(i);
+  }
+}
+
+// Cuts [0, n) into blocks of `block` (the last one shorter) and calls f(begin, end) for each. The cut does not depend
+// on the number of threads.
+template <class F>
+void parallel_blocks(int64_t n, int64_t block, F&& f) {
+  parallel_for((n + block - 1) / block, [&](int64_t i) { f(i * block, std::min(n, (i + 1) * block)); });
+}
+
+}  // namespace qkv

@@ -1,0 +1,45 @@
+// What both sides of the system meet at: packed token ids. No padding, anywhere.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace qkv {
+
+// Sequences one after the other: sequence s is ids[offsets[s]] … ids[offsets[s + 1] − 1].
+struct Packed {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> offsets = {0};
+  std::vector<int32_t> positions;  // of each token within its sequence, from 0
+
+  int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
+  void clear() {
+    ids.clear();
+    offsets.assign(1, 0);
+    positions.clear();
+  }
+  void append(std::span<const int32_t> sequence) {
+    for (size_t i = 0; i < sequence.size(); i++) {
+      ids.push_back(sequence[i]);
+      positions.push_back(static_cast<int32_t>(i));
+    }
+    offsets.push_back(static_cast<int32_t>(ids.size()));
+  }
+};
+
+// Teacher forcing: the decoder reads target (begins with the start token) and is to say labels (ends with the end
+// token); labels has one id for every token of target.
+struct Batch {
+  Packed source, target;
+  std::vector<int32_t> labels;
+
+  void clear() {
+    source.clear();
+    target.clear();
+    labels.clear();
+  }
+};
+
+}  // namespace qkv

@@ -1,0 +1,21 @@
+// The non-linearities of the feed-forward layer, with the dropout that follows them.
+#pragma once
+
+#include "core/matrix.h"
+#include "ops/dropout.h"
+#include "qkv/config.h"
+
+namespace qkv {
+
+// y = dropout(φ(x)); x, y: [N, F], y may not be x.
+//   relu  φ(x) = max(0, x)        gelu  φ(x) = x Φ(x), Φ the normal distribution function (the exact erf form)
+//   silu  φ(x) = x / (1 + e^−x)
+template <class Real>
+void activation(Activation kind, Matrix<const Real> x, const Dropout& drop, Matrix<Real> y);
+
+// dx = φ'(x) ∘ dropout(dy); x: what forward read; dx is assigned and may be dy.
+template <class Real>
+void activation_backward(Activation kind, Matrix<const Real> x, Matrix<const Real> dy, const Dropout& drop,
+                         Matrix<Real> dx);
+
+}  // namespace qkv

@@ -1,0 +1,33 @@
+// Adam and AdamW over one flat run of parameters. Kingma, Ba (2015); Loshchilov, Hutter (2019).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace qkv {
+
+// m ← β1 m + (1 − β1) g,  v ← β2 v + (1 − β2) g²,  g = gradient_scale · gradient  [+ weight_decay · w if not decoupled]
+// w ← w − learning_rate · ( m / (1 − β1^step) / (√(v / (1 − β2^step)) + ε)  [+ weight_decay · w if decoupled] )
+struct AdamStep {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
+  double weight_decay = 0;
+  bool decoupled = false;     // AdamW
+  double gradient_scale = 1;  // clipping and the division by the number of tokens
+  int64_t step = 1;           // counted from 1
+};
+
+// One pass: updates w, m and v, and sets the gradient to zero. All of one length.
+template <class Real>
+void adam_update(const AdamStep& step, std::span<Real> w, std::span<Real> gradient, std::span<Real> m,
+                 std::span<Real> v);
+
+// average ← decay · average + (1 − decay) · w
+template <class Real>
+void ema_update(double decay, std::span<const Real> w, std::span<Real> average);
+
+// Σ x², summed in double over fixed blocks in a fixed order.
+template <class Real>
+double sum_of_squares(std::span<const Real> x);
+
+}  // namespace qkv

@@ -1,0 +1,24 @@
+// Token embeddings with positions: y_n = √d E[id_n] + P[position_n]. "Attention Is All You Need", sections 3.4 and 3.5.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/matrix.h"
+
+namespace qkv {
+
+// P[p, 2i] = sin(p / 10000^{2i/d}), P[p, 2i+1] = cos(p / 10000^{2i/d}); P: [positions, d], d may be odd.
+template <class Real>
+void sinusoidal_positions(Matrix<Real> P);
+
+// E: [V, d]; P: [positions, d]; ids, positions: [N], each inside its table (the caller has checked); y: [N, d].
+template <class Real>
+void embedding(Matrix<const Real> E, std::span<const int32_t> ids, Real scale, Matrix<const Real> P,
+               std::span<const int32_t> positions, Matrix<Real> y);
+
+// dE[id_n] += scale · dy_n, in the order of n for every row of E, whatever the number of threads.
+template <class Real>
+void embedding_backward(Matrix<const Real> dy, std::span<const int32_t> ids, Real scale, Matrix<Real> dE);
+
+}  // namespace qkv
