@@ -18,8 +18,7 @@ struct Matrix {
   Matrix(T* d, int64_t r, int64_t c) : Matrix(d, r, c, c) {}
   Matrix(T* d, int64_t r, int64_t c, int64_t s) : data(d), rows(r), cols(c), stride(s) {}
   template <class U>
-    requires std::is_same_v<T, const U>
-  Matrix(const Matrix<U>& m) : Matrix(m.data, m.rows, m.cols, m.stride) {}
+  requires std::is_same_v<T, const U> Matrix(const Matrix<U>& m) : Matrix(m.data, m.rows, m.cols, m.stride) {}
 
   T* row(int64_t r) const { return data + r * stride; }
   T& operator()(int64_t r, int64_t c) const { return data[r * stride + c]; }

@@ -29,8 +29,8 @@ struct Sequences {
   const int32_t *q_begin = nullptr, *q_end = nullptr, *k_begin = nullptr, *k_end = nullptr;
 };
 
-// M, added to the scaled scores: m(s, h, i, j) = data[s * sequence_stride + h * head_stride + i * row_stride + j], i and
-// j counted from the start of the sequence. A stride of 0 repeats. −∞ hides a key. No mask where data is null.
+// M, added to the scaled scores: m(s, h, i, j) = data[s * sequence_stride + h * head_stride + i * row_stride + j], i
+// and j counted from the start of the sequence. A stride of 0 repeats. −∞ hides a key. No mask where data is null.
 template <class Real>
 struct AttentionMask {
   const Real* data = nullptr;
@@ -49,8 +49,8 @@ struct AttentionInput {
   Dropout dropout;  // on the weights; row = index of the query token, column = key within its sequence, site + head
 };
 
-// out: [N_q, H, d_v]; lse: [N_q, H], the natural logarithm of Σ_j exp(s_ij + m_ij), −∞ where a query sees no key: such a
-// row gives zeros. The T×S matrix is never held. lse may be null.
+// out: [N_q, H, d_v]; lse: [N_q, H], the natural logarithm of Σ_j exp(s_ij + m_ij), −∞ where a query sees no key: such
+// a row gives zeros. The T×S matrix is never held. lse may be null.
 template <class Real>
 void attention(const AttentionInput<Real>& in, Heads<Real> out, Real* lse, Arena& scratch);
 
@@ -63,7 +63,6 @@ void attention_backward(const AttentionInput<Real>& in, Heads<const Real> out, c
 
 // A = exp(s + m − lse) of one sequence and head, without dropout; A: [T, S], rows sum to one.
 template <class Real>
-void attention_weights(const AttentionInput<Real>& in, const Real* lse, int64_t sequence, int64_t head,
-                       Matrix<Real> A);
+void attention_weights(const AttentionInput<Real>& in, const Real* lse, int64_t sequence, int64_t head, Matrix<Real> A);
 
 }  // namespace qkv

@@ -1,0 +1,32 @@
+#include "text/unicode.h"
+
+#include <unicode/bytestream.h>
+#include <unicode/casemap.h>
+#include <unicode/utf8.h>
+
+#include "core/fail.h"
+
+namespace qkv {
+
+size_t find_invalid_utf8(std::string_view text) {
+  const int64_t length = static_cast<int64_t>(text.size());
+  for (int64_t i = 0; i < length;) {
+    const int64_t begin = i;
+    UChar32 c;
+    U8_NEXT(text.data(), i, length, c);
+    if (c < 0) return static_cast<size_t>(begin);
+  }
+  return std::string_view::npos;
+}
+
+std::string lowercase(std::string_view text) {
+  std::string lower;
+  icu::StringByteSink<std::string> sink(&lower);
+  UErrorCode status = U_ZERO_ERROR;
+  icu::CaseMap::utf8ToLower("", 0, icu::StringPiece(text.data(), static_cast<int32_t>(text.size())), sink, nullptr,
+                            status);
+  if (U_FAILURE(status)) fail("lower case: {} on a text of {} bytes", u_errorName(status), text.size());
+  return lower;
+}
+
+}  // namespace qkv
