@@ -1,0 +1,120 @@
+#include "layers/attention.h"
+
+#include <cmath>
+
+namespace qkv {
+namespace {
+
+// The columns of m as heads of `width`.
+template <class Real>
+Heads<Real> as_heads(Matrix<Real> m, int64_t width) {
+  return {m.data, m.stride, width};
+}
+
+}  // namespace
+
+template <class Real>
+MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const std::string& name,
+                                             const ModelConfig& config, DropoutSites& sites)
+    : heads_(config.heads),
+      key_width_(config.key_width),
+      value_width_(config.value_width),
+      qkv_(list,
+           {{name + ".q", heads_ * key_width_},
+            {name + ".k", heads_ * key_width_},
+            {name + ".v", heads_ * value_width_}},
+           config.d_model, config.attention_input_bias),
+      output_(list, {{name + ".output", config.d_model}}, heads_ * value_width_, config.attention_output_bias),
+      p_(config.attention_dropout),
+      site_(sites.next()) {}
+
+template <class Real>
+AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matrix<const Real> k, Matrix<const Real> v,
+                                                     const Sequences& sequences, bool causal, const Context* c) const {
+  AttentionInput<Real> in;
+  in.q = as_heads(q, key_width_);
+  in.k = as_heads(k, key_width_);
+  in.v = as_heads(v, value_width_);
+  in.sequences = sequences;
+  in.heads = heads_;
+  in.key_width = key_width_;
+  in.value_width = value_width_;
+  in.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(key_width_)));
+  in.causal = causal;
+  if (c) in.dropout = c->dropout(p_, site_);
+  return in;
+}
+
+template <class Real>
+Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences,
+                                               bool causal, Context& c, Saved& s) const {
+  s.x = x;
+  s.z = z;
+  const int64_t Q = q_columns();
+  if (z.data == x.data) {
+    const Matrix<Real> qkv = qkv_.forward(x, c);  // Q, K, V = X W_Qᵀ + b_Q, X W_Kᵀ + b_K, X W_Vᵀ + b_V in one product
+    s.q = qkv.col_range(0, Q);
+    s.k = qkv.col_range(Q, 2 * Q);
+    s.v = qkv.col_range(2 * Q, qkv.cols);
+  } else {
+    s.q = qkv_.forward(x, c, 0, Q);                             // Q = X W_Qᵀ + b_Q
+    const Matrix<Real> kv = qkv_.forward(z, c, Q, qkv_.out());  // K, V = Z W_Kᵀ + b_K, Z W_Vᵀ + b_V
+    s.k = kv.col_range(0, Q);
+    s.v = kv.col_range(Q, kv.cols);
+  }
+  s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
+  s.lse = c.arena.take<Real>(x.rows * heads_);
+  // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
+  attention<Real>(input(s.q, s.k, s.v, sequences, causal, &c), as_heads(s.heads, value_width_), s.lse, c.arena);
+  return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
+}
+
+template <class Real>
+void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, const Sequences& sequences, bool causal,
+                                        Context& c, const Saved& s) const {
+  const Arena::Scope scope(c.arena);
+  const int64_t Q = q_columns(), V = heads_ * value_width_;
+  const bool self = s.z.data == s.x.data;
+  // Self-attention: one packed [N, 2Q + V] gradient; cross-attention: dq and a packed [M, Q + V].
+  const Matrix<Real> dqkv = c.arena.matrix<Real>(s.x.rows, self ? 2 * Q + V : Q);
+  const Matrix<Real> dkv = self ? dqkv.col_range(Q, 2 * Q + V) : c.arena.matrix<Real>(s.z.rows, Q + V);
+  const Matrix<Real> dq = dqkv.col_range(0, Q), dk = dkv.col_range(0, Q), dv = dkv.col_range(Q, Q + V);
+
+  const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, V);
+  output_.backward(s.heads, gradient, dheads);
+  attention_backward<Real>(input(s.q, s.k, s.v, sequences, causal, &c), as_heads<const Real>(s.heads, value_width_),
+                           s.lse, as_heads<const Real>(dheads, value_width_), as_heads(dq, key_width_),
+                           as_heads(dk, key_width_), as_heads(dv, value_width_), c.arena);
+  if (self) {
+    qkv_.backward(s.x, dqkv, gradient);
+  } else {
+    qkv_.backward(s.x, dq, gradient, 0, Q);
+    qkv_.backward(s.z, dkv, dz, Q, qkv_.out(), true);
+  }
+}
+
+template <class Real>
+void MultiHeadAttention<Real>::keys_values(Matrix<const Real> z, Matrix<Real> kv) const {
+  qkv_.forward_into(z, kv, q_columns(), qkv_.out());
+}
+
+template <class Real>
+Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const Real> kv, const Sequences& sequences,
+                                              Context& c) const {
+  const int64_t Q = q_columns();
+  const Matrix<Real> q = qkv_.forward(x, c, 0, Q), heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
+  attention<Real>(input(q, kv.col_range(0, Q), kv.col_range(Q, kv.cols), sequences, false, &c),
+                  as_heads(heads, value_width_), nullptr, c.arena);
+  return output_.forward(heads, c);
+}
+
+template <class Real>
+void MultiHeadAttention<Real>::weights(const Sequences& sequences, bool causal, const Saved& s, int64_t sequence,
+                                       int64_t head, Matrix<Real> A) const {
+  attention_weights<Real>(input(s.q, s.k, s.v, sequences, causal, nullptr), s.lse, sequence, head, A);
+}
+
+template class MultiHeadAttention<float>;
+template class MultiHeadAttention<double>;
+
+}  // namespace qkv

@@ -1,0 +1,57 @@
+// Multi-head attention: head_h = Attention(X W_Q^h, Z W_K^h, Z W_V^h), Y = [head_1; …; head_H] W_Oᵀ + b_O.
+// Self-attention where Z = X, cross-attention where Z is the encoder's output. Section 3.2.2 of the paper.
+#pragma once
+
+#include <string>
+
+#include "layers/linear.h"
+#include "ops/attention.h"
+#include "qkv/config.h"
+
+namespace qkv {
+
+template <class Real>
+class MultiHeadAttention {
+ public:
+  struct Saved {
+    Matrix<const Real> x, z;  // [N, d], [M, d]; z is x in self-attention
+    Matrix<Real> q, k, v;     // [N, H d_k], [M, H d_k], [M, H d_v]; column ranges of packed products
+    Matrix<Real> heads;       // [N, H d_v], the heads side by side
+    Real* lse = nullptr;      // [N, H]
+  };
+
+  MultiHeadAttention(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
+                     DropoutSites& sites);
+
+  // x: [N, d], z: [M, d] -> [N, d].
+  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences, bool causal, Context& c,
+                       Saved& s) const;
+
+  // In place: dy becomes dx. Self-attention adds its three paths into dx; cross-attention adds to dz: [M, d].
+  void backward(Matrix<Real> gradient, Matrix<Real> dz, const Sequences& sequences, bool causal, Context& c,
+                const Saved& s) const;
+
+  // The parts that decoding with a cache puts together: keys and values side by side, [M, H (d_k + d_v)].
+  void keys_values(Matrix<const Real> z, Matrix<Real> kv) const;
+  Matrix<Real> attend(Matrix<const Real> x, Matrix<const Real> kv, const Sequences& sequences, Context& c) const;
+  int64_t keys_values_width() const { return heads_ * (key_width_ + value_width_); }
+
+  // The weights of one sequence and head of a forward pass without dropout: [T, S].
+  void weights(const Sequences& sequences, bool causal, const Saved& s, int64_t sequence, int64_t head,
+               Matrix<Real> A) const;
+
+ private:
+  AttentionInput<Real> input(Matrix<const Real> q, Matrix<const Real> k, Matrix<const Real> v,
+                             const Sequences& sequences, bool causal, const Context* c) const;
+  int64_t q_columns() const { return heads_ * key_width_; }
+
+  int64_t heads_, key_width_, value_width_;
+  Linear<Real> qkv_, output_;
+  double p_;
+  uint32_t site_;
+};
+
+extern template class MultiHeadAttention<float>;
+extern template class MultiHeadAttention<double>;
+
+}  // namespace qkv

@@ -1,0 +1,51 @@
+// Position-wise feed-forward: FFN(x) = dropout(φ(x W_1ᵀ + b_1)) W_2ᵀ + b_2. Section 3.3 of the paper.
+#pragma once
+
+#include <string>
+
+#include "layers/linear.h"
+#include "ops/activation.h"
+#include "qkv/config.h"
+
+namespace qkv {
+
+template <class Real>
+class FeedForward {
+ public:
+  struct Saved {
+    Matrix<const Real> x;    // [N, d]
+    Matrix<Real> a, hidden;  // [N, F]: x W_1ᵀ + b_1, dropout(φ(a))
+  };
+
+  FeedForward(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites)
+      : first_(list, {{name + ".first", config.ffn}}, config.d_model, true),
+        second_(list, {{name + ".second", config.d_model}}, config.ffn, true),
+        kind_(config.activation),
+        p_(config.ffn_dropout),
+        site_(sites.next()) {}
+
+  Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {
+    s.x = x;
+    s.a = first_.forward(x, c);
+    s.hidden = c.arena.matrix<Real>(s.a.rows, s.a.cols);
+    activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden);
+    return second_.forward(s.hidden, c);
+  }
+
+  // In place: dy becomes dx.
+  void backward(Matrix<Real> gradient, Context& c, const Saved& s) const {
+    const Arena::Scope scope(c.arena);
+    const Matrix<Real> d = c.arena.matrix<Real>(s.a.rows, s.a.cols);
+    second_.backward(s.hidden, gradient, d);
+    activation_backward<Real>(kind_, s.a, d, c.dropout(p_, site_), d);
+    first_.backward(s.x, d, gradient);
+  }
+
+ private:
+  Linear<Real> first_, second_;
+  Activation kind_;
+  double p_;
+  uint32_t site_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,45 @@
+// y = x Wᵀ + b with its parameters.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layers/context.h"
+#include "layers/parameter.h"
+
+namespace qkv {
+
+// One linear map, or several of the same input side by side: {{"q", 64}, {"k", 64}, {"v", 64}} declares q.weight,
+// k.weight, v.weight, q.bias, … as neighbours, so that one product computes all three.
+template <class Real>
+class Linear {
+ public:
+  using Parts = std::vector<std::pair<std::string, int64_t>>;  // names and output widths
+
+  Linear(ParameterList<Real>& list, const Parts& parts, int64_t in, bool bias);
+
+  // x: [N, in] -> [N, out] taken from the arena. `out_begin`, `out_end` choose a range of outputs; all by default.
+  Matrix<Real> forward(Matrix<const Real> x, Context& c) const { return forward(x, c, 0, out_); }
+  Matrix<Real> forward(Matrix<const Real> x, Context& c, int64_t out_begin, int64_t out_end) const;
+  void forward_into(Matrix<const Real> x, Matrix<Real> y, int64_t out_begin, int64_t out_end) const;
+
+  // Gradients of the parameters are added to; dx: [N, in] is assigned, or added to when `accumulate`.
+  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx) const { backward(x, dy, dx, 0, out_); }
+  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, int64_t out_begin, int64_t out_end,
+                bool accumulate = false) const;
+
+  int64_t out() const { return out_; }
+
+ private:
+  Matrix<Real> weight(int64_t begin, int64_t end) const { return {weight_->value + begin * in_, end - begin, in_}; }
+
+  int64_t in_, out_ = 0;
+  const Parameter<Real>* weight_ = nullptr;  // [out, in], the first of the parts
+  const Parameter<Real>* bias_ = nullptr;    // [out], or null
+};
+
+extern template class Linear<float>;
+extern template class Linear<double>;
+
+}  // namespace qkv

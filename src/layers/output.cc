@@ -1,0 +1,69 @@
+#include "layers/output.h"
+
+#include <algorithm>
+
+#include "ops/cross_entropy.h"
+#include "ops/linear.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kRows = 512;  // tokens whose logits exist at one time
+
+template <class Real>
+Loss sum(const Real* loss, const Real* nll, int64_t N) {
+  Loss total{0, 0, N};
+  for (int64_t n = 0; n < N; n++) {
+    total.loss += static_cast<double>(loss[n]);
+    total.nll += static_cast<double>(nll[n]);
+  }
+  return total;
+}
+
+}  // namespace
+
+template <class Real>
+Matrix<Real> Output<Real>::logits(Matrix<const Real> h, Context& c) const {
+  const Matrix<Real> y = c.arena.matrix<Real>(h.rows, weight_->shape[0]);
+  linear<Real>(h, weight_->matrix(), bias_ ? bias_->value : nullptr, y);
+  return y;
+}
+
+template <class Real>
+Loss Output<Real>::loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const {
+  Loss total;
+  for (int64_t begin = 0; begin < h.rows; begin += kRows) {
+    const Arena::Scope scope(c.arena);
+    const int64_t end = std::min(h.rows, begin + kRows), n = end - begin;
+    Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
+    cross_entropy<Real>(logits(h.row_range(begin, end), c),
+                        labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
+                        static_cast<Real>(smoothing), loss, nll);
+    total += sum(loss, nll, n);
+  }
+  return total;
+}
+
+template <class Real>
+Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing,
+                                     Matrix<Real> dh, Context& c) const {
+  Loss total;
+  for (int64_t begin = 0; begin < h.rows; begin += kRows) {
+    const Arena::Scope scope(c.arena);
+    const int64_t end = std::min(h.rows, begin + kRows), n = end - begin;
+    const Matrix<const Real> rows = h.row_range(begin, end);
+    Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
+    const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q
+    cross_entropy_with_gradient<Real>(d, labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
+                                      static_cast<Real>(smoothing), Real(1), loss, nll);
+    linear_backward_weight<Real>(d, rows, weight_->gradient_matrix(), bias_ ? bias_->gradient : nullptr);
+    linear_backward_input<Real>(d, weight_->matrix(), dh.row_range(begin, end));
+    total += sum(loss, nll, n);
+  }
+  return total;
+}
+
+template class Output<float>;
+template class Output<double>;
+
+}  // namespace qkv

@@ -1,0 +1,48 @@
+// The linear layer to the vocabulary with softmax and label-smoothed cross-entropy. The logits of all tokens never
+// exist at once: rows go through in blocks, and in training the gradient of a block is formed at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "layers/context.h"
+#include "layers/parameter.h"
+
+namespace qkv {
+
+// Sums over tokens, natural logarithm. loss is label-smoothed, nll is not; perplexity = exp(nll / tokens).
+struct Loss {
+  double loss = 0, nll = 0;
+  int64_t tokens = 0;
+
+  Loss& operator+=(const Loss& other) {
+    loss += other.loss;
+    nll += other.nll;
+    tokens += other.tokens;
+    return *this;
+  }
+};
+
+template <class Real>
+class Output {
+ public:
+  // `weight`: [V, d], the target embeddings where tied; `bias`: [V] or null.
+  Output(const Parameter<Real>* weight, const Parameter<Real>* bias) : weight_(weight), bias_(bias) {}
+
+  // logits = h Wᵀ + b; h: [N, d] -> [N, V]. For decoding.
+  Matrix<Real> logits(Matrix<const Real> h, Context& c) const;
+
+  // h: [N, d]; labels: [N].
+  Loss loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const;
+  // The same; the gradient of the sum goes to dh: [N, d] (assigned) and to the parameters (added).
+  Loss loss_and_gradient(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Matrix<Real> dh,
+                         Context& c) const;
+
+ private:
+  const Parameter<Real>*weight_, *bias_;
+};
+
+extern template class Output<float>;
+extern template class Output<double>;
+
+}  // namespace qkv

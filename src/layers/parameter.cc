@@ -1,0 +1,69 @@
+#include "layers/parameter.h"
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "core/random.h"
+#include "core/threads.h"
+
+namespace qkv {
+
+Init Init::xavier(int64_t in, int64_t out) { return {0, std::sqrt(6.0 / static_cast<double>(in + out)), 0}; }
+
+template <class Real>
+int64_t Parameter<Real>::size() const {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+template <class Real>
+const Parameter<Real>* ParameterList<Real>::add(std::string name, std::vector<int64_t> shape, Init init) {
+  parameters_.push_back({std::move(name), std::move(shape), init});
+  return &parameters_.back();
+}
+
+template <class Real>
+int64_t ParameterList<Real>::size() const {
+  int64_t total = 0;
+  for (const auto& p : parameters_) total += p.size();
+  return total;
+}
+
+template <class Real>
+void ParameterList<Real>::allocate() {
+  const Matrix<Real> block = value_memory_.zeros<Real>(1, size());
+  values_ = {block.data, static_cast<size_t>(block.cols)};
+  Real* next = block.data;
+  for (auto& p : parameters_) {
+    p.value = next;
+    next += p.size();
+  }
+}
+
+template <class Real>
+void ParameterList<Real>::allocate_gradients() {
+  const Matrix<Real> block = gradient_memory_.zeros<Real>(1, size());
+  gradients_ = {block.data, static_cast<size_t>(block.cols)};
+  for (auto& p : parameters_) p.gradient = block.data + (p.value - values_.data());
+}
+
+template <class Real>
+void ParameterList<Real>::initialise(uint64_t seed) {
+  parallel_for(static_cast<int64_t>(parameters_.size()), [&](int64_t i) {
+    const Parameter<Real>& p = parameters_[static_cast<size_t>(i)];
+    Random random(seed, Stream::parameters, static_cast<uint64_t>(i));
+    for (int64_t e = 0; e < p.size(); e++) {
+      double x = p.init.mean;
+      if (p.init.uniform > 0) x += p.init.uniform * (2 * random.uniform() - 1);
+      if (p.init.normal > 0) x += p.init.normal * random.normal();
+      p.value[e] = static_cast<Real>(x);
+    }
+  });
+}
+
+template struct Parameter<float>;
+template struct Parameter<double>;
+template class ParameterList<float>;
+template class ParameterList<double>;
+
+}  // namespace qkv

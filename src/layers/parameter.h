@@ -1,0 +1,69 @@
+// Parameters are declared once: name, shape, initial values. This list drives allocation, gradients, the optimiser,
+// checkpoints and `qkv inspect`.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/arena.h"
+#include "core/matrix.h"
+
+namespace qkv {
+
+// How a parameter starts: every element `mean`, plus uniform noise in ±uniform, plus normal noise of deviation
+// `normal`.
+struct Init {
+  double mean = 0, uniform = 0, normal = 0;
+
+  // Glorot, Bengio (2010): the variance of activations and of gradients is kept.
+  static Init xavier(int64_t in, int64_t out);
+  static Init zeros() { return {}; }
+  static Init ones() { return {1, 0, 0}; }
+  static Init gaussian(double deviation) { return {0, 0, deviation}; }
+};
+
+template <class Real>
+struct Parameter {
+  std::string name;  // the field's standard names: decoder.layers.3.cross_attention.q.weight
+  std::vector<int64_t> shape;
+  Init init;
+  Real* value = nullptr;
+  Real* gradient = nullptr;  // null until allocate_gradients()
+
+  int64_t size() const;
+  Matrix<Real> matrix() const { return {value, shape.at(0), shape.at(1)}; }
+  Matrix<Real> gradient_matrix() const { return {gradient, shape.at(0), shape.at(1)}; }
+};
+
+// The parameters of a model in the order of their declaration, one after the other in one run of memory with no gap, so
+// that neighbours can be used as one matrix and the optimiser sees one array.
+template <class Real>
+class ParameterList {
+ public:
+  // The pointer stays valid for the life of the list. All parameters are declared before allocate().
+  const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init);
+
+  void allocate();            // values, zero
+  void allocate_gradients();  // zero
+  void initialise(uint64_t seed);
+
+  const std::deque<Parameter<Real>>& all() const { return parameters_; }
+  int64_t size() const;  // elements of all parameters together
+  std::span<Real> values() const { return values_; }
+  std::span<Real> gradients() const { return gradients_; }
+
+ private:
+  std::deque<Parameter<Real>> parameters_;
+  Arena value_memory_, gradient_memory_;
+  std::span<Real> values_, gradients_;
+};
+
+extern template struct Parameter<float>;
+extern template struct Parameter<double>;
+extern template class ParameterList<float>;
+extern template class ParameterList<double>;
+
+}  // namespace qkv

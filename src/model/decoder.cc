@@ -1,0 +1,90 @@
+#include "model/decoder.h"
+
+namespace qkv {
+
+template <class Real>
+DecoderLayer<Real>::DecoderLayer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
+                                 DropoutSites& sites)
+    : self_attention_(list, name + ".self_attention", config, sites),
+      residual_1_(list, name + ".self_attention_norm", config, sites),
+      cross_attention_(list, name + ".cross_attention", config, sites),
+      residual_2_(list, name + ".cross_attention_norm", config, sites),
+      feed_forward_(list, name + ".feed_forward", config, sites),
+      residual_3_(list, name + ".feed_forward_norm", config, sites) {}
+
+template <class Real>
+Matrix<Real> DecoderLayer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self,
+                                         const Sequences& cross, Context& c, Saved& s) const {
+  const Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
+    return self_attention_.forward(h, h, self, true, c, s.self_attention);
+  });
+  const Matrix<Real> z = residual_2_.forward(y, c, s.residual_2, [&](Matrix<const Real> h) {
+    return cross_attention_.forward(h, memory, cross, false, c, s.cross_attention);
+  });
+  return residual_3_.forward(z, c, s.residual_3,
+                             [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
+}
+
+template <class Real>
+void DecoderLayer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self,
+                                  const Sequences& cross, Context& c, const Saved& s) const {
+  residual_3_.backward(gradient, c, s.residual_3,
+                       [&](Matrix<Real> d) { feed_forward_.backward(d, c, s.feed_forward); });
+  residual_2_.backward(gradient, c, s.residual_2, [&](Matrix<Real> d) {
+    cross_attention_.backward(d, dmemory, cross, false, c, s.cross_attention);
+  });
+  residual_1_.backward(gradient, c, s.residual_1,
+                       [&](Matrix<Real> d) { self_attention_.backward(d, {}, self, true, c, s.self_attention); });
+}
+
+template <class Real>
+Matrix<Real> DecoderLayer<Real>::step(Matrix<const Real> x, const Sequences& self, const Sequences& cross,
+                                      const Cache& cache, Context& c) const {
+  Saved s;
+  const Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
+    self_attention_.keys_values(h, cache.new_rows);
+    return self_attention_.attend(h, cache.self, self, c);
+  });
+  const Matrix<Real> z = residual_2_.forward(
+      y, c, s.residual_2, [&](Matrix<const Real> h) { return cross_attention_.attend(h, cache.cross, cross, c); });
+  return residual_3_.forward(z, c, s.residual_3,
+                             [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
+}
+
+template <class Real>
+Decoder<Real>::Decoder(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
+                       DropoutSites& sites) {
+  for (int64_t i = 0; i < config.decoder_layers; i++)
+    layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, sites);
+  if (config.final_norm) norm_.emplace(list, name + ".norm", config.d_model, config.norm_epsilon);
+}
+
+template <class Real>
+Matrix<Real> Decoder<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self,
+                                    const Sequences& cross, Context& c, Saved& s) const {
+  s.layers.resize(layers_.size());
+  for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].forward(x, memory, self, cross, c, s.layers[i]);
+  return norm_ ? norm_->forward(x, c, s.norm) : x;
+}
+
+template <class Real>
+void Decoder<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross,
+                             Context& c, const Saved& s) const {
+  if (norm_) norm_->backward(gradient, c, s.norm);
+  for (size_t i = layers_.size(); i-- > 0;) layers_[i].backward(gradient, dmemory, self, cross, c, s.layers[i]);
+}
+
+template <class Real>
+Matrix<Real> Decoder<Real>::step(Matrix<Real> x, const Sequences& self, const Sequences& cross,
+                                 const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const {
+  for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].step(x, self, cross, caches[i], c);
+  typename Norm<Real>::Saved s;
+  return norm_ ? norm_->forward(x, c, s) : x;
+}
+
+template class DecoderLayer<float>;
+template class DecoderLayer<double>;
+template class Decoder<float>;
+template class Decoder<double>;
+
+}  // namespace qkv

@@ -1,0 +1,83 @@
+// The decoder: N layers of causal self-attention, cross-attention over the encoder's output, and feed-forward.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layers/attention.h"
+#include "layers/feed_forward.h"
+#include "layers/residual.h"
+
+namespace qkv {
+
+template <class Real>
+class DecoderLayer {
+ public:
+  struct Saved {
+    typename MultiHeadAttention<Real>::Saved self_attention, cross_attention;
+    typename FeedForward<Real>::Saved feed_forward;
+    typename Residual<Real>::Saved residual_1, residual_2, residual_3;
+  };
+  // What decoding keeps of a layer: keys and values side by side. `self` is written at `new_rows`, one row a query.
+  struct Cache {
+    Matrix<Real> self, new_rows;  // [slots · capacity, H (d_k + d_v)]; a strided view of it, [N, H (d_k + d_v)]
+    Matrix<Real> cross;           // [M, H (d_k + d_v)]
+  };
+
+  DecoderLayer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites);
+
+  // x: [N, d], memory: [M, d], the encoder's output, -> [N, d].
+  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
+                       Context& c, Saved& s) const;
+  // In place: `gradient` becomes dx; the gradient of memory is added to dmemory.
+  void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
+                const Saved& s) const;
+
+  // One token of every sequence, x: [N, d] -> [N, d]; no gradient. The new keys and values go into the cache first.
+  Matrix<Real> step(Matrix<const Real> x, const Sequences& self, const Sequences& cross, const Cache& cache,
+                    Context& c) const;
+
+  const MultiHeadAttention<Real>& self_attention() const { return self_attention_; }
+  const MultiHeadAttention<Real>& cross_attention() const { return cross_attention_; }
+
+ private:
+  MultiHeadAttention<Real> self_attention_;
+  Residual<Real> residual_1_;
+  MultiHeadAttention<Real> cross_attention_;
+  Residual<Real> residual_2_;
+  FeedForward<Real> feed_forward_;
+  Residual<Real> residual_3_;
+};
+
+template <class Real>
+class Decoder {
+ public:
+  struct Saved {
+    std::vector<typename DecoderLayer<Real>::Saved> layers;
+    typename Norm<Real>::Saved norm;
+  };
+
+  Decoder(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites);
+
+  Matrix<Real> forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
+                       Context& c, Saved& s) const;
+  void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
+                const Saved& s) const;
+  Matrix<Real> step(Matrix<Real> x, const Sequences& self, const Sequences& cross,
+                    const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const;
+
+  const std::deque<DecoderLayer<Real>>& layers() const { return layers_; }
+
+ private:
+  std::deque<DecoderLayer<Real>> layers_;
+  std::optional<Norm<Real>> norm_;
+};
+
+extern template class DecoderLayer<float>;
+extern template class DecoderLayer<double>;
+extern template class Decoder<float>;
+extern template class Decoder<double>;
+
+}  // namespace qkv

@@ -1,0 +1,119 @@
+#include "model/transformer.h"
+
+#include "core/fail.h"
+
+namespace qkv {
+namespace {
+
+const ModelConfig& checked(const ModelConfig& config) {
+  check(config);
+  return config;
+}
+
+void check_side(const char* side, const Packed& packed, int64_t vocab, int64_t max_length) {
+  for (const int32_t id : packed.ids)
+    if (id < 0 || id >= vocab) fail("batch: {} id {} is outside the vocabulary of {}", side, id, vocab);
+  for (const int32_t position : packed.positions)
+    if (position < 0 || position >= max_length)
+      fail("batch: a {} sequence is longer than the model's max_length of {}", side, max_length);
+}
+
+template <class Real>
+const Parameter<Real>* declare_table(ParameterList<Real>& list, const std::string& name, int64_t vocab,
+                                     const ModelConfig& config) {
+  const double deviation = 1 / std::sqrt(static_cast<double>(config.d_model));
+  return list.add(name, {vocab, config.d_model}, Init::gaussian(deviation));
+}
+
+template <class Real>
+Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* target_table, const ModelConfig& config) {
+  const Parameter<Real>* weight =
+      config.tied_output ? target_table : declare_table(list, "output.weight", config.target_vocab, config);
+  const Parameter<Real>* bias =
+      config.output_bias ? list.add("output.bias", {config.target_vocab}, Init::zeros()) : nullptr;
+  return {weight, bias};
+}
+
+}  // namespace
+
+Sequences sequences_of(const Packed& queries, const Packed& keys) {
+  const int32_t *q = queries.offsets.data(), *k = keys.offsets.data();
+  return {queries.sequences(), q, q + 1, k, k + 1};
+}
+
+template <class Real>
+Transformer<Real>::Transformer(const ModelConfig& config)
+    : config_(checked(config)),
+      source_table_(declare_table(parameters_,
+                                  config.shared_embeddings ? "embedding.weight" : "source_embedding.weight",
+                                  config.source_vocab, config)),
+      target_table_(config.shared_embeddings
+                        ? source_table_
+                        : declare_table(parameters_, "target_embedding.weight", config.target_vocab, config)),
+      source_embedding_(source_table_, config, sites_),
+      target_embedding_(target_table_, config, sites_),
+      encoder_(parameters_, "encoder", config, sites_),
+      decoder_(parameters_, "decoder", config, sites_),
+      output_(make_output(parameters_, target_table_, config)) {
+  parameters_.allocate();
+}
+
+template <class Real>
+void Transformer<Real>::forward(const Packed& source, const Packed& target, Context& c, Saved& s) const {
+  check_side("source", source, config_.source_vocab, config_.max_length);
+  check_side("target", target, config_.target_vocab, config_.max_length);
+  if (source.sequences() != target.sequences())
+    fail("batch: {} source and {} target sequences", source.sequences(), target.sequences());
+
+  const Matrix<Real> x = source_embedding_.forward(source.ids, source.positions, c);
+  s.memory = encoder_.forward(x, sequences_of(source, source), c, s.encoder);  // g = Encoder(x)
+  const Matrix<Real> y = target_embedding_.forward(target.ids, target.positions, c);
+  s.h = decoder_.forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
+                         s.decoder);  // h = Decoder(y, g)
+}
+
+template <class Real>
+Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) const {
+  const Arena::Scope scope(c.arena);
+  Saved s;
+  forward(batch.source, batch.target, c, s);
+  return output_.loss(s.h, batch.labels, smoothing, c);
+}
+
+template <class Real>
+Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, Context& c) const {
+  const Arena::Scope scope(c.arena);
+  Saved s;
+  forward(batch.source, batch.target, c, s);
+  const Matrix<Real> dh = c.arena.matrix<Real>(s.h.rows, s.h.cols);
+  const Loss loss = output_.loss_and_gradient(s.h, batch.labels, smoothing, dh, c);
+
+  const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
+  decoder_.backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source), c,
+                    s.decoder);
+  target_embedding_.backward(dh, batch.target.ids, c);
+  encoder_.backward(dmemory, sequences_of(batch.source, batch.source), c, s.encoder);
+  source_embedding_.backward(dmemory, batch.source.ids, c);
+  return loss;
+}
+
+template <class Real>
+Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
+  check_side("source", source, config_.source_vocab, config_.max_length);
+  typename Encoder<Real>::Saved s;
+  return encoder_.forward(source_embedding_.forward(source.ids, source.positions, c), sequences_of(source, source), c,
+                          s);
+}
+
+template <class Real>
+Matrix<Real> Transformer<Real>::step(std::span<const int32_t> ids, std::span<const int32_t> positions,
+                                     const Sequences& self, const Sequences& cross,
+                                     const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const {
+  const Matrix<Real> x = target_embedding_.forward(ids, positions, c);
+  return output_.logits(decoder_.step(x, self, cross, caches, c), c);
+}
+
+template class Transformer<float>;
+template class Transformer<double>;
+
+}  // namespace qkv

@@ -1,0 +1,69 @@
+// The encoder–decoder of "Attention Is All You Need" (Vaswani et al., 2017): from a batch to its loss and gradients.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/batch.h"
+#include "layers/embedding.h"
+#include "layers/output.h"
+#include "model/decoder.h"
+#include "model/encoder.h"
+#include "qkv/config.h"
+
+namespace qkv {
+
+template <class Real>
+class Transformer {
+ public:
+  struct Saved {
+    typename Encoder<Real>::Saved encoder;
+    typename Decoder<Real>::Saved decoder;
+    Matrix<Real> memory, h;  // [M, d], [N, d]: outputs of encoder and decoder
+  };
+
+  // Declares and allocates the parameters (zero). Throws Error if `config` is not sound.
+  explicit Transformer(const ModelConfig& config);
+  Transformer(const Transformer&) = delete;
+  Transformer& operator=(const Transformer&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+  ParameterList<Real>& parameters() { return parameters_; }
+  const ParameterList<Real>& parameters() const { return parameters_; }
+
+  // The label-smoothed loss of a batch. Throws Error if an id, a length or a count does not fit the model.
+  Loss loss(const Batch& batch, double smoothing, Context& c) const;
+  // The same in training: the gradient of the sum of losses is added to the parameters' gradients.
+  Loss loss_and_gradient(const Batch& batch, double smoothing, Context& c) const;
+
+  // Forward up to the last hidden state; what backward and the attention weights need is left in `s`.
+  void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
+
+  // Parts of decoding.
+  Matrix<Real> encode(const Packed& source, Context& c) const;  // [M, d]
+  Matrix<Real> step(std::span<const int32_t> ids, std::span<const int32_t> positions, const Sequences& self,
+                    const Sequences& cross, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
+                    Context& c) const;  // logits: [N, V]
+
+  const Encoder<Real>& encoder() const { return encoder_; }
+  const Decoder<Real>& decoder() const { return decoder_; }
+
+ private:
+  ModelConfig config_;
+  ParameterList<Real> parameters_;
+  DropoutSites sites_;
+  const Parameter<Real>*source_table_, *target_table_;
+  Embedding<Real> source_embedding_, target_embedding_;
+  Encoder<Real> encoder_;
+  Decoder<Real> decoder_;
+  Output<Real> output_;
+};
+
+// Each sequence of `queries` looks at the sequence of the same number of `keys`. Views of both, which must outlive it.
+Sequences sequences_of(const Packed& queries, const Packed& keys);
+
+extern template class Transformer<float>;
+extern template class Transformer<double>;
+
+}  // namespace qkv
