@@ -1,5 +1,7 @@
 #include "model/decoder.h"
 
+#include <algorithm>
+
 namespace qkv {
 
 template <class Real>
@@ -39,10 +41,13 @@ void DecoderLayer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, c
 
 template <class Real>
 Matrix<Real> DecoderLayer<Real>::step(Matrix<const Real> x, const Sequences& self, const Sequences& cross,
-                                      const Cache& cache, Context& c) const {
+                                      const Cache& cache, std::span<const int32_t> new_rows, Context& c) const {
   Saved s;
   const Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
-    self_attention_.keys_values(h, cache.new_rows);
+    const Matrix<Real> kv = c.arena.matrix<Real>(h.rows, cache.self.cols);
+    self_attention_.keys_values(h, kv);
+    for (int64_t n = 0; n < kv.rows; n++)
+      std::copy_n(kv.row(n), kv.cols, cache.self.row(new_rows[static_cast<size_t>(n)]));
     return self_attention_.attend(h, cache.self, self, c);
   });
   const Matrix<Real> z = residual_2_.forward(
@@ -76,8 +81,9 @@ void Decoder<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const 
 
 template <class Real>
 Matrix<Real> Decoder<Real>::step(Matrix<Real> x, const Sequences& self, const Sequences& cross,
-                                 const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const {
-  for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].step(x, self, cross, caches[i], c);
+                                 const std::vector<typename DecoderLayer<Real>::Cache>& caches,
+                                 std::span<const int32_t> new_rows, Context& c) const {
+  for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].step(x, self, cross, caches[i], new_rows, c);
   typename Norm<Real>::Saved s;
   return norm_ ? norm_->forward(x, c, s) : x;
 }

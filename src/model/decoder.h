@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,9 @@ class DecoderLayer {
     typename FeedForward<Real>::Saved feed_forward;
     typename Residual<Real>::Saved residual_1, residual_2, residual_3;
   };
-  // What decoding keeps of a layer: keys and values side by side. `self` is written at `new_rows`, one row a query.
+  // What decoding keeps of a layer: keys and values side by side, [rows, H (d_k + d_v)].
   struct Cache {
-    Matrix<Real> self, new_rows;  // [slots · capacity, H (d_k + d_v)]; a strided view of it, [N, H (d_k + d_v)]
-    Matrix<Real> cross;           // [M, H (d_k + d_v)]
+    Matrix<Real> self, cross;  // of the tokens so far, of the encoder's output
   };
 
   DecoderLayer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites);
@@ -35,9 +35,10 @@ class DecoderLayer {
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
                 const Saved& s) const;
 
-  // One token of every sequence, x: [N, d] -> [N, d]; no gradient. The new keys and values go into the cache first.
+  // One token of every sequence, x: [N, d] -> [N, d]; no gradient. The keys and values of token n first go to row
+  // new_rows[n] of the cache.
   Matrix<Real> step(Matrix<const Real> x, const Sequences& self, const Sequences& cross, const Cache& cache,
-                    Context& c) const;
+                    std::span<const int32_t> new_rows, Context& c) const;
 
   const MultiHeadAttention<Real>& self_attention() const { return self_attention_; }
   const MultiHeadAttention<Real>& cross_attention() const { return cross_attention_; }
@@ -66,7 +67,8 @@ class Decoder {
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
                 const Saved& s) const;
   Matrix<Real> step(Matrix<Real> x, const Sequences& self, const Sequences& cross,
-                    const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const;
+                    const std::vector<typename DecoderLayer<Real>::Cache>& caches, std::span<const int32_t> new_rows,
+                    Context& c) const;
 
   const std::deque<DecoderLayer<Real>>& layers() const { return layers_; }
 

@@ -18,6 +18,13 @@ void check_side(const char* side, const Packed& packed, int64_t vocab, int64_t m
       fail("batch: a {} sequence is longer than the model's max_length of {}", side, max_length);
 }
 
+void check_labels(const Batch& batch, int64_t vocab) {
+  if (batch.labels.size() != batch.target.ids.size())
+    fail("batch: {} labels for {} target tokens", batch.labels.size(), batch.target.ids.size());
+  for (const int32_t id : batch.labels)
+    if (id < 0 || id >= vocab) fail("batch: label {} is outside the vocabulary of {}", id, vocab);
+}
+
 template <class Real>
 const Parameter<Real>* declare_table(ParameterList<Real>& list, const std::string& name, int64_t vocab,
                                      const ModelConfig& config) {
@@ -74,6 +81,7 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
 
 template <class Real>
 Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) const {
+  check_labels(batch, config_.target_vocab);
   const Arena::Scope scope(c.arena);
   Saved s;
   forward(batch.source, batch.target, c, s);
@@ -82,6 +90,7 @@ Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) c
 
 template <class Real>
 Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, Context& c) const {
+  check_labels(batch, config_.target_vocab);
   const Arena::Scope scope(c.arena);
   Saved s;
   forward(batch.source, batch.target, c, s);
@@ -106,11 +115,17 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
 }
 
 template <class Real>
-Matrix<Real> Transformer<Real>::step(std::span<const int32_t> ids, std::span<const int32_t> positions,
-                                     const Sequences& self, const Sequences& cross,
-                                     const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const {
-  const Matrix<Real> x = target_embedding_.forward(ids, positions, c);
-  return output_.logits(decoder_.step(x, self, cross, caches, c), c);
+void Transformer<Real>::fill_cross(Matrix<const Real> memory,
+                                   const std::vector<typename DecoderLayer<Real>::Cache>& caches) const {
+  for (size_t i = 0; i < caches.size(); i++)
+    decoder_.layers()[i].cross_attention().keys_values(memory, caches[i].cross);
+}
+
+template <class Real>
+Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
+                                     Context& c) const {
+  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, c);
+  return output_.logits(decoder_.step(x, s.self, s.cross, caches, s.new_rows, c), c);
 }
 
 template class Transformer<float>;

@@ -40,11 +40,15 @@ class Transformer {
   // Forward up to the last hidden state; what backward and the attention weights need is left in `s`.
   void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
 
-  // Parts of decoding.
-  Matrix<Real> encode(const Packed& source, Context& c) const;  // [M, d]
-  Matrix<Real> step(std::span<const int32_t> ids, std::span<const int32_t> positions, const Sequences& self,
-                    const Sequences& cross, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
-                    Context& c) const;  // logits: [N, V]
+  // Parts of decoding: the encoder's output, [M, d]; the keys and values of cross-attention, one cache a layer; and the
+  // logits, [N, V], of the next token of N sequences (DecoderLayer::step).
+  Matrix<Real> encode(const Packed& source, Context& c) const;
+  void fill_cross(Matrix<const Real> memory, const std::vector<typename DecoderLayer<Real>::Cache>& caches) const;
+  struct Step {
+    std::span<const int32_t> ids, positions, new_rows;  // [N]
+    Sequences self, cross;
+  };
+  Matrix<Real> step(const Step& step, const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const;
 
   const Encoder<Real>& encoder() const { return encoder_; }
   const Decoder<Real>& decoder() const { return decoder_; }
