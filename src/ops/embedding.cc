@@ -1,0 +1,93 @@
+// Embeddings by rows; their backward by bands of 64 columns, each with one owner that goes through the tokens in order.
+#include "ops/embedding.h"
+
+#include <cmath>
+
+#include "core/isa.h"
+#include "ops/embedding_reference.h"
+#include "ops/rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/embedding.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "ops/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::HWY_NAMESPACE {
+
+void EmbeddingRows(Matrix<const float> E, const int32_t* ids, float scale, Matrix<const float> P,
+                   const int32_t* positions, Matrix<float> y) {
+  const Vector factor = set(scale);
+  for (int64_t n = 0; n < y.rows; n++) {
+    const float *e = E.row(ids[n]), *p = P.row(positions[n]);
+    float* y_n = y.row(n);
+    for_columns(y.cols, [&](int64_t c, auto io)
+                            HWY_ATTR { io.store(hn::MulAdd(factor, io.load(e + c), io.load(p + c)), y_n + c); });
+  }
+}
+
+void EmbeddingBackwardBand(Matrix<const float> dy, const int32_t* ids, float scale, Matrix<float> dE) {
+  const Vector factor = set(scale);
+  for (int64_t n = 0; n < dy.rows; n++) {
+    const float* dy_n = dy.row(n);
+    float* de = dE.row(ids[n]);
+    for_columns(dy.cols, [&](int64_t c, auto io)
+                             HWY_ATTR { io.store(hn::MulAdd(factor, io.load(dy_n + c), io.load(de + c)), de + c); });
+  }
+}
+
+}  // namespace qkv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qkv {
+
+HWY_EXPORT(EmbeddingRows);
+HWY_EXPORT(EmbeddingBackwardBand);
+
+template <class Real>
+void sinusoidal_positions(Matrix<Real> P) {
+  for (int64_t c = 0; c < P.cols; c++) {
+    const double rate = std::pow(10000.0, -static_cast<double>(c - c % 2) / static_cast<double>(P.cols));
+    for (int64_t p = 0; p < P.rows; p++) {
+      const double angle = static_cast<double>(p) * rate;
+      P(p, c) = static_cast<Real>(c % 2 ? std::cos(angle) : std::sin(angle));
+    }
+  }
+}
+template void sinusoidal_positions<float>(Matrix<float>);
+template void sinusoidal_positions<double>(Matrix<double>);
+
+template <>
+void embedding<float>(Matrix<const float> E, std::span<const int32_t> ids, float scale, Matrix<const float> P,
+                      std::span<const int32_t> positions, Matrix<float> y) {
+  const auto kernel = QKV_DISPATCH(EmbeddingRows);
+  parallel_rows(y.rows, y.cols, [&](int64_t begin, int64_t end) {
+    kernel(E, ids.data() + begin, scale, P, positions.data() + begin, y.row_range(begin, end));
+  });
+}
+
+template <>
+void embedding<double>(Matrix<const double> E, std::span<const int32_t> ids, double scale, Matrix<const double> P,
+                       std::span<const int32_t> positions, Matrix<double> y) {
+  reference::embedding(E, ids, scale, P, positions, y);
+}
+
+template <>
+void embedding_backward<float>(Matrix<const float> dy, std::span<const int32_t> ids, float scale, Matrix<float> dE) {
+  const auto kernel = QKV_DISPATCH(EmbeddingBackwardBand);
+  parallel_blocks(dy.cols, 64, [&](int64_t begin, int64_t end) {
+    kernel(dy.col_range(begin, end), ids.data(), scale, dE.col_range(begin, end));
+  });
+}
+
+template <>
+void embedding_backward<double>(Matrix<const double> dy, std::span<const int32_t> ids, double scale,
+                                Matrix<double> dE) {
+  reference::embedding_backward(dy, ids, scale, dE);
+}
+
+}  // namespace qkv
+#endif

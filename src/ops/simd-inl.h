@@ -1,0 +1,188 @@
+// What the SIMD kernels share: loops over the columns of a row with a partial last vector, e^x, the dropout mask.
+// Included once for every instruction set, hence the unusual guard.
+#if defined(QKV_OPS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QKV_OPS_SIMD_INL_H_
+#undef QKV_OPS_SIMD_INL_H_
+#else
+#define QKV_OPS_SIMD_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "ops/dropout.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Floats>;
+
+HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(Floats())); }
+HWY_INLINE Vector set(float x) { return hn::Set(Floats(), x); }
+HWY_INLINE Vector zero() { return hn::Zero(Floats()); }
+HWY_INLINE float sum_of_lanes(Vector v) { return hn::GetLane(hn::SumOfLanes(Floats(), v)); }
+HWY_INLINE float max_of_lanes(Vector v) { return hn::GetLane(hn::MaxOfLanes(Floats(), v)); }
+
+// How a whole vector, and the first lanes of one, meet memory. The other lanes are loaded as zeros.
+struct WholeVector {
+  HWY_INLINE Vector load(const float* p) const { return hn::LoadU(Floats(), p); }
+  HWY_INLINE void store(Vector v, float* p) const { hn::StoreU(v, Floats(), p); }
+  HWY_INLINE Vector only(Vector v, Vector) const { return v; }
+};
+
+struct PartOfVector {
+  explicit HWY_INLINE PartOfVector(int64_t n) : count(static_cast<size_t>(n)) {}
+  // The first lanes of v, the other lanes of rest.
+  HWY_INLINE Vector only(Vector v, Vector rest) const { return hn::IfThenElse(hn::FirstN(Floats(), count), v, rest); }
+#if !HWY_MEM_OPS_MIGHT_FAULT  // masked loads and stores reach no byte beyond
+  HWY_INLINE Vector load(const float* p) const { return hn::MaskedLoad(hn::FirstN(Floats(), count), Floats(), p); }
+  HWY_INLINE void store(Vector v, float* p) const { hn::BlendedStore(v, hn::FirstN(Floats(), count), Floats(), p); }
+#else
+  HWY_INLINE Vector load(const float* p) const {
+    alignas(64) float buffer[16] = {};
+    for (size_t i = 0; i < count; i++) buffer[i] = p[i];
+    return hn::Load(Floats(), buffer);
+  }
+  HWY_INLINE void store(Vector v, float* p) const {
+    alignas(64) float buffer[16];
+    hn::Store(v, Floats(), buffer);
+    for (size_t i = 0; i < count; i++) p[i] = buffer[i];
+  }
+#endif
+  size_t count;
+};
+
+// Calls f(c, io) for the vectors that begin at columns c = 0, N, 2N, …; io is a WholeVector or, at the end, a
+// PartOfVector.
+template <class F>
+HWY_INLINE void for_columns(int64_t cols, const F& f) {
+  int64_t c = 0;
+  for (; c + lanes() <= cols; c += lanes()) f(c, WholeVector());
+  if (c < cols) f(c, PartOfVector(cols - c));
+}
+
+// e^x with an error of about one unit in the last place; 0 below −87.7, infinite above 88.4, NaN stays NaN.
+// x = n ln 2 + r with |r| <= ln 2 / 2; e^r by a minimax polynomial (relative error 3e-9); 2^n by the exponent's bits.
+HWY_INLINE Vector exp(Vector x) {
+  const Floats d;
+  const hn::RebindToSigned<Floats> di;
+  x = hn::IfThenElse(hn::Lt(x, set(-88.0f)), set(-88.0f), x);  // n = −127, whose bits are those of 0
+  x = hn::IfThenElse(hn::Gt(x, set(88.7f)), set(88.7f), x);    // n = 128, whose bits are those of infinity
+  const auto n = hn::NearestInt(hn::Mul(x, set(1.44269504f)));
+  const Vector whole = hn::ConvertTo(d, n);
+  Vector r = hn::NegMulAdd(whole, set(0.693145752f), x);  // ln 2 in two parts, after Cody and Waite
+  r = hn::NegMulAdd(whole, set(1.42860677e-6f), r);
+  Vector p = set(0.00138146023f);
+  p = hn::MulAdd(p, r, set(0.00836871564f));
+  p = hn::MulAdd(p, r, set(0.041668389f));
+  p = hn::MulAdd(p, r, set(0.166665211f));
+  p = hn::MulAdd(p, r, set(0.49999994f));
+  p = hn::MulAdd(p, hn::Mul(r, r), hn::Add(r, set(1.0f)));
+  const Vector power = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
+  return hn::Mul(p, power);
+}
+
+// The factors of dropout, 0 or 1 / (1 − p), for 128 neighbouring columns of a row at a time.
+class DropoutFactors {
+ public:
+  explicit HWY_INLINE DropoutFactors(const Dropout& drop) : drop_(drop), scale_(drop.scale()) {
+    for (float& factor : factors_) factor = 1.0f;
+  }
+
+  // Draws for columns [128 group, 128 group + 128). Without dropout the factors stay 1.
+  HWY_INLINE void draw(int64_t row, int64_t group) {
+    if (drop_.active()) draw_active(static_cast<uint32_t>(row), 16 * static_cast<uint32_t>(group));
+  }
+
+  // For columns 128 group + c and on; c is a multiple of the number of lanes.
+  HWY_INLINE Vector at(int64_t c) const { return hn::Load(Floats(), factors_ + c); }
+
+ private:
+#if HWY_TARGET == HWY_SCALAR
+  HWY_INLINE void draw_active(uint32_t row, uint32_t counter) {
+    const uint32_t threshold = drop_.threshold();
+    for (uint32_t l = 0; l < 16; l++) {
+      const PhiloxWords bits = philox({counter + l, row, drop_.site, drop_.step}, drop_.seed);
+      for (uint32_t i = 0; i < 8; i++)
+        factors_[16 * i + l] = (bits[i / 2] >> (16 * (i % 2)) & 0xFFFF) >= threshold ? scale_ : 0.0f;
+    }
+  }
+#else
+  using Words = hn::RebindToUnsigned<Floats>;
+  using Wide = hn::RepartitionToWide<Words>;
+
+  // The rounds of philox() on 64-bit lanes, which hold a word each in their low half; the high half is left to chance,
+  // as the product does not read it.
+  struct Calls {
+    hn::Vec<Wide> word0, word1, word2, word3;
+
+    HWY_INLINE Calls(uint32_t first, uint32_t row, const Dropout& drop)
+        : word0(hn::Add(hn::Set(Wide(), first), hn::ShiftLeft<1>(hn::Iota(Wide(), 0)))),
+          word1(hn::Set(Wide(), row)),
+          word2(hn::Set(Wide(), drop.site)),
+          word3(hn::Set(Wide(), drop.step)) {}
+    HWY_INLINE void round(uint32_t key0, uint32_t key1) {
+      const Words d;
+      const auto a = hn::MulEven(hn::BitCast(d, word0), hn::Set(d, 0xD2511F53u));
+      const auto b = hn::MulEven(hn::BitCast(d, word2), hn::Set(d, 0xCD9E8D57u));
+      word0 = hn::Xor(hn::ShiftRight<32>(b), hn::Xor(word1, hn::Set(Wide(), key0)));
+      word1 = b;
+      word2 = hn::Xor(hn::ShiftRight<32>(a), hn::Xor(word3, hn::Set(Wide(), key1)));
+      word3 = a;
+    }
+  };
+
+  HWY_INLINE void draw_active(uint32_t row, uint32_t counter) {
+    for (int64_t l = 0; l < 16; l += lanes()) {
+      Calls even(counter + static_cast<uint32_t>(l), row, drop_),
+          odd(counter + static_cast<uint32_t>(l) + 1, row, drop_);
+      uint32_t key0 = static_cast<uint32_t>(drop_.seed), key1 = static_cast<uint32_t>(drop_.seed >> 32);
+      for (int round = 0; round < 10; round++) {
+        even.round(key0, key1);
+        odd.round(key0, key1);
+        key0 += 0x9E3779B9;
+        key1 += 0xBB67AE85;
+      }
+      store(even.word0, odd.word0, factors_ + l);
+      store(even.word1, odd.word1, factors_ + 32 + l);
+      store(even.word2, odd.word2, factors_ + 64 + l);
+      store(even.word3, odd.word3, factors_ + 96 + l);
+    }
+  }
+
+  // One word of neighbouring calls: its low halves decide columns p[0] and on, its high halves p[16] and on.
+  HWY_INLINE void store(hn::Vec<Wide> even, hn::Vec<Wide> odd, float* p) const {
+    const Words d;
+    const hn::RebindToSigned<Floats> di;
+    const auto word = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
+    const auto threshold = hn::Set(di, static_cast<int32_t>(drop_.threshold()));
+    const auto low = hn::BitCast(di, hn::And(word, hn::Set(d, 0xFFFFu)));
+    const auto high = hn::BitCast(di, hn::ShiftRight<16>(word));
+    hn::Store(hn::IfThenZeroElse(hn::RebindMask(Floats(), hn::Lt(low, threshold)), set(scale_)), Floats(), p);
+    hn::Store(hn::IfThenZeroElse(hn::RebindMask(Floats(), hn::Lt(high, threshold)), set(scale_)), Floats(), p + 16);
+  }
+#endif
+
+  Dropout drop_;
+  float scale_;
+  alignas(64) float factors_[128];
+};
+
+// Calls f(c, io, factor) for the vectors of a row, as for_columns does, with the dropout's factors of those columns.
+template <class F>
+HWY_INLINE void for_columns_dropped(int64_t row, int64_t cols, DropoutFactors& factors, const F& f) {
+  for (int64_t begin = 0; begin < cols; begin += 128) {
+    factors.draw(row, begin / 128);
+    for_columns(HWY_MIN(int64_t{128}, cols - begin),
+                [&](int64_t c, auto io) HWY_ATTR { f(begin + c, io, factors.at(c)); });
+  }
+}
+
+}  // namespace qkv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
