@@ -1,0 +1,44 @@
+// The program: one command a run. Exit 0 done, 1 failed, 2 wrong usage; each error is one line on standard error.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <iostream>
+
+#include "commands.h"
+#include "qkv/version.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app("qkv: the Transformer, complete and native on the CPU", "qkv");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", qkv::version);
+  add_score_command(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "qkv: {}\n", error.what());
+    return 2;
+  }
+  return 0;
+}
+
+// What is still in the buffer may find the disk full.
+bool flush_output() { return std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const int status = run(argc, argv);
+    if (flush_output()) return status;
+    fmt::print(stderr, "qkv: standard output: {}\n", std::strerror(errno));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "qkv: {}\n", error.what());
+  }
+  return 1;
+}

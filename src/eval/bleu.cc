@@ -1,0 +1,67 @@
+// BLEU = BP · exp(1/4 Σ_n ln p_n), p_n = matched / found n-grams of order n over the whole corpus,
+// BP = min(1, exp(1 - r/c)) with c and r the tokens of the hypotheses and of the references.
+#include <algorithm>
+#include <cmath>
+
+#include "eval/ngrams.h"
+#include "eval/tokenizer_13a.h"
+#include "qkv/score.h"
+#include "text/unicode.h"
+#include "text/words.h"
+
+namespace qkv {
+namespace {
+
+// In percent. The k-th order without a match counts 1/2^k matches; an order without n-grams has precision 0.
+std::array<double, 4> smoothed_precisions(const std::array<NgramCounts, 4>& counts) {
+  std::array<double, 4> precisions{};
+  if (counts[0].matched == 0) return precisions;
+  double smoothing = 1;
+  for (size_t n = 0; n < 4 && counts[n].hypothesis > 0; ++n) {
+    const double total = static_cast<double>(counts[n].hypothesis);
+    if (counts[n].matched == 0) smoothing *= 2;
+    precisions[n] =
+        counts[n].matched == 0 ? 100. / (smoothing * total) : 100. * static_cast<double>(counts[n].matched) / total;
+  }
+  return precisions;
+}
+
+double brevity_penalty(int64_t hypothesis_length, int64_t reference_length) {
+  if (hypothesis_length >= reference_length) return 1;
+  if (hypothesis_length == 0) return 0;
+  return std::exp(1 - static_cast<double>(reference_length) / static_cast<double>(hypothesis_length));
+}
+
+}  // namespace
+
+BleuScore bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references, bool lowercase) {
+  check_line_counts("bleu", hypotheses, references);
+  const auto tokens = [lowercase](const std::string& line) {
+    return tokenize_13a(lowercase ? qkv::lowercase(line) : line);
+  };
+  std::array<NgramCounts, 4> counts{};
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    const std::string hypothesis = tokens(hypotheses[i]), reference = tokens(references[i]);
+    const auto hypothesis_words = split_words(hypothesis), reference_words = split_words(reference);
+    for (size_t n = 0; n < 4; ++n) {
+      const NgramCounts line = count_ngrams(hypothesis_words, reference_words, n + 1);
+      counts[n].hypothesis += line.hypothesis;
+      counts[n].reference += line.reference;
+      counts[n].matched += line.matched;
+    }
+  }
+
+  BleuScore result;
+  result.hypothesis_length = counts[0].hypothesis;
+  result.reference_length = counts[0].reference;
+  result.precisions = smoothed_precisions(counts);
+  result.brevity_penalty = brevity_penalty(result.hypothesis_length, result.reference_length);
+  if (result.precisions[3] > 0) {
+    double sum = 0;
+    for (const double p : result.precisions) sum += std::log(p);
+    result.score = result.brevity_penalty * std::exp(sum / 4);
+  }
+  return result;
+}
+
+}  // namespace qkv

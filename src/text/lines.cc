@@ -1,0 +1,35 @@
+// Lines of UTF-8 text from a file or a stream.
+#include "text/lines.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include "core/fail.h"
+#include "text/unicode.h"
+
+namespace qkv {
+
+std::vector<std::string> read_lines(std::istream& in, const std::string& name) {
+  std::vector<std::string> lines;
+  errno = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    const size_t invalid = find_invalid_utf8(line);
+    if (invalid != std::string::npos)
+      fail("{}:{}: byte {} of the line is not valid UTF-8", name, lines.size() + 1, invalid + 1);
+    lines.push_back(std::move(line));
+  }
+  if (in.bad()) fail("{}: reading failed after line {}: {}", name, lines.size(), std::strerror(errno ? errno : EIO));
+  return lines;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  if (path == "-") return read_lines(std::cin, "standard input");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("{}: cannot be opened: {}", path, std::strerror(errno));
+  return read_lines(file, path);
+}
+
+}  // namespace qkv

@@ -1,0 +1,15 @@
+// Lines of UTF-8 text from a file or a stream.
+#pragma once
+
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "qkv/text.h"
+
+namespace qkv {
+
+// read_lines(path) for an open stream; errors call it `name`.
+std::vector<std::string> read_lines(std::istream& in, const std::string& name);
+
+}  // namespace qkv
