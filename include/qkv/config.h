@@ -1,13 +1,18 @@
 // The description of a model. Every value is explicit; the defaults are the original paper's base model.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace qkv {
 
 enum class Activation { relu, gelu, silu };
+constexpr std::array<std::string_view, 3> names_of(Activation) { return {"relu", "gelu", "silu"}; }
+
 enum class NormPosition { post, pre };  // norm(x + f(x)), or x + f(norm(x))
+constexpr std::array<std::string_view, 2> names_of(NormPosition) { return {"post", "pre"}; }
 
 struct ModelConfig {
   int64_t source_vocab = 0, target_vocab = 0;  // V, number of tokens
@@ -33,12 +38,43 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
-// Throws Error, naming the value, if a model cannot be built: sizes that are not positive, dropouts outside [0, 1),
-// pre-norm without a final norm, shared embeddings of different vocabularies.
+// Calls visit(name, member, meaning) for every field: the one list behind config.json and the command line.
+template <class Visitor>
+void visit_fields(ModelConfig& c, Visitor&& visit) {
+  visit("source_vocab", c.source_vocab, "tokens of the source vocabulary");
+  visit("target_vocab", c.target_vocab, "tokens of the target vocabulary");
+  visit("encoder_layers", c.encoder_layers, "layers of the encoder");
+  visit("decoder_layers", c.decoder_layers, "layers of the decoder");
+  visit("d_model", c.d_model, "width of a token's vector");
+  visit("heads", c.heads, "attention heads");
+  visit("key_width", c.key_width, "width of one head's queries and keys");
+  visit("value_width", c.value_width, "width of one head's values");
+  visit("ffn", c.ffn, "width inside the feed-forward layers");
+  visit("activation", c.activation, "activation of the feed-forward layers");
+  visit("norm_position", c.norm_position, "norm after the residual sum (post) or before each sublayer (pre)");
+  visit("final_norm", c.final_norm, "norm after the last layer of each stack");
+  visit("norm_epsilon", c.norm_epsilon, "added to the variance in a norm");
+  visit("attention_input_bias", c.attention_input_bias, "bias on queries, keys and values");
+  visit("attention_output_bias", c.attention_output_bias, "bias on the projection after the heads");
+  visit("shared_embeddings", c.shared_embeddings, "one embedding table for source and target");
+  visit("tied_output", c.tied_output, "output layer uses the target embeddings");
+  visit("output_bias", c.output_bias, "bias on the output layer");
+  visit("max_length", c.max_length, "tokens of the longest sequence, end token included");
+  visit("dropout", c.dropout, "dropout on embeddings and residual branches");
+  visit("attention_dropout", c.attention_dropout, "dropout on attention weights");
+  visit("ffn_dropout", c.ffn_dropout, "dropout inside the feed-forward layers");
+}
+
+// Throws Error, naming the value, if a model cannot be built: sizes that are not positive, widths and vocabularies
+// beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
+// [0, 1), pre-norm without a final norm, shared embeddings of different vocabularies.
 void check(const ModelConfig& config);
 
-// config.json. from_json refuses unknown names, missing names and wrong types, naming them and `where`.
+// config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,
+// naming them and `where`. update_from_json sets the fields that the text names, keeps the others and checks only names
+// and types; on Error config stays as it was.
 std::string to_json(const ModelConfig& config);
 ModelConfig model_config_from_json(const std::string& text, const std::string& where);
+void update_from_json(ModelConfig& config, const std::string& text, const std::string& where);
 
 }  // namespace qkv

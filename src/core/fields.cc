@@ -1,0 +1,133 @@
+#include "core/fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/fail.h"
+#include "core/json.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+// Levenshtein distance: insertions, deletions and replacements of one byte.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);  // of the prefix of a seen so far, to each prefix of b
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); i++) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); j++) {
+      const size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string found(const json& value) {
+  if (value.is_string()) return excerpt(value.get_ref<const std::string&>());
+  return value.is_structured() ? fmt::format("an {}", value.type_name()) : value.dump();
+}
+
+}  // namespace
+
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> names) {
+  constexpr size_t kLongest = 64;  // bytes; bounds the work on a name from a file
+  if (name.size() > kLongest) return {};
+  std::string_view nearest;
+  size_t least = name.size() / 3 + 2;  // a third of the letters may be wrong
+  for (std::string_view known : names)
+    if (const size_t distance = edit_distance(name, known); distance < least) least = distance, nearest = known;
+  return nearest;
+}
+
+void FieldWriter::operator()(std::string_view name, bool value, std::string_view) {
+  add(name, value ? "true" : "false");
+}
+void FieldWriter::operator()(std::string_view name, int64_t value, std::string_view) {
+  add(name, fmt::format("{}", value));
+}
+void FieldWriter::operator()(std::string_view name, double value, std::string_view) {
+  if (!std::isfinite(value)) fail("{}: {} cannot be written as JSON", name, value);
+  add(name, fmt::format("{}", value));  // the shortest text that reads back as the same double
+}
+void FieldWriter::operator()(std::string_view name, const std::string& value, std::string_view) {
+  add(name, quote(value));
+}
+
+std::string FieldWriter::quote(std::string_view text) { return json_string(text); }
+
+void FieldWriter::add(std::string_view name, const std::string& value) {
+  lines_ += fmt::format("{}  \"{}\": {}", lines_.empty() ? "" : ",\n", name, value);
+}
+
+std::string FieldWriter::text() const { return "{\n" + lines_ + "\n}\n"; }
+
+FieldReader::FieldReader(const std::string& text, const std::string& where)
+    : where_(where), object_(std::make_unique<json>(parse_json(text, where))) {
+  if (!object_->is_object()) fail("{}: found {}, wanted a JSON object", where_, found(*object_));
+}
+FieldReader::~FieldReader() = default;
+
+const json* FieldReader::find(std::string_view name) {
+  visited_.push_back(name);
+  const auto place = object_->find(name);
+  if (place != object_->end()) return &*place;
+  missing_.push_back(name);
+  return nullptr;
+}
+
+void FieldReader::operator()(std::string_view name, bool& member, std::string_view) {
+  const json* value = find(name);
+  if (!value) return;
+  if (!value->is_boolean()) fail("{}: {} is {}, wanted true or false", where_, name, found(*value));
+  member = value->get<bool>();
+}
+
+void FieldReader::operator()(std::string_view name, int64_t& member, std::string_view) {
+  const json* value = find(name);
+  if (!value) return;
+  if (!value->is_number_integer()) fail("{}: {} is {}, wanted an integer", where_, name, found(*value));
+  if (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()})
+    fail("{}: {} is {}, beyond a 64-bit integer", where_, name, found(*value));
+  member = value->get<int64_t>();
+}
+
+void FieldReader::operator()(std::string_view name, double& member, std::string_view) {
+  const json* value = find(name);
+  if (!value) return;
+  if (!value->is_number()) fail("{}: {} is {}, wanted a number", where_, name, found(*value));
+  member = value->get<double>();
+}
+
+void FieldReader::operator()(std::string_view name, std::string& member, std::string_view) {
+  const json* value = find(name);
+  if (!value) return;
+  if (!value->is_string()) fail("{}: {} is {}, wanted a string", where_, name, found(*value));
+  member = value->get<std::string>();
+}
+
+size_t FieldReader::choose(std::string_view name, std::span<const std::string_view> names, size_t otherwise) {
+  const json* value = find(name);
+  if (!value) return otherwise;
+  for (size_t i = 0; i < names.size(); i++)
+    if (*value == names[i]) return i;
+  fail("{}: {} is {}, wanted one of {}", where_, name, found(*value), fmt::join(names, ", "));
+}
+
+void FieldReader::finish(Missing missing) const {
+  for (const auto& [name, value] : object_->items()) {
+    if (std::ranges::find(visited_, name) != visited_.end()) continue;
+    const std::string_view nearest = nearest_name(name, visited_);
+    if (nearest.empty()) fail("{}: unknown name {}", where_, excerpt(name));
+    fail("{}: unknown name {}; did you mean \"{}\"?", where_, excerpt(name), nearest);
+  }
+  if (missing == Missing::refused && !missing_.empty()) fail("{}: missing {}", where_, fmt::join(missing_, ", "));
+}
+
+}  // namespace qkv

@@ -1,0 +1,100 @@
+#include "core/json.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/fail.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+// The library's message without its prefix, its line and column, and the text it quotes from the file.
+std::string reason(const json::exception& error) {
+  if (dynamic_cast<const json::out_of_range*>(&error)) return "a number beyond the range of double";
+  std::string message = error.what();
+  if (const size_t begin = message.find(": "); begin != std::string::npos) message.erase(0, begin + 2);
+  return message.substr(0, message.find("; last read"));
+}
+
+// Builds the value from parser events. The parser itself keeps one bit a level, so depth never grows the call stack.
+class Builder {
+ public:
+  explicit Builder(const std::string& where) : where_(where) {}
+
+  json take() { return std::move(root_); }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(int64_t value) { return add(value); }
+  bool number_unsigned(uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(json::binary_t&) { return false; }  // not in JSON text
+  bool start_object(size_t) { return open(json::object()); }
+  bool start_array(size_t) { return open(json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+
+  bool key(std::string& name) {
+    const auto [place, added] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
+    if (!added) fail("{}: the name {} stands twice in one object", where_, excerpt(name));
+    member_ = &place->second;
+    return true;
+  }
+
+  bool parse_error(size_t position, const std::string&, const json::exception& error) {
+    fail("{}: not valid JSON at byte {}: {}", where_, position, reason(error));
+  }
+
+ private:
+  bool add(json value) {
+    put(std::move(value));
+    return true;
+  }
+
+  bool open(json value) {
+    if (open_.size() == kJsonDepth) fail("{}: JSON nested more than {} levels deep", where_, kJsonDepth);
+    open_.push_back(put(std::move(value)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  json* put(json value) {
+    if (open_.empty()) return &(root_ = std::move(value));
+    if (open_.back()->is_object()) return &(*member_ = std::move(value));
+    return &open_.back()->get_ref<json::array_t&>().emplace_back(std::move(value));
+  }
+
+  const std::string& where_;
+  json root_;
+  std::vector<json*> open_;  // arrays and objects around the current place; an open one is the last of its parent
+  json* member_ = nullptr;   // where the value of the last key goes
+};
+
+}  // namespace
+
+json parse_json(std::string_view text, const std::string& where) {
+  // The parser takes a NUL for the end of the text, and would not see what follows.
+  if (const size_t nul = text.find('\0'); nul != text.npos)
+    fail("{}: not valid JSON at byte {}: a NUL byte", where, nul + 1);
+  Builder builder(where);
+  json::sax_parse(text.begin(), text.end(), &builder);
+  return builder.take();
+}
+
+std::string json_string(std::string_view text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string excerpt(std::string_view text) {
+  constexpr size_t kLongest = 100;  // bytes
+  return text.size() <= kLongest ? json_string(text) : json_string(text.substr(0, kLongest)) + "...";
+}
+
+}  // namespace qkv

@@ -1,0 +1,22 @@
+// Strict JSON for text that nobody has checked yet (RFC 8259, and no name twice in one object).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace qkv {
+
+constexpr int kJsonDepth = 64;  // arrays and objects within each other
+
+// Throws Error that names `where` and what is wrong: a syntax error or invalid UTF-8 with its position in bytes,
+// a number beyond double, a name that stands twice in one object, more than kJsonDepth levels.
+nlohmann::json parse_json(std::string_view text, const std::string& where);
+
+// A JSON string, quotes included. Invalid UTF-8 becomes U+FFFD.
+std::string json_string(std::string_view text);
+
+// The same, cut to a length that fits in an error message: text from a file may hold anything.
+std::string excerpt(std::string_view text);
+
+}  // namespace qkv

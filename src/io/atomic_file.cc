@@ -1,0 +1,82 @@
+#include "io/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "core/fail.h"
+#include "io/file_descriptor.h"
+
+namespace qkv {
+namespace {
+
+// Until its directory is synced, a new name may be lost with the power.
+void sync_directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const std::string directory = parent.empty() ? "." : parent;
+  const FileDescriptor file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // EINVAL: a file system that cannot sync directories.
+  if (!file || (::fsync(file.get()) != 0 && errno != EINVAL)) fail_file(directory, "cannot sync the directory");
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  static std::atomic<int> counter = 0;
+  do {  // a name may be taken by what a killed process with the same id left
+    temporary_ = fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter++);
+    file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  } while (!file_ && errno == EEXIST);
+  if (!file_) fail_file(path_, "cannot be written");
+}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  if (!write_all(file_.get(), bytes)) fail_file(path_, "cannot be written");
+}
+
+void AtomicFile::commit() {
+  if (::fsync(file_.get()) != 0 || !file_.close() || std::rename(temporary_.c_str(), path_.c_str()) != 0)
+    fail_file(path_, "cannot be written");
+  temporary_.clear();
+  sync_directory_of(path_);
+}
+
+void write_file_atomic(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+std::string read_file(const std::string& path, size_t max_bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) fail_file(path, "cannot be opened");
+  std::string content;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_file(path, "cannot be read");
+    if (count == 0) return content;
+    if (static_cast<size_t>(count) > max_bytes - content.size()) fail("{}: holds more than {} bytes", path, max_bytes);
+    content.append(buffer, static_cast<size_t>(count));
+  }
+}
+
+void make_directory(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::create_directories(path, error); error)
+    fail("{}: the directory cannot be made: {}", path, error.message());
+  sync_directory_of(path);
+}
+
+}  // namespace qkv

@@ -1,0 +1,40 @@
+// Files written as a whole or not at all, and read up to a limit.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "io/file_descriptor.h"
+
+namespace qkv {
+
+// Writes to a temporary file beside `path`; commit() syncs it to the disk and renames it to `path`. Without commit()
+// the temporary is removed and what stood at `path` stays. A process that is killed in between leaves only the
+// temporary, `path`.tmp-PID-N. Every Error names the file and the system's reason. Not for use by two threads at once.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void commit();
+
+ private:
+  std::string path_, temporary_;  // temporary_ is "" once there is none
+  FileDescriptor file_;
+};
+
+void write_file_atomic(const std::string& path, std::string_view content);
+
+// The whole file. Throws Error if it cannot be read or holds more than max_bytes.
+std::string read_file(const std::string& path, size_t max_bytes);
+
+// The directory and those above it; one that is there already is fine.
+void make_directory(const std::string& path);
+
+}  // namespace qkv

@@ -1,0 +1,38 @@
+#include "io/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "core/fail.h"
+#include "io/file_descriptor.h"
+
+namespace qkv {
+
+MappedFile::MappedFile(const std::string& path) {
+  // O_NONBLOCK: a named pipe is refused below, not waited for.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status;
+  if (!file || ::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
+  if (!S_ISREG(status.st_mode)) fail("{}: not a regular file", path);
+  const size_t size = static_cast<size_t>(status.st_size);
+  if (size == 0) return;  // which mmap refuses
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (data == MAP_FAILED) fail_file(path, "cannot be mapped");
+  bytes_ = {static_cast<const std::byte*>(data), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+}  // namespace qkv

@@ -1,0 +1,25 @@
+// A file's bytes as memory, read-only.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace qkv {
+
+// The bytes are paged in as they are read, so opening costs the same for any size. The file must not shrink while it
+// is mapped (the system answers a read beyond its end with a signal); files replaced by AtomicFile never do.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);  // throws Error unless it is a regular file that can be read
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,65 @@
+// config.json and what makes a ModelConfig possible.
+#include "qkv/config.h"
+
+#include "core/fail.h"
+#include "core/fields.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMaxLayers = 1000;
+constexpr int64_t kMaxSize = int64_t{1} << 24;  // (8 + 8) * 2^24 * 2^24 * 1000 parameters are below 2^62
+
+void check_range(std::string_view name, int64_t value, int64_t highest) {
+  if (value < 1 || value > highest) fail("model: {} is {}, wanted 1 to {}", name, value, highest);
+}
+
+void check_dropout(std::string_view name, double value) {
+  if (!(value >= 0 && value < 1)) fail("model: {} is {}, wanted at least 0 and below 1", name, value);
+}
+
+}  // namespace
+
+void check(const ModelConfig& c) {
+  check_range("source_vocab", c.source_vocab, kMaxSize);
+  check_range("target_vocab", c.target_vocab, kMaxSize);
+  check_range("encoder_layers", c.encoder_layers, kMaxLayers);
+  check_range("decoder_layers", c.decoder_layers, kMaxLayers);
+  check_range("d_model", c.d_model, kMaxSize);
+  check_range("heads", c.heads, kMaxSize);
+  check_range("key_width", c.key_width, kMaxSize);
+  check_range("value_width", c.value_width, kMaxSize);
+  check_range("heads * key_width", c.heads * c.key_width, kMaxSize);
+  check_range("heads * value_width", c.heads * c.value_width, kMaxSize);
+  check_range("ffn", c.ffn, kMaxSize);
+  check_range("max_length", c.max_length, kMaxSize);
+  check_dropout("dropout", c.dropout);
+  check_dropout("attention_dropout", c.attention_dropout);
+  check_dropout("ffn_dropout", c.ffn_dropout);
+  if (!(c.norm_epsilon > 0 && c.norm_epsilon < 1))
+    fail("model: norm_epsilon is {}, wanted above 0 and below 1", c.norm_epsilon);
+  if (c.norm_position == NormPosition::pre && !c.final_norm)
+    fail("model: norm_position is pre and final_norm is false, wanted true: nothing else normalises the last sum");
+  if (c.shared_embeddings && c.source_vocab != c.target_vocab)
+    fail("model: shared_embeddings with source_vocab {} and target_vocab {}, wanted equal ones", c.source_vocab,
+         c.target_vocab);
+}
+
+std::string to_json(const ModelConfig& config) { return json_from_fields(config); }
+
+void update_from_json(ModelConfig& config, const std::string& text, const std::string& where) {
+  fields_from_json(config, text, where, Missing::kept);
+}
+
+ModelConfig model_config_from_json(const std::string& text, const std::string& where) {
+  ModelConfig config;
+  fields_from_json(config, text, where, Missing::refused);
+  try {
+    check(config);
+  } catch (const Error& error) {
+    fail("{}: {}", where, error.what());
+  }
+  return config;
+}
+
+}  // namespace qkv
