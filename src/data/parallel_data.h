@@ -1,0 +1,44 @@
+// Parallel text as token ids, in memory: 4 bytes a token and 16 bytes a pair.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "text/corpus.h"
+#include "text/tokenizer.h"
+
+namespace qkv {
+
+// Pairs of sequences, in the order of the text. Immutable.
+class ParallelData {
+ public:
+  // Cuts text into ids on all threads; the tokenizers may be one. Left out and counted: pairs with a side that gives no
+  // token, and pairs with a side of more than max_length tokens, its start or end token included.
+  ParallelData(const ParallelText& text, const Tokenizer& source, const Tokenizer& target, int64_t max_length);
+
+  int64_t size() const { return static_cast<int64_t>(source_.offsets.size()) - 1; }  // pairs
+  std::span<const int32_t> source(int64_t pair) const { return source_[pair]; }      // x </s>
+  std::span<const int32_t> target(int64_t pair) const { return target_[pair]; }      // <s> y </s>
+
+  int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }           // </s> included
+  int64_t target_tokens() const { return static_cast<int64_t>(target_.ids.size()) - size(); }  // to predict
+  int64_t skipped_empty() const { return skipped_empty_; }                                     // pairs
+  int64_t skipped_long() const { return skipped_long_; }
+
+ private:
+  struct Side {
+    std::vector<int32_t> ids;
+    std::vector<int64_t> offsets = {0};
+
+    std::span<const int32_t> operator[](int64_t i) const {
+      return {ids.data() + offsets[static_cast<size_t>(i)], ids.data() + offsets[static_cast<size_t>(i) + 1]};
+    }
+    void append(const std::vector<int32_t>& sequence);
+  };
+
+  Side source_, target_;
+  int64_t skipped_empty_ = 0, skipped_long_ = 0;
+};
+
+}  // namespace qkv

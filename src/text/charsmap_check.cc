@@ -1,0 +1,77 @@
+#include "text/charsmap_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "core/fail.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{16} << 20;
+constexpr int kMaxMatches = 32, kMaxDepth = 256;
+
+uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
+uint32_t label(uint32_t unit) { return unit & ((1u << 31) | 0xFF); }  // of a value, never a byte
+bool has_value(uint32_t unit) { return unit >> 8 & 1; }
+
+class TrieCheck {
+ public:
+  TrieCheck(std::string_view trie, size_t strings, const std::string& where)
+      : units_(trie.size() / 4), matches_(units_.size(), -1), strings_(strings), where_(where) {
+    std::memcpy(units_.data(), trie.data(), units_.size() * 4);
+  }
+
+  void run() { longest(offset(units_[0]), 0); }
+
+ private:
+  // The most keys that one text can match below the node whose children lie at base ^ byte.
+  int longest(uint32_t base, int depth) {
+    if ((base | 0xFF) >= units_.size())
+      fail("{}: normaliser's table: position {} of {} units", where_, base | 0xFF, units_.size());
+    if (matches_[base] >= 0) return matches_[base];
+    if (depth > kMaxDepth) fail("{}: normaliser's table: a key of over {} bytes, or an endless one", where_, kMaxDepth);
+    int most = 0;
+    for (uint32_t byte = 0; byte < 256; byte++) {
+      const uint32_t unit = units_[base ^ byte];
+      if (label(unit) != byte) continue;
+      const uint32_t next = (base ^ byte) ^ offset(unit);
+      const int below = longest(next, depth + 1);
+      if (has_value(unit)) check_value(units_[next] & ~(1u << 31));
+      most = std::max(most, below + has_value(unit));
+    }
+    if (most > kMaxMatches) fail("{}: normaliser's table: over {} keys begin alike", where_, kMaxMatches);
+    matches_[base] = static_cast<int8_t>(most);
+    return most;
+  }
+
+  void check_value(uint32_t position) const {
+    if (position >= strings_) fail("{}: normaliser's table: replacement at byte {} of {}", where_, position, strings_);
+  }
+
+  std::vector<uint32_t> units_;
+  std::vector<int8_t> matches_;  // what longest() found for a base; −1 not yet
+  size_t strings_;               // bytes
+  const std::string& where_;
+};
+
+}  // namespace
+
+void check_charsmap(std::string_view charsmap, const std::string& where) {
+  if (charsmap.empty()) return;
+  if (charsmap.size() > kMaxBytes)
+    fail("{}: normaliser's table: {} bytes, wanted at most {}", where, charsmap.size(), kMaxBytes);
+  if (charsmap.size() < 4) fail("{}: normaliser's table: {} bytes, wanted a size", where, charsmap.size());
+  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(charsmap[i])); };
+  const size_t trie_size = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+  charsmap.remove_prefix(4);
+  if (trie_size >= charsmap.size() || trie_size == 0 || trie_size % 4 != 0)
+    fail("{}: normaliser's table: a trie of {} bytes, wanted a multiple of 4 below {}", where, trie_size,
+         charsmap.size());
+  if (charsmap.back() != '\0') fail("{}: normaliser's table: the last replacement has no end", where);
+  TrieCheck(charsmap.substr(0, trie_size), charsmap.size() - trie_size, where).run();
+}
+
+}  // namespace qkv

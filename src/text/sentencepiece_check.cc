@@ -1,0 +1,128 @@
+#include "text/sentencepiece_check.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/fail.h"
+#include "text/charsmap_check.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+// The room that SentencePiece has for the pieces that begin a text: 1,024, and 64 for user-defined ones.
+constexpr size_t kMaxPiece = 1024, kMaxUserDefined = 64;
+constexpr int32_t kUserDefined = 4;
+
+enum class Wire { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+
+// One message of the protobuf wire format, field by field.
+class MessageReader {
+ public:
+  MessageReader(std::string_view message, const std::string& where) : rest_(message), where_(where) {}
+
+  bool next() {
+    if (rest_.empty()) return false;
+    const uint64_t tag = varint();
+    if (tag > std::numeric_limits<uint32_t>::max() || tag >> 3 == 0) broken("a field number");
+    number_ = static_cast<uint32_t>(tag >> 3);
+    wire_ = static_cast<Wire>(tag & 7);
+    switch (wire_) {
+      case Wire::varint:
+        value_ = varint();
+        return true;
+      case Wire::fixed64:
+        take(8);
+        return true;
+      case Wire::bytes:
+        bytes_ = take(varint());
+        return true;
+      case Wire::fixed32:
+        fixed32_ = take(4);
+        return true;
+    }
+    broken("a field type");
+  }
+
+  bool is(uint32_t number, Wire wire) const { return number_ == number && wire_ == wire; }
+  std::string_view bytes() const { return bytes_; }
+  int32_t integer() const { return static_cast<int32_t>(value_); }
+  float real() const {
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 4; i++) bits |= static_cast<uint32_t>(static_cast<unsigned char>(fixed32_[i])) << (8 * i);
+    return std::bit_cast<float>(bits);
+  }
+
+ private:
+  [[noreturn]] void broken(const char* what) const {
+    fail("{}: not a whole SentencePiece model: {} is broken, {} bytes before its message ends", where_, what,
+         rest_.size());
+  }
+  std::string_view take(uint64_t count) {
+    if (count > rest_.size()) broken("a field's size");
+    const std::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+  uint64_t varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (rest_.empty()) break;
+      const unsigned char byte = static_cast<unsigned char>(take(1)[0]);
+      value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+    broken("a number");
+  }
+
+  std::string_view rest_;
+  const std::string& where_;
+  uint32_t number_ = 0;
+  Wire wire_ = Wire::varint;
+  uint64_t value_ = 0;
+  std::string_view bytes_, fixed32_;
+};
+
+void check_piece(std::string_view message, int64_t index, const std::string& where) {
+  std::string_view piece;
+  int32_t type = 0;
+  MessageReader reader(message, where);
+  while (reader.next()) {
+    if (reader.is(1, Wire::bytes)) piece = reader.bytes();
+    if (reader.is(2, Wire::fixed32) && !std::isfinite(reader.real()))
+      fail("{}: piece {}: score {}, wanted a finite number", where, index, reader.real());
+    if (reader.is(3, Wire::varint)) type = reader.integer();
+  }
+  const size_t most = type == kUserDefined ? kMaxUserDefined : kMaxPiece;
+  if (piece.empty() || piece.size() > most)
+    fail("{}: piece {}: {} bytes, wanted 1 to {}", where, index, piece.size(), most);
+  if (find_invalid_utf8(piece) != std::string_view::npos || piece.find('\0') != std::string_view::npos)
+    fail("{}: piece {}: wanted valid UTF-8 without a zero byte", where, index);
+}
+
+void check_normalizer(std::string_view message, const std::string& where) {
+  MessageReader reader(message, where);
+  while (reader.next())
+    if (reader.is(2, Wire::bytes)) check_charsmap(reader.bytes(), where);
+}
+
+}  // namespace
+
+void check_sentencepiece(std::string_view model, const std::string& where) {
+  int64_t pieces = 0;
+  bool trainer = false, normalizer = false;
+  MessageReader reader(model, where);
+  while (reader.next()) {
+    if (reader.is(1, Wire::bytes)) check_piece(reader.bytes(), pieces++, where);
+    if (reader.is(2, Wire::bytes)) trainer = true;
+    if (reader.is(3, Wire::bytes)) normalizer = true;
+    if (reader.is(3, Wire::bytes) || reader.is(5, Wire::bytes)) check_normalizer(reader.bytes(), where);
+  }
+  if (pieces == 0 || !trainer || !normalizer)
+    fail("{}: not a whole SentencePiece model: {} pieces, {} trainer's settings, {} normaliser's settings", where,
+         pieces, trainer ? "with" : "no", normalizer ? "with" : "no");
+}
+
+}  // namespace qkv

@@ -1,0 +1,16 @@
+// Checks a SentencePiece model before the library sees it: SentencePiece 0.1.97 trusts the sizes and positions that are
+// written in a model and reads past its own buffers if they lie.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace qkv {
+
+// Walks the protobuf bytes of a ModelProto (sentencepiece_model.proto). Throws Error, beginning with `where`, unless
+// - every field ends within its message, and the pieces, the trainer's and the normaliser's settings are there;
+// - every piece has 1 to 1,024 bytes of UTF-8 without a zero byte (64 if it is user-defined) and a finite score;
+// - every walk through a normaliser's table (precompiled_charsmap) stays inside it.
+void check_sentencepiece(std::string_view model, const std::string& where);
+
+}  // namespace qkv

@@ -1,0 +1,181 @@
+#include "text/tokenizer.h"
+
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <unordered_map>
+
+#include "core/fail.h"
+#include "core/random.h"
+#include "text/sentencepiece_check.h"
+
+namespace qkv {
+namespace {
+
+namespace sp = sentencepiece;
+
+constexpr int64_t kMaxVocab = 500'000;         // SentencePiece starts from a million candidates
+constexpr size_t kMaxBytes = size_t{1} << 30;  // of a model or a sentence
+
+// What went wrong. SentencePiece says "Internal: file(line) [condition] text"; the text alone, if there is one.
+std::string reason(const sp::util::Status& status) {
+  const std::string message = status.ToString();
+  const size_t place = message.rfind("] ");
+  return place == std::string::npos || place + 2 == message.size() ? message : message.substr(place + 2);
+}
+
+// Does anything of a sentence reach the training? SentencePiece takes its own names and "▁" for spaces, skips a line
+// with U+2585 (its mark of a rare character), and ends the program if no line is left.
+bool is_usable(std::string sentence) {
+  if (sentence.find("\u2585") != std::string::npos) return false;
+  for (const std::string_view name : {"<unk>", "<s>", "</s>"})
+    for (size_t at; (at = sentence.find(name)) != std::string::npos;) sentence.replace(at, name.size(), " ");
+  const int64_t length = static_cast<int64_t>(sentence.size());
+  for (int64_t i = 0; i < length;) {
+    UChar32 c;
+    U8_NEXT_OR_FFFD(sentence.data(), i, length, c);
+    if (u_isgraph(c) && c != 0x2581 && c != 0xFFFD) return true;
+  }
+  return false;
+}
+
+// Up to `most` of the usable sentences: one from each of as many equal parts of the text.
+std::vector<const std::string*> choose(const std::vector<std::string>& sentences, int64_t most) {
+  std::vector<const std::string*> usable;
+  for (const std::string& sentence : sentences)
+    if (is_usable(sentence)) usable.push_back(&sentence);
+  const int64_t n = static_cast<int64_t>(usable.size());
+  if (n <= most) return usable;
+  Random random(0, Stream::shuffle);
+  for (int64_t i = 0; i < most; i++) {
+    const int64_t begin = i * n / most, count = (i + 1) * n / most - begin;
+    const int64_t pick = begin + static_cast<int64_t>(random.below(static_cast<uint64_t>(count)));
+    usable[static_cast<size_t>(i)] = usable[static_cast<size_t>(pick)];  // pick >= i, so nothing needed is lost
+  }
+  usable.resize(static_cast<size_t>(most));
+  return usable;
+}
+
+class Sentences : public sp::SentenceIterator {
+ public:
+  explicit Sentences(std::vector<const std::string*> sentences) : sentences_(std::move(sentences)) {}
+  bool done() const override { return next_ == sentences_.size(); }
+  void Next() override { next_++; }
+  const std::string& value() const override { return *sentences_[next_]; }
+  sp::util::Status status() const override { return {}; }
+
+ private:
+  std::vector<const std::string*> sentences_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+struct Tokenizer::Model {
+  sp::SentencePieceProcessor processor;
+  std::string bytes;
+  int32_t start = 0;
+
+  void check_id(int32_t id) const {
+    if (id < 0 || id >= processor.GetPieceSize())
+      fail("tokenizer: id {}, wanted 0 to {}", id, processor.GetPieceSize() - 1);
+  }
+};
+
+Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const TokenizerOptions& options) {
+  if (options.vocab_size < 4 || options.vocab_size > kMaxVocab)
+    fail("tokenizer: vocab_size {}, wanted 4 to {}", options.vocab_size, kMaxVocab);
+  if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1))
+    fail("tokenizer: character_coverage {}, wanted 0.98 to 1", options.character_coverage);
+  if (options.max_sentences < 1) fail("tokenizer: max_sentences {}, wanted at least 1", options.max_sentences);
+  std::vector<const std::string*> chosen = choose(sentences, options.max_sentences);
+  if (chosen.empty()) fail("tokenizer: {} sentences, none of them with text to learn from", sentences.size());
+  size_t longest = 10;  // SentencePiece takes no lower limit
+  for (const std::string* sentence : chosen) longest = std::max(longest, sentence->size());
+  if (longest > kMaxBytes) fail("tokenizer: a sentence of {} bytes, wanted at most {}", longest, kMaxBytes);
+
+  // The threads share the sums of the training, so their fixed number is a part of the result.
+  const std::unordered_map<std::string, std::string> settings = {
+      {"model_type", options.kind == TokenizerKind::unigram ? "unigram" : "bpe"},
+      {"vocab_size", fmt::format("{}", options.vocab_size)},
+      {"hard_vocab_limit", "false"},
+      {"character_coverage", fmt::format("{}", options.character_coverage)},
+      {"normalization_rule_name", options.normalization == Normalization::none ? "identity" : "nmt_nfkc"},
+      {"max_sentence_length", fmt::format("{}", longest)},
+      {"input_sentence_size", "0"},
+      {"num_threads", "16"},
+      {"unk_id", "0"},
+      {"bos_id", "1"},
+      {"eos_id", "2"},
+      {"pad_id", "-1"},
+      {"minloglevel", "3"}};
+  Sentences iterator(std::move(chosen));
+  std::string bytes;
+  const sp::util::Status status = sp::SentencePieceTrainer::Train(settings, &iterator, &bytes);
+  if (!status.ok()) fail("tokenizer: vocab_size {}: {}", options.vocab_size, reason(status));
+  return from_serialized(std::move(bytes), "tokenizer");
+}
+
+Tokenizer Tokenizer::load(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("{}: cannot be opened: {}", path, std::strerror(errno));
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) fail("{}: cannot be read: {}", path, std::strerror(errno));
+  return from_serialized(std::move(bytes), path);
+}
+
+Tokenizer Tokenizer::from_serialized(std::string bytes, const std::string& where) {
+  if (bytes.size() > kMaxBytes) fail("{}: {} bytes, wanted at most {}", where, bytes.size(), kMaxBytes);
+  check_sentencepiece(bytes, where);
+  const auto model = std::make_shared<Model>();
+  const sp::util::Status status = model->processor.LoadFromSerializedProto(bytes);
+  if (!status.ok()) fail("{}: not a SentencePiece model: {}", where, reason(status));
+  if (model->processor.eos_id() < 0) fail("{}: the vocabulary has no end token </s>", where);
+  model->bytes = std::move(bytes);
+  const int32_t start = model->processor.bos_id();
+  model->start = start >= 0 ? start : model->processor.eos_id();
+  return Tokenizer(model);
+}
+
+const std::string& Tokenizer::serialized() const { return model_->bytes; }
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<int32_t> ids;
+  const sp::util::Status status = model_->processor.Encode(text, &ids);
+  if (!status.ok()) fail("tokenizer: a text of {} bytes: {}", text.size(), reason(status));
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids) const {
+  for (const int32_t id : ids) model_->check_id(id);
+  std::string text;
+  const sp::util::Status status = model_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &text);
+  if (!status.ok()) fail("tokenizer: {} ids: {}", ids.size(), reason(status));
+  return text;
+}
+
+const std::string& Tokenizer::piece(int32_t id) const {
+  model_->check_id(id);
+  return model_->processor.IdToPiece(id);
+}
+
+std::vector<std::string> Tokenizer::pieces(std::span<const int32_t> ids) const {
+  std::vector<std::string> result;
+  for (const int32_t id : ids) result.push_back(piece(id));
+  return result;
+}
+
+int32_t Tokenizer::size() const { return model_->processor.GetPieceSize(); }
+int32_t Tokenizer::start() const { return model_->start; }
+int32_t Tokenizer::end() const { return model_->processor.eos_id(); }
+int32_t Tokenizer::unknown() const { return model_->processor.unk_id(); }
+
+}  // namespace qkv

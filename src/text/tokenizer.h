@@ -1,0 +1,68 @@
+// Text to token ids and back: sub-words by SentencePiece (Kudo and Richardson, 2018; unigram: Kudo, 2018; BPE: Sennrich
+// et al., 2016).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+enum class TokenizerKind { unigram, bpe };
+
+// nmt_nfkc folds compatible characters into one (full-width letters, ligatures, "…", no-break spaces); none keeps every
+// character as it is written. Both fold runs of spaces into one and drop spaces at the ends.
+enum class Normalization { nmt_nfkc, none };
+
+struct TokenizerOptions {
+  TokenizerKind kind = TokenizerKind::unigram;
+  int64_t vocab_size = 8000;        // at most; a small text may give fewer pieces
+  double character_coverage = 1.0;  // share of the text's characters that get a piece, in [0.98, 1]
+  Normalization normalization = Normalization::nmt_nfkc;
+  int64_t max_sentences = 1'000'000;  // of a longer text, so many sentences, drawn evenly, are looked at
+};
+
+// A vocabulary and the way to cut text into it. Immutable; copies share it; all methods may be called from many
+// threads.
+class Tokenizer {
+ public:
+  // Learns a vocabulary: <unk> 0, <s> 1, </s> 2, then pieces. Sentences are valid UTF-8. The same sentences and options
+  // give the same bytes on any number of threads. Throws Error for options out of range, for text without a sentence,
+  // and where the characters alone need more pieces than vocab_size.
+  static Tokenizer train(const std::vector<std::string>& sentences, const TokenizerOptions& options);
+
+  // A SentencePiece model file, or its bytes; `where` names them in errors. Throws Error for a broken or cut model, one
+  // that SentencePiece could not hold safely (see sentencepiece_check.h), and one without an end token.
+  static Tokenizer load(const std::string& path);
+  static Tokenizer from_serialized(std::string bytes, const std::string& where);
+
+  // The bytes of the model file.
+  const std::string& serialized() const;
+
+  // Ids of a line of text, without start and end tokens. Text of spaces only gives none.
+  std::vector<int32_t> encode(std::string_view text) const;
+
+  // Text of ids; start and end tokens give nothing, the unknown token gives " ⁇ ". Throws Error for an id outside
+  // [0, size()).
+  std::string decode(std::span<const int32_t> ids) const;
+
+  // The piece of an id as the vocabulary spells it; "▁" begins a word. Throws as decode does.
+  const std::string& piece(int32_t id) const;
+  std::vector<std::string> pieces(std::span<const int32_t> ids) const;
+
+  int32_t size() const;     // V
+  int32_t start() const;    // id of <s>, or of </s> where the vocabulary has no <s>
+  int32_t end() const;      // id of </s>
+  int32_t unknown() const;  // id of <unk>
+
+ private:
+  struct Model;
+  explicit Tokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+
+  std::shared_ptr<const Model> model_;
+};
+
+}  // namespace qkv

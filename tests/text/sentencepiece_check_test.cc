@@ -1,0 +1,190 @@
+// Models from outside that are cut, corrupt or made to harm.
+#include "text/sentencepiece_check.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+
+#include "core/random.h"
+#include "tests/support/error.h"
+#include "tests/support/sentences.h"
+#include "text/tokenizer.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::sentences;
+
+// The protobuf wire format, just enough to write a model.
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+std::string little_endian(uint32_t value) {
+  std::string bytes;
+  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+std::string field(uint64_t number, const std::string& bytes) {
+  return varint(number << 3 | 2) + varint(bytes.size()) + bytes;
+}
+std::string piece(const std::string& text, int type = 1, float score = 0) {
+  return field(1, field(1, text) + varint(2 << 3 | 5) + little_endian(std::bit_cast<uint32_t>(score)) + varint(3 << 3) +
+                      varint(static_cast<uint64_t>(type)));
+}
+const std::string kControl = piece("<unk>", 2) + piece("<s>", 3) + piece("</s>", 3);
+std::string with_charsmap(const std::string& charsmap) {
+  return kControl + piece("a") + field(2, "") + field(3, field(2, charsmap));
+}
+std::string with_pieces(const std::string& pieces) { return kControl + pieces + field(2, "") + field(3, ""); }
+
+// A darts-clone trie: unit 0 leads to the children of the root at 256 ^ byte.
+constexpr uint32_t kNone = 1u << 31;  // no byte's unit; as a value, the replacement at byte 0
+struct Trie {
+  std::vector<uint32_t> units = std::vector<uint32_t>(512, kNone);
+  Trie() { units[0] = 256 << 10; }
+  std::string charsmap(const std::string& strings = std::string("x\0", 2)) const {
+    std::string bytes = little_endian(static_cast<uint32_t>(units.size() * 4));
+    for (const uint32_t unit : units) bytes += little_endian(unit);
+    return bytes + strings;
+  }
+};
+
+std::string refusal(const std::string& model) {
+  return error_of([&] { Tokenizer::from_serialized(model, "m.spm"); });
+}
+
+TEST(SentencePieceCheck, AcceptsAHandMadeModel) {
+  const Tokenizer tokenizer = Tokenizer::from_serialized(with_pieces(piece("▁", 1, -1) + piece("a", 1, -2)), "m.spm");
+  EXPECT_EQ(tokenizer.size(), 5);
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("aa")), "aa");
+}
+
+TEST(SentencePieceCheck, NeedsAnEndToken) {
+  EXPECT_EQ(refusal(piece("<unk>", 2) + piece("<s>", 3) + piece("a") + field(2, "") + field(3, "")),
+            "m.spm: the vocabulary has no end token </s>");
+}
+
+TEST(SentencePieceCheck, StartsWithTheEndTokenWhereThereIsNoStart) {
+  const std::string model = piece("<unk>", 2) + piece("</s>", 3) + piece("a") + field(2, "") + field(3, "");
+  EXPECT_EQ(Tokenizer::from_serialized(model, "m.spm").start(), 1);
+}
+
+TEST(SentencePieceCheck, RefusesPiecesThatSentencePieceCannotHold) {
+  EXPECT_EQ(refusal(with_pieces(piece(std::string(1025, 'a')))), "m.spm: piece 3: 1025 bytes, wanted 1 to 1024");
+  EXPECT_EQ(refusal(with_pieces(piece(std::string(65, 'a'), 4))), "m.spm: piece 3: 65 bytes, wanted 1 to 64");
+  EXPECT_EQ(refusal(with_pieces(piece(""))), "m.spm: piece 3: 0 bytes, wanted 1 to 1024");
+  EXPECT_EQ(refusal(with_pieces(field(1, ""))), "m.spm: piece 3: 0 bytes, wanted 1 to 1024");
+  EXPECT_EQ(refusal(with_pieces(piece("\xff"))), "m.spm: piece 3: wanted valid UTF-8 without a zero byte");
+  EXPECT_EQ(refusal(with_pieces(piece("a", 1, std::numeric_limits<float>::infinity()))),
+            "m.spm: piece 3: score inf, wanted a finite number");
+  EXPECT_NE(refusal(with_pieces(piece("a") + piece("a"))), "");
+}
+
+TEST(SentencePieceCheck, HoldsTheLongestPieces) {
+  std::string pieces, text;
+  for (int i = 1; i <= 1024; i++) pieces += piece(text += 'a', 1, static_cast<float>(-i));
+  const Tokenizer plain = Tokenizer::from_serialized(with_pieces(piece("▁", 1, -1) + pieces), "m.spm");
+  EXPECT_EQ(plain.decode(plain.encode(text + text)), text + text);
+  pieces.clear();
+  text.clear();
+  for (int i = 1; i <= 64; i++) pieces += piece(text += 'a', 4);
+  const Tokenizer user = Tokenizer::from_serialized(with_pieces(piece("▁", 1, -1) + pieces), "m.spm");
+  EXPECT_EQ(user.decode(user.encode(text + text)), text + text);
+}
+
+TEST(SentencePieceCheck, AcceptsATableThatFits) {
+  Trie trie;
+  trie.units[256 ^ 'b'] = 'b' | 1 << 8 | (('b' ^ 1) << 10);  // "b" has a value, at unit 257
+  const Tokenizer tokenizer = Tokenizer::from_serialized(with_charsmap(trie.charsmap(std::string("a\0", 2))), "m.spm");
+  EXPECT_EQ(tokenizer.encode("b"), tokenizer.encode("a"));
+}
+
+TEST(SentencePieceCheck, RefusesTablesWhoseSizesLie) {
+  const std::string strings("x\0", 2);
+  for (const uint32_t size : {0u, 3u, 4u, 5u, 8u, 1024u, 0xFFFFFFFFu})
+    EXPECT_NE(refusal(with_charsmap(little_endian(size) + strings)).find("normaliser's table: a trie of"),
+              std::string::npos)
+        << size;
+  EXPECT_EQ(refusal(with_charsmap("abc")), "m.spm: normaliser's table: 3 bytes, wanted a size");
+  EXPECT_EQ(refusal(with_charsmap(Trie().charsmap("x"))), "m.spm: normaliser's table: the last replacement has no end");
+}
+
+TEST(SentencePieceCheck, RefusesTablesThatLeadOutside) {
+  Trie child;
+  child.units[256 ^ 'b'] = 'b' | 512u << 10;
+  EXPECT_EQ(refusal(with_charsmap(child.charsmap())), "m.spm: normaliser's table: position 1023 of 512 units");
+  Trie value;
+  value.units[256 ^ 'b'] = 'b' | 1 << 8 | (('b' ^ 1) << 10);
+  value.units[257] = 1u << 31 | 2;
+  EXPECT_EQ(refusal(with_charsmap(value.charsmap())), "m.spm: normaliser's table: replacement at byte 2 of 2");
+  Trie loop;
+  loop.units[256 ^ 'b'] = 'b' | ('b' << 10);  // its children are those of the root
+  EXPECT_EQ(refusal(with_charsmap(loop.charsmap())),
+            "m.spm: normaliser's table: a key of over 256 bytes, or an endless one");
+}
+
+TEST(SentencePieceCheck, RefusesTablesWithTooManyKeysThatBeginAlike) {
+  for (const uint32_t keys : {32u, 33u}) {  // b, bb, bbb … : node n has its children in block n, its value at byte 1
+    Trie trie;
+    trie.units.assign(256 * 40, kNone);
+    trie.units[0] = 256u << 10;
+    for (uint32_t n = 1; n <= keys; n++) {
+      const uint32_t at = n * 256 ^ 'b', base = (n + 1) * 256;
+      trie.units[at] = 'b' | 1 << 8 | (at ^ base) << 10;
+    }
+    const std::string model = with_charsmap(trie.charsmap(std::string("a\0", 2)));
+    if (keys > 32) {
+      EXPECT_EQ(refusal(model), "m.spm: normaliser's table: over 32 keys begin alike");
+    } else {
+      const Tokenizer tokenizer = Tokenizer::from_serialized(model, "m.spm");
+      EXPECT_EQ(tokenizer.encode(std::string(40, 'b')), tokenizer.encode("aa"));
+    }
+  }
+}
+
+TEST(SentencePieceCheck, RefusesEveryCutModel) {
+  for (const Normalization normalization : {Normalization::none, Normalization::nmt_nfkc}) {
+    const std::string model =
+        Tokenizer::train(sentences(100, 1), {.vocab_size = 60, .normalization = normalization}).serialized();
+    const size_t step = std::max<size_t>(1, model.size() / 500);
+    for (size_t size = 0; size + 8 < model.size(); size += size < 2000 ? 1 : step)
+      EXPECT_NE(refusal(model.substr(0, size)), "") << size;
+  }
+}
+
+TEST(SentencePieceCheck, SurvivesCorruptModels) {
+  const std::string model = Tokenizer::train(sentences(100, 1), {.vocab_size = 60}).serialized();
+  const std::string small =
+      Tokenizer::train(sentences(100, 1), {.vocab_size = 60, .normalization = Normalization::none}).serialized();
+  Random random(7, Stream::test);
+  int loaded = 0;
+  for (int trial = 0; trial < 1500; trial++) {
+    std::string bytes = trial % 10 == 0 ? model : small;
+    for (int changes = 0; changes < 3; changes++)
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    try {
+      const Tokenizer tokenizer = Tokenizer::from_serialized(bytes, "m.spm");
+      tokenizer.decode(tokenizer.encode("ba ter lé ☃ ﬁ\u00A0x"));
+      loaded++;
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_GT(loaded, 0);
+  EXPECT_LT(loaded, 1500);
+}
+
+TEST(SentencePieceCheck, AcceptsModelsOfOthers) {
+  const std::string cases = std::string(QKV_SHARED_DIR) + "/cases/";
+  if (!std::filesystem::exists(cases)) GTEST_SKIP() << "skipped: ../shared not present";
+  EXPECT_EQ(Tokenizer::load(cases + "marian/source.spm").size(), 1000);
+  EXPECT_EQ(Tokenizer::load(cases + "stories260K/tokenizer.model").size(), 512);
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,90 @@
+// Long lines cut into parts that fit.
+#include "text/split.h"
+
+#include <gtest/gtest.h>
+
+#include "core/random.h"
+#include "tests/support/error.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+using Parts = std::vector<std::string>;
+
+Parts split(std::string_view line, size_t most) {
+  return split_long(line, [&](std::string_view part) { return part.size() <= most; });
+}
+
+TEST(Split, LeavesAShortLineWhole) {
+  EXPECT_EQ(split("One. Two.", 9), Parts{"One. Two."});
+  EXPECT_EQ(split("", 9), Parts{""});
+}
+
+TEST(Split, CutsAfterSentences) {
+  EXPECT_EQ(split("One, two. Three! Four?", 17), (Parts{"One, two. Three! ", "Four?"}));
+  EXPECT_EQ(split("He said: “Go.” She went.", 22), (Parts{"He said: “Go.” ", "She went."}));
+  EXPECT_EQ(split("Wait... Then 3.14 is pi", 20), (Parts{"Wait... ", "Then 3.14 is pi"}));
+}
+
+TEST(Split, CutsScriptsWithoutSpacesAfterSentences) {
+  EXPECT_EQ(split("你好。「再见！」谢谢", 30), Parts{"你好。「再见！」谢谢"});
+  EXPECT_EQ(split("你好。「再见！」谢谢", 28), (Parts{"你好。「再见！」", "谢谢"}));
+  EXPECT_EQ(split("你好，再见吧", 14), (Parts{"你好，", "再见吧"}));
+}
+
+TEST(Split, CutsAfterClausesWhereNoSentenceEnds) {
+  EXPECT_EQ(split("one two, three four", 15), (Parts{"one two, ", "three four"}));
+  EXPECT_EQ(split("one—two three", 11), (Parts{"one—", "two three"}));
+}
+
+TEST(Split, CutsAtSpacesWhereNoClauseEnds) { EXPECT_EQ(split("one two three", 9), (Parts{"one two ", "three"})); }
+
+TEST(Split, CutsBetweenCharactersWhereThereIsNoSpace) { EXPECT_EQ(split("äöüäöü", 5), (Parts{"äö", "üä", "öü"})); }
+
+TEST(Split, RefusesACharacterThatDoesNotFit) {
+  EXPECT_EQ(testing::error_of([] { split("aä", 1); }),
+            "split: the character at byte 2 of the line is longer than the limit alone");
+}
+
+TEST(Split, LosesNothingAndFitsAlways) {
+  const Parts tokens = {"a", "word", " ", "  ", ".", "! ", ", ", "é", "日", "。", "😀", "—", "”", "\u00A0", "3.5"};
+  Random random(1, Stream::test);
+  for (int trial = 0; trial < 300; trial++) {
+    std::string line;
+    for (uint64_t n = random.below(60); n > 0; n--) line += tokens[random.below(tokens.size())];
+    const size_t most = 4 + random.below(30);
+    std::string joined;
+    for (const std::string& part : split(line, most)) {
+      EXPECT_LE(part.size(), most);
+      EXPECT_EQ(find_invalid_utf8(part), std::string_view::npos);
+      joined += part;
+    }
+    EXPECT_EQ(joined, line);
+  }
+}
+
+TEST(Split, FitsEvenWhereLongerTextsHaveFewerTokens) {
+  const auto fits = [](std::string_view part) { return part.size() % 7 != 5 && part.size() < 40; };
+  std::string line;
+  for (int i = 0; i < 200; i++) line += i % 9 == 8 ? ". " : i % 5 == 4 ? " " : "x";
+  std::string joined;
+  for (const std::string& part : split_long(line, fits)) {
+    EXPECT_TRUE(fits(part));
+    joined += part;
+  }
+  EXPECT_EQ(joined, line);
+}
+
+TEST(Split, AsksOnlyAboutShortTexts) {
+  const std::string line(100'000, 'x');
+  size_t asked = 0;
+  split_long(line, [&](std::string_view part) {
+    asked += part.size() < line.size() ? part.size() : 0;
+    return part.size() <= 100;
+  });
+  EXPECT_LT(asked, 20 * line.size());  // 7 steps up to 128, 6 to halve a gap of 64: each at most 128 of 100 characters
+}
+
+}  // namespace
+}  // namespace qkv
