@@ -2,5 +2,20 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
+void add_train_command(CLI::App& app);
+void add_translate_command(CLI::App& app);
 void add_score_command(CLI::App& app);
+void add_attend_command(CLI::App& app);
+void add_inspect_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
+
+// Thrown by a command that was interrupted and has said so: the program ends with status 1 and no further line.
+struct Interrupted {};
+
+// Adds --threads, which acts at once.
+void add_threads_option(CLI::App& command);
+
+// Writes a whole file or leaves what was there; throws qkv::Error naming it.
+void write_text_file(const std::string& path, const std::string& text);

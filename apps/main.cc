@@ -16,7 +16,12 @@ int run(int argc, char** argv) {
   CLI::App app("qkv: the Transformer, complete and native on the CPU", "qkv");
   app.require_subcommand(1);
   app.set_version_flag("--version", qkv::version);
+  add_train_command(app);
+  add_translate_command(app);
   add_score_command(app);
+  add_attend_command(app);
+  add_inspect_command(app);
+  add_bench_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -37,6 +42,7 @@ int main(int argc, char** argv) {
     const int status = run(argc, argv);
     if (flush_output()) return status;
     fmt::print(stderr, "qkv: standard output: {}\n", std::strerror(errno));
+  } catch (const Interrupted&) {
   } catch (const std::exception& error) {
     fmt::print(stderr, "qkv: {}\n", error.what());
   }

@@ -1,14 +1,21 @@
 # What the library links. Read by the build and, after installation, by find_package(qkv).
 include(CMakeFindDependencyMacro)
 find_dependency(OpenMP)
-find_dependency(dnnl CONFIG)
+# Debian's dnnl-config.cmake asks for OpenCL's headers, which nothing here needs.
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h REQUIRED)
+if(NOT TARGET qkv_dnnl)
+  add_library(qkv_dnnl INTERFACE IMPORTED)
+  set_target_properties(qkv_dnnl PROPERTIES INTERFACE_LINK_LIBRARIES ${DNNL_LIBRARY}
+                                            INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+endif()
 find_dependency(hwy CONFIG)
 find_dependency(fmt CONFIG)
 find_dependency(nlohmann_json CONFIG)
 find_dependency(ICU COMPONENTS uc)
 find_dependency(PkgConfig)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
-set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX DNNL::dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
+set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
                      PkgConfig::SENTENCEPIECE)
 if(QKV_BUILD_APPS)
   find_dependency(CLI11 CONFIG)

@@ -1,19 +1,26 @@
 // Training a translation model from parallel text into a run directory.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qkv/config.h"
+#include "qkv/text.h"
 
 namespace qkv {
 
-enum class TokenizerKind { unigram, bpe };
 enum class Optimizer { adam, adamw };
+constexpr std::array<std::string_view, 2> names_of(Optimizer) { return {"adam", "adamw"}; }
+
 enum class Schedule { inverse_sqrt, cosine };
+constexpr std::array<std::string_view, 2> names_of(Schedule) { return {"inverse_sqrt", "cosine"}; }
+
 enum class Selection { bleu, loss };
+constexpr std::array<std::string_view, 2> names_of(Selection) { return {"bleu", "loss"}; }
 
 // How a model is trained; training.json of a run. Limits of 0 are off.
 struct TrainingConfig {
@@ -41,10 +48,44 @@ struct TrainingConfig {
   Selection selection = Selection::bleu;  // what "better" means on the dev text
   int64_t average = 5;                    // the weights of the last k evaluations are averaged as a candidate
   double ema_decay = 0.999;               // so is an exponential moving average; 0 turns it off
-  uint64_t seed = 1;
+  int64_t seed = 1;
 
   bool operator==(const TrainingConfig&) const = default;
 };
+
+// Calls visit(name, member, meaning) for every field: the one list behind training.json and the command line.
+template <class Visitor>
+void visit_fields(TrainingConfig& c, Visitor&& visit) {
+  visit("vocab_size", c.vocab_size, "pieces of the tokeniser trained from the text");
+  visit("tokenizer", c.tokenizer, "kind of that tokeniser");
+  visit("joint_vocabulary", c.joint_vocabulary, "one tokeniser for both languages");
+  visit("lowercase", c.lowercase, "lower-case both sides");
+  visit("optimizer", c.optimizer, "adamw decouples the weight decay");
+  visit("learning_rate", c.learning_rate, "at its peak, after the warm-up");
+  visit("warmup_steps", c.warmup_steps, "steps of linear rise to the peak");
+  visit("schedule", c.schedule, "how the learning rate falls after the warm-up");
+  visit("beta1", c.beta1, "decay of Adam's mean of gradients");
+  visit("beta2", c.beta2, "decay of Adam's mean of squared gradients");
+  visit("epsilon", c.epsilon, "added to Adam's denominator");
+  visit("weight_decay", c.weight_decay, "pull of every weight towards zero");
+  visit("clip_norm", c.clip_norm, "largest norm of the mean gradient; 0 is off");
+  visit("label_smoothing", c.label_smoothing, "probability spread over the whole vocabulary");
+  visit("batch_tokens", c.batch_tokens, "most tokens of a batch, on either side");
+  visit("accumulate", c.accumulate, "batches that make one step");
+  visit("max_steps", c.max_steps, "stop after so many steps; 0 is off");
+  visit("max_epochs", c.max_epochs, "stop after so many passes over the text; 0 is off");
+  visit("max_minutes", c.max_minutes, "stop after so many minutes; 0 is off");
+  visit("eval_every", c.eval_every, "steps between evaluations on the dev text");
+  visit("save_every", c.save_every, "steps between saved states");
+  visit("patience", c.patience, "stop after so many evaluations without a better one; 0 is off");
+  visit("selection", c.selection, "what is better on the dev text");
+  visit("average", c.average, "evaluations whose weights are averaged");
+  visit("ema_decay", c.ema_decay, "decay of the moving average of the weights; 0 is off");
+  visit("seed", c.seed, "of initial weights, shuffling and dropout");
+}
+
+// Throws Error, naming the value, for one that makes no sense.
+void check(const TrainingConfig& config);
 
 struct Recipe {
   ModelConfig model;
@@ -60,9 +101,11 @@ struct RecipeOption {
   std::string name, value, help;
 };
 std::vector<RecipeOption> recipe_options(const Recipe& recipe);
-// Throws Error if there is no such name or the value does not parse.
+
+// A change of a recipe: names with values as text, or a JSON object of some of the names. d_model or heads alone also
+// change key_width and value_width to d_model / heads, and norm_position turns final_norm on or off with it. Throws
+// Error, naming `where`, for unknown names and values that do not parse.
 void set_recipe_option(Recipe& recipe, const std::string& name, const std::string& value);
-// A JSON object of some of these names. Throws Error, naming `where`, for unknown names and wrong types.
 void merge_recipe_json(Recipe& recipe, const std::string& text, const std::string& where);
 
 struct TranslationFiles {
@@ -98,10 +141,10 @@ struct TrainingObserver {
   std::function<bool()> should_stop;  // asked after every step; true saves the state and returns
 };
 
-// Trains into the directory `out`. A run that is there already is resumed where it was saved last, and ends with the
-// same bytes as one that was never interrupted; it must have the recipe given, but for the limits max_*. Throws Error
-// for text, options or files that will not do.
-void train_translation(const TranslationFiles& files, const Recipe& recipe, const std::string& out,
+// Trains into the directory `out`; false if should_stop ended it early. A run that is there already is resumed where it
+// was saved last, and ends with the same bytes as one that was never interrupted; it must have the recipe given, but
+// for the limits max_*. Throws Error for text, options or files that will not do.
+bool train_translation(const TranslationFiles& files, const Recipe& recipe, const std::string& out,
                        const TrainingObserver& observer);
 
 }  // namespace qkv

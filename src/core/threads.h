@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace qkv {
+#include "qkv/threads.h"
 
-// How many threads the loops below use; at first what OpenMP decides (OMP_NUM_THREADS, else one a processor).
-void set_threads(int count);
-int threads();
+namespace qkv {
 
 // Sets flush-to-zero and denormals-are-zero on this thread for its life; the caller's setting comes back at the end.
 class FlushDenormals {

@@ -59,6 +59,7 @@ ParallelData::ParallelData(const ParallelText& text, const Tokenizer& source, co
       } else if (longest > max_length) {
         skipped_long_++;
       } else {
+        longest_ = std::max(longest_, longest);
         pair.source.push_back(source.end());
         pair.target.insert(pair.target.begin(), target.start());
         pair.target.push_back(target.end());
@@ -67,6 +68,17 @@ ParallelData::ParallelData(const ParallelText& text, const Tokenizer& source, co
       }
     }
   }
+}
+
+// FNV-1a over the ids and the lengths of both sides.
+std::string ParallelData::fingerprint() const {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&hash](uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  for (const Side* side : {&source_, &target_}) {
+    for (const int64_t offset : side->offsets) add(static_cast<uint64_t>(offset));
+    for (const int32_t id : side->ids) add(static_cast<uint64_t>(id));
+  }
+  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace qkv

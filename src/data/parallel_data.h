@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "text/corpus.h"
@@ -23,7 +24,9 @@ class ParallelData {
 
   int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }           // </s> included
   int64_t target_tokens() const { return static_cast<int64_t>(target_.ids.size()) - size(); }  // to predict
-  int64_t skipped_empty() const { return skipped_empty_; }                                     // pairs
+  int64_t longest() const { return longest_; }  // tokens of the longest source or of the longest target to predict
+  std::string fingerprint() const;              // of all ids, in hexadecimal: tells one text from another
+  int64_t skipped_empty() const { return skipped_empty_; }  // pairs
   int64_t skipped_long() const { return skipped_long_; }
 
  private:
@@ -38,7 +41,7 @@ class ParallelData {
   };
 
   Side source_, target_;
-  int64_t skipped_empty_ = 0, skipped_long_ = 0;
+  int64_t skipped_empty_ = 0, skipped_long_ = 0, longest_ = 0;
 };
 
 }  // namespace qkv

@@ -43,6 +43,17 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* targe
 
 }  // namespace
 
+int64_t count_parameters(const ModelConfig& c) {
+  const int64_t d = c.d_model, Q = c.heads * c.key_width, V = c.heads * c.value_width;
+  const int64_t attention = (2 * Q + V) * (d + c.attention_input_bias) + d * (V + c.attention_output_bias);
+  const int64_t feed_forward = c.ffn * (d + 1) + d * (c.ffn + 1), norm = 2 * d;
+  const int64_t encoder = attention + feed_forward + 2 * norm, decoder = 2 * attention + feed_forward + 3 * norm;
+  const int64_t tables =
+      c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
+  return tables * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder + c.decoder_layers * decoder +
+         (c.final_norm ? 2 * norm : 0);
+}
+
 Sequences sequences_of(const Packed& queries, const Packed& keys) {
   const int32_t *q = queries.offsets.data(), *k = keys.offsets.data();
   return {queries.sequences(), q, q + 1, k, k + 1};

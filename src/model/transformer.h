@@ -64,6 +64,9 @@ class Transformer {
   Output<Real> output_;
 };
 
+// Parameters of a model of this configuration, without making it.
+int64_t count_parameters(const ModelConfig& config);
+
 // Each sequence of `queries` looks at the sequence of the same number of `keys`. Views of both, which must outlive it.
 Sequences sequences_of(const Packed& queries, const Packed& keys);
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+#include "qkv/text.h"
 
-enum class TokenizerKind { unigram, bpe };
+namespace qkv {
 
 // nmt_nfkc folds compatible characters into one (full-width letters, ligatures, "…", no-break spaces); none keeps every
 // character as it is written. Both fold runs of spaces into one and drop spaces at the ends.

@@ -1,0 +1,52 @@
+// qkv bench: how fast this machine is with qkv.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "qkv/benchmark.h"
+#include "qkv/threads.h"
+#include "qkv/version.h"
+
+namespace {
+
+struct Options {
+  std::string model = "tiny";
+  int64_t tokens = 4096, steps = 20;
+  bool json = false;
+};
+
+void bench_train(const Options& options) {
+  const qkv::TrainBenchmark b = qkv::benchmark_training(options.model, options.tokens, options.steps);
+  if (options.json) {
+    const nlohmann::ordered_json json = {{"version", qkv::version()},
+                                         {"model", b.preset},
+                                         {"threads", qkv::threads()},
+                                         {"target_tokens_per_step", b.target_tokens},
+                                         {"median_step_ms", b.median_ms},
+                                         {"best_step_ms", b.best_ms},
+                                         {"target_tokens_per_s", b.tokens_per_second},
+                                         {"parameters", b.parameters},
+                                         {"activation_bytes", b.activation_bytes}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens)\n",
+               b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens);
+  }
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure speed");
+  bench->require_subcommand(1);
+  CLI::App* command = bench->add_subcommand("train", "Training steps on random sentences of 8 to 16 tokens");
+  const auto options = std::make_shared<Options>();
+  command->add_option("--model", options->model, "Preset: tiny, small or base")->capture_default_str();
+  command->add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
+  command->add_option("--steps", options->steps, "Steps that are timed")->capture_default_str();
+  command->add_flag("--json", options->json, "Print as JSON");
+  add_threads_option(*command);
+  command->callback([options] { bench_train(*options); });
+}

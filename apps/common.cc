@@ -1,0 +1,30 @@
+// What several commands share.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "commands.h"
+#include "qkv/error.h"
+#include "qkv/threads.h"
+
+void add_threads_option(CLI::App& command) {
+  command.add_option_function<int>("--threads", qkv::set_threads, "Threads to compute with (default: one a processor)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void write_text_file(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".partial";
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(temporary, path, error);
+  if (file && !error) return;
+  const std::string reason = error ? error.message() : std::strerror(errno);
+  std::filesystem::remove(temporary, error);
+  throw qkv::Error(fmt::format("{}: cannot be written: {}", path, reason));
+}

@@ -1,0 +1,53 @@
+// qkv inspect: configuration, parameters and memory of a run directory.
+#include "qkv/inspect.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+
+namespace {
+
+double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+void print_text(const qkv::RunInfo& info) {
+  fmt::print("config.json\n{}\n", qkv::to_json(info.recipe.model));
+  for (const qkv::ParameterInfo& p : info.parameters)
+    fmt::print("{:<48} {:>14} {:>12}\n", p.name, fmt::format("[{}]", fmt::join(p.shape, ", ")), p.count);
+  fmt::print("{:<48} {:>14} {:>12}\n", "all parameters", "", info.parameter_count);
+  fmt::print("memory: {:.1f} MiB of weights to translate, {:.1f} MiB to train, activations not counted\n",
+             mebibytes(info.serving_bytes), mebibytes(info.training_bytes));
+  if (!info.has_weights) fmt::print("model.safetensors is not there yet: no evaluation has been made\n");
+}
+
+void print_json(const qkv::RunInfo& info) {
+  nlohmann::ordered_json json;
+  json["config"] = nlohmann::ordered_json::parse(qkv::to_json(info.recipe.model));
+  json["parameters"] = nlohmann::ordered_json::array();
+  for (const qkv::ParameterInfo& p : info.parameters)
+    json["parameters"].push_back({{"name", p.name}, {"shape", p.shape}, {"count", p.count}});
+  json["parameter_count"] = info.parameter_count;
+  json["serving_bytes"] = info.serving_bytes;
+  json["training_bytes"] = info.training_bytes;
+  json["has_weights"] = info.has_weights;
+  fmt::print("{}\n", json.dump());
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("inspect", "Show configuration, parameters and memory of a run");
+  const auto run = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  command->add_option("run", *run, "Run directory")->required();
+  command->add_flag("--json", *json, "Print as JSON");
+  command->callback([run, json] {
+    const qkv::RunInfo info = qkv::inspect(*run);
+    if (*json)
+      print_json(info);
+    else
+      print_text(info);
+  });
+}

@@ -1,0 +1,54 @@
+#include "decode/attend.h"
+
+namespace qkv {
+namespace {
+
+using Attention = MultiHeadAttention<float>;
+
+// The weights of every head of one layer.
+std::vector<AttentionHead> heads_of(const Attention& attention, const Attention::Saved& saved, int64_t heads,
+                                    const Sequences& sequences, bool causal) {
+  std::vector<AttentionHead> result(static_cast<size_t>(heads));
+  for (int64_t h = 0; h < heads; h++) {
+    std::vector<float>& weights = result[static_cast<size_t>(h)].weights;
+    weights.resize(static_cast<size_t>(saved.x.rows * saved.z.rows));
+    attention.weights(sequences, causal, saved, 0, h, {weights.data(), saved.x.rows, saved.z.rows});
+  }
+  return result;
+}
+
+}  // namespace
+
+AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
+                           const PiecesOf& pieces) {
+  const Arena::Scope scope(arena);
+  std::vector<int32_t> read = {request.start}, said = request.target_ids;
+  read.insert(read.end(), request.target_ids.begin(), request.target_ids.end());
+  said.push_back(request.end);
+  Packed source, target;
+  source.append(request.source_ids);
+  target.append(read);
+
+  Context context{arena};
+  Transformer<float>::Saved saved;
+  model.forward(source, target, context, saved);
+
+  const std::vector<std::string> source_pieces = pieces(request.source_ids, true), read_pieces = pieces(read, false);
+  AttentionKind encoder{"encoder", false, source_pieces, source_pieces, {}};
+  AttentionKind decoder{"decoder", true, read_pieces, read_pieces, {}};
+  AttentionKind cross{"cross", false, pieces(said, false), source_pieces, {}};
+  const int64_t H = model.config().heads;
+  for (size_t i = 0; i < saved.encoder.layers.size(); i++)
+    encoder.layers.push_back(heads_of(model.encoder().layers()[i].self_attention(),
+                                      saved.encoder.layers[i].self_attention, H, sequences_of(source, source), false));
+  for (size_t i = 0; i < saved.decoder.layers.size(); i++) {
+    const auto& layer = model.decoder().layers()[i];
+    const auto& s = saved.decoder.layers[i];
+    decoder.layers.push_back(heads_of(layer.self_attention(), s.self_attention, H, sequences_of(target, target), true));
+    cross.layers.push_back(
+        heads_of(layer.cross_attention(), s.cross_attention, H, sequences_of(target, source), false));
+  }
+  return {"", "", {std::move(encoder), std::move(decoder), std::move(cross)}};
+}
+
+}  // namespace qkv

@@ -1,0 +1,28 @@
+// All attention weights of a model while it reads a source and says a target.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/transformer.h"
+#include "qkv/attention_map.h"
+
+namespace qkv {
+
+struct AttendRequest {
+  std::vector<int32_t> source_ids;  // the end token included
+  std::vector<int32_t> target_ids;  // without start and end
+  int32_t start = 1, end = 2;
+};
+
+// Gives the pieces of ids, for the axes.
+using PiecesOf = std::function<std::vector<std::string>(std::span<const int32_t> ids, bool of_source)>;
+
+// Weights recomputed from the queries, keys and log-sum-exp of one forward pass, so they are what the kernel used.
+AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
+                           const PiecesOf& pieces);
+
+}  // namespace qkv

@@ -1,0 +1,86 @@
+#include "train/checkpoint.h"
+
+#include <charconv>
+
+#include "core/fail.h"
+#include "io/safetensors.h"
+
+namespace qkv {
+namespace {
+
+constexpr const char* kFormat = "qkv training state 1";
+
+struct NamedSpan {
+  const char* name;
+  std::span<float> values;
+};
+
+std::vector<NamedSpan> spans(const ParameterList<float>& parameters, const OptimizerState& optimizer) {
+  std::vector<NamedSpan> all = {{"weights", parameters.values()}, {"adam.m", optimizer.m()}, {"adam.v", optimizer.v()}};
+  if (!optimizer.ema().empty()) all.push_back({"ema", optimizer.ema()});
+  return all;
+}
+
+template <class Number>
+Number parse(const Safetensors& file, const std::string& path, const std::string& name) {
+  const auto& metadata = file.metadata();
+  const auto found = metadata.find(name);
+  Number value{};
+  if (found != metadata.end()) {
+    const std::string& text = found->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return value;
+  }
+  fail("{}: \"{}\" is missing or not a number", path, name);
+}
+
+}  // namespace
+
+void save_state(const std::string& path, const Progress& p, const std::string& data,
+                const ParameterList<float>& parameters, const OptimizerState& optimizer) {
+  Metadata metadata = {
+      {"format", kFormat},
+      {"data", data},
+      {"step", fmt::format("{}", p.step)},
+      {"epoch", fmt::format("{}", p.epoch)},
+      {"batch", fmt::format("{}", p.batch)},
+      {"best", fmt::format("{}", p.best)},
+      {"best_step", fmt::format("{}", p.best_step)},
+      {"evaluations_since_best", fmt::format("{}", p.evaluations_since_best)},
+      {"finished", p.finished ? "1" : "0"},
+      {"evaluations", fmt::format("{}", p.evaluated_steps.size())},
+  };
+  for (size_t i = 0; i < p.evaluated_steps.size(); i++)
+    metadata[fmt::format("evaluation.{}", i)] = fmt::format("{}", p.evaluated_steps[i]);
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, values] : spans(parameters, optimizer))
+    tensors.push_back({name, f32_tensor({static_cast<int64_t>(values.size())}, values)});
+  write_safetensors(path, tensors, metadata);
+}
+
+Progress load_state(const std::string& path, const std::string& data, ParameterList<float>& parameters,
+                    OptimizerState& optimizer) {
+  const Safetensors file = Safetensors::open(path);
+  const auto& metadata = file.metadata();
+  if (!metadata.contains("format") || metadata.at("format") != kFormat) fail("{}: not a {}", path, kFormat);
+  if (!metadata.contains("data") || metadata.at("data") != data)
+    fail("{}: was made with other training text; give the same text or another --out", path);
+
+  for (const auto& [name, values] : spans(parameters, optimizer))
+    file.read(name, {static_cast<int64_t>(values.size())}, values);
+
+  Progress p;
+  p.step = parse<int64_t>(file, path, "step");
+  p.epoch = parse<int64_t>(file, path, "epoch");
+  p.batch = parse<int64_t>(file, path, "batch");
+  p.best = parse<double>(file, path, "best");
+  p.best_step = parse<int64_t>(file, path, "best_step");
+  p.evaluations_since_best = parse<int64_t>(file, path, "evaluations_since_best");
+  p.finished = parse<int64_t>(file, path, "finished") != 0;
+  const int64_t evaluations = parse<int64_t>(file, path, "evaluations");
+  for (int64_t i = 0; i < evaluations; i++)
+    p.evaluated_steps.push_back(parse<int64_t>(file, path, fmt::format("evaluation.{}", i)));
+  return p;
+}
+
+}  // namespace qkv

@@ -1,0 +1,44 @@
+#include "train/evaluator.h"
+
+#include "decode/batched.h"
+#include "qkv/score.h"
+
+namespace qkv {
+
+Evaluator::Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer& target, int64_t max_length,
+                     int64_t batch_tokens)
+    : text_(std::move(text)),
+      target_(target),
+      data_(text_, source, target, max_length),
+      batcher_(data_, batch_tokens, 0) {
+  for (const std::string& line : text_.source) {  // every line is translated; one that is too long is cut at the end
+    sources_.push_back(source.encode(line));
+    if (static_cast<int64_t>(sources_.back().size()) >= max_length)
+      sources_.back().resize(static_cast<size_t>(max_length) - 1);
+    sources_.back().push_back(source.end());
+  }
+}
+
+DevScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const {
+  Loss loss;
+  Batch batch;
+  Context context{arena};
+  const BatchList batches = batcher_.in_order();
+  for (int64_t b = 0; b < batches.size(); b++) {
+    batcher_.fill(batches[b], batch);
+    loss += model.loss(batch, smoothing, context);
+  }
+
+  SearchOptions greedy;
+  greedy.beam = 1;
+  greedy.start = target_.start();
+  greedy.end = target_.end();
+  std::vector<std::string> hypotheses;
+  for (const auto& found : translate_ids(model, sources_, greedy, arena))
+    hypotheses.push_back(found.empty() ? "" : target_.decode(found.front().ids));
+
+  const double tokens = static_cast<double>(loss.tokens);
+  return {loss.loss / tokens, loss.nll / tokens, bleu(hypotheses, text_.target).score};
+}
+
+}  // namespace qkv

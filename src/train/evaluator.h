@@ -1,0 +1,38 @@
+// How good a model is on the dev text: its loss without dropout, and BLEU of its greedy translations.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/batcher.h"
+#include "data/parallel_data.h"
+#include "model/transformer.h"
+#include "text/corpus.h"
+#include "text/tokenizer.h"
+
+namespace qkv {
+
+struct DevScore {
+  double loss = 0, nll = 0;  // per target token
+  double bleu = 0;
+};
+
+class Evaluator {
+ public:
+  // `text` is what `data` was made of; its targets are the references.
+  Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer& target, int64_t max_length,
+            int64_t batch_tokens);
+
+  DevScore evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const;
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+ private:
+  ParallelText text_;
+  Tokenizer target_;
+  ParallelData data_;
+  Batcher batcher_;
+  std::vector<std::vector<int32_t>> sources_;
+};
+
+}  // namespace qkv

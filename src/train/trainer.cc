@@ -1,0 +1,248 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/fail.h"
+#include "io/metrics.h"
+#include "io/weights.h"
+#include "train/schedule.h"
+
+namespace qkv {
+namespace {
+
+double mebibytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+nlohmann::ordered_json to_json(const StepReport& r) {
+  return {{"step", r.step},
+          {"epoch", r.epoch},
+          {"loss", r.loss},
+          {"nll", r.nll},
+          {"learning_rate", r.learning_rate},
+          {"gradient_norm", r.gradient_norm},
+          {"target_tokens", r.target_tokens},
+          {"tokens_per_second", r.tokens_per_second},
+          {"seconds", r.seconds}};
+}
+
+nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
+  nlohmann::ordered_json json = {{"step", r.step}};
+  for (const auto& c : r.candidates)
+    json["dev"][c.name] = {{"loss", c.loss}, {"perplexity", c.perplexity}, {"bleu", c.bleu}};
+  json["best"] = r.best;
+  json["improved"] = r.improved;
+  json["seconds"] = seconds;
+  return json;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, const ParallelData& data, const Evaluator& evaluator,
+                 const TrainingObserver& observer)
+    : recipe_(recipe),
+      config_(recipe.training),
+      run_(run),
+      data_(data),
+      evaluator_(evaluator),
+      observer_(observer),
+      batcher_(data, config_.batch_tokens, static_cast<uint64_t>(config_.seed)),
+      metrics_(run.metrics()),
+      data_id_(data.fingerprint()),
+      model_(recipe.model),
+      candidate_(recipe.model),
+      optimizer_((model_.parameters().allocate_gradients(),
+                  model_.parameters().initialise(static_cast<uint64_t>(config_.seed)), config_),
+                 model_.parameters()),
+      started_(std::chrono::steady_clock::now()) {
+  resume();
+  rehearse();
+}
+
+void Trainer::resume() {
+  const bool saved = std::filesystem::exists(run_.state());
+  if (saved) progress_ = load_state(run_.state(), data_id_, model_.parameters(), optimizer_);
+  const auto last = truncate_metrics_after(run_.metrics(), progress_.step);
+  metrics_ = MetricsWriter(run_.metrics());
+  if (!saved) return;
+  if (last && last->contains("seconds") && (*last)["seconds"].is_number()) seconds_before_ = (*last)["seconds"];
+  say(fmt::format("resumed at step {} (epoch {})", progress_.step, progress_.epoch + 1));
+}
+
+void Trainer::rehearse() {
+  const int64_t budget = config_.batch_tokens;
+  const int64_t length = std::min(budget, data_.longest());
+  std::vector<int32_t> ids;
+  for (int64_t left = budget; left > 0; left -= length) {
+    ids.assign(static_cast<size_t>(std::min(left, length)), 0);
+    batch_.source.append(ids);
+    batch_.target.append(ids);
+    batch_.labels.insert(batch_.labels.end(), ids.begin(), ids.end());
+  }
+  Context context{arena_, true, static_cast<uint64_t>(config_.seed), 0};
+  model_.loss_and_gradient(batch_, config_.label_smoothing, context);
+  const std::span<float> gradients = model_.parameters().gradients();
+  std::fill(gradients.begin(), gradients.end(), 0.0f);
+
+  const size_t parameters = static_cast<size_t>(model_.parameters().size()) * sizeof(float);
+  say(fmt::format(
+      "memory: weights {:.1f} MiB, gradients {:.1f}, optimiser {:.1f}, evaluation {:.1f}, activations {:.1f} "
+      "({} tokens a batch)",
+      mebibytes(parameters), mebibytes(parameters), mebibytes(optimizer_.bytes()), mebibytes(parameters),
+      mebibytes(arena_.high_water()), budget));
+}
+
+double Trainer::seconds() const {
+  return seconds_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+}
+
+bool Trainer::done(std::string& reason) const {
+  if (progress_.finished) {
+    reason = fmt::format("no better evaluation in {}", config_.patience);
+  } else if (config_.max_steps > 0 && progress_.step >= config_.max_steps) {
+    reason = fmt::format("{} steps", progress_.step);
+  } else if (config_.max_epochs > 0 && progress_.epoch >= config_.max_epochs) {
+    reason = fmt::format("{} epochs", progress_.epoch);
+  } else if (config_.max_minutes > 0 && seconds() >= 60 * config_.max_minutes) {
+    reason = fmt::format("{} minutes", config_.max_minutes);
+  }
+  return !reason.empty();
+}
+
+void Trainer::next_batch() {
+  if (epoch_.size() == 0) epoch_ = batcher_.epoch(static_cast<uint64_t>(progress_.epoch));
+  batcher_.fill(epoch_[progress_.batch], batch_);
+  if (++progress_.batch < epoch_.size()) return;
+  progress_.batch = 0;
+  progress_.epoch++;
+  epoch_ = {};
+}
+
+StepReport Trainer::step() {
+  const double begin = seconds();
+  StepReport report;
+  report.epoch = progress_.epoch + 1;
+  Loss loss;
+  for (int64_t i = 0; i < config_.accumulate; i++) {
+    next_batch();
+    Context context{arena_, true, static_cast<uint64_t>(config_.seed),
+                    static_cast<uint32_t>(progress_.step * config_.accumulate + i)};
+    loss += model_.loss_and_gradient(batch_, config_.label_smoothing, context);
+  }
+  progress_.step++;
+  report.gradient_norm = optimizer_.update(progress_.step, loss.tokens);
+  if (!std::isfinite(loss.loss) || !std::isfinite(report.gradient_norm))
+    fail("training: the loss is not finite at step {}; the last saved state is untouched, try a lower learning rate",
+         progress_.step);
+
+  const double tokens = static_cast<double>(loss.tokens);
+  report.step = progress_.step;
+  report.max_steps = config_.max_steps;
+  report.loss = loss.loss / tokens;
+  report.nll = loss.nll / tokens;
+  report.learning_rate = learning_rate(config_, progress_.step);
+  report.target_tokens = loss.tokens;
+  report.seconds = seconds();
+  report.tokens_per_second = tokens / (report.seconds - begin);
+  return report;
+}
+
+bool Trainer::run() {
+  std::string reason;
+  bool evaluated =
+      progress_.step > 0 && !progress_.evaluated_steps.empty() && progress_.evaluated_steps.back() == progress_.step;
+  while (!done(reason)) {
+    const StepReport report = step();
+    metrics_.append(to_json(report));
+    if (observer_.on_step) observer_.on_step(report);
+
+    evaluated = config_.eval_every > 0 && progress_.step % config_.eval_every == 0;
+    if (evaluated) evaluate();
+    if (evaluated || (config_.save_every > 0 && progress_.step % config_.save_every == 0)) save();
+    if (observer_.should_stop && observer_.should_stop()) {
+      save();
+      say(fmt::format("stopped at step {}; the same command goes on from here", progress_.step));
+      return false;
+    }
+  }
+  if (!evaluated && progress_.step > 0) {
+    evaluate();
+    save();
+  }
+  say(fmt::format("done: {}; best on the dev text at step {}: {} {:.2f}", reason, progress_.best_step,
+                  config_.selection == Selection::bleu ? "BLEU" : "-loss", progress_.best));
+  return true;
+}
+
+void Trainer::evaluate() {
+  EvaluationReport report;
+  report.step = progress_.step;
+  const ParameterList<float>& parameters = model_.parameters();
+  save_weights(run_.weights(progress_.step), parameters, parameters.values());
+  progress_.evaluated_steps.push_back(progress_.step);
+
+  struct Best {
+    double score = 0;
+    std::string name;
+    std::vector<float> weights;
+  } best;
+  const auto consider = [&](const std::string& name) {
+    const DevScore dev = evaluator_.evaluate(candidate_, config_.label_smoothing, arena_);
+    report.candidates.push_back({name, dev.loss, std::exp(dev.nll), dev.bleu});
+    const double score = config_.selection == Selection::bleu ? dev.bleu : -dev.loss;
+    const std::span<float> weights = candidate_.parameters().values();
+    if (best.name.empty() || score > best.score) best = {score, name, {weights.begin(), weights.end()}};
+  };
+
+  const std::span<float> candidate = candidate_.parameters().values();
+  std::copy(parameters.values().begin(), parameters.values().end(), candidate.begin());
+  consider("last");
+  if (!optimizer_.ema().empty()) {
+    std::copy(optimizer_.ema().begin(), optimizer_.ema().end(), candidate.begin());
+    consider("ema");
+  }
+  if (average_into(candidate)) consider("average");
+
+  report.best = best.name;
+  report.improved = progress_.best_step == 0 || best.score > progress_.best;
+  if (report.improved) {
+    save_weights(run_.model(), parameters, best.weights);
+    progress_.best = best.score;
+    progress_.best_step = progress_.step;
+    progress_.evaluations_since_best = 0;
+  } else {
+    progress_.evaluations_since_best++;
+    progress_.finished = config_.patience > 0 && progress_.evaluations_since_best >= config_.patience;
+  }
+  metrics_.append(to_json(report, seconds()));
+  if (observer_.on_evaluation) observer_.on_evaluation(report);
+}
+
+// The mean of the weights of the last evaluations; false if there is only one.
+bool Trainer::average_into(std::span<float> weights) const {
+  const std::vector<int64_t>& steps = progress_.evaluated_steps;
+  const size_t k = std::min(steps.size(), static_cast<size_t>(config_.average));
+  if (k < 2) return false;
+  std::vector<double> sum(weights.size(), 0.0);
+  for (size_t i = steps.size() - k; i < steps.size(); i++) {
+    load_weights(run_.weights(steps[i]), model_.parameters(), weights);
+    for (size_t e = 0; e < sum.size(); e++) sum[e] += static_cast<double>(weights[e]);
+  }
+  for (size_t e = 0; e < sum.size(); e++) weights[e] = static_cast<float>(sum[e] / static_cast<double>(k));
+  return true;
+}
+
+// Weights that no later average needs are removed once the state that does not name them is safe.
+void Trainer::save() {
+  std::vector<int64_t>& steps = progress_.evaluated_steps;
+  std::vector<int64_t> old;
+  while (steps.size() > static_cast<size_t>(std::max<int64_t>(config_.average, 1))) {
+    old.push_back(steps.front());
+    steps.erase(steps.begin());
+  }
+  save_state(run_.state(), progress_, data_id_, model_.parameters(), optimizer_);
+  for (const int64_t step : old) std::filesystem::remove(run_.weights(step));
+}
+
+}  // namespace qkv

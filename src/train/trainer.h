@@ -1,0 +1,61 @@
+// The training loop: batches in, gradients, optimiser steps; evaluations, saved states and resumption.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/batcher.h"
+#include "io/metrics.h"
+#include "io/run_directory.h"
+#include "model/transformer.h"
+#include "qkv/train.h"
+#include "train/checkpoint.h"
+#include "train/evaluator.h"
+#include "train/optimizer_state.h"
+
+namespace qkv {
+
+class Trainer {
+ public:
+  // Resumes from the run directory's state where there is one. All arguments outlive the trainer.
+  Trainer(const Recipe& recipe, const RunDirectory& run, const ParallelData& data, const Evaluator& evaluator,
+          const TrainingObserver& observer);
+
+  bool run();  // false if the observer stopped it
+
+ private:
+  void resume();
+  void rehearse();  // one pass over the largest batch there can be: memory is known, and present, before the first step
+  bool done(std::string& reason) const;
+  StepReport step();
+  void next_batch();
+  void evaluate();
+  bool average_into(std::span<float> weights) const;
+  void save();
+  double seconds() const;
+  void say(const std::string& line) const {
+    if (observer_.on_message) observer_.on_message(line);
+  }
+
+  const Recipe& recipe_;
+  const TrainingConfig& config_;
+  const RunDirectory& run_;
+  const ParallelData& data_;
+  const Evaluator& evaluator_;
+  const TrainingObserver& observer_;
+  Batcher batcher_;
+  MetricsWriter metrics_;
+  std::string data_id_;
+  Transformer<float> model_, candidate_;  // the one that learns, the one that is evaluated
+  OptimizerState optimizer_;
+  Arena arena_;
+  Batch batch_;
+  BatchList epoch_;  // the batches of the present epoch; empty between epochs
+  Progress progress_;
+  double seconds_before_ = 0;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,84 @@
+// qkv::train_translation: from text files to a trained run directory.
+#include <filesystem>
+
+#include "core/fail.h"
+#include "io/run_directory.h"
+#include "text/corpus.h"
+#include "train/trainer.h"
+
+namespace qkv {
+namespace {
+
+// Values that may differ when a run goes on.
+bool is_limit(const std::string& name, const Recipe& recipe) {
+  if (name == "max_steps") return recipe.training.schedule != Schedule::cosine;
+  return name == "max_epochs" || name == "max_minutes" || name == "patience";
+}
+
+void check_same(const RunDirectory& run, const Recipe& saved, const Recipe& given) {
+  const std::vector<RecipeOption> a = recipe_options(saved), b = recipe_options(given);
+  for (size_t i = 0; i < a.size(); i++)
+    if (a[i].value != b[i].value && !is_limit(a[i].name, saved))
+      fail("{}: the run has {} {}, this command {}; give the same, or another --out", run.root(), a[i].name, a[i].value,
+           b[i].value);
+}
+
+TokenizerPair make_tokenizers(const TranslationFiles& files, const TrainingConfig& config, const ParallelText& text) {
+  const TokenizerOptions options{config.tokenizer, config.vocab_size};
+  if (config.joint_vocabulary) {
+    if (!files.source_tokenizer.empty()) {
+      const Tokenizer both = Tokenizer::load(files.source_tokenizer);
+      return {both, both};
+    }
+    std::vector<std::string> lines = text.source;
+    lines.insert(lines.end(), text.target.begin(), text.target.end());
+    const Tokenizer both = Tokenizer::train(lines, options);
+    return {both, both};
+  }
+  return {
+      files.source_tokenizer.empty() ? Tokenizer::train(text.source, options) : Tokenizer::load(files.source_tokenizer),
+      files.target_tokenizer.empty() ? Tokenizer::train(text.target, options)
+                                     : Tokenizer::load(files.target_tokenizer)};
+}
+
+std::string describe(const ParallelText& text, const ParallelData& data) {
+  return fmt::format("training text: {} pairs, {} source and {} target tokens; skipped {} empty and {} too long",
+                     text.size(), data.source_tokens(), data.target_tokens(), data.skipped_empty(),
+                     data.skipped_long());
+}
+
+}  // namespace
+
+bool train_translation(const TranslationFiles& files, const Recipe& wanted, const std::string& out,
+                       const TrainingObserver& observer) {
+  const auto say = [&](const std::string& line) {
+    if (observer.on_message) observer.on_message(line);
+  };
+  check(wanted.training);
+  if (wanted.training.joint_vocabulary && !files.target_tokenizer.empty())
+    fail("training: a target tokeniser was given with joint_vocabulary, wanted joint_vocabulary false");
+  const RunDirectory run(out);
+  const bool resumed = std::filesystem::exists(out);
+  if (resumed && !std::filesystem::exists(run.training())) fail("{}: exists and is not a run directory", out);
+
+  const ParallelText text = read_parallel(files.train, wanted.training.lowercase);
+  ParallelText dev = read_parallel(files.dev, wanted.training.lowercase);
+  const TokenizerPair tokenizers = resumed ? load_tokenizers(run) : make_tokenizers(files, wanted.training, text);
+  Recipe recipe = wanted;
+  recipe.model.source_vocab = tokenizers.source.size();
+  recipe.model.target_vocab = tokenizers.target.size();
+  check(recipe.model);
+  if (resumed) check_same(run, load_recipe(run), recipe);
+
+  const ParallelData data(text, tokenizers.source, tokenizers.target, recipe.model.max_length);
+  say(fmt::format("vocabulary: {} pieces{}", tokenizers.source.size(),
+                  recipe.training.joint_vocabulary ? " for both languages"
+                                                   : fmt::format(" and {} pieces", tokenizers.target.size())));
+  say(describe(text, data));
+  const Evaluator evaluator(std::move(dev), tokenizers.source, tokenizers.target, recipe.model.max_length,
+                            recipe.training.batch_tokens);
+  if (!resumed) create_run(run, recipe, tokenizers);
+  return Trainer(recipe, run, data, evaluator, observer).run();
+}
+
+}  // namespace qkv
