@@ -6,9 +6,18 @@
 #include <limits>
 #include <vector>
 
+#include "core/fail.h"
 #include "ops/attention.h"
 
 namespace qkv::reference {
+
+// Throws Error if heads or widths are not positive.
+template <class Real>
+void check_attention(const AttentionInput<Real>& in) {
+  if (in.heads < 1 || in.key_width < 1 || in.value_width < 1)
+    fail("attention: {} heads of key width {} and value width {}, wanted at least 1 of each", in.heads, in.key_width,
+         in.value_width);
+}
 
 // One sequence: its queries are tokens q0 … q0 + T − 1, its keys k0 … k0 + S − 1.
 struct Span {
@@ -72,6 +81,7 @@ Real kept(const AttentionInput<Real>& in, int64_t query_token, int64_t h, int64_
 
 template <class Real>
 void attention(const AttentionInput<Real>& in, Heads<Real> out, Real* lse) {
+  check_attention(in);
   for (int64_t s = 0; s < in.sequences.count; s++)
     for (int64_t h = 0; h < in.heads; h++) {
       const Span at = span(in.sequences, s);
@@ -94,6 +104,7 @@ void attention(const AttentionInput<Real>& in, Heads<Real> out, Real* lse) {
 template <class Real>
 void attention_backward(const AttentionInput<Real>& in, Heads<const Real> out, const Real* lse, Heads<const Real> dout,
                         Heads<Real> dq, Heads<Real> dk, Heads<Real> dv) {
+  check_attention(in);
   for (int64_t s = 0; s < in.sequences.count; s++)
     for (int64_t h = 0; h < in.heads; h++) {
       const Span at = span(in.sequences, s);
