@@ -1,0 +1,125 @@
+// The operator cases of ONNX's Attention that qkv's attention covers.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "ops/attention.h"
+#include "tests/support/npz.h"
+#include "tests/support/numeric.h"
+
+namespace qkv::testing {
+namespace {
+
+struct Case {
+  std::string name;
+  double scale = 0;  // 0: 1 / √d_k
+  bool top_left_causal = false;
+  int64_t heads = 0;  // of three-dimensional tensors [batch, tokens, heads · width]
+};
+
+// Keys or values [batch, heads, tokens, width] after those of the past.
+Array append_tokens(const Array& past, const Array& now) {
+  Array both;
+  both.shape = now.shape;
+  both.shape[2] += past.shape[2];
+  const int64_t a = past.shape[2] * past.shape[3], b = now.shape[2] * now.shape[3];
+  for (int64_t i = 0; i < now.shape[0] * now.shape[1]; i++) {
+    both.values.insert(both.values.end(), past.values.begin() + i * a, past.values.begin() + (i + 1) * a);
+    both.values.insert(both.values.end(), now.values.begin() + i * b, now.values.begin() + (i + 1) * b);
+  }
+  return both;
+}
+
+// [batch, tokens, heads, width] from [batch, heads, tokens, width]
+Array tokens_first(const Array& x) {
+  Array y;
+  y.shape = {x.shape[0], x.shape[2], x.shape[1], x.shape[3]};
+  for (int64_t b = 0; b < x.shape[0]; b++)
+    for (int64_t n = 0; n < x.shape[2]; n++)
+      for (int64_t h = 0; h < x.shape[1]; h++)
+        for (int64_t e = 0; e < x.shape[3]; e++)
+          y.values.push_back(x.values[static_cast<size_t>(((b * x.shape[1] + h) * x.shape[2] + n) * x.shape[3] + e)]);
+  return y;
+}
+
+// The mask of every batch and head, [batch, heads, T, S], with ONNX's causal mask, which lies at the top left.
+template <class Real>
+std::vector<Real> whole_mask(const Case& c, const std::map<std::string, Array>& npz, int64_t B, int64_t H, int64_t T,
+                             int64_t S) {
+  Array mask{{1, 1, 1, 1}, {0}};
+  const bool given = npz.count("input_3");
+  if (given) mask = npz.at("input_3");
+  while (mask.shape.size() < 4) mask.shape.insert(mask.shape.begin(), 1);
+  const auto at = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    const int64_t place[] = {b, h, i, j};
+    int64_t index = 0;
+    for (size_t axis = 0; axis < 4; axis++)
+      index = index * mask.shape[axis] + (mask.shape[axis] == 1 ? 0 : place[axis]);
+    return mask.values[static_cast<size_t>(index)];
+  };
+  const bool boolean = c.name.find("bool") != c.name.npos;
+  std::vector<Real> whole;
+  for (int64_t b = 0; b < B; b++)
+    for (int64_t h = 0; h < H; h++)
+      for (int64_t i = 0; i < T; i++)
+        for (int64_t j = 0; j < S; j++) {
+          const double m = at(b, h, i, j);
+          const bool hidden = (boolean && m == 0) || (c.top_left_causal && j > i);
+          whole.push_back(hidden ? -std::numeric_limits<Real>::infinity() : boolean ? Real(0) : static_cast<Real>(m));
+        }
+  return whole;
+}
+
+template <class Real>
+void expect_case(const Case& c, double tolerance) {
+  const auto npz = read_npz(QKV_SHARED_DIR "/cases/attention/" + c.name + ".npz");
+  Array Q = npz.at("input_0"), K = npz.at("input_1"), V = npz.at("input_2"), Y = npz.at("output_0");
+  if (npz.count("input_4")) {
+    K = append_tokens(npz.at("input_4"), K), V = append_tokens(npz.at("input_5"), V);
+    EXPECT_EQ(max_error(K.values, npz.at("output_1").values), 0);
+    EXPECT_EQ(max_error(V.values, npz.at("output_2").values), 0);
+  }
+  for (Array* x : {&Q, &K, &V, &Y})
+    *x = c.heads ? Array{{x->shape[0], x->shape[1], c.heads, x->shape[2] / c.heads}, x->values} : tokens_first(*x);
+  const int64_t B = Q.shape[0], T = Q.shape[1], S = K.shape[1], H = Q.shape[2];
+
+  std::vector<int32_t> q_offsets, k_offsets;
+  for (int64_t b = 0; b <= B; b++) {
+    q_offsets.push_back(static_cast<int32_t>(b * T));
+    k_offsets.push_back(static_cast<int32_t>(b * S));
+  }
+  const auto q = Q.as<Real>(), k = K.as<Real>(), v = V.as<Real>();
+  const auto mask = whole_mask<Real>(c, npz, B, H, T, S);
+  std::vector<Real> out(Y.values.size());
+  AttentionInput<Real> in;
+  in.heads = H, in.key_width = Q.shape[3], in.value_width = V.shape[3];
+  in.q = {q.data(), H * in.key_width, in.key_width}, in.k = {k.data(), H * in.key_width, in.key_width};
+  in.v = {v.data(), H * in.value_width, in.value_width};
+  in.sequences = {B, q_offsets.data(), q_offsets.data() + 1, k_offsets.data(), k_offsets.data() + 1};
+  in.scale = static_cast<Real>(c.scale ? c.scale : 1 / std::sqrt(static_cast<double>(in.key_width)));
+  in.mask = {mask.data(), H * T * S, T * S, S};
+  Arena arena(size_t{64} << 20);
+  attention<Real>(in, {out.data(), H * in.value_width, in.value_width}, nullptr, arena);
+  EXPECT_LE(max_error(out, Y.values), tolerance) << c.name;
+}
+
+TEST(AttentionCases, AgreeWithOnnx) {
+  if (!std::filesystem::exists(QKV_SHARED_DIR)) GTEST_SKIP() << "skipped: ../shared not present";
+  const std::vector<Case> cases = {{"attention_4d"},
+                                   {"attention_4d_causal", 0, true},
+                                   {"attention_4d_attn_mask_3d"},
+                                   {"attention_4d_attn_mask_bool_4d"},
+                                   {"attention_4d_diff_heads_sizes"},
+                                   {"attention_4d_scaled", static_cast<double>(0.01f)},
+                                   {"attention_3d", 0, false, 3},
+                                   {"attention_4d_with_past_and_present"},
+                                   {"attention_23_boolmask_fullymasked_row_nan_robustness"}};
+  for (const Case& c : cases) {
+    expect_case<double>(c, 2e-7);  // the files hold float32
+    expect_case<float>(c, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace qkv::testing

@@ -1,0 +1,229 @@
+// What holds for attention whatever computes it: the worked example, distributions, limits, masks, dropout.
+#include "ops/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/ops/attention_problem.h"
+
+namespace qkv::testing {
+namespace {
+
+std::vector<double> flat(const nlohmann::json& rows) {
+  std::vector<double> values;
+  for (const auto& row : rows)
+    for (double x : row) values.push_back(x);
+  return values;
+}
+
+// Z and A of the example's Q, K, V: two tokens of width 2.
+template <class Real>
+void expect_worked_example(double tolerance) {
+  std::ifstream file(QKV_GOLDEN_DIR "/worked-example.json");
+  const nlohmann::json example = nlohmann::json::parse(file), &exact = example["exact"], &printed = example["printed"];
+  AttentionProblem<Real> p({.T = {2}, .S = {2}, .key_width = 2, .value_width = 2});
+  p.q = cast<Real>(flat(exact["Q"])), p.k = cast<Real>(flat(exact["K"])), p.v = cast<Real>(flat(exact["V"]));
+  AttentionInput<Real> in = p.input();
+  in.scale = static_cast<Real>(1 / exact["sqrt_dk"].get<double>());
+  attention<Real>(in, p.value_heads(p.out.data()), p.lse.data(), p.arena);
+  std::vector<Real> A(4);
+  attention_weights<Real>(in, p.lse.data(), 0, 0, Matrix<Real>(A.data(), 2, 2));
+  EXPECT_LE(max_error(p.out, flat(exact["Z"])), tolerance);
+  EXPECT_LE(max_error(A, flat(exact["A"])), tolerance);
+  EXPECT_LE(max_error(p.out, flat(printed["Z"])), 5e-4);
+  EXPECT_LE(max_error(A, flat(printed["A"])), 5e-4);
+}
+
+TEST(Attention, GivesTheWorkedExample) {
+  expect_worked_example<double>(1e-12);
+  expect_worked_example<float>(1e-6);
+}
+
+TEST(Attention, RowsOfWeightsAreDistributions) {
+  AttentionProblem<float> p({.T = {5, 9}, .S = {7, 33}, .heads = 2, .causal = true});
+  p.forward();
+  for (int64_t s = 0; s < 2; s++)
+    for (int64_t h = 0; h < 2; h++) {
+      const std::vector<float> A = p.weights(s, h);
+      const size_t S = static_cast<size_t>(p.shape.S[static_cast<size_t>(s)]);
+      for (size_t i = 0; i < A.size(); i += S) {
+        double sum = 0;
+        for (size_t j = 0; j < S; j++) {
+          EXPECT_GE(A[i + j], 0);
+          sum += static_cast<double>(A[i + j]);
+        }
+        EXPECT_NEAR(sum, 1, 16 * std::numeric_limits<float>::epsilon());  // the rounding of lse and of s − lse
+      }
+    }
+}
+
+TEST(Attention, WeightsTimesValuesAreTheOutput) {
+  AttentionProblem<float> p({.T = {20}, .S = {30}, .key_width = 16, .value_width = 24, .mask = true});
+  p.forward();
+  const std::vector<float> A = p.weights(0, 0);
+  std::vector<double> O(p.out.size());
+  for (size_t i = 0; i < 20; i++)
+    for (size_t j = 0; j < 30; j++)
+      for (size_t e = 0; e < 24; e++) O[i * 24 + e] += static_cast<double>(A[i * 30 + j]) * p.v[j * 24 + e];
+  EXPECT_LE(max_error(p.out, O), 3 * 16 * std::numeric_limits<float>::epsilon());  // values are below 3, mostly
+}
+
+TEST(Attention, CausalRowsIgnoreLaterKeys) {
+  for (const auto& [T, S] : {std::pair{40, 40}, {10, 70}, {70, 10}, {1, 90}}) {
+    AttentionProblem<float> p({.T = {T}, .S = {S}, .heads = 2, .causal = true});
+    p.forward();
+    const std::vector<float> before = p.out;
+    const int64_t changed = S / 2;
+    p.key_heads(p.k.data()).at(changed, 1)[0] += 3;
+    for (int64_t e = 0; e < 8; e++) p.value_heads(p.v.data()).at(changed, 1)[e] += 1e3f;
+    p.forward();
+    for (int64_t i = 0; i < T; i++) {
+      const float *was = p.value_heads(before.data()).at(i, 1), *is = p.value_heads(p.out.data()).at(i, 1);
+      const bool sees = changed <= i + S - T;
+      EXPECT_EQ(std::vector(was, was + 8) != std::vector(is, is + 8), sees) << i << " of " << T << ", " << S;
+    }
+  }
+}
+
+TEST(Attention, LastQueryOfACausalRunSeesEveryKey) {
+  AttentionProblem<double> all({.T = {1}, .S = {12}}), causal({.T = {1}, .S = {12}, .causal = true});
+  all.forward(), causal.forward();
+  EXPECT_EQ(all.out, causal.out);
+}
+
+TEST(Attention, RowsThatSeeNothingGiveZerosAndNoGradient) {
+  for (const AttentionShape& shape :
+       {AttentionShape{.T = {3, 9}, .S = {4, 20}, .mask = true}, AttentionShape{.T = {3, 9}, .S = {4, 0}},
+        AttentionShape{.T = {3, 9}, .S = {4, 2}, .causal = true}}) {
+    AttentionProblem<float> p(shape);
+    p.forward(), p.backward();
+    for (size_t e = 0; e < 8; e++) {
+      EXPECT_EQ(p.out[3 * 8 + e], 0);
+      EXPECT_EQ(p.dq[3 * 8 + e], 0);
+    }
+    EXPECT_EQ(p.lse[3], -INFINITY);
+    EXPECT_TRUE(std::isfinite(p.lse[2]));
+  }
+}
+
+TEST(Attention, KeysWithoutQueriesGetZeroGradients) {
+  AttentionProblem<float> p({.T = {0, 3}, .S = {5, 0}});
+  p.forward(), p.backward();
+  EXPECT_EQ(p.dk, std::vector<float>(40, 0.0f));
+  EXPECT_EQ(p.dv, std::vector<float>(40, 0.0f));
+  EXPECT_EQ(p.dq, std::vector<float>(24, 0.0f));
+}
+
+TEST(Attention, SequencesDoNotSeeEachOther) {
+  AttentionProblem<float> both({.T = {6, 11}, .S = {9, 13}, .heads = 2}), one({.T = {6}, .S = {9}, .heads = 2});
+  both.forward(), one.forward();
+  EXPECT_EQ(std::vector(both.out.begin(), both.out.begin() + 6 * 16), one.out);
+}
+
+TEST(Attention, KeyRangesMayBeSharedInForward) {
+  AttentionProblem<float> apart({.T = {1, 1}, .S = {9, 9}}), shared({.T = {1, 1}, .S = {9, 9}});
+  std::copy_n(apart.k.begin(), 72, apart.k.begin() + 72);
+  std::copy_n(apart.v.begin(), 72, apart.v.begin() + 72);
+  shared.k_begin[1] = 0, shared.k_end[1] = 9;
+  apart.forward(), shared.forward();
+  EXPECT_EQ(apart.out, shared.out);
+}
+
+TEST(Attention, HugeScoresStayFinite) {
+  for (double size : {1e2, 1e4, 1e6}) {  // far beyond what exp can hold in float32
+    AttentionProblem<float> p({.T = {9}, .S = {33}, .size = size});
+    AttentionProblem<double> exact(p.shape);
+    p.forward(), exact.plain();
+    // A score of size s is rounded by s eps or so, and a weight is known no better.
+    const double rounding = 16 * size * std::numeric_limits<float>::epsilon();
+    EXPECT_LE(max_error(p.lse, exact.lse), rounding);
+    EXPECT_LE(max_error(p.out, exact.out), std::min(4.0, 4 * rounding)) << size;
+  }
+}
+
+TEST(Attention, LargeFiniteMasksShiftARowAndNoMore) {
+  AttentionProblem<float> p({.T = {9}, .S = {33}, .mask = true});
+  AttentionProblem<double> exact(p.shape);
+  for (size_t i = 0; i < p.mask.size(); i++) p.mask[i] = static_cast<float>(exact.mask[i] = i % 3 ? -4096 : -1e9);
+  p.forward(), exact.plain();
+  EXPECT_LE(max_error(p.out, exact.out), 4 * 4096 * 1.44 * std::numeric_limits<float>::epsilon());
+}
+
+class AttentionGradient : public ::testing::TestWithParam<AttentionShape> {};
+
+TEST_P(AttentionGradient, OfTheReferenceAgreesWithFiniteDifferences) {
+  AttentionProblem<double> p(GetParam());
+  p.forward(), p.backward();
+  const auto loss = [&] { return p.loss(); };
+  expect_gradient(p.q, p.dq, loss);
+  expect_gradient(p.k, p.dk, loss);
+  expect_gradient(p.v, p.dv, loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, AttentionGradient,
+    ::testing::Values(AttentionShape{.T = {3, 4}, .S = {5, 4}, .heads = 2, .key_width = 3},
+                      AttentionShape{.T = {5}, .S = {7}, .causal = true},
+                      AttentionShape{.T = {6}, .S = {3}, .value_width = 5, .causal = true},
+                      AttentionShape{.T = {4, 2}, .S = {6, 6}, .heads = 2, .mask = true},
+                      AttentionShape{
+                          .T = {4, 6}, .S = {4, 6}, .heads = 2, .causal = true, .mask = true, .dropout = 0.3f}));
+
+TEST(Attention, DropoutKeepsTheMean) {
+  AttentionProblem<float> p({.T = {64}, .S = {200}, .value_width = 4, .dropout = 0.25f});
+  std::fill(p.v.begin(), p.v.end(), 1.0f);
+  std::fill(p.q.begin(), p.q.end(), 0.0f);  // all weights are 1/200: an output is the share kept, over 0.75
+  p.forward();
+  double mean = 0;
+  for (float x : p.out) mean += static_cast<double>(x) / static_cast<double>(p.out.size());
+  EXPECT_NEAR(mean, 1, 5 * std::sqrt(0.25 / 0.75 / (64 * 200)));  // five standard deviations
+}
+
+TEST(Attention, ScoresOfStandardNormalVectorsHaveVarianceOfTheWidth) {
+  constexpr size_t kWidth = 64, kRows = 128;
+  const std::vector<double> q = normal<double>(kRows * kWidth, 1), k = normal<double>(kRows * kWidth, 2);
+  double squares = 0;
+  for (size_t i = 0; i < kRows; i++)
+    for (size_t j = 0; j < kRows; j++) {
+      double dot = 0;
+      for (size_t e = 0; e < kWidth; e++) dot += q[i * kWidth + e] * k[j * kWidth + e];
+      squares += dot * dot;
+    }
+  // |q|² and |k|² of 128 rows each vary by √(2/64) a row: five standard deviations of both means together.
+  EXPECT_NEAR(squares / (kRows * kRows) / kWidth, 1, 5 * std::sqrt(2 * 2.0 / kWidth / kRows));
+}
+
+TEST(Attention, UnscaledSoftmaxSaturates) {
+  AttentionProblem<double> p({.T = {64}, .S = {64}, .key_width = 64, .value_width = 64});
+  // The mean over rows of the largest weight, and of Σ_j α_j (1 − α_j), the trace of the softmax's Jacobian.
+  const auto measure = [&](double scale) {
+    AttentionInput<double> in = p.input();
+    in.scale = scale;
+    attention<double>(in, p.value_heads(p.out.data()), p.lse.data(), p.arena);
+    std::vector<double> A(64 * 64);
+    attention_weights<double>(in, p.lse.data(), 0, 0, Matrix<double>(A.data(), 64, 64));
+    double largest = 0, slope = 0;
+    for (auto row = A.begin(); row != A.end(); row += 64) {
+      largest += *std::max_element(row, row + 64) / 64;
+      for (auto a = row; a != row + 64; a++) slope += *a * (1 - *a) / 64;
+    }
+    return std::pair(largest, slope);
+  };
+  const auto [scaled_largest, scaled_slope] = measure(1.0 / 8);
+  const auto [raw_largest, raw_slope] = measure(1);
+  EXPECT_LT(scaled_largest, 0.3);
+  EXPECT_GT(raw_largest, 0.7);
+  EXPECT_GT(scaled_slope, 0.8);
+  EXPECT_LT(raw_slope, 0.4);
+}
+
+TEST(Attention, RefusesWidthsThatAreNotPositive) {
+  AttentionProblem<float> p({.T = {1}, .S = {1}});
+  p.shape.key_width = 0;
+  EXPECT_THROW(p.forward(), Error);
+}
+
+}  // namespace
+}  // namespace qkv::testing
