@@ -72,7 +72,8 @@ HWY_INLINE void read_row(const float* x, int64_t V, float* out, SoftmaxRow& row)
 HWY_INLINE void losses(const SoftmaxRow& row, int64_t V, float target_logit, float smoothing, float* loss, float* nll) {
   const double lse = row.log_sum_exp(), on_target = lse - target_logit;
   *nll = static_cast<float>(on_target);
-  *loss = static_cast<float>((1.0 - smoothing) * on_target + smoothing * (lse - row.sum / static_cast<double>(V)));
+  const double on_all = smoothing > 0 ? lse - row.sum / static_cast<double>(V) : 0;  // a logit of −∞ may hide there
+  *loss = static_cast<float>((1.0 - smoothing) * on_target + smoothing * on_all);
 }
 
 void CrossEntropyRows(Matrix<const float> logits, const int32_t* targets, float smoothing, float* loss, float* nll) {

@@ -25,7 +25,8 @@ void cross_entropy(Matrix<const Real> logits, std::span<const int32_t> targets, 
     const Real lse = log_sum_exp(logits, n);
     nll[n] = lse - logits(n, targets[n]);
     loss[n] = (1 - smoothing) * nll[n];
-    for (int64_t v = 0; v < logits.cols; v++) loss[n] += share * (lse - logits(n, v));
+    if (smoothing > 0)  // else a logit of −∞ would give 0 · ∞
+      for (int64_t v = 0; v < logits.cols; v++) loss[n] += share * (lse - logits(n, v));
   }
 }
 

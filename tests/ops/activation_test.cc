@@ -1,0 +1,127 @@
+// relu, gelu and silu: kernel against reference, slopes against finite differences.
+#include "ops/activation.h"
+
+#include <filesystem>
+
+#include "ops/activation_reference.h"
+#include "tests/support/kernels.h"
+#include "tests/support/npz.h"
+
+namespace qkv {
+namespace {
+
+using testing::for_each_isa;
+using testing::odd_shapes;
+using testing::Padded;
+using testing::Shape;
+
+constexpr Activation kKinds[] = {Activation::relu, Activation::gelu, Activation::silu};
+const Dropout kDrop{.p = 0.25f, .seed = 11, .step = 3, .site = 9};
+
+template <class Real>
+std::vector<Real> packed(Shape shape, uint64_t seed) {
+  return testing::normal<Real>(shape.rows * shape.cols, seed, 3);
+}
+
+template <class Real>
+std::pair<std::vector<Real>, std::vector<Real>> run_reference(Activation kind, Shape shape, const Dropout& drop) {
+  std::vector<Real> x = packed<Real>(shape, 1), dy = packed<Real>(shape, 2), y(x.size()), dx(x.size());
+  const auto matrix = [&](std::vector<Real>& v) { return Matrix<Real>(v.data(), shape.rows, shape.cols); };
+  reference::activation<Real>(kind, matrix(x), drop, matrix(y));
+  reference::activation_backward<Real>(kind, matrix(x), matrix(dy), drop, matrix(dx));
+  return {y, dx};
+}
+
+TEST(Activation, KernelIsAsAccurateAsTheReference) {
+  for_each_isa([] {
+    for (const Activation kind : kKinds)
+      for (const Shape shape : odd_shapes())
+        for (const Dropout& drop : {Dropout(), kDrop}) {
+          const auto [exact_y, exact_dx] = run_reference<double>(kind, shape, drop);
+          const auto [plain_y, plain_dx] = run_reference<float>(kind, shape, drop);
+          Padded<float> x(shape, packed<float>(shape, 1)), dy(shape, packed<float>(shape, 2)), y(shape, 3);
+          activation<float>(kind, x.view(), drop, y.view());
+          activation_backward<float>(kind, x.view(), dy.view(), drop, dy.view());  // dx may be dy
+          y.expect_gaps_untouched();
+          dy.expect_gaps_untouched();
+          testing::expect_as_accurate(y.values(), plain_y, exact_y, 2);
+          testing::expect_as_accurate(dy.values(), plain_dx, exact_dx, 3);
+        }
+  });
+}
+
+TEST(Activation, SlopesMatchFiniteDifferences) {
+  constexpr Shape shape{3, 17};
+  for (const Activation kind : kKinds) {
+    std::vector<double> x = packed<double>(shape, 1), dy = packed<double>(shape, 2), dx(x.size());
+    const auto matrix = [&](std::vector<double>& v) { return Matrix<double>(v.data(), shape.rows, shape.cols); };
+    activation_backward<double>(kind, matrix(x), matrix(dy), kDrop, matrix(dx));
+    testing::expect_gradient(x, dx, [&] {
+      std::vector<double> y(x.size());
+      activation<double>(kind, matrix(x), kDrop, matrix(y));
+      return testing::dot(y, dy);
+    });
+  }
+}
+
+// x runs over all of [−100, 100], where e^x leaves the range of float32 at both ends. gelu(x) / x is the normal
+// distribution function, whose error is that of a handful of roundings of numbers up to 1. In the slope of silu x
+// multiplies the rounding of 1 − σ, as far as x = 17, where σ rounds to 1.
+TEST(Activation, HoldsOverTheWholeRange) {
+  std::vector<float> x, ones, y, dx;
+  for (int i = -100000; i <= 100000; i++) x.push_back(static_cast<float>(i) / 1000);
+  ones.assign(x.size(), 1.0f);
+  y = dx = ones;
+  const auto row = [](std::vector<float>& v) { return Matrix<float>(v.data(), 1, std::ssize(v)); };
+  for_each_isa([&] {
+    for (const Activation kind : kKinds) {
+      activation<float>(kind, row(x), Dropout(), row(y));
+      activation_backward<float>(kind, row(x), row(ones), Dropout(), row(dx));
+      double value_error = 0, slope_error = 0;
+      for (size_t i = 0; i < x.size(); i++) {
+        const double value = reference::activation_value<double>(kind, x[i]);
+        const double slope = reference::activation_slope<double>(kind, x[i]);
+        value_error =
+            std::max(value_error, std::abs(y[i] - value) / std::max(1.0, std::abs(static_cast<double>(x[i]))));
+        slope_error = std::max(slope_error, std::abs(dx[i] - slope));
+      }
+      EXPECT_LE(value_error, 4 * 0x1p-24);
+      EXPECT_LE(slope_error, 20 * 0x1p-24);
+    }
+  });
+}
+
+TEST(Activation, KeepsNotANumber) {
+  for_each_isa([] {
+    for (const Activation kind : kKinds) {
+      std::vector<float> x(20, NAN), y(20);
+      activation<float>(kind, Matrix<float>(x.data(), 1, 20), Dropout(), Matrix<float>(y.data(), 1, 20));
+      for (const float value : y) EXPECT_TRUE(std::isnan(value));
+    }
+  });
+}
+
+TEST(Activation, DoesNotDependOnTheNumberOfThreads) {
+  for_each_isa([] {
+    const auto run = [] {
+      Padded<float> x({200, 300}, 1), y({200, 300}, 2);
+      activation<float>(Activation::gelu, x.view(), kDrop, y.view());
+      return y.values();
+    };
+    EXPECT_EQ(testing::with_threads(1, run), testing::with_threads(3, run));
+  });
+}
+
+TEST(Activation, GeluAgreesWithTheOnnxCase) {
+  const std::string path = std::string(QKV_SHARED_DIR) + "/cases/attention/gelu_default_2.npz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "skipped: ../shared not present";
+  const auto arrays = testing::read_npz(path);
+  std::vector<float> x = arrays.at("input_0").as<float>(), y(x.size());
+  for_each_isa([&] {
+    activation<float>(Activation::gelu, Matrix<float>(x.data(), 12, 5), Dropout(), Matrix<float>(y.data(), 12, 5));
+    EXPECT_LE(testing::max_error(y, arrays.at("output_0").values), 1e-6);
+  });
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,114 @@
+// The optimiser: kernel against reference, reference against steps worked by hand.
+#include "ops/adam.h"
+
+#include "ops/adam_reference.h"
+#include "tests/support/kernels.h"
+
+namespace qkv {
+namespace {
+
+using testing::cast;
+using testing::expect_as_accurate;
+using testing::for_each_isa;
+using testing::normal;
+
+constexpr size_t kSizes[] = {0, 1, 15, 16, 17, 50, 300, 16384, 40001};
+
+template <class Real>
+struct State {
+  std::vector<Real> w, gradient, m, v;
+
+  // Three elements before the spans keep them unaligned.
+  explicit State(size_t n)
+      : w(normal<Real>(static_cast<int64_t>(n) + 3, 1)),
+        gradient(normal<Real>(static_cast<int64_t>(n) + 3, 2)),
+        m(normal<Real>(static_cast<int64_t>(n) + 3, 3)),
+        v(normal<Real>(static_cast<int64_t>(n) + 3, 4)) {
+    for (Real& value : v) value = std::abs(value);
+  }
+  template <class Update>
+  void update(const AdamStep& step, Update&& f) {
+    const auto tail = [](std::vector<Real>& x) { return std::span<Real>(x).subspan(3); };
+    f(step, tail(w), tail(gradient), tail(m), tail(v));
+  }
+};
+
+std::vector<AdamStep> steps() {
+  return {{.step = 1},
+          {.learning_rate = 0.01, .weight_decay = 0.1, .gradient_scale = 0.5, .step = 7},
+          {.learning_rate = 0.01, .weight_decay = 0.1, .decoupled = true, .gradient_scale = 0.5, .step = 1000}};
+}
+
+TEST(Adam, KernelIsAsAccurateAsTheReference) {
+  for_each_isa([] {
+    for (const size_t n : kSizes)
+      for (const AdamStep& step : steps()) {
+        State<double> exact(n);
+        State<float> plain(n), fast(n);
+        exact.update(step, [](auto... args) { reference::adam_update<double>(args...); });
+        plain.update(step, [](auto... args) { reference::adam_update<float>(args...); });
+        fast.update(step, [](auto... args) { adam_update<float>(args...); });
+        EXPECT_EQ(fast.gradient, cast<float>(exact.gradient));  // zeros after the first three
+        expect_as_accurate(fast.w, plain.w, exact.w, 2);
+        expect_as_accurate(fast.m, plain.m, exact.m, 2);
+        expect_as_accurate(fast.v, plain.v, exact.v, 2);
+      }
+  });
+}
+
+// At step 1, m / (1 − β1) = g and v / (1 − β2) = g², so every weight moves by the learning rate against its gradient.
+TEST(Adam, FirstStepMovesByTheLearningRate) {
+  std::vector<double> w = {1, 2, 3}, g = {0.5, -0.001, 100}, m(3), v(3);
+  adam_update<double>({.learning_rate = 0.1}, w, g, m, v);
+  EXPECT_NEAR(w[0], 0.9, 1e-6);
+  EXPECT_NEAR(w[1], 2.1, 1e-6);
+  EXPECT_NEAR(w[2], 2.9, 1e-6);
+  EXPECT_EQ(g, std::vector<double>(3));
+}
+
+TEST(Adam, DecoupledDecayShrinksTheWeightItself) {
+  std::vector<double> w = {2}, g = {0}, m(1), v(1);
+  adam_update<double>({.learning_rate = 0.1, .weight_decay = 0.5, .decoupled = true}, w, g, m, v);
+  EXPECT_DOUBLE_EQ(w[0], 2 - 0.1 * 0.5 * 2);
+  w = {2};
+  adam_update<double>({.learning_rate = 0.1, .weight_decay = 0.5}, w, g, m, v);  // g = 1: a first step of Adam
+  EXPECT_NEAR(w[0], 1.9, 1e-6);
+}
+
+TEST(Adam, DoesNotDependOnTheNumberOfThreads) {
+  for_each_isa([] {
+    const auto run = [] {
+      State<float> state(40001);
+      state.update(steps()[1], [](auto... args) { adam_update<float>(args...); });
+      return std::pair(state.w, sum_of_squares<float>(state.w));
+    };
+    EXPECT_EQ(testing::with_threads(1, run), testing::with_threads(3, run));
+  });
+}
+
+TEST(Ema, MovesTowardsTheWeights) {
+  for_each_isa([] {
+    for (const size_t n : kSizes) {
+      State<double> exact(n);
+      State<float> plain(n), fast(n);
+      ema_update<double>(0.99, exact.w, exact.m);
+      reference::ema_update<float>(0.99, plain.w, plain.m);
+      ema_update<float>(0.99, fast.w, fast.m);
+      expect_as_accurate(fast.m, plain.m, exact.m, 2);
+    }
+  });
+}
+
+// Sums of n squares in double, in two orders: at most n roundings apart.
+TEST(SumOfSquares, IsThatOfTheReference) {
+  for_each_isa([] {
+    for (const size_t n : {0, 1, 15, 16, 17, 300, 16384, 40001, 5000000}) {
+      const std::vector<float> x = n < 100000 ? normal<float>(static_cast<int64_t>(n), 1) : std::vector<float>(n, 0.5f);
+      const double wanted = reference::sum_of_squares<float>(x);
+      EXPECT_NEAR(sum_of_squares<float>(x), wanted, static_cast<double>(n) * 0x1p-53 * wanted);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace qkv
