@@ -44,15 +44,18 @@ void choose(const Isa& isa) {
 
 }  // namespace
 
-void force_isa(const std::string& name) { choose(find(name)); }
-
 void choose_isa() {
   static const bool done = [] {
     const char* wanted = std::getenv("QKV_ISA");
-    force_isa(wanted && *wanted ? wanted : available_isas().front());
+    choose(find(wanted && *wanted ? wanted : available_isas().front()));
     return true;
   }();
   (void)done;
+}
+
+void force_isa(const std::string& name) {
+  choose_isa();  // else the first kernel call would undo what is forced here
+  choose(find(name));
 }
 
 std::string active_isa() {
