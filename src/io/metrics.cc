@@ -18,8 +18,9 @@ constexpr size_t kMaxBytes = size_t{1} << 30;
 
 json parse_record(std::string_view line, const std::string& where) {
   json record = parse_json(line, where);
-  if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer())
-    fail("{}: wanted a JSON object with an integer \"step\"", where);
+  if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer() ||
+      record["step"].get<int64_t>() < 0)
+    fail("{}: wanted a JSON object with an integer \"step\" from 0 on", where);
   return record;
 }
 

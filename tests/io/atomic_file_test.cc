@@ -1,0 +1,124 @@
+// A file is written as a whole or stays as it was.
+#include "io/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::expect_contains;
+using testing::TempDir;
+
+size_t files_in(const TempDir& directory) {
+  const std::filesystem::directory_iterator entries(directory.path());
+  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+}
+
+TEST(AtomicFile, ReplacesTheOldFileAtCommit) {
+  const TempDir directory;
+  const std::string path = directory / "a";
+  write_file_atomic(path, "old");
+  AtomicFile file(path);
+  file.write("ne");
+  EXPECT_EQ(read_file(path, 100), "old");
+  file.write("w");
+  file.commit();
+  EXPECT_EQ(read_file(path, 100), "new");
+  EXPECT_EQ(files_in(directory), 1u);
+}
+
+TEST(AtomicFile, LeavesNothingWithoutCommit) {
+  const TempDir directory;
+  { AtomicFile(directory / "a").write("lost"); }
+  EXPECT_EQ(files_in(directory), 0u);
+}
+
+TEST(AtomicFile, HasTheRightsOfAnyNewFile) {
+  const TempDir directory;
+  const mode_t mask = ::umask(027);
+  write_file_atomic(directory / "a", "");
+  ::umask(mask);
+  struct stat status;
+  ASSERT_EQ(::stat((directory / "a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0640u);
+}
+
+TEST(AtomicFile, ErrorsNameTheFileAndTheReason) {
+  const TempDir directory;
+  EXPECT_EQ(error_of([&] { write_file_atomic(directory / "no/a", ""); }),
+            directory.path() + "/no/a: cannot be written: No such file or directory");
+  make_directory(directory / "a/b");
+  EXPECT_EQ(error_of([&] { write_file_atomic(directory / "a", ""); }),
+            directory.path() + "/a: cannot be written: Is a directory");
+  EXPECT_EQ(files_in(directory), 1u);
+}
+
+// A child process may write no file beyond `limit` bytes: the system refuses as it does where a disk is full.
+std::string error_under_file_limit(rlim_t limit, const std::function<void()>& f) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limits = {limit, limit};
+    ::setrlimit(RLIMIT_FSIZE, &limits);
+    std::signal(SIGXFSZ, SIG_IGN);
+    const std::string error = error_of(f);
+    const ssize_t written = ::write(ends[1], error.data(), error.size());
+    ::_exit(written < 0);
+  }
+  ::close(ends[1]);
+  std::string error(1000, '\0');
+  error.resize(static_cast<size_t>(std::max<ssize_t>(0, ::read(ends[0], error.data(), error.size()))));
+  ::close(ends[0]);
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  return error;
+}
+
+TEST(AtomicFile, AFullDiskLeavesTheOldFile) {
+  const TempDir directory;
+  const std::string path = directory / "a";
+  write_file_atomic(path, "old");
+  const std::string error = error_under_file_limit(1000, [&] { write_file_atomic(path, std::string(3000, 'x')); });
+  EXPECT_EQ(error, path + ": cannot be written: File too large");
+  EXPECT_EQ(read_file(path, 100), "old");
+  EXPECT_EQ(files_in(directory), 1u);
+}
+
+TEST(ReadFile, RefusesMoreThanTheLimit) {
+  const TempDir directory;
+  const std::string path = directory / "a", content(200'000, 'x');
+  write_file_atomic(path, content);
+  EXPECT_EQ(read_file(path, content.size()), content);
+  EXPECT_EQ(error_of([&] { read_file(path, content.size() - 1); }), path + ": holds more than 199999 bytes");
+  expect_contains(error_of([&] { read_file("/dev/zero", 1000); }), "/dev/zero: holds more than 1000 bytes");
+  EXPECT_EQ(error_of([&] { read_file(directory / "b", 1); }),
+            directory.path() + "/b: cannot be opened: No such file or directory");
+  expect_contains(error_of([&] { read_file(directory.path(), 1); }), ": cannot be read: Is a directory");
+}
+
+TEST(MakeDirectory, MakesThoseAboveAndKeepsWhatIsThere) {
+  const TempDir directory;
+  make_directory(directory / "a/b/c");
+  make_directory(directory / "a/b/c/");
+  EXPECT_TRUE(std::filesystem::is_directory(directory / "a/b/c"));
+  write_file_atomic(directory / "file", "");
+  EXPECT_EQ(error_of([&] { make_directory(directory / "file"); }),
+            directory.path() + "/file: the directory cannot be made: Not a directory");
+  expect_contains(error_of([&] { make_directory(directory / "file/a"); }), "cannot be made: Not a directory");
+}
+
+}  // namespace
+}  // namespace qkv

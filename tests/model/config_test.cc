@@ -1,0 +1,95 @@
+// config.json and the models that cannot be built.
+#include "qkv/config.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::expect_contains;
+
+ModelConfig small() {
+  ModelConfig config;
+  config.source_vocab = config.target_vocab = 1000;
+  return config;
+}
+
+TEST(Config, TheDefaultsCanBeBuiltOnceVocabulariesAreKnown) {
+  EXPECT_NO_THROW(check(small()));
+  EXPECT_EQ(error_of([] { check(ModelConfig()); }), "model: source_vocab is 0, wanted 1 to 16777216");
+}
+
+TEST(Config, ComesBackFromJsonAsItWas) {
+  ModelConfig config = small();
+  config.activation = Activation::silu;
+  config.norm_position = NormPosition::pre;
+  config.final_norm = true;
+  config.dropout = 0.3;
+  EXPECT_EQ(model_config_from_json(to_json(config), ""), config);
+}
+
+TEST(Config, JsonHoldsEveryField) {
+  // A field that visit_fields forgot would keep its default. Each field here differs from it.
+  const ModelConfig config = {
+      11,    11,    1,    2,     32,   2,  15,  17,   48,   Activation::gelu, NormPosition::pre, true, 0.001,
+      false, false, true, false, true, 99, 0.5, 0.25, 0.125};
+  ModelConfig read = model_config_from_json(to_json(config), "");
+  EXPECT_EQ(read, config);
+  int fields = 0;
+  visit_fields(read, [&](std::string_view, auto&, std::string_view meaning) {
+    EXPECT_FALSE(meaning.empty());
+    fields++;
+  });
+  EXPECT_EQ(fields, 22);
+}
+
+TEST(Config, ErrorsNameTheFileAndTheField) {
+  const auto read = [](const std::string& from, const std::string& to) {
+    std::string text = to_json(small());
+    text.replace(text.find(from), from.size(), to);
+    return error_of([&] { model_config_from_json(text, "config.json"); });
+  };
+  EXPECT_EQ(read("\"heads\": 8", "\"head\": 8"), "config.json: unknown name \"head\"; did you mean \"heads\"?");
+  EXPECT_EQ(read("  \"heads\": 8,\n", ""), "config.json: missing heads");
+  EXPECT_EQ(read("\"heads\": 8", "\"heads\": 0"), "config.json: model: heads is 0, wanted 1 to 16777216");
+  EXPECT_EQ(read("relu", "tanh"), "config.json: activation is \"tanh\", wanted one of relu, gelu, silu");
+}
+
+TEST(Config, AnOverrideKeepsWhatItDoesNotName) {
+  ModelConfig config = small(), wanted = small();
+  update_from_json(config, R"({"d_model": 256, "norm_position": "pre"})", "");
+  wanted.d_model = 256;
+  wanted.norm_position = NormPosition::pre;
+  EXPECT_EQ(config, wanted);
+  EXPECT_EQ(error_of([&] { update_from_json(config, R"({"d_model": 1, "dropuot": 0})", "my.json"); }),
+            "my.json: unknown name \"dropuot\"; did you mean \"dropout\"?");
+  EXPECT_EQ(config, wanted);
+}
+
+TEST(Config, CheckRefusesWhatCannotBeBuilt) {
+  const auto refused = [](const std::string& part, const std::function<void(ModelConfig&)>& change) {
+    ModelConfig config = small();
+    change(config);
+    expect_contains(error_of([&] { check(config); }), part);
+  };
+  refused("encoder_layers is 0", [](auto& c) { c.encoder_layers = 0; });
+  refused("decoder_layers is 1001", [](auto& c) { c.decoder_layers = 1001; });
+  refused("d_model is -1", [](auto& c) { c.d_model = -1; });
+  refused("heads * key_width is", [](auto& c) { c.heads = c.key_width = int64_t{1} << 24; });
+  refused("ffn is 9223372036854775807", [](auto& c) { c.ffn = INT64_MAX; });
+  refused("dropout is 1,", [](auto& c) { c.dropout = 1; });
+  refused("attention_dropout is -0.1,", [](auto& c) { c.attention_dropout = -0.1; });
+  refused("ffn_dropout is nan,", [](auto& c) { c.ffn_dropout = std::numeric_limits<double>::quiet_NaN(); });
+  refused("norm_epsilon is 0,", [](auto& c) { c.norm_epsilon = 0; });
+  refused("final_norm is false", [](auto& c) { c.norm_position = NormPosition::pre; });
+  refused("target_vocab 999, wanted equal", [](auto& c) { c.target_vocab = 999; });
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,33 @@
+// An empty directory for one test, removed with all it holds, and files in it.
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace qkv::testing {
+
+class TempDir {
+ public:
+  TempDir() : path_((std::filesystem::temp_directory_path() / "qkv-test-XXXXXX").string()) {
+    if (!::mkdtemp(path_.data())) throw std::filesystem::filesystem_error("mkdtemp", path_, std::error_code());
+  }
+  ~TempDir() { std::filesystem::remove_all(path_); }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// Without the sync to disk that a file worth keeping needs.
+inline void spill(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+}  // namespace qkv::testing
