@@ -14,7 +14,7 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App app("qkv: the Transformer, complete and native on the CPU", "qkv");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // so that an unknown command is named as an unexpected argument
   app.set_version_flag("--version", qkv::version);
   add_train_command(app);
   add_translate_command(app);
@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
   add_bench_command(app);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) throw CLI::RequiredError("a command (see qkv --help)");
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     fmt::print(stderr, "qkv: {}\n", error.what());

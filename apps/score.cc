@@ -12,11 +12,8 @@
 
 namespace {
 
-enum class Metric { kBleu, kChrf };
-
 struct ScoreOptions {
-  Metric metric = Metric::kBleu;
-  std::string references, hypotheses = "-";
+  std::string metric, references, hypotheses = "-";
   bool lowercase = false, json = false;
 };
 
@@ -56,7 +53,7 @@ void score(const ScoreOptions& options) {
     throw qkv::Error(fmt::format("score: found {} lines in {} and {} in {}, wanted as many in both", hypotheses.size(),
                                  name_of(options.hypotheses), references.size(), name_of(options.references)));
   if (references.empty()) throw qkv::Error(fmt::format("score: {} has no lines", name_of(options.references)));
-  if (options.metric == Metric::kBleu)
+  if (options.metric == "bleu")
     print_bleu(qkv::bleu(hypotheses, references, options.lowercase), options);
   else
     print_chrf(qkv::chrf(hypotheses, references, options.lowercase), options);
@@ -67,10 +64,7 @@ void score(const ScoreOptions& options) {
 void add_score_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("score", "BLEU or chrF of translations, the numbers that sacreBLEU gives");
   const auto options = std::make_shared<ScoreOptions>();
-  const std::map<std::string, Metric> metrics = {{"bleu", Metric::kBleu}, {"chrf", Metric::kChrf}};
-  command->add_option("metric", options->metric, "bleu or chrf")
-      ->required()
-      ->transform(CLI::CheckedTransformer(metrics));
+  command->add_option("metric", options->metric, "bleu or chrf")->required()->check(CLI::IsMember({"bleu", "chrf"}));
   command->add_option("--ref", options->references, "File of references, one a line")->required();
   command->add_option("--hyp", options->hypotheses, "File of translations, one a line; - is standard input")
       ->capture_default_str();

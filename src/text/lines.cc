@@ -21,7 +21,7 @@ std::vector<std::string> read_lines(std::istream& in, const std::string& name) {
       fail("{}:{}: byte {} of the line is not valid UTF-8", name, lines.size() + 1, invalid + 1);
     lines.push_back(std::move(line));
   }
-  if (in.bad()) fail("{}: reading failed after line {}: {}", name, lines.size(), std::strerror(errno ? errno : EIO));
+  if (in.bad()) fail("{}: cannot be read: {}", name, std::strerror(errno ? errno : EIO));
   return lines;
 }
 
