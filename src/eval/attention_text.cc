@@ -1,0 +1,154 @@
+// Attention weights in a terminal: one row a token, a shade a weight, the column tokens standing upright above.
+// Every line fits 100 columns; more column tokens than fit follow in further bands.
+#include <fmt/format.h>
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "core/fail.h"
+#include "eval/attention_words.h"
+
+namespace qkv {
+
+namespace {
+
+constexpr size_t line_width = 100, longest_row_label = 24, longest_column_label = 14;
+
+// What a terminal shows in one place: a character and the marks that combine with it, one or two columns wide.
+struct Glyph {
+  std::string bytes;
+  size_t width;
+};
+
+bool is_mark(UChar32 c) {
+  return (U_GET_GC_MASK(c) & (U_GC_MN_MASK | U_GC_ME_MASK)) != 0 || u_hasBinaryProperty(c, UCHAR_EMOJI_MODIFIER);
+}
+
+// Invisible format characters are dropped (they could turn the line around); control characters and what is not
+// UTF-8 become U+FFFD (they could steer the terminal).
+std::vector<Glyph> glyphs(const std::string& text) {
+  std::vector<Glyph> result;
+  const auto length = static_cast<int32_t>(text.size());
+  for (int32_t i = 0; i < length;) {
+    UChar32 c;
+    U8_NEXT_OR_FFFD(text.data(), i, length, c);
+    const uint32_t category = U_GET_GC_MASK(c);
+    if ((category & U_GC_CF_MASK) != 0) continue;
+    if ((category & (U_GC_CC_MASK | U_GC_ZL_MASK | U_GC_ZP_MASK)) != 0) c = 0xFFFD;
+    std::array<char, U8_MAX_LENGTH> bytes;
+    size_t n = 0;
+    U8_APPEND_UNSAFE(bytes.data(), n, c);
+    if (is_mark(c) && !result.empty()) {
+      result.back().bytes.append(bytes.data(), n);
+    } else {
+      const int32_t east_asian = u_getIntPropertyValue(c, UCHAR_EAST_ASIAN_WIDTH);
+      result.push_back({{bytes.data(), n}, east_asian == U_EA_WIDE || east_asian == U_EA_FULLWIDTH ? 2u : 1u});
+    }
+  }
+  return result;
+}
+
+size_t width(const std::vector<Glyph>& text) {
+  size_t sum = 0;
+  for (const Glyph& glyph : text) sum += glyph.width;
+  return sum;
+}
+
+// As words_of has it, each piece on its own; a piece that goes on with a word has a dot in front.
+std::vector<std::vector<Glyph>> labels(const std::vector<std::string>& pieces) {
+  std::vector<std::vector<Glyph>> result;
+  for (const Word& word : words_of(pieces))
+    for (size_t i = word.begin; i < word.end; i++)
+      result.push_back(glyphs((i > word.begin ? "·" : "") + piece_text(pieces[i])));
+  return result;
+}
+
+void shorten(std::vector<Glyph>& text, size_t limit) {
+  if (width(text) <= limit) return;
+  while (width(text) > limit - 1) text.pop_back();
+  text.push_back({"…", 1});
+}
+
+struct Shade {
+  float from;
+  const char* bytes;
+};
+constexpr std::array<Shade, 5> shades = {{{0.6f, "█"}, {0.3f, "▓"}, {0.1f, "▒"}, {0.02f, "░"}, {0, "·"}}};
+
+// `wide` cells are two columns: squares, and room for a wide character above.
+std::string cell(float weight, bool wide) {
+  const auto shade = std::find_if(shades.begin(), shades.end() - 1, [&](const Shade& s) { return weight >= s.from; });
+  const std::string bytes = shade->bytes;
+  return !wide ? bytes : shade == shades.end() - 1 ? bytes + " " : bytes + bytes;
+}
+
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string attention_to_text(const AttentionKind& kind, int layer, int head) {
+  check(kind);
+  if (layer < 0 || layer >= std::ssize(kind.layers))
+    fail("attention \"{}\": layer {} asked for, there are {}", kind.name, layer + 1, kind.layers.size());
+  const std::vector<AttentionHead>& heads = kind.layers[static_cast<size_t>(layer)];
+  if (head < 0 || head >= std::ssize(heads))
+    fail("attention \"{}\": head {} asked for, layer {} has {}", kind.name, head + 1, layer + 1, heads.size());
+  const std::vector<float>& weights = heads[static_cast<size_t>(head)].weights;
+  const size_t C = kind.columns.size();
+
+  std::vector<std::vector<Glyph>> rows = labels(kind.rows), columns = labels(kind.columns);
+  size_t margin = 0;
+  for (std::vector<Glyph>& label : rows) {
+    shorten(label, longest_row_label);
+    margin = std::max(margin, width(label) + 1);
+  }
+  bool wide_text = false;
+  for (std::vector<Glyph>& label : columns) {
+    if (label.size() > longest_column_label) {
+      label.resize(longest_column_label - 1);
+      label.push_back({"…", 1});
+    }
+    for (const Glyph& glyph : label) wide_text = wide_text || glyph.width == 2;
+  }
+  const bool wide = wide_text || margin + 2 * C <= line_width;
+  const size_t cell_width = wide ? 2 : 1, band = (line_width - margin) / cell_width;
+
+  std::string text = fmt::format("{} attention, layer {} of {}, head {} of {}: rows look at columns\n", kind.name,
+                                 layer + 1, kind.layers.size(), head + 1, heads.size());
+  for (size_t begin = 0; begin < C; begin += band) {
+    const size_t end = std::min(C, begin + band);
+    text += '\n';
+    size_t height = 0;
+    for (size_t j = begin; j < end; j++) height = std::max(height, columns[j].size());
+    for (size_t y = 0; y < height; y++) {  // labels stand on the map
+      std::string line(margin, ' ');
+      for (size_t j = begin; j < end; j++) {
+        const size_t above = height - columns[j].size();
+        const Glyph glyph = y < above ? Glyph{" ", 1} : columns[j][y - above];
+        line += glyph.bytes + std::string(cell_width - glyph.width, ' ');
+      }
+      text += trimmed(line);
+    }
+    for (size_t i = 0; i < rows.size(); i++) {
+      std::string line(margin - 1 - width(rows[i]), ' ');
+      for (const Glyph& glyph : rows[i]) line += glyph.bytes;
+      line += ' ';
+      const size_t visible = kind.causal ? std::clamp(i + 1, begin, end) : end;
+      for (size_t j = begin; j < visible; j++) line += cell(weights[i * C + j], wide);
+      text += trimmed(line);
+    }
+  }
+  text += "\nweight:";
+  for (auto shade = shades.rbegin(); shade != shades.rend(); ++shade)
+    text += shade->from > 0 ? fmt::format("  {} from {}", shade->bytes, shade->from)
+                            : fmt::format("  {} less", shade->bytes);
+  return text + (kind.causal ? "  (blank: later tokens, hidden)\n" : "\n");
+}
+
+}  // namespace qkv
