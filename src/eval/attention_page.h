@@ -65,7 +65,7 @@ button, input { font: inherit; color: inherit; }
 #reading { margin: 12px 0 14px; padding: 10px 12px; border-radius: 8px; background: var(--page); }
 #readout { font-variant-numeric: tabular-nums; font-weight: 600; overflow-wrap: anywhere; }
 #readout bdi { color: var(--accent); }
-#chips { max-height: 7.2em; overflow: auto; margin-top: 5px; line-height: 1.75; }
+#chips { max-height: 7.2em; overflow: auto; margin: 3px -2px 0; padding: 2px; line-height: 1.75; }
 #chips > span { display: inline-block; padding: 0 5px; margin: 1px 3px 1px 0; border-radius: 4px; white-space: pre; }
 #chips .here { box-shadow: 0 0 0 2px var(--accent); }
 #map { display: grid; grid-template-columns: max-content max-content; width: max-content; max-width: 100%;
@@ -86,7 +86,7 @@ button, input { font: inherit; color: inherit; }
 .more { color: var(--faint); font-weight: 400; }
 #cells { position: relative; cursor: crosshair; }
 #cells canvas { display: block; }
-#cells div { position: absolute; pointer-events: none; border-radius: 3px; box-shadow: 0 0 0 1.5px var(--accent); }
+#cells div { position: absolute; pointer-events: none; border-radius: 3px; box-shadow: inset 0 0 0 2px var(--accent); }
 #row { opacity: .55; }
 #cell { scroll-margin: 180px 30px 30px 150px; }
 </style>
