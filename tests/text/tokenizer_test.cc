@@ -66,6 +66,13 @@ TEST(Tokenizer, GivesNothingForBlankText) {
   EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{1, 2}), "");
 }
 
+TEST(Tokenizer, TakesAnyBytes) {
+  const Tokenizer tokenizer = Tokenizer::train(sentences(300, 2), small());
+  for (const std::string& bytes : {std::string("\xff\xfe ba"), std::string("ba\0ter", 6), std::string("\xe2\x96"),
+                                   std::string(3000, '\xf0'), std::string(100'000, 'b')})
+    EXPECT_NO_THROW(tokenizer.decode(tokenizer.encode(bytes)));
+}
+
 TEST(Tokenizer, NamesItsPieces) {
   const Tokenizer tokenizer = Tokenizer::train(sentences(300, 2), small());
   std::string joined;
