@@ -9,8 +9,8 @@ FIRST_AND_SECOND = (PRONOUNS["I"], PRONOUNS["we"], PRONOUNS["you"])
 
 
 # How often a sentence is built around which kind of verb.
-FRAMES = {"transitive": 12, "giving": 2.5, "intransitive": 2.5, "motion": 1.2, "travel": 1, "live": 0.7, "position": 0.7,
-          "sitting": 0.8, "putting": 1, "quality": 2}
+FRAMES = {"transitive": 12, "giving": 2.5, "intransitive": 2.5, "motion": 1.2, "travel": 1, "live": 0.7,
+          "position": 0.7, "sitting": 0.8, "putting": 1, "quality": 2}
 
 
 class Redraw(Exception):

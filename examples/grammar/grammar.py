@@ -174,7 +174,8 @@ class Grammar(Clauses):
         c = self.clause(frame="transitive", plain=self.often(0.6))
         nouns = c.verb.objects
         if not isinstance(c.direct, Phrase) or c.direct.determiner not in ("the", "a", "this"):
-            c.direct = Phrase("the", self.unused(nouns), self.often(0.2))
+            noun = self.unused(nouns)
+            c.direct = Phrase("the", noun, bool(noun.english_plural) and self.often(0.2))
             self.links.add((c.verb.base, c.direct.noun.english))
         if isinstance(c.subject, Phrase) and c.subject.determiner == "no":
             c.subject = self.name()

@@ -124,6 +124,6 @@ BY_KIND = {kind: [n for n in BY_ENGLISH.values() if n.kind == kind] for kind in 
 ALL_ADJECTIVES = _read_adjectives()
 VERBS = {name: _read_verbs(table) for name, table in (
     ("transitive", TRANSITIVE), ("giving", GIVING), ("intransitive", INTRANSITIVE), ("motion", MOTION),
-    ("travel", TRAVEL), ("live", LIVE), ("position", POSITION), ("sitting", SITTING), ("putting", PUTTING), ("saying", SAYING),
-    ("planning", PLANNING))}
+    ("travel", TRAVEL), ("live", LIVE), ("position", POSITION), ("sitting", SITTING), ("putting", PUTTING),
+    ("saying", SAYING), ("planning", PLANNING))}
 BE = Verb("be", "was", "been", "", "", "sein", "ist", "", "gewesen", "sein", False, "", "nom", ())

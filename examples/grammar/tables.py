@@ -335,7 +335,8 @@ WITH_PASSIVE = set("read write translate cook bake order buy sell find invite gr
 NAMES = {"he": "Peter Paul Martin David Jan".split(), "she": "Anna Maria Lena Emma Sophie Julia Clara".split()}
 
 NUMBERS = (("two", "zwei"), ("three", "drei"), ("four", "vier"), ("five", "fünf"), ("six", "sechs"),
-           ("seven", "sieben"), ("eight", "acht"), ("nine", "neun"), ("ten", "zehn"), ("eleven", "elf"), ("twelve", "zwölf"))
+           ("seven", "sieben"), ("eight", "acht"), ("nine", "neun"), ("ten", "zehn"), ("eleven", "elf"),
+           ("twelve", "zwölf"))
 
 DAYS = (("Monday", "Montag"), ("Tuesday", "Dienstag"), ("Wednesday", "Mittwoch"), ("Thursday", "Donnerstag"),
         ("Friday", "Freitag"), ("Saturday", "Samstag"), ("Sunday", "Sonntag"))
