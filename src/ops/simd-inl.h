@@ -89,8 +89,13 @@ HWY_INLINE Vector exp(Vector x) {
 // The factors of dropout, 0 or 1 / (1 − p), for 128 neighbouring columns of a row at a time.
 class DropoutFactors {
  public:
-  explicit HWY_INLINE DropoutFactors(const Dropout& drop) : drop_(drop), scale_(drop.scale()) {
+  explicit HWY_INLINE DropoutFactors(const Dropout& drop)
+      : drop_(drop), threshold_(drop.threshold()), scale_(drop.scale()) {
     for (float& factor : factors_) factor = 1.0f;
+    for (uint32_t round = 0; round < 10; round++) {
+      key0_[round] = static_cast<uint32_t>(drop.seed) + round * 0x9E3779B9u;
+      key1_[round] = static_cast<uint32_t>(drop.seed >> 32) + round * 0xBB67AE85u;
+    }
   }
 
   // Draws for columns [128 group, 128 group + 128). Without dropout the factors stay 1.
@@ -104,19 +109,18 @@ class DropoutFactors {
  private:
 #if HWY_TARGET == HWY_SCALAR
   HWY_INLINE void draw_active(uint32_t row, uint32_t counter) {
-    const uint32_t threshold = drop_.threshold();
     for (uint32_t l = 0; l < 16; l++) {
       const PhiloxWords bits = philox({counter + l, row, drop_.site, drop_.step}, drop_.seed);
       for (uint32_t i = 0; i < 8; i++)
-        factors_[16 * i + l] = (bits[i / 2] >> (16 * (i % 2)) & 0xFFFF) >= threshold ? scale_ : 0.0f;
+        factors_[16 * i + l] = (bits[i / 2] >> (16 * (i % 2)) & 0xFFFF) >= threshold_ ? scale_ : 0.0f;
     }
   }
 #else
   using Words = hn::RebindToUnsigned<Floats>;
   using Wide = hn::RepartitionToWide<Words>;
 
-  // The rounds of philox() on 64-bit lanes, which hold a word each in their low half; the high half is left to chance,
-  // as the product does not read it.
+  // Philox calls with counters first, first + 2, first + 4, … Each 64-bit lane holds a word in its low half; the high
+  // half is left to chance, as the product does not read it.
   struct Calls {
     hn::Vec<Wide> word0, word1, word2, word3;
 
@@ -125,27 +129,24 @@ class DropoutFactors {
           word1(hn::Set(Wide(), row)),
           word2(hn::Set(Wide(), drop.site)),
           word3(hn::Set(Wide(), drop.step)) {}
-    HWY_INLINE void round(uint32_t key0, uint32_t key1) {
+    HWY_INLINE void round(uint64_t key0, uint64_t key1) {
       const Words d;
       const auto a = hn::MulEven(hn::BitCast(d, word0), hn::Set(d, 0xD2511F53u));
       const auto b = hn::MulEven(hn::BitCast(d, word2), hn::Set(d, 0xCD9E8D57u));
-      word0 = hn::Xor(hn::ShiftRight<32>(b), hn::Xor(word1, hn::Set(Wide(), key0)));
+      word0 = hn::Xor3(hn::ShiftRight<32>(b), word1, hn::Set(Wide(), key0));
       word1 = b;
-      word2 = hn::Xor(hn::ShiftRight<32>(a), hn::Xor(word3, hn::Set(Wide(), key1)));
+      word2 = hn::Xor3(hn::ShiftRight<32>(a), word3, hn::Set(Wide(), key1));
       word3 = a;
     }
   };
 
-  HWY_INLINE void draw_active(uint32_t row, uint32_t counter) {
-    for (int64_t l = 0; l < 16; l += lanes()) {
-      Calls even(counter + static_cast<uint32_t>(l), row, drop_),
-          odd(counter + static_cast<uint32_t>(l) + 1, row, drop_);
-      uint32_t key0 = static_cast<uint32_t>(drop_.seed), key1 = static_cast<uint32_t>(drop_.seed >> 32);
+  // Out of line, so that the constants of the loop around it keep their registers.
+  HWY_NOINLINE void draw_active(uint32_t row, uint32_t counter) {
+    for (uint32_t l = 0; l < 16; l += static_cast<uint32_t>(lanes())) {
+      Calls even(counter + l, row, drop_), odd(counter + l + 1, row, drop_);
       for (int round = 0; round < 10; round++) {
-        even.round(key0, key1);
-        odd.round(key0, key1);
-        key0 += 0x9E3779B9;
-        key1 += 0xBB67AE85;
+        even.round(key0_[round], key1_[round]);
+        odd.round(key0_[round], key1_[round]);
       }
       store(even.word0, odd.word0, factors_ + l);
       store(even.word1, odd.word1, factors_ + 32 + l);
@@ -159,7 +160,7 @@ class DropoutFactors {
     const Words d;
     const hn::RebindToSigned<Floats> di;
     const auto word = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
-    const auto threshold = hn::Set(di, static_cast<int32_t>(drop_.threshold()));
+    const auto threshold = hn::Set(di, static_cast<int32_t>(threshold_));
     const auto low = hn::BitCast(di, hn::And(word, hn::Set(d, 0xFFFFu)));
     const auto high = hn::BitCast(di, hn::ShiftRight<16>(word));
     hn::Store(hn::IfThenZeroElse(hn::RebindMask(Floats(), hn::Lt(low, threshold)), set(scale_)), Floats(), p);
@@ -168,7 +169,9 @@ class DropoutFactors {
 #endif
 
   Dropout drop_;
+  uint32_t threshold_;
   float scale_;
+  uint64_t key0_[10], key1_[10];  // of the rounds
   alignas(64) float factors_[128];
 };
 
