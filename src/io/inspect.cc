@@ -2,14 +2,12 @@
 
 #include <filesystem>
 
-#include "core/fail.h"
 #include "io/run_directory.h"
 #include "io/weights.h"
 
 namespace qkv {
 
 RunInfo inspect(const std::string& run_directory) {
-  if (!std::filesystem::is_directory(run_directory)) fail("{}: is not a run directory", run_directory);
   const RunDirectory run(run_directory);
   RunInfo info;
   info.recipe = load_recipe(run);

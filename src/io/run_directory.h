@@ -13,7 +13,7 @@ namespace qkv {
 
 class RunDirectory {
  public:
-  explicit RunDirectory(std::string root) : root_(std::move(root)) {}
+  explicit RunDirectory(std::string root);  // a slash at its end does not matter
 
   const std::string& root() const { return root_; }
   std::string config() const { return root_ + "/config.json"; }

@@ -31,7 +31,7 @@ int64_t ParameterList<Real>::size() const {
 
 template <class Real>
 void ParameterList<Real>::allocate() {
-  const Matrix<Real> block = value_memory_.zeros<Real>(1, size());
+  const Matrix<Real> block = value_memory_.matrix<Real>(1, size());  // fresh pages are zero, and cost nothing until read
   values_ = {block.data, static_cast<size_t>(block.cols)};
   Real* next = block.data;
   for (auto& p : parameters_) {
@@ -42,7 +42,7 @@ void ParameterList<Real>::allocate() {
 
 template <class Real>
 void ParameterList<Real>::allocate_gradients() {
-  const Matrix<Real> block = gradient_memory_.zeros<Real>(1, size());
+  const Matrix<Real> block = gradient_memory_.matrix<Real>(1, size());
   gradients_ = {block.data, static_cast<size_t>(block.cols)};
   for (auto& p : parameters_) p.gradient = block.data + (p.value - values_.data());
 }

@@ -8,6 +8,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMaxLayers = 1000;
+constexpr int64_t kMaxPositions = int64_t{1} << 28;  // numbers in the table of positions
 constexpr int64_t kMaxSize = int64_t{1} << 24;  // (8 + 8) * 2^24 * 2^24 * 1000 parameters are below 2^62
 
 void check_range(std::string_view name, int64_t value, int64_t highest) {
@@ -33,6 +34,7 @@ void check(const ModelConfig& c) {
   check_range("heads * value_width", c.heads * c.value_width, kMaxSize);
   check_range("ffn", c.ffn, kMaxSize);
   check_range("max_length", c.max_length, kMaxSize);
+  check_range("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
   check_dropout("dropout", c.dropout);
   check_dropout("attention_dropout", c.attention_dropout);
   check_dropout("ffn_dropout", c.ffn_dropout);

@@ -1,0 +1,17 @@
+// Start here: everything that a program which links qkv can use.
+//   qkv::Translator   translates and shows attention weights, from a run directory
+//   qkv::train_translation   makes a run directory from parallel text
+//   qkv::bleu, qkv::chrf     scores
+#pragma once
+
+#include "qkv/attention_map.h"  // IWYU pragma: export
+#include "qkv/benchmark.h"      // IWYU pragma: export
+#include "qkv/config.h"         // IWYU pragma: export
+#include "qkv/error.h"          // IWYU pragma: export
+#include "qkv/inspect.h"        // IWYU pragma: export
+#include "qkv/score.h"          // IWYU pragma: export
+#include "qkv/text.h"           // IWYU pragma: export
+#include "qkv/threads.h"        // IWYU pragma: export
+#include "qkv/train.h"          // IWYU pragma: export
+#include "qkv/translator.h"     // IWYU pragma: export
+#include "qkv/version.h"        // IWYU pragma: export

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Installs what qkv needs from Debian, if it is not there yet. Needs root, or sudo.
+set -euo pipefail
+packages=(g++ cmake ninja-build pkg-config libdnnl-dev libhwy-dev libsentencepiece-dev libicu-dev libfmt-dev
+          libcli11-dev nlohmann-json3-dev libgtest-dev python3 python3-pytest)
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+echo "installing: ${missing[*]}"
+sudo=()
+[ "$(id -u)" -eq 0 ] || sudo=(sudo)
+"${sudo[@]}" apt-get update -q
+DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}"

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, and the program's (pytest).
+# The last line says how many passed. QUICK=1 leaves the sanitizers out.
+set -euo pipefail
+cd "$(dirname "$0")"
+./install.sh
+log=build/test.log
+mkdir -p build
+: > "$log"
+status=0
+
+run_tests() {
+  echo "== $1"
+  cmake --preset "$1" > "build/configure-$1.log" || { cat "build/configure-$1.log"; exit 1; }
+  cmake --build --preset "$1" | grep -vE '^\[[0-9]+/[0-9]+\]' || true
+  cmake --build --preset "$1" > /dev/null
+  ctest --test-dir "build/$1" --verbose >> "$log" 2>&1 || status=1
+  tail -n 20 "$log" | grep -E '^(Total|[0-9]+% tests|The following|\s+[0-9]+ - )' || true
+}
+run_tests dev
+[ -n "${QUICK:-}" ] || run_tests asan
+
+python=python3
+"$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
+echo "== program"
+QKV="$PWD/build/dev/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests 2>&1 | tee -a "$log" || status=1
+
+# What failed, and the sum over all runners.
+grep -E '\[  FAILED  \] [A-Za-z]' "$log" | sort -u || true
+count() { { grep -oE "$1" "$log" || true; } | { grep -oE '[0-9]+' || true; } | awk '{ n += $1 } END { print n + 0 }'; }
+passed=$(( $(count '\[  PASSED  \] [0-9]+') + $(count '[0-9]+ passed') ))
+failed=$(( $(count ' [0-9]+ FAILED TEST') + $(count '[0-9]+ failed(,| in)') ))
+skipped=$(( $(count '\[  SKIPPED \] [0-9]+') + $(count '[0-9]+ skipped') ))
+[ "$status" -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
+echo "$passed passed, $failed failed, $skipped skipped"
+exit "$status"

@@ -1,0 +1,125 @@
+"""The commands as a user meets them: what they print, and how they refuse."""
+
+import json
+import subprocess
+
+import pytest
+from conftest import QKV, SMALL, TEXT, qkv
+
+
+def test_version_names_the_instruction_set():
+    assert any(isa in qkv("--version")[1] for isa in ("avx512", "avx2", "neon", "portable"))
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["translate"], ["score", "bleu"], ["score", "wer"],
+                                       ["translate", "run", "--beam", "0"], ["bench", "train", "--steps", "x"]])
+def test_wrong_usage_is_one_line_and_status_2(arguments):
+    status, output, error = qkv(*arguments, ok=False)
+    assert status == 2 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")
+
+
+@pytest.mark.parametrize("arguments", [["translate", "/nonexistent"], ["inspect", "/nonexistent"],
+                                       ["attend", "/nonexistent", "hello"], ["bench", "train", "--model", "huge"]])
+def test_failure_is_one_line_and_status_1(arguments):
+    status, output, error = qkv(*arguments, text="", ok=False)
+    assert status == 1 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")
+
+
+def test_translations_keep_the_order_and_empty_lines(trained):
+    lines = ["The dog sees the cat.", "", "   ", "He sleeps.", "The dog sees the cat."]
+    _, output, _ = qkv("translate", trained, text="\n".join(lines) + "\n")
+    translations = output.split("\n")
+    assert len(translations) == 6 and translations[1] == translations[2] == translations[5] == ""
+    assert translations[0] == translations[4]
+    assert qkv("translate", trained, text="\r\n".join(lines) + "\r\n")[1] == output
+    assert qkv("translate", trained, "--threads", 1, "--batch-tokens", 1, text="\n".join(lines) + "\n")[1] == output
+
+
+def test_a_long_line_is_translated_in_parts(trained):
+    sentence = "The dog sees the cat in the garden. "
+    _, output, error = qkv("translate", trained, "--beam", 2, text=sentence * 20 + "\n")
+    assert output.count("\n") == 1
+    assert "line 1: longer than the model's 40 tokens, translated in" in error
+
+
+def test_invalid_text_is_refused_by_line(trained):
+    done = subprocess.run([QKV, "translate", str(trained)], input=b"fine\n\xff\n", capture_output=True)
+    assert done.returncode == 1 and b":2:" in done.stderr
+
+
+def test_attention_rows_sum_to_one(trained, tmp_path):
+    qkv("attend", trained, "The dog sees the cat.", "--json", tmp_path / "a.json", "--html", tmp_path / "a.html")
+    attention = json.loads((tmp_path / "a.json").read_text())["attention"]
+    assert [kind["kind"] for kind in attention] == ["encoder", "decoder", "cross"]
+    for kind in attention:
+        for layer in kind["layers"]:
+            for head in layer:
+                assert len(head) == len(kind["rows"])
+                for i, row in enumerate(head):
+                    assert abs(sum(row) - 1) < 1e-5
+                    if kind["kind"] == "decoder":
+                        assert all(weight == 0 for weight in row[i + 1:])
+    assert "<script" in (tmp_path / "a.html").read_text()
+    assert qkv("attend", trained, "The dog sees the cat.", "--words")[1].count("\n") > 3
+
+
+def test_inspect_lists_every_parameter(trained):
+    info = json.loads(qkv("inspect", trained, "--json")[1])
+    assert info["parameter_count"] == sum(p["count"] for p in info["parameters"])
+    assert "decoder.layers.0.cross_attention.q.weight" in qkv("inspect", trained)[1]
+
+
+def test_a_cut_model_is_refused(trained, tmp_path):
+    broken = tmp_path / "broken"
+    subprocess.run(["cp", "-r", str(trained), str(broken)], check=True)
+    for name in ("model.safetensors", "tokenizer.model", "config.json", "training.json"):
+        content = (trained / name).read_bytes()
+        for size in (0, 1, len(content) // 2, len(content) - 1):
+            (broken / name).write_bytes(content[:size])
+            status, _, error = qkv("translate", broken, text="x\n", ok=False)
+            assert status == 1 and error.count("\n") == 1 and name in error, error
+        (broken / name).write_bytes(content)
+    assert qkv("translate", broken, text="x\n")[0] == 0
+
+
+@pytest.mark.parametrize("broken, message", [
+    ((b"a\nb\n", b"a\n"), "line"), ((b"a\n\xff\n", b"a\nb\n"), ":2"), ((b"", b""), "train")])
+def test_bad_training_text_is_refused(broken, message, tmp_path):
+    source, target = tmp_path / "train.en", tmp_path / "train.de"
+    source.write_bytes(broken[0])
+    target.write_bytes(broken[1])
+    status, _, error = qkv("train", "translate", "--train", source, target, "--dev", source, target, "--out",
+                           tmp_path / "run", "--max-steps", 1, ok=False)
+    assert status == 1 and error.strip().count("\n") == 0 and message in error, error
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_tsv_file_will_do_and_skips_are_counted(tmp_path):
+    pairs = [f"{a}\t{b}" for a, b in zip((TEXT / "train.en").read_text().splitlines()[:300],
+                                         (TEXT / "train.de").read_text().splitlines())]
+    (tmp_path / "train.tsv").write_text("\n".join(pairs + ["\tleer", "word " * 60 + "\tWort"]) + "\n")
+    (tmp_path / "dev.tsv").write_text("\n".join(pairs[:5]) + "\n")
+    _, _, error = qkv("train", "translate", "--train", tmp_path / "train.tsv", "--dev", tmp_path / "dev.tsv", *SMALL,
+                      "--out", tmp_path / "run", "--max-steps", 2)
+    assert "skipped 1 empty and 1 too long" in error
+    (tmp_path / "bad.tsv").write_text("a\tb\na\tb\tc\n")
+    status, _, error = qkv("train", "translate", "--train", tmp_path / "bad.tsv", "--dev", tmp_path / "dev.tsv",
+                           "--out", tmp_path / "run2", ok=False)
+    assert status == 1 and "bad.tsv:2" in error
+
+
+def test_options_and_configuration_files_are_checked(tmp_path, corpus):
+    out = ["--out", tmp_path / "run", "--max-steps", 1]
+    for extra, message in [(["--d-model", "many"], "d_model"), (["--dropout", "1.5"], "dropout"),
+                           (["--activation", "tanh"], "activation"), (["--schedule", "cosine", "--max-steps", 0], "max_steps")]:
+        status, _, error = qkv("train", "translate", *corpus, *out, *extra, ok=False)
+        assert status in (1, 2) and message in error, error
+    (tmp_path / "c.json").write_text('{"d_modle": 32}')
+    status, _, error = qkv("train", "translate", *corpus, *out, "--config", tmp_path / "c.json", ok=False)
+    assert status == 1 and "d_modle" in error and "d_model" in error
+
+
+def test_a_full_disk_is_an_error(trained):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([QKV, "translate", str(trained)], input=b"The dog.\n", stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and b"No space left" in done.stderr

@@ -1,0 +1,43 @@
+"""The program under test (environment variable QKV), and a small trained run that the tests share."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+QKV = os.environ.get("QKV", str(ROOT / "build/dev/qkv"))
+TEXT = ROOT / "examples/grammar"
+SMALL = ["--preset", "tiny", "--encoder-layers", "1", "--decoder-layers", "1", "--d-model", "32", "--ffn", "32",
+         "--vocab-size", "300", "--batch-tokens", "256", "--max-length", "40", "--warmup-steps", "20"]
+
+
+def qkv(*arguments, text=None, ok=True):
+    """Runs the program; returns (status, standard output, standard error)."""
+    done = subprocess.run([QKV, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=300)
+    if ok:
+        assert done.returncode == 0, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def head(path, lines, to):
+    to.write_text("".join(path.read_text().splitlines(keepends=True)[:lines]))
+    return to
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    """Options that name a small slice of the example text."""
+    folder = tmp_path_factory.mktemp("corpus")
+    names = {split: [head(TEXT / f"{split}.{side}", lines, folder / f"{split}.{side}") for side in ("en", "de")]
+             for split, lines in (("train", 400), ("dev", 20))}
+    return ["--train", *names["train"], "--dev", *names["dev"]]
+
+
+@pytest.fixture(scope="session")
+def trained(corpus, tmp_path_factory):
+    """A run directory after 40 steps: bad translations, but whole."""
+    run = tmp_path_factory.mktemp("runs") / "small"
+    qkv("train", "translate", *corpus, *SMALL, "--out", run, "--max-steps", 40, "--eval-every", 20)
+    return run

@@ -1,0 +1,77 @@
+"""A run that is killed at any moment and resumed ends with the same bytes as one that was not."""
+
+import random
+import signal
+import subprocess
+import time
+
+from conftest import QKV, SMALL, qkv
+
+STEPS = ["--max-steps", "60", "--eval-every", "10", "--save-every", "4", "--average", "3", "--dropout", "0.2",
+         "--attention-dropout", "0.1", "--accumulate", "2"]
+KILLS = 20
+
+
+def contents(run):
+    """Every file of a run but metrics.jsonl, which holds times, and what a kill left half-written."""
+    return {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.rglob("*"))
+            if path.is_file() and path.name != "metrics.jsonl" and ".tmp-" not in path.name}
+
+
+def test_twenty_kills_change_no_byte(corpus, tmp_path):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    command = ["train", "translate", *corpus, *SMALL, *STEPS]
+    begin = time.monotonic()
+    qkv(*command, "--out", whole)
+    duration = time.monotonic() - begin
+
+    moments = random.Random(7)
+    kills = 0
+    for _ in range(10 * KILLS):
+        process = subprocess.Popen([QKV, *map(str, command), "--out", str(broken)], stderr=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=moments.uniform(0.02, 0.5) * duration)
+            assert process.returncode == 0
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+        if kills == KILLS:
+            break
+        if process.returncode == 0:  # it got to the end between two kills: once more from the start
+            assert contents(broken) == contents(whole)
+            subprocess.run(["rm", "-r", str(broken)], check=True)
+    assert kills == KILLS
+    qkv(*command, "--out", broken)
+    assert contents(broken) == contents(whole)
+
+
+def test_threads_change_no_byte(corpus, tmp_path):
+    for threads in (1, 3):
+        qkv("train", "translate", *corpus, *SMALL, "--max-steps", 12, "--eval-every", 6, "--dropout", "0.2",
+            "--threads", threads, "--out", tmp_path / str(threads))
+    assert contents(tmp_path / "1") == contents(tmp_path / "3")
+
+
+def test_an_interrupted_run_saves_and_goes_on(corpus, tmp_path):
+    command = ["train", "translate", *corpus, *SMALL, "--max-steps", "100000", "--eval-every", "0", "--save-every", "0",
+               "--out", str(tmp_path / "run")]
+    process = subprocess.Popen([QKV, *map(str, command)], stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if line.startswith("step "):
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait(timeout=60) == 1
+    assert "the same command goes on from here" in rest
+    assert (tmp_path / "run/checkpoints/state.safetensors").exists()
+
+
+def test_another_recipe_or_text_is_refused(trained, corpus):
+    command = ["train", "translate", *corpus, *SMALL, "--out", trained, "--max-steps", 50, "--eval-every", 20]
+    status, _, error = qkv(*command, "--dropout", "0.5", ok=False)
+    assert status == 1 and "dropout" in error and error.count("\n") == 1
+    other = ["--train", corpus[2], corpus[1], *corpus[3:]]
+    status, _, error = qkv("train", "translate", *other, *SMALL, "--out", trained, "--max-steps", 50, "--eval-every", 20,
+                           ok=False)
+    assert status == 1 and "other training text" in error
