@@ -54,22 +54,48 @@ HWY_INLINE void run_tile(int64_t rows, int64_t vectors, const Tile& tile) {
   Op::template run<R, C>(tile);
 }
 
-// sum_rc += Σ_e a_re b_ec, e < depth; rows of b are kKeys apart.
-template <int R, int C>
-HWY_INLINE void multiply(const float* HWY_RESTRICT a, int64_t a_stride, const float* HWY_RESTRICT b, int64_t depth,
-                         Vector (&sum)[R][C]) {
-  HWY_UNROLL(4)
-  for (int64_t e = 0; e < depth; e++, b += kKeys) {
-    Vector x[C];
-    HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) x[c] = hn::Load(Floats(), b + c * lanes());
+// c_rj = Σ_e a_re b_ej, e < depth: scores of a tile of queries and a panel of keys. Rows of b and c are kKeys apart.
+struct ScoreTile {
+  const float* a;
+  int64_t a_stride, depth;
+  const float* b;
+  float* c;
+};
+
+struct Multiply {
+  template <int R, int C>
+  static HWY_NOINLINE void run(const ScoreTile& t) {
+    const float *HWY_RESTRICT a = t.a, *HWY_RESTRICT b = t.b;
+    const int64_t a_stride = t.a_stride, depth = t.depth;
+    Vector sum[R][C];
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
-      const Vector y = set(a[r * a_stride + e]);
       HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) sum[r][c] = hn::MulAdd(y, x[c], sum[r][c]);
+      for (int c = 0; c < C; c++) sum[r][c] = zero();
+    }
+    for (int64_t e = 0; e < depth; e++, b += kKeys) {
+      Vector x[C];
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) x[c] = hn::Load(Floats(), b + c * lanes());
+      HWY_UNROLL(8)
+      for (int r = 0; r < R; r++) {
+        const Vector y = set(a[r * a_stride + e]);
+        HWY_UNROLL(8)
+        for (int c = 0; c < C; c++) sum[r][c] = hn::MulAdd(y, x[c], sum[r][c]);
+      }
+    }
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; r++) {
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) hn::Store(sum[r][c], Floats(), t.c + r * kKeys + c * lanes());
     }
   }
+};
+
+// The same over the first `vectors` vectors of keys; at most kTileRows rows of a.
+HWY_INLINE void multiply(Matrix<const float> a, const float* panel, int64_t vectors, float* c) {
+  for (int64_t v = 0; v < vectors; v += kTileVectors)
+    run_tile<Multiply>(a.rows, vectors - v, ScoreTile{a.data, a.stride, a.cols, panel + v * lanes(), c + v * lanes()});
 }
 
 // c += A b or c += Aᵀ b, where A lies in memory with rows kKeys apart: a tile of weights, or of their gradients.
@@ -93,7 +119,6 @@ struct AddProduct {
       HWY_UNROLL(8)
       for (int c = 0; c < C; c++) sum[r][c] = hn::Load(Floats(), t.c + r * t.c_stride + c * lanes());
     }
-    HWY_UNROLL(4)
     for (int64_t k = 0; k < depth; k++, b += b_stride) {
       Vector x[C];
       HWY_UNROLL(8)

@@ -14,55 +14,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// p = 2^(q · k + bias − lse), dS = p (dropout dO · v − D); stores p times dropout, and dS.
-struct GradientTile {
-  Matrix<const float> q, dout;
-  const float *keys, *values, *bias, *dropout;
-  const float *lse, *D;  // lse in units of log 2
-  float *weights, *dscores;
-};
-
-struct Differentiate {
-  template <int R, int C>
-  static HWY_NOINLINE void run(const GradientTile& t) {
-    const Floats d;
-    Vector a[R][C];
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) a[r][c] = zero();
+// For row r of a tile, in place: p = 2^(score + bias − lse), lse in units of log 2; dS = p (dropout dA − D); then p
+// times dropout.
+HWY_INLINE void differentiate_row(const TileView& view, int64_t r, float lse, float D, float* HWY_RESTRICT weights,
+                                  float* HWY_RESTRICT dscores) {
+  const Floats d;
+  for (int64_t c = 0; c < view.vectors * lanes(); c += lanes()) {
+    Vector p = hn::Load(d, weights + c), dA = hn::Load(d, dscores + c);
+    if (view.bias) p = hn::Add(p, hn::Load(d, view.bias + r * kKeys + c));
+    p = exp2(hn::Sub(p, set(lse)));
+    if (view.dropout) {
+      const Vector factor = hn::Load(d, view.dropout + r * kKeys + c);
+      dA = hn::Mul(dA, factor);
+      hn::Store(hn::Mul(p, factor), d, weights + c);
+    } else {
+      hn::Store(p, d, weights + c);
     }
-    multiply(t.q.data, t.q.stride, t.keys, t.q.cols, a);
-    if (t.bias) {
-      HWY_UNROLL(8)
-      for (int r = 0; r < R; r++) {
-        HWY_UNROLL(8)
-        for (int c = 0; c < C; c++) a[r][c] = hn::Add(a[r][c], hn::Load(d, t.bias + r * kKeys + c * lanes()));
-      }
-    }
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) {
-        const int64_t at = r * kKeys + c * lanes();
-        const Vector p = exp2(hn::Sub(a[r][c], set(t.lse[r])));  // not in the sum from the start: it would round more
-        hn::Store(p, d, t.dscores + at);
-        hn::Store(t.dropout ? hn::Mul(p, hn::Load(d, t.dropout + at)) : p, d, t.weights + at);
-        a[r][c] = zero();
-      }
-    }
-    multiply(t.dout.data, t.dout.stride, t.values, t.dout.cols, a);
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) {
-        const int64_t at = r * kKeys + c * lanes();
-        const Vector dA = t.dropout ? hn::Mul(a[r][c], hn::Load(d, t.dropout + at)) : a[r][c];
-        hn::Store(hn::Mul(hn::Load(d, t.dscores + at), hn::Sub(dA, set(t.D[r]))), d, t.dscores + at);
-      }
-    }
+    hn::Store(hn::Mul(p, hn::Sub(dA, set(D))), d, dscores + c);
   }
-};
+}
 
 HWY_INLINE float dot(const float* a, const float* b, int64_t n) {
   Vector sum = zero();
@@ -98,14 +68,10 @@ HWY_INLINE void differentiate_block(const Pair& pair, const Panel& panel, int64_
     const int64_t i = begin + first;
     const TileView view(pair, i, count, panel.j, panel.keys, factors, scratch);
     float *weights = scratch.weights + first * kKeys, *dscores = scratch.dscores + first * kKeys;
-    for (int64_t c = 0; c < view.vectors; c += kTileVectors) {
-      const int64_t at = c * lanes();
-      run_tile<Differentiate>(count, view.vectors - c,
-                              GradientTile{panel.q.row_range(i, i + count), panel.dout.row_range(i, i + count),
-                                           scratch.keys + at, scratch.values + at, view.bias ? view.bias + at : nullptr,
-                                           view.dropout ? view.dropout + at : nullptr, scratch.lse + i, scratch.D + i,
-                                           weights + at, dscores + at});
-    }
+    multiply(panel.q.row_range(i, i + count), scratch.keys, view.vectors, weights);
+    multiply(panel.dout.row_range(i, i + count), scratch.values, view.vectors, dscores);
+    for (int64_t r = 0; r < count; r++)
+      differentiate_row(view, r, scratch.lse[i + r], scratch.D[i + r], weights + r * kKeys, dscores + r * kKeys);
     for (int64_t r = 0; r < count; r++)
       for (int64_t c = view.vectors; c < all_vectors; c++) {
         hn::Store(zero(), Floats(), weights + r * kKeys + c * lanes());

@@ -124,46 +124,20 @@ HWY_NOINLINE float attend_row(const Pair& pair, int64_t i, DropoutFactors& facto
   return largest / kLog2e + std::log(sum);
 }
 
-// p = 2^(q · k + bias), their sums, and p times dropout.
-struct WeightTile {
-  const float* q;
-  int64_t q_stride, depth;
-  const float *keys, *bias, *dropout;
-  float *weights, *sums;
-};
-
-struct Weigh {
-  template <int R, int C>
-  static HWY_NOINLINE void run(const WeightTile& t) {
-    const Floats d;
-    Vector a[R][C];
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) a[r][c] = zero();
-    }
-    multiply(t.q, t.q_stride, t.keys, t.depth, a);
-    if (t.bias) {
-      HWY_UNROLL(8)
-      for (int r = 0; r < R; r++) {
-        HWY_UNROLL(8)
-        for (int c = 0; c < C; c++) a[r][c] = hn::Add(a[r][c], hn::Load(d, t.bias + r * kKeys + c * lanes()));
-      }
-    }
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      Vector sum = hn::Load(d, t.sums + r * kLanes);
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) {
-        Vector p = exp2(a[r][c]);
-        sum = hn::Add(sum, p);
-        if (t.dropout) p = hn::Mul(p, hn::Load(d, t.dropout + r * kKeys + c * lanes()));
-        hn::Store(p, d, t.weights + r * kKeys + c * lanes());
-      }
-      hn::Store(sum, d, t.sums + r * kLanes);
-    }
+// p = 2^(score + bias) in place, times dropout, for row r of a tile; adds p without dropout to sum.
+HWY_INLINE void weigh_row(const TileView& view, int64_t r, float* HWY_RESTRICT scores, float* HWY_RESTRICT sum) {
+  const Floats d;
+  Vector total = hn::Load(d, sum);
+  for (int64_t c = 0; c < view.vectors * lanes(); c += lanes()) {
+    Vector p = hn::Load(d, scores + c);
+    if (view.bias) p = hn::Add(p, hn::Load(d, view.bias + r * kKeys + c));
+    p = exp2(p);
+    total = hn::Add(total, p);
+    if (view.dropout) p = hn::Mul(p, hn::Load(d, view.dropout + r * kKeys + c));
+    hn::Store(p, d, scores + c);
   }
-};
+  hn::Store(total, d, sum);
+}
 
 // Adds the keys of one panel, from j on, to queries [begin, begin + rows).
 HWY_INLINE void attend_panel(const Pair& pair, int64_t begin, int64_t rows, int64_t j, DropoutFactors& factors,
@@ -176,13 +150,9 @@ HWY_INLINE void attend_panel(const Pair& pair, int64_t begin, int64_t rows, int6
   for_tiles(rows, [&](int64_t first, int64_t count) HWY_ATTR {
     const TileView view(pair, begin + first, count, j, keys, factors, scratch);
     if (view.keys <= 0) return;
-    for (int64_t c = 0; c < view.vectors; c += kTileVectors) {
-      const int64_t at = c * lanes();
-      run_tile<Weigh>(
-          count, view.vectors - c,
-          WeightTile{q.row(begin + first), q.stride, q.cols, scratch.keys + at, view.bias ? view.bias + at : nullptr,
-                     view.dropout ? view.dropout + at : nullptr, scratch.weights + at, scratch.sums + first * kLanes});
-    }
+    multiply(q.row_range(begin + first, begin + first + count), scratch.keys, view.vectors, scratch.weights);
+    for (int64_t r = 0; r < count; r++)
+      weigh_row(view, r, scratch.weights + r * kKeys, scratch.sums + (first + r) * kLanes);
     add_product<false>(count, scratch.weights, v, view.keys,
                        Matrix<float>(scratch.out + first * out_stride, count, v.cols, out_stride));
   });
