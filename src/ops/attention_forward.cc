@@ -140,17 +140,16 @@ HWY_INLINE void weigh_row(const TileView& view, int64_t r, float* HWY_RESTRICT s
 }
 
 // Adds the keys of one panel, from j on, to queries [begin, begin + rows).
-HWY_INLINE void attend_panel(const Pair& pair, int64_t begin, int64_t rows, int64_t j, DropoutFactors& factors,
-                             const ForwardScratch& scratch) {
+HWY_INLINE void attend_panel(const Pair& pair, int64_t begin, int64_t rows, int64_t j, Matrix<const float> q,
+                             DropoutFactors& factors, const ForwardScratch& scratch) {
   const int64_t keys = HWY_MIN(kKeys, pair.at.S - j);
-  const Matrix<const float> q = pair.q();
   pack_transposed(pair.k().row_range(j, j + keys), pair.scale2(), scratch.keys);
   const Matrix<const float> v = whole_vectors(pair.v().row_range(j, j + keys), rows, scratch.values);
   const int64_t out_stride = padded(v.cols);
   for_tiles(rows, [&](int64_t first, int64_t count) HWY_ATTR {
     const TileView view(pair, begin + first, count, j, keys, factors, scratch);
     if (view.keys <= 0) return;
-    multiply(q.row_range(begin + first, begin + first + count), scratch.keys, view.vectors, scratch.weights);
+    multiply(q.row_range(first, first + count), scratch.keys, view.vectors, scratch.weights);
     for (int64_t r = 0; r < count; r++)
       weigh_row(view, r, scratch.weights + r * kKeys, scratch.sums + (first + r) * kLanes);
     add_product<false>(count, scratch.weights, v, view.keys,
@@ -168,7 +167,8 @@ HWY_NOINLINE void AttentionBlock(const AttentionInput<float>& in, int64_t s, int
   if (tiled) {
     std::fill_n(scratch.sums, rows * kLanes, 0.0f);
     std::fill_n(scratch.out, rows * stride, 0.0f);
-    for (int64_t j = 0; j < pair.visible(end - 1); j += kKeys) attend_panel(pair, begin, rows, j, factors, scratch);
+    const Matrix<const float> q = whole_vectors(pair.q().row_range(begin, end), pair.at.S, scratch.q);
+    for (int64_t j = 0; j < pair.visible(end - 1); j += kKeys) attend_panel(pair, begin, rows, j, q, factors, scratch);
   }
   for (int64_t r = 0; r < rows; r++) {
     const int64_t token = pair.at.q0 + begin + r;

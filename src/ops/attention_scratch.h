@@ -39,6 +39,7 @@ struct PanelScratch {
 };
 
 struct ForwardScratch : PanelScratch {
+  float *q;        // [kForwardRows, d_k]
   float *values;   // [kKeys, d_v]
   float *weights;  // [kTileRows, kKeys]
   float *sums;     // [kForwardRows, kLanes], to be added up over the lanes
@@ -46,6 +47,7 @@ struct ForwardScratch : PanelScratch {
   float *row;      // [S], the weights of one query
   ForwardScratch(const AttentionInput<float> &in, const Longest &longest, Arena &arena)
       : PanelScratch(in, arena),
+        q(arena.take<float>(kForwardRows * padded(in.key_width))),
         values(arena.take<float>(kKeys * padded(in.value_width))),
         weights(arena.take<float>(kTileRows * kKeys)),
         sums(arena.take<float>(kForwardRows * kLanes)),
