@@ -7,6 +7,7 @@
 #define QKV_OPS_ATTENTION_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "ops/attention_scratch.h"
@@ -210,22 +211,32 @@ HWY_INLINE Matrix<const float> whole_vectors(Matrix<const float> x, int64_t uses
   return y;
 }
 
+// Asks for the rows of a short sequence before they are needed: they lie apart in memory, which the processor does not
+// foresee, and hundreds of short sequences are bound by that.
+template <class Real>
+HWY_INLINE void prefetch(Heads<Real> x, int64_t token, int64_t h, int64_t rows, int64_t width) {
+  if (rows > kKeys) return;
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t e = 0; e < width; e += kLanes) hwy::Prefetch(x.at(token + i, h) + e);
+}
+
 // One sequence and head.
 struct Pair {
   const AttentionInput<float>& in;
   int64_t s, h;
   reference::Span at;
-  Dropout dropout;
 
   Pair(const AttentionInput<float>& input, int64_t sequence, int64_t head)
-      : in(input), s(sequence), h(head), at(reference::span(input.sequences, sequence)), dropout(input.dropout) {
-    dropout.site += static_cast<uint32_t>(head);
-  }
+      : in(input), s(sequence), h(head), at(reference::span(input.sequences, sequence)) {}
   Matrix<const float> q() const { return {in.q.at(at.q0, h), at.T, in.key_width, in.q.token_stride}; }
   Matrix<const float> k() const { return {in.k.at(at.k0, h), at.S, in.key_width, in.k.token_stride}; }
   Matrix<const float> v() const { return {in.v.at(at.k0, h), at.S, in.value_width, in.v.token_stride}; }
   int64_t visible(int64_t i) const { return reference::visible_keys(at, in.causal, i); }
   float scale2() const { return in.scale * kLog2e; }
+  Dropout dropout() const {
+    const Dropout& drop = in.dropout;
+    return {drop.p, drop.seed, drop.step, drop.site + static_cast<uint32_t>(h)};
+  }
   // m(s, h, i, j) and on, or null.
   const float* mask(int64_t i, int64_t j) const {
     const AttentionMask<float>& m = in.mask;
@@ -233,13 +244,21 @@ struct Pair {
   }
 };
 
+// Of the next head.
+HWY_INLINE void prefetch_keys_and_queries(const Pair& pair) {
+  const AttentionInput<float>& in = pair.in;
+  prefetch(in.k, pair.at.k0, pair.h + 1, pair.at.S, in.key_width);
+  prefetch(in.v, pair.at.k0, pair.h + 1, pair.at.S, in.value_width);
+  prefetch(in.q, pair.at.q0, pair.h + 1, pair.at.T, in.key_width);
+}
+
 // Queries [i, i + rows) against keys [j, j + keys): the widest that any of them sees, in whole vectors, and what a tile
-// has to add and to multiply, or null where there is nothing.
+// has to add and to multiply, or null where there is nothing. factors is null without dropout.
 struct TileView {
   int64_t keys, vectors;
   const float *bias = nullptr, *dropout = nullptr;
 
-  HWY_INLINE TileView(const Pair& pair, int64_t i, int64_t rows, int64_t j, int64_t panel_keys, DropoutFactors& factors,
+  HWY_INLINE TileView(const Pair& pair, int64_t i, int64_t rows, int64_t j, int64_t panel_keys, DropoutFactors* factors,
                       const PanelScratch& scratch)
       : keys(HWY_MIN(panel_keys, pair.visible(i + rows - 1) - j)), vectors((keys + lanes() - 1) / lanes()) {
     if (keys <= 0) return;
@@ -247,11 +266,11 @@ struct TileView {
       fill_bias(pair, i, rows, j, scratch.bias);
       bias = scratch.bias;
     }
-    if (pair.dropout.active()) {
+    if (factors) {
       for (int64_t r = 0; r < rows; r++) {
-        factors.draw(pair.at.q0 + i + r, j / 128);
+        factors->draw(pair.at.q0 + i + r, j / 128);
         for (int64_t c = 0; c < vectors * lanes(); c += lanes())
-          hn::Store(factors.at(j % 128 + c), Floats(), scratch.dropout + r * kKeys + c);
+          hn::Store(factors->at(j % 128 + c), Floats(), scratch.dropout + r * kKeys + c);
       }
       dropout = scratch.dropout;
     }

@@ -62,7 +62,7 @@ struct Panel {
 
 // Weights and dS of queries [begin, begin + rows), and their part of dQ, dK, dV.
 HWY_INLINE void differentiate_block(const Pair& pair, const Panel& panel, int64_t begin, int64_t rows,
-                                    DropoutFactors& factors, const BackwardScratch& scratch) {
+                                    DropoutFactors* factors, const BackwardScratch& scratch) {
   const int64_t all_vectors = (panel.keys + lanes() - 1) / lanes();
   for_tiles(rows, [&](int64_t first, int64_t count) HWY_ATTR {
     const int64_t i = begin + first;
@@ -90,21 +90,29 @@ HWY_INLINE void differentiate_block(const Pair& pair, const Panel& panel, int64_
   });
 }
 
-HWY_NOINLINE void AttentionBackwardPair(const AttentionInput<float>& in, int64_t s, int64_t h, Heads<const float> out,
-                                        const float* lse, Heads<const float> dout, Heads<float> dq, Heads<float> dk,
-                                        Heads<float> dv, const BackwardScratch& scratch) {
-  const Pair pair(in, s, h);
+HWY_NOINLINE void differentiate_pair(const BackwardCall& call, const Pair& pair, DropoutFactors* factors,
+                                     const BackwardScratch& scratch) {
+  const AttentionInput<float>& in = call.in;
   const reference::Span& at = pair.at;
-  DropoutFactors factors(pair.dropout);
+  const int64_t h = pair.h;
+  prefetch(call.dq, at.q0, h, at.T, in.key_width);
+  prefetch(call.dk, at.k0, h, at.S, in.key_width);
+  prefetch(call.dv, at.k0, h, at.S, in.value_width);
+  if (h + 1 < in.heads) {
+    prefetch(call.dout, at.q0, h + 1, at.T, in.value_width);
+    prefetch(call.out, at.q0, h + 1, at.T, in.value_width);
+    prefetch_keys_and_queries(pair);
+  }
   Panel panel;
   panel.q = whole_vectors(pair.q(), at.S, scratch.q);
-  panel.dout = whole_vectors({dout.at(at.q0, h), at.T, in.value_width, dout.token_stride}, at.S, scratch.dout);
+  panel.dout =
+      whole_vectors({call.dout.at(at.q0, h), at.T, in.value_width, call.dout.token_stride}, at.S, scratch.dout);
   panel.dq = zeros(scratch.dq, at.T, in.key_width);
   for (int64_t i = 0; i < at.T; i++) {
     const int64_t token = at.q0 + i;
-    const float row_lse = lse[token * in.heads + h];
+    const float row_lse = call.lse[token * in.heads + h];
     scratch.lse[i] = row_lse == -HUGE_VALF ? 1e30f : row_lse * kLog2e;
-    scratch.D[i] = dot(dout.at(token, h), out.at(token, h), in.value_width);
+    scratch.D[i] = dot(call.dout.at(token, h), call.out.at(token, h), in.value_width);
   }
   for (int64_t j = 0; j < at.S; j += kKeys) {
     panel.j = j;
@@ -117,10 +125,18 @@ HWY_NOINLINE void AttentionBackwardPair(const AttentionInput<float>& in, int64_t
     panel.dv = zeros(scratch.dv, panel.keys, in.value_width);
     for (int64_t i = in.causal ? HWY_MAX(int64_t{0}, j + at.T - at.S) : 0; i < at.T; i += kBackwardRows)
       differentiate_block(pair, panel, i, HWY_MIN(kBackwardRows, at.T - i), factors, scratch);
-    store_rows(panel.dk, in.scale, dk.at(at.k0 + j, h), dk.token_stride);
-    store_rows(panel.dv, 1.0f, dv.at(at.k0 + j, h), dv.token_stride);
+    store_rows(panel.dk, in.scale, call.dk.at(at.k0 + j, h), call.dk.token_stride);
+    store_rows(panel.dv, 1.0f, call.dv.at(at.k0 + j, h), call.dv.token_stride);
   }
-  store_rows(panel.dq, in.scale, dq.at(at.q0, h), dq.token_stride);
+  store_rows(panel.dq, in.scale, call.dq.at(at.q0, h), call.dq.token_stride);
+}
+
+HWY_NOINLINE void AttentionBackwardPair(const BackwardCall& call, int64_t s, int64_t h,
+                                        const BackwardScratch& scratch) {
+  const Pair pair(call.in, s, h);
+  if (!call.in.dropout.active()) return differentiate_pair(call, pair, nullptr, scratch);
+  DropoutFactors factors(pair.dropout());
+  differentiate_pair(call, pair, &factors, scratch);
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -137,13 +153,14 @@ void attention_backward<float>(const AttentionInput<float>& in, Heads<const floa
                                Arena& arena) {
   reference::check_attention(in);
   const auto kernel = QKV_DISPATCH(AttentionBackwardPair);
+  const BackwardCall call{in, out, lse, dout, dq, dk, dv};
   const Longest longest(in.sequences);
   const Arena::Scope scope(arena);
   std::vector<BackwardScratch> scratch;
   for (int t = 0; t < threads(); t++) scratch.emplace_back(in, longest, arena);
   parallel_blocks(in.sequences.count * in.heads, longest.queries <= kKeys ? 4 : 1, [&](int64_t first, int64_t last) {
     for (int64_t pair = first; pair < last; pair++)
-      kernel(in, pair / in.heads, pair % in.heads, out, lse, dout, dq, dk, dv, scratch[omp_get_thread_num()]);
+      kernel(call, pair / in.heads, pair % in.heads, scratch[omp_get_thread_num()]);
   });
 }
 

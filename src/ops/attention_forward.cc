@@ -90,7 +90,7 @@ HWY_INLINE void mix(const float* a, Matrix<const float> v, float factor, float* 
 }
 
 // One query, K and V read where they lie; a: [padded(S)] in scratch memory. Returns the log-sum-exp.
-HWY_NOINLINE float attend_row(const Pair& pair, int64_t i, DropoutFactors& factors, float* a, float* out) {
+HWY_NOINLINE float attend_row(const Pair& pair, int64_t i, DropoutFactors* factors, float* a, float* out) {
   const Floats d;
   const Matrix<const float> k = pair.k();
   const float *q = pair.q().row(i), *mask = pair.mask(i, 0);
@@ -114,11 +114,16 @@ HWY_NOINLINE float attend_row(const Pair& pair, int64_t i, DropoutFactors& facto
     return largest;
   }
   Vector sums = zero();
-  for_columns_dropped(pair.at.q0 + i, n, factors, [&](int64_t c, auto, Vector factor) HWY_ATTR {
+  const auto weigh = [&](int64_t c, auto, Vector factor) HWY_ATTR {
     const Vector p = exp2(hn::Sub(hn::Load(d, a + c), set(largest)));
     sums = hn::Add(sums, p);
     hn::Store(hn::Mul(p, factor), d, a + c);
-  });
+  };
+  if (factors) {
+    for_columns_dropped(pair.at.q0 + i, n, *factors, weigh);
+  } else {
+    for_columns(n, [&](int64_t c, auto io) HWY_ATTR { weigh(c, io, set(1.0f)); });
+  }
   const float sum = sum_of_lanes(sums);
   mix(a, pair.v().row_range(0, n), 1.0f / sum, out);
   return largest / kLog2e + std::log(sum);
@@ -141,7 +146,7 @@ HWY_INLINE void weigh_row(const TileView& view, int64_t r, float* HWY_RESTRICT s
 
 // Adds the keys of one panel, from j on, to queries [begin, begin + rows).
 HWY_INLINE void attend_panel(const Pair& pair, int64_t begin, int64_t rows, int64_t j, Matrix<const float> q,
-                             DropoutFactors& factors, const ForwardScratch& scratch) {
+                             DropoutFactors* factors, const ForwardScratch& scratch) {
   const int64_t keys = HWY_MIN(kKeys, pair.at.S - j);
   pack_transposed(pair.k().row_range(j, j + keys), pair.scale2(), scratch.keys);
   const Matrix<const float> v = whole_vectors(pair.v().row_range(j, j + keys), rows, scratch.values);
@@ -157,14 +162,14 @@ HWY_INLINE void attend_panel(const Pair& pair, int64_t begin, int64_t rows, int6
   });
 }
 
-// Queries [begin, end) of sequence s and head h, at most kForwardRows.
-HWY_NOINLINE void AttentionBlock(const AttentionInput<float>& in, int64_t s, int64_t h, int64_t begin, int64_t end,
-                                 Heads<float> out, float* lse, const ForwardScratch& scratch) {
-  const Pair pair(in, s, h);
-  DropoutFactors factors(pair.dropout);
+HWY_NOINLINE void attend_block(const ForwardCall& call, const Pair& pair, int64_t begin, int64_t end,
+                               DropoutFactors* factors, const ForwardScratch& scratch) {
+  const AttentionInput<float>& in = call.in;
   const int64_t rows = end - begin, stride = padded(in.value_width);
   const bool tiled = rows > kFewQueries;
   if (tiled) {
+    prefetch(call.out, pair.at.q0 + begin, pair.h, rows, in.value_width);
+    if (pair.h + 1 < in.heads) prefetch_keys_and_queries(pair);
     std::fill_n(scratch.sums, rows * kLanes, 0.0f);
     std::fill_n(scratch.out, rows * stride, 0.0f);
     const Matrix<const float> q = whole_vectors(pair.q().row_range(begin, end), pair.at.S, scratch.q);
@@ -172,11 +177,11 @@ HWY_NOINLINE void AttentionBlock(const AttentionInput<float>& in, int64_t s, int
   }
   for (int64_t r = 0; r < rows; r++) {
     const int64_t token = pair.at.q0 + begin + r;
-    float* to = out.at(token, h);
+    float* to = call.out.at(token, pair.h);
     const float sum = tiled ? sum_of_lanes(hn::Load(Floats(), scratch.sums + r * kLanes)) : 0.0f;
     float row_lse;
     if (sum >= 0x1p-64f && sum <= 0x1p64f) {
-      row_lse = lse ? std::log(sum) : 0.0f;
+      row_lse = call.lse ? std::log(sum) : 0.0f;
       const Vector factor = set(1.0f / sum);
       for_columns(in.value_width, [&](int64_t c, auto io) HWY_ATTR {
         io.store(hn::Mul(factor, hn::Load(Floats(), scratch.out + r * stride + c)), to + c);
@@ -184,8 +189,17 @@ HWY_NOINLINE void AttentionBlock(const AttentionInput<float>& in, int64_t s, int
     } else {
       row_lse = attend_row(pair, begin + r, factors, scratch.row, to);
     }
-    if (lse) lse[token * in.heads + h] = row_lse;
+    if (call.lse) call.lse[token * in.heads + pair.h] = row_lse;
   }
+}
+
+// Queries [begin, end) of sequence s and head h, at most kForwardRows.
+HWY_NOINLINE void AttentionBlock(const ForwardCall& call, int64_t s, int64_t h, int64_t begin, int64_t end,
+                                 const ForwardScratch& scratch) {
+  const Pair pair(call.in, s, h);
+  if (!call.in.dropout.active()) return attend_block(call, pair, begin, end, nullptr, scratch);
+  DropoutFactors factors(pair.dropout());
+  attend_block(call, pair, begin, end, &factors, scratch);
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -200,6 +214,7 @@ template <>
 void attention<float>(const AttentionInput<float>& in, Heads<float> out, float* lse, Arena& arena) {
   reference::check_attention(in);
   const auto kernel = QKV_DISPATCH(AttentionBlock);
+  const ForwardCall call{in, out, lse};
   const Longest longest(in.sequences);
   const Arena::Scope scope(arena);
   std::vector<ForwardScratch> scratch;
@@ -211,7 +226,7 @@ void attention<float>(const AttentionInput<float>& in, Heads<float> out, float* 
       const int64_t T = reference::span(in.sequences, s).T;
       const int64_t begin = (blocks - 1 - item % blocks) * kForwardRows;  // causal: the longest blocks first
       const int64_t end = std::min(T, begin + kForwardRows);
-      if (begin < end) kernel(in, s, pair % in.heads, begin, end, out, lse, scratch[omp_get_thread_num()]);
+      if (begin < end) kernel(call, s, pair % in.heads, begin, end, scratch[omp_get_thread_num()]);
     }
   });
 }
