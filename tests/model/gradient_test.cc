@@ -1,0 +1,244 @@
+// The whole model: gradients of every parameter against finite differences in float64, float32 against float64, and
+// what must not change the result.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "model/transformer.h"
+#include "tests/support/errors.h"
+#include "tests/support/kernels.h"
+#include "tests/support/models.h"
+
+namespace qkv {
+namespace {
+
+using testing::append_pair;
+using testing::error_of;
+using testing::random_batch;
+using testing::randomise;
+using testing::relative_error;
+using testing::small_config;
+using testing::with_threads;
+
+constexpr double kSmoothing = 0.1;
+
+Batch sample_batch(const ModelConfig& config) {
+  return random_batch(config, std::vector<int64_t>{5, 1, 3}, std::vector<int64_t>{4, 2, 1}, 7);
+}
+
+struct Case {
+  std::string name;
+  ModelConfig config;
+};
+
+// Together they reach every choice that a ModelConfig has.
+std::vector<Case> cases() {
+  ModelConfig post = small_config();
+  post.dropout = 0.2;
+  post.attention_dropout = 0.15;
+  post.ffn_dropout = 0.25;
+
+  ModelConfig pre = post;
+  pre.norm_position = NormPosition::pre;
+  pre.final_norm = true;
+  pre.activation = Activation::gelu;
+  pre.shared_embeddings = false;
+  pre.source_vocab = 11;
+  pre.tied_output = false;
+  pre.output_bias = true;
+
+  ModelConfig silu = post;
+  silu.activation = Activation::silu;
+  silu.final_norm = true;
+  silu.shared_embeddings = false;
+  silu.attention_input_bias = silu.attention_output_bias = false;
+  silu.output_bias = true;
+  silu.encoder_layers = 1;
+  silu.dropout = silu.attention_dropout = silu.ffn_dropout = 0;
+  return {{"post-norm, relu, one table", post}, {"pre-norm, gelu, three tables", pre}, {"silu, no biases", silu}};
+}
+
+template <class Real>
+struct Result {
+  Loss loss;
+  std::vector<Real> gradient;
+};
+
+template <class Real>
+Result<Real> loss_and_gradient(const Transformer<Real>& model, const Batch& batch) {
+  Arena arena;
+  Context context{arena, true, 3, 5};
+  std::span<Real> gradients = model.parameters().gradients();
+  std::fill(gradients.begin(), gradients.end(), Real(0));
+  const Loss loss = model.loss_and_gradient(batch, kSmoothing, context);
+  return {loss, {gradients.begin(), gradients.end()}};
+}
+
+template <class Real>
+Result<Real> random_result(const ModelConfig& config, const Batch& batch) {
+  Transformer<Real> model(config);
+  model.parameters().allocate_gradients();
+  randomise(model.parameters(), 1);
+  return loss_and_gradient(model, batch);
+}
+
+// A central difference of step h is wrong by rounding of the loss, some u · loss / h, and by h² of the third
+// derivative.
+void expect_gradients(const ModelConfig& config) {
+  constexpr double h = 1e-5, u = 0x1p-53;
+  constexpr int64_t every = 3;
+  Transformer<double> model(config);
+  model.parameters().allocate_gradients();
+  randomise(model.parameters(), 1);
+  const Batch batch = sample_batch(config);
+  const Result<double> result = loss_and_gradient(model, batch);
+  Arena arena;
+  Context context{arena, true, 3, 5};
+  const auto loss = [&] { return model.loss(batch, kSmoothing, context).loss; };
+  EXPECT_NEAR(loss(), result.loss.loss, 1e-12 * result.loss.loss);
+
+  for (const auto& p : model.parameters().all()) {
+    const double* gradient = result.gradient.data() + (p.value - model.parameters().values().data());
+    double difference = 0, size = 0;
+    for (int64_t i = 0; i < p.size(); i += every) {
+      const double kept = p.value[i];
+      p.value[i] = kept + h;
+      const double above = loss();
+      p.value[i] = kept - h;
+      const double below = loss();
+      p.value[i] = kept;
+      const double numeric = (above - below) / (2 * h);
+      difference += (gradient[i] - numeric) * (gradient[i] - numeric);
+      size += numeric * numeric;
+    }
+    const double rounding = std::sqrt(static_cast<double>(p.size())) * 10 * u * result.loss.loss / h;
+    EXPECT_LE(std::sqrt(difference), 1e-6 * std::sqrt(size) + rounding) << p.name << " of size " << std::sqrt(size);
+  }
+}
+
+TEST(Gradient, OfEveryParameterMeetsFiniteDifferences) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    with_threads(1, [&] { return expect_gradients(c.config), 0; });
+  }
+}
+
+// Each sublayer rounds about five times on the way forward and as often backward, each time over sums of at most 13
+// terms: with u = 2^-24 and 14 sublayers the relative error stays below 14 · 2 · 5 · √13 · u.
+TEST(Gradient, InFloatIsThatInDoubleButForRounding) {
+  const double tolerance = 14 * 2 * 5 * std::sqrt(13) * 0x1p-24;
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const Batch batch = sample_batch(c.config);
+    const Result<float> single = random_result<float>(c.config, batch);
+    const Result<double> exact = random_result<double>(c.config, batch);
+    EXPECT_NEAR(single.loss.loss, exact.loss.loss, tolerance * exact.loss.loss);
+    EXPECT_NEAR(single.loss.nll, exact.loss.nll, tolerance * exact.loss.nll);
+    EXPECT_LE(relative_error(single.gradient, exact.gradient), tolerance);
+  }
+}
+
+TEST(Gradient, HasTheSameBytesForAnyNumberOfThreads) {
+  ModelConfig config = small_config();
+  config.source_vocab = config.target_vocab = 500;
+  config.d_model = 64;
+  config.heads = 4;
+  config.key_width = config.value_width = 16;
+  config.ffn = 192;
+  config.attention_dropout = config.ffn_dropout = 0.1;
+  const Batch batch = random_batch(config, std::vector<int64_t>(20, 13), std::vector<int64_t>(20, 17), 7);
+  const auto run = [&](int count) { return with_threads(count, [&] { return random_result<float>(config, batch); }); };
+  const Result<float> one = run(1), three = run(3);
+  EXPECT_EQ(one.loss.loss, three.loss.loss);
+  EXPECT_EQ(one.loss.nll, three.loss.nll);
+  EXPECT_EQ(std::memcmp(one.gradient.data(), three.gradient.data(), one.gradient.size() * sizeof(float)), 0);
+}
+
+TEST(Gradient, OfTwoBatchesAddsUp) {
+  const ModelConfig config = cases()[1].config;
+  Transformer<double> model(config);
+  model.parameters().allocate_gradients();
+  randomise(model.parameters(), 1);
+  const Batch batch = sample_batch(config);
+  std::vector<double> once = loss_and_gradient(model, batch).gradient;
+  Arena arena;
+  Context context{arena, true, 3, 5};
+  model.loss_and_gradient(batch, kSmoothing, context);
+  const std::span<double> twice = model.parameters().gradients();
+  for (double& g : once) g *= 2;
+  EXPECT_LE(relative_error(std::vector<double>(twice.begin(), twice.end()), once), 1e-14);
+}
+
+TEST(Loss, OfABatchIsTheSumOverItsPairs) {
+  ModelConfig config = cases()[1].config;
+  Transformer<double> model(config);
+  randomise(model.parameters(), 1);
+  Arena arena;
+  Context context{arena};
+  const std::vector<int64_t> S = {5, 1, 3}, T = {4, 2, 1};
+  Batch together;
+  Loss sum;
+  for (size_t i = 0; i < S.size(); i++) {
+    Random random(i, Stream::test);
+    const std::vector<int32_t> x = testing::random_tokens(S[i] - 1, config.source_vocab, random),
+                               y = testing::random_tokens(T[i] - 1, config.target_vocab, random);
+    Batch alone;
+    append_pair(alone, x, y);
+    append_pair(together, x, y);
+    sum += model.loss(alone, kSmoothing, context);
+  }
+  const Loss loss = model.loss(together, kSmoothing, context);
+  EXPECT_NEAR(loss.loss, sum.loss, 1e-13 * sum.loss);
+  EXPECT_NEAR(loss.nll, sum.nll, 1e-13 * sum.nll);
+  EXPECT_EQ(loss.tokens, 7);
+}
+
+TEST(Transformer, HiddenStatesDoNotDependOnLaterTargetTokens) {
+  const ModelConfig config = small_config();
+  Transformer<double> model(config);
+  randomise(model.parameters(), 1);
+  Arena arena;
+  Context context{arena};
+  Packed source, target, changed;
+  source.append(std::vector<int32_t>{5, 6, 2});
+  target.append(std::vector<int32_t>{1, 4, 7, 9});
+  changed.append(std::vector<int32_t>{1, 4, 8, 3});
+  Transformer<double>::Saved a, b;
+  model.forward(source, target, context, a);
+  model.forward(source, changed, context, b);
+  const size_t bytes = static_cast<size_t>(config.d_model) * sizeof(double);
+  for (int64_t t = 0; t < 2; t++) EXPECT_EQ(std::memcmp(a.h.row(t), b.h.row(t), bytes), 0) << t;
+  EXPECT_NE(std::memcmp(a.h.row(2), b.h.row(2), bytes), 0);
+}
+
+TEST(Transformer, CountsItsParametersBeforeItIsMade) {
+  for (const Case& c : cases()) EXPECT_EQ(count_parameters(c.config), Transformer<float>(c.config).parameters().size());
+}
+
+TEST(Transformer, RefusesABatchThatDoesNotFit) {
+  const ModelConfig config = small_config();
+  const Transformer<float> model(config);
+  Arena arena;
+  Context context{arena};
+  const auto error = [&](auto&& change) {
+    Batch batch = sample_batch(config);
+    change(batch);
+    return error_of([&] { model.loss(batch, kSmoothing, context); });
+  };
+  EXPECT_EQ(error([](Batch& b) { b.source.ids[1] = 13; }), "batch: source id 13 is outside the vocabulary of 13");
+  EXPECT_EQ(error([](Batch& b) { b.target.ids[1] = -1; }), "batch: target id -1 is outside the vocabulary of 13");
+  EXPECT_EQ(error([](Batch& b) { b.labels[1] = 13; }), "batch: label 13 is outside the vocabulary of 13");
+  EXPECT_EQ(error([](Batch& b) { b.labels.pop_back(); }), "batch: 6 labels for 7 target tokens");
+  EXPECT_EQ(error([](Batch& b) { b.source.append(std::vector<int32_t>(1, 3)); }),
+            "batch: 4 source and 3 target sequences");
+  EXPECT_EQ(error([](Batch& b) { b.source.append(std::vector<int32_t>(21, 3)); }),
+            "batch: a source sequence is longer than the model's max_length of 20");
+  EXPECT_EQ(error([](Batch& b) {
+              b.target.append(std::vector<int32_t>(21, 3));
+              b.labels.resize(b.target.ids.size());
+            }),
+            "batch: a target sequence is longer than the model's max_length of 20");
+}
+
+}  // namespace
+}  // namespace qkv
