@@ -1,0 +1,138 @@
+// The saved state of a training run: it comes back as it was, or not at all.
+#include "train/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "io/atomic_file.h"
+#include "tests/support/errors.h"
+#include "tests/support/numeric.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::expect_contains;
+using testing::normal;
+using testing::spill;
+using testing::TempDir;
+
+// Parameters and optimiser of random numbers, or of zeros where seed is 0.
+struct State {
+  explicit State(uint64_t seed, int64_t size = 19, double ema_decay = 0.9) {
+    config.ema_decay = ema_decay;
+    parameters.add("w", {size}, Init::zeros());
+    parameters.allocate();
+    parameters.allocate_gradients();
+    optimizer.emplace(config, parameters);
+    if (seed == 0) return;
+    uint64_t array = seed;
+    for (const std::span<float> values : arrays()) {
+      const std::vector<float> random = normal<float>(std::ssize(values), array++);
+      std::copy(random.begin(), random.end(), values.begin());
+    }
+  }
+  std::vector<std::span<float>> arrays() const {
+    return {parameters.values(), optimizer->m(), optimizer->v(), optimizer->ema()};
+  }
+  std::vector<float> all() const {
+    std::vector<float> values;
+    for (const std::span<float> array : arrays()) values.insert(values.end(), array.begin(), array.end());
+    return values;
+  }
+
+  TrainingConfig config;
+  ParameterList<float> parameters;
+  std::optional<OptimizerState> optimizer;
+};
+
+Progress sample_progress() { return {1234, 5, 67, 0.1 + 0.2, 1200, 3, true, {1000, 1100, 1200}}; }
+
+void save(const std::string& path, const State& state) {
+  save_state(path, sample_progress(), "the text", state.parameters, *state.optimizer);
+}
+
+std::string load_error(const std::string& path, State& state, const std::string& data = "the text") {
+  return error_of([&] { load_state(path, data, state.parameters, *state.optimizer); });
+}
+
+TEST(Checkpoint, ComesBackAsItWas) {
+  const TempDir directory;
+  for (const double ema_decay : {0.9, 0.0}) {
+    const State written(1, 19, ema_decay);
+    State read(0, 19, ema_decay);
+    save(directory / "state", written);
+    const Progress p = load_state(directory / "state", "the text", read.parameters, *read.optimizer);
+    const Progress wanted = sample_progress();
+    EXPECT_EQ(read.all(), written.all());
+    EXPECT_EQ(p.step, wanted.step);
+    EXPECT_EQ(p.epoch, wanted.epoch);
+    EXPECT_EQ(p.batch, wanted.batch);
+    EXPECT_EQ(p.best, wanted.best);
+    EXPECT_EQ(p.best_step, wanted.best_step);
+    EXPECT_EQ(p.evaluations_since_best, wanted.evaluations_since_best);
+    EXPECT_EQ(p.finished, wanted.finished);
+    EXPECT_EQ(p.evaluated_steps, wanted.evaluated_steps);
+  }
+}
+
+TEST(Checkpoint, KeepsABestScoreBelowZeroAndNoEvaluations) {
+  const TempDir directory;
+  State state(1);
+  Progress p;
+  p.best = -1.0 / 3;
+  save_state(directory / "state", p, "", state.parameters, *state.optimizer);
+  const Progress read = load_state(directory / "state", "", state.parameters, *state.optimizer);
+  EXPECT_EQ(read.best, p.best);
+  EXPECT_TRUE(read.evaluated_steps.empty());
+  EXPECT_FALSE(read.finished);
+}
+
+TEST(Checkpoint, OfOtherTextIsRefused) {
+  const TempDir directory;
+  State state(1);
+  save(directory / "state", state);
+  EXPECT_EQ(load_error(directory / "state", state, "another text"),
+            directory / "state" + ": was made with other training text; give the same text or another --out");
+}
+
+TEST(Checkpoint, OfAnotherModelIsRefused) {
+  const TempDir directory;
+  State larger(1, 20), without_average(1, 19, 0);
+  save(directory / "state", State(1));
+  EXPECT_EQ(load_error(directory / "state", larger),
+            directory / "state" + ": tensor \"weights\": found F32 [19], wanted F32 [20]");
+  save(directory / "state", without_average);
+  State with_average(1);
+  EXPECT_EQ(load_error(directory / "state", with_average),
+            directory / "state" + ": tensor \"ema\": wanted F32 [19], found no such tensor");
+}
+
+TEST(Checkpoint, ThatIsMissingCutOrBrokenIsRefused) {
+  const TempDir directory;
+  State state(1);
+  const std::string path = directory / "state";
+  expect_contains(load_error(path, state), path);
+  save(path, state);
+  const std::string whole = read_file(path, 1 << 20);
+  for (const size_t size : {size_t{0}, size_t{7}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    spill(path, whole.substr(0, size));
+    expect_contains(load_error(path, state), path);
+  }
+  const auto replaced = [&](const std::string& from, const std::string& to) {  // of the same length
+    std::string broken = whole;
+    broken.replace(broken.find(from), from.size(), to);
+    spill(path, broken);
+    return load_error(path, state);
+  };
+  EXPECT_EQ(replaced("training state 1", "training state 2"), path + ": not a qkv training state 1");
+  EXPECT_EQ(replaced("\"step\":\"1234\"", "\"step\":\"12x4\""), path + ": \"step\" is missing or not a number");
+  EXPECT_EQ(replaced("\"epoch\"", "\"epocc\""), path + ": \"epoch\" is missing or not a number");
+  EXPECT_EQ(replaced("\"evaluations\":\"3\"", "\"evaluations\":\"9\""),
+            path + ": \"evaluation.3\" is missing or not a number");
+}
+
+}  // namespace
+}  // namespace qkv

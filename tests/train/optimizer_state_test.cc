@@ -1,0 +1,130 @@
+// One optimiser step against the formulas in float64.
+#include "train/optimizer_state.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "ops/adam_reference.h"
+#include "tests/support/numeric.h"
+#include "train/schedule.h"
+
+namespace qkv {
+namespace {
+
+using testing::cast;
+using testing::max_error;
+using testing::normal;
+
+constexpr int64_t kSize = 37, kTokens = 11;
+
+struct Fixture {
+  explicit Fixture(const TrainingConfig& wanted) : config(wanted) {
+    parameters.add("w", {kSize}, Init::zeros());
+    parameters.allocate();
+    parameters.allocate_gradients();
+    const std::vector<float> w = normal<float>(kSize, 1);
+    std::copy(w.begin(), w.end(), parameters.values().begin());
+    optimizer.emplace(config, parameters);
+  }
+  // Gives the summed gradient of `kTokens` tokens.
+  double update(int64_t step, const std::vector<float>& gradient) {
+    std::copy(gradient.begin(), gradient.end(), parameters.gradients().begin());
+    return optimizer->update(step, kTokens);
+  }
+  std::vector<float> weights() const { return {parameters.values().begin(), parameters.values().end()}; }
+
+  TrainingConfig config;
+  ParameterList<float> parameters;
+  std::optional<OptimizerState> optimizer;
+};
+
+double norm(const std::vector<float>& x) {
+  double sum = 0;
+  for (const float value : x) sum += static_cast<double>(value) * value;
+  return std::sqrt(sum);
+}
+
+// Three steps of `config`, in float64: mean gradient, clipping, Adam.
+std::vector<double> expected(const TrainingConfig& config, int64_t steps) {
+  std::vector<double> w = normal<double>(kSize, 1), m(kSize, 0.0), v(kSize, 0.0);
+  for (int64_t step = 1; step <= steps; step++) {
+    std::vector<double> gradient = normal<double>(kSize, static_cast<uint64_t>(100 + step));
+    const double length = norm(cast<float>(gradient)) / kTokens;
+    AdamStep s;
+    s.learning_rate = learning_rate(config, step);
+    s.beta1 = config.beta1, s.beta2 = config.beta2, s.epsilon = config.epsilon;
+    s.weight_decay = config.weight_decay;
+    s.decoupled = config.optimizer == Optimizer::adamw;
+    s.gradient_scale = 1.0 / kTokens;
+    if (config.clip_norm > 0 && length > config.clip_norm) s.gradient_scale *= config.clip_norm / length;
+    s.step = step;
+    reference::adam_update<double>(s, w, gradient, m, v);
+  }
+  return w;
+}
+
+TrainingConfig sample_config() {
+  TrainingConfig c;
+  c.warmup_steps = 2;
+  c.learning_rate = 0.1;
+  return c;
+}
+
+// Weights of size 4 and steps of size 0.1 in float32, a few roundings each.
+constexpr double kTolerance = 16 * 0x1p-24 * 4;
+
+TEST(OptimizerState, StepsAreAdamsOnTheMeanGradient) {
+  TrainingConfig adamw = sample_config(), clipped = sample_config();
+  adamw.optimizer = Optimizer::adamw;
+  adamw.weight_decay = 0.1;
+  clipped.weight_decay = 0.2;
+  clipped.clip_norm = 0.01;
+  for (const TrainingConfig& config : {sample_config(), adamw, clipped}) {
+    Fixture f(config);
+    for (int64_t step = 1; step <= 3; step++) {
+      const std::vector<float> gradient = normal<float>(kSize, static_cast<uint64_t>(100 + step));
+      EXPECT_NEAR(f.update(step, gradient), norm(gradient) / kTokens, 1e-12);  // before clipping
+    }
+    EXPECT_LE(max_error(f.weights(), expected(config, 3)), kTolerance);
+  }
+}
+
+TEST(OptimizerState, SetsGradientsToZero) {
+  Fixture f(sample_config());
+  f.update(1, normal<float>(kSize, 2));
+  for (const float g : f.parameters.gradients()) EXPECT_EQ(g, 0);
+}
+
+TEST(OptimizerState, TheMovingAverageFollowsClosely) {
+  Fixture f(sample_config());
+  std::vector<double> average = cast<double>(f.weights());
+  for (int64_t step = 1; step <= 5; step++) {
+    f.update(step, normal<float>(kSize, static_cast<uint64_t>(step)));
+    const double decay = (1.0 + static_cast<double>(step)) / (10.0 + static_cast<double>(step));
+    for (size_t i = 0; i < average.size(); i++)
+      average[i] = decay * average[i] + (1 - decay) * static_cast<double>(f.weights()[i]);
+  }
+  const std::span<float> ema = f.optimizer->ema();
+  EXPECT_LE(max_error(std::vector<float>(ema.begin(), ema.end()), average), kTolerance);
+}
+
+TEST(OptimizerState, TheMovingAverageCanBeOff) {
+  TrainingConfig config = sample_config();
+  config.ema_decay = 0;
+  Fixture f(config);
+  EXPECT_TRUE(f.optimizer->ema().empty());
+  f.update(1, normal<float>(kSize, 2));
+  EXPECT_LE(max_error(f.weights(), expected(config, 0)), 0.1);  // a step of Adam is at most the learning rate at first
+}
+
+TEST(OptimizerState, ABatchWithoutTokensChangesNothing) {
+  Fixture f(sample_config());
+  const std::vector<float> before = f.weights();
+  EXPECT_EQ(f.optimizer->update(1, 0), 0);
+  EXPECT_EQ(f.weights(), before);
+}
+
+}  // namespace
+}  // namespace qkv

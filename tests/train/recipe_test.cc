@@ -1,0 +1,149 @@
+// Presets, and the values of a recipe by name.
+#include <gtest/gtest.h>
+
+#include "qkv/train.h"
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::expect_contains;
+
+std::string value_of(const Recipe& recipe, const std::string& name) {
+  for (const RecipeOption& option : recipe_options(recipe))
+    if (option.name == name) return option.value;
+  return "none";
+}
+
+std::string set_error(const std::string& name, const std::string& value) {
+  Recipe recipe = preset("tiny");
+  const std::string error = error_of([&] { set_recipe_option(recipe, name, value); });
+  EXPECT_TRUE(recipe.model == preset("tiny").model && recipe.training == preset("tiny").training);
+  return error;
+}
+
+TEST(Recipe, EveryPresetCanBeTrained) {
+  for (const char* name : {"tiny", "small", "base"}) {
+    Recipe recipe = preset(name);
+    recipe.model.source_vocab = recipe.model.target_vocab = recipe.training.vocab_size;
+    EXPECT_NO_THROW(check(recipe.model)) << name;
+    EXPECT_NO_THROW(check(recipe.training)) << name;
+    EXPECT_EQ(recipe.model.heads * recipe.model.key_width, recipe.model.d_model) << name;
+  }
+  EXPECT_EQ(error_of([] { preset("huge"); }), "preset: \"huge\" is none of tiny, small, base");
+}
+
+TEST(Recipe, BaseIsThePapersModel) {  // Table 3, first row
+  const ModelConfig m = preset("base").model;
+  EXPECT_EQ(m.encoder_layers, 6);
+  EXPECT_EQ(m.decoder_layers, 6);
+  EXPECT_EQ(m.d_model, 512);
+  EXPECT_EQ(m.ffn, 2048);
+  EXPECT_EQ(m.heads, 8);
+  EXPECT_EQ(m.key_width, 64);
+  EXPECT_EQ(m.value_width, 64);
+  EXPECT_EQ(m.dropout, 0.1);
+  EXPECT_EQ(m.norm_position, NormPosition::post);
+  EXPECT_EQ(m.activation, Activation::relu);
+  EXPECT_TRUE(m.shared_embeddings && m.tied_output);
+}
+
+TEST(Recipe, EveryOptionTakesTheValueThatItShows) {
+  const std::vector<RecipeOption> options = recipe_options(preset("small"));
+  for (const RecipeOption& option : options) {
+    Recipe recipe = preset("small");
+    set_recipe_option(recipe, option.name, option.value);
+    EXPECT_TRUE(recipe.model == preset("small").model && recipe.training == preset("small").training) << option.name;
+    EXPECT_FALSE(option.help.empty()) << option.name;
+  }
+  EXPECT_EQ(options.size(), 20u + 26u);  // all fields but the two vocabularies
+}
+
+TEST(Recipe, OptionsChangeWhatTheyName) {
+  Recipe recipe = preset("tiny");
+  for (const auto& [name, value] : {std::pair{"ffn", "300"},
+                                    {"dropout", "0.25"},
+                                    {"activation", "gelu"},
+                                    {"output_bias", "true"},
+                                    {"optimizer", "adamw"},
+                                    {"learning_rate", "1e-3"},
+                                    {"max_minutes", "2"}}) {
+    set_recipe_option(recipe, name, value);
+  }
+  EXPECT_EQ(recipe.model.ffn, 300);
+  EXPECT_EQ(recipe.model.dropout, 0.25);
+  EXPECT_EQ(recipe.model.activation, Activation::gelu);
+  EXPECT_TRUE(recipe.model.output_bias);
+  EXPECT_EQ(recipe.training.optimizer, Optimizer::adamw);
+  EXPECT_EQ(recipe.training.learning_rate, 1e-3);
+  EXPECT_EQ(recipe.training.max_minutes, 2);
+}
+
+TEST(Recipe, RefusesNamesAndValuesThatItDoesNotKnow) {
+  EXPECT_EQ(set_error("head", "4"), "option --head: unknown name \"head\"; did you mean \"heads\"?");
+  EXPECT_EQ(set_error("heads", "4.5"), "option --heads: heads is 4.5, wanted an integer");
+  EXPECT_EQ(set_error("heads", "true"), "option --heads: heads is true, wanted an integer");
+  EXPECT_EQ(set_error("dropout", "\"0.1\""), "option --dropout: dropout is \"0.1\", wanted a number");
+  EXPECT_EQ(set_error("tied_output", "1"), "option --tied_output: tied_output is 1, wanted true or false");
+  EXPECT_EQ(set_error("activation", "tanh"),
+            "option --activation: activation is \"tanh\", wanted one of relu, gelu, silu");
+  for (const char* value : {"", "four", "4,", "{", "0x10", "nan"})
+    expect_contains(set_error("heads", value), "option --heads");
+}
+
+TEST(Recipe, WidthsFollowTheShapeUnlessTheyAreGiven) {
+  Recipe recipe = preset("tiny");
+  set_recipe_option(recipe, "heads", "8");
+  EXPECT_EQ(recipe.model.key_width, 16);
+  EXPECT_EQ(recipe.model.value_width, 16);
+  set_recipe_option(recipe, "d_model", "256");
+  EXPECT_EQ(recipe.model.key_width, 32);
+  merge_recipe_json(recipe, R"({"d_model": 64, "heads": 2, "key_width": 5})", "r.json");
+  EXPECT_EQ(recipe.model.key_width, 5);
+  EXPECT_EQ(recipe.model.value_width, 32);
+  set_recipe_option(recipe, "heads", "0");  // left to check()
+  EXPECT_EQ(recipe.model.heads, 0);
+}
+
+TEST(Recipe, FinalNormAndSharedEmbeddingsFollow) {
+  Recipe recipe = preset("tiny");
+  set_recipe_option(recipe, "norm_position", "pre");
+  EXPECT_TRUE(recipe.model.final_norm);
+  set_recipe_option(recipe, "norm_position", "post");
+  EXPECT_FALSE(recipe.model.final_norm);
+  merge_recipe_json(recipe, R"({"norm_position": "post", "final_norm": true})", "r.json");
+  EXPECT_TRUE(recipe.model.final_norm);
+  set_recipe_option(recipe, "joint_vocabulary", "false");
+  EXPECT_FALSE(recipe.model.shared_embeddings);
+}
+
+TEST(Recipe, JsonChangesAllOrNothing) {
+  Recipe recipe = preset("tiny");
+  EXPECT_EQ(error_of([&] { merge_recipe_json(recipe, R"({"ffn": 5, "droput": 0.1})", "r.json"); }),
+            "r.json: unknown name \"droput\"; did you mean \"dropout\"?");
+  EXPECT_EQ(value_of(recipe, "ffn"), "256");
+  merge_recipe_json(recipe, R"({"ffn": 5, "seed": 7})", "r.json");
+  EXPECT_EQ(value_of(recipe, "ffn"), "5");
+  EXPECT_EQ(value_of(recipe, "seed"), "7");
+}
+
+TEST(TrainingConfig, ErrorsNameTheValue) {
+  const auto error = [](const std::string& name, const std::string& value) {
+    Recipe recipe = preset("tiny");
+    set_recipe_option(recipe, name, value);
+    return error_of([&] { check(recipe.training); });
+  };
+  EXPECT_EQ(error("vocab_size", "3"), "training: vocab_size is 3, wanted at least 4");
+  EXPECT_EQ(error("accumulate", "0"), "training: accumulate is 0, wanted at least 1");
+  EXPECT_EQ(error("seed", "-1"), "training: seed is -1, wanted at least 0");
+  EXPECT_EQ(error("learning_rate", "-0.5"), "training: learning_rate is -0.5, wanted at least 0");
+  EXPECT_EQ(error("label_smoothing", "1"), "training: label_smoothing is 1, wanted at least 0 and below 1");
+  EXPECT_EQ(error("beta2", "-0.1"), "training: beta2 is -0.1, wanted at least 0 and below 1");
+  EXPECT_EQ(
+      error("schedule", "cosine"),
+      "training: schedule is cosine and max_steps is 0, wanted the step at which the learning rate is to reach 0");
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,44 @@
+// The learning rate, step by step, as the formulas say.
+#include "train/schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace qkv {
+namespace {
+
+TEST(Schedule, InverseSquareRootIsThePapersFormula) {
+  // lrate = d^−0.5 · min(step^−0.5, step · warmup^−1.5), section 5.3, with d = 512 and 4,000 steps of warm-up.
+  TrainingConfig c;
+  c.warmup_steps = 4000;
+  c.learning_rate = 1 / std::sqrt(512.0 * 4000.0);
+  for (const int64_t step : {1, 2, 1000, 3999, 4000, 4001, 8000, 100000}) {
+    const double s = static_cast<double>(step);
+    const double paper = std::pow(512.0, -0.5) * std::min(std::pow(s, -0.5), s * std::pow(4000.0, -1.5));
+    EXPECT_NEAR(learning_rate(c, step), paper, 1e-14 * paper) << step;
+  }
+}
+
+TEST(Schedule, CosineRisesToThePeakAndFallsToZero) {
+  TrainingConfig c;
+  c.schedule = Schedule::cosine;
+  c.learning_rate = 2;
+  c.warmup_steps = 10;
+  c.max_steps = 110;
+  EXPECT_DOUBLE_EQ(learning_rate(c, 1), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(c, 10), 2);
+  EXPECT_DOUBLE_EQ(learning_rate(c, 35), 1 + std::sqrt(0.5));  // a quarter of the way: 1 + cos(π / 4)
+  EXPECT_DOUBLE_EQ(learning_rate(c, 60), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(c, 110), 0);
+  EXPECT_DOUBLE_EQ(learning_rate(c, 1000), 0);
+}
+
+TEST(Schedule, WithoutWarmupBeginsAtThePeak) {
+  TrainingConfig c;
+  c.learning_rate = 3;
+  c.warmup_steps = 0;
+  EXPECT_EQ(learning_rate(c, 1), 3);
+  EXPECT_EQ(learning_rate(c, 4), 1.5);
+}
+
+}  // namespace
+}  // namespace qkv
