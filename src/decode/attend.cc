@@ -7,7 +7,7 @@ using Attention = MultiHeadAttention<float>;
 
 // The weights of every head of one layer.
 std::vector<AttentionHead> heads_of(const Attention& attention, const Attention::Saved& saved, int64_t heads,
-                                    const Sequences& sequences, bool causal) {
+                                    const Sequences& sequences, Causal causal) {
   std::vector<AttentionHead> result(static_cast<size_t>(heads));
   for (int64_t h = 0; h < heads; h++) {
     std::vector<float>& weights = result[static_cast<size_t>(h)].weights;
@@ -40,13 +40,15 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
   const int64_t H = model.config().heads;
   for (size_t i = 0; i < saved.encoder.layers.size(); i++)
     encoder.layers.push_back(heads_of(model.encoder().layers()[i].self_attention(),
-                                      saved.encoder.layers[i].self_attention, H, sequences_of(source, source), false));
+                                      saved.encoder.layers[i].self_attention, H, sequences_of(source, source),
+                                      Causal::none));
   for (size_t i = 0; i < saved.decoder.layers.size(); i++) {
     const auto& layer = model.decoder().layers()[i];
     const auto& s = saved.decoder.layers[i];
-    decoder.layers.push_back(heads_of(layer.self_attention(), s.self_attention, H, sequences_of(target, target), true));
+    decoder.layers.push_back(
+        heads_of(layer.self_attention(), s.self_attention, H, sequences_of(target, target), Causal::top_left));
     cross.layers.push_back(
-        heads_of(layer.cross_attention(), s.cross_attention, H, sequences_of(target, source), false));
+        heads_of(layer.cross_attention(), s.cross_attention, H, sequences_of(target, source), Causal::none));
   }
   return {"", "", {std::move(encoder), std::move(decoder), std::move(cross)}};
 }

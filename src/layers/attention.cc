@@ -1,5 +1,6 @@
 #include "layers/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace qkv {
@@ -9,6 +10,12 @@ namespace {
 template <class Real>
 Heads<Real> as_heads(Matrix<Real> m, int64_t width) {
   return {m.data, m.stride, width};
+}
+
+// Whether every one of M rows is a key of some sequence; key ranges do not overlap.
+bool all_are_keys(const Sequences& sequences, int64_t M) {
+  for (int64_t s = 0; s < sequences.count; s++) M -= sequences.k_end[s] - sequences.k_begin[s];
+  return M == 0;
 }
 
 }  // namespace
@@ -30,7 +37,8 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
 
 template <class Real>
 AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matrix<const Real> k, Matrix<const Real> v,
-                                                     const Sequences& sequences, bool causal, const Context* c) const {
+                                                     const Sequences& sequences, Causal causal,
+                                                     const Context* c) const {
   AttentionInput<Real> in;
   in.q = as_heads(q, key_width_);
   in.k = as_heads(k, key_width_);
@@ -47,7 +55,7 @@ AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matri
 
 template <class Real>
 Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences,
-                                               bool causal, Context& c, Saved& s) const {
+                                               Causal causal, Context& c, Saved& s) const {
   s.x = x;
   s.z = z;
   const int64_t Q = q_columns();
@@ -70,8 +78,8 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, const Sequences& sequences, bool causal,
-                                        Context& c, const Saved& s) const {
+void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, const Sequences& sequences,
+                                        Causal causal, Context& c, const Saved& s) const {
   const Arena::Scope scope(c.arena);
   const int64_t Q = q_columns(), V = heads_ * value_width_;
   const bool self = s.z.data == s.x.data;
@@ -79,6 +87,9 @@ void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, 
   const Matrix<Real> dqkv = c.arena.matrix<Real>(s.x.rows, self ? 2 * Q + V : Q);
   const Matrix<Real> dkv = self ? dqkv.col_range(Q, 2 * Q + V) : c.arena.matrix<Real>(s.z.rows, Q + V);
   const Matrix<Real> dq = dqkv.col_range(0, Q), dk = dkv.col_range(0, Q), dv = dkv.col_range(Q, Q + V);
+
+  if (!all_are_keys(sequences, dkv.rows))  // attention_backward leaves the others as they are
+    for (int64_t n = 0; n < dkv.rows; n++) std::fill_n(dkv.row(n), dkv.cols, Real(0));
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, V);
   output_.backward(s.heads, gradient, dheads);
@@ -103,13 +114,13 @@ Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const
                                               Context& c) const {
   const int64_t Q = q_columns();
   const Matrix<Real> q = qkv_.forward(x, c, 0, Q), heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
-  attention<Real>(input(q, kv.col_range(0, Q), kv.col_range(Q, kv.cols), sequences, false, &c),
+  attention<Real>(input(q, kv.col_range(0, Q), kv.col_range(Q, kv.cols), sequences, Causal::none, &c),
                   as_heads(heads, value_width_), nullptr, c.arena);
   return output_.forward(heads, c);
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::weights(const Sequences& sequences, bool causal, const Saved& s, int64_t sequence,
+void MultiHeadAttention<Real>::weights(const Sequences& sequences, Causal causal, const Saved& s, int64_t sequence,
                                        int64_t head, Matrix<Real> A) const {
   attention_weights<Real>(input(s.q, s.k, s.v, sequences, causal, nullptr), s.lse, sequence, head, A);
 }

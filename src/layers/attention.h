@@ -24,11 +24,11 @@ class MultiHeadAttention {
                      DropoutSites& sites);
 
   // x: [N, d], z: [M, d] -> [N, d].
-  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences, bool causal, Context& c,
-                       Saved& s) const;
+  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences, Causal causal,
+                       Context& c, Saved& s) const;
 
   // In place: dy becomes dx. Self-attention adds its three paths into dx; cross-attention adds to dz: [M, d].
-  void backward(Matrix<Real> gradient, Matrix<Real> dz, const Sequences& sequences, bool causal, Context& c,
+  void backward(Matrix<Real> gradient, Matrix<Real> dz, const Sequences& sequences, Causal causal, Context& c,
                 const Saved& s) const;
 
   // The parts that decoding with a cache puts together: keys and values side by side, [M, H (d_k + d_v)].
@@ -37,12 +37,12 @@ class MultiHeadAttention {
   int64_t keys_values_width() const { return heads_ * (key_width_ + value_width_); }
 
   // The weights of one sequence and head of a forward pass without dropout: [T, S].
-  void weights(const Sequences& sequences, bool causal, const Saved& s, int64_t sequence, int64_t head,
+  void weights(const Sequences& sequences, Causal causal, const Saved& s, int64_t sequence, int64_t head,
                Matrix<Real> A) const;
 
  private:
   AttentionInput<Real> input(Matrix<const Real> q, Matrix<const Real> k, Matrix<const Real> v,
-                             const Sequences& sequences, bool causal, const Context* c) const;
+                             const Sequences& sequences, Causal causal, const Context* c) const;
   int64_t q_columns() const { return heads_ * key_width_; }
 
   int64_t heads_, key_width_, value_width_;

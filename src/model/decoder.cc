@@ -18,10 +18,10 @@ template <class Real>
 Matrix<Real> DecoderLayer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self,
                                          const Sequences& cross, Context& c, Saved& s) const {
   const Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
-    return self_attention_.forward(h, h, self, true, c, s.self_attention);
+    return self_attention_.forward(h, h, self, Causal::top_left, c, s.self_attention);
   });
   const Matrix<Real> z = residual_2_.forward(y, c, s.residual_2, [&](Matrix<const Real> h) {
-    return cross_attention_.forward(h, memory, cross, false, c, s.cross_attention);
+    return cross_attention_.forward(h, memory, cross, Causal::none, c, s.cross_attention);
   });
   return residual_3_.forward(z, c, s.residual_3,
                              [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
@@ -33,10 +33,11 @@ void DecoderLayer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, c
   residual_3_.backward(gradient, c, s.residual_3,
                        [&](Matrix<Real> d) { feed_forward_.backward(d, c, s.feed_forward); });
   residual_2_.backward(gradient, c, s.residual_2, [&](Matrix<Real> d) {
-    cross_attention_.backward(d, dmemory, cross, false, c, s.cross_attention);
+    cross_attention_.backward(d, dmemory, cross, Causal::none, c, s.cross_attention);
   });
-  residual_1_.backward(gradient, c, s.residual_1,
-                       [&](Matrix<Real> d) { self_attention_.backward(d, {}, self, true, c, s.self_attention); });
+  residual_1_.backward(gradient, c, s.residual_1, [&](Matrix<Real> d) {
+    self_attention_.backward(d, {}, self, Causal::top_left, c, s.self_attention);
+  });
 }
 
 template <class Real>

@@ -13,7 +13,7 @@ EncoderLayer<Real>::EncoderLayer(ParameterList<Real>& list, const std::string& n
 template <class Real>
 Matrix<Real> EncoderLayer<Real>::forward(Matrix<const Real> x, const Sequences& self, Context& c, Saved& s) const {
   const Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
-    return self_attention_.forward(h, h, self, false, c, s.self_attention);
+    return self_attention_.forward(h, h, self, Causal::none, c, s.self_attention);
   });
   return residual_2_.forward(y, c, s.residual_2,
                              [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
@@ -23,8 +23,9 @@ template <class Real>
 void EncoderLayer<Real>::backward(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const {
   residual_2_.backward(gradient, c, s.residual_2,
                        [&](Matrix<Real> d) { feed_forward_.backward(d, c, s.feed_forward); });
-  residual_1_.backward(gradient, c, s.residual_1,
-                       [&](Matrix<Real> d) { self_attention_.backward(d, {}, self, false, c, s.self_attention); });
+  residual_1_.backward(gradient, c, s.residual_1, [&](Matrix<Real> d) {
+    self_attention_.backward(d, {}, self, Causal::none, c, s.self_attention);
+  });
 }
 
 template <class Real>

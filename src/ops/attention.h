@@ -37,6 +37,9 @@ struct AttentionMask {
   int64_t sequence_stride = 0, head_stride = 0, row_stride = 0;
 };
 
+// Which of the keys 0 … S − 1 query i of T sees: all; 0 … i + (S − T), so that the last query sees every key; 0 … i.
+enum class Causal { none, bottom_right, top_left };
+
 template <class Real>
 struct AttentionInput {
   Heads<const Real> q, k, v;  // [N_q, H, d_k], [N_k, H, d_k], [N_k, H, d_v]
@@ -44,7 +47,7 @@ struct AttentionInput {
   int64_t heads = 1;
   int64_t key_width = 0, value_width = 0;  // d_k, d_v
   Real scale = 1;                          // usually 1 / √d_k
-  bool causal = false;                     // query i sees keys 0 … i + (S − T): the last query sees every key
+  Causal causal = Causal::none;
   AttentionMask<Real> mask;
   Dropout dropout;  // on the weights; row = index of the query token, column = key within its sequence, site + head
 };

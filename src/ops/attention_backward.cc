@@ -123,7 +123,7 @@ HWY_NOINLINE void differentiate_pair(const BackwardCall& call, const Pair& pair,
     panel.k = whole_vectors(k, at.T, scratch.key_rows);
     panel.dk = zeros(scratch.dk, panel.keys, in.key_width);
     panel.dv = zeros(scratch.dv, panel.keys, in.value_width);
-    for (int64_t i = in.causal ? HWY_MAX(int64_t{0}, j + at.T - at.S) : 0; i < at.T; i += kBackwardRows)
+    for (int64_t i = reference::first_query(at, in.causal, j); i < at.T; i += kBackwardRows)
       differentiate_block(pair, panel, i, HWY_MIN(kBackwardRows, at.T - i), factors, scratch);
     store_rows(panel.dk, in.scale, call.dk.at(at.k0 + j, h), call.dk.token_stride);
     store_rows(panel.dv, 1.0f, call.dv.at(at.k0 + j, h), call.dv.token_stride);

@@ -30,8 +30,15 @@ inline Span span(const Sequences& sequences, int64_t s) {
 }
 
 // How many keys, from the first, query i sees.
-inline int64_t visible_keys(const Span& at, bool causal, int64_t i) {
-  return causal ? std::clamp<int64_t>(i + 1 + at.S - at.T, 0, at.S) : at.S;
+inline int64_t visible_keys(const Span& at, Causal causal, int64_t i) {
+  if (causal == Causal::none) return at.S;
+  return std::clamp<int64_t>(causal == Causal::top_left ? i + 1 : i + 1 + at.S - at.T, 0, at.S);
+}
+
+// The first query that sees key j; T or more if none does.
+inline int64_t first_query(const Span& at, Causal causal, int64_t j) {
+  if (causal == Causal::none) return 0;
+  return causal == Causal::top_left ? j : std::max<int64_t>(0, j + at.T - at.S);
 }
 
 // s_j + m_j of query i for the keys that it sees: scale · q_i · k_j + m(s, h, i, j).

@@ -13,9 +13,9 @@ namespace {
 
 struct Case {
   std::string name;
-  double scale = 0;  // 0: 1 / √d_k
-  bool top_left_causal = false;
-  int64_t heads = 0;  // of three-dimensional tensors [batch, tokens, heads · width]
+  double scale = 0;              // 0: 1 / √d_k
+  Causal causal = Causal::none;  // ONNX aligns at the top left
+  int64_t heads = 0;             // of three-dimensional tensors [batch, tokens, heads · width]
 };
 
 // Keys or values [batch, heads, tokens, width] after those of the past.
@@ -43,7 +43,7 @@ Array tokens_first(const Array& x) {
   return y;
 }
 
-// The mask of every batch and head, [batch, heads, T, S], with ONNX's causal mask, which lies at the top left.
+// The mask of every batch and head, [batch, heads, T, S].
 template <class Real>
 std::vector<Real> whole_mask(const Case& c, const std::map<std::string, Array>& npz, int64_t B, int64_t H, int64_t T,
                              int64_t S) {
@@ -65,7 +65,7 @@ std::vector<Real> whole_mask(const Case& c, const std::map<std::string, Array>& 
       for (int64_t i = 0; i < T; i++)
         for (int64_t j = 0; j < S; j++) {
           const double m = at(b, h, i, j);
-          const bool hidden = (boolean && m == 0) || (c.top_left_causal && j > i);
+          const bool hidden = boolean && m == 0;
           whole.push_back(hidden ? -std::numeric_limits<Real>::infinity() : boolean ? Real(0) : static_cast<Real>(m));
         }
   return whole;
@@ -98,6 +98,7 @@ void expect_case(const Case& c, double tolerance) {
   in.v = {v.data(), H * in.value_width, in.value_width};
   in.sequences = {B, q_offsets.data(), q_offsets.data() + 1, k_offsets.data(), k_offsets.data() + 1};
   in.scale = static_cast<Real>(c.scale ? c.scale : 1 / std::sqrt(static_cast<double>(in.key_width)));
+  in.causal = c.causal;
   in.mask = {mask.data(), H * T * S, T * S, S};
   Arena arena(size_t{64} << 20);
   attention<Real>(in, {out.data(), H * in.value_width, in.value_width}, nullptr, arena);
@@ -107,12 +108,12 @@ void expect_case(const Case& c, double tolerance) {
 TEST(AttentionCases, AgreeWithOnnx) {
   if (!std::filesystem::exists(QKV_SHARED_DIR)) GTEST_SKIP() << "skipped: ../shared not present";
   const std::vector<Case> cases = {{"attention_4d"},
-                                   {"attention_4d_causal", 0, true},
+                                   {"attention_4d_causal", 0, Causal::top_left},
                                    {"attention_4d_attn_mask_3d"},
                                    {"attention_4d_attn_mask_bool_4d"},
                                    {"attention_4d_diff_heads_sizes"},
                                    {"attention_4d_scaled", static_cast<double>(0.01f)},
-                                   {"attention_3d", 0, false, 3},
+                                   {"attention_3d", 0, Causal::none, 3},
                                    {"attention_4d_with_past_and_present"},
                                    {"attention_23_boolmask_fullymasked_row_nan_robustness"}};
   for (const Case& c : cases) {

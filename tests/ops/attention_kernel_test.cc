@@ -21,13 +21,24 @@ std::vector<AttentionShape> shapes() {
                       .heads = 2,
                       .key_width = 20,
                       .value_width = 12,
-                      .causal = (T + S) % 2 == 0,
+                      .causal = static_cast<Causal>((T + S) % 3),
                       .gap = S % 3});
-  list.push_back({.T = {150}, .S = {150}, .key_width = 64, .value_width = 64, .causal = true});
-  list.push_back({.T = {300}, .S = {140}, .key_width = 32, .value_width = 48, .causal = true, .gap = 5});
-  list.push_back({.T = {140}, .S = {300}, .key_width = 48, .value_width = 32, .causal = true, .gap = 1});
+  list.push_back({.T = {150}, .S = {150}, .key_width = 64, .value_width = 64, .causal = Causal::bottom_right});
+  list.push_back(
+      {.T = {300}, .S = {140}, .key_width = 32, .value_width = 48, .causal = Causal::bottom_right, .gap = 5});
+  list.push_back(
+      {.T = {140}, .S = {300}, .key_width = 48, .value_width = 32, .causal = Causal::bottom_right, .gap = 1});
+  list.push_back({.T = {140}, .S = {300}, .key_width = 48, .value_width = 32, .causal = Causal::top_left, .gap = 1});
+  list.push_back(
+      {.T = {300}, .S = {140}, .key_width = 32, .value_width = 48, .causal = Causal::top_left, .dropout = 0.1f});
   list.push_back({.T = {33, 40}, .S = {70, 20}, .heads = 3, .key_width = 24, .value_width = 40, .mask = true});
-  list.push_back({.T = {20, 3}, .S = {70, 30}, .heads = 2, .causal = true, .mask = true, .dropout = 0.1f, .gap = 3});
+  list.push_back({.T = {20, 3},
+                  .S = {70, 30},
+                  .heads = 2,
+                  .causal = Causal::bottom_right,
+                  .mask = true,
+                  .dropout = 0.1f,
+                  .gap = 3});
   list.push_back({.T = {12, 40}, .S = {12, 300}, .heads = 4, .key_width = 32, .value_width = 32, .dropout = 0.3f});
   list.push_back({.T = {1, 2, 1},
                   .S = {256, 140, 77},
@@ -94,7 +105,7 @@ TEST(AttentionKernel, IsAsGoodAsPlainFloatOnEveryInstructionSet) {
 TEST(AttentionKernel, GivesTheSameBytesForAnyNumberOfThreads) {
   const int before = threads();
   for (const AttentionShape& shape :
-       {AttentionShape{.T = {300}, .S = {300}, .heads = 3, .causal = true, .dropout = 0.1f},
+       {AttentionShape{.T = {300}, .S = {300}, .heads = 3, .causal = Causal::bottom_right, .dropout = 0.1f},
         AttentionShape{.T = {9, 20, 4, 31}, .S = {8, 1, 40, 31}, .heads = 4, .mask = true}}) {
     std::vector<std::vector<float>> results;
     for (int count : {1, 3}) {

@@ -14,7 +14,7 @@ namespace qkv::testing {
 struct AttentionShape {
   std::vector<int32_t> T, S;  // of each sequence
   int64_t heads = 1, key_width = 8, value_width = 8;
-  bool causal = false;
+  Causal causal = Causal::none;
   bool mask = false;  // random, with some −∞; the first query of the last sequence sees nothing
   float dropout = 0;
   int64_t gap = 0;  // elements before the first head and after each

@@ -42,7 +42,7 @@ TEST(Attention, GivesTheWorkedExample) {
 }
 
 TEST(Attention, RowsOfWeightsAreDistributions) {
-  AttentionProblem<float> p({.T = {5, 9}, .S = {7, 33}, .heads = 2, .causal = true});
+  AttentionProblem<float> p({.T = {5, 9}, .S = {7, 33}, .heads = 2, .causal = Causal::bottom_right});
   p.forward();
   for (int64_t s = 0; s < 2; s++)
     for (int64_t h = 0; h < 2; h++) {
@@ -70,25 +70,31 @@ TEST(Attention, WeightsTimesValuesAreTheOutput) {
   EXPECT_LE(max_error(p.out, O), 3 * 16 * std::numeric_limits<float>::epsilon());  // values are below 3, mostly
 }
 
+// A change of one key and value reaches exactly the rows that see it: key j of S reaches query i where j <= i + shift.
+void expect_causal(Causal causal, int32_t T, int32_t S, int64_t shift) {
+  AttentionProblem<float> p({.T = {T}, .S = {S}, .heads = 2, .causal = causal});
+  p.forward();
+  const std::vector<float> before = p.out;
+  const int64_t changed = S / 2;
+  p.key_heads(p.k.data()).at(changed, 1)[0] += 3;
+  for (int64_t e = 0; e < 8; e++) p.value_heads(p.v.data()).at(changed, 1)[e] += 1e3f;
+  p.forward();
+  for (int64_t i = 0; i < T; i++) {
+    const float *was = p.value_heads(before.data()).at(i, 1), *is = p.value_heads(p.out.data()).at(i, 1);
+    const bool sees = changed <= i + shift;
+    EXPECT_EQ(std::vector(was, was + 8) != std::vector(is, is + 8), sees) << i << " of " << T << ", " << S;
+  }
+}
+
 TEST(Attention, CausalRowsIgnoreLaterKeys) {
   for (const auto& [T, S] : {std::pair{40, 40}, {10, 70}, {70, 10}, {1, 90}}) {
-    AttentionProblem<float> p({.T = {T}, .S = {S}, .heads = 2, .causal = true});
-    p.forward();
-    const std::vector<float> before = p.out;
-    const int64_t changed = S / 2;
-    p.key_heads(p.k.data()).at(changed, 1)[0] += 3;
-    for (int64_t e = 0; e < 8; e++) p.value_heads(p.v.data()).at(changed, 1)[e] += 1e3f;
-    p.forward();
-    for (int64_t i = 0; i < T; i++) {
-      const float *was = p.value_heads(before.data()).at(i, 1), *is = p.value_heads(p.out.data()).at(i, 1);
-      const bool sees = changed <= i + S - T;
-      EXPECT_EQ(std::vector(was, was + 8) != std::vector(is, is + 8), sees) << i << " of " << T << ", " << S;
-    }
+    expect_causal(Causal::bottom_right, T, S, S - T);
+    expect_causal(Causal::top_left, T, S, 0);
   }
 }
 
 TEST(Attention, LastQueryOfACausalRunSeesEveryKey) {
-  AttentionProblem<double> all({.T = {1}, .S = {12}}), causal({.T = {1}, .S = {12}, .causal = true});
+  AttentionProblem<double> all({.T = {1}, .S = {12}}), causal({.T = {1}, .S = {12}, .causal = Causal::bottom_right});
   all.forward(), causal.forward();
   EXPECT_EQ(all.out, causal.out);
 }
@@ -96,7 +102,7 @@ TEST(Attention, LastQueryOfACausalRunSeesEveryKey) {
 TEST(Attention, RowsThatSeeNothingGiveZerosAndNoGradient) {
   for (const AttentionShape& shape :
        {AttentionShape{.T = {3, 9}, .S = {4, 20}, .mask = true}, AttentionShape{.T = {3, 9}, .S = {4, 0}},
-        AttentionShape{.T = {3, 9}, .S = {4, 2}, .causal = true}}) {
+        AttentionShape{.T = {3, 9}, .S = {4, 2}, .causal = Causal::bottom_right}}) {
     AttentionProblem<float> p(shape);
     p.forward(), p.backward();
     for (size_t e = 0; e < 8; e++) {
@@ -164,12 +170,15 @@ TEST_P(AttentionGradient, OfTheReferenceAgreesWithFiniteDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionGradient,
-    ::testing::Values(AttentionShape{.T = {3, 4}, .S = {5, 4}, .heads = 2, .key_width = 3},
-                      AttentionShape{.T = {5}, .S = {7}, .causal = true},
-                      AttentionShape{.T = {6}, .S = {3}, .value_width = 5, .causal = true},
-                      AttentionShape{.T = {4, 2}, .S = {6, 6}, .heads = 2, .mask = true},
-                      AttentionShape{
-                          .T = {4, 6}, .S = {4, 6}, .heads = 2, .causal = true, .mask = true, .dropout = 0.3f}));
+    ::testing::Values(
+        AttentionShape{.T = {3, 4}, .S = {5, 4}, .heads = 2, .key_width = 3},
+        AttentionShape{.T = {5}, .S = {7}, .causal = Causal::bottom_right},
+        AttentionShape{.T = {6}, .S = {3}, .value_width = 5, .causal = Causal::bottom_right},
+        AttentionShape{.T = {5}, .S = {7}, .causal = Causal::top_left},
+        AttentionShape{.T = {6}, .S = {3}, .value_width = 5, .causal = Causal::top_left},
+        AttentionShape{.T = {4, 2}, .S = {6, 6}, .heads = 2, .mask = true},
+        AttentionShape{
+            .T = {4, 6}, .S = {4, 6}, .heads = 2, .causal = Causal::bottom_right, .mask = true, .dropout = 0.3f}));
 
 TEST(Attention, DropoutKeepsTheMean) {
   AttentionProblem<float> p({.T = {64}, .S = {200}, .value_width = 4, .dropout = 0.25f});
