@@ -1,0 +1,134 @@
+// The attention weights that are shown.
+#include "decode/attend.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/models.h"
+
+namespace qkv {
+namespace {
+
+class Attend : public ::testing::Test {
+ protected:
+  Attend() : model(testing::small_config()) {
+    testing::randomise(model.parameters(), 1);
+    const auto pieces = [](std::span<const int32_t> ids, bool of_source) {
+      std::vector<std::string> names;
+      for (const int32_t id : ids) names.push_back((of_source ? "s" : "t") + std::to_string(id));
+      return names;
+    };
+    map = attention_map(model, request, arena, pieces);
+  }
+
+  // Row n of the encoder's input: √d E[id] + P[n], P[n, 2i] = sin(n / 10000^(2i/d)), P[n, 2i + 1] = cos(…).
+  std::vector<double> embedded(int32_t id, size_t n) const {
+    constexpr size_t d = 6;
+    const float* row = parameter("embedding.weight") + static_cast<size_t>(id) * d;
+    std::vector<double> x(d);
+    for (size_t e = 0; e < d; e++) {
+      const double angle = static_cast<double>(n) / std::pow(10000.0, static_cast<double>(e - e % 2) / d);
+      x[e] = std::sqrt(6.0) * static_cast<double>(row[e]) + (e % 2 ? std::cos(angle) : std::sin(angle));
+    }
+    return x;
+  }
+  // Outputs [begin, end) of W x + b.
+  std::vector<double> linear(const std::string& name, const std::vector<double>& x, size_t begin, size_t end) const {
+    const float *W = parameter(name + ".weight"), *b = parameter(name + ".bias");
+    std::vector<double> y;
+    for (size_t o = begin; o < end; o++) {
+      y.push_back(static_cast<double>(b[o]));
+      for (size_t e = 0; e < x.size(); e++) y.back() += static_cast<double>(W[o * x.size() + e]) * x[e];
+    }
+    return y;
+  }
+  const float* parameter(const std::string& name) const {
+    for (const auto& p : model.parameters().all())
+      if (p.name == name) return p.value;
+    throw Error("no parameter " + name);
+  }
+  // softmax(q_i · k_j / √d_k) of one head in the first layer of a stack, where row i sees `visible` keys.
+  std::vector<double> expected_row(const std::string& attention, const std::vector<int32_t>& ids, size_t head, size_t i,
+                                   size_t visible) const {
+    constexpr size_t width = 3;
+    const auto head_of = [&](const char* part, size_t n) {
+      return linear(attention + part, embedded(ids[n], n), head * width, (head + 1) * width);
+    };
+    const std::vector<double> q = head_of(".q", i);
+    std::vector<double> row(ids.size());
+    double sum = 0;
+    for (size_t j = 0; j < visible; j++) {
+      const std::vector<double> k = head_of(".k", j);
+      double dot = 0;
+      for (size_t e = 0; e < width; e++) dot += q[e] * k[e];
+      sum += row[j] = std::exp(dot / std::sqrt(static_cast<double>(width)));
+    }
+    for (double& w : row) w /= sum;
+    return row;
+  }
+
+  Transformer<float> model;
+  AttendRequest request{{5, 9, 4, 2}, {7, 3}};
+  Arena arena;
+  AttentionMap map;
+};
+
+TEST_F(Attend, HasEveryLayerAndHeadOfThreeKinds) {
+  ASSERT_EQ(map.kinds.size(), 3u);
+  const std::vector<std::string> source = {"s5", "s9", "s4", "s2"}, read = {"t1", "t7", "t3"},
+                                 said = {"t7", "t3", "t2"};
+  EXPECT_EQ(map.kinds[0].name, "encoder");
+  EXPECT_EQ(map.kinds[0].rows, source);
+  EXPECT_EQ(map.kinds[0].columns, source);
+  EXPECT_EQ(map.kinds[1].name, "decoder");
+  EXPECT_EQ(map.kinds[1].rows, read);
+  EXPECT_EQ(map.kinds[1].columns, read);
+  EXPECT_EQ(map.kinds[2].name, "cross");
+  EXPECT_EQ(map.kinds[2].rows, said);
+  EXPECT_EQ(map.kinds[2].columns, source);
+  for (const AttentionKind& kind : map.kinds) {
+    EXPECT_EQ(kind.causal, kind.name == "decoder");
+    ASSERT_EQ(kind.layers.size(), 2u);
+    for (const auto& layer : kind.layers) EXPECT_EQ(layer.size(), 2u);
+  }
+}
+
+TEST_F(Attend, RowsSumToOneAndTheDecoderIsCausal) {
+  for (const AttentionKind& kind : map.kinds)
+    for (const auto& layer : kind.layers)
+      for (const AttentionHead& head : layer) {
+        const size_t S = kind.columns.size();
+        ASSERT_EQ(head.weights.size(), kind.rows.size() * S);
+        for (size_t i = 0; i < kind.rows.size(); i++) {
+          double sum = 0;
+          for (size_t j = 0; j < S; j++) {
+            const float w = head.weights[i * S + j];
+            EXPECT_EQ(w > 0, !kind.causal || j <= i) << kind.name;
+            sum += static_cast<double>(w);
+          }
+          EXPECT_NEAR(sum, 1, 16 * std::numeric_limits<float>::epsilon());
+        }
+      }
+}
+
+TEST_F(Attend, WeightsAreTheSoftmaxOfTheScores) {
+  const std::vector<int32_t> read = {1, 7, 3};
+  for (size_t head = 0; head < 2; head++) {
+    for (size_t i = 0; i < 4; i++) {
+      const auto wanted = expected_row("encoder.layers.0.self_attention", request.source_ids, head, i, 4);
+      for (size_t j = 0; j < 4; j++)
+        EXPECT_NEAR(map.kinds[0].layers[0][head].weights[i * 4 + j], wanted[j], 1e-5) << i << ", " << j;
+    }
+    for (size_t i = 0; i < 3; i++) {
+      const auto wanted = expected_row("decoder.layers.0.self_attention", read, head, i, i + 1);
+      for (size_t j = 0; j < 3; j++)
+        EXPECT_NEAR(map.kinds[1].layers[0][head].weights[i * 3 + j], wanted[j], 1e-5) << i << ", " << j;
+    }
+  }
+}
+
+TEST_F(Attend, GivesTheArenaBack) { EXPECT_EQ(arena.used(), 0u); }
+
+}  // namespace
+}  // namespace qkv

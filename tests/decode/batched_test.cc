@@ -1,0 +1,68 @@
+// Many sentences in batches: their order, their budget, their progress.
+#include "decode/batched.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/models.h"
+
+namespace qkv {
+namespace {
+
+using testing::random_tokens;
+
+std::vector<std::vector<int32_t>> unsorted_sources() {
+  Random random(4, Stream::test);
+  std::vector<std::vector<int32_t>> sources;
+  for (const int64_t length : {3, 9, 1, 5, 9, 2, 7, 1, 4}) {
+    sources.push_back(random_tokens(length - 1, 13, random));
+    sources.back().push_back(2);
+  }
+  return sources;
+}
+
+TEST(TranslateIds, KeepsTheOrderOfTheInput) {
+  Transformer<float> model(testing::small_config());
+  testing::randomise(model.parameters(), 1);
+  Arena arena;
+  SearchOptions options;
+  options.beam = 2;
+  const auto sources = unsorted_sources();
+  for (const int64_t batch_tokens : {1, 20, 4096}) {
+    const auto results = translate_ids(model, sources, options, arena, batch_tokens);
+    ASSERT_EQ(results.size(), sources.size());
+    for (size_t i = 0; i < sources.size(); i++) {
+      Packed alone;
+      alone.append(sources[i]);
+      const auto wanted = beam_search(model, alone, options, arena).front();
+      ASSERT_EQ(results[i].size(), wanted.size());
+      EXPECT_EQ(results[i].front().ids, wanted.front().ids) << "sentence " << i;
+      EXPECT_NEAR(results[i].front().score, wanted.front().score, 1e-4);
+    }
+  }
+}
+
+TEST(TranslateIds, FillsBatchesTheLongestFirst) {
+  Transformer<float> model(testing::small_config());
+  testing::randomise(model.parameters(), 1);
+  Arena arena;
+  SearchOptions options;
+  options.beam = 2;
+  const auto batches = [&](int64_t batch_tokens) {
+    std::vector<int64_t> done;
+    translate_ids(model, unsorted_sources(), options, arena, batch_tokens, [&](int64_t n) { done.push_back(n); });
+    return done;
+  };
+  // Lengths 9 9 7 5 4 3 2 1 1, twice each for the beam of 2.
+  EXPECT_EQ(batches(40), (std::vector<int64_t>{2, 4, 3}));  // 18, 7 + 5 + 4 + 3, 2 + 1 + 1 of 20
+  EXPECT_EQ(batches(1), std::vector<int64_t>(9, 1));        // a sentence over the budget goes alone
+  EXPECT_EQ(batches(4096), std::vector<int64_t>{9});
+}
+
+TEST(TranslateIds, OfNothingIsNothing) {
+  const Transformer<float> model(testing::small_config());
+  Arena arena;
+  EXPECT_TRUE(translate_ids(model, {}, {}, arena).empty());
+}
+
+}  // namespace
+}  // namespace qkv

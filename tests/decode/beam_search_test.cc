@@ -1,0 +1,233 @@
+// Beam search: against the enumeration of every sequence, against teacher forcing, and what must not change a result.
+#include "decode/beam_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tests/support/errors.h"
+#include "tests/support/kernels.h"
+#include "tests/support/models.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::randomise;
+using testing::with_threads;
+using Ids = std::vector<int32_t>;
+
+constexpr int32_t kEnd = 2;
+
+// Two layers a side, wide enough that nothing divides evenly.
+ModelConfig config_of(int64_t vocab, int64_t max_length, bool pre = false) {
+  ModelConfig c = testing::small_config();
+  c.source_vocab = c.target_vocab = vocab;
+  c.d_model = 24;
+  c.key_width = 10;
+  c.value_width = 7;
+  c.max_length = max_length;
+  c.output_bias = true;
+  if (pre) {
+    c.norm_position = NormPosition::pre;
+    c.final_norm = true;
+    c.activation = Activation::gelu;
+  }
+  return c;
+}
+
+class Searcher {
+ public:
+  explicit Searcher(const ModelConfig& config) : model(config) { randomise(model.parameters(), 1, 0.2); }
+
+  std::vector<std::vector<Hypothesis>> search(const std::vector<Ids>& sources, int64_t beam, double alpha = 1) {
+    Packed packed;
+    for (const Ids& ids : sources) packed.append(ids);
+    SearchOptions options;
+    options.beam = beam;
+    options.length_penalty = alpha;
+    return beam_search(model, packed, options, arena);
+  }
+  // Σ log p of all tokens, by one pass over the whole sequence.
+  double forced(const Ids& source, const Ids& said) {
+    Batch batch;
+    batch.source.append(source);
+    Ids read = said;
+    read.insert(read.begin(), 1);
+    read.pop_back();
+    batch.target.append(read);
+    batch.labels = said;
+    Context context{arena};
+    return -model.loss(batch, 0, context).nll;
+  }
+  float* parameter(const std::string& name) {
+    for (const auto& p : model.parameters().all())
+      if (p.name == name) return p.value;
+    return nullptr;
+  }
+  void never_ends() { parameter("output.bias")[kEnd] = -1e4f; }
+
+  Transformer<float> model;
+  Arena arena;
+};
+
+// What a hypothesis says, its end included unless it was cut at the longest length.
+Ids said(const Hypothesis& h, int64_t max_tokens) {
+  Ids ids = h.ids;
+  if (std::ssize(ids) < max_tokens) ids.push_back(kEnd);
+  return ids;
+}
+
+void enumerate(Searcher& s, const Ids& source, Ids& ids, int64_t vocab, int64_t max_tokens, double alpha,
+               std::vector<Hypothesis>& all) {
+  const auto add = [&](const Ids& tokens) {
+    const double log_probability = s.forced(source, tokens);
+    all.push_back({ids, log_probability, log_probability / std::pow(static_cast<double>(tokens.size()), alpha)});
+  };
+  if (std::ssize(ids) == max_tokens) return add(ids);
+  Ids ended = ids;
+  ended.push_back(kEnd);
+  add(ended);
+  for (int32_t token = 0; token < vocab; token++) {
+    if (token == kEnd) continue;
+    ids.push_back(token);
+    enumerate(s, source, ids, vocab, max_tokens, alpha, all);
+    ids.pop_back();
+  }
+}
+
+// With a vocabulary of 4 and 4 tokens at most there are 1 + 3 + 9 + 27 sequences that end and 81 that are cut.
+TEST(BeamSearch, FindsEverySequenceWhereTheBeamIsWideEnough) {
+  for (const double alpha : {0.0, 0.6, 1.0}) {
+    Searcher s(config_of(4, 4));
+    const Ids source = {3, 1, kEnd};
+    std::vector<Hypothesis> all;
+    Ids prefix;
+    enumerate(s, source, prefix, 4, 4, alpha, all);
+    std::ranges::sort(all, std::greater<>(), &Hypothesis::score);
+    const auto found = s.search({source}, 121, alpha).front();
+    ASSERT_EQ(found.size(), 121u);
+    ASSERT_EQ(all.size(), 121u);
+    double total = 0;
+    for (size_t i = 0; i < all.size(); i++) {
+      EXPECT_EQ(found[i].ids, all[i].ids) << i << ", alpha " << alpha;
+      EXPECT_NEAR(found[i].score, all[i].score, 1e-4);
+      total += std::exp(found[i].log_probability);
+    }
+    EXPECT_NEAR(total, 1, 1e-4);  // they are all that can be said
+  }
+}
+
+TEST(BeamSearch, CachedStepsGiveTheProbabilitiesOfTeacherForcing) {
+  for (const bool pre : {false, true}) {
+    Searcher s(config_of(30, 17, pre));
+    const std::vector<Ids> sources = {{5, 9, 4, 8, kEnd}, {kEnd}, {7, 7, 20, kEnd}};
+    const auto results = s.search(sources, 4);
+    for (size_t i = 0; i < sources.size(); i++) {
+      EXPECT_GE(results[i].size(), 1u);
+      EXPECT_LE(results[i].size(), 4u);
+      for (const Hypothesis& h : results[i]) {
+        const Ids tokens = said(h, 17);
+        EXPECT_NEAR(h.log_probability, s.forced(sources[i], tokens), 1e-4);
+        EXPECT_DOUBLE_EQ(h.score, h.log_probability / static_cast<double>(tokens.size()));
+      }
+      EXPECT_TRUE(std::ranges::is_sorted(results[i], std::greater<>(), &Hypothesis::score));
+    }
+  }
+}
+
+TEST(BeamSearch, OfOneTakesTheMostProbableTokenEachTime) {
+  Searcher s(config_of(8, 6));
+  const Ids source = {5, 6, kEnd};
+  Ids ids;
+  while (ids.size() < 6 && (ids.empty() || ids.back() != kEnd)) {
+    double best = -INFINITY;
+    int32_t choice = 0;
+    for (int32_t token = 0; token < 8; token++) {
+      ids.push_back(token);
+      const double log_probability = s.forced(source, ids);
+      ids.pop_back();
+      if (log_probability > best) best = log_probability, choice = token;
+    }
+    ids.push_back(choice);
+  }
+  const auto found = s.search({source}, 1).front();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(said(found.front(), 6), ids);
+}
+
+TEST(BeamSearch, TranslatesASentenceAloneAsInABatch) {
+  for (const int64_t beam : {1, 3}) {
+    Searcher s(config_of(30, 20, true));
+    const std::vector<Ids> sources = {{5, 9, 4, 8, kEnd}, {6, kEnd}, {7, 7, 20, 3, 3, 12, kEnd}, {5, 9, 4, 8, kEnd}};
+    const auto together = s.search(sources, beam);
+    ASSERT_EQ(together.size(), sources.size());
+    for (size_t i = 0; i < sources.size(); i++) {
+      const auto alone = s.search({sources[i]}, beam).front();
+      ASSERT_EQ(alone.size(), together[i].size());
+      for (size_t k = 0; k < alone.size(); k++) {
+        EXPECT_EQ(alone[k].ids, together[i][k].ids);
+        EXPECT_NEAR(alone[k].score, together[i][k].score, 1e-4);
+      }
+    }
+  }
+}
+
+TEST(BeamSearch, DoesNotDependOnTheNumberOfThreads) {
+  Searcher s(config_of(30, 20));
+  const std::vector<Ids> sources(7, {5, 9, 4, 8, kEnd});
+  const auto one = with_threads(1, [&] { return s.search(sources, 4); });
+  const auto three = with_threads(3, [&] { return s.search(sources, 4); });
+  for (size_t i = 0; i < sources.size(); i++)
+    for (size_t k = 0; k < one[i].size(); k++) {
+      EXPECT_EQ(one[i][k].ids, three[i][k].ids);
+      EXPECT_EQ(one[i][k].log_probability, three[i][k].log_probability);
+    }
+}
+
+TEST(BeamSearch, StopsAtTheLongestLength) {
+  for (const int64_t max_length : {9, 40}) {  // the model's, or 2 S + 16
+    Searcher s(config_of(30, max_length));
+    s.never_ends();
+    const auto results = s.search({{5, kEnd}, {6, 7, 8, kEnd}}, 3);
+    for (size_t i = 0; i < 2; i++) {
+      const int64_t S = i == 0 ? 2 : 4;
+      EXPECT_EQ(results[i].size(), 3u);
+      for (const Hypothesis& h : results[i]) EXPECT_EQ(std::ssize(h.ids), std::min<int64_t>(max_length, 2 * S + 16));
+    }
+  }
+}
+
+TEST(BeamSearch, MayEndAtOnce) {
+  Searcher s(config_of(30, 20));
+  s.parameter("output.bias")[kEnd] = 1e4f;
+  for (const int64_t beam : {1, 4}) EXPECT_TRUE(s.search({{5, kEnd}}, beam).front().front().ids.empty());
+}
+
+TEST(BeamSearch, TakesABeamWiderThanTheVocabulary) {
+  Searcher s(config_of(4, 8));
+  EXPECT_EQ(s.search({{3, kEnd}}, 20).front().size(), 20u);
+}
+
+TEST(BeamSearch, OfNothingIsNothing) {
+  Searcher s(config_of(8, 8));
+  EXPECT_TRUE(s.search({}, 3).empty());
+  EXPECT_EQ(s.search({{}}, 3).size(), 1u);  // a sentence without even an end
+}
+
+TEST(BeamSearch, FindsNothingWhereNoScoreIsANumber) {
+  Searcher s(config_of(8, 8));
+  s.parameter("embedding.weight")[5 * 24] = std::numeric_limits<float>::quiet_NaN();
+  const auto results = s.search({{5, kEnd}, {6, kEnd}}, 3);
+  EXPECT_EQ(results.size(), 2u);
+}
+
+TEST(BeamSearch, ErrorsNameTheBeam) {
+  Searcher s(config_of(8, 8));
+  EXPECT_EQ(error_of([&] { s.search({{3, kEnd}}, 0); }), "beam search: beam is 0, at least 1 is needed");
+  EXPECT_EQ(error_of([&] { s.search({{8, kEnd}}, 1); }), "batch: source id 8 is outside the vocabulary of 8");
+}
+
+}  // namespace
+}  // namespace qkv
