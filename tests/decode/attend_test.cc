@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "tests/support/models.h"
@@ -43,11 +44,7 @@ class Attend : public ::testing::Test {
     }
     return y;
   }
-  const float* parameter(const std::string& name) const {
-    for (const auto& p : model.parameters().all())
-      if (p.name == name) return p.value;
-    throw Error("no parameter " + name);
-  }
+  const float* parameter(const std::string& name) const { return testing::values_of(model.parameters(), name); }
   // softmax(q_i · k_j / √d_k) of one head in the first layer of a stack, where row i sees `visible` keys.
   std::vector<double> expected_row(const std::string& attention, const std::vector<int32_t>& ids, size_t head, size_t i,
                                    size_t visible) const {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tests/support/errors.h"
@@ -61,11 +62,7 @@ class Searcher {
     Context context{arena};
     return -model.loss(batch, 0, context).nll;
   }
-  float* parameter(const std::string& name) {
-    for (const auto& p : model.parameters().all())
-      if (p.name == name) return p.value;
-    return nullptr;
-  }
+  float* parameter(const std::string& name) { return testing::values_of(model.parameters(), name); }
   void never_ends() { parameter("output.bias")[kEnd] = -1e4f; }
 
   Transformer<float> model;
@@ -220,7 +217,8 @@ TEST(BeamSearch, FindsNothingWhereNoScoreIsANumber) {
   Searcher s(config_of(8, 8));
   s.parameter("embedding.weight")[5 * 24] = std::numeric_limits<float>::quiet_NaN();
   const auto results = s.search({{5, kEnd}, {6, kEnd}}, 3);
-  EXPECT_EQ(results.size(), 2u);
+  ASSERT_EQ(results.size(), 2u);
+  for (const auto& hypotheses : results) EXPECT_TRUE(hypotheses.empty());
 }
 
 TEST(BeamSearch, ErrorsNameTheBeam) {

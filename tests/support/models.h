@@ -1,8 +1,9 @@
 // Small models with random weights, and batches of random sentences for them.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/random.h"
@@ -33,6 +34,12 @@ void randomise(ParameterList<Real>& parameters, uint64_t seed, double deviation 
   Random random(seed, Stream::test);
   for (Real& w : parameters.values())
     w = static_cast<Real>(static_cast<float>(static_cast<float>(w) + deviation * random.normal()));
+}
+
+// Where a parameter that is there has its values.
+template <class Real>
+Real* values_of(const ParameterList<Real>& parameters, const std::string& name) {
+  return std::ranges::find(parameters.all(), name, &Parameter<Real>::name)->value;
 }
 
 // Tokens 3 … vocab − 1, after `end` = 2 and `start` = 1.
