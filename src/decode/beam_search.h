@@ -20,7 +20,8 @@ struct Hypothesis {
   double score = 0;
 };
 
-// The best hypotheses of every source sequence, best first, between 1 and `beam` of them.
+// The best hypotheses of every source sequence, best first, between 1 and `beam` of them; none where the model gives no
+// number (NaN).
 //   A step takes the best 2·beam continuations of a sentence's live hypotheses. Those that end are finished if they are
 //   among the best `beam`; the best `beam` others live on. A sentence is done when `beam` have finished and no live one
 //   could beat the worst of them at its present length. A translation has at most 2 S + 16 tokens, and no more than the

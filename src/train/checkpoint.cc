@@ -34,6 +34,12 @@ Number parse(const Safetensors& file, const std::string& path, const std::string
   fail("{}: \"{}\" is missing or not a number", path, name);
 }
 
+int64_t parse_count(const Safetensors& file, const std::string& path, const std::string& name) {
+  const int64_t count = parse<int64_t>(file, path, name);
+  if (count < 0) fail("{}: \"{}\" is {}, wanted at least 0", path, name, count);
+  return count;
+}
+
 }  // namespace
 
 void save_state(const std::string& path, const Progress& p, const std::string& data,
@@ -70,16 +76,16 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
     file.read(name, {static_cast<int64_t>(values.size())}, values);
 
   Progress p;
-  p.step = parse<int64_t>(file, path, "step");
-  p.epoch = parse<int64_t>(file, path, "epoch");
-  p.batch = parse<int64_t>(file, path, "batch");
+  p.step = parse_count(file, path, "step");
+  p.epoch = parse_count(file, path, "epoch");
+  p.batch = parse_count(file, path, "batch");
   p.best = parse<double>(file, path, "best");
-  p.best_step = parse<int64_t>(file, path, "best_step");
-  p.evaluations_since_best = parse<int64_t>(file, path, "evaluations_since_best");
-  p.finished = parse<int64_t>(file, path, "finished") != 0;
-  const int64_t evaluations = parse<int64_t>(file, path, "evaluations");
+  p.best_step = parse_count(file, path, "best_step");
+  p.evaluations_since_best = parse_count(file, path, "evaluations_since_best");
+  p.finished = parse_count(file, path, "finished") != 0;
+  const int64_t evaluations = parse_count(file, path, "evaluations");
   for (int64_t i = 0; i < evaluations; i++)
-    p.evaluated_steps.push_back(parse<int64_t>(file, path, fmt::format("evaluation.{}", i)));
+    p.evaluated_steps.push_back(parse_count(file, path, fmt::format("evaluation.{}", i)));
   return p;
 }
 

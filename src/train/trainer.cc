@@ -112,6 +112,8 @@ bool Trainer::done(std::string& reason) const {
 
 void Trainer::next_batch() {
   if (epoch_.size() == 0) epoch_ = batcher_.epoch(static_cast<uint64_t>(progress_.epoch));
+  if (progress_.batch >= epoch_.size())
+    fail("{}: stands at batch {} of an epoch of {}", run_.state(), progress_.batch, epoch_.size());
   batcher_.fill(epoch_[progress_.batch], batch_);
   if (++progress_.batch < epoch_.size()) return;
   progress_.batch = 0;
