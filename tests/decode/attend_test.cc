@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/support/models.h"
+#include "tests/support/spoiled_arena.h"
 
 namespace qkv {
 namespace {
@@ -67,7 +68,7 @@ class Attend : public ::testing::Test {
 
   Transformer<float> model;
   AttendRequest request{{5, 9, 4, 2}, {7, 3}};
-  Arena arena;
+  testing::SpoiledArena arena;
   AttentionMap map;
 };
 

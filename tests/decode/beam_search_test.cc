@@ -10,12 +10,14 @@
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
+#include "tests/support/spoiled_arena.h"
 
 namespace qkv {
 namespace {
 
 using testing::error_of;
 using testing::randomise;
+using testing::SpoiledArena;
 using testing::with_threads;
 using Ids = std::vector<int32_t>;
 
@@ -66,7 +68,7 @@ class Searcher {
   void never_ends() { parameter("output.bias")[kEnd] = -1e4f; }
 
   Transformer<float> model;
-  Arena arena;
+  SpoiledArena arena;
 };
 
 // What a hypothesis says, its end included unless it was cut at the longest length.

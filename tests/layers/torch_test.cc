@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "layers/attention.h"
+#include "tests/support/spoiled_arena.h"
 #include "tests/support/torch_case.h"
 
 namespace qkv {
@@ -11,6 +12,7 @@ using testing::kTorchTolerance;
 using testing::PaddedSequences;
 using testing::relative_error;
 using testing::Rows;
+using testing::SpoiledArena;
 using testing::TorchCase;
 
 // A of every sequence and head, [B, H, T, S], with zeros at padding.
@@ -35,7 +37,7 @@ void expect_self_attention() {
 
   Rows<Real> x(file, "in.x"), gradient(file, "grad_out");
   const PaddedSequences sequences(x.T, x.T, file.lengths("mask.key_padding"));
-  Arena arena;
+  SpoiledArena arena;
   Context c{arena};
   typename MultiHeadAttention<Real>::Saved saved;
   file.expect<Real>("out", layer.forward(x.matrix(), x.matrix(), sequences.view(), Causal::top_left, c, saved));
@@ -84,7 +86,7 @@ void expect_cross_attention() {
   load(7, "param.mha.out_proj.bias");
 
   Rows<Real> query(file, "in.query"), key(file, "in.key"), value(file, "in.value"), gradient(file, "grad_out");
-  Arena arena;
+  SpoiledArena arena;
   Context c{arena};
   const auto place = [](Matrix<const Real> from, Matrix<Real> to) {
     for (int64_t n = 0; n < from.rows; n++) std::copy_n(from.row(n), from.cols, to.row(n));

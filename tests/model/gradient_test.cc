@@ -8,6 +8,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
+#include "tests/support/spoiled_arena.h"
 
 namespace qkv {
 namespace {
@@ -18,6 +19,7 @@ using testing::random_batch;
 using testing::randomise;
 using testing::relative_error;
 using testing::small_config;
+using testing::SpoiledArena;
 using testing::with_threads;
 
 constexpr double kSmoothing = 0.1;
@@ -66,7 +68,7 @@ struct Result {
 
 template <class Real>
 Result<Real> loss_and_gradient(const Transformer<Real>& model, const Batch& batch) {
-  Arena arena;
+  SpoiledArena arena;
   Context context{arena, true, 3, 5};
   std::span<Real> gradients = model.parameters().gradients();
   std::fill(gradients.begin(), gradients.end(), Real(0));
@@ -92,7 +94,7 @@ void expect_gradients(const ModelConfig& config) {
   randomise(model.parameters(), 1);
   const Batch batch = sample_batch(config);
   const Result<double> result = loss_and_gradient(model, batch);
-  Arena arena;
+  SpoiledArena arena;
   Context context{arena, true, 3, 5};
   const auto loss = [&] { return model.loss(batch, kSmoothing, context).loss; };
   EXPECT_NEAR(loss(), result.loss.loss, 1e-12 * result.loss.loss);
@@ -161,7 +163,7 @@ TEST(Gradient, OfTwoBatchesAddsUp) {
   randomise(model.parameters(), 1);
   const Batch batch = sample_batch(config);
   std::vector<double> once = loss_and_gradient(model, batch).gradient;
-  Arena arena;
+  SpoiledArena arena;
   Context context{arena, true, 3, 5};
   model.loss_and_gradient(batch, kSmoothing, context);
   const std::span<double> twice = model.parameters().gradients();
@@ -173,7 +175,7 @@ TEST(Loss, OfABatchIsTheSumOverItsPairs) {
   ModelConfig config = cases()[1].config;
   Transformer<double> model(config);
   randomise(model.parameters(), 1);
-  Arena arena;
+  SpoiledArena arena;
   Context context{arena};
   const std::vector<int64_t> S = {5, 1, 3}, T = {4, 2, 1};
   Batch together;
@@ -197,7 +199,7 @@ TEST(Transformer, HiddenStatesDoNotDependOnLaterTargetTokens) {
   const ModelConfig config = small_config();
   Transformer<double> model(config);
   randomise(model.parameters(), 1);
-  Arena arena;
+  SpoiledArena arena;
   Context context{arena};
   Packed source, target, changed;
   source.append(std::vector<int32_t>{5, 6, 2});
@@ -218,7 +220,7 @@ TEST(Transformer, CountsItsParametersBeforeItIsMade) {
 TEST(Transformer, RefusesABatchThatDoesNotFit) {
   const ModelConfig config = small_config();
   const Transformer<float> model(config);
-  Arena arena;
+  SpoiledArena arena;
   Context context{arena};
   const auto error = [&](auto&& change) {
     Batch batch = sample_batch(config);

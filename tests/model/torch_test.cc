@@ -3,6 +3,7 @@
 
 #include "model/decoder.h"
 #include "model/encoder.h"
+#include "tests/support/spoiled_arena.h"
 #include "tests/support/torch_case.h"
 
 namespace qkv {
@@ -10,6 +11,7 @@ namespace {
 
 using testing::PaddedSequences;
 using testing::Rows;
+using testing::SpoiledArena;
 using testing::TorchCase;
 
 const char* const kVariants[] = {"post_relu", "post_gelu", "pre_relu", "pre_gelu"};
@@ -25,7 +27,7 @@ void expect_encoder_layer(const std::string& variant) {
 
   Rows<Real> x(file, "in.src"), gradient(file, "grad_out");
   const PaddedSequences self(x.T, x.T, file.lengths("mask.src_key_padding"));
-  Arena arena;
+  SpoiledArena arena;
   Context c{arena};
   typename EncoderLayer<Real>::Saved saved;
   file.expect<Real>("out", layer.forward(x.matrix(), self.view(), c, saved));
@@ -46,7 +48,7 @@ void expect_decoder_layer(const std::string& variant) {
   Rows<Real> x(file, "in.tgt"), memory(file, "in.memory"), gradient(file, "grad_out");
   const PaddedSequences self(x.T, x.T, file.lengths("mask.tgt_key_padding"));
   const PaddedSequences cross(x.T, memory.T, file.lengths("mask.memory_key_padding"));
-  Arena arena;
+  SpoiledArena arena;
   Context c{arena};
   typename DecoderLayer<Real>::Saved saved;
   file.expect<Real>("out", layer.forward(x.matrix(), memory.matrix(), self.view(), cross.view(), c, saved));
@@ -71,7 +73,7 @@ void expect_transformer(const std::string& variant) {
   const PaddedSequences source_self(source.T, source.T, file.lengths("mask.src_key_padding"));
   const PaddedSequences target_self(target.T, target.T, file.lengths("mask.tgt_key_padding"));
   const PaddedSequences cross(target.T, source.T, file.lengths("mask.memory_key_padding"));
-  Arena arena;
+  SpoiledArena arena;
   Context c{arena};
   typename Encoder<Real>::Saved encoder_saved;
   typename Decoder<Real>::Saved decoder_saved;
