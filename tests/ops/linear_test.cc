@@ -1,0 +1,94 @@
+// The linear layer: products against plain loops, gradients against finite differences, and the cut among threads.
+#include "ops/linear.h"
+
+#include "ops/linear_reference.h"
+#include "tests/support/kernels.h"
+
+namespace qkv {
+namespace {
+
+using testing::dot;
+using testing::normal;
+using testing::Padded;
+
+template <class Real>
+struct Result {
+  std::vector<Real> y, dx, dw, db;
+};
+
+// Forward and backward over padded matrices; gradients of the parameters begin at 1, dX is added to.
+template <class Real, class Forward, class BackwardInput, class BackwardWeight>
+Result<Real> run(int64_t N, int64_t in, int64_t out, Forward&& forward, BackwardInput&& backward_input,
+                 BackwardWeight&& backward_weight) {
+  Padded<Real> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), dy({N, out}, 4), dx({N, in}, 5);
+  Padded<Real> dw({out, in}, std::vector<Real>(static_cast<size_t>(out * in), 1));
+  const std::vector<Real> b = normal<Real>(out + 1, 6);
+  Result<Real> r{{}, {}, {}, std::vector<Real>(static_cast<size_t>(out), 1)};
+  forward(Matrix<const Real>(x.view()), Matrix<const Real>(w.view()), &b[1], y.view());
+  backward_input(Matrix<const Real>(dy.view()), Matrix<const Real>(w.view()), dx.view(), true);
+  backward_weight(Matrix<const Real>(dy.view()), Matrix<const Real>(x.view()), dw.view(), r.db.data());
+  for (const auto* matrix : {&y, &dx, &dw}) matrix->expect_gaps_untouched();
+  r.y = y.values(), r.dx = dx.values(), r.dw = dw.values();
+  return r;
+}
+
+template <class Real>
+Result<Real> run_reference(int64_t N, int64_t in, int64_t out) {
+  return run<Real>(
+      N, in, out, [](auto... args) { reference::linear<Real>(args...); },
+      [](auto... args) { reference::linear_backward_input<Real>(args...); },
+      [](auto... args) { reference::linear_backward_weight<Real>(args...); });
+}
+
+Result<float> run_product(int64_t N, int64_t in, int64_t out) {
+  return run<float>(
+      N, in, out, [](auto... args) { linear<float>(args...); },
+      [](auto... args) { linear_backward_input<float>(args...); },
+      [](auto... args) { linear_backward_weight<float>(args...); });
+}
+
+TEST(Linear, ProductIsAsAccurateAsPlainLoops) {
+  for (const int64_t N : {0, 1, 3, 65, 300})
+    for (const int64_t in : {1, 129})
+      for (const int64_t out : {1, 50, 128, 530}) {
+        SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
+        const Result<double> exact = run_reference<double>(N, in, out);
+        const Result<float> plain = run_reference<float>(N, in, out), fast = run_product(N, in, out);
+        testing::expect_as_accurate(fast.y, plain.y, exact.y, 2);
+        testing::expect_as_accurate(fast.dx, plain.dx, exact.dx, 3);
+        testing::expect_as_accurate(fast.dw, plain.dw, exact.dw, 3);
+        testing::expect_as_accurate(fast.db, plain.db, exact.db, 3);
+      }
+}
+
+TEST(Linear, GradientsMatchFiniteDifferences) {
+  constexpr int64_t N = 4, in = 3, out = 5;
+  std::vector<double> x = normal<double>(N * in, 1), w = normal<double>(out * in, 2), b = normal<double>(out, 3);
+  const std::vector<double> dy = normal<double>(N * out, 4);
+  std::vector<double> y(N * out), dx(N * in), dw(out * in), db(out);
+  const Matrix<double> X(x.data(), N, in), W(w.data(), out, in);
+  const auto loss = [&] {
+    linear<double>(X, W, b.data(), Matrix<double>(y.data(), N, out));
+    return dot(y, dy);
+  };
+  const Matrix<const double> dY(dy.data(), N, out);
+  linear_backward_input<double>(dY, W, Matrix<double>(dx.data(), N, in));
+  linear_backward_weight<double>(dY, X, Matrix<double>(dw.data(), out, in), db.data());
+  testing::expect_gradient(x, dx, loss);
+  testing::expect_gradient(w, dw, loss);
+  testing::expect_gradient(b, db, loss);
+}
+
+TEST(Linear, DoesNotDependOnTheNumberOfThreads) {
+  for (const int64_t width : {16, 64, 200}) {
+    const auto run_once = [&] { return run_product(700, width, width); };
+    const Result<float> one = testing::with_threads(1, run_once), three = testing::with_threads(3, run_once);
+    EXPECT_EQ(one.y, three.y);
+    EXPECT_EQ(one.dx, three.dx);
+    EXPECT_EQ(one.dw, three.dw);
+    EXPECT_EQ(one.db, three.db);
+  }
+}
+
+}  // namespace
+}  // namespace qkv
