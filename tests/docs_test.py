@@ -1,0 +1,119 @@
+"""The pages keep their word: links lead somewhere, and linked lines hold the code and the tests that they name.
+
+A link to a line of code names a piece of that line in its title; a link to a test is written with the test's name:
+    [adam_reference.h](../src/ops/adam_reference.h#L23 "m[i] = beta1")
+    [Ema.MovesTowardsTheWeights](../tests/ops/adam_test.cc#L89)
+`python3 tests/docs_test.py --fix` sets the line numbers anew after the code has moved.
+"""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(
+    page
+    for page in ROOT.rglob("*.md")
+    if not any(part.startswith(".") or part in ("build", "runs") for part in page.relative_to(ROOT).parts)
+)
+LINK = re.compile(r'\[(?P<text>[^\[\]]*)\]\((?P<path>[^()\s#]*)(?:#(?P<anchor>[^()\s]*))?(?: "(?P<title>[^"]*)")?\)')
+HTML_LINK = re.compile(r'<(?:a|img|source)\s[^>]*?(?:href|src|srcset)="(?P<path>[^"#]*)(?:#(?P<anchor>[^"]*))?"')
+LINE = re.compile(r"L(\d+)")
+
+
+def without_code(text):
+    """The page with its fenced blocks blanked out, at the same length."""
+    return re.sub(r"^```.*?^```", lambda block: " " * len(block.group()), text, flags=re.MULTILINE | re.DOTALL)
+
+
+def links(page, *kinds):
+    """The relative links of a page, of all kinds by default, as match objects."""
+    text = without_code(page.read_text(encoding="utf-8"))
+    found = [link for kind in kinds or (LINK, HTML_LINK) for link in kind.finditer(text)]
+    return [link for link in found if not re.match(r"[a-z]+:", link["path"])]
+
+
+def target_of(page, link):
+    return (page.parent / link["path"]).resolve() if link["path"] else page
+
+
+def heading_anchors(page):
+    """The anchors that GitHub gives to the headings of a page."""
+    anchors = set()
+    for heading in re.findall(r"^#+ +(.*?)\s*$", without_code(page.read_text(encoding="utf-8")), re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        number = next(n for n in range(1000) if (f"{anchor}-{n}" if n else anchor) not in anchors)
+        anchors.add(f"{anchor}-{number}" if number else anchor)
+    return anchors
+
+
+def code_of(link):
+    """What the linked line has to contain, a test as TEST(Suite, Name); None if the link does not say."""
+    name = link["text"].strip("`")
+    if link["title"] is None and re.fullmatch(r"[A-Z]\w+\.[A-Z]\w+", name):
+        return "({}, {})".format(*name.split("."))
+    return link["title"]
+
+
+def line_links(page):
+    """Triples (link, target, line number) of the links to lines of files that exist."""
+    found = [(link, target_of(page, link), LINE.fullmatch(link["anchor"] or "")) for link in links(page, LINK)]
+    return [(link, target, int(line[1])) for link, target, line in found if line and target.is_file()]
+
+
+def lines_with(code, target):
+    return [n for n, line in enumerate(target.read_text(encoding="utf-8").splitlines(), 1) if code in line]
+
+
+def complaints(check):
+    return [f"{page.relative_to(ROOT)}: {word}" for page in PAGES for word in check(page)]
+
+
+def test_links_lead_to_files():
+    assert PAGES
+    assert not complaints(lambda page: [link["path"] for link in links(page) if not target_of(page, link).exists()])
+
+
+def test_anchors_are_headings():
+    def check(page):
+        for link in links(page):
+            target = target_of(page, link)
+            if link["anchor"] and target.suffix == ".md" and target.exists():
+                if link["anchor"] not in heading_anchors(target):
+                    yield f"{link['path']}#{link['anchor']}"
+
+    assert not complaints(check)
+
+
+def test_linked_lines_hold_what_the_link_names():
+    def check(page):
+        for link, target, line in line_links(page):
+            code = code_of(link)
+            if code is None:
+                yield f"{link.group()} names no code in its title"
+            elif line not in lines_with(code, target):
+                yield f"{link['path']}#L{line} does not hold {code!r} (try: python3 tests/docs_test.py --fix)"
+
+    assert not complaints(check)
+
+
+def fix_lines(page):
+    """Sets every line number to the nearest line that holds the link's code. Returns what was not found."""
+    text, missing = page.read_text(encoding="utf-8"), []
+    for link, target, line in sorted(line_links(page), key=lambda found: -found[0].start("anchor")):
+        code = code_of(link)
+        lines = lines_with(code, target) if code is not None else []
+        if not lines:
+            missing.append(f"{page.relative_to(ROOT)}: {link['path']} holds no {code!r}")
+            continue
+        nearest = min(lines, key=lambda n: abs(n - line))
+        text = text[: link.start("anchor")] + f"L{nearest}" + text[link.end("anchor") :]
+    page.write_text(text, encoding="utf-8")
+    return missing
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--fix"]:
+        sys.exit("usage: python3 tests/docs_test.py --fix")
+    not_found = [word for page in PAGES for word in fix_lines(page)]
+    sys.exit("\n".join(not_found) or None)
