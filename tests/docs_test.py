@@ -1,4 +1,4 @@
-"""The pages keep their word: links lead somewhere, and linked lines hold the code and the tests that they name.
+"""The pages keep their word: links and paths lead somewhere, and linked lines hold the code and tests that they name.
 
 A link to a line of code names a piece of that line in its title; a link to a test is written with the test's name:
     [adam_reference.h](../src/ops/adam_reference.h#L23 "m[i] = beta1")
@@ -18,6 +18,7 @@ PAGES = sorted(
 LINK = re.compile(r'\[(?P<text>[^\[\]]*)\]\((?P<path>[^()\s#]*)(?:#(?P<anchor>[^()\s]*))?(?: "(?P<title>[^"]*)")?\)')
 HTML_LINK = re.compile(r'<(?:a|img|source)\s[^>]*?(?:href|src|srcset)="(?P<path>[^"#]*)(?:#(?P<anchor>[^"]*))?"')
 LINE = re.compile(r"L(\d+)")
+PATH = re.compile(r"`((?:apps|bench|cmake|docs|examples|include|src|tests)/[\w./*-]+)`")  # * and CAPITALS: any name
 
 
 def without_code(text):
@@ -72,6 +73,15 @@ def complaints(check):
 def test_links_lead_to_files():
     assert PAGES
     assert not complaints(lambda page: [link["path"] for link in links(page) if not target_of(page, link).exists()])
+
+
+def test_paths_in_the_text_are_of_files():
+    def check(page):
+        for path in PATH.findall(without_code(page.read_text(encoding="utf-8"))):
+            if not any(ROOT.glob(re.sub(r"[A-Z]{3,}", "*", path))):
+                yield path
+
+    assert not complaints(check)
 
 
 def test_anchors_are_headings():
