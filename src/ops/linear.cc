@@ -1,6 +1,8 @@
 #include "ops/linear.h"
 
 #include <oneapi/dnnl/dnnl.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 
@@ -10,15 +12,40 @@
 namespace qkv {
 namespace {
 
-// Block sizes of the products, found by measurement (bench/products.cc). They depend on shapes alone.
+// Block sizes of the products. They depend on shapes alone, not on the number of threads.
 constexpr int64_t kRows = 256;
 constexpr int64_t kCols = 512;
 constexpr int64_t kFewRows = 64;  // decoding: cut the columns finer, for both threads to have work
 constexpr int64_t kColsOfFewRows = 128;
 
+// Holds back signals while a product runs. oneDNN's kernels point the stack pointer into the heap (its issue 4845,
+// mended in 2026), so a signal handler that runs then would write its frame over other people's memory. What a thread
+// does to itself (SIGSEGV and the like) is not held back.
+class HoldSignals {
+ public:
+  HoldSignals() { pthread_sigmask(SIG_BLOCK, &asynchronous(), &before_); }
+  ~HoldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HoldSignals(const HoldSignals&) = delete;
+  HoldSignals& operator=(const HoldSignals&) = delete;
+
+ private:
+  static const sigset_t& asynchronous() {
+    static const sigset_t set = [] {
+      sigset_t all;
+      sigfillset(&all);
+      for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&all, own);
+      return all;
+    }();
+    return set;
+  }
+
+  sigset_t before_;
+};
+
 // C = op(A) op(B) + beta C, row-major, on one thread. op(A): [M, K], op(B): [K, N].
 void product(char transpose_a, char transpose_b, int64_t M, int64_t N, int64_t K, const float* a, int64_t lda,
              const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
+  const HoldSignals hold;
   dnnl_sgemm(transpose_a, transpose_b, M, N, K, 1.0f, a, lda, b, ldb, beta, c, ldc);
 }
 

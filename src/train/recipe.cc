@@ -119,8 +119,9 @@ void merge_recipe_json(Recipe& recipe, const std::string& text, const std::strin
 void set_recipe_option(Recipe& recipe, const std::string& name, const std::string& value) {
   TextFinder finder{name};
   visit_recipe(recipe, finder);
-  const std::string json = finder.found ? json_string(value) : value;
-  merge_recipe_json(recipe, fmt::format("{{{}: {}}}", json_string(name), json), "option --" + name);
+  const std::string where = "option --" + name;
+  const nlohmann::json parsed = parse_json(finder.found ? json_string(value) : value, where);
+  merge_recipe_json(recipe, nlohmann::json{{name, parsed}}.dump(), where);
 }
 
 void check(const TrainingConfig& c) {

@@ -61,8 +61,14 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, const ParallelDa
 }
 
 void Trainer::resume() {
-  const bool saved = std::filesystem::exists(run_.state());
+  const bool saved = std::filesystem::exists(run_.state());  // a kill may have left weights that no state names
   if (saved) progress_ = load_state(run_.state(), data_id_, model_.parameters(), optimizer_);
+  for (const auto& entry : std::filesystem::directory_iterator(run_.checkpoints())) {
+    const std::vector<int64_t>& kept = progress_.evaluated_steps;
+    const auto is_entry = [&](int64_t step) { return entry.path() == run_.weights(step); };
+    if (entry.path() != run_.state() && std::none_of(kept.begin(), kept.end(), is_entry))
+      std::filesystem::remove(entry.path());
+  }
   const auto last = truncate_metrics_after(run_.metrics(), progress_.step);
   metrics_ = MetricsWriter(run_.metrics());
   if (!saved) return;

@@ -14,7 +14,7 @@ import pytest
 
 sacrebleu = pytest.importorskip("sacrebleu")
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 from noisy_text import noisy_pairs  # noqa: E402
 
