@@ -157,11 +157,10 @@ void add_train_command(CLI::App& app) {
   command->add_option("--target-tokenizer", options->files.target_tokenizer, "Existing SentencePiece model");
   add_threads_option(*command);
   for (const qkv::RecipeOption& o : qkv::recipe_options(qkv::preset("tiny"))) {
+    const bool yes_no = o.value == "true" || o.value == "false";  // --lowercase alone means true
     CLI::Option* option = command->add_option_function<std::string>(
-        option_name(o.name), [](const std::string&) {}, o.help);
-    const bool yes_no = o.value == "true" || o.value == "false";
-    option->group("Recipe (values of --preset tiny)")->default_str(o.value)->type_name("");
-    if (yes_no) option->expected(0, 1);
+        option_name(o.name), [](const std::string&) {}, fmt::format("{} [{}]", o.help, o.value));
+    option->group("Recipe [values of --preset tiny]")->type_name("")->expected(yes_no ? 0 : 1, 1);
     options->overrides.emplace_back(o.name, option);
   }
   command->callback([options] { train(*options); });

@@ -123,3 +123,9 @@ def test_a_full_disk_is_an_error(trained):
     with open("/dev/full", "w") as full:
         done = subprocess.run([QKV, "translate", str(trained)], input=b"The dog.\n", stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1 and b"No space left" in done.stderr
+
+
+def test_a_yes_no_option_needs_no_value(tmp_path, corpus):
+    for name, given, wanted in [("a", ["--lowercase"], True), ("b", ["--lowercase", "false"], False), ("c", [], False)]:
+        qkv("train", "translate", *corpus, *SMALL, *given, "--out", tmp_path / name, "--max-steps", 1)
+        assert json.loads((tmp_path / name / "training.json").read_text())["lowercase"] is wanted
