@@ -13,7 +13,8 @@
 
 void add_threads_option(CLI::App& command) {
   command.add_option_function<int>("--threads", qkv::set_threads, "Threads to compute with (default: one a processor)")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, 1024))
+      ->take_last();
 }
 
 void write_text_file(const std::string& path, const std::string& text) {

@@ -160,7 +160,7 @@ void add_train_command(CLI::App& app) {
     const bool yes_no = o.value == "true" || o.value == "false";  // --lowercase alone means true
     CLI::Option* option = command->add_option_function<std::string>(
         option_name(o.name), [](const std::string&) {}, fmt::format("{} [{}]", o.help, o.value));
-    option->group("Recipe [values of --preset tiny]")->type_name("")->expected(yes_no ? 0 : 1, 1);
+    option->group("Recipe [values of --preset tiny]")->type_name("")->expected(yes_no ? 0 : 1, 1)->take_last();
     options->overrides.emplace_back(o.name, option);
   }
   command->callback([options] { train(*options); });

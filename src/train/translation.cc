@@ -63,6 +63,8 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
 
   const ParallelText text = read_parallel(files.train, wanted.training.lowercase);
   ParallelText dev = read_parallel(files.dev, wanted.training.lowercase);
+  for (const auto& [files_of, lines] : {std::pair{&files.train, text.size()}, {&files.dev, dev.size()}})
+    if (lines == 0) fail("{}: holds no sentence pair", files_of->front());
   const TokenizerPair tokenizers = resumed ? load_tokenizers(run) : make_tokenizers(files, wanted.training, text);
   Recipe recipe = wanted;
   recipe.model.source_vocab = tokenizers.source.size();

@@ -74,7 +74,7 @@ def test_a_cut_model_is_refused(trained, tmp_path):
     subprocess.run(["cp", "-r", str(trained), str(broken)], check=True)
     for name in ("model.safetensors", "tokenizer.model", "config.json", "training.json"):
         content = (trained / name).read_bytes()
-        for size in (0, 1, len(content) // 2, len(content) - 1):
+        for size in (0, 1, len(content) // 2, len(content) - 3):
             (broken / name).write_bytes(content[:size])
             status, _, error = qkv("translate", broken, text="x\n", ok=False)
             assert status == 1 and error.count("\n") == 1 and name in error, error
@@ -83,7 +83,7 @@ def test_a_cut_model_is_refused(trained, tmp_path):
 
 
 @pytest.mark.parametrize("broken, message", [
-    ((b"a\nb\n", b"a\n"), "line"), ((b"a\n\xff\n", b"a\nb\n"), ":2"), ((b"", b""), "train")])
+    ((b"a\nb\n", b"a\n"), "line"), ((b"a\n\xff\n", b"a\nb\n"), ":2"), ((b"", b""), "no sentence pair")])
 def test_bad_training_text_is_refused(broken, message, tmp_path):
     source, target = tmp_path / "train.en", tmp_path / "train.de"
     source.write_bytes(broken[0])
@@ -97,10 +97,10 @@ def test_bad_training_text_is_refused(broken, message, tmp_path):
 def test_a_tsv_file_will_do_and_skips_are_counted(tmp_path):
     pairs = [f"{a}\t{b}" for a, b in zip((TEXT / "train.en").read_text().splitlines()[:300],
                                          (TEXT / "train.de").read_text().splitlines())]
-    (tmp_path / "train.tsv").write_text("\n".join(pairs + ["\tleer", "word " * 60 + "\tWort"]) + "\n")
+    (tmp_path / "train.tsv").write_text("\n".join(pairs + ["\tleer", "word " * 120 + "\tWort"]) + "\n")
     (tmp_path / "dev.tsv").write_text("\n".join(pairs[:5]) + "\n")
     _, _, error = qkv("train", "translate", "--train", tmp_path / "train.tsv", "--dev", tmp_path / "dev.tsv", *SMALL,
-                      "--out", tmp_path / "run", "--max-steps", 2)
+                      "--max-length", 100, "--out", tmp_path / "run", "--max-steps", 2)
     assert "skipped 1 empty and 1 too long" in error
     (tmp_path / "bad.tsv").write_text("a\tb\na\tb\tc\n")
     status, _, error = qkv("train", "translate", "--train", tmp_path / "bad.tsv", "--dev", tmp_path / "dev.tsv",

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 QKV = os.environ.get("QKV", str(ROOT / "build/dev/qkv"))
 TEXT = ROOT / "examples/grammar"
 SMALL = ["--preset", "tiny", "--encoder-layers", "1", "--decoder-layers", "1", "--d-model", "32", "--ffn", "32",
-         "--vocab-size", "300", "--batch-tokens", "256", "--max-length", "40", "--warmup-steps", "20"]
+         "--vocab-size", "300", "--batch-tokens", "256", "--max-length", "40", "--warmup-steps", "20", "--threads", "1"]
 
 
 def qkv(*arguments, text=None, ok=True):
