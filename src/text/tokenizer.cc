@@ -37,7 +37,7 @@ std::string reason(const sp::util::Status& status) {
 bool is_usable(std::string sentence) {
   if (sentence.find("\u2585") != std::string::npos) return false;
   for (const std::string_view name : {"<unk>", "<s>", "</s>"})
-    for (size_t at; (at = sentence.find(name)) != std::string::npos;) sentence.replace(at, name.size(), " ");
+    for (size_t at; (at = sentence.find(name)) != std::string::npos;) sentence.replace(at, name.size(), 1, ' ');
   const int64_t length = static_cast<int64_t>(sentence.size());
   for (int64_t i = 0; i < length;) {
     UChar32 c;
