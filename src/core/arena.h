@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/matrix.h"
 
@@ -24,6 +25,7 @@ class Arena {
   T* take(int64_t count) {
     return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
   }
+  std::span<std::byte> bytes(size_t count) { return {static_cast<std::byte*>(take_bytes(count)), count}; }
   template <class T>
   Matrix<T> matrix(int64_t rows, int64_t cols) {
     return {take<T>(rows * cols), rows, cols};

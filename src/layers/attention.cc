@@ -18,6 +18,13 @@ bool all_are_keys(const Sequences& sequences, int64_t M) {
   return M == 0;
 }
 
+// The op, with its workspace taken from the arena.
+template <class Real>
+void run(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena& arena) {
+  const Arena::Scope scope(arena);
+  attention<Real>(in, out, lse, arena.bytes(attention_workspace(in)));
+}
+
 }  // namespace
 
 template <class Real>
@@ -73,7 +80,7 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   s.lse = c.arena.take<Real>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
-  attention<Real>(input(s.q, s.k, s.v, sequences, causal, &c), as_heads(s.heads, value_width_), s.lse, c.arena);
+  run(input(s.q, s.k, s.v, sequences, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1}, c.arena);
   return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
 }
 
@@ -93,9 +100,12 @@ void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, 
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, V);
   output_.backward(s.heads, gradient, dheads);
-  attention_backward<Real>(input(s.q, s.k, s.v, sequences, causal, &c), as_heads<const Real>(s.heads, value_width_),
-                           s.lse, as_heads<const Real>(dheads, value_width_), as_heads(dq, key_width_),
-                           as_heads(dk, key_width_), as_heads(dv, value_width_), c.arena);
+  const AttentionInput<Real> in = input(s.q, s.k, s.v, sequences, causal, &c);
+  const AttentionGradients<Real> gradients{as_heads(dq, key_width_), as_heads(dk, key_width_),
+                                           as_heads(dv, value_width_), {}};
+  attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
+                           as_heads<const Real>(dheads, value_width_), gradients,
+                           c.arena.bytes(attention_backward_workspace(in, gradients)));
   if (self) {
     qkv_.backward(s.x, dqkv, gradient);
   } else {
@@ -114,15 +124,16 @@ Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const
                                               Context& c) const {
   const int64_t Q = q_columns();
   const Matrix<Real> q = qkv_.forward(x, c, 0, Q), heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
-  attention<Real>(input(q, kv.col_range(0, Q), kv.col_range(Q, kv.cols), sequences, Causal::none, &c),
-                  as_heads(heads, value_width_), nullptr, c.arena);
+  run(input(q, kv.col_range(0, Q), kv.col_range(Q, kv.cols), sequences, Causal::none, &c),
+      as_heads(heads, value_width_), Heads<Real>(), c.arena);
   return output_.forward(heads, c);
 }
 
 template <class Real>
 void MultiHeadAttention<Real>::weights(const Sequences& sequences, Causal causal, const Saved& s, int64_t sequence,
                                        int64_t head, Matrix<Real> A) const {
-  attention_weights<Real>(input(s.q, s.k, s.v, sequences, causal, nullptr), s.lse, sequence, head, A);
+  attention_weights<Real>(input(s.q, s.k, s.v, sequences, causal, nullptr), {s.lse, heads_, 1},
+                          {sequence, head, 0, A.rows}, A.data, A.stride);
 }
 
 template class MultiHeadAttention<float>;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "layers/linear.h"
-#include "ops/attention.h"
+#include "qkv/attention.h"
 #include "qkv/config.h"
 
 namespace qkv {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/arena.h"
-#include "ops/dropout.h"
+#include "qkv/dropout.h"
 
 namespace qkv {
 

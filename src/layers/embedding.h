@@ -8,6 +8,7 @@
 
 #include "layers/context.h"
 #include "layers/parameter.h"
+#include "ops/dropout.h"
 #include "ops/embedding.h"
 #include "qkv/config.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "layers/norm.h"
+#include "ops/dropout.h"
 #include "qkv/config.h"
 
 namespace qkv {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/matrix.h"
-#include "ops/dropout.h"
+#include "qkv/dropout.h"
 #include "qkv/config.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-// What the forward and backward kernels of attention share: panels of keys, register tiles and their products.
+// What the kernels of attention share: packing of keys, exponentials, products of register tiles, changes to scores.
 // Included once for every instruction set, hence the unusual guard.
 #if defined(QKV_OPS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ATTENTION_INL_H_
@@ -8,9 +8,12 @@
 #endif
 
 #include <hwy/cache_control.h>
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "ops/attention_scratch.h"
+#include <cmath>
+
+#include "ops/attention_workspace.h"
 #include "ops/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,24 +21,33 @@ namespace qkv::HWY_NAMESPACE {
 
 constexpr float kLog2e = 1.44269504f;
 // A tile is kTileRows × this many vectors: 24 sums in 32 registers, or 12 in 16.
-constexpr int64_t kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
+constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 
-// 2^x, relative error 1.7e-7; exactly 0 below −127; x is cut at 127; NaN stays NaN. Adding 1.5 · 2^23 + 127 rounds x to
-// an integer n and leaves n + 127, the exponent of 2^n, in the low bits.
+// 2^x for x <= 127, relative error 2e-7; 0 below −126; NaN stays NaN.
 HWY_INLINE Vector exp2(Vector x) {
+#if HWY_TARGET == HWY_AVX3
+  const Vector f{_mm512_reduce_ps(x.raw, 0x09)};  // x − floor(x)
+  Vector p = set(1.877576645e-03f);
+  p = hn::MulAdd(p, f, set(8.989340163e-03f));
+  p = hn::MulAdd(p, f, set(5.582631799e-02f));
+  p = hn::MulAdd(p, f, set(2.401536171e-01f));
+  p = hn::MulAdd(p, f, set(6.931530732e-01f));
+  p = hn::MulAdd(p, f, set(9.999999251e-01f));
+  return Vector{_mm512_scalef_ps(p.raw, x.raw)};
+#else
   const Floats d;
   const hn::RebindToSigned<Floats> di;
-  x = hn::Max(set(-127.0f), hn::Min(set(127.0f), x));
-  const Vector shifted = hn::Add(x, set(12583039.0f));
-  const Vector power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
-  const Vector r = hn::Sub(x, hn::Sub(shifted, set(12583039.0f)));
+  x = hn::Max(set(-127.0f), x);
+  const Vector shifted = hn::Add(x, set(12582912.0f));  // 1.5 · 2^23 rounds x to an integer, left in the low bits
+  const Vector r = hn::Sub(x, hn::Sub(shifted, set(12582912.0f)));
   Vector p = set(1.326466561e-03f);
   p = hn::MulAdd(p, r, set(9.671512991e-03f));
   p = hn::MulAdd(p, r, set(5.550733954e-02f));
   p = hn::MulAdd(p, r, set(2.402224243e-01f));
   p = hn::MulAdd(p, r, set(6.931470037e-01f));
   p = hn::MulAdd(p, r, set(1.0f));
-  return hn::Mul(p, power);
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+#endif
 }
 
 // Calls f(first, count) for tiles of at most kTileRows rows, as equal as can be.
@@ -45,107 +57,73 @@ HWY_INLINE void for_tiles(int64_t rows, const F& f) {
   for (int64_t t = 0; t < tiles; t++) f(rows * t / tiles, rows * (t + 1) / tiles - rows * t / tiles);
 }
 
-// Calls Op::run<rows, vectors>(tile) with both as constants.
-template <class Op, int R = kTileRows, int C = kTileVectors, class Tile>
-HWY_INLINE void run_tile(int64_t rows, int64_t vectors, const Tile& tile) {
-  if constexpr (R > 1)
-    if (rows < R) return run_tile<Op, R - 1, C>(rows, vectors, tile);
-  if constexpr (C > 1)
-    if (vectors < C) return run_tile<Op, R, C - 1>(rows, vectors, tile);
-  Op::template run<R, C>(tile);
+// Calls f(R, C) with constants for a tile of at most kRows × kVectors; rows and vectors are what is left.
+template <int kRows, int kVectors, class F>
+HWY_INLINE void with_shape(int64_t rows, int64_t vectors, const F& f) {
+  if constexpr (kRows > 1)
+    if (rows < kRows) return with_shape<kRows - 1, kVectors>(rows, vectors, f);
+  if constexpr (kVectors > 1)
+    if (vectors < kVectors) return with_shape<kRows, kVectors - 1>(rows, vectors, f);
+  f(std::integral_constant<int, kRows>(), std::integral_constant<int, kVectors>());
 }
 
-// c_rj = Σ_e a_re b_ej, e < depth: scores of a tile of queries and a panel of keys. Rows of b and c are kKeys apart.
-struct ScoreTile {
-  const float* a;
-  int64_t a_stride, depth;
-  const float* b;
-  float* c;
-};
-
-struct Multiply {
-  template <int R, int C>
-  static HWY_NOINLINE void run(const ScoreTile& t) {
-    const float *HWY_RESTRICT a = t.a, *HWY_RESTRICT b = t.b;
-    const int64_t a_stride = t.a_stride, depth = t.depth;
-    Vector sum[R][C];
+// sum_rc += Σ_e a_re b_ec for R rows of a and C vectors of columns of b: the heart of every product here.
+template <int R, int C>
+HWY_INLINE void multiply(const float* HWY_RESTRICT a, int64_t row_stride, int64_t depth_stride,
+                         const float* HWY_RESTRICT b, int64_t b_stride, int64_t depth, Vector (&sum)[R][C]) {
+#pragma GCC unroll 4
+  for (int64_t e = 0; e < depth; e++, a += depth_stride, b += b_stride) {
+    Vector x[C];
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) x[c] = hn::LoadU(Floats(), b + c * lanes());
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
+      const Vector y = set(a[r * row_stride]);
       HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) sum[r][c] = zero();
-    }
-    for (int64_t e = 0; e < depth; e++, b += kKeys) {
-      Vector x[C];
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) x[c] = hn::Load(Floats(), b + c * lanes());
-      HWY_UNROLL(8)
-      for (int r = 0; r < R; r++) {
-        const Vector y = set(a[r * a_stride + e]);
-        HWY_UNROLL(8)
-        for (int c = 0; c < C; c++) sum[r][c] = hn::MulAdd(y, x[c], sum[r][c]);
-      }
-    }
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) hn::Store(sum[r][c], Floats(), t.c + r * kKeys + c * lanes());
+      for (int c = 0; c < C; c++) sum[r][c] = hn::MulAdd(y, x[c], sum[r][c]);
     }
   }
-};
-
-// The same over the first `vectors` vectors of keys; at most kTileRows rows of a.
-HWY_INLINE void multiply(Matrix<const float> a, const float* panel, int64_t vectors, float* c) {
-  for (int64_t v = 0; v < vectors; v += kTileVectors)
-    run_tile<Multiply>(a.rows, vectors - v, ScoreTile{a.data, a.stride, a.cols, panel + v * lanes(), c + v * lanes()});
 }
 
-// c += A b or c += Aᵀ b, where A lies in memory with rows kKeys apart: a tile of weights, or of their gradients.
-struct Product {
-  const float* a;
-  const float* b;
-  int64_t b_stride, depth;
-  float* c;
-  int64_t c_stride;
-};
-
-template <bool kTransposed>
-struct AddProduct {
-  template <int R, int C>
-  static HWY_NOINLINE void run(const Product& t) {
-    const float *HWY_RESTRICT a = t.a, *HWY_RESTRICT b = t.b;
-    const int64_t b_stride = t.b_stride, depth = t.depth;
-    Vector sum[R][C];
+template <int R, int C>
+HWY_INLINE void clear_tile(Vector (&x)[R][C]) {
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
     HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) sum[r][c] = hn::Load(Floats(), t.c + r * t.c_stride + c * lanes());
-    }
-    for (int64_t k = 0; k < depth; k++, b += b_stride) {
-      Vector x[C];
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) x[c] = hn::LoadU(Floats(), b + c * lanes());
-      HWY_UNROLL(8)
-      for (int r = 0; r < R; r++) {
-        const Vector y = set(kTransposed ? a[k * kKeys + r] : a[r * kKeys + k]);
-        HWY_UNROLL(8)
-        for (int c = 0; c < C; c++) sum[r][c] = hn::MulAdd(y, x[c], sum[r][c]);
-      }
-    }
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) hn::Store(sum[r][c], Floats(), t.c + r * t.c_stride + c * lanes());
-    }
+    for (int c = 0; c < C; c++) x[r][c] = zero();
   }
-};
+}
 
-// The same over all columns of b; at most kTileRows rows of c.
-template <bool kTransposed>
-HWY_INLINE void add_product(int64_t rows, const float* a, Matrix<const float> b, int64_t depth, Matrix<float> c) {
+template <int R, int C>
+HWY_INLINE void load_tile(const float* from, int64_t stride, Vector (&x)[R][C]) {
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) x[r][c] = hn::Load(Floats(), from + r * stride + c * lanes());
+  }
+}
+
+template <int R, int C>
+HWY_INLINE void store_tile(const Vector (&x)[R][C], float* to, int64_t stride) {
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) hn::Store(x[r][c], Floats(), to + r * stride + c * lanes());
+  }
+}
+
+// c += A b for R rows of c; A: rows row_stride apart, columns depth_stride. c and b hold whole vectors.
+template <int R, int kVectors = kTileVectors>
+HWY_INLINE void add_product(const float* a, int64_t row_stride, int64_t depth_stride, Matrix<const float> b,
+                            Matrix<float> c) {
   const int64_t vectors = (b.cols + lanes() - 1) / lanes();
-  for (int64_t v = 0; v < vectors; v += kTileVectors)
-    run_tile<AddProduct<kTransposed>>(
-        rows, vectors - v, Product{a, b.data + v * lanes(), b.stride, depth, c.data + v * lanes(), c.stride});
+  for (int64_t v = 0; v < vectors; v += kVectors)
+    with_shape<1, kVectors>(1, vectors - v, [&](auto, auto C) HWY_ATTR {
+      Vector sum[R][C()];
+      load_tile(c.data + v * lanes(), c.stride, sum);
+      multiply(a, row_stride, depth_stride, b.data + v * lanes(), b.stride, b.rows, sum);
+      store_tile(sum, c.data + v * lanes(), c.stride);
+    });
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -176,7 +154,7 @@ HWY_INLINE void transpose_blocks(Vector& x0, Vector& x1, Vector& x2, Vector& x3)
 }
 #endif
 
-// panel_ej = scale · x_je for the rows j of x, at most kKeys; panel: [x.cols, kKeys]. The last row is repeated until a
+// panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [x.cols, kPanel]. The last row is repeated until a
 // vector is full.
 HWY_INLINE void pack_transposed(Matrix<const float> x, float scale, float* HWY_RESTRICT panel) {
   [[maybe_unused]] const Floats d;
@@ -186,112 +164,228 @@ HWY_INLINE void pack_transposed(Matrix<const float> x, float scale, float* HWY_R
     float* to = panel + j;
     int64_t e = 0;
 #if HWY_TARGET != HWY_SCALAR
-    for (; e + 4 <= x.cols; e += 4, to += 4 * kKeys) {
+    for (; e + 4 <= x.cols; e += 4, to += 4 * kPanel) {
       Vector x0 = load_blocks(rows, e), x1 = load_blocks(rows + 1, e);
       Vector x2 = load_blocks(rows + 2, e), x3 = load_blocks(rows + 3, e);
       transpose_blocks(x0, x1, x2, x3);
       hn::Store(hn::Mul(set(scale), x0), d, to);
-      hn::Store(hn::Mul(set(scale), x1), d, to + kKeys);
-      hn::Store(hn::Mul(set(scale), x2), d, to + 2 * kKeys);
-      hn::Store(hn::Mul(set(scale), x3), d, to + 3 * kKeys);
+      hn::Store(hn::Mul(set(scale), x1), d, to + kPanel);
+      hn::Store(hn::Mul(set(scale), x2), d, to + 2 * kPanel);
+      hn::Store(hn::Mul(set(scale), x3), d, to + 3 * kPanel);
     }
 #endif
-    for (; e < x.cols; e++, to += kKeys)
+    for (; e < x.cols; e++, to += kPanel)
       for (int64_t i = 0; i < lanes(); i++) to[i] = scale * rows[i][e];
   }
 }
 
-// Rows whose last vector may be read whole: x itself, or a copy in `copy` with zeros at the ends. A large stride maps
-// rows to few cache sets, so that many rows are worth a copy too.
-HWY_INLINE Matrix<const float> whole_vectors(Matrix<const float> x, int64_t uses, float* copy) {
-  if (x.cols % lanes() == 0 && uses <= kKeys) return x;
-  const Matrix<float> y(copy, x.rows, x.cols, padded(x.cols));
+// Rows of floats with zeros up to the end of the last vector.
+template <class T>
+HWY_INLINE Matrix<const float> copy_rows(Matrix<const T> x, float* to) {
+  const Matrix<float> y(to, x.rows, x.cols, padded(x.cols));
   for (int64_t i = 0; i < x.rows; i++)
     for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR { hn::Store(io.load(x.row(i) + c), Floats(), y.row(i) + c); });
   return y;
 }
 
+// Whether the last vector of a row may be read whole where it lies. Many rows are worth a copy if their vectors cross
+// cache lines, or if they lie far apart, as a large stride maps them to few cache sets.
+HWY_INLINE bool in_whole_vectors(Matrix<const float> x) {
+  const bool aligned = (reinterpret_cast<uintptr_t>(x.data) | static_cast<uintptr_t>(x.stride) * sizeof(float)) % 64 == 0;
+  return x.cols % lanes() == 0 && (x.rows <= kPanel || (aligned && x.stride <= 2 * x.cols));
+}
+
+// Where rows of floats whose last vector may be read whole are: x itself, or a copy of it that is to be made.
+HWY_INLINE Matrix<const float> rows_or_copy(Matrix<const float> x, float* copy) {
+  return in_whole_vectors(x) ? x : Matrix<const float>(copy, x.rows, x.cols, padded(x.cols));
+}
+HWY_INLINE Matrix<const float> rows_or_copy(Matrix<const bfloat16> x, float* copy) {
+  return {copy, x.rows, x.cols, padded(x.cols)};
+}
+template <class T>
+HWY_INLINE Matrix<const float> whole_vectors(Matrix<const T> x, float* copy) {
+  const Matrix<const float> rows = rows_or_copy(x, copy);
+  return rows.data == copy ? copy_rows(x, copy) : rows;
+}
+
+// Rows of floats, the last vector of which need not be whole.
+HWY_INLINE Matrix<const float> as_floats(Matrix<const float> x, float*) { return x; }
+HWY_INLINE Matrix<const float> as_floats(Matrix<const bfloat16> x, float* copy) { return copy_rows(x, copy); }
+
+// Assigns factor · x to rows that are `stride` apart. Returns whether all is finite.
+template <class T>
+HWY_INLINE bool store_rows(Matrix<const float> x, float factor, T* to, int64_t stride) {
+  Vector nothing = zero();  // x · 0, NaN where x is not finite
+  for (int64_t i = 0; i < x.rows; i++)
+    for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
+      const Vector y = hn::Mul(set(factor), hn::Load(Floats(), x.row(i) + c));
+      nothing = hn::MulAdd(io.only(y, zero()), zero(), nothing);
+      io.store(y, to + i * stride + c);
+    });
+  return sum_of_lanes(nothing) == 0;
+}
+
 // Asks for the rows of a short sequence before they are needed: they lie apart in memory, which the processor does not
 // foresee, and hundreds of short sequences are bound by that.
-template <class Real>
-HWY_INLINE void prefetch(Heads<Real> x, int64_t token, int64_t h, int64_t rows, int64_t width) {
-  if (rows > kKeys) return;
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t e = 0; e < width; e += kLanes) hwy::Prefetch(x.at(token + i, h) + e);
+template <class T>
+HWY_INLINE void prefetch(Matrix<T> x) {
+  if (x.rows > 4 * kPanel) return;
+  for (int64_t i = 0; i < x.rows; i++)
+    for (int64_t e = 0; e < x.cols; e += static_cast<int64_t>(64 / sizeof(T))) hwy::Prefetch(x.row(i) + e);
 }
 
 // One sequence and head.
 struct Pair {
-  const AttentionInput<float>& in;
-  int64_t s, h;
-  reference::Span at;
+  const AttentionOptions<float>& in;
+  int64_t s, h, kv;
+  Span at;
+  Range run;        // the keys that `allowed` leaves where it is the same for all queries and leaves one run
+  bool by_element;  // whether `allowed` must be read for every query and key
 
-  Pair(const AttentionInput<float>& input, int64_t sequence, int64_t head)
-      : in(input), s(sequence), h(head), at(reference::span(input.sequences, sequence)) {}
-  Matrix<const float> q() const { return {in.q.at(at.q0, h), at.T, in.key_width, in.q.token_stride}; }
-  Matrix<const float> k() const { return {in.k.at(at.k0, h), at.S, in.key_width, in.k.token_stride}; }
-  Matrix<const float> v() const { return {in.v.at(at.k0, h), at.S, in.value_width, in.v.token_stride}; }
-  int64_t visible(int64_t i) const { return reference::visible_keys(at, in.causal, i); }
+  Pair(const AttentionOptions<float>& options, int64_t sequence, int64_t head)
+      : in(options),
+        s(sequence),
+        h(head),
+        kv(kv_head(options, head)),
+        at(span(options.sequences, sequence)),
+        run{0, at.S},
+        by_element(options.allowed.data) {
+    if (by_element && in.allowed.row_stride == 0) find_run();
+  }
+  // Rows of this pair in arrays of queries and of keys.
+  template <class T>
+  Matrix<T> queries(const Heads<T>& x, int64_t width) const {
+    return {x.at(s, at.q0, h), at.T, width, x.token_stride};
+  }
+  template <class T>
+  Matrix<T> keys(const Heads<T>& x, int64_t width) const {
+    return {x.at(s, at.k0, kv), at.S, width, x.token_stride};
+  }
+  Range visible(int64_t i) const { return intersection(visible_keys(in, at, i), run); }
+  // What some query of [begin, end) sees: both ends move on with the query.
+  Range visible(int64_t begin, int64_t end) const { return {visible(begin).begin, visible(end - 1).end}; }
   float scale2() const { return in.scale * kLog2e; }
-  Dropout dropout() const {
-    const Dropout& drop = in.dropout;
-    return {drop.p, drop.seed, drop.step, drop.site + static_cast<uint32_t>(h)};
-  }
-  // m(s, h, i, j) and on, or null.
-  const float* mask(int64_t i, int64_t j) const {
-    const AttentionMask<float>& m = in.mask;
-    return m.data ? m.data + s * m.sequence_stride + h * m.head_stride + i * m.row_stride + j : nullptr;
-  }
-};
-
-// Of the next head.
-HWY_INLINE void prefetch_keys_and_queries(const Pair& pair) {
-  const AttentionInput<float>& in = pair.in;
-  prefetch(in.k, pair.at.k0, pair.h + 1, pair.at.S, in.key_width);
-  prefetch(in.v, pair.at.k0, pair.h + 1, pair.at.S, in.value_width);
-  prefetch(in.q, pair.at.q0, pair.h + 1, pair.at.T, in.key_width);
-}
-
-// Queries [i, i + rows) against keys [j, j + keys): the widest that any of them sees, in whole vectors, and what a tile
-// has to add and to multiply, or null where there is nothing. factors is null without dropout.
-struct TileView {
-  int64_t keys, vectors;
-  const float *bias = nullptr, *dropout = nullptr;
-
-  HWY_INLINE TileView(const Pair& pair, int64_t i, int64_t rows, int64_t j, int64_t panel_keys, DropoutFactors* factors,
-                      const PanelScratch& scratch)
-      : keys(HWY_MIN(panel_keys, pair.visible(i + rows - 1) - j)), vectors((keys + lanes() - 1) / lanes()) {
-    if (keys <= 0) return;
-    if (pair.in.mask.data || pair.visible(i) - j < vectors * lanes()) {
-      fill_bias(pair, i, rows, j, scratch.bias);
-      bias = scratch.bias;
-    }
-    if (factors) {
-      for (int64_t r = 0; r < rows; r++) {
-        factors->draw(pair.at.q0 + i + r, j / 128);
-        for (int64_t c = 0; c < vectors * lanes(); c += lanes())
-          hn::Store(factors->at(j % 128 + c), Floats(), scratch.dropout + r * kKeys + c);
-      }
-      dropout = scratch.dropout;
-    }
-  }
+  bool adjusts() const { return in.softcap > 0 || in.mask.data || in.alibi || by_element; }
 
  private:
-  // log2 e · m where a query sees a key, else −∞.
-  HWY_INLINE void fill_bias(const Pair& pair, int64_t i, int64_t rows, int64_t j, float* to) const {
+  bool allows(int64_t j) const { return *entry(in.allowed, s, h, 0, j); }
+  void find_run() {
+    int64_t begin = 0, end = at.S;
+    while (begin < end && !allows(begin)) begin++;
+    while (begin < end && !allows(end - 1)) end--;
+    for (int64_t j = begin; j < end; j++)
+      if (!allows(j)) return;
+    run = {begin, end};
+    by_element = false;
+  }
+};
+
+// n neighbouring entries of a row of a mask; the other lanes are 0.
+template <class Entry>
+HWY_INLINE Vector load_entries(const Entry* m, int64_t stride, int64_t n) {
+  if constexpr (std::is_same_v<Entry, float>)
+    if (stride == 1) return n == lanes() ? WholeVector().load(m) : PartOfVector(n).load(m);
+  HWY_ALIGN float buffer[kLanes] = {};
+  for (int64_t l = 0; l < n; l++) buffer[l] = m[l * stride];
+  return hn::Load(Floats(), buffer);
+}
+
+// Changes s: [rows, cols], the scores of queries i … and keys j … in units of log 2: softcap, mask, ALiBi; −∞ for what
+// is not allowed. cols is a number of whole vectors. slopes, of the same stride: the softcap's derivative, or null.
+inline HWY_NOINLINE void adjust_scores(const Pair& pair, int64_t i, int64_t rows, int64_t j, int64_t cols, float* s,
+                                int64_t stride, float* slopes) {
+  const Floats d;
+  const AttentionOptions<float>& in = pair.in;
+  const float cap = in.softcap * kLog2e;
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t c = 0; c < cols; c += lanes()) {
+      const int64_t key = j + c, n = HWY_MIN(lanes(), pair.at.S - key);
+      if (n <= 0) break;
+      float* to = s + r * stride + c;
+      Vector x = hn::Load(d, to);
+      if (in.softcap > 0) {
+        const Vector t = hn::Tanh(d, hn::Mul(x, set(1.0f / cap)));
+        x = hn::Mul(t, set(cap));
+        if (slopes) hn::Store(hn::NegMulAdd(t, t, set(1.0f)), d, slopes + r * stride + c);
+      }
+      if (in.mask.data)
+        x = hn::MulAdd(load_entries(entry(in.mask, pair.s, pair.h, i + r, key), in.mask.key_stride, n), set(kLog2e), x);
+      if (in.alibi) {
+        const Vector first = set(static_cast<float>(place(in, pair.at, i + r) - key));
+        x = hn::NegMulAdd(set(in.alibi[pair.h] * kLog2e), hn::Abs(hn::Sub(first, hn::Iota(d, 0))), x);
+      }
+      if (pair.by_element) {
+        const Vector allowed =
+            load_entries(entry(in.allowed, pair.s, pair.h, i + r, key), in.allowed.key_stride, n);
+        x = hn::IfThenElse(hn::Eq(allowed, zero()), set(-HUGE_VALF), x);
+      }
+      hn::Store(x, d, to);
+    }
+  }
+}
+
+// Whether the masks hide keys [j, j + keys) from queries [i, i + rows) altogether.
+HWY_INLINE bool all_hidden(const Pair& pair, int64_t i, int64_t rows, Range keys) {
+  const AttentionOptions<float>& in = pair.in;
+  if (!pair.by_element && !in.mask.data) return false;
+  for (int64_t r = i; r < i + rows; r++)
+    for (int64_t j = keys.begin; j < keys.end; j++) {
+      const bool hidden = (pair.by_element && !*entry(in.allowed, pair.s, pair.h, r, j)) ||
+                          (in.mask.data && *entry(in.mask, pair.s, pair.h, r, j) == -HUGE_VALF);
+      if (!hidden) return false;
+    }
+  return true;
+}
+
+// The keys of a panel or group that the rows of a tile see, from `first` on: all rows together, and each alone where one
+// sees less than all.
+struct TileKeys {
+  Range all;  // counted from `first`
+  bool edge = false;
+  int32_t begin[kTileRows], end[kTileRows];
+
+  HWY_INLINE TileKeys(const Pair& pair, int64_t i, int64_t rows, int64_t first, int64_t keys) {
+    const Range panel{first, first + keys};
+    all = intersection(pair.visible(i, i + rows), panel);
+    if (all.empty() || all_hidden(pair, i, rows, all)) {
+      all = {0, 0};
+      return;
+    }
+    all = {all.begin - first, all.end - first};
+    edge = all.begin % lanes() || all.end % lanes();
     for (int64_t r = 0; r < rows; r++) {
-      const float* mask = pair.mask(i + r, j);
-      for (int64_t c = 0; c < vectors * lanes(); c += lanes()) {
-        const int64_t seen = HWY_MAX(int64_t{0}, HWY_MIN(lanes(), pair.visible(i + r) - j - c));
-        Vector m = zero();
-        if (mask)
-          m = hn::Mul(set(kLog2e), seen == lanes() ? WholeVector().load(mask + c) : PartOfVector(seen).load(mask + c));
-        const auto first = hn::FirstN(Floats(), static_cast<size_t>(seen));
-        hn::Store(hn::IfThenElse(first, m, set(-HUGE_VALF)), Floats(), to + r * kKeys + c);
+      const Range seen = pair.visible(i + r);
+      begin[r] = static_cast<int32_t>(HWY_MAX(seen.begin - first, int64_t{-1}));
+      end[r] = static_cast<int32_t>(HWY_MIN(seen.end - first, keys));
+      edge |= begin[r] > all.begin || end[r] < all.end;
+    }
+  }
+  int64_t first_vector() const { return all.begin / lanes() * lanes(); }
+
+  // −∞ for the keys, from column on, that a row does not see.
+  template <int R, int C>
+  HWY_INLINE void hide(int64_t column, Vector (&s)[R][C]) const {
+    const hn::RebindToSigned<Floats> di;
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; r++) {
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) {
+        const auto key = hn::Iota(di, static_cast<int32_t>(column) + c * static_cast<int32_t>(lanes()));
+        const auto seen = hn::And(hn::Lt(key, hn::Set(di, end[r])), hn::Gt(key, hn::Set(di, begin[r] - 1)));
+        s[r][c] = hn::IfThenElse(hn::RebindMask(Floats(), seen), s[r][c], set(-HUGE_VALF));
       }
     }
   }
 };
+
+// Draws the dropout's factors of queries i … and keys first …, at most to the end of a group of 128 keys.
+HWY_INLINE void draw_dropout(const Pair& pair, DropoutFactors& factors, int64_t i, int64_t rows, int64_t first,
+                             Matrix<float> to) {
+  for (int64_t r = 0; r < rows; r++) {
+    factors.draw(pair.at.first_row + i + r, first / 128);
+    for (int64_t c = 0; c < to.cols; c += lanes()) hn::Store(factors.at(first % 128 + c), Floats(), to.row(r) + c);
+  }
+}
 
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,51 +1,155 @@
-// Backward of attention in float32, one sequence and head at a time: for each panel of keys the weights are recomputed
-// from the log-sum-exp, dS is formed beside them, and both go into dQ, dK and dV by products of register tiles.
+// Backward of attention in float32 arithmetic. For each panel of keys the weights P are recomputed from the log-sum-exp,
+// dS = P ∘ (dA − D) is formed beside them, and both go into dQ, dK and dV by products of register tiles. Sums run over
+// keys, or over queries, in their order, whatever the parts that the work is cut into.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention_backward.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include <vector>
-
 #include "core/isa.h"
-#include "core/threads.h"
 #include "ops/attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// For row r of a tile, in place: p = 2^(score + bias − lse), lse in units of log 2; dS = p (dropout dA − D); then p
-// times dropout.
-HWY_INLINE void differentiate_row(const TileView& view, int64_t r, float lse, float D, float* HWY_RESTRICT weights,
-                                  float* HWY_RESTRICT dscores) {
-  const Floats d;
-  for (int64_t c = 0; c < view.vectors * lanes(); c += lanes()) {
-    Vector p = hn::Load(d, weights + c), dA = hn::Load(d, dscores + c);
-    if (view.bias) p = hn::Add(p, hn::Load(d, view.bias + r * kKeys + c));
-    p = exp2(hn::Sub(p, set(lse)));
-    if (view.dropout) {
-      const Vector factor = hn::Load(d, view.dropout + r * kKeys + c);
-      dA = hn::Mul(dA, factor);
-      hn::Store(hn::Mul(p, factor), d, weights + c);
-    } else {
-      hn::Store(p, d, weights + c);
-    }
-    hn::Store(hn::Mul(p, hn::Sub(dA, set(D))), d, dscores + c);
+// Tiles of dK and dV: keys × vectors of columns.
+constexpr int kKeyRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
+
+// A block of queries of one head and a panel of keys.
+struct Block {
+  const Pair& pair;
+  int64_t i, j;  // the first query and the first key
+  Matrix<const float> q, dout;
+  const float *lse, *D;  // of its queries
+  DropoutFactors* factors;
+  float* slopes;  // null without a softcap
+  const BackwardScratch& scratch;
+};
+
+// P = 2^(s − lse) of R queries from row `first` of the block on and C vectors of keys.
+template <int R, int C>
+HWY_INLINE void recompute(const Block& b, int64_t first, const TileKeys& keys, int64_t column) {
+  float* weights = b.scratch.weights + first * kPanel + column;
+  Vector s[R][C];
+  clear_tile(s);
+  multiply(b.q.row(first), b.q.stride, 1, b.scratch.keys + column, kPanel, b.q.cols, s);
+  if (HWY_UNLIKELY(b.pair.adjusts())) {
+    store_tile(s, weights, kPanel);
+    adjust_scores(b.pair, b.i + first, R, b.j + column, C * lanes(), weights, kPanel,
+                  b.slopes ? b.slopes + column : nullptr);
+    load_tile(weights, kPanel, s);
   }
+  if (HWY_UNLIKELY(keys.edge)) keys.hide(column, s);
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) s[r][c] = exp2(hn::Sub(s[r][c], set(b.lse[first + r])));
+  }
+  store_tile(s, weights, kPanel);
 }
 
-HWY_INLINE float dot(const float* a, const float* b, int64_t n) {
-  Vector sum = zero();
-  for_columns(n, [&](int64_t c, auto io) HWY_ATTR { sum = hn::MulAdd(io.load(a + c), io.load(b + c), sum); });
-  return sum_of_lanes(sum);
+// dS = P ∘ (dA − D) of the same; P times the factors of dropout.
+template <int R, int C>
+HWY_INLINE void differentiate(const Block& b, int64_t first, int64_t column) {
+  const Floats d;
+  float *weights = b.scratch.weights + first * kPanel + column, *dscores = b.scratch.dscores + first * kPanel + column;
+  const float* D = b.D + first;
+  Vector x[R][C];
+  clear_tile(x);
+  multiply(b.dout.row(first), b.dout.stride, 1, b.scratch.values + column, kPanel, b.dout.cols, x);
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) {
+      float* to = weights + r * kPanel + c * lanes();
+      const Vector p = hn::Load(d, to);
+      if (HWY_UNLIKELY(b.factors != nullptr)) {
+        const Vector factor = hn::Load(d, b.scratch.dropout + r * kPanel + column + c * lanes());
+        x[r][c] = hn::Mul(x[r][c], factor);
+        hn::Store(hn::Mul(p, factor), d, to);
+      }
+      x[r][c] = hn::Mul(p, hn::Sub(x[r][c], set(D[r])));
+    }
+  }
+  store_tile(x, dscores, kPanel);
 }
 
-// Assigns scale · x to n rows of a head.
-HWY_INLINE void store_rows(Matrix<const float> x, float scale, float* to, int64_t stride) {
-  for (int64_t i = 0; i < x.rows; i++)
-    for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
-      io.store(hn::Mul(set(scale), hn::Load(Floats(), x.row(i) + c)), to + i * stride + c);
+// Fills columns [begin, end) of some rows of P and dS with zeros.
+HWY_INLINE void zero_columns(const Block& b, int64_t first, int64_t rows, int64_t begin, int64_t end) {
+  for (int64_t r = first; r < first + rows; r++)
+    for (int64_t c = begin; c < end; c += lanes()) {
+      hn::Store(zero(), Floats(), b.scratch.weights + r * kPanel + c);
+      hn::Store(zero(), Floats(), b.scratch.dscores + r * kPanel + c);
+    }
+}
+
+template <int R>
+HWY_NOINLINE void recompute_tile(const Block& b, int64_t first, const TileKeys& keys) {
+  for (int64_t c = keys.first_vector(); c < keys.all.end; c += kTileVectors * lanes())
+    with_shape<1, kTileVectors>(1, (keys.all.end - c + lanes() - 1) / lanes(),
+                                [&](auto, auto C) HWY_ATTR { recompute<R, C()>(b, first, keys, c); });
+}
+
+// P and dS of R queries and all keys of the panel; dQ of those queries += dS K where dq is given.
+template <int R>
+HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKeys& keys, int64_t panel_keys,
+                                     Matrix<const float> k, Matrix<float> dq) {
+  const Floats d;
+  const int64_t begin = keys.first_vector(), end = round_up(keys.all.end, lanes());
+  zero_columns(b, first, R, 0, begin);
+  zero_columns(b, first, R, end, round_up(panel_keys, lanes()));
+  if (b.factors)
+    draw_dropout(b.pair, *b.factors, b.i + first, R, b.j, {b.scratch.dropout, R, kPanel});
+  for (int64_t c = begin; c < end; c += kTileVectors * lanes())
+    with_shape<1, kTileVectors>(1, (end - c) / lanes(),
+                                [&](auto, auto C) HWY_ATTR {
+                                  recompute<R, C()>(b, first, keys, c);
+                                  differentiate<R, C()>(b, first, c);
+                                });
+  if (HWY_UNLIKELY(b.slopes != nullptr))
+    for (int64_t r = 0; r < R; r++)
+      for (int64_t c = begin; c < end; c += lanes()) {
+        float* dS = b.scratch.dscores + (first + r) * kPanel + c;
+        hn::Store(hn::Mul(hn::Load(d, dS), hn::Load(d, b.slopes + r * kPanel + c)), d, dS);
+      }
+  if (dq.data)
+    add_product<R>(b.scratch.dscores + first * kPanel + keys.all.begin, kPanel, 1,
+                   k.row_range(keys.all.begin, keys.all.end), dq);
+}
+
+// The same for all queries of a block; dq as k may be null. Returns whether the block sees keys of the panel.
+HWY_INLINE bool differentiate_block(const Block& b, int64_t panel_keys, Matrix<const float> k, Matrix<float> dq) {
+  const Range seen = b.pair.visible(b.i, b.i + b.q.rows);
+  if (seen.end <= b.j || seen.begin >= b.j + panel_keys) return false;
+  for_tiles(b.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
+    const TileKeys keys(b.pair, b.i + first, n, b.j, panel_keys);
+    if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(panel_keys, lanes()));
+    const Matrix<float> dq_rows = dq.data ? dq.row_range(first, first + n) : dq;
+    with_shape<kTileRows, 1>(
+        n, 1, [&](auto R, auto) HWY_ATTR { differentiate_tile<R()>(b, first, keys, panel_keys, k, dq_rows); });
+  });
+  return true;
+}
+
+template <int R>
+HWY_NOINLINE void add_keys(const Block& b, Range rows, int64_t key, Matrix<float> dk, Matrix<float> dv) {
+  const int64_t at = rows.begin * kPanel + key;
+  add_product<R, 2>(b.scratch.weights + at, 1, kPanel, b.dout.row_range(rows.begin, rows.end), dv);
+  add_product<R, 2>(b.scratch.dscores + at, 1, kPanel, b.q.row_range(rows.begin, rows.end), dk);
+}
+
+// dV += Pᵀ dO and dK += dSᵀ Q of a block.
+HWY_INLINE void add_key_gradients(const Block& b, Matrix<float> dk, Matrix<float> dv) {
+  Range rows{0, 0};  // that see one of some keys: both ends move on with the keys
+  for (int64_t key = 0; key < dk.rows; key += kKeyRows) {
+    const int64_t n = HWY_MIN(int64_t{kKeyRows}, dk.rows - key);
+    while (rows.begin < b.q.rows && b.pair.visible(b.i + rows.begin).end <= b.j + key) rows.begin++;
+    rows.end = std::max(rows.begin, rows.end);
+    while (rows.end < b.q.rows && b.pair.visible(b.i + rows.end).begin < b.j + key + n) rows.end++;
+    with_shape<kKeyRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR {
+      add_keys<R()>(b, rows, key, dk.row_range(key, key + n), dv.row_range(key, key + n));
     });
+  }
 }
 
 HWY_INLINE Matrix<float> zeros(float* data, int64_t rows, int64_t cols) {
@@ -53,90 +157,169 @@ HWY_INLINE Matrix<float> zeros(float* data, int64_t rows, int64_t cols) {
   return {data, rows, cols, padded(cols)};
 }
 
-// Everything that one panel of keys needs, and the gradients that gather over its queries.
-struct Panel {
-  int64_t j, keys;
-  Matrix<const float> q, dout, k;
-  Matrix<float> dq, dk, dv;
-};
-
-// Weights and dS of queries [begin, begin + rows), and their part of dQ, dK, dV.
-HWY_INLINE void differentiate_block(const Pair& pair, const Panel& panel, int64_t begin, int64_t rows,
-                                    DropoutFactors* factors, const BackwardScratch& scratch) {
-  const int64_t all_vectors = (panel.keys + lanes() - 1) / lanes();
-  for_tiles(rows, [&](int64_t first, int64_t count) HWY_ATTR {
-    const int64_t i = begin + first;
-    const TileView view(pair, i, count, panel.j, panel.keys, factors, scratch);
-    float *weights = scratch.weights + first * kKeys, *dscores = scratch.dscores + first * kKeys;
-    multiply(panel.q.row_range(i, i + count), scratch.keys, view.vectors, weights);
-    multiply(panel.dout.row_range(i, i + count), scratch.values, view.vectors, dscores);
-    for (int64_t r = 0; r < count; r++)
-      differentiate_row(view, r, scratch.lse[i + r], scratch.D[i + r], weights + r * kKeys, dscores + r * kKeys);
-    for (int64_t r = 0; r < count; r++)
-      for (int64_t c = view.vectors; c < all_vectors; c++) {
-        hn::Store(zero(), Floats(), weights + r * kKeys + c * lanes());
-        hn::Store(zero(), Floats(), dscores + r * kKeys + c * lanes());
-      }
-    add_product<false>(count, dscores, panel.k, view.keys, panel.dq.row_range(i, i + count));
-  });
-  for_tiles(panel.keys, [&](int64_t key, int64_t count) HWY_ATTR {
-    int64_t first = 0;  // queries before it do not see these keys
-    while (first < rows && pair.visible(begin + first) <= panel.j + key) first++;
-    const int64_t a = first * kKeys + key;
-    add_product<true>(count, scratch.weights + a, panel.dout.row_range(begin + first, begin + rows), rows - first,
-                      panel.dv.row_range(key, key + count));
-    add_product<true>(count, scratch.dscores + a, panel.q.row_range(begin + first, begin + rows), rows - first,
-                      panel.dk.row_range(key, key + count));
-  });
+// lse of some queries in units of log 2.
+template <class T>
+HWY_INLINE void prepare_lse(const BackwardCall<T>& call, const Pair& pair, Range rows, float* lse) {
+  for (int64_t i = rows.begin; i < rows.end; i++) {
+    const float row_lse = *call.lse.at(pair.s, pair.at.q0 + i, pair.h);
+    *lse++ = row_lse == -HUGE_VALF ? 1e30f : row_lse * kLog2e;  // all weights of a row that sees nothing are 0
+  }
 }
 
-HWY_NOINLINE void differentiate_pair(const BackwardCall& call, const Pair& pair, DropoutFactors* factors,
-                                     const BackwardScratch& scratch) {
-  const AttentionInput<float>& in = call.in;
-  const reference::Span& at = pair.at;
-  const int64_t h = pair.h;
-  prefetch(call.dq, at.q0, h, at.T, in.key_width);
-  prefetch(call.dk, at.k0, h, at.S, in.key_width);
-  prefetch(call.dv, at.k0, h, at.S, in.value_width);
-  if (h + 1 < in.heads) {
-    prefetch(call.dout, at.q0, h + 1, at.T, in.value_width);
-    prefetch(call.out, at.q0, h + 1, at.T, in.value_width);
-    prefetch_keys_and_queries(pair);
+// D_i = dO_i · O_i
+template <class T>
+HWY_INLINE void prepare_D(const BackwardCall<T>& call, const Pair& pair, Range rows, float* D) {
+  for (int64_t i = rows.begin; i < rows.end; i++) {
+    const int64_t token = pair.at.q0 + i;
+    const T *o = call.out.at(pair.s, token, pair.h), *g = call.dout.at(pair.s, token, pair.h);
+    Vector sum = zero();
+    for_columns(call.in.value_width,
+                [&](int64_t c, auto io) HWY_ATTR { sum = hn::MulAdd(io.load(o + c), io.load(g + c), sum); });
+    *D++ = sum_of_lanes(sum);
   }
-  Panel panel;
-  panel.q = whole_vectors(pair.q(), at.S, scratch.q);
-  panel.dout =
-      whole_vectors({call.dout.at(at.q0, h), at.T, in.value_width, call.dout.token_stride}, at.S, scratch.dout);
-  panel.dq = zeros(scratch.dq, at.T, in.key_width);
-  for (int64_t i = 0; i < at.T; i++) {
-    const int64_t token = at.q0 + i;
-    const float row_lse = call.lse[token * in.heads + h];
-    scratch.lse[i] = row_lse == -HUGE_VALF ? 1e30f : row_lse * kLog2e;
-    scratch.D[i] = dot(call.dout.at(token, h), call.out.at(token, h), in.value_width);
-  }
-  for (int64_t j = 0; j < at.S; j += kKeys) {
-    panel.j = j;
-    panel.keys = HWY_MIN(kKeys, at.S - j);
-    const Matrix<const float> k = pair.k().row_range(j, j + panel.keys), v = pair.v().row_range(j, j + panel.keys);
-    pack_transposed(k, pair.scale2(), scratch.keys);
-    pack_transposed(v, 1.0f, scratch.values);
-    panel.k = whole_vectors(k, at.T, scratch.key_rows);
-    panel.dk = zeros(scratch.dk, panel.keys, in.key_width);
-    panel.dv = zeros(scratch.dv, panel.keys, in.value_width);
-    for (int64_t i = reference::first_query(at, in.causal, j); i < at.T; i += kBackwardRows)
-      differentiate_block(pair, panel, i, HWY_MIN(kBackwardRows, at.T - i), factors, scratch);
-    store_rows(panel.dk, in.scale, call.dk.at(at.k0 + j, h), call.dk.token_stride);
-    store_rows(panel.dv, 1.0f, call.dv.at(at.k0 + j, h), call.dv.token_stride);
-  }
-  store_rows(panel.dq, in.scale, call.dq.at(at.q0, h), call.dq.token_stride);
 }
 
-HWY_NOINLINE void AttentionBackwardPair(const BackwardCall& call, int64_t s, int64_t h,
-                                        const BackwardScratch& scratch) {
-  const Pair pair(call.in, s, h);
-  if (!call.in.dropout.active()) return differentiate_pair(call, pair, nullptr, scratch);
-  DropoutFactors factors(pair.dropout());
-  differentiate_pair(call, pair, &factors, scratch);
+// Calls f(block, row of the part) for the blocks of queries of one head of the part.
+template <class T, class F>
+HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const Pair& pair, int64_t j,
+                           const BackwardScratch& scratch, const F& f) {
+  const AttentionInput<T>& in = call.in;
+  DropoutFactors factors(head_dropout(in, pair.h));
+  const int64_t head_row = (pair.h - part.heads.begin) * part.rows.size();
+  for (int64_t i = part.rows.begin; i < part.rows.end; i += kBlockRows) {
+    const int64_t end = HWY_MIN(i + kBlockRows, part.rows.end), row = head_row + i - part.rows.begin;
+    const Range seen = pair.visible(i, end);
+    if (seen.end <= j || seen.begin >= j + kPanel) continue;
+    Matrix<const float> dout;
+    if (call.dout.data)
+      dout = whole_vectors(pair.queries(call.dout, in.value_width).row_range(i, end), scratch.dout);
+    const Block block{pair,
+                      i,
+                      j,
+                      whole_vectors(pair.queries(in.q, in.key_width).row_range(i, end), scratch.q),
+                      dout,
+                      scratch.lse + row,
+                      scratch.D + row,
+                      in.dropout.active() ? &factors : nullptr,
+                      in.softcap > 0 ? scratch.slopes : nullptr,
+                      scratch};
+    f(block, row);
+  }
+}
+
+template <class T>
+HWY_INLINE void prepare_part(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
+  for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
+    const int64_t row = (h - part.heads.begin) * part.rows.size();
+    const Pair pair(call.in, part.s, h);
+    prepare_lse(call, pair, part.rows, scratch.lse + row);
+    prepare_D(call, pair, part.rows, scratch.D + row);
+  }
+}
+
+// Kᵀ of the panel that begins with key j. Returns the number of its keys.
+template <class T>
+HWY_INLINE int64_t pack_keys(const AttentionInput<T>& in, const Pair& pair, int64_t j, const BackwardScratch& scratch) {
+  const int64_t end = HWY_MIN(j + kPanel, pair.at.S);
+  pack_transposed(as_floats(pair.keys(in.k, in.key_width).row_range(j, end), scratch.floats), pair.scale2(),
+                  scratch.keys);
+  return end - j;
+}
+
+// The same with Vᵀ.
+template <class T>
+HWY_INLINE int64_t pack_panel(const AttentionInput<T>& in, const Pair& pair, int64_t j,
+                              const BackwardScratch& scratch) {
+  const int64_t keys = pack_keys(in, pair, j, scratch);
+  pack_transposed(as_floats(pair.keys(in.v, in.value_width).row_range(j, j + keys), scratch.floats), 1.0f,
+                  scratch.values);
+  return keys;
+}
+
+template <class T>
+bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
+  const AttentionInput<T>& in = call.in;
+  const AttentionGradients<T>& to = call.gradients;
+  const Pair first(in, part.s, part.heads.begin);
+  bool finite = true;
+  prepare_part(call, part, scratch);
+  Matrix<float> dq;
+  if (part.queries) dq = zeros(scratch.dq, part.heads.size() * part.rows.size(), in.key_width);
+  for (int64_t j = part.keys.begin; j < part.keys.end; j += kPanel) {
+    const int64_t keys = pack_panel(in, first, j, scratch);
+    const Matrix<const float> k =
+        whole_vectors(first.keys(in.k, in.key_width).row_range(j, j + keys), scratch.key_rows);
+    const Matrix<float> dk = zeros(scratch.dk, keys, in.key_width), dv = zeros(scratch.dv, keys, in.value_width);
+    for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
+      const Pair pair(in, part.s, h);
+      for_blocks(call, part, pair, j, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+        const Matrix<float> dq_rows = part.queries ? dq.row_range(row, row + block.q.rows) : dq;
+        if (differentiate_block(block, keys, k, dq_rows) && part.keys_values) add_key_gradients(block, dk, dv);
+      });
+    }
+    if (part.keys_values) {
+      const int64_t token = first.at.k0 + j;
+      finite &= store_rows(dk, in.scale, to.dk.at(part.s, token, first.kv), to.dk.token_stride);
+      finite &= store_rows(dv, 1.0f, to.dv.at(part.s, token, first.kv), to.dv.token_stride);
+    }
+  }
+  for (int64_t h = part.heads.begin; h < part.heads.end && part.queries; h++) {
+    const int64_t row = (h - part.heads.begin) * part.rows.size();
+    finite &= store_rows(dq.row_range(row, row + part.rows.size()), in.scale,
+                         to.dq.at(part.s, first.at.q0 + part.rows.begin, h), to.dq.token_stride);
+  }
+  return finite;
+}
+
+// dM of rows and keys of a block, added to the gradient.
+HWY_INLINE void add_mask_gradient(const Block& b, int64_t keys, const AttentionMask<float>& to) {
+  for (int64_t r = 0; r < b.q.rows; r++) {
+    const float *p = b.scratch.weights + r * kPanel, *dS = b.scratch.dscores + r * kPanel;
+    float* row = entry(to, b.pair.s, b.pair.h, b.i + r, b.j);
+    for (int64_t c = 0; c < keys; c++)
+      if (p[c] != 0 || b.factors) row[c * to.key_stride] += dS[c];
+  }
+}
+
+template <class T>
+void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
+  prepare_part(call, part, scratch);
+  for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
+    const Pair pair(call.in, part.s, h);
+    for (int64_t j = part.keys.begin; j < part.keys.end; j += kPanel) {
+      const int64_t keys = pack_panel(call.in, pair, j, scratch);
+      for_blocks(call, part, pair, j, scratch, [&](Block block, int64_t) HWY_ATTR {
+        block.slopes = nullptr;  // M is added after the softcap
+        if (differentiate_block(block, keys, {}, {})) add_mask_gradient(block, keys, call.gradients.dmask);
+      });
+    }
+  }
+}
+
+template <class T>
+void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float> A, const BackwardScratch& scratch) {
+  const Pair pair(call.in, part.s, part.heads.begin);
+  prepare_lse(call, pair, part.rows, scratch.lse);
+  for (int64_t r = 0; r < A.rows; r++) std::fill_n(A.row(r), A.cols, 0.0f);
+  for (int64_t j = 0; j < pair.at.S; j += kPanel) {
+    const int64_t keys = pack_keys(call.in, pair, j, scratch);
+    for_blocks(call, part, pair, j, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+      for_tiles(block.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
+        const TileKeys seen(pair, block.i + first, n, j, keys);
+        with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR { recompute_tile<R()>(block, first, seen); });
+        for (int64_t r = first; r < first + n; r++) {
+          const float* from = scratch.weights + r * kPanel + seen.all.begin;
+          float* to = A.row(row + r) + j + seen.all.begin;
+          for_columns(seen.all.size(), [&](int64_t c, auto io) HWY_ATTR { io.store(io.load(from + c), to + c); });
+        }
+      });
+    });
+  }
+}
+
+void FloatBackward(BackwardKernels<float>& k) { k = {backward_part<float>, backward_mask<float>, weights<float>}; }
+void Bfloat16Backward(BackwardKernels<bfloat16>& k) {
+  k = {backward_part<bfloat16>, backward_mask<bfloat16>, weights<bfloat16>};
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -145,23 +328,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qkv {
 
-HWY_EXPORT(AttentionBackwardPair);
+HWY_EXPORT(FloatBackward);
+HWY_EXPORT(Bfloat16Backward);
 
 template <>
-void attention_backward<float>(const AttentionInput<float>& in, Heads<const float> out, const float* lse,
-                               Heads<const float> dout, Heads<float> dq, Heads<float> dk, Heads<float> dv,
-                               Arena& arena) {
-  reference::check_attention(in);
-  const auto kernel = QKV_DISPATCH(AttentionBackwardPair);
-  const BackwardCall call{in, out, lse, dout, dq, dk, dv};
-  const Longest longest(in.sequences);
-  const Arena::Scope scope(arena);
-  std::vector<BackwardScratch> scratch;
-  for (int t = 0; t < threads(); t++) scratch.emplace_back(in, longest, arena);
-  parallel_blocks(in.sequences.count * in.heads, longest.queries <= kKeys ? 4 : 1, [&](int64_t first, int64_t last) {
-    for (int64_t pair = first; pair < last; pair++)
-      kernel(call, pair / in.heads, pair % in.heads, scratch[omp_get_thread_num()]);
-  });
+BackwardKernels<float> backward_kernels() {
+  BackwardKernels<float> kernels;
+  QKV_DISPATCH(FloatBackward)(kernels);
+  return kernels;
+}
+template <>
+BackwardKernels<bfloat16> backward_kernels() {
+  BackwardKernels<bfloat16> kernels;
+  QKV_DISPATCH(Bfloat16Backward)(kernels);
+  return kernels;
 }
 
 }  // namespace qkv

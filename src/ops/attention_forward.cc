@@ -1,205 +1,233 @@
-// O = softmax(Q Kᵀ · scale + M) V in float32. Panels of Kᵀ and V meet tiles of queries in registers. Scores are kept in
-// units of log 2 and their exponentials are taken as they are, without the row's maximum: a sum between 2^−64 and 2^64
-// is safe in float32, as one score cannot exceed it, nor what it loses below 2^−126 matter. A row whose sum lies
-// outside is done again through its maximum, by the kernel that serves short queries.
+// O = softmax(Q Kᵀ · scale + M) V in float32 arithmetic. Panels of Kᵀ and rows of V meet tiles of queries in registers.
+// Scores are kept in units of log 2. A row begins with the maximum m = 0; only a score above m + 16 raises it, and then
+// what was summed so far is scaled down. A row whose sum stays below 2^−64, or that is not finite, is done again by
+// itself, through its true maximum.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention_forward.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include <cmath>
-#include <vector>
-
 #include "core/isa.h"
-#include "core/threads.h"
 #include "ops/attention-inl.h"
+#include "ops/attention_row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// Packing K pays from this many queries on.
-constexpr int64_t kFewQueries = 4;
+constexpr float kRaise = 16;  // by how much a score, in units of log 2, may exceed its row's maximum
 
-// dots[u] = q · k[u], u < 4.
-HWY_INLINE void four_dots(const float* q, const float* const (&k)[4], int64_t depth, float* dots) {
-  Vector a0 = zero(), a1 = zero(), a2 = zero(), a3 = zero();
-  for_columns(depth, [&](int64_t c, auto io) HWY_ATTR {
-    const Vector x = io.load(q + c);
-    a0 = hn::MulAdd(x, io.load(k[0] + c), a0);
-    a1 = hn::MulAdd(x, io.load(k[1] + c), a1);
-    a2 = hn::MulAdd(x, io.load(k[2] + c), a2);
-    a3 = hn::MulAdd(x, io.load(k[3] + c), a3);
-  });
-#if HWY_TARGET == HWY_SCALAR
-  dots[0] = a0.raw, dots[1] = a1.raw, dots[2] = a2.raw, dots[3] = a3.raw;
-#else
-  transpose_blocks(a0, a1, a2, a3);
-  const Vector sum = hn::Add(hn::Add(a0, a2), hn::Add(a1, a3));  // of every block
-  const hn::CappedTag<float, 4> d4;
-#if HWY_TARGET == HWY_AVX3
-  const hn::CappedTag<float, 8> d8;
-  const auto half = hn::Add(hn::LowerHalf(d8, sum), hn::UpperHalf(d8, sum));
-  hn::Store(hn::Add(hn::LowerHalf(half), hn::UpperHalf(d4, half)), d4, dots);
-#elif HWY_TARGET == HWY_AVX2
-  hn::Store(hn::Add(hn::LowerHalf(sum), hn::UpperHalf(d4, sum)), d4, dots);
-#else
-  hn::Store(sum, d4, dots);
-#endif
-#endif
+// At most kTileRows queries and one group of keys.
+struct AttendTile {
+  Matrix<const float> q;
+  const float* panels;  // Kᵀ, the group's first
+  Matrix<const float> v;
+  const TileKeys& keys;
+  float* weights;  // [rows, kGroup]
+  float* max;      // [rows]
+  float* sum;      // [rows, kLanes], to be added up over the lanes
+  Matrix<float> out;
+};
+
+// Raises the maximum of rows that need it. In tile.weights, columns [first, end) hold scores less the old maximum;
+// columns before them, from `begin` on, hold weights.
+HWY_NOINLINE void raise_maximum(const AttendTile& tile, int64_t begin, int64_t first, int64_t end) {
+  const Floats d;
+  for (int64_t r = 0; r < tile.q.rows; r++) {
+    float* s = tile.weights + r * kGroup;
+    Vector most = set(-HUGE_VALF);
+    for (int64_t c = first; c < end; c += lanes()) most = hn::Max(hn::Load(d, s + c), most);
+    const float step = max_of_lanes(most);
+    if (!(step > 0)) continue;
+    tile.max[r] += step;
+    const Vector factor = exp2(set(-step));
+    const auto scale = [&](float* x) HWY_ATTR { hn::Store(hn::Mul(hn::Load(d, x), factor), d, x); };
+    for (int64_t c = first; c < end; c += lanes()) hn::Store(hn::Sub(hn::Load(d, s + c), set(step)), d, s + c);
+    for (int64_t c = begin; c < first; c += lanes()) scale(s + c);
+    for (int64_t c = 0; c < tile.out.cols; c += lanes()) scale(tile.out.row(r) + c);
+    scale(tile.sum + r * kLanes);
+  }
 }
 
-// out_c = factor · Σ_j a_j v_jc for C vectors of columns; eight sums are in flight.
-template <int C, class Io>
-HWY_INLINE void mix_columns(const float* a, Matrix<const float> v, float factor, float* out, Io io) {
-  constexpr int64_t kAhead = 8 / C;
-  Vector sum[kAhead][C];
+// Weights 2^(s − m) of C vectors of keys, from `column` of the group on.
+template <int R, int C>
+HWY_INLINE void weigh(const AttendTile& tile, const Pair& pair, int64_t i, int64_t group, int64_t column) {
+  const Floats d;
+  const bool adjusts = pair.adjusts();
+  Vector s[R][C];
   HWY_UNROLL(8)
-  for (int64_t u = 0; u < kAhead; u++) {
+  for (int r = 0; r < R; r++) {
     HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) sum[u][c] = zero();
+    for (int c = 0; c < C; c++) s[r][c] = set(adjusts ? 0.0f : -tile.max[r]);
   }
-  int64_t j = 0;
-  for (; j + kAhead <= v.rows; j += kAhead) {
+  const float* panel = tile.panels + column / kPanel * kPanel * tile.q.cols + column % kPanel;
+  multiply(tile.q.data, tile.q.stride, 1, panel, kPanel, tile.q.cols, s);
+  float* weights = tile.weights + column;
+  if (HWY_UNLIKELY(adjusts)) {
+    store_tile(s, weights, kGroup);
+    adjust_scores(pair, i, R, group + column, C * lanes(), weights, kGroup, nullptr);
+    load_tile(weights, kGroup, s);
     HWY_UNROLL(8)
-    for (int64_t u = 0; u < kAhead; u++) {
+    for (int r = 0; r < R; r++) {
       HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) sum[u][c] = hn::MulAdd(set(a[j + u]), io.load(v.row(j + u) + c * lanes()), sum[u][c]);
+      for (int c = 0; c < C; c++) s[r][c] = hn::Sub(s[r][c], set(tile.max[r]));
     }
   }
-  for (; j < v.rows; j++) {
+  if (HWY_UNLIKELY(tile.keys.edge)) tile.keys.hide(column, s);
+  Vector most[2] = {s[0][0], s[0][C - 1]};
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
     HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) sum[0][c] = hn::MulAdd(set(a[j]), io.load(v.row(j) + c * lanes()), sum[0][c]);
+    for (int c = 0; c < C; c++) most[(r * C + c) % 2] = hn::Max(s[r][c], most[(r * C + c) % 2]);
+  }
+  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Gt(hn::Max(most[0], most[1]), set(kRaise))))) {
+    store_tile(s, weights, kGroup);
+    raise_maximum(tile, tile.keys.first_vector(), column, column + C * lanes());
+    load_tile(weights, kGroup, s);
   }
   HWY_UNROLL(8)
-  for (int c = 0; c < C; c++) {
-    Vector total = sum[0][c];
+  for (int r = 0; r < R; r++) {
+    Vector sum = hn::Load(d, tile.sum + r * kLanes);
     HWY_UNROLL(8)
-    for (int64_t u = 1; u < kAhead; u++) total = hn::Add(total, sum[u][c]);
-    io.store(hn::Mul(set(factor), total), out + c * lanes());
-  }
-}
-
-HWY_INLINE void mix(const float* a, Matrix<const float> v, float factor, float* out) {
-  int64_t c = 0;
-  for (; c + 4 * lanes() <= v.cols; c += 4 * lanes())
-    mix_columns<4>(a, v.col_range(c, v.cols), factor, out + c, WholeVector());
-  for (; c + 2 * lanes() <= v.cols; c += 2 * lanes())
-    mix_columns<2>(a, v.col_range(c, v.cols), factor, out + c, WholeVector());
-  for_columns(v.cols - c, [&](int64_t e, auto io)
-                              HWY_ATTR { mix_columns<1>(a, v.col_range(c + e, v.cols), factor, out + c + e, io); });
-}
-
-// One query, K and V read where they lie; a: [padded(S)] in scratch memory. Returns the log-sum-exp.
-HWY_NOINLINE float attend_row(const Pair& pair, int64_t i, DropoutFactors* factors, float* a, float* out) {
-  const Floats d;
-  const Matrix<const float> k = pair.k();
-  const float *q = pair.q().row(i), *mask = pair.mask(i, 0);
-  const int64_t n = pair.visible(i);
-  for (int64_t j = 0; j < n; j += 4) {
-    const float* const keys[4] = {k.row(j), k.row(HWY_MIN(j + 1, n - 1)), k.row(HWY_MIN(j + 2, n - 1)),
-                                  k.row(HWY_MIN(j + 3, n - 1))};
-    four_dots(q, keys, k.cols, a + j);
-  }
-  for_columns(n, [&](int64_t c, auto io) HWY_ATTR {
-    Vector s = hn::Mul(hn::Load(d, a + c), set(pair.scale2()));
-    if (mask) s = hn::MulAdd(io.load(mask + c), set(kLog2e), s);
-    hn::Store(s, d, a + c);
-  });
-  for (int64_t j = n; j % lanes() != 0; j++) a[j] = -HUGE_VALF;
-  Vector most = set(-HUGE_VALF);
-  for (int64_t j = 0; j < n; j += lanes()) most = hn::Max(hn::Load(d, a + j), most);
-  const float largest = max_of_lanes(most);
-  if (largest == -HUGE_VALF) {
-    std::fill_n(out, pair.in.value_width, 0.0f);
-    return largest;
-  }
-  Vector sums = zero();
-  const auto weigh = [&](int64_t c, auto, Vector factor) HWY_ATTR {
-    const Vector p = exp2(hn::Sub(hn::Load(d, a + c), set(largest)));
-    sums = hn::Add(sums, p);
-    hn::Store(hn::Mul(p, factor), d, a + c);
-  };
-  if (factors) {
-    for_columns_dropped(pair.at.q0 + i, n, *factors, weigh);
-  } else {
-    for_columns(n, [&](int64_t c, auto io) HWY_ATTR { weigh(c, io, set(1.0f)); });
-  }
-  const float sum = sum_of_lanes(sums);
-  mix(a, pair.v().row_range(0, n), 1.0f / sum, out);
-  return largest / kLog2e + std::log(sum);
-}
-
-// p = 2^(score + bias) in place, times dropout, for row r of a tile; adds p without dropout to sum.
-HWY_INLINE void weigh_row(const TileView& view, int64_t r, float* HWY_RESTRICT scores, float* HWY_RESTRICT sum) {
-  const Floats d;
-  Vector total = hn::Load(d, sum);
-  for (int64_t c = 0; c < view.vectors * lanes(); c += lanes()) {
-    Vector p = hn::Load(d, scores + c);
-    if (view.bias) p = hn::Add(p, hn::Load(d, view.bias + r * kKeys + c));
-    p = exp2(p);
-    total = hn::Add(total, p);
-    if (view.dropout) p = hn::Mul(p, hn::Load(d, view.dropout + r * kKeys + c));
-    hn::Store(p, d, scores + c);
-  }
-  hn::Store(total, d, sum);
-}
-
-// Adds the keys of one panel, from j on, to queries [begin, begin + rows).
-HWY_INLINE void attend_panel(const Pair& pair, int64_t begin, int64_t rows, int64_t j, Matrix<const float> q,
-                             DropoutFactors* factors, const ForwardScratch& scratch) {
-  const int64_t keys = HWY_MIN(kKeys, pair.at.S - j);
-  pack_transposed(pair.k().row_range(j, j + keys), pair.scale2(), scratch.keys);
-  const Matrix<const float> v = whole_vectors(pair.v().row_range(j, j + keys), rows, scratch.values);
-  const int64_t out_stride = padded(v.cols);
-  for_tiles(rows, [&](int64_t first, int64_t count) HWY_ATTR {
-    const TileView view(pair, begin + first, count, j, keys, factors, scratch);
-    if (view.keys <= 0) return;
-    multiply(q.row_range(first, first + count), scratch.keys, view.vectors, scratch.weights);
-    for (int64_t r = 0; r < count; r++)
-      weigh_row(view, r, scratch.weights + r * kKeys, scratch.sums + (first + r) * kLanes);
-    add_product<false>(count, scratch.weights, v, view.keys,
-                       Matrix<float>(scratch.out + first * out_stride, count, v.cols, out_stride));
-  });
-}
-
-HWY_NOINLINE void attend_block(const ForwardCall& call, const Pair& pair, int64_t begin, int64_t end,
-                               DropoutFactors* factors, const ForwardScratch& scratch) {
-  const AttentionInput<float>& in = call.in;
-  const int64_t rows = end - begin, stride = padded(in.value_width);
-  const bool tiled = rows > kFewQueries;
-  if (tiled) {
-    prefetch(call.out, pair.at.q0 + begin, pair.h, rows, in.value_width);
-    if (pair.h + 1 < in.heads) prefetch_keys_and_queries(pair);
-    std::fill_n(scratch.sums, rows * kLanes, 0.0f);
-    std::fill_n(scratch.out, rows * stride, 0.0f);
-    const Matrix<const float> q = whole_vectors(pair.q().row_range(begin, end), pair.at.S, scratch.q);
-    for (int64_t j = 0; j < pair.visible(end - 1); j += kKeys) attend_panel(pair, begin, rows, j, q, factors, scratch);
-  }
-  for (int64_t r = 0; r < rows; r++) {
-    const int64_t token = pair.at.q0 + begin + r;
-    float* to = call.out.at(token, pair.h);
-    const float sum = tiled ? sum_of_lanes(hn::Load(Floats(), scratch.sums + r * kLanes)) : 0.0f;
-    float row_lse;
-    if (sum >= 0x1p-64f && sum <= 0x1p64f) {
-      row_lse = call.lse ? std::log(sum) : 0.0f;
-      const Vector factor = set(1.0f / sum);
-      for_columns(in.value_width, [&](int64_t c, auto io) HWY_ATTR {
-        io.store(hn::Mul(factor, hn::Load(Floats(), scratch.out + r * stride + c)), to + c);
-      });
-    } else {
-      row_lse = attend_row(pair, begin + r, factors, scratch.row, to);
+    for (int c = 0; c < C; c++) {
+      const Vector p = exp2(s[r][c]);
+      hn::Store(p, d, weights + r * kGroup + c * lanes());
+      sum = hn::Add(sum, p);
     }
-    if (call.lse) call.lse[token * in.heads + pair.h] = row_lse;
+    hn::Store(sum, d, tile.sum + r * kLanes);
   }
 }
 
-// Queries [begin, end) of sequence s and head h, at most kForwardRows.
-HWY_NOINLINE void AttentionBlock(const ForwardCall& call, int64_t s, int64_t h, int64_t begin, int64_t end,
-                                 const ForwardScratch& scratch) {
+template <int R>
+HWY_NOINLINE void attend_tile(const AttendTile& tile, const Pair& pair, int64_t i, int64_t group,
+                              DropoutFactors* factors, float* dropout) {
+  const Floats d;
+  const Range keys = tile.keys.all;
+  for (int64_t panel = 0; panel < kGroup; panel += kPanel) {
+    const int64_t begin = HWY_MAX(tile.keys.first_vector(), panel), end = HWY_MIN(keys.end, panel + kPanel);
+    for (int64_t c = begin; c < end; c += kTileVectors * lanes())
+      with_shape<1, kTileVectors>(1, (end - c + lanes() - 1) / lanes(),
+                                  [&](auto, auto C) HWY_ATTR { weigh<R, C()>(tile, pair, i, group, c); });
+  }
+  if (HWY_UNLIKELY(factors != nullptr)) {
+    draw_dropout(pair, *factors, i, R, group, {dropout, R, kGroup});
+    for (int64_t r = 0; r < R; r++)
+      for (int64_t c = tile.keys.first_vector(); c < keys.end; c += lanes()) {
+        float* p = tile.weights + r * kGroup + c;
+        hn::Store(hn::Mul(hn::Load(d, p), hn::Load(d, dropout + r * kGroup + c)), d, p);
+      }
+  }
+  add_product<R>(tile.weights + keys.begin, kGroup, 1, tile.v.row_range(keys.begin, keys.end), tile.out);
+}
+
+// Queries [begin, end), at most kBlockRows, of one head.
+template <class T>
+HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
+                             DropoutFactors* factors, const ForwardScratch& scratch) {
+  const AttentionInput<T>& in = call.in;
+  const int64_t width = padded(in.value_width);
+  std::fill_n(scratch.max, rows.size(), 0.0f);
+  std::fill_n(scratch.sum, rows.size() * kLanes, 0.0f);
+  std::fill_n(scratch.out, rows.size() * width, 0.0f);
+  const Matrix<const float> q = as_floats(pair.queries(in.q, in.key_width).row_range(rows.begin, rows.end), scratch.q);
+  const Matrix<float> out(scratch.out, rows.size(), in.value_width, width);
+  const Matrix<const float> v = rows_or_copy(pair.keys(in.v, in.value_width), packed.values);
+  const Range keys = pair.visible(rows.begin, rows.end);
+  for (int64_t group = keys.begin / kGroup * kGroup; group < keys.end; group += kGroup) {
+    const int64_t count = HWY_MIN(kGroup, pair.at.S - group);
+    for_tiles(rows.size(), [&](int64_t first, int64_t n) HWY_ATTR {
+      const TileKeys tile_keys(pair, rows.begin + first, n, group, count);
+      if (tile_keys.all.empty()) return;
+      const AttendTile tile{q.row_range(first, first + n), packed.keys + group * in.key_width, v.row_range(group, group + count), tile_keys,
+                            scratch.weights,          scratch.max + first,
+                            scratch.sum + first * kLanes,  out.row_range(first, first + n)};
+      with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR {
+        attend_tile<R()>(tile, pair, rows.begin + first, group, factors, scratch.dropout);
+      });
+    });
+  }
+  for (int64_t r = 0; r < rows.size(); r++) {
+    const int64_t i = rows.begin + r, token = pair.at.q0 + i;
+    const float sum = sum_of_lanes(hn::Load(Floats(), scratch.sum + r * kLanes));
+    const bool finite = store_rows(out.row_range(r, r + 1), 1.0f / sum, call.out.at(pair.s, token, pair.h), 0);
+    if (!finite || !(sum >= 0x1p-64f))
+      attend_alone(call, pair, i, factors, scratch);
+    else if (call.lse.data)
+      *call.lse.at(pair.s, token, pair.h) = (scratch.max[r] + std::log2(sum)) / kLog2e;
+  }
+}
+
+// A query by itself.
+template <class T>
+HWY_INLINE void attend_alone(const ForwardCall<T>& call, const Pair& pair, int64_t i, DropoutFactors* factors,
+                             const ForwardScratch& scratch) {
+  const int64_t token = pair.at.q0 + i;
+  const float lse = attend_row(call.in, pair, i, factors, scratch.row, call.out.at(pair.s, token, pair.h));
+  if (call.lse.data) *call.lse.at(pair.s, token, pair.h) = lse;
+}
+
+// Asks for what head h of a short sequence reads and writes.
+template <class T>
+HWY_INLINE void prefetch_head(const ForwardCall<T>& call, const Pair& pair) {
+  const AttentionInput<T>& in = call.in;
+  prefetch(pair.queries(in.q, in.key_width));
+  prefetch(pair.keys(in.k, in.key_width));
+  prefetch(pair.keys(in.v, in.value_width));
+  prefetch(pair.queries(call.out, in.value_width));
+}
+
+// Kᵀ in panels and V in whole vectors, of keys [begin, end); begin is the first of a panel.
+template <class T>
+void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const ForwardScratch& scratch,
+          const PackedKeys& room) {
   const Pair pair(call.in, s, h);
-  if (!call.in.dropout.active()) return attend_block(call, pair, begin, end, nullptr, scratch);
-  DropoutFactors factors(pair.dropout());
-  attend_block(call, pair, begin, end, &factors, scratch);
+  const Matrix<const T> k = pair.keys(call.in.k, call.in.key_width), v = pair.keys(call.in.v, call.in.value_width);
+  for (int64_t j = keys.begin; j < keys.end; j += kPanel)
+    pack_transposed(as_floats(k.row_range(j, HWY_MIN(j + kPanel, keys.end)), scratch.floats), pair.scale2(),
+                    room.keys + j * k.cols);
+  const Matrix<const float> values = rows_or_copy(v, room.values);
+  if (values.data == room.values)
+    copy_rows(v.row_range(keys.begin, keys.end), room.values + keys.begin * values.stride);
+}
+
+template <class T>
+void attend_rows(const ForwardCall<T>& call, int64_t s, int64_t h, Range rows, const PackedKeys& packed,
+                 const ForwardScratch& scratch) {
+  const Pair pair(call.in, s, h);
+  DropoutFactors factors(head_dropout(call.in, h));
+  DropoutFactors* drops = call.in.dropout.active() ? &factors : nullptr;
+  if (packed.keys) {
+    for (int64_t i = rows.begin; i < rows.end; i += kBlockRows)
+      attend_block(call, pair, {i, HWY_MIN(i + kBlockRows, rows.end)}, packed, drops, scratch);
+  } else {
+    for (int64_t i = rows.begin; i < rows.end; i++) attend_alone(call, pair, i, drops, scratch);
+  }
+}
+
+template <class T>
+void attend_pair(const ForwardCall<T>& call, int64_t s, int64_t kv, const PackedKeys& room,
+                 const ForwardScratch& scratch) {
+  const AttentionInput<T>& in = call.in;
+  const int64_t group = in.heads / in.key_value_heads();
+  const Span at = span(in.sequences, s);
+  PackedKeys packed;
+  if (at.T > kFewQueries) {
+    packed = room;
+    pack(call, s, kv * group, {0, at.S}, scratch, packed);
+  }
+  for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
+    if (h + 1 < in.heads) prefetch_head(call, Pair(in, s, h + 1));
+    attend_rows(call, s, h, {0, at.T}, packed, scratch);
+  }
+}
+
+template <class T>
+void weights(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, float lse, float* a, float* A) {
+  row_weights(in, Pair(in, s, h), i, lse, a, A);
+}
+
+void FloatForward(ForwardKernels<float>& k) { k = {pack<float>, attend_rows<float>, attend_pair<float>, weights<float>}; }
+void Bfloat16Forward(ForwardKernels<bfloat16>& k) {
+  k = {pack<bfloat16>, attend_rows<bfloat16>, attend_pair<bfloat16>, weights<bfloat16>};
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -208,27 +236,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qkv {
 
-HWY_EXPORT(AttentionBlock);
+HWY_EXPORT(FloatForward);
+HWY_EXPORT(Bfloat16Forward);
 
 template <>
-void attention<float>(const AttentionInput<float>& in, Heads<float> out, float* lse, Arena& arena) {
-  reference::check_attention(in);
-  const auto kernel = QKV_DISPATCH(AttentionBlock);
-  const ForwardCall call{in, out, lse};
-  const Longest longest(in.sequences);
-  const Arena::Scope scope(arena);
-  std::vector<ForwardScratch> scratch;
-  for (int t = 0; t < threads(); t++) scratch.emplace_back(in, longest, arena);
-  const int64_t blocks = (longest.queries + kForwardRows - 1) / kForwardRows;
-  parallel_blocks(in.sequences.count * in.heads * blocks, blocks == 1 ? 4 : 1, [&](int64_t first, int64_t last) {
-    for (int64_t item = first; item < last; item++) {
-      const int64_t pair = item / blocks, s = pair / in.heads;
-      const int64_t T = reference::span(in.sequences, s).T;
-      const int64_t begin = (blocks - 1 - item % blocks) * kForwardRows;  // causal: the longest blocks first
-      const int64_t end = std::min(T, begin + kForwardRows);
-      if (begin < end) kernel(call, s, pair % in.heads, begin, end, scratch[omp_get_thread_num()]);
-    }
-  });
+ForwardKernels<float> forward_kernels() {
+  ForwardKernels<float> kernels;
+  QKV_DISPATCH(FloatForward)(kernels);
+  return kernels;
+}
+template <>
+ForwardKernels<bfloat16> forward_kernels() {
+  ForwardKernels<bfloat16> kernels;
+  QKV_DISPATCH(Bfloat16Forward)(kernels);
+  return kernels;
 }
 
 }  // namespace qkv

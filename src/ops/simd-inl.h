@@ -11,7 +11,9 @@
 
 #include <cstdint>
 
-#include "ops/dropout.h"
+#include "core/random.h"
+#include "qkv/bfloat16.h"
+#include "qkv/dropout.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
@@ -27,8 +29,30 @@ HWY_INLINE Vector zero() { return hn::Zero(Floats()); }
 HWY_INLINE float sum_of_lanes(Vector v) { return hn::GetLane(hn::SumOfLanes(Floats(), v)); }
 HWY_INLINE float max_of_lanes(Vector v) { return hn::GetLane(hn::MaxOfLanes(Floats(), v)); }
 
+// Floats from bfloat16, and back: rounded to nearest, ties to even; NaN stays NaN.
+HWY_INLINE Vector load_bfloat16(const bfloat16* p) {
+  const hn::Rebind<uint16_t, Floats> d16;
+  const hn::RebindToUnsigned<Floats> d32;
+  const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, &p->bits));
+  return hn::BitCast(Floats(), hn::ShiftLeft<16>(bits));
+}
+HWY_INLINE void store_bfloat16(Vector v, bfloat16* p) {
+  const hn::Rebind<uint16_t, Floats> d16;
+  const hn::RebindToUnsigned<Floats> d32;
+  const hn::RebindToSigned<Floats> di;
+  const auto bits = hn::BitCast(d32, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(d32, 0x7FFF)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000));
+  const auto number = hn::RebindMask(d32, hn::Eq(v, v));
+  const auto upper = hn::ShiftRight<16>(hn::IfThenElse(number, rounded, quiet));
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, upper)), d16, &p->bits);
+}
+
 // How a whole vector, and the first lanes of one, meet memory. The other lanes are loaded as zeros.
 struct WholeVector {
+  HWY_INLINE Vector load(const bfloat16* p) const { return load_bfloat16(p); }
+  HWY_INLINE void store(Vector v, bfloat16* p) const { store_bfloat16(v, p); }
   HWY_INLINE Vector load(const float* p) const { return hn::LoadU(Floats(), p); }
   HWY_INLINE void store(Vector v, float* p) const { hn::StoreU(v, Floats(), p); }
   HWY_INLINE Vector only(Vector v, Vector) const { return v; }
@@ -38,6 +62,16 @@ struct PartOfVector {
   explicit HWY_INLINE PartOfVector(int64_t n) : count(static_cast<size_t>(n)) {}
   // The first lanes of v, the other lanes of rest.
   HWY_INLINE Vector only(Vector v, Vector rest) const { return hn::IfThenElse(hn::FirstN(Floats(), count), v, rest); }
+  HWY_INLINE Vector load(const bfloat16* p) const {
+    bfloat16 buffer[16] = {};
+    for (size_t i = 0; i < count; i++) buffer[i] = p[i];
+    return load_bfloat16(buffer);
+  }
+  HWY_INLINE void store(Vector v, bfloat16* p) const {
+    bfloat16 buffer[16];
+    store_bfloat16(v, buffer);
+    for (size_t i = 0; i < count; i++) p[i] = buffer[i];
+  }
 #if !HWY_MEM_OPS_MIGHT_FAULT  // masked loads and stores reach no byte beyond
   HWY_INLINE Vector load(const float* p) const { return hn::MaskedLoad(hn::FirstN(Floats(), count), Floats(), p); }
   HWY_INLINE void store(Vector v, float* p) const { hn::BlendedStore(v, hn::FirstN(Floats(), count), Floats(), p); }

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "ops/attention.h"
+#include "qkv/attention.h"
 #include "tests/support/npz.h"
 #include "tests/support/numeric.h"
 
@@ -16,6 +16,7 @@ struct Case {
   double scale = 0;              // 0: 1 / √d_k
   Causal causal = Causal::none;  // ONNX aligns at the top left
   int64_t heads = 0;             // of three-dimensional tensors [batch, tokens, heads · width]
+  double softcap = 0;
 };
 
 // Keys or values [batch, heads, tokens, width] after those of the past.
@@ -29,18 +30,6 @@ Array append_tokens(const Array& past, const Array& now) {
     both.values.insert(both.values.end(), now.values.begin() + i * b, now.values.begin() + (i + 1) * b);
   }
   return both;
-}
-
-// [batch, tokens, heads, width] from [batch, heads, tokens, width]
-Array tokens_first(const Array& x) {
-  Array y;
-  y.shape = {x.shape[0], x.shape[2], x.shape[1], x.shape[3]};
-  for (int64_t b = 0; b < x.shape[0]; b++)
-    for (int64_t n = 0; n < x.shape[2]; n++)
-      for (int64_t h = 0; h < x.shape[1]; h++)
-        for (int64_t e = 0; e < x.shape[3]; e++)
-          y.values.push_back(x.values[static_cast<size_t>(((b * x.shape[1] + h) * x.shape[2] + n) * x.shape[3] + e)]);
-  return y;
 }
 
 // The mask of every batch and head, [batch, heads, T, S].
@@ -80,28 +69,29 @@ void expect_case(const Case& c, double tolerance) {
     EXPECT_EQ(max_error(K.values, npz.at("output_1").values), 0);
     EXPECT_EQ(max_error(V.values, npz.at("output_2").values), 0);
   }
-  for (Array* x : {&Q, &K, &V, &Y})
-    *x = c.heads ? Array{{x->shape[0], x->shape[1], c.heads, x->shape[2] / c.heads}, x->values} : tokens_first(*x);
-  const int64_t B = Q.shape[0], T = Q.shape[1], S = K.shape[1], H = Q.shape[2];
-
-  std::vector<int32_t> q_offsets, k_offsets;
-  for (int64_t b = 0; b <= B; b++) {
-    q_offsets.push_back(static_cast<int32_t>(b * T));
-    k_offsets.push_back(static_cast<int32_t>(b * S));
-  }
+  const bool flat = c.heads;  // [batch, tokens, heads · width], else [batch, heads, tokens, width]
+  const int64_t B = Q.shape[0], T = Q.shape[flat ? 1 : 2], S = K.shape[flat ? 1 : 2];
+  const int64_t H = flat ? c.heads : Q.shape[1], G = flat ? c.heads : K.shape[1];
+  const auto view = [&](auto* data, int64_t heads, int64_t tokens, int64_t width) {
+    using Data = std::remove_pointer_t<decltype(data)>;
+    const int64_t all = heads * tokens * width;
+    return flat ? Heads<Data>{data, heads * width, width, all} : Heads<Data>{data, width, tokens * width, all};
+  };
   const auto q = Q.as<Real>(), k = K.as<Real>(), v = V.as<Real>();
   const auto mask = whole_mask<Real>(c, npz, B, H, T, S);
   std::vector<Real> out(Y.values.size());
   AttentionInput<Real> in;
-  in.heads = H, in.key_width = Q.shape[3], in.value_width = V.shape[3];
-  in.q = {q.data(), H * in.key_width, in.key_width}, in.k = {k.data(), H * in.key_width, in.key_width};
-  in.v = {v.data(), H * in.value_width, in.value_width};
-  in.sequences = {B, q_offsets.data(), q_offsets.data() + 1, k_offsets.data(), k_offsets.data() + 1};
+  in.heads = H, in.kv_heads = G;
+  in.key_width = Q.shape.back() / (flat ? H : 1), in.value_width = V.shape.back() / (flat ? H : 1);
+  in.q = view(q.data(), H, T, in.key_width), in.k = view(k.data(), G, S, in.key_width);
+  in.v = view(v.data(), G, S, in.value_width);
+  in.sequences = {B, nullptr, nullptr, nullptr, nullptr, T, S};
   in.scale = static_cast<Real>(c.scale ? c.scale : 1 / std::sqrt(static_cast<double>(in.key_width)));
+  in.softcap = static_cast<Real>(c.softcap);
   in.causal = c.causal;
   in.mask = {mask.data(), H * T * S, T * S, S};
-  Arena arena(size_t{64} << 20);
-  attention<Real>(in, {out.data(), H * in.value_width, in.value_width}, nullptr, arena);
+  std::vector<std::byte> workspace(attention_workspace(in));
+  attention<Real>(in, view(out.data(), H, T, in.value_width), {}, workspace);
   EXPECT_LE(max_error(out, Y.values), tolerance) << c.name;
 }
 
@@ -111,6 +101,9 @@ TEST(AttentionCases, AgreeWithOnnx) {
                                    {"attention_4d_causal", 0, Causal::top_left},
                                    {"attention_4d_attn_mask_3d"},
                                    {"attention_4d_attn_mask_bool_4d"},
+                                   {"attention_4d_gqa"},
+                                   {"attention_4d_gqa_causal", 0, Causal::top_left},
+                                   {"attention_4d_softcap", 0, Causal::none, 0, 2},
                                    {"attention_4d_diff_heads_sizes"},
                                    {"attention_4d_scaled", static_cast<double>(0.01f)},
                                    {"attention_3d", 0, Causal::none, 3},

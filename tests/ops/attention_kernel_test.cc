@@ -5,7 +5,7 @@
 
 #include "core/isa.h"
 #include "core/threads.h"
-#include "tests/ops/attention_problem.h"
+#include "tests/ops/attention_error.h"
 
 namespace qkv::testing {
 namespace {
@@ -47,36 +47,44 @@ std::vector<AttentionShape> shapes() {
                   .value_width = 33,
                   .mask = true,
                   .dropout = 0.2f});
-  list.push_back({.T = {40, 2}, .S = {90, 60}, .key_width = 64, .value_width = 64, .size = 30});  // rows done again
+  list.push_back({.T = {40, 2}, .S = {90, 60}, .key_width = 64, .value_width = 64, .size = 30});  // maxima are raised
+  list.push_back({.T = {40, 2, 3}, .S = {90, 60, 1}, .heads = 6, .value_width = 20, .kv_heads = 2});
+  list.push_back({.T = {7, 7}, .S = {150, 150}, .heads = 4, .causal = Causal::bottom_right, .kv_heads = 1, .batched = true});
+  for (const Window window : {Window{0, 0}, {5, -1}, {-1, 7}, {20, 3}, {70, 0}})
+    for (const Causal causal : {Causal::none, Causal::bottom_right, Causal::top_left})
+      list.push_back({.T = {150, 9}, .S = {140, 30}, .heads = 2, .causal = causal, .gap = 1, .window = window});
+  for (int repeats = 0; repeats < 16; repeats++)
+    list.push_back({.T = {21, 21},
+                    .S = {90, 90},
+                    .heads = 2,
+                    .causal = repeats % 3 ? Causal::none : Causal::top_left,
+                    .mask = true,
+                    .allowed = repeats % 2 == 0,
+                    .repeats = repeats,
+                    .batched = repeats % 4 < 2});
+  list.push_back({.T = {30, 5}, .S = {70, 80}, .heads = 2, .allowed = true});
+  list.push_back({.T = {30, 3}, .S = {70, 80}, .heads = 3, .size = 3, .softcap = 2, .alibi = true});
+  list.push_back({.T = {30, 3},
+                  .S = {150, 80},
+                  .heads = 2,
+                  .causal = Causal::bottom_right,
+                  .mask = true,
+                  .dropout = 0.2f,
+                  .kv_heads = 1,
+                  .window = {40, 0},
+                  .softcap = 5,
+                  .alibi = true,
+                  .allowed = true,
+                  .repeats = kHeads});
   return list;
 }
 
-double largest(const std::vector<double>& x) {
-  double most = 0;
-  for (double value : x)
-    if (std::isfinite(value) && value != 777) most = std::max(most, std::abs(value));
-  return most;
-}
-
-// Within `times` the error of the plain float version, or `ulps` units in the last place of the largest value or of the
-// terms that cancel in it.
-void expect_close(const std::vector<float>& fast, const std::vector<float>& plain, const std::vector<double>& exact,
-                  double times, double ulps, double terms, const char* what) {
-  const double floor = ulps * std::numeric_limits<float>::epsilon() * std::max(largest(exact), terms);
-  EXPECT_LE(max_error(fast, exact), times * max_error(plain, exact) + floor) << what;
-}
-
-// The largest Σ_e |dO_ie O_ie|: dA and D are of this size where dS = A ∘ (dA − D) is small.
-double largest_term(const AttentionProblem<double>& p) {
-  double most = 0;
-  for (int64_t i = 0; i < total(p.shape.T); i++)
-    for (int64_t h = 0; h < p.shape.heads; h++) {
-      const double *o = p.value_heads(p.out.data()).at(i, h), *g = p.value_heads(p.dout.data()).at(i, h);
-      double sum = 0;
-      for (int64_t e = 0; e < p.shape.value_width; e++) sum += std::abs(o[e] * g[e]);
-      most = std::max(most, sum);
-    }
-  return most;
+// How often a key is read, and an entry of the mask: their gradients are sums over so many.
+double sharers(const AttentionShape& shape, int axes) {
+  double n = 1;
+  if (axes & kSequences) n *= static_cast<double>(shape.T.size());
+  if (axes & kHeads) n *= static_cast<double>(shape.heads);
+  return n;
 }
 
 TEST(AttentionKernel, IsAsGoodAsPlainFloatOnEveryInstructionSet) {
@@ -87,7 +95,9 @@ TEST(AttentionKernel, IsAsGoodAsPlainFloatOnEveryInstructionSet) {
     for (const std::string& isa : available_isas()) {
       force_isa(isa);
       SCOPED_TRACE(isa + ", T " + std::to_string(shape.T[0]) + ", S " + std::to_string(shape.S[0]) + ", widths " +
-                   std::to_string(shape.key_width) + ", " + std::to_string(shape.value_width));
+                   std::to_string(shape.key_width) + ", " + std::to_string(shape.value_width) + ", repeats " +
+                   std::to_string(shape.repeats) + ", window " + std::to_string(shape.window.left) + ", " +
+                   std::to_string(shape.window.right));
       AttentionProblem<float> fast(shape);
       fast.forward(), fast.backward();
       // Rounding a score of size s changes its weight by s units in the last place.
@@ -97,6 +107,34 @@ TEST(AttentionKernel, IsAsGoodAsPlainFloatOnEveryInstructionSet) {
       expect_close(fast.dq, plain.dq, exact.dq, 3, ulps, terms * largest(exact.k), "dq");
       expect_close(fast.dk, plain.dk, exact.dk, 3, ulps, terms * largest(exact.q), "dk");
       expect_close(fast.dv, plain.dv, exact.dv, 3, ulps, 0, "dv");
+      expect_close(fast.dmask, plain.dmask, exact.dmask, 3, ulps,
+                   largest_term(exact) * sharers(shape, shape.repeats), "dmask");
+      for (int64_t s = 0; s < exact.input().sequences.count; s++)
+        EXPECT_LE(max_error(fast.weights(s, 0), exact.weights(s, 0)),
+                  2 * max_error(plain.weights(s, 0), exact.weights(s, 0)) +
+                      ulps * std::numeric_limits<float>::epsilon());
+    }
+  }
+  force_isa(available_isas().front());
+}
+
+// The rule of FlashAttention's tests: twice, for gradients three times, the error of a plain bfloat16 version.
+TEST(AttentionKernel, IsAsGoodAsPlainBfloat16) {
+  for (AttentionShape shape : shapes()) {
+    if (shape.S[0] < 60) continue;
+    shape.rounded = true;
+    AttentionProblem<double> exact(shape);
+    AttentionProblem<bfloat16> plain(shape);
+    exact.plain(), plain.plain();
+    for (const std::string& isa : available_isas()) {
+      force_isa(isa);
+      AttentionProblem<bfloat16> fast(shape);
+      fast.forward(), fast.backward();
+      SCOPED_TRACE(isa + ", T " + std::to_string(shape.T[0]) + ", S " + std::to_string(shape.S[0]));
+      EXPECT_LE(max_error(fast.out, exact.out), 2 * max_error(plain.out, exact.out));
+      EXPECT_LE(max_error(fast.dq, exact.dq), 3 * max_error(plain.dq, exact.dq));
+      EXPECT_LE(max_error(fast.dk, exact.dk), 3 * max_error(plain.dk, exact.dk));
+      EXPECT_LE(max_error(fast.dv, exact.dv), 3 * max_error(plain.dv, exact.dv));
     }
   }
   force_isa(available_isas().front());
@@ -106,16 +144,17 @@ TEST(AttentionKernel, GivesTheSameBytesForAnyNumberOfThreads) {
   const int before = threads();
   for (const AttentionShape& shape :
        {AttentionShape{.T = {300}, .S = {300}, .heads = 3, .causal = Causal::bottom_right, .dropout = 0.1f},
-        AttentionShape{.T = {9, 20, 4, 31}, .S = {8, 1, 40, 31}, .heads = 4, .mask = true}}) {
+        AttentionShape{.T = {9, 20, 4, 31}, .S = {8, 1, 40, 31}, .heads = 4, .mask = true},
+        AttentionShape{.T = {500, 130}, .S = {700, 10}, .heads = 2, .mask = true, .kv_heads = 1, .repeats = kHeads}}) {
     std::vector<std::vector<float>> results;
-    for (int count : {1, 3}) {
+    for (int count : {1, 2, 3, 16}) {
       set_threads(count);
       AttentionProblem<float> p(shape);
       p.forward(), p.backward();
       std::vector<float>& all = results.emplace_back();
-      for (const auto* x : {&p.out, &p.lse, &p.dq, &p.dk, &p.dv}) all.insert(all.end(), x->begin(), x->end());
+      for (const auto* x : {&p.out, &p.lse, &p.dq, &p.dk, &p.dv, &p.dmask}) all.insert(all.end(), x->begin(), x->end());
     }
-    EXPECT_EQ(results[0], results[1]);
+    for (const auto& other : results) EXPECT_EQ(results[0], other);
   }
   set_threads(before);
 }
@@ -124,14 +163,21 @@ TEST(AttentionKernel, MayLeaveOutTheLogSumExp) {
   AttentionProblem<float> p({.T = {9, 2}, .S = {9, 5}});
   p.forward();
   const std::vector<float> out = p.out;
-  attention<float>(p.input(), p.value_heads(p.out.data()), nullptr, p.arena);
+  attention<float>(p.input(), p.queries(p.out.data(), 8), {}, p.workspace);
   EXPECT_EQ(out, p.out);
 }
 
-TEST(AttentionKernel, GivesItsScratchMemoryBack) {
-  AttentionProblem<float> p({.T = {9}, .S = {9}});
-  p.forward(), p.backward();
-  EXPECT_EQ(p.arena.used(), 0u);
+TEST(AttentionKernel, NeedsLittleMemoryForALongSequence) {
+  AttentionInput<float> in;
+  in.key_width = in.value_width = 64;
+  in.sequences = {1, nullptr, nullptr, nullptr, nullptr, 65536, 65536};
+  const int before = threads();
+  for (int count : {1, 2}) {
+    set_threads(count);
+    EXPECT_LE(attention_workspace(in), size_t{64} << 20);
+    EXPECT_LE(attention_backward_workspace(in, {}), size_t{64} << 20);
+  }
+  set_threads(before);
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
-// An attention problem of random numbers, with what the op gives for it, in float or double.
+// An attention problem of random numbers, with what the op gives for it, stored as float, double or bfloat16.
 #pragma once
 
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include "core/arena.h"
 #include "ops/attention_reference.h"
 #include "tests/support/numeric.h"
 
 namespace qkv::testing {
+
+// Axes of a mask along which it repeats.
+enum Repeats { kSequences = 1, kHeads = 2, kRows = 4, kKeys = 8 };
 
 struct AttentionShape {
   std::vector<int32_t> T, S;  // of each sequence
@@ -19,6 +21,14 @@ struct AttentionShape {
   float dropout = 0;
   int64_t gap = 0;  // elements before the first head and after each
   double size = 1;  // standard deviation of q
+  int64_t kv_heads = 0;
+  Window window = {};
+  double softcap = 0;
+  bool alibi = false;
+  bool allowed = false;   // random, most of it true
+  int repeats = 0;        // of both masks
+  bool batched = false;   // [B, H, T, Dh] with no offsets; all T and all S are equal
+  bool rounded = false;   // numbers that a bfloat16 can hold
 };
 
 inline int64_t total(const std::vector<int32_t>& lengths) {
@@ -28,84 +38,148 @@ inline int64_t total(const std::vector<int32_t>& lengths) {
 }
 
 // Results are full of 777 before an op writes them, so that a write into a gap shows.
-template <class Real>
+template <class T>
 struct AttentionProblem {
-  explicit AttentionProblem(const AttentionShape& wanted) : shape(wanted), arena(size_t{64} << 20) {
-    const int64_t N = total(shape.T), M = total(shape.S), H = shape.heads;
-    const int64_t key_row = H * (shape.key_width + shape.gap), value_row = H * (shape.value_width + shape.gap);
-    q = normal<Real>(shape.gap + N * key_row, 1, shape.size), k = normal<Real>(shape.gap + M * key_row, 2);
-    v = normal<Real>(shape.gap + M * value_row, 3), dout = normal<Real>(shape.gap + N * value_row, 4);
-    out.assign(dout.size(), 777), lse.assign(static_cast<size_t>(N * H), 777);
-    dq.assign(q.size(), 777), dk.assign(k.size(), 777), dv.assign(v.size(), 777);
+  using Real = Arithmetic<T>;
+
+  explicit AttentionProblem(const AttentionShape& wanted) : shape(wanted) {
+    const int64_t N = total(shape.T), M = total(shape.S), H = shape.heads, K = kv_heads();
+    q = values(shape.gap + N * H * row(shape.key_width), 1, shape.size);
+    k = values(shape.gap + M * K * row(shape.key_width), 2);
+    v = values(shape.gap + M * K * row(shape.value_width), 3);
+    dout = values(shape.gap + N * H * row(shape.value_width), 4);
+    out.assign(dout.size(), T(777.0f)), lse.assign(static_cast<size_t>(N * H), 777);
+    dq.assign(q.size(), T(777.0f)), dk.assign(k.size(), T(777.0f)), dv.assign(v.size(), T(777.0f));
     int32_t a = 0, b = 0;
     for (size_t s = 0; s < shape.T.size(); s++) {
       q_begin.push_back(a), q_end.push_back(a += shape.T[s]);
       k_begin.push_back(b), k_end.push_back(b += shape.S[s]);
       mask_rows = std::max<int64_t>({mask_rows, shape.T[s], shape.S[s]});
     }
-    mask_stride = mask_rows + 3;
-    if (shape.mask) {
-      const int64_t sequences = static_cast<int64_t>(shape.T.size()), page = mask_rows * mask_stride;
-      mask = normal<Real>(sequences * H * page, 5);
-      for (size_t i = 0; i < mask.size(); i += 7) mask[i] = -std::numeric_limits<Real>::infinity();
-      for (int64_t h = 0; h < H; h++)
-        std::fill_n(&mask[static_cast<size_t>(((sequences - 1) * H + h) * page)], mask_stride,
-                    -std::numeric_limits<Real>::infinity());
-    }
+    make_masks();
+    for (int64_t h = 0; h < H; h++) slopes.push_back(static_cast<Real>(std::exp2(-1.0 - static_cast<double>(h))));
   }
 
-  AttentionInput<Real> input() const {
-    AttentionInput<Real> in;
-    in.q = key_heads(q.data()), in.k = key_heads(k.data()), in.v = value_heads(v.data());
+  // The same numbers in another type.
+  template <class U>
+  explicit AttentionProblem(const AttentionProblem<U>& p)
+      : shape(p.shape), q(cast<T>(p.q)), k(cast<T>(p.k)), v(cast<T>(p.v)), out(cast<T>(p.out)), dout(cast<T>(p.dout)),
+        dq(cast<T>(p.dq)), dk(cast<T>(p.dk)), dv(cast<T>(p.dv)), mask(cast<Real>(p.mask)), dmask(cast<Real>(p.dmask)),
+        lse(cast<Real>(p.lse)), slopes(cast<Real>(p.slopes)), allowed(p.allowed), mask_stride(p.mask_stride),
+        mask_rows(p.mask_rows), q_begin(p.q_begin), q_end(p.q_end), k_begin(p.k_begin), k_end(p.k_end) {}
+
+  AttentionInput<T> input() const {
+    AttentionInput<T> in;
+    in.q = queries(q.data(), shape.key_width);
+    in.k = keys(k.data(), shape.key_width), in.v = keys(v.data(), shape.value_width);
     in.sequences = {static_cast<int64_t>(q_begin.size()), q_begin.data(), q_end.data(), k_begin.data(), k_end.data()};
-    in.heads = shape.heads, in.key_width = shape.key_width, in.value_width = shape.value_width;
+    if (shape.batched) in.sequences = {in.sequences.count, nullptr, nullptr, nullptr, nullptr, shape.T[0], shape.S[0]};
+    in.heads = shape.heads, in.kv_heads = shape.kv_heads;
+    in.key_width = shape.key_width, in.value_width = shape.value_width;
     in.scale = static_cast<Real>(static_cast<float>(1 / std::sqrt(static_cast<double>(shape.key_width))));
-    in.causal = shape.causal;
-    const int64_t page = mask_rows * mask_stride;
-    if (shape.mask) in.mask = {mask.data(), shape.heads * page, page, mask_stride};
+    in.softcap = static_cast<Real>(shape.softcap);
+    in.causal = shape.causal, in.window = shape.window;
+    if (shape.mask) in.mask = mask_view(mask.data());
+    if (shape.allowed) in.allowed = mask_view(allowed.data());
+    if (shape.alibi) in.alibi = slopes.data();
     in.dropout = {shape.dropout, 42, 7, 3 << 12};
     return in;
   }
-  template <class T>
-  Heads<T> key_heads(T* data) const {
-    return {data + shape.gap, shape.heads * (shape.key_width + shape.gap), shape.key_width + shape.gap};
+  template <class U>
+  Heads<U> queries(U* data, int64_t width) const {
+    return heads(data, shape.heads, shape.T[0], width);
   }
-  template <class T>
-  Heads<T> value_heads(T* data) const {
-    return {data + shape.gap, shape.heads * (shape.value_width + shape.gap), shape.value_width + shape.gap};
+  template <class U>
+  Heads<U> keys(U* data, int64_t width) const {
+    return heads(data, kv_heads(), shape.S[0], width);
+  }
+  template <class U>
+  Heads<U> rows(U* data) const {
+    return shape.batched ? Heads<U>{data, 1, shape.T[0], shape.heads * shape.T[0]} : Heads<U>{data, shape.heads, 1};
+  }
+  AttentionGradients<T> gradients() {
+    AttentionGradients<T> to{queries(dq.data(), shape.key_width), keys(dk.data(), shape.key_width),
+                             keys(dv.data(), shape.value_width), {}};
+    if (shape.mask) to.dmask = mask_view(dmask.data());
+    return to;
+  }
+  reference::BackwardInput<T> backward_input(const AttentionInput<T>& in) const {
+    return {in, queries(out.data(), shape.value_width), rows(lse.data()), queries(dout.data(), shape.value_width)};
   }
 
-  void forward() { attention<Real>(input(), value_heads(out.data()), lse.data(), arena); }
+  void forward() { forward(input()); }
+  void forward(const AttentionInput<T>& in) {
+    workspace.resize(std::max(workspace.size(), attention_workspace(in)));
+    attention<T>(in, queries(out.data(), shape.value_width), rows(lse.data()), workspace);
+  }
   void backward() {
-    attention_backward<Real>(input(), value_heads(std::as_const(out).data()), lse.data(),
-                             value_heads(std::as_const(dout).data()), key_heads(dq.data()), key_heads(dk.data()),
-                             value_heads(dv.data()), arena);
+    const AttentionInput<T> in = input();
+    const auto b = backward_input(in);
+    workspace.resize(std::max(workspace.size(), attention_backward_workspace(in, gradients())));
+    attention_backward<T>(in, b.out, b.lse, b.dout, gradients(), workspace);
   }
   void plain() {  // both, by the reference
-    reference::attention<Real>(input(), value_heads(out.data()), lse.data());
-    reference::attention_backward<Real>(input(), value_heads(std::as_const(out).data()), lse.data(),
-                                        value_heads(std::as_const(dout).data()), key_heads(dq.data()),
-                                        key_heads(dk.data()), value_heads(dv.data()));
+    const AttentionInput<T> in = input();
+    reference::attention<T>(in, queries(out.data(), shape.value_width), rows(lse.data()));
+    reference::attention_backward<T>(backward_input(in), gradients());
   }
   std::vector<Real> weights(int64_t s, int64_t h) const {
-    const reference::Span at = reference::span(input().sequences, s);
+    const Span at = span(input().sequences, s);
     std::vector<Real> A(static_cast<size_t>(at.T * at.S));
-    attention_weights<Real>(input(), lse.data(), s, h, Matrix<Real>(A.data(), at.T, at.S));
+    attention_weights<T>(input(), rows(lse.data()), {s, h, 0, at.T}, A.data());
     return A;
   }
   // Σ dout · out, whose gradients are dq, dk, dv; without gaps.
   double loss() {
     forward();
     double sum = 0;
-    for (size_t i = 0; i < out.size(); i++) sum += static_cast<double>(out[i]) * dout[i];
+    for (size_t i = 0; i < out.size(); i++) sum += static_cast<double>(out[i]) * static_cast<double>(dout[i]);
     return sum;
   }
 
   AttentionShape shape;
-  Arena arena;
-  std::vector<Real> q, k, v, mask, out, lse, dout, dq, dk, dv;
+  std::vector<std::byte> workspace;
+  std::vector<T> q, k, v, out, dout, dq, dk, dv;
+  std::vector<Real> mask, dmask, lse, slopes;
+  std::vector<uint8_t> allowed;
   int64_t mask_stride = 0, mask_rows = 0;
   std::vector<int32_t> q_begin, q_end, k_begin, k_end;
+
+ private:
+  int64_t kv_heads() const { return shape.kv_heads ? shape.kv_heads : shape.heads; }
+  int64_t row(int64_t width) const { return width + shape.gap; }
+  template <class U>
+  Heads<U> heads(U* data, int64_t H, int64_t tokens, int64_t width) const {
+    if (shape.batched) return {data + shape.gap, row(width), tokens * row(width), H * tokens * row(width)};
+    return {data + shape.gap, H * row(width), row(width)};
+  }
+  std::vector<T> values(int64_t n, uint64_t seed, double scale = 1) const {
+    std::vector<T> x;
+    for (const float value : normal<float>(n, seed, scale))
+      x.push_back(static_cast<T>(shape.rounded ? static_cast<float>(bfloat16(value)) : value));
+    return x;
+  }
+  template <class U>
+  AttentionMask<U> mask_view(U* data) const {
+    const int64_t page = mask_rows * mask_stride;
+    const auto unless = [&](Repeats axis, int64_t stride) { return shape.repeats & axis ? 0 : stride; };
+    return {data, unless(kSequences, shape.heads * page), unless(kHeads, page), unless(kRows, mask_stride),
+            unless(kKeys, 1)};
+  }
+  void make_masks() {
+    mask_stride = mask_rows + 3;
+    const int64_t sequences = static_cast<int64_t>(shape.T.size()), page = mask_rows * mask_stride;
+    if (shape.mask) {
+      mask = normal<Real>(sequences * shape.heads * page, 5);
+      for (size_t i = 3; i < mask.size(); i += 7) mask[i] = -std::numeric_limits<Real>::infinity();
+      for (int64_t h = 0; h < shape.heads && !shape.repeats; h++)
+        std::fill_n(&mask[static_cast<size_t>(((sequences - 1) * shape.heads + h) * page)], mask_stride,
+                    -std::numeric_limits<Real>::infinity());
+      dmask.assign(mask.size(), 0);
+    }
+    if (shape.allowed)
+      for (const float x : normal<float>(sequences * shape.heads * page, 6)) allowed.push_back(x > -1);
+  }
 };
 
 }  // namespace qkv::testing

@@ -1,11 +1,12 @@
 // What holds for attention whatever computes it: the worked example, distributions, limits, masks, dropout.
-#include "ops/attention.h"
+#include "qkv/attention.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "qkv/error.h"
 #include "tests/ops/attention_problem.h"
 
 namespace qkv::testing {
@@ -27,9 +28,9 @@ void expect_worked_example(double tolerance) {
   p.q = cast<Real>(flat(exact["Q"])), p.k = cast<Real>(flat(exact["K"])), p.v = cast<Real>(flat(exact["V"]));
   AttentionInput<Real> in = p.input();
   in.scale = static_cast<Real>(1 / exact["sqrt_dk"].get<double>());
-  attention<Real>(in, p.value_heads(p.out.data()), p.lse.data(), p.arena);
+  p.forward(in);
   std::vector<Real> A(4);
-  attention_weights<Real>(in, p.lse.data(), 0, 0, Matrix<Real>(A.data(), 2, 2));
+  attention_weights<Real>(in, p.rows(std::as_const(p.lse).data()), {0, 0, 0, 2}, A.data());
   EXPECT_LE(max_error(p.out, flat(exact["Z"])), tolerance);
   EXPECT_LE(max_error(A, flat(exact["A"])), tolerance);
   EXPECT_LE(max_error(p.out, flat(printed["Z"])), 5e-4);
@@ -76,11 +77,11 @@ void expect_causal(Causal causal, int32_t T, int32_t S, int64_t shift) {
   p.forward();
   const std::vector<float> before = p.out;
   const int64_t changed = S / 2;
-  p.key_heads(p.k.data()).at(changed, 1)[0] += 3;
-  for (int64_t e = 0; e < 8; e++) p.value_heads(p.v.data()).at(changed, 1)[e] += 1e3f;
+  p.keys(p.k.data(), 8).at(0, changed, 1)[0] += 3;
+  for (int64_t e = 0; e < 8; e++) p.keys(p.v.data(), 8).at(0, changed, 1)[e] += 1e3f;
   p.forward();
   for (int64_t i = 0; i < T; i++) {
-    const float *was = p.value_heads(before.data()).at(i, 1), *is = p.value_heads(p.out.data()).at(i, 1);
+    const float *was = p.queries(before.data(), 8).at(0, i, 1), *is = p.queries(p.out.data(), 8).at(0, i, 1);
     const bool sees = changed <= i + shift;
     EXPECT_EQ(std::vector(was, was + 8) != std::vector(is, is + 8), sees) << i << " of " << T << ", " << S;
   }
@@ -166,6 +167,10 @@ TEST_P(AttentionGradient, OfTheReferenceAgreesWithFiniteDifferences) {
   expect_gradient(p.q, p.dq, loss);
   expect_gradient(p.k, p.dk, loss);
   expect_gradient(p.v, p.dv, loss);
+  for (double& m : p.mask)
+    if (std::isinf(m)) m = -1;  // a difference quotient needs numbers
+  p.forward(), p.backward();
+  if (p.shape.mask) expect_gradient(p.mask, p.dmask, loss);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -178,7 +183,10 @@ INSTANTIATE_TEST_SUITE_P(
         AttentionShape{.T = {6}, .S = {3}, .value_width = 5, .causal = Causal::top_left},
         AttentionShape{.T = {4, 2}, .S = {6, 6}, .heads = 2, .mask = true},
         AttentionShape{
-            .T = {4, 6}, .S = {4, 6}, .heads = 2, .causal = Causal::bottom_right, .mask = true, .dropout = 0.3f}));
+            .T = {4, 6}, .S = {4, 6}, .heads = 2, .causal = Causal::bottom_right, .mask = true, .dropout = 0.3f},
+        AttentionShape{.T = {4, 3}, .S = {6, 5}, .heads = 4, .mask = true, .kv_heads = 2, .repeats = kHeads | kRows},
+        AttentionShape{.T = {4, 4}, .S = {6, 6}, .heads = 2, .mask = true, .repeats = kSequences, .batched = true},
+        AttentionShape{.T = {7}, .S = {9}, .window = {2, 1}, .softcap = 1.5, .alibi = true, .allowed = true}));
 
 TEST(Attention, DropoutKeepsTheMean) {
   AttentionProblem<float> p({.T = {64}, .S = {200}, .value_width = 4, .dropout = 0.25f});
@@ -210,9 +218,9 @@ TEST(Attention, UnscaledSoftmaxSaturates) {
   const auto measure = [&](double scale) {
     AttentionInput<double> in = p.input();
     in.scale = scale;
-    attention<double>(in, p.value_heads(p.out.data()), p.lse.data(), p.arena);
+    p.forward(in);
     std::vector<double> A(64 * 64);
-    attention_weights<double>(in, p.lse.data(), 0, 0, Matrix<double>(A.data(), 64, 64));
+    attention_weights<double>(in, p.rows(std::as_const(p.lse).data()), {0, 0, 0, 64}, A.data());
     double largest = 0, slope = 0;
     for (auto row = A.begin(); row != A.end(); row += 64) {
       largest += *std::max_element(row, row + 64) / 64;
@@ -228,10 +236,84 @@ TEST(Attention, UnscaledSoftmaxSaturates) {
   EXPECT_LT(raw_slope, 0.4);
 }
 
-TEST(Attention, RefusesWidthsThatAreNotPositive) {
-  AttentionProblem<float> p({.T = {1}, .S = {1}});
-  p.shape.key_width = 0;
-  EXPECT_THROW(p.forward(), Error);
+// Which keys each query has a weight for, as rows of x and dots.
+std::string picture(const AttentionShape& shape) {
+  AttentionProblem<float> p(shape);
+  p.forward();
+  std::string rows;
+  const std::vector<float> A = p.weights(0, 0);
+  for (size_t i = 0; i < A.size(); i++) {
+    if (i && i % static_cast<size_t>(shape.S[0]) == 0) rows += ' ';
+    rows += A[i] > 0 ? 'x' : '.';
+  }
+  return rows;
+}
+
+TEST(Attention, WindowsLieAroundThePlaceOfTheQuery) {
+  EXPECT_EQ(picture({.T = {4}, .S = {4}, .window = {1, 0}}), "x... xx.. .xx. ..xx");
+  EXPECT_EQ(picture({.T = {4}, .S = {4}, .window = {0, 1}}), "xx.. .xx. ..xx ...x");
+  EXPECT_EQ(picture({.T = {2}, .S = {4}, .window = {1, 0}}), ".xx. ..xx");
+  EXPECT_EQ(picture({.T = {3}, .S = {4}, .causal = Causal::top_left, .window = {1, 5}}), "x... xx.. .xx.");
+  EXPECT_EQ(picture({.T = {4}, .S = {2}, .causal = Causal::bottom_right}), ".. .. x. xx");
+  EXPECT_EQ(picture({.T = {5}, .S = {2}, .causal = Causal::top_left, .window = {1, -1}}), "x. xx .x .. ..");
+}
+
+TEST(Attention, HeadsShareKeysInOrder) {
+  AttentionProblem<float> shared({.T = {9}, .S = {9}, .heads = 4, .kv_heads = 2});
+  AttentionProblem<float> apart({.T = {9}, .S = {9}, .heads = 4});
+  for (int64_t n = 0; n < 9; n++)
+    for (int64_t h = 0; h < 4; h++) {
+      std::copy_n(shared.keys(shared.k.data(), 8).at(0, n, h / 2), 8, apart.keys(apart.k.data(), 8).at(0, n, h));
+      std::copy_n(shared.keys(shared.v.data(), 8).at(0, n, h / 2), 8, apart.keys(apart.v.data(), 8).at(0, n, h));
+    }
+  shared.forward(), apart.forward();
+  EXPECT_EQ(shared.out, apart.out);
+}
+
+// NaN in row `bad` of q, or in the key or value `bad`: rows that see it are NaN, the others are as they were.
+TEST(Attention, NanStaysInTheRowsThatSeeIt) {
+  for (const bool tiles : {true, false})
+    for (const char* where : {"q", "k", "v", "v of a key that a mask hides"}) {
+      const int32_t T = tiles ? 70 : 3, S = 70, bad = tiles ? 40 : 69;
+      AttentionShape shape{.T = {T}, .S = {S}, .heads = 2, .causal = Causal::bottom_right};
+      shape.allowed = where[1];
+      AttentionProblem<float> p(shape);
+      if (where[1])
+        for (size_t i = 0; i < p.allowed.size(); i++) p.allowed[i] = static_cast<int64_t>(i) % p.mask_stride != bad;
+      p.forward(), p.backward();
+      const AttentionProblem<float> good = p;
+      const float nan = std::numeric_limits<float>::quiet_NaN();
+      const int64_t row = where[0] == 'q' ? std::min<int64_t>(bad, T - 1) : bad;
+      (where[0] == 'q' ? p.queries(p.q.data(), 8) : p.keys(where[0] == 'k' ? p.k.data() : p.v.data(), 8))
+          .at(0, row, 1)[5] = nan;
+      p.forward(), p.backward();
+      for (int64_t i = 0; i < T; i++) {
+        const bool spoiled = !where[1] && (where[0] == 'q' ? i == row : row <= i + S - T);
+        for (int64_t e = 0; e < 8; e++) {
+          const float x = p.queries(p.out.data(), 8).at(0, i, 1)[e];
+          const bool column = where[0] != 'v' || e == 5;
+          EXPECT_EQ(std::isnan(x), spoiled && column) << where << " row " << i << " column " << e;
+          EXPECT_FALSE(std::isnan(p.queries(p.out.data(), 8).at(0, i, 0)[e])) << where << " in the other head";
+          if (!spoiled) {
+            EXPECT_NEAR(x, good.queries(good.out.data(), 8).at(0, i, 1)[e], 1e-6) << where;
+          }
+          EXPECT_EQ(std::isnan(p.queries(p.dq.data(), 8).at(0, i, 1)[e]), spoiled) << where << " dq " << i;
+        }
+      }
+    }
+}
+
+TEST(Attention, RefusesWhatDoesNotFit) {
+  AttentionProblem<float> p({.T = {1}, .S = {1}, .heads = 3});
+  AttentionInput<float> in = p.input();
+  in.key_width = 0;
+  EXPECT_THROW(p.forward(in), Error);
+  in = p.input(), in.kv_heads = 2;
+  EXPECT_THROW(p.forward(in), Error);
+  in = p.input(), in.value_width = 1025;
+  EXPECT_THROW(p.forward(in), Error);
+  std::vector<std::byte> small(attention_workspace(p.input()) / 2);
+  EXPECT_THROW(attention<float>(p.input(), p.queries(p.out.data(), 8), {}, small), Error);
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "io/safetensors.h"
 #include "layers/context.h"
 #include "layers/parameter.h"
-#include "ops/attention.h"
 #include "qkv/config.h"
 #include "qkv/error.h"
 #include "tests/support/numeric.h"

@@ -1,0 +1,34 @@
+// The 16 upper bits of a float: a format to store numbers in. Arithmetic is done in float.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace qkv {
+
+struct bfloat16 {
+  uint16_t bits = 0;
+
+  bfloat16() = default;
+  // Rounds to nearest, ties to even; NaN stays NaN.
+  explicit bfloat16(float x) {
+    const uint32_t u = std::bit_cast<uint32_t>(x);
+    bits = static_cast<uint16_t>(x == x ? (u + 0x7FFF + (u >> 16 & 1)) >> 16 : u >> 16 | 0x40);
+  }
+  explicit bfloat16(double x) : bfloat16(static_cast<float>(x)) {}
+  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+// The type that numbers stored as T are computed in.
+template <class T>
+struct ArithmeticOf {
+  using type = T;
+};
+template <>
+struct ArithmeticOf<bfloat16> {
+  using type = float;
+};
+template <class T>
+using Arithmetic = typename ArithmeticOf<T>::type;
+
+}  // namespace qkv

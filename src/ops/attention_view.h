@@ -1,0 +1,94 @@
+// How attention reads its input: the extent of a sequence, the keys that a query sees, what is added to a score.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "qkv/attention.h"
+
+namespace qkv {
+
+struct Range {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+  bool empty() const { return end <= begin; }
+};
+
+inline Range intersection(Range a, Range b) {
+  const int64_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+// Sequence s: its queries are tokens q0 … q0 + T − 1, its keys k0 … k0 + S − 1; dropout counts its rows from first_row.
+struct Span {
+  int64_t q0, T, k0, S, first_row;
+};
+
+inline Span span(const Sequences& x, int64_t s) {
+  const int64_t q0 = x.q_begin ? x.q_begin[s] : 0, k0 = x.k_begin ? x.k_begin[s] : 0;
+  return {q0, (x.q_end ? x.q_end[s] : x.T) - q0, k0, (x.k_end ? x.k_end[s] : x.S) - k0, x.q_begin ? q0 : s * x.T};
+}
+
+// p(i): the key at the place of query i.
+template <class Real>
+int64_t place(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
+  return in.causal == Causal::top_left ? i : i + at.S - at.T;
+}
+
+// The keys that causality and the window leave to query i.
+template <class Real>
+Range visible_keys(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
+  const int64_t p = place(in, at, i), right = in.causal == Causal::none ? in.window.right : 0;
+  const int64_t begin = in.window.left < 0 ? 0 : std::clamp<int64_t>(p - in.window.left, 0, at.S);
+  const int64_t end = right < 0 ? at.S : std::clamp<int64_t>(p + right + 1, 0, at.S);
+  return {begin, std::max(begin, end)};
+}
+
+template <class Real>
+int64_t kv_head(const AttentionOptions<Real>& in, int64_t h) {
+  return h * in.key_value_heads() / in.heads;
+}
+
+template <class T>
+T* entry(const AttentionMask<T>& mask, int64_t s, int64_t h, int64_t i, int64_t j) {
+  return mask.data + s * mask.sequence_stride + h * mask.head_stride + i * mask.row_stride + j * mask.key_stride;
+}
+
+// Of the weights of one head: each draws a mask of its own.
+template <class Real>
+Dropout head_dropout(const AttentionOptions<Real>& in, int64_t h) {
+  Dropout drop = in.dropout;
+  drop.site += static_cast<uint32_t>(h);
+  return drop;
+}
+
+struct Longest {
+  int64_t queries = 0, keys = 0;
+  explicit Longest(const Sequences& sequences) {
+    for (int64_t s = 0; s < sequences.count; s++) {
+      const Span at = span(sequences, s);
+      queries = std::max(queries, at.T);
+      keys = std::max(keys, at.S);
+    }
+  }
+};
+
+constexpr int64_t kMaxHeadWidth = 1024;
+
+// Throws Error if the numbers of heads and their widths do not fit together.
+template <class Real>
+void check_attention(const AttentionOptions<Real>& in);
+
+// Zeros every entry of a mask that some query and key have.
+template <class Real>
+void clear(const AttentionMask<Real>& mask, const AttentionOptions<Real>& in) {
+  const Longest longest(in.sequences);
+  const auto extent = [](int64_t stride, int64_t n) { return stride ? n : std::min<int64_t>(n, 1); };
+  for (int64_t s = 0; s < extent(mask.sequence_stride, in.sequences.count); s++)
+    for (int64_t h = 0; h < extent(mask.head_stride, in.heads); h++)
+      for (int64_t i = 0; i < extent(mask.row_stride, longest.queries); i++)
+        for (int64_t j = 0; j < extent(mask.key_stride, longest.keys); j++) *entry(mask, s, h, i, j) = 0;
+}
+
+}  // namespace qkv

@@ -1,0 +1,168 @@
+// Sizes of attention's tiles, and the memory that its kernels work in, cut from what the caller brings.
+#pragma once
+
+#include <omp.h>
+
+#include <vector>
+
+#include "core/fail.h"
+#include "core/matrix.h"
+#include "core/threads.h"
+#include "ops/attention_view.h"
+
+namespace qkv {
+
+constexpr int64_t kPanel = 64;       // keys of a packed panel
+constexpr int64_t kGroup = 128;      // keys whose weights are in memory at once in forward: two panels
+constexpr int64_t kBlockRows = 96;   // queries that go through a panel before the next one
+constexpr int64_t kTileRows = 6;     // queries of a register tile
+constexpr int64_t kLanes = 16;       // rows in the workspace are padded to this, the most lanes of a vector
+constexpr int64_t kFewQueries = 4;   // up to here K and V are read where they lie, one query at a time
+
+inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+inline int64_t padded(int64_t n) { return round_up(n, kLanes); }
+inline int64_t panels(int64_t keys) { return (keys + kPanel - 1) / kPanel; }
+
+// Cuts 64-byte aligned arrays from a block of bytes; without a block it only counts.
+class Workspace {
+ public:
+  Workspace() = default;
+  explicit Workspace(std::span<std::byte> block) : base_(block.data()), size_(block.size()) {
+    used_ = -reinterpret_cast<size_t>(base_) % 64;
+  }
+
+  // Throws Error if the block is too small.
+  template <class T>
+  T* take(int64_t count) {
+    const size_t begin = used_;
+    used_ += (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    if (!base_) return nullptr;
+    if (used_ > size_) fail("attention: a workspace of {} bytes, wanted at least {}", size_, used_);
+    return reinterpret_cast<T*>(base_ + begin);
+  }
+  Matrix<float> rows(int64_t count, int64_t width) {
+    return {take<float>(count * padded(width)), count, width, padded(width)};
+  }
+  size_t bytes() const { return used_ + 64; }  // with room to align the block
+
+ private:
+  std::byte* base_ = nullptr;
+  size_t size_ = 0, used_ = 0;
+};
+
+// The keys of one sequence and key/value head, ready for tiles of queries.
+struct PackedKeys {
+  float* keys = nullptr;    // scale · log2 e · Kᵀ, [panels, d_k, kPanel]
+  float* values = nullptr;  // room for a copy of V in whole vectors, [S, d_v]
+
+  PackedKeys() = default;
+  PackedKeys(const AttentionOptions<float>& in, const Longest& longest, Workspace& w)
+      : keys(w.take<float>(panels(longest.keys) * kPanel * in.key_width)),
+        values(w.rows(longest.keys, in.value_width).data) {}
+};
+
+template <class T>
+struct ForwardCall {
+  const AttentionInput<T>& in;
+  Heads<T> out;
+  Heads<float> lse;
+};
+
+struct ForwardScratch;
+
+// The kernels of one instruction set.
+template <class T>
+struct ForwardKernels {
+  // Packs keys [begin, end) of the key/value head that head h reads; begin is the first key of a panel.
+  void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, Range keys, const ForwardScratch&, const PackedKeys& room);
+  // Queries [begin, end) of head h, with its keys packed; where there is no room in `packed`, queries are taken one by one.
+  void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, Range rows, const PackedKeys&, const ForwardScratch&);
+  // All queries of all heads that read one key/value head.
+  void (*pair)(const ForwardCall<T>&, int64_t s, int64_t kv, const PackedKeys& room, const ForwardScratch&);
+  // The weights of query i; a: [padded(S)], to work in; A: [S].
+  void (*weights)(const AttentionInput<T>&, int64_t s, int64_t h, int64_t i, float lse, float* a, float* A);
+};
+
+template <class T>
+ForwardKernels<T> forward_kernels();  // of the active instruction set
+
+// What a thread works in for one block of queries.
+struct ForwardScratch {
+  float* q;        // [kBlockRows, d_k]
+  float* weights;  // [kTileRows, kGroup]
+  float* dropout;  // the same
+  float* max;      // [kBlockRows]
+  float* sum;      // [kBlockRows, kLanes], to be added up over the lanes
+  float* out;      // [kBlockRows, d_v]
+  float* row;      // [S], the weights of one query
+  float* floats;   // [kPanel, d_k], keys that are stored otherwise
+
+  ForwardScratch(const AttentionOptions<float>& in, const Longest& longest, Workspace& w)
+      : q(w.rows(kBlockRows, in.key_width).data),
+        weights(w.take<float>(kTileRows * kGroup)),
+        dropout(w.take<float>(kTileRows * kGroup)),
+        max(w.take<float>(kBlockRows)),
+        sum(w.take<float>(kBlockRows * kLanes)),
+        out(w.rows(kBlockRows, in.value_width).data),
+        row(w.take<float>(padded(longest.keys) + kLanes)),
+        floats(w.rows(kPanel, in.key_width).data) {}
+};
+
+template <class T>
+struct BackwardCall {
+  const AttentionInput<T>& in;
+  Heads<const T> out;
+  Heads<const float> lse;
+  Heads<const T> dout;
+  AttentionGradients<T> gradients;
+};
+
+// A part of backward: some of the heads that read one key/value head, with some of their queries and keys. `keys` begins
+// with a panel, `rows` with a block.
+struct BackwardPart {
+  int64_t s;
+  Range heads, rows, keys;
+  bool queries = false, keys_values = false;  // which gradients it assigns: dQ; dK and dV
+};
+
+struct BackwardScratch {
+  float *keys, *values;        // scale · log2 e · Kᵀ and Vᵀ of a panel: [d_k, kPanel], [d_v, kPanel]
+  float *key_rows, *floats;    // K of a panel; keys or values that are stored otherwise
+  float *q, *dout;             // [kBlockRows, d_k], [kBlockRows, d_v]
+  float *weights, *dscores;    // [kBlockRows, kPanel]
+  float *slopes, *dropout;     // [kTileRows, kPanel]
+  float *dk, *dv;              // [kPanel, d_k], [kPanel, d_v]
+  float *lse, *D;              // of all queries of a part; lse in units of log 2
+  float* dq;                   // [dq_rows, d_k]
+
+  BackwardScratch(const AttentionOptions<float>& in, int64_t part_rows, int64_t dq_rows, Workspace& w)
+      : keys(w.take<float>(in.key_width * kPanel)),
+        values(w.take<float>(in.value_width * kPanel)),
+        key_rows(w.rows(kPanel, in.key_width).data),
+        floats(w.rows(kPanel, std::max(in.key_width, in.value_width)).data),
+        q(w.rows(kBlockRows, in.key_width).data),
+        dout(w.rows(kBlockRows, in.value_width).data),
+        weights(w.take<float>(kBlockRows * kPanel)),
+        dscores(w.take<float>(kBlockRows * kPanel)),
+        slopes(w.take<float>(kTileRows * kPanel)),
+        dropout(w.take<float>(kTileRows * kPanel)),
+        dk(w.rows(kPanel, in.key_width).data),
+        dv(w.rows(kPanel, in.value_width).data),
+        lse(w.take<float>(part_rows)),
+        D(w.take<float>(part_rows)),
+        dq(w.rows(dq_rows, in.key_width).data) {}
+};
+
+template <class T>
+struct BackwardKernels {
+  // Returns whether all that was assigned is finite.
+  bool (*part)(const BackwardCall<T>&, const BackwardPart&, const BackwardScratch&);
+  // Adds dM of the part's queries and keys to gradients.dmask.
+  void (*mask)(const BackwardCall<T>&, const BackwardPart&, const BackwardScratch&);
+  // The weights of the part's queries, of one head: A: [rows, S]. Reads q, k and lse alone.
+  void (*weights)(const BackwardCall<T>&, const BackwardPart&, Matrix<float> A, const BackwardScratch&);
+};
+template <class T>
+BackwardKernels<T> backward_kernels();  // of the active instruction set
+
+}  // namespace qkv
