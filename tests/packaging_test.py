@@ -19,7 +19,7 @@ def run(*command):
 @pytest.mark.skipif(not (BUILD / "CMakeCache.txt").exists(), reason="no build directory")
 def test_an_installed_qkv_is_found_and_links(tmp_path):
     run("cmake", "--install", BUILD, "--prefix", tmp_path / "prefix")
-    run("cmake", "-S", ROOT / "tests/packaging/find_package", "-B", tmp_path / "build",
+    run("cmake", "-G", "Ninja", "-S", ROOT / "tests/packaging/find_package", "-B", tmp_path / "build",
         f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}")
     run("cmake", "--build", tmp_path / "build")
     output = run(tmp_path / "build/user")
@@ -28,4 +28,4 @@ def test_an_installed_qkv_is_found_and_links(tmp_path):
 
 
 def test_a_subdirectory_brings_only_the_library(tmp_path):
-    run("cmake", "-S", ROOT / "tests/packaging/add_subdirectory", "-B", tmp_path / "build", f"-DQKV_SOURCE={ROOT}")
+    run("cmake", "-G", "Ninja", "-S", ROOT / "tests/packaging/add_subdirectory", "-B", tmp_path / "build", f"-DQKV_SOURCE={ROOT}")
