@@ -212,26 +212,65 @@ HWY_INLINE Matrix<const float> whole_vectors(Matrix<const T> x, float* copy) {
 HWY_INLINE Matrix<const float> as_floats(Matrix<const float> x, float*) { return x; }
 HWY_INLINE Matrix<const float> as_floats(Matrix<const bfloat16> x, float* copy) { return copy_rows(x, copy); }
 
-// Assigns factor · x to rows that are `stride` apart. Returns whether all is finite.
+// Assigns factor · row r of x. Adds y · 0 to `nothing`: NaN where y is not finite.
+template <class T>
+HWY_INLINE void store_row(Matrix<const float> x, int64_t r, float factor, T* to, Vector& nothing) {
+  for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
+    const Vector y = hn::Mul(set(factor), hn::Load(Floats(), x.row(r) + c));
+    nothing = hn::MulAdd(io.only(y, zero()), zero(), nothing);
+    io.store(y, to + c);
+  });
+}
+
+// The same for all rows. Returns whether all is finite.
 template <class T>
 HWY_INLINE bool store_rows(Matrix<const float> x, float factor, T* to, int64_t stride) {
-  Vector nothing = zero();  // x · 0, NaN where x is not finite
-  for (int64_t i = 0; i < x.rows; i++)
-    for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
-      const Vector y = hn::Mul(set(factor), hn::Load(Floats(), x.row(i) + c));
-      nothing = hn::MulAdd(io.only(y, zero()), zero(), nothing);
-      io.store(y, to + i * stride + c);
-    });
+  Vector nothing = zero();
+  for (int64_t r = 0; r < x.rows; r++) store_row(x, r, factor, to + r * stride, nothing);
   return sum_of_lanes(nothing) == 0;
 }
 
-// Asks for the rows of a short sequence before they are needed: they lie apart in memory, which the processor does not
-// foresee, and hundreds of short sequences are bound by that.
+// Asks for rows before they are needed, some cache lines at a time between tiles: what the next head reads lies
+// elsewhere in memory, which the processor does not foresee, and short sequences are bound by that.
+class Upcoming {
+ public:
+  template <class T>
+  HWY_INLINE void add(Matrix<T> x) {
+    const int64_t bytes = static_cast<int64_t>(sizeof(T));
+    arrays_[count_++] = {reinterpret_cast<const char*>(x.data), x.rows, x.cols * bytes, x.stride * bytes};
+    lines_ += x.rows * ((x.cols * bytes + 63) / 64);
+  }
+  // What is asked for each time, if `calls` calls are to come. More than a core's cache is not worth asking for.
+  HWY_INLINE void share(int64_t calls) { step_ = lines_ < (1 << 14) ? lines_ / HWY_MAX(calls, int64_t{1}) + 1 : 0; }
+  HWY_INLINE void some() {
+    for (int64_t n = step_; n > 0 && now_ < count_; n--) {
+      const Array& x = arrays_[now_];
+      if (row_ < x.rows) hwy::Prefetch(x.data + row_ * x.stride + column_);
+      if ((column_ += 64) < x.row_bytes) continue;
+      column_ = 0;
+      if (++row_ >= x.rows) row_ = 0, now_++;
+    }
+  }
+
+ private:
+  struct Array {
+    const char* data;
+    int64_t rows, row_bytes, stride;
+  };
+  Array arrays_[8];
+  int64_t count_ = 0, lines_ = 0, step_ = 0, now_ = 0, row_ = 0, column_ = 0;
+};
+
 template <class T>
-HWY_INLINE void prefetch(Matrix<T> x) {
-  if (x.rows > 4 * kPanel) return;
-  for (int64_t i = 0; i < x.rows; i++)
-    for (int64_t e = 0; e < x.cols; e += static_cast<int64_t>(64 / sizeof(T))) hwy::Prefetch(x.row(i) + e);
+Matrix<T> query_rows(const AttentionOptions<float>& in, const Heads<T>& x, int64_t s, int64_t h, int64_t width) {
+  const Span at = span(in.sequences, s);
+  return {x.at(s, at.q0, h), at.T, width, x.token_stride};
+}
+
+template <class T>
+Matrix<T> key_rows(const AttentionOptions<float>& in, const Heads<T>& x, int64_t s, int64_t kv, int64_t width) {
+  const Span at = span(in.sequences, s);
+  return {x.at(s, at.k0, kv), at.S, width, x.token_stride};
 }
 
 // One sequence and head.
@@ -241,6 +280,7 @@ struct Pair {
   Span at;
   Range run;        // the keys that `allowed` leaves where it is the same for all queries and leaves one run
   bool by_element;  // whether `allowed` must be read for every query and key
+  bool limited;     // whether queries see different runs of keys
 
   Pair(const AttentionOptions<float>& options, int64_t sequence, int64_t head)
       : in(options),
@@ -249,32 +289,36 @@ struct Pair {
         kv(kv_head(options, head)),
         at(span(options.sequences, sequence)),
         run{0, at.S},
-        by_element(options.allowed.data) {
+        by_element(options.allowed.data),
+        limited(options.causal != Causal::none || options.window.left >= 0 || options.window.right >= 0) {
     if (by_element && in.allowed.row_stride == 0) find_run();
   }
-  // Rows of this pair in arrays of queries and of keys.
+  // Rows of a pair in arrays of queries and of keys.
   template <class T>
   Matrix<T> queries(const Heads<T>& x, int64_t width) const {
-    return {x.at(s, at.q0, h), at.T, width, x.token_stride};
+    return query_rows(in, x, s, h, width);
   }
   template <class T>
   Matrix<T> keys(const Heads<T>& x, int64_t width) const {
-    return {x.at(s, at.k0, kv), at.S, width, x.token_stride};
+    return key_rows(in, x, s, kv, width);
   }
-  Range visible(int64_t i) const { return intersection(visible_keys(in, at, i), run); }
+  Range visible(int64_t i) const { return limited ? intersection(visible_keys(in, at, i), run) : run; }
   // What some query of [begin, end) sees: both ends move on with the query.
-  Range visible(int64_t begin, int64_t end) const { return {visible(begin).begin, visible(end - 1).end}; }
+  Range visible(int64_t begin, int64_t end) const {
+    return limited ? Range{visible(begin).begin, visible(end - 1).end} : run;
+  }
   float scale2() const { return in.scale * kLog2e; }
   bool adjusts() const { return in.softcap > 0 || in.mask.data || in.alibi || by_element; }
 
  private:
-  bool allows(int64_t j) const { return *entry(in.allowed, s, h, 0, j); }
   void find_run() {
+    const uint8_t* allowed = entry(in.allowed, s, h, 0, 0);
+    const int64_t stride = in.allowed.key_stride;
     int64_t begin = 0, end = at.S;
-    while (begin < end && !allows(begin)) begin++;
-    while (begin < end && !allows(end - 1)) end--;
+    while (begin < end && !allowed[begin * stride]) begin++;
+    while (begin < end && !allowed[(end - 1) * stride]) end--;
     for (int64_t j = begin; j < end; j++)
-      if (!allows(j)) return;
+      if (!allowed[j * stride]) return;
     run = {begin, end};
     by_element = false;
   }
@@ -345,14 +389,14 @@ struct TileKeys {
   int32_t begin[kTileRows], end[kTileRows];
 
   HWY_INLINE TileKeys(const Pair& pair, int64_t i, int64_t rows, int64_t first, int64_t keys) {
-    const Range panel{first, first + keys};
-    all = intersection(pair.visible(i, i + rows), panel);
+    all = intersection(pair.visible(i, i + rows), {first, first + keys});
     if (all.empty() || all_hidden(pair, i, rows, all)) {
       all = {0, 0};
       return;
     }
     all = {all.begin - first, all.end - first};
     edge = all.begin % lanes() || all.end % lanes();
+    if (!pair.limited && !edge) return;
     for (int64_t r = 0; r < rows; r++) {
       const Range seen = pair.visible(i + r);
       begin[r] = static_cast<int32_t>(HWY_MAX(seen.begin - first, int64_t{-1}));

@@ -18,7 +18,8 @@ constexpr int kKeyRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 
 // A block of queries of one head and a panel of keys.
 struct Block {
   const Pair& pair;
-  int64_t i, j;  // the first query and the first key
+  int64_t i, j;                // the first query and the first key
+  const float *keys, *values;  // the panel: scale · log2 e · Kᵀ, Vᵀ
   Matrix<const float> q, dout;
   const float *lse, *D;  // of its queries
   DropoutFactors* factors;
@@ -32,7 +33,7 @@ HWY_INLINE void recompute(const Block& b, int64_t first, const TileKeys& keys, i
   float* weights = b.scratch.weights + first * kPanel + column;
   Vector s[R][C];
   clear_tile(s);
-  multiply(b.q.row(first), b.q.stride, 1, b.scratch.keys + column, kPanel, b.q.cols, s);
+  multiply(b.q.row(first), b.q.stride, 1, b.keys + column, kPanel, b.q.cols, s);
   if (HWY_UNLIKELY(b.pair.adjusts())) {
     store_tile(s, weights, kPanel);
     adjust_scores(b.pair, b.i + first, R, b.j + column, C * lanes(), weights, kPanel,
@@ -56,7 +57,7 @@ HWY_INLINE void differentiate(const Block& b, int64_t first, int64_t column) {
   const float* D = b.D + first;
   Vector x[R][C];
   clear_tile(x);
-  multiply(b.dout.row(first), b.dout.stride, 1, b.scratch.values + column, kPanel, b.dout.cols, x);
+  multiply(b.dout.row(first), b.dout.stride, 1, b.values + column, kPanel, b.dout.cols, x);
   HWY_UNROLL(8)
   for (int r = 0; r < R; r++) {
     HWY_UNROLL(8)
@@ -92,12 +93,12 @@ HWY_NOINLINE void recompute_tile(const Block& b, int64_t first, const TileKeys& 
 
 // P and dS of R queries and all keys of the panel; dQ of those queries += dS K where dq is given.
 template <int R>
-HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKeys& keys, int64_t panel_keys,
-                                     Matrix<const float> k, Matrix<float> dq) {
+HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKeys& keys, Matrix<const float> k,
+                                     Matrix<float> dq) {
   const Floats d;
   const int64_t begin = keys.first_vector(), end = round_up(keys.all.end, lanes());
   zero_columns(b, first, R, 0, begin);
-  zero_columns(b, first, R, end, round_up(panel_keys, lanes()));
+  zero_columns(b, first, R, end, round_up(k.rows, lanes()));
   if (b.factors)
     draw_dropout(b.pair, *b.factors, b.i + first, R, b.j, {b.scratch.dropout, R, kPanel});
   for (int64_t c = begin; c < end; c += kTileVectors * lanes())
@@ -117,18 +118,15 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
                    k.row_range(keys.all.begin, keys.all.end), dq);
 }
 
-// The same for all queries of a block; dq as k may be null. Returns whether the block sees keys of the panel.
-HWY_INLINE bool differentiate_block(const Block& b, int64_t panel_keys, Matrix<const float> k, Matrix<float> dq) {
-  const Range seen = b.pair.visible(b.i, b.i + b.q.rows);
-  if (seen.end <= b.j || seen.begin >= b.j + panel_keys) return false;
+// The same for all queries of a block; k: the panel's keys.
+HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matrix<float> dq) {
   for_tiles(b.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
-    const TileKeys keys(b.pair, b.i + first, n, b.j, panel_keys);
-    if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(panel_keys, lanes()));
+    const TileKeys keys(b.pair, b.i + first, n, b.j, k.rows);
+    if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(k.rows, lanes()));
     const Matrix<float> dq_rows = dq.data ? dq.row_range(first, first + n) : dq;
-    with_shape<kTileRows, 1>(
-        n, 1, [&](auto R, auto) HWY_ATTR { differentiate_tile<R()>(b, first, keys, panel_keys, k, dq_rows); });
+    with_shape<kTileRows, 1>(n, 1,
+                             [&](auto R, auto) HWY_ATTR { differentiate_tile<R()>(b, first, keys, k, dq_rows); });
   });
-  return true;
 }
 
 template <int R>
@@ -179,31 +177,30 @@ HWY_INLINE void prepare_D(const BackwardCall<T>& call, const Pair& pair, Range r
   }
 }
 
-// Calls f(block, row of the part) for the blocks of queries of one head of the part.
+// Calls f(block, row of the part) for the blocks of queries of one head of the part and the panels of some packed keys
+// from the first on.
 template <class T, class F>
-HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const Pair& pair, int64_t j,
+HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const Pair& pair, Range keys,
                            const BackwardScratch& scratch, const F& f) {
   const AttentionInput<T>& in = call.in;
   DropoutFactors factors(head_dropout(in, pair.h));
   const int64_t head_row = (pair.h - part.heads.begin) * part.rows.size();
   for (int64_t i = part.rows.begin; i < part.rows.end; i += kBlockRows) {
     const int64_t end = HWY_MIN(i + kBlockRows, part.rows.end), row = head_row + i - part.rows.begin;
-    const Range seen = pair.visible(i, end);
-    if (seen.end <= j || seen.begin >= j + kPanel) continue;
+    const Range seen = intersection(pair.visible(i, end), keys);
+    if (seen.empty()) continue;
     Matrix<const float> dout;
     if (call.dout.data)
       dout = whole_vectors(pair.queries(call.dout, in.value_width).row_range(i, end), scratch.dout);
-    const Block block{pair,
-                      i,
-                      j,
-                      whole_vectors(pair.queries(in.q, in.key_width).row_range(i, end), scratch.q),
-                      dout,
-                      scratch.lse + row,
-                      scratch.D + row,
-                      in.dropout.active() ? &factors : nullptr,
-                      in.softcap > 0 ? scratch.slopes : nullptr,
-                      scratch};
-    f(block, row);
+    const Matrix<const float> q = whole_vectors(pair.queries(in.q, in.key_width).row_range(i, end), scratch.q);
+    for (int64_t j = keys.begin; j < seen.end; j += kPanel) {
+      if (seen.begin >= j + kPanel) continue;
+      const int64_t before = j - keys.begin;
+      f(Block{pair, i, j, scratch.keys + before * in.key_width, scratch.values + before * in.value_width, q, dout,
+              scratch.lse + row, scratch.D + row, in.dropout.active() ? &factors : nullptr,
+              in.softcap > 0 ? scratch.slopes : nullptr, scratch},
+        row);
+    }
   }
 }
 
@@ -217,23 +214,23 @@ HWY_INLINE void prepare_part(const BackwardCall<T>& call, const BackwardPart& pa
   }
 }
 
-// Kᵀ of the panel that begins with key j. Returns the number of its keys.
+// Kᵀ of some keys, or Vᵀ, in panels.
 template <class T>
-HWY_INLINE int64_t pack_keys(const AttentionInput<T>& in, const Pair& pair, int64_t j, const BackwardScratch& scratch) {
-  const int64_t end = HWY_MIN(j + kPanel, pair.at.S);
-  pack_transposed(as_floats(pair.keys(in.k, in.key_width).row_range(j, end), scratch.floats), pair.scale2(),
-                  scratch.keys);
-  return end - j;
+HWY_INLINE void pack_panels(Matrix<const T> x, float scale, float* floats, float* panels) {
+  for (int64_t j = 0; j < x.rows; j += kPanel)
+    pack_transposed(as_floats(x.row_range(j, HWY_MIN(j + kPanel, x.rows)), floats), scale, panels + j * x.cols);
 }
 
-// The same with Vᵀ.
-template <class T>
-HWY_INLINE int64_t pack_panel(const AttentionInput<T>& in, const Pair& pair, int64_t j,
-                              const BackwardScratch& scratch) {
-  const int64_t keys = pack_keys(in, pair, j, scratch);
-  pack_transposed(as_floats(pair.keys(in.v, in.value_width).row_range(j, j + keys), scratch.floats), 1.0f,
-                  scratch.values);
-  return keys;
+// Calls f(keys) for the spans of some keys, with Kᵀ and Vᵀ packed.
+template <class T, class F>
+HWY_INLINE void for_spans(const AttentionInput<T>& in, const Pair& pair, Range keys, const BackwardScratch& scratch,
+                          const F& f) {
+  for (int64_t j = keys.begin; j < keys.end; j += kSpan) {
+    const int64_t end = HWY_MIN(j + kSpan, keys.end);
+    pack_panels(pair.keys(in.k, in.key_width).row_range(j, end), pair.scale2(), scratch.floats, scratch.keys);
+    pack_panels(pair.keys(in.v, in.value_width).row_range(j, end), 1.0f, scratch.floats, scratch.values);
+    f(Range{j, end});
+  }
 }
 
 template <class T>
@@ -245,24 +242,27 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
   prepare_part(call, part, scratch);
   Matrix<float> dq;
   if (part.queries) dq = zeros(scratch.dq, part.heads.size() * part.rows.size(), in.key_width);
-  for (int64_t j = part.keys.begin; j < part.keys.end; j += kPanel) {
-    const int64_t keys = pack_panel(in, first, j, scratch);
+  for_spans(in, first, part.keys, scratch, [&](Range keys) HWY_ATTR {
     const Matrix<const float> k =
-        whole_vectors(first.keys(in.k, in.key_width).row_range(j, j + keys), scratch.key_rows);
-    const Matrix<float> dk = zeros(scratch.dk, keys, in.key_width), dv = zeros(scratch.dv, keys, in.value_width);
+        whole_vectors(first.keys(in.k, in.key_width).row_range(keys.begin, keys.end), scratch.key_rows);
+    const Matrix<float> dk = zeros(scratch.dk, keys.size(), in.key_width);
+    const Matrix<float> dv = zeros(scratch.dv, keys.size(), in.value_width);
     for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
       const Pair pair(in, part.s, h);
-      for_blocks(call, part, pair, j, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+      for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+        const Range panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
         const Matrix<float> dq_rows = part.queries ? dq.row_range(row, row + block.q.rows) : dq;
-        if (differentiate_block(block, keys, k, dq_rows) && part.keys_values) add_key_gradients(block, dk, dv);
+        differentiate_block(block, k.row_range(panel.begin, panel.end), dq_rows);
+        if (part.keys_values)
+          add_key_gradients(block, dk.row_range(panel.begin, panel.end), dv.row_range(panel.begin, panel.end));
       });
     }
     if (part.keys_values) {
-      const int64_t token = first.at.k0 + j;
+      const int64_t token = first.at.k0 + keys.begin;
       finite &= store_rows(dk, in.scale, to.dk.at(part.s, token, first.kv), to.dk.token_stride);
       finite &= store_rows(dv, 1.0f, to.dv.at(part.s, token, first.kv), to.dv.token_stride);
     }
-  }
+  });
   for (int64_t h = part.heads.begin; h < part.heads.end && part.queries; h++) {
     const int64_t row = (h - part.heads.begin) * part.rows.size();
     finite &= store_rows(dq.row_range(row, row + part.rows.size()), in.scale,
@@ -286,13 +286,14 @@ void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const 
   prepare_part(call, part, scratch);
   for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
     const Pair pair(call.in, part.s, h);
-    for (int64_t j = part.keys.begin; j < part.keys.end; j += kPanel) {
-      const int64_t keys = pack_panel(call.in, pair, j, scratch);
-      for_blocks(call, part, pair, j, scratch, [&](Block block, int64_t) HWY_ATTR {
+    for_spans(call.in, pair, part.keys, scratch, [&](Range keys) HWY_ATTR {
+      for_blocks(call, part, pair, keys, scratch, [&](Block block, int64_t) HWY_ATTR {
         block.slopes = nullptr;  // M is added after the softcap
-        if (differentiate_block(block, keys, {}, {})) add_mask_gradient(block, keys, call.gradients.dmask);
+        const int64_t n = HWY_MIN(kPanel, keys.end - block.j);
+        differentiate_block(block, {nullptr, n, 0}, {});
+        add_mask_gradient(block, n, call.gradients.dmask);
       });
-    }
+    });
   }
 }
 
@@ -301,20 +302,19 @@ void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float
   const Pair pair(call.in, part.s, part.heads.begin);
   prepare_lse(call, pair, part.rows, scratch.lse);
   for (int64_t r = 0; r < A.rows; r++) std::fill_n(A.row(r), A.cols, 0.0f);
-  for (int64_t j = 0; j < pair.at.S; j += kPanel) {
-    const int64_t keys = pack_keys(call.in, pair, j, scratch);
-    for_blocks(call, part, pair, j, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+  for_spans(call.in, pair, {0, pair.at.S}, scratch, [&](Range keys) HWY_ATTR {
+    for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
       for_tiles(block.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
-        const TileKeys seen(pair, block.i + first, n, j, keys);
+        const TileKeys seen(pair, block.i + first, n, block.j, HWY_MIN(kPanel, keys.end - block.j));
         with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR { recompute_tile<R()>(block, first, seen); });
         for (int64_t r = first; r < first + n; r++) {
           const float* from = scratch.weights + r * kPanel + seen.all.begin;
-          float* to = A.row(row + r) + j + seen.all.begin;
+          float* to = A.row(row + r) + block.j + seen.all.begin;
           for_columns(seen.all.size(), [&](int64_t c, auto io) HWY_ATTR { io.store(io.load(from + c), to + c); });
         }
       });
     });
-  }
+  });
 }
 
 void FloatBackward(BackwardKernels<float>& k) { k = {backward_part<float>, backward_mask<float>, weights<float>}; }

@@ -119,10 +119,44 @@ HWY_NOINLINE void attend_tile(const AttendTile& tile, const Pair& pair, int64_t 
   add_product<R>(tile.weights + keys.begin, kGroup, 1, tile.v.row_range(keys.begin, keys.end), tile.out);
 }
 
+// A query by itself.
+template <class T>
+HWY_INLINE void attend_alone(const ForwardCall<T>& call, const Pair& pair, int64_t i, DropoutFactors* factors,
+                             const ForwardScratch& scratch) {
+  const int64_t token = pair.at.q0 + i;
+  const float lse = attend_row(call.in, pair, i, factors, scratch.row, call.out.at(pair.s, token, pair.h));
+  if (call.lse.data) *call.lse.at(pair.s, token, pair.h) = lse;
+}
+
+// Divides what was summed by the sums of the weights.
+template <class T>
+HWY_INLINE void finish_rows(const ForwardCall<T>& call, const Pair& pair, Range rows, Matrix<float> out,
+                            DropoutFactors* factors, const ForwardScratch& scratch) {
+  const Floats d;
+  for (int64_t r = 0; r < out.rows; r++) scratch.sum[r] = sum_of_lanes(hn::Load(d, scratch.sum + r * kLanes));
+  bool good = true;
+  for (int64_t r = 0; r < out.rows; r += lanes()) {
+    const Vector sum = hn::Load(d, scratch.sum + r);
+    const Vector lse = hn::Mul(hn::Add(hn::Load(d, scratch.max + r), hn::Log2(d, sum)), set(1 / kLog2e));
+    for (int64_t l = 0; l < HWY_MIN(lanes(), out.rows - r); l++) good &= scratch.sum[r + l] >= 0x1p-64f;
+    hn::Store(lse, d, scratch.max + r);
+  }
+  const auto to = [&](int64_t r) { return call.out.at(pair.s, pair.at.q0 + rows.begin + r, pair.h); };
+  Vector nothing = zero();  // 0, or NaN where something is not finite
+  for (int64_t r = 0; r < out.rows; r++) {
+    store_row(out, r, 1.0f / scratch.sum[r], to(r), nothing);
+    if (call.lse.data) *call.lse.at(pair.s, pair.at.q0 + rows.begin + r, pair.h) = scratch.max[r];
+  }
+  if (HWY_LIKELY(good && sum_of_lanes(nothing) == 0)) return;
+  for (int64_t r = 0; r < out.rows; r++)
+    if (!(scratch.sum[r] >= 0x1p-64f) || !all_finite(to(r), call.in.value_width))
+      attend_alone(call, pair, rows.begin + r, factors, scratch);
+}
+
 // Queries [begin, end), at most kBlockRows, of one head.
 template <class T>
 HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
-                             DropoutFactors* factors, const ForwardScratch& scratch) {
+                             DropoutFactors* factors, const ForwardScratch& scratch, Upcoming& next) {
   const AttentionInput<T>& in = call.in;
   const int64_t width = padded(in.value_width);
   std::fill_n(scratch.max, rows.size(), 0.0f);
@@ -137,6 +171,7 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
     for_tiles(rows.size(), [&](int64_t first, int64_t n) HWY_ATTR {
       const TileKeys tile_keys(pair, rows.begin + first, n, group, count);
       if (tile_keys.all.empty()) return;
+      next.some();
       const AttendTile tile{q.row_range(first, first + n), packed.keys + group * in.key_width, v.row_range(group, group + count), tile_keys,
                             scratch.weights,          scratch.max + first,
                             scratch.sum + first * kLanes,  out.row_range(first, first + n)};
@@ -145,44 +180,18 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
       });
     });
   }
-  for (int64_t r = 0; r < rows.size(); r++) {
-    const int64_t i = rows.begin + r, token = pair.at.q0 + i;
-    const float sum = sum_of_lanes(hn::Load(Floats(), scratch.sum + r * kLanes));
-    const bool finite = store_rows(out.row_range(r, r + 1), 1.0f / sum, call.out.at(pair.s, token, pair.h), 0);
-    if (!finite || !(sum >= 0x1p-64f))
-      attend_alone(call, pair, i, factors, scratch);
-    else if (call.lse.data)
-      *call.lse.at(pair.s, token, pair.h) = (scratch.max[r] + std::log2(sum)) / kLog2e;
-  }
-}
-
-// A query by itself.
-template <class T>
-HWY_INLINE void attend_alone(const ForwardCall<T>& call, const Pair& pair, int64_t i, DropoutFactors* factors,
-                             const ForwardScratch& scratch) {
-  const int64_t token = pair.at.q0 + i;
-  const float lse = attend_row(call.in, pair, i, factors, scratch.row, call.out.at(pair.s, token, pair.h));
-  if (call.lse.data) *call.lse.at(pair.s, token, pair.h) = lse;
-}
-
-// Asks for what head h of a short sequence reads and writes.
-template <class T>
-HWY_INLINE void prefetch_head(const ForwardCall<T>& call, const Pair& pair) {
-  const AttentionInput<T>& in = call.in;
-  prefetch(pair.queries(in.q, in.key_width));
-  prefetch(pair.keys(in.k, in.key_width));
-  prefetch(pair.keys(in.v, in.value_width));
-  prefetch(pair.queries(call.out, in.value_width));
+  finish_rows(call, pair, rows, out, factors, scratch);
 }
 
 // Kᵀ in panels and V in whole vectors, of keys [begin, end); begin is the first of a panel.
 template <class T>
 void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const ForwardScratch& scratch,
           const PackedKeys& room) {
-  const Pair pair(call.in, s, h);
-  const Matrix<const T> k = pair.keys(call.in.k, call.in.key_width), v = pair.keys(call.in.v, call.in.value_width);
+  const AttentionInput<T>& in = call.in;
+  const Matrix<const T> k = key_rows(in, in.k, s, kv_head(in, h), in.key_width);
+  const Matrix<const T> v = key_rows(in, in.v, s, kv_head(in, h), in.value_width);
   for (int64_t j = keys.begin; j < keys.end; j += kPanel)
-    pack_transposed(as_floats(k.row_range(j, HWY_MIN(j + kPanel, keys.end)), scratch.floats), pair.scale2(),
+    pack_transposed(as_floats(k.row_range(j, HWY_MIN(j + kPanel, keys.end)), scratch.floats), in.scale * kLog2e,
                     room.keys + j * k.cols);
   const Matrix<const float> values = rows_or_copy(v, room.values);
   if (values.data == room.values)
@@ -190,33 +199,61 @@ void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const Fo
 }
 
 template <class T>
-void attend_rows(const ForwardCall<T>& call, int64_t s, int64_t h, Range rows, const PackedKeys& packed,
-                 const ForwardScratch& scratch) {
-  const Pair pair(call.in, s, h);
-  DropoutFactors factors(head_dropout(call.in, h));
-  DropoutFactors* drops = call.in.dropout.active() ? &factors : nullptr;
+HWY_INLINE void attend_blocks(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
+                              DropoutFactors* factors, const ForwardScratch& scratch, Upcoming& next) {
   if (packed.keys) {
     for (int64_t i = rows.begin; i < rows.end; i += kBlockRows)
-      attend_block(call, pair, {i, HWY_MIN(i + kBlockRows, rows.end)}, packed, drops, scratch);
+      attend_block(call, pair, {i, HWY_MIN(i + kBlockRows, rows.end)}, packed, factors, scratch, next);
   } else {
-    for (int64_t i = rows.begin; i < rows.end; i++) attend_alone(call, pair, i, drops, scratch);
+    for (int64_t i = rows.begin; i < rows.end; i++) attend_alone(call, pair, i, factors, scratch);
   }
 }
 
 template <class T>
-void attend_pair(const ForwardCall<T>& call, int64_t s, int64_t kv, const PackedKeys& room,
+HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
+                              const ForwardScratch& scratch, Upcoming& next) {
+  if (!call.in.dropout.active()) return attend_blocks(call, pair, rows, packed, nullptr, scratch, next);
+  DropoutFactors factors(head_dropout(call.in, pair.h));
+  attend_blocks(call, pair, rows, packed, &factors, scratch, next);
+}
+
+template <class T>
+void attend_rows(const ForwardCall<T>& call, int64_t s, int64_t h, Range rows, const PackedKeys& packed,
                  const ForwardScratch& scratch) {
+  Upcoming nothing;
+  attend_head(call, Pair(call.in, s, h), rows, packed, scratch, nothing);
+}
+
+// What the heads that read one key/value head read and write.
+template <class T>
+HWY_INLINE Upcoming upcoming(const ForwardCall<T>& call, int64_t s, int64_t kv) {
   const AttentionInput<T>& in = call.in;
   const int64_t group = in.heads / in.key_value_heads();
-  const Span at = span(in.sequences, s);
-  PackedKeys packed;
-  if (at.T > kFewQueries) {
-    packed = room;
-    pack(call, s, kv * group, {0, at.S}, scratch, packed);
-  }
-  for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
-    if (h + 1 < in.heads) prefetch_head(call, Pair(in, s, h + 1));
-    attend_rows(call, s, h, {0, at.T}, packed, scratch);
+  Upcoming next;
+  next.add(key_rows(in, in.k, s, kv, in.key_width));
+  next.add(key_rows(in, in.v, s, kv, in.value_width));
+  next.add(query_rows(in, in.q, s, kv * group, in.key_width));
+  next.add(query_rows(in, call.out, s, kv * group, in.value_width));
+  return next;
+}
+
+template <class T>
+void attend_pairs(const ForwardCall<T>& call, Range pairs, const PackedKeys& room, const ForwardScratch& scratch) {
+  const AttentionInput<T>& in = call.in;
+  const int64_t K = in.key_value_heads(), group = in.heads / K;
+  for (int64_t pair = pairs.begin; pair < pairs.end; pair++) {
+    const int64_t s = pair / K, kv = pair % K;
+    const Span at = span(in.sequences, s);
+    Upcoming next;
+    if (pair + 1 < pairs.end) next = upcoming(call, (pair + 1) / K, (pair + 1) % K);
+    next.share(group * ((at.T + kTileRows - 1) / kTileRows) * ((at.S + kGroup - 1) / kGroup));
+    PackedKeys packed;
+    if (at.T > kFewQueries) {
+      packed = room;
+      pack(call, s, kv * group, {0, at.S}, scratch, packed);
+    }
+    for (int64_t h = kv * group; h < (kv + 1) * group; h++)
+      attend_head(call, Pair(in, s, h), {0, at.T}, packed, scratch, next);
   }
 }
 
@@ -225,9 +262,9 @@ void weights(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, float
   row_weights(in, Pair(in, s, h), i, lse, a, A);
 }
 
-void FloatForward(ForwardKernels<float>& k) { k = {pack<float>, attend_rows<float>, attend_pair<float>, weights<float>}; }
+void FloatForward(ForwardKernels<float>& k) { k = {pack<float>, attend_rows<float>, attend_pairs<float>, weights<float>}; }
 void Bfloat16Forward(ForwardKernels<bfloat16>& k) {
-  k = {pack<bfloat16>, attend_rows<bfloat16>, attend_pair<bfloat16>, weights<bfloat16>};
+  k = {pack<bfloat16>, attend_rows<bfloat16>, attend_pairs<bfloat16>, weights<bfloat16>};
 }
 
 }  // namespace qkv::HWY_NAMESPACE

@@ -58,11 +58,8 @@ struct Rooms {
 // All pairs, each by one task.
 template <class T>
 void run_whole(const ForwardCall<T>& call, const Plan& plan, const Rooms& rooms, const ForwardKernels<T>& kernels) {
-  const int64_t K = call.in.key_value_heads();
-  parallel_blocks(plan.pairs, plan.longest.queries <= kPanel ? 4 : 1, [&](int64_t begin, int64_t end) {
-    const PackedKeys room = rooms.keys(omp_get_thread_num());
-    const ForwardScratch scratch = rooms.scratch();
-    for (int64_t pair = begin; pair < end; pair++) kernels.pair(call, pair / K, pair % K, room, scratch);
+  parallel_blocks(plan.pairs, pairs_of_a_task(plan.pairs), [&](int64_t begin, int64_t end) {
+    kernels.pairs(call, {begin, end}, rooms.keys(omp_get_thread_num()), rooms.scratch());
   });
 }
 

@@ -14,6 +14,7 @@ namespace qkv {
 
 constexpr int64_t kPanel = 64;       // keys of a packed panel
 constexpr int64_t kGroup = 128;      // keys whose weights are in memory at once in forward: two panels
+constexpr int64_t kSpan = 256;       // keys that meet a block of queries in backward before the next block: panels
 constexpr int64_t kBlockRows = 96;   // queries that go through a panel before the next one
 constexpr int64_t kTileRows = 6;     // queries of a register tile
 constexpr int64_t kLanes = 16;       // rows in the workspace are padded to this, the most lanes of a vector
@@ -77,8 +78,8 @@ struct ForwardKernels {
   void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, Range keys, const ForwardScratch&, const PackedKeys& room);
   // Queries [begin, end) of head h, with its keys packed; where there is no room in `packed`, queries are taken one by one.
   void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, Range rows, const PackedKeys&, const ForwardScratch&);
-  // All queries of all heads that read one key/value head.
-  void (*pair)(const ForwardCall<T>&, int64_t s, int64_t kv, const PackedKeys& room, const ForwardScratch&);
+  // All of some pairs of a sequence and a key/value head, pair = s K + kv.
+  void (*pairs)(const ForwardCall<T>&, Range pairs, const PackedKeys& room, const ForwardScratch&);
   // The weights of query i; a: [padded(S)], to work in; A: [S].
   void (*weights)(const AttentionInput<T>&, int64_t s, int64_t h, int64_t i, float lse, float* a, float* A);
 };
@@ -108,6 +109,9 @@ struct ForwardScratch {
         floats(w.rows(kPanel, in.key_width).data) {}
 };
 
+// Neighbouring pairs that one task takes: some, so that it can ask for the next one's memory ahead.
+inline int64_t pairs_of_a_task(int64_t pairs) { return std::clamp<int64_t>(pairs / (8 * threads()), 1, 8); }
+
 template <class T>
 struct BackwardCall {
   const AttentionInput<T>& in;
@@ -126,19 +130,19 @@ struct BackwardPart {
 };
 
 struct BackwardScratch {
-  float *keys, *values;        // scale · log2 e · Kᵀ and Vᵀ of a panel: [d_k, kPanel], [d_v, kPanel]
-  float *key_rows, *floats;    // K of a panel; keys or values that are stored otherwise
+  float *keys, *values;        // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each
+  float *key_rows, *floats;    // K of the span; keys or values of a panel that are stored otherwise
   float *q, *dout;             // [kBlockRows, d_k], [kBlockRows, d_v]
   float *weights, *dscores;    // [kBlockRows, kPanel]
   float *slopes, *dropout;     // [kTileRows, kPanel]
-  float *dk, *dv;              // [kPanel, d_k], [kPanel, d_v]
+  float *dk, *dv;              // [kSpan, d_k], [kSpan, d_v]
   float *lse, *D;              // of all queries of a part; lse in units of log 2
   float* dq;                   // [dq_rows, d_k]
 
   BackwardScratch(const AttentionOptions<float>& in, int64_t part_rows, int64_t dq_rows, Workspace& w)
-      : keys(w.take<float>(in.key_width * kPanel)),
-        values(w.take<float>(in.value_width * kPanel)),
-        key_rows(w.rows(kPanel, in.key_width).data),
+      : keys(w.take<float>(in.key_width * kSpan)),
+        values(w.take<float>(in.value_width * kSpan)),
+        key_rows(w.rows(kSpan, in.key_width).data),
         floats(w.rows(kPanel, std::max(in.key_width, in.value_width)).data),
         q(w.rows(kBlockRows, in.key_width).data),
         dout(w.rows(kBlockRows, in.value_width).data),
@@ -146,8 +150,8 @@ struct BackwardScratch {
         dscores(w.take<float>(kBlockRows * kPanel)),
         slopes(w.take<float>(kTileRows * kPanel)),
         dropout(w.take<float>(kTileRows * kPanel)),
-        dk(w.rows(kPanel, in.key_width).data),
-        dv(w.rows(kPanel, in.value_width).data),
+        dk(w.rows(kSpan, in.key_width).data),
+        dv(w.rows(kSpan, in.value_width).data),
         lse(w.take<float>(part_rows)),
         D(w.take<float>(part_rows)),
         dq(w.rows(dq_rows, in.key_width).data) {}
