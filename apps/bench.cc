@@ -36,6 +36,14 @@ void bench_train(const Options& options) {
   }
 }
 
+void bench_peak(bool json) {
+  const double peak = qkv::measure_fma_peak();
+  if (json)
+    fmt::print("{}\n", nlohmann::ordered_json{{"threads", qkv::threads()}, {"gflops", peak / 1e9}}.dump());
+  else
+    fmt::print("{} threads: {:.0f} GFLOP/s of float32 multiply-adds\n", qkv::threads(), peak / 1e9);
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
@@ -49,4 +57,10 @@ void add_bench_command(CLI::App& app) {
   command->add_flag("--json", options->json, "Print as JSON");
   add_threads_option(*command);
   command->callback([options] { bench_train(*options); });
+
+  CLI::App* peak = bench->add_subcommand("peak", "The machine's limit: float32 multiply-adds on registers");
+  const auto json = std::make_shared<bool>(false);
+  peak->add_flag("--json", *json, "Print as JSON");
+  add_threads_option(*peak);
+  peak->callback([json] { bench_peak(*json); });
 }

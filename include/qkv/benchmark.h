@@ -19,4 +19,8 @@ struct TrainBenchmark {
 // `tokens` / 16 of them: the work of nn.Transformer in a usual comparison. Three steps are not counted.
 TrainBenchmark benchmark_training(const std::string& preset, int64_t tokens, int64_t steps);
 
+// The most float32 operations a second that all threads do together in multiply-adds on registers, with the active
+// instruction set: the limit that the speed of a kernel is a share of. Takes about `seconds`.
+double measure_fma_peak(double seconds = 0.2);
+
 }  // namespace qkv
