@@ -1,0 +1,28 @@
+"""The Transformer on the CPU: exact attention over NumPy, PyTorch and other DLPack arrays, and translation.
+
+qkv.attention, qkv.attention_backward   the op and its gradients
+qkv.Translator                          translates with a run directory, and shows what it attends to
+"""
+
+from importlib.metadata import version as _version
+
+from ._attention import attention, attention_backward
+from ._qkv import Error
+from ._translator import AttentionKind, AttentionMap, Translator
+from ._system import active_isa, set_threads, threads
+
+__version__ = _version("qkv")
+Error.__module__ = "qkv"
+
+__all__ = [
+    "AttentionKind",
+    "AttentionMap",
+    "Error",
+    "Translator",
+    "__version__",
+    "active_isa",
+    "attention",
+    "attention_backward",
+    "set_threads",
+    "threads",
+]

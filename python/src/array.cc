@@ -1,0 +1,130 @@
+#include "array.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace qkv::python {
+namespace {
+
+constexpr size_t kCacheLine = 64, kHugePage = size_t{2} << 20;
+
+std::string type_text(nb::dlpack::dtype type) {
+  using Code = nb::dlpack::dtype_code;
+  const auto name = [&] {
+    switch (static_cast<Code>(type.code)) {
+      case Code::Int:
+        return "int";
+      case Code::UInt:
+        return "uint";
+      case Code::Float:
+        return "float";
+      case Code::Bfloat:
+        return "bfloat";
+      case Code::Complex:
+        return "complex";
+      case Code::Bool:
+        return "bool";
+      default:
+        return "another type of bits ";
+    }
+  }();
+  return static_cast<Code>(type.code) == Code::Bool ? name : fmt::format("{}{}", name, type.bits);
+}
+
+std::string type_name_of(nb::handle object) { return nb::inst_name(object).c_str(); }
+
+std::string dtype_text(nb::handle object) { return nb::str(nb::object(object.attr("dtype"))).c_str(); }
+
+// True if `object` is a module's `type`. What is not imported yet has no objects.
+bool is_of(nb::handle object, const char* module, const char* type) {
+  const nb::object loaded = nb::module_::import_("sys").attr("modules").attr("get")(module);
+  const nb::object found = nb::getattr(loaded, type, nb::none());
+  return !found.is_none() && nb::isinstance(object, found);
+}
+
+// NumPy does not know its bfloat16 (of ml_dtypes) as one of DLPack's types. Seen as uint16 it travels.
+bool is_numpy_bfloat16(nb::handle object) {
+  return is_of(object, "numpy", "ndarray") && dtype_text(object) == "bfloat16";
+}
+
+}  // namespace
+
+std::string to_text(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+Shape dense_strides(const Shape& shape) {
+  Shape strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
+  return strides;
+}
+
+Array::Array(std::string name, nb::handle object) : name_(std::move(name)) {
+  if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "dtype"))
+    fail("{} is of type {}, wanted an array or tensor", name_, type_name_of(object));
+  if (nb::hasattr(object, "requires_grad") && nb::cast<bool>(object.attr("requires_grad")))
+    fail("{} requires a gradient, which is not recorded here: pass {}.detach()", name_, name_);
+  const bool bits = is_numpy_bfloat16(object);
+  const nb::object seen = bits ? nb::object(object.attr("view")("uint16")) : nb::borrow(object);
+  if (!nb::try_cast(seen, array_, false) || !array_.is_valid())
+    fail("{} ({} of {}) does not give its memory by DLPack", name_, type_name_of(object), dtype_text(object));
+  if (array_.device_type() != nb::device::cpu::value)
+    fail("{} is in the memory of another device (DLPack's number {}), wanted the CPU's", name_, array_.device_type());
+  type_ = bits ? dtype_of<bfloat16>() : array_.dtype();
+  shape_.assign(array_.shape_ptr(), array_.shape_ptr() + array_.ndim());
+  strides_.assign(array_.stride_ptr(), array_.stride_ptr() + array_.ndim());
+  data_ = array_.data();
+  if (type_.bits >= 8 && reinterpret_cast<uintptr_t>(data_) % (type_.bits / 8))
+    fail("{} is not aligned to its elements of {} bytes", name_, type_.bits / 8);
+}
+
+std::string Array::type_name() const { return type_text(type_); }
+
+void Array::wrong_type(nb::dlpack::dtype wanted) const {
+  fail("{} is {}, wanted {}", name_, type_text(type_), type_text(wanted));
+}
+
+void Array::check_last_axis() const {
+  if (size(-1) > 1 && stride(-1) != 1)
+    fail("{} has stride {} in its last axis, wanted 1: make a contiguous copy", name_, stride(-1));
+}
+
+void FreeMemory::operator()(void* data) const { std::free(data); }
+
+Memory allocate(size_t bytes) {
+  const bool huge = bytes >= 2 * kHugePage;
+  const size_t alignment = huge ? kHugePage : kCacheLine;
+  Memory memory(std::aligned_alloc(alignment, (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment));
+  if (!memory) throw std::bad_alloc();
+  if (huge) madvise(memory.get(), bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
+Result::Result(const Shape& shape, nb::dlpack::dtype type)
+    : shape_(shape), strides_(dense_strides(shape)), type_(type) {
+  int64_t bytes = type.bits / 8;
+  bool too_large = false;
+  for (const int64_t n : shape) too_large |= __builtin_mul_overflow(bytes, n, &bytes);
+  if (too_large || bytes > INT64_MAX / 2) throw std::bad_alloc();
+  bytes_ = static_cast<size_t>(bytes);
+  memory_ = allocate(bytes_);
+}
+
+nb::object Result::release(nb::handle like) {
+  const std::vector<size_t> shape(shape_.begin(), shape_.end());
+  void* data = memory_.get();
+  const nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
+  memory_.release();
+  const auto give = [&]<class Framework>(Framework, nb::dlpack::dtype type) {
+    return nb::cast(nb::ndarray<Framework>(data, shape.size(), shape.data(), owner, strides_.data(), type));
+  };
+  if (is_of(like, "torch", "Tensor")) return give(nb::pytorch{}, type_);
+  if (!is_of(like, "numpy", "ndarray") && nb::hasattr(like, "__array_namespace__"))
+    return like.attr("__array_namespace__")().attr("from_dlpack")(give(nb::array_api{}, type_));
+  if (type_ == dtype_of<bfloat16>())
+    return give(nb::numpy{}, nb::dtype<uint16_t>()).attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  return give(nb::numpy{}, type_);
+}
+
+}  // namespace qkv::python

@@ -1,0 +1,110 @@
+// Arrays between Python and C++: what a caller hands in, checked and never copied, and results in the caller's kind.
+#pragma once
+
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "qkv/bfloat16.h"
+#include "qkv/error.h"
+
+namespace qkv::python {
+
+namespace nb = nanobind;
+using Shape = std::vector<int64_t>;
+
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error("attention: " + fmt::format(format, std::forward<Args>(args)...));
+}
+
+// "[2, 8, 5]"
+std::string to_text(const Shape& shape);
+
+// The row-major strides of a shape.
+Shape dense_strides(const Shape& shape);
+
+// The DLPack type of T.
+template <class T>
+constexpr nb::dlpack::dtype dtype_of() {
+  if constexpr (std::is_same_v<T, bfloat16>)
+    return {static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1};
+  else
+    return nb::dtype<T>();
+}
+
+// An array of NumPy, or of anything that speaks DLPack, in this machine's memory.
+class Array {
+ public:
+  // Throws Error if `object` is no such array, needs a gradient, or its data is not aligned to its elements.
+  Array(std::string name, nb::handle object);
+
+  const std::string& name() const { return name_; }
+  const Shape& shape() const { return shape_; }
+  const Shape& strides() const { return strides_; }  // in elements
+  int64_t ndim() const { return static_cast<int64_t>(shape_.size()); }
+  int64_t size(int64_t axis) const { return shape_[axis < 0 ? shape_.size() + axis : axis]; }
+  int64_t stride(int64_t axis) const { return strides_[axis < 0 ? strides_.size() + axis : axis]; }
+  std::string type_name() const;
+
+  template <class T>
+  bool holds() const {
+    return type_ == dtype_of<T>();
+  }
+  // Throws Error if the elements are not of type T.
+  template <class T>
+  const T* data() const {
+    if (!holds<T>()) wrong_type(dtype_of<T>());
+    return static_cast<const T*>(data_);
+  }
+  // Throws Error unless the last axis has stride 1.
+  void check_last_axis() const;
+
+ private:
+  [[noreturn]] void wrong_type(nb::dlpack::dtype wanted) const;
+
+  std::string name_;
+  nb::ndarray<nb::ro> array_;
+  nb::dlpack::dtype type_;
+  Shape shape_, strides_;
+  const void* data_ = nullptr;
+};
+
+// Memory for arithmetic, aligned to cache lines and, where large, to huge pages.
+struct FreeMemory {
+  void operator()(void* data) const;
+};
+using Memory = std::unique_ptr<void, FreeMemory>;
+Memory allocate(size_t bytes);
+
+// A dense array that is to be returned. Its elements have no values yet.
+class Result {
+ public:
+  Result() = default;
+  Result(const Shape& shape, nb::dlpack::dtype type);
+
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(memory_.get());
+  }
+  const Shape& shape() const { return shape_; }
+  const Shape& strides() const { return strides_; }
+  size_t bytes() const { return bytes_; }
+  // Gives the memory to an array of the kind of `like`: NumPy's, PyTorch's, that of another framework with the array
+  // API, else NumPy's.
+  nb::object release(nb::handle like);
+
+ private:
+  Shape shape_, strides_;
+  nb::dlpack::dtype type_;
+  size_t bytes_ = 0;
+  Memory memory_;
+};
+
+}  // namespace qkv::python

@@ -1,0 +1,27 @@
+// The extension module qkv._qkv.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings.h"
+#include "qkv/error.h"
+#include "qkv/threads.h"
+#include "qkv/version.h"
+
+namespace nb = nanobind;
+
+void qkv::python::handle_signals() {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+NB_MODULE(_qkv, m) {
+  nb::exception<qkv::Error>(m, "Error", PyExc_ValueError);
+  m.def("set_threads", [](int64_t count) {
+    if (count < 1 || count > 1024) throw qkv::Error("set_threads: wanted a count of 1 to 1024");
+    qkv::set_threads(static_cast<int>(count));
+  });
+  m.def("threads", qkv::threads);
+  m.def("version", qkv::version);
+  qkv::python::bind_attention(m);
+  qkv::python::bind_translator(m);
+}

@@ -1,0 +1,104 @@
+// Cuts a long attention call into parts that are each over soon, so that Ctrl-C is heard in between. Sequences, heads
+// and, in forward, blocks of queries do not depend on each other: the parts give the bits that one call gives.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "qkv/attention.h"
+
+namespace qkv::python {
+
+// A part of a call: its input, and where in the whole it begins.
+template <class T>
+struct Part {
+  AttentionInput<T> in;
+  int64_t sequence = 0, query = 0, key = 0, head = 0, kv_head = 0;
+
+  template <class U>
+  Heads<U> of_queries(Heads<U> x) const {
+    if (x.data) x.data = x.at(sequence, query, head);
+    return x;
+  }
+  template <class U>
+  Heads<U> of_keys(Heads<U> x) const {
+    if (x.data) x.data = x.at(sequence, key, kv_head);
+    return x;
+  }
+};
+
+inline int64_t length(const int32_t* begin, const int32_t* end, int64_t otherwise, int64_t s) {
+  return end ? end[s] - (begin ? begin[s] : 0) : otherwise;
+}
+
+// Sequences [s0, s1) with all their heads.
+template <class T>
+Part<T> sequences_part(const AttentionInput<T>& whole, int64_t s0, int64_t s1) {
+  Part<T> part{whole, s0};
+  const auto from = [&](const int32_t* x) { return x ? x + s0 : x; };
+  Sequences& x = part.in.sequences;
+  x = {s1 - s0, from(x.q_begin), from(x.q_end), from(x.k_begin), from(x.k_end), x.T, x.S};
+  part.in.q = part.of_queries(whole.q), part.in.k = part.of_keys(whole.k), part.in.v = part.of_keys(whole.v);
+  const auto shift = [&](auto& mask) {
+    if (mask.data) mask.data += s0 * mask.sequence_stride;
+  };
+  shift(part.in.mask), shift(part.in.allowed);
+  return part;
+}
+
+// Of sequence s the queries [begin, end), at the key/value heads [kv0, kv1) and the heads that read them.
+template <class T>
+Part<T> rows_part(const AttentionInput<T>& whole, int64_t s, int64_t kv0, int64_t kv1, int64_t begin, int64_t end) {
+  const Sequences& x = whole.sequences;
+  const int64_t group = whole.heads / whole.key_value_heads();
+  const int64_t T_all = length(x.q_begin, x.q_end, x.T, s), S = length(x.k_begin, x.k_end, x.S, s);
+  Part<T> part{whole, s, (x.q_begin ? x.q_begin[s] : 0) + begin, x.k_begin ? x.k_begin[s] : 0, kv0 * group, kv0};
+  part.in.heads = (kv1 - kv0) * group, part.in.kv_heads = kv1 - kv0;
+  // Bottom-right causality puts the last query of the part at its last key.
+  const bool whole_rows = end - begin == T_all || whole.causal == Causal::none;
+  part.in.sequences = {.count = 1, .T = end - begin, .S = whole_rows ? S : std::max<int64_t>(0, S - T_all + end)};
+  part.in.q = part.of_queries(whole.q), part.in.k = part.of_keys(whole.k), part.in.v = part.of_keys(whole.v);
+  const auto shift = [&](auto& mask) {
+    if (mask.data) mask.data += s * mask.sequence_stride + part.head * mask.head_stride + begin * mask.row_stride;
+  };
+  shift(part.in.mask), shift(part.in.allowed);
+  if (whole.alibi) part.in.alibi += part.head;
+  return part;
+}
+
+// Calls f(part) for parts of about `budget` multiplications, one after the other. Queries are kept together where
+// `cut_rows` is false, or where their places cannot be told without the whole.
+template <class T, class F>
+void for_parts(const AttentionInput<T>& in, double budget, bool cut_rows, F&& f) {
+  constexpr int64_t kRows = 512;  // the fewest queries in a part
+  const Sequences& x = in.sequences;
+  const int64_t K = in.key_value_heads();
+  const auto work = [&](int64_t s) {
+    return static_cast<double>(length(x.q_begin, x.q_end, x.T, s)) *
+           static_cast<double>(in.key_width + in.value_width) *
+           static_cast<double>(length(x.k_begin, x.k_end, x.S, s)) * static_cast<double>(in.heads);
+  };
+  const bool placed = in.alibi || in.window.left >= 0 || in.window.right >= 0;
+  if (in.causal == Causal::top_left || (in.causal == Causal::none && placed)) cut_rows = false;
+  for (int64_t s = 0; s < x.count;) {
+    double sum = work(s);
+    int64_t end = s + 1;
+    while (end < x.count && sum + work(end) <= budget) sum += work(end++);
+    if (sum <= budget) {
+      f(sequences_part(in, s, end));
+    } else {  // one long sequence
+      const int64_t T_all = length(x.q_begin, x.q_end, x.T, s);
+      const int64_t step = std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(K) * budget / sum), 1, K);
+      const double share = budget * static_cast<double>(K) / (sum * static_cast<double>(step));
+      int64_t rows = T_all;
+      if (cut_rows && share < 1)
+        rows = std::max(kRows, static_cast<int64_t>(static_cast<double>(T_all) * share) / kRows * kRows);
+      for (int64_t kv = 0; kv < K; kv += step)
+        for (int64_t row = 0; row < T_all; row += rows)
+          f(rows_part(in, s, kv, std::min(K, kv + step), row, std::min(T_all, row + rows)));
+    }
+    s = end;
+  }
+}
+
+}  // namespace qkv::python

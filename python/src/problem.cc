@@ -1,0 +1,153 @@
+#include "problem.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkv::python {
+namespace {
+
+std::optional<Array> optional_array(const char* name, nb::handle object) {
+  if (object.is_none()) return std::nullopt;
+  return Array(name, object);
+}
+
+// [0, …, tokens], never falling.
+std::vector<int32_t> read(const char* name, nb::handle object, int64_t tokens) {
+  const bool list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
+  const Array array(name, list ? nb::module_::import_("numpy").attr("asarray")(object) : nb::borrow(object));
+  if (array.ndim() != 1 || array.size(0) < 1)
+    fail("{} has shape {}, wanted [sequences + 1]", name, to_text(array.shape()));
+  std::vector<int32_t> offsets;
+  for (int64_t i = 0, before = 0; i < array.size(0); i++) {
+    const int64_t at = i * array.stride(0);
+    const int64_t offset = array.holds<int64_t>() ? array.data<int64_t>()[at] : array.data<int32_t>()[at];
+    if (offset < before || offset > tokens) fail("{}[{}] is {}, wanted {} to {}", name, i, offset, before, tokens);
+    if (i == 0 && offset != 0) fail("{} begins with {}, wanted 0", name, offset);
+    offsets.push_back(static_cast<int32_t>(before = offset));
+  }
+  if (offsets.back() != tokens) fail("{} ends with {}, wanted the {} tokens", name, offsets.back(), tokens);
+  return offsets;
+}
+
+int64_t longest(const std::vector<int32_t>& offsets) {
+  int64_t length = 0;
+  for (size_t s = 1; s < offsets.size(); s++) length = std::max<int64_t>(length, offsets[s] - offsets[s - 1]);
+  return length;
+}
+
+}  // namespace
+
+Problem::Problem(const Arguments& a)
+    : q_("q", a.q),
+      k_("k", a.k),
+      v_("v", a.v),
+      mask_(optional_array("mask", a.mask)),
+      alibi_(optional_array("alibi", a.alibi)),
+      scale_(a.scale),
+      softcap_(a.softcap),
+      causal_(a.causal),
+      window_(a.window),
+      packed_(!a.q_offsets.is_none()) {
+  if (!packed_ && !a.k_offsets.is_none()) fail("k_offsets without q_offsets");
+  if (!q_.holds<float>() && !q_.holds<double>() && !q_.holds<bfloat16>())
+    fail("q is {}, wanted float32, float64 or bfloat16", q_.type_name());
+  for (const Array* x : {&q_, &k_, &v_}) {
+    if (x->ndim() != (packed_ ? 3 : 4))
+      fail("{} has shape {}, wanted {}", x->name(), to_text(x->shape()),
+           packed_ ? "[N, heads, width] with q_offsets" : "[B, heads, T, width], or [N, heads, width] with q_offsets");
+    x->check_last_axis();
+  }
+  check_keys();
+  H_ = q_.size(1), K_ = k_.size(1);
+  if (packed_)
+    read_offsets(a);
+  else
+    B_ = q_.size(0), T_ = q_.size(2), S_ = k_.size(2);
+  if (mask_) check_mask();
+  if (alibi_ && alibi_->shape() != Shape{H_})
+    fail("alibi has shape {}, wanted one slope for each of {} heads", to_text(alibi_->shape()), H_);
+  if (alibi_) alibi_->check_last_axis();
+  if (softcap_ && !(*softcap_ > 0 && std::isfinite(*softcap_))) fail("softcap is {}, wanted more than 0", *softcap_);
+}
+
+void Problem::check_keys() const {
+  const auto differ = [](const Array& x, const Array& y, const char* what, int64_t axis) {
+    if (x.size(axis) != y.size(axis))
+      fail("{} has {} {}, {} {}: wanted the same", x.name(), x.size(axis), what, y.name(), y.size(axis));
+  };
+  if (q_.size(1) < 1) fail("q has shape {}, wanted at least one head", to_text(q_.shape()));
+  if (k_.size(1) < 1 || q_.size(1) % k_.size(1)) fail("k has {} heads, q {}: wanted a divisor", k_.size(1), q_.size(1));
+  differ(v_, k_, "heads", 1);
+  differ(k_, q_, "numbers a head", -1);
+  differ(v_, k_, "tokens", packed_ ? 0 : 2);
+  if (packed_) return;
+  differ(k_, q_, "sequences", 0);
+  differ(v_, q_, "sequences", 0);
+}
+
+void Problem::read_offsets(const Arguments& a) {
+  const bool same = a.k_offsets.is_none();
+  q_offsets_ = read("q_offsets", a.q_offsets, q_.size(0));
+  k_offsets_ = read(same ? "q_offsets" : "k_offsets", same ? a.q_offsets : a.k_offsets, k_.size(0));
+  if (k_offsets_.size() != q_offsets_.size())
+    fail("k_offsets has {} sequences, q_offsets {}: wanted the same", k_offsets_.size() - 1, q_offsets_.size() - 1);
+  B_ = static_cast<int64_t>(q_offsets_.size()) - 1, T_ = longest(q_offsets_), S_ = longest(k_offsets_);
+}
+
+void Problem::check_mask() const {
+  const Shape full = weights_shape();
+  const size_t missing = full.size() - std::min(full.size(), mask_->shape().size());
+  bool fits = mask_->shape().size() <= full.size();
+  for (size_t i = missing; fits && i < full.size(); i++) {
+    const int64_t n = mask_->shape()[i - missing];
+    fits = n == full[i] || n == 1;
+  }
+  if (!fits) fail("mask has shape {}, wanted one that broadcasts to {}", to_text(mask_->shape()), to_text(full));
+}
+
+Shape Problem::of_queries(int64_t width) const {
+  Shape shape = packed_ ? Shape{q_.size(0), H_} : Shape{B_, H_, T_};
+  if (width) shape.push_back(width);
+  return shape;
+}
+
+Shape Problem::weights_shape() const { return {B_, H_, T_, S_}; }
+
+template <class T>
+AttentionMask<T> Problem::mask_view(T* data, const Shape& shape, const Shape& strides) const {
+  int64_t full[4] = {};  // missing axes and those of size one repeat
+  for (size_t i = shape.size(), axis = 4; i-- > 0;)
+    if (axis--, shape[i] != 1) full[axis] = strides[i];
+  return {data, full[0], full[1], full[2], full[3]};
+}
+
+template <class T>
+AttentionInput<T> Problem::input() const {
+  using Real = Arithmetic<T>;
+  AttentionInput<T> in;
+  in.q = heads(q_.data<T>(), q_.strides()), in.k = heads(k_.data<T>(), k_.strides());
+  in.v = heads(v_.data<T>(), v_.strides());
+  in.sequences = {B_, nullptr, nullptr, nullptr, nullptr, T_, S_};
+  if (packed_)
+    in.sequences = {B_, q_offsets_.data(), q_offsets_.data() + 1, k_offsets_.data(), k_offsets_.data() + 1, T_, S_};
+  in.heads = H_, in.kv_heads = K_, in.key_width = q_.size(-1), in.value_width = v_.size(-1);
+  in.scale = static_cast<Real>(scale_.value_or(1 / std::sqrt(static_cast<double>(in.key_width))));
+  in.softcap = static_cast<Real>(softcap_.value_or(0));
+  in.causal = causal_, in.window = window_;
+  if (mask_ && mask_->holds<bool>())
+    in.allowed = mask_view(reinterpret_cast<const uint8_t*>(mask_->data<bool>()), mask_->shape(), mask_->strides());
+  else if (mask_ && !mask_->holds<Real>())
+    fail("mask is {}, wanted bool or float{}", mask_->type_name(), 8 * sizeof(Real));
+  else if (mask_)
+    in.mask = mask_view(mask_->data<Real>(), mask_->shape(), mask_->strides());
+  if (alibi_) in.alibi = alibi_->data<Real>();
+  return in;
+}
+
+template AttentionInput<float> Problem::input() const;
+template AttentionInput<double> Problem::input() const;
+template AttentionInput<bfloat16> Problem::input() const;
+template AttentionMask<float> Problem::mask_view(float*, const Shape&, const Shape&) const;
+template AttentionMask<double> Problem::mask_view(double*, const Shape&, const Shape&) const;
+
+}  // namespace qkv::python

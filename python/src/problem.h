@@ -1,0 +1,63 @@
+// The arguments of qkv.attention as the C++ op takes them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "array.h"
+#include "qkv/attention.h"
+
+namespace qkv::python {
+
+// As they come from Python; None where nothing was given.
+struct Arguments {
+  nb::object q, k, v, mask, alibi, q_offsets, k_offsets;
+  std::optional<double> scale, softcap;
+  Causal causal = Causal::none;
+  Window window;
+};
+
+// Arguments whose shapes, types and strides fit together.
+class Problem {
+ public:
+  // Throws Error with one line that names the argument.
+  explicit Problem(const Arguments& arguments);
+
+  template <class T>
+  AttentionInput<T> input() const;
+
+  // [B, H, T, Dh], or packed [N, H, Dh]: the numbers of queries with one vector, or one number (width 0), a head.
+  Shape of_queries(int64_t width) const;
+  Shape weights_shape() const;  // [B, H, T, S], with the longest T and S
+  const Array& q() const { return q_; }
+  const Array& k() const { return k_; }
+  const Array& v() const { return v_; }
+  const Array* mask() const { return mask_ ? &*mask_ : nullptr; }
+  int64_t value_width() const { return v_.size(-1); }
+
+  // Strides as those of q, or of an array without its last axis.
+  template <class T>
+  Heads<T> heads(T* data, const Shape& strides) const {
+    if (packed_) return {data, strides[0], strides[1], 0};
+    return {data, strides[2], strides[1], strides[0]};
+  }
+  // A mask's strides, broadcast to weights_shape().
+  template <class T>
+  AttentionMask<T> mask_view(T* data, const Shape& shape, const Shape& strides) const;
+
+ private:
+  void read_offsets(const Arguments& arguments);
+  void check_keys() const;
+  void check_mask() const;
+
+  Array q_, k_, v_;
+  std::optional<Array> mask_, alibi_;
+  std::optional<double> scale_, softcap_;
+  Causal causal_;
+  Window window_;
+  bool packed_ = false;
+  int64_t B_ = 0, H_ = 0, K_ = 0, T_ = 0, S_ = 0;  // T and S are the longest
+  std::vector<int32_t> q_offsets_, k_offsets_;
+};
+
+}  // namespace qkv::python
