@@ -1,152 +1,152 @@
 # Types of qkv.attention: results are of the kind of q, and as many as are asked for.
 from typing import Any, Literal, Protocol, Sequence, TypeVar, Union, overload
 
-class DLPack(Protocol):
+class _DLPack(Protocol):
     @property
     def dtype(self) -> Any: ...
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-A = TypeVar("A", bound=DLPack)
-Offsets = Union[DLPack, Sequence[int]]
+_A = TypeVar("_A", bound=_DLPack)
+_Offsets = Union[_DLPack, Sequence[int]]
 @overload
 def attention(
-    q: A,
-    k: DLPack,
-    v: DLPack,
+    q: _A,
+    k: _DLPack,
+    v: _DLPack,
     *,
-    mask: DLPack | None = None,
+    mask: _DLPack | None = None,
     causal: bool | Literal["top-left"] = False,
     scale: float | None = None,
     window: int | tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    alibi: DLPack | None = None,
-    q_offsets: Offsets | None = None,
-    k_offsets: Offsets | None = None,
+    alibi: _DLPack | None = None,
+    q_offsets: _Offsets | None = None,
+    k_offsets: _Offsets | None = None,
     return_lse: Literal[False] = False,
     return_weights: Literal[False] = False,
-) -> A: ...
+) -> _A: ...
 @overload
 def attention(
-    q: A,
-    k: DLPack,
-    v: DLPack,
+    q: _A,
+    k: _DLPack,
+    v: _DLPack,
     *,
-    mask: DLPack | None = None,
+    mask: _DLPack | None = None,
     causal: bool | Literal["top-left"] = False,
     scale: float | None = None,
     window: int | tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    alibi: DLPack | None = None,
-    q_offsets: Offsets | None = None,
-    k_offsets: Offsets | None = None,
+    alibi: _DLPack | None = None,
+    q_offsets: _Offsets | None = None,
+    k_offsets: _Offsets | None = None,
     return_lse: Literal[True],
     return_weights: Literal[False] = False,
-) -> tuple[A, A]: ...
+) -> tuple[_A, _A]: ...
 @overload
 def attention(
-    q: A,
-    k: DLPack,
-    v: DLPack,
+    q: _A,
+    k: _DLPack,
+    v: _DLPack,
     *,
-    mask: DLPack | None = None,
+    mask: _DLPack | None = None,
     causal: bool | Literal["top-left"] = False,
     scale: float | None = None,
     window: int | tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    alibi: DLPack | None = None,
-    q_offsets: Offsets | None = None,
-    k_offsets: Offsets | None = None,
+    alibi: _DLPack | None = None,
+    q_offsets: _Offsets | None = None,
+    k_offsets: _Offsets | None = None,
     return_lse: Literal[False] = False,
     return_weights: Literal[True],
-) -> tuple[A, A]: ...
+) -> tuple[_A, _A]: ...
 @overload
 def attention(
-    q: A,
-    k: DLPack,
-    v: DLPack,
+    q: _A,
+    k: _DLPack,
+    v: _DLPack,
     *,
-    mask: DLPack | None = None,
+    mask: _DLPack | None = None,
     causal: bool | Literal["top-left"] = False,
     scale: float | None = None,
     window: int | tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    alibi: DLPack | None = None,
-    q_offsets: Offsets | None = None,
-    k_offsets: Offsets | None = None,
+    alibi: _DLPack | None = None,
+    q_offsets: _Offsets | None = None,
+    k_offsets: _Offsets | None = None,
     return_lse: Literal[True],
     return_weights: Literal[True],
-) -> tuple[A, A, A]: ...
+) -> tuple[_A, _A, _A]: ...
 @overload
 def attention(
-    q: A,
-    k: DLPack,
-    v: DLPack,
+    q: _A,
+    k: _DLPack,
+    v: _DLPack,
     *,
-    mask: DLPack | None = None,
+    mask: _DLPack | None = None,
     causal: bool | Literal["top-left"] = False,
     scale: float | None = None,
     window: int | tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    alibi: DLPack | None = None,
-    q_offsets: Offsets | None = None,
-    k_offsets: Offsets | None = None,
+    alibi: _DLPack | None = None,
+    q_offsets: _Offsets | None = None,
+    k_offsets: _Offsets | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
-) -> A | tuple[A, A] | tuple[A, A, A]: ...
+) -> _A | tuple[_A, _A] | tuple[_A, _A, _A]: ...
 @overload
 def attention_backward(
-    grad_out: DLPack,
-    q: A,
-    k: DLPack,
-    v: DLPack,
-    out: DLPack,
-    lse: DLPack,
+    grad_out: _DLPack,
+    q: _A,
+    k: _DLPack,
+    v: _DLPack,
+    out: _DLPack,
+    lse: _DLPack,
     *,
-    mask: DLPack | None = None,
+    mask: _DLPack | None = None,
     causal: bool | Literal["top-left"] = False,
     scale: float | None = None,
     window: int | tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    alibi: DLPack | None = None,
-    q_offsets: Offsets | None = None,
-    k_offsets: Offsets | None = None,
+    alibi: _DLPack | None = None,
+    q_offsets: _Offsets | None = None,
+    k_offsets: _Offsets | None = None,
     return_mask_grad: Literal[False] = False,
-) -> tuple[A, A, A]: ...
+) -> tuple[_A, _A, _A]: ...
 @overload
 def attention_backward(
-    grad_out: DLPack,
-    q: A,
-    k: DLPack,
-    v: DLPack,
-    out: DLPack,
-    lse: DLPack,
+    grad_out: _DLPack,
+    q: _A,
+    k: _DLPack,
+    v: _DLPack,
+    out: _DLPack,
+    lse: _DLPack,
     *,
-    mask: DLPack | None = None,
+    mask: _DLPack | None = None,
     causal: bool | Literal["top-left"] = False,
     scale: float | None = None,
     window: int | tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    alibi: DLPack | None = None,
-    q_offsets: Offsets | None = None,
-    k_offsets: Offsets | None = None,
+    alibi: _DLPack | None = None,
+    q_offsets: _Offsets | None = None,
+    k_offsets: _Offsets | None = None,
     return_mask_grad: Literal[True],
-) -> tuple[A, A, A, A]: ...
+) -> tuple[_A, _A, _A, _A]: ...
 @overload
 def attention_backward(
-    grad_out: DLPack,
-    q: A,
-    k: DLPack,
-    v: DLPack,
-    out: DLPack,
-    lse: DLPack,
+    grad_out: _DLPack,
+    q: _A,
+    k: _DLPack,
+    v: _DLPack,
+    out: _DLPack,
+    lse: _DLPack,
     *,
-    mask: DLPack | None = None,
+    mask: _DLPack | None = None,
     causal: bool | Literal["top-left"] = False,
     scale: float | None = None,
     window: int | tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    alibi: DLPack | None = None,
-    q_offsets: Offsets | None = None,
-    k_offsets: Offsets | None = None,
+    alibi: _DLPack | None = None,
+    q_offsets: _Offsets | None = None,
+    k_offsets: _Offsets | None = None,
     return_mask_grad: bool = False,
-) -> tuple[A, A, A] | tuple[A, A, A, A]: ...
+) -> tuple[_A, _A, _A] | tuple[_A, _A, _A, _A]: ...

@@ -1,0 +1,142 @@
+"""qkv.attention against the formula: every mask shape, causality, window, softcap, slopes, grouped heads, offsets."""
+
+import itertools
+
+import numpy as np
+import pytest
+from reference import attention, mask_shapes, tolerance
+
+import qkv
+
+B, H = 2, 4
+LENGTHS = [(5, 7), (7, 5), (6, 6)]
+CASES = [("none", None)] + [(kind, i) for kind in ("bool", "float") for i in range(len(mask_shapes(1, 1, 1, 1)))]
+TYPES = [np.float64, np.float32]
+
+
+def make_mask(random, kind, shape, type):
+    if kind == "bool":
+        return np.asarray(random.random(shape) < 0.6)
+    mask = np.asarray(random.standard_normal(shape), type)
+    return np.where(random.random(shape) < 0.2, type(-np.inf), mask)
+
+
+def make(random, type, T, S, K=H, Dk=8, Dv=8):
+    return [random.standard_normal(shape).astype(type) for shape in ((B, H, T, Dk), (B, K, S, Dk), (B, K, S, Dv))]
+
+
+def check(type, q, k, v, options):
+    """Compares out, lse and weights with the formula's."""
+    expected = attention(q, k, v, **options)
+    found = qkv.attention(q, k, v, **options, return_lse=True, return_weights=True)
+    of_out, of_rest = tolerance(np.finfo(type).eps, q, k, v, **options)
+    for x, wanted, limit in zip(found, expected, (of_out, of_rest, of_rest)):
+        assert x.dtype == type and x.shape == wanted.shape
+        np.testing.assert_allclose(x, wanted, rtol=0, atol=limit, err_msg=str(options))
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("kind, shape", CASES)
+def test_attention_is_its_formula(random, type, kind, shape):
+    windows = [None, 0, 2, (1, 3), (None, 2), (3, -1)]
+    for (T, S), causal, window in itertools.product(LENGTHS, (False, True, "top-left"), windows):
+        q, k, v = make(random, type, T, S, K=random.choice([1, 2, 4]), Dk=random.choice([1, 8, 17]), Dv=random.choice([3, 8]))
+        options = {"causal": causal, "window": window}
+        if kind != "none":
+            options["mask"] = make_mask(random, kind, mask_shapes(B, H, T, S)[shape], type)
+        if random.random() < 0.5:
+            options["softcap"] = 1.5
+        if random.random() < 0.5:
+            options["alibi"] = random.random(H).astype(type)
+        if random.random() < 0.5:
+            options["scale"] = 0.7
+        check(type, q, k, v, options)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_longer_sequences(random, type):
+    q, k, v = make(random, type, 150, 133, K=2, Dk=64, Dv=48)
+    check(type, q, k, v, {"causal": True})
+    check(type, q, k, v, {"window": 40, "alibi": random.random(H).astype(type)})
+
+
+def offsets(lengths):
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("causal", [False, True, "top-left"])
+@pytest.mark.parametrize("kind", ["none", "bool", "float"])
+def test_packed_sequences_are_single_ones(random, type, causal, kind):
+    Ts, Ss = [3, 0, 6, 4, 2], [5, 2, 4, 4, 0]
+    q, k, v = (random.standard_normal((sum(n), heads, width)).astype(type)
+               for n, heads, width in ((Ts, 4, 8), (Ss, 2, 8), (Ss, 2, 5)))
+    q_offsets, k_offsets = offsets(Ts), offsets(Ss)
+    options = {"causal": causal, "alibi": random.random(4).astype(type)}
+    for shape in mask_shapes(len(Ts), 4, max(Ts), max(Ss)) if kind != "none" else [()]:
+        mask = None if kind == "none" else make_mask(random, kind, shape, type)
+        out, lse, weights = qkv.attention(q, k, v, mask=mask, q_offsets=q_offsets, k_offsets=k_offsets, **options,
+                                          return_lse=True, return_weights=True)
+        assert out.shape == (15, 4, 5) and lse.shape == (15, 4) and weights.shape == (5, 4, 6, 5)
+        for s, (T, S) in enumerate(zip(Ts, Ss)):
+            rows, keys = slice(*q_offsets[s:s + 2]), slice(*k_offsets[s:s + 2])
+            whole = None if mask is None else np.broadcast_to(mask, (5, 4, 6, 5))[s, :, :T, :S]
+            single = [np.swapaxes(x, 0, 1)[None] for x in (q[rows], k[keys], v[keys])]
+            wanted = qkv.attention(*single, mask=whole, **options, return_lse=True, return_weights=True)
+            of_out, of_rest = tolerance(np.finfo(type).eps, *single, mask=whole, alibi=options["alibi"])
+            np.testing.assert_allclose(out[rows], np.swapaxes(wanted[0][0], 0, 1), rtol=0, atol=of_out)
+            np.testing.assert_allclose(lse[rows], wanted[1][0].T, rtol=0, atol=of_rest)
+            np.testing.assert_allclose(weights[s, :, :T, :S], wanted[2][0], rtol=0, atol=of_rest)
+            assert not weights[s, :, T:].any() and not weights[s, :, :, S:].any()
+
+
+def test_k_offsets_are_q_offsets_unless_given(random):
+    q, k, v = (random.standard_normal((9, 2, 4)).astype(np.float32) for _ in "qkv")
+    wanted = qkv.attention(q, k, v, q_offsets=offsets([4, 5]), k_offsets=offsets([4, 5]))
+    assert np.array_equal(qkv.attention(q, k, v, q_offsets=[0, 4, 9]), wanted)
+    assert np.array_equal(qkv.attention(q, k, v, q_offsets=np.array([0, 4, 9])), wanted)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_rows_that_see_nothing_are_zero(random, type):
+    q, k, v = make(random, type, 5, 4)
+    mask = np.ones((5, 4), bool)
+    mask[2] = False
+    out, lse, weights = qkv.attention(q, k, v, mask=mask, return_lse=True, return_weights=True)
+    assert not out[:, :, 2].any() and not weights[:, :, 2].any() and np.all(lse[:, :, 2] == -np.inf)
+    assert out[:, :, [0, 1, 3, 4]].all() and np.isfinite(lse[:, :, [0, 1, 3, 4]]).all()
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_nan_stays_in_the_rows_that_see_it(random, type):
+    q, k, v = make(random, type, 6, 6)
+    clean = qkv.attention(q, k, v, causal=True)
+    q[0, 1, 2], k[1, 0, 4], v[0, 3, 5] = np.nan, np.nan, np.nan
+    out = qkv.attention(q, k, v, causal=True)
+    spoiled = np.zeros((B, H, 6), bool)
+    spoiled[0, 1, 2] = spoiled[1, 0, 4:] = spoiled[0, 3, 5] = True
+    assert np.array_equal(np.isnan(out).any(-1), spoiled)
+    assert np.array_equal(out[~spoiled], clean[~spoiled])
+
+
+@pytest.mark.parametrize("B, T, S", [(0, 3, 3), (2, 0, 3), (2, 3, 0), (2, 0, 0)])
+@pytest.mark.parametrize("type", TYPES)
+def test_empty_arrays(type, B, T, S):
+    q, k = np.ones((B, 2, T, 4), type), np.ones((B, 2, S, 4), type)
+    out, lse, weights = qkv.attention(q, k, k, return_lse=True, return_weights=True)
+    assert out.shape == q.shape and lse.shape == (B, 2, T) and weights.shape == (B, 2, T, S)
+    assert not out.any() and np.all(lse == -np.inf)
+    gradients = qkv.attention_backward(out, q, k, k, out, lse)
+    assert [x.shape for x in gradients] == [q.shape, k.shape, k.shape] and not any(x.any() for x in gradients)
+
+
+def test_results_are_the_same_for_any_number_of_threads(random):
+    q, k, v = make(random, np.float32, 200, 300)
+    before = qkv.threads()
+    try:
+        qkv.set_threads(1)
+        one = qkv.attention(q, k, v)
+        qkv.set_threads(3)
+        assert qkv.threads() == 3 and np.array_equal(qkv.attention(q, k, v), one)
+    finally:
+        qkv.set_threads(before)

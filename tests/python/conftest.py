@@ -1,0 +1,27 @@
+"""What the module's tests share: random arrays, and the program's trained run."""
+
+import importlib.util
+import pathlib
+
+import numpy as np
+import pytest
+
+if importlib.util.find_spec("qkv") is None:  # where only the program is tested
+    collect_ignore_glob = ["*"]
+
+PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "program/conftest.py"
+spec = importlib.util.spec_from_file_location("program_fixtures", PROGRAM)
+program = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(program)
+corpus, trained = program.corpus, program.trained
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(7)
+
+
+@pytest.fixture
+def run_program():
+    """Runs the program qkv; returns (status, standard output, standard error)."""
+    return program.qkv
