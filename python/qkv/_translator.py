@@ -77,8 +77,15 @@ class Translator:
         texts = [lines] if isinstance(lines, str) else list(lines)
         for i, line in enumerate(texts):
             if isinstance(lines, str) or not isinstance(line, str):
-                raise _qkv.Error(f"translate: line {i + 1} of {type(lines).__name__} is {type(line).__name__}, wanted a list of str")
-        translations, notes = self._translator.translate(texts, beam, float(length_penalty), batch_tokens)
+                what = f"{type(lines).__name__} is {type(line).__name__}"
+                raise _qkv.Error(f"translate: line {i + 1} of {what}, wanted a list of str")
+            if not _is_unicode(line):
+                raise _qkv.Error(f"translate: line {i + 1} is not valid Unicode")
+        try:
+            penalty = float(length_penalty)
+        except (TypeError, ValueError):
+            raise _qkv.Error(f"translate: length_penalty is {length_penalty!r}, wanted a number") from None
+        translations, notes = self._translator.translate(texts, beam, penalty, batch_tokens)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return translations
@@ -89,4 +96,16 @@ class Translator:
         If there is no target, the model's own translation. Raises qkv.Error if a sentence is empty or beyond the model's
         length.
         """
+        for name, text in (("source", source), ("target", target or "")):
+            if not isinstance(text, str) or not _is_unicode(text):
+                raise _qkv.Error(f"attend: {name} is {text!r}, wanted a str of valid Unicode")
         return AttentionMap(self._translator.attend(source, target or ""))
+
+
+def _is_unicode(text: str) -> bool:
+    """False if half a surrogate pair is in it, which UTF-8 cannot hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -11,29 +11,6 @@ namespace {
 
 constexpr size_t kCacheLine = 64, kHugePage = size_t{2} << 20;
 
-std::string type_text(nb::dlpack::dtype type) {
-  using Code = nb::dlpack::dtype_code;
-  const auto name = [&] {
-    switch (static_cast<Code>(type.code)) {
-      case Code::Int:
-        return "int";
-      case Code::UInt:
-        return "uint";
-      case Code::Float:
-        return "float";
-      case Code::Bfloat:
-        return "bfloat";
-      case Code::Complex:
-        return "complex";
-      case Code::Bool:
-        return "bool";
-      default:
-        return "another type of bits ";
-    }
-  }();
-  return static_cast<Code>(type.code) == Code::Bool ? name : fmt::format("{}{}", name, type.bits);
-}
-
 std::string type_name_of(nb::handle object) { return nb::inst_name(object).c_str(); }
 
 std::string dtype_text(nb::handle object) { return nb::str(nb::object(object.attr("dtype"))).c_str(); }
@@ -60,15 +37,17 @@ Shape dense_strides(const Shape& shape) {
   return strides;
 }
 
-Array::Array(std::string name, nb::handle object) : name_(std::move(name)) {
+Array::Array(std::string name, nb::handle object) : name_(std::move(name)), object_(nb::borrow(object)) {
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "dtype"))
     fail("{} is of type {}, wanted an array or tensor", name_, type_name_of(object));
   if (nb::hasattr(object, "requires_grad") && nb::cast<bool>(object.attr("requires_grad")))
     fail("{} requires a gradient, which is not recorded here: pass {}.detach()", name_, name_);
-  const bool bits = is_numpy_bfloat16(object);
-  const nb::object seen = bits ? nb::object(object.attr("view")("uint16")) : nb::borrow(object);
-  if (!nb::try_cast(seen, array_, false) || !array_.is_valid())
-    fail("{} ({} of {}) does not give its memory by DLPack", name_, type_name_of(object), dtype_text(object));
+  bool bits = false;  // of bfloat16, seen as uint16
+  if (!nb::try_cast(object, array_, false)) {
+    bits = is_numpy_bfloat16(object);
+    if (!bits || !nb::try_cast(nb::object(object.attr("view")("uint16")), array_, false))
+      fail("{} ({} of {}) does not give its memory by DLPack", name_, type_name_of(object), dtype_text(object));
+  }
   if (array_.device_type() != nb::device::cpu::value)
     fail("{} is in the memory of another device (DLPack's number {}), wanted the CPU's", name_, array_.device_type());
   type_ = bits ? dtype_of<bfloat16>() : array_.dtype();
@@ -79,11 +58,7 @@ Array::Array(std::string name, nb::handle object) : name_(std::move(name)) {
     fail("{} is not aligned to its elements of {} bytes", name_, type_.bits / 8);
 }
 
-std::string Array::type_name() const { return type_text(type_); }
-
-void Array::wrong_type(nb::dlpack::dtype wanted) const {
-  fail("{} is {}, wanted {}", name_, type_text(type_), type_text(wanted));
-}
+std::string Array::type_name() const { return dtype_text(object_); }
 
 void Array::check_last_axis() const {
   const bool empty = std::find(shape_.begin(), shape_.end(), 0) != shape_.end();

@@ -51,7 +51,7 @@ class Array {
   int64_t ndim() const { return static_cast<int64_t>(shape_.size()); }
   int64_t size(int64_t axis) const { return shape_[axis < 0 ? shape_.size() + axis : axis]; }
   int64_t stride(int64_t axis) const { return strides_[axis < 0 ? strides_.size() + axis : axis]; }
-  std::string type_name() const;
+  std::string type_name() const;  // as Python names it
 
   template <class T>
   bool holds() const {
@@ -60,16 +60,21 @@ class Array {
   // Throws Error if the elements are not of type T.
   template <class T>
   const T* data() const {
-    if (!holds<T>()) wrong_type(dtype_of<T>());
+    if (!holds<T>()) fail("{} is {}, wanted {}", name_, type_name(), wanted_name<T>());
     return static_cast<const T*>(data_);
   }
   // Throws Error unless the last axis has stride 1.
   void check_last_axis() const;
 
  private:
-  [[noreturn]] void wrong_type(nb::dlpack::dtype wanted) const;
+  template <class T>
+  static const char* wanted_name() {
+    if (std::is_same_v<T, int32_t>) return "int32 or int64";
+    return std::is_same_v<T, bfloat16> ? "bfloat16" : std::is_same_v<T, double> ? "float64" : "float32";
+  }
 
   std::string name_;
+  nb::object object_;
   nb::ndarray<nb::ro> array_;
   nb::dlpack::dtype type_;
   Shape shape_, strides_;

@@ -169,9 +169,9 @@ void bind_attention(nb::module_& m) {
   nb::class_<Arguments>(m, "Arguments")
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object,
                     std::optional<double>, std::optional<double>, Causal, int64_t, int64_t>(),
-           nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("mask").none(), nb::arg("alibi").none(),
-           nb::arg("q_offsets").none(), nb::arg("k_offsets").none(), nb::arg("scale").none(), nb::arg("softcap").none(),
-           nb::arg("causal"), nb::arg("left"), nb::arg("right"));
+           nb::arg("q").none(), nb::arg("k").none(), nb::arg("v").none(), nb::arg("mask").none(),
+           nb::arg("alibi").none(), nb::arg("q_offsets").none(), nb::arg("k_offsets").none(), nb::arg("scale").none(),
+           nb::arg("softcap").none(), nb::arg("causal"), nb::arg("left"), nb::arg("right"));
   m.def("attention", call_forward);
   m.def("attention_backward", call_backward);
 }

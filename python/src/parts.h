@@ -70,7 +70,7 @@ Part<T> rows_part(const AttentionInput<T>& whole, int64_t s, int64_t kv0, int64_
 // `cut_rows` is false, or where their places cannot be told without the whole.
 template <class T, class F>
 void for_parts(const AttentionInput<T>& in, double budget, bool cut_rows, F&& f) {
-  constexpr int64_t kRows = 512;  // the fewest queries in a part
+  constexpr int64_t kRows = 256;  // the fewest queries in a part
   const Sequences& x = in.sequences;
   const int64_t K = in.key_value_heads();
   const auto work = [&](int64_t s) {

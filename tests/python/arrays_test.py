@@ -47,9 +47,9 @@ def test_shared_keys_and_masks_are_not_repeated_in_memory(random):
 
 
 def test_no_argument_is_copied(random):
-    q, k, v = (x.transpose(0, 2, 1, 3) for x in make(random, 2, 2000, 8, 64))
-    lse = np.zeros((2, 8, 2000), np.float32)
-    window = {"window": 1, "mask": np.broadcast_to(np.True_, (2, 8, 2000, 2000))}
+    q, k, v = (x.transpose(0, 2, 1, 3) for x in make(random, 2, 500, 8, 64))
+    lse = np.zeros((2, 8, 500), np.float32)
+    window = {"window": 1, "mask": np.broadcast_to(np.True_, (2, 8, 500, 500))}
     tracemalloc.start()
     try:
         out = qkv.attention(q, k, v, **window)
@@ -57,7 +57,7 @@ def test_no_argument_is_copied(random):
         peak = tracemalloc.get_traced_memory()[1]  # NumPy counts what it allocates
     finally:
         tracemalloc.stop()
-    assert out.shape == q.shape and peak < lse.nbytes
+    assert out.shape == q.shape and peak < q.nbytes / 20
 
 
 def test_results_are_writable_and_stand_on_their_own(random):

@@ -1,0 +1,160 @@
+"""Mistakes: each is a qkv.Error with one line that names the argument, what was found and what was wanted."""
+
+import numpy as np
+import pytest
+
+import qkv
+
+Q = np.ones((2, 4, 5, 8), np.float32)
+K = np.ones((2, 2, 7, 8), np.float32)
+PACKED = np.ones((9, 4, 8), np.float32)
+LONG = np.ones((2, 4, 5, 16), np.float32)
+UNALIGNED = np.frombuffer(bytes(4 * Q.size + 1), np.float32, offset=1).reshape(Q.shape)
+RECORDS = np.zeros(Q.shape, [("a", "f4"), ("b", "u1")])["a"]  # strides of five bytes
+
+
+def wide(n):
+    return np.ones((1, 1, 2, n), np.float32)
+
+
+ARRAYS = {
+    "q is of type list, wanted an array or tensor": ([1.0], K, K),
+    "q is of type NoneType, wanted an array": (None, K, K),
+    "k is of type str, wanted an array": (Q, "k", K),
+    "q has shape [4, 5, 8], wanted [B, heads, T, width], or [N, heads, width] with q_offsets": (Q[0], K, K),
+    "v has shape [], wanted [B, heads, T, width]": (Q, K, np.float32([1]).reshape(())),
+    "k has 3 heads, q 4: wanted a divisor": (Q, np.ones((2, 3, 7, 8), np.float32), K),
+    "k has 0 heads, q 4: wanted a divisor": (Q, K[:, :0], K[:, :0]),
+    "q has shape [2, 0, 5, 8], wanted at least one head": (Q[:, :0], K[:, :0], K[:, :0]),
+    "v has 1 heads, k 2: wanted the same": (Q, K, K[:, :1]),
+    "v has 6 tokens, k 7: wanted the same": (Q, K, K[:, :, :6]),
+    "k has 7 numbers a head, q 8: wanted the same": (Q, K[..., :7], K),
+    "k has 1 sequences, q 2: wanted the same": (Q, K[:1], K),
+    "v has 1 sequences, q 2: wanted the same": (Q, K, K[:1]),
+    "q is float16, wanted float32, float64 or bfloat16": (Q.astype(np.float16), K, K),
+    "q is int64, wanted float32": (Q.astype(np.int64), K, K),
+    "q is uint16, wanted float32": (Q.astype(np.uint16), K, K),
+    "k is float64, wanted float32": (Q, K.astype(np.float64), K),
+    "v is complex64, wanted float32": (Q, K, K.astype(np.complex64)),
+    "ndarray of >f4) does not give its memory by DLPack": (Q.astype(">f4"), K, K),
+    "ndarray of object) does not give its memory by DLPack": (Q.astype(object), K, K),
+    "ndarray of float32) does not give its memory by DLPack": (RECORDS, K, K),
+    "q is not aligned to its elements of 4 bytes": (UNALIGNED, K, K),
+    "q has stride 2 in its last axis, wanted 1: make a contiguous copy": (LONG[..., ::2], K, K),
+    "k has stride -1 in its last axis, wanted 1": (Q, K[..., ::-1], K),
+    "key width 0 and value width 8": (Q[..., :0], K[..., :0], K),
+    "key width 8 and value width 5000": (wide(8), wide(8), wide(5000)),
+}
+
+OPTIONS = {
+    'causal is 1, wanted False, True or "top-left"': {"causal": 1},
+    "causal is 'left', wanted False, True": {"causal": "left"},
+    "causal is [], wanted False": {"causal": []},
+    "scale is 'x', wanted a number": {"scale": "x"},
+    "softcap is 'x', wanted a number": {"softcap": "x"},
+    "softcap is 0, wanted more than 0": {"softcap": 0},
+    "softcap is -1, wanted more than 0": {"softcap": -1},
+    "softcap is nan, wanted more than 0": {"softcap": np.nan},
+    "softcap is inf, wanted more than 0": {"softcap": np.inf},
+    "window has -2, wanted (left, right)": {"window": -2},
+    "window has 1.5, wanted (left, right)": {"window": (1, 1.5)},
+    "window has (1, 2, 3), wanted (left, right)": {"window": (1, 2, 3)},
+    "mask is of type int, wanted an array": {"mask": 1},
+    "mask is float64, wanted bool or float32": {"mask": np.zeros(7)},
+    "mask is uint8, wanted bool or float32": {"mask": np.zeros(7, np.uint8)},
+    "mask has shape [3, 7], wanted one that broadcasts to [2, 4, 5, 7]": {"mask": np.zeros((3, 7), np.float32)},
+    "mask has shape [1, 2, 4, 5, 7], wanted one": {"mask": np.zeros((1, 2, 4, 5, 7), np.float32)},
+    "mask has shape [0], wanted one": {"mask": np.zeros(0, bool)},
+    "alibi has shape [3], wanted one slope for each of 4 heads": {"alibi": np.zeros(3, np.float32)},
+    "alibi is float64, wanted float32": {"alibi": np.zeros(4)},
+    "alibi has stride 2 in its last axis": {"alibi": np.zeros(8, np.float32)[::2]},
+    "k_offsets without q_offsets": {"k_offsets": [0, 7]},
+}
+
+OFFSETS = {
+    "q_offsets[2] is 2, wanted 3 to 9": [0, 3, 2, 9],
+    "q_offsets[1] is 10, wanted 0 to 9": [0, 10],
+    "q_offsets[1] is -1, wanted 0 to 9": [0, -1, 9],
+    "q_offsets[0] is -1, wanted 0 to 9": [-1, 9],
+    "q_offsets begins with 1, wanted 0": [1, 9],
+    "q_offsets ends with 8, wanted the 9 tokens": [0, 8],
+    "q_offsets has shape [], wanted [sequences + 1]": np.asarray(9),
+    "q_offsets has shape [0], wanted [sequences + 1]": np.zeros(0, np.int32),
+    "q_offsets has shape [1, 2], wanted": np.int32([[0, 9]]),
+    "q_offsets is float64, wanted int32 or int64": [0.0, 9.0],
+    "q_offsets is uint32, wanted int32 or int64": np.uint32([0, 9]),
+    "q_offsets is of type int, wanted an array": 9,
+    "q_offsets[1] is 4294967305, wanted 0 to 9": [0, 2**32 + 9],
+}
+
+
+def says(line, call, *arguments, **options):
+    with pytest.raises(qkv.Error) as raised:
+        call(*arguments, **options)
+    assert str(raised.value).startswith("attention: ") and line in str(raised.value) and "\n" not in str(raised.value)
+    assert isinstance(raised.value, ValueError)
+
+
+@pytest.mark.parametrize("line", ARRAYS)
+def test_arrays_that_do_not_fit(line):
+    says(line, qkv.attention, *ARRAYS[line])
+
+
+@pytest.mark.parametrize("line", OPTIONS)
+def test_options_that_do_not_fit(line):
+    says(line, qkv.attention, Q, K, K, **OPTIONS[line])
+
+
+@pytest.mark.parametrize("line", OFFSETS)
+def test_offsets_that_do_not_fit(line):
+    says(line, qkv.attention, PACKED, PACKED, PACKED, q_offsets=OFFSETS[line])
+
+
+def test_packed_arrays_that_do_not_fit():
+    says("q has shape [2, 4, 5, 8], wanted [N, heads, width] with q_offsets", qkv.attention, Q, K, K, q_offsets=[0, 2])
+    says("k_offsets has 2 sequences, q_offsets 1", qkv.attention, *[PACKED] * 3, q_offsets=[0, 9], k_offsets=[0, 4, 9])
+    says("q_offsets[1] is 9, wanted 0 to 4", qkv.attention, PACKED, PACKED[:4], PACKED[:4], q_offsets=[0, 9])
+    says("mask has shape [9, 9], wanted one that broadcasts to [2, 4, 5, 5]", qkv.attention, *[PACKED] * 3,
+         q_offsets=[0, 4, 9], mask=np.ones((9, 9), bool))
+
+
+def test_what_backward_is_given_must_fit():
+    out, lse = qkv.attention(Q, K, K, return_lse=True)
+    good = {"grad_out": out, "q": Q, "k": K, "v": K, "out": out, "lse": lse}
+    for line, wrong in {
+        "grad_out has shape [2, 4, 5, 7], wanted [2, 4, 5, 8]": {"grad_out": out[..., :7]},
+        "out has shape [2, 4, 4, 8], wanted [2, 4, 5, 8]": {"out": out[:, :, 1:]},
+        "lse has shape [2, 4], wanted [2, 4, 5]": {"lse": lse[..., 0]},
+        "lse is float64, wanted float32": {"lse": lse.astype(np.float64)},
+        "out is float64, wanted float32": {"out": out.astype(np.float64)},
+        "grad_out has stride 0 in its last axis, wanted 1": {"grad_out": np.broadcast_to(np.float32(1), out.shape)},
+        "return_mask_grad, but there is no mask of floats": {"return_mask_grad": True},
+    }.items():
+        says(line, qkv.attention_backward, **{**good, **wrong})
+    says("no mask of floats", qkv.attention_backward, **good, mask=np.ones(7, bool), return_mask_grad=True)
+
+
+def test_windows_beyond_every_sequence_are_none():
+    assert np.array_equal(qkv.attention(Q, K, K, window=10**30), qkv.attention(Q, K, K))
+    assert np.array_equal(qkv.attention(Q, K, K, window=(2**63, 2**63 - 1), causal=True), qkv.attention(Q, K, K, causal=True))
+
+
+def test_numbers_that_are_none_give_nan_and_no_crash():
+    for scale in (np.nan, np.inf, 1e300):
+        assert np.isnan(qkv.attention(Q, K, K, scale=scale)).all() or scale == 1e300
+    assert np.isnan(qkv.attention(Q, K, K, mask=np.full(7, np.nan, np.float32))).all()
+    assert np.isnan(qkv.attention(Q, K, K, mask=np.full(7, np.inf, np.float32))).all()
+
+
+def test_results_beyond_memory_are_a_memory_error():
+    huge = np.broadcast_to(np.float32(1), (1, 1, 1 << 46, 1))
+    with pytest.raises(MemoryError):
+        qkv.attention(huge, K[:1, :1, :, :1], K[:1, :1, :, :1])
+    with pytest.raises(MemoryError):
+        qkv.attention(np.broadcast_to(np.float32(1), (1 << 30, 1 << 30, 1, 1)), *[np.broadcast_to(np.float32(1), (1 << 30, 1, 1, 1))] * 2)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1025, 1 << 40])
+def test_a_number_of_threads_that_cannot_be(count):
+    with pytest.raises(qkv.Error, match="set_threads: .*1 to 1024"):
+        qkv.set_threads(count)

@@ -1,0 +1,55 @@
+"""Every name of the module, for mypy --strict."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import qkv
+
+Array = NDArray[np.float32]
+
+
+def attend(q: Array, k: Array, v: Array) -> Array:
+    out: Array = qkv.attention(q, k, v)
+    both: tuple[Array, Array] = qkv.attention(q, k, v, causal=True, return_lse=True)
+    with_weights: tuple[Array, Array] = qkv.attention(q, k, v, causal="top-left", return_weights=True)
+    all_three: tuple[Array, Array, Array] = qkv.attention(
+        q,
+        k,
+        v,
+        mask=np.ones((3, 3), bool),
+        scale=1,
+        window=(None, 4),
+        softcap=2.5,
+        alibi=np.zeros(2, np.float32),
+        q_offsets=np.array([0, 3], np.int32),
+        k_offsets=[0, 3],
+        return_lse=True,
+        return_weights=True,
+    )
+    dq, dk, dv = qkv.attention_backward(out, q, k, v, *both, window=5)
+    gradients: tuple[Array, Array, Array, Array] = qkv.attention_backward(
+        out, q, k, v, out, both[1], mask=q, return_mask_grad=True
+    )
+    return np.asarray(dq + dk + dv + gradients[0] + with_weights[1] + all_three[2], np.float32)
+
+
+def translate(run: Path) -> list[str]:
+    translator = qkv.Translator(run)
+    found: qkv.AttentionMap = translator.attend("A dog.", target=None)
+    kind: qkv.AttentionKind = found.merge_words().kinds["cross"]
+    weights: Array = kind.weights
+    tokens: list[str] = kind.rows + kind.columns
+    page: str = found.to_html() + found.to_json() + found.source + found.target + kind.name
+    lines: list[str] = translator.translate(["A dog.", page], beam=2, length_penalty=0.6, batch_tokens=100)
+    return lines + tokens + [str(weights.shape), str(kind.causal)]
+
+
+def settings() -> Any:
+    try:
+        qkv.set_threads(qkv.threads())
+    except qkv.Error as error:
+        return str(error)
+    return qkv.__version__ + qkv.active_isa()
