@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, and the program's (pytest).
-# The last line says how many passed. QUICK=1 leaves the sanitizers out.
+# Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, the program's (pytest), and the
+# Python module's, in a virtual environment with packages from PyPI. The last line says how many passed. QUICK=1 leaves the sanitizers out.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh
@@ -23,7 +23,22 @@ run_tests dev
 python=python3
 "$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
 echo "== program"
-QKV="$PWD/build/dev/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests 2>&1 | tee -a "$log" || status=1
+QKV="$PWD/build/dev/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python 2>&1 |
+  tee -a "$log" || status=1
+
+# The module binds the library that the dev build made.
+echo "== python"
+folder="$PWD/build/python"
+venv="$folder/venv/bin"
+test_module() {
+  [ -x "$venv/pip" ] || /usr/bin/python3 -m venv "$folder/venv" || return 1
+  "$venv/pip" install -q --disable-pip-version-check scikit-build-core nanobind numpy ml_dtypes pytest mypy &&
+    cmake --install build/dev --prefix "$folder/prefix" > /dev/null &&
+    "$venv/pip" install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall . \
+      -Cbuild-dir="$folder/build" -Ccmake.define.QKV_USE_INSTALLED=ON -Ccmake.define.CMAKE_PREFIX_PATH="$folder/prefix" &&
+    QKV="$PWD/build/dev/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python 2>&1 | tee -a "$log"
+}
+test_module || status=1
 
 # What failed, and the sum over all runners.
 grep -E '\[  FAILED  \] [A-Za-z]' "$log" | sort -u || true

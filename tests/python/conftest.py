@@ -3,7 +3,6 @@
 import importlib.util
 import pathlib
 
-import numpy as np
 import pytest
 
 if importlib.util.find_spec("qkv") is None:  # where only the program is tested
@@ -18,7 +17,7 @@ corpus, trained = program.corpus, program.trained
 
 @pytest.fixture
 def random():
-    return np.random.default_rng(7)
+    return pytest.importorskip("numpy").random.default_rng(7)
 
 
 @pytest.fixture
