@@ -35,7 +35,7 @@ test_module() {
   "$venv/pip" install -q --disable-pip-version-check scikit-build-core nanobind numpy ml_dtypes pytest mypy &&
     cmake --install build/dev --prefix "$folder/prefix" > /dev/null &&
     "$venv/pip" install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall . \
-      -Cbuild-dir="$folder/build" -Ccmake.define.QKV_USE_INSTALLED=ON -Ccmake.define.CMAKE_PREFIX_PATH="$folder/prefix" &&
+      --config-settings=build-dir="$folder/build" --config-settings=cmake.define.QKV_USE_INSTALLED=ON --config-settings=cmake.define.CMAKE_PREFIX_PATH="$folder/prefix" &&
     QKV="$PWD/build/dev/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python 2>&1 | tee -a "$log"
 }
 test_module || status=1
