@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "qkv/attention.h"
 
@@ -70,13 +71,16 @@ Part<T> rows_part(const AttentionInput<T>& whole, int64_t s, int64_t kv0, int64_
 // `cut_rows` is false, or where their places cannot be told without the whole.
 template <class T, class F>
 void for_parts(const AttentionInput<T>& in, double budget, bool cut_rows, F&& f) {
-  constexpr int64_t kRows = 256;  // the fewest queries in a part
+  // The fewest queries in a part. A kernel packs all keys for each; the plain loops have nothing to pack.
+  constexpr int64_t kRows = std::is_same_v<T, double> ? 64 : 1536;
   const Sequences& x = in.sequences;
   const int64_t K = in.key_value_heads();
+  const int64_t right = in.causal == Causal::none ? in.window.right : 0;
   const auto work = [&](int64_t s) {
-    return static_cast<double>(length(x.q_begin, x.q_end, x.T, s)) *
-           static_cast<double>(in.key_width + in.value_width) *
-           static_cast<double>(length(x.k_begin, x.k_end, x.S, s)) * static_cast<double>(in.heads);
+    const int64_t S = length(x.k_begin, x.k_end, x.S, s);
+    const int64_t seen = std::min(S, (in.window.left < 0 ? S : in.window.left) + (right < 0 ? S : right) + 1);
+    return static_cast<double>(length(x.q_begin, x.q_end, x.T, s)) * static_cast<double>(seen) *
+           static_cast<double>(in.key_width + in.value_width) * static_cast<double>(in.heads);
   };
   const bool placed = in.alibi || in.window.left >= 0 || in.window.right >= 0;
   if (in.causal == Causal::top_left || (in.causal == Causal::none && placed)) cut_rows = false;
@@ -94,8 +98,10 @@ void for_parts(const AttentionInput<T>& in, double budget, bool cut_rows, F&& f)
       if (cut_rows && share < 1)
         rows = std::max(kRows, static_cast<int64_t>(static_cast<double>(T_all) * share) / kRows * kRows);
       for (int64_t kv = 0; kv < K; kv += step)
-        for (int64_t row = 0; row < T_all; row += rows)
-          f(rows_part(in, s, kv, std::min(K, kv + step), row, std::min(T_all, row + rows)));
+        for (int64_t row = 0, last = 0; row < T_all; row = last) {
+          last = T_all - row - rows < kRows ? T_all : row + rows;
+          f(rows_part(in, s, kv, std::min(K, kv + step), row, last));
+        }
     }
     s = end;
   }

@@ -116,7 +116,8 @@ def test_nan_stays_in_the_rows_that_see_it(random, type):
     spoiled = np.zeros((B, H, 6), bool)
     spoiled[0, 1, 2] = spoiled[1, 0, 4:] = spoiled[0, 3, 5] = True
     assert np.array_equal(np.isnan(out).any(-1), spoiled)
-    assert np.array_equal(out[~spoiled], clean[~spoiled])
+    atol = 2 * tolerance(np.finfo(type).eps, *make(random, type, 6, 6))[0]  # rows near them may be summed in another order
+    np.testing.assert_allclose(out[~spoiled], clean[~spoiled], rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("B, T, S", [(0, 3, 3), (2, 0, 3), (2, 3, 0), (2, 0, 0)])

@@ -19,11 +19,11 @@ WAYS = {
     "causal": {"causal": BOTTOM_RIGHT},
     "causal window": {"causal": BOTTOM_RIGHT, "left": 90, "alibi": True},
     "top-left": {"causal": TOP_LEFT},
-    "window": {"left": 40, "right": 300},
+    "window": {"left": 40, "right": 2400},
     "alibi": {"alibi": True},
     "mask": {"mask": "float"},
     "causal bool mask": {"causal": BOTTOM_RIGHT, "mask": "bool"},
-    "packed": {"q_offsets": [0, 30, 30, 700], "k_offsets": [0, 10, 50, 600], "causal": BOTTOM_RIGHT, "mask": "float"},
+    "packed": {"q_offsets": [0, 30, 30, 3500], "k_offsets": [0, 10, 50, 3600], "causal": BOTTOM_RIGHT, "mask": "float"},
 }
 
 
@@ -33,8 +33,8 @@ def arguments(random, type, way, shape_q, shape_k):
     options = {"mask": None, "alibi": None, "q_offsets": None, "k_offsets": None, "scale": None, "softcap": None,
                "causal": NONE, "left": -1, "right": -1, **WAYS[way]}
     if options["mask"]:
-        rows, keys = (670, 550) if way == "packed" else (shape_q[2], shape_k[2])
-        mask = random.standard_normal((1, shape_q[1], rows, keys)).astype(type)
+        rows, keys = (3470, 3550) if way == "packed" else (shape_q[2], shape_k[2])
+        mask = random.standard_normal((1, 1, rows, keys)).astype(type)
         options["mask"] = mask if options["mask"] == "float" else mask > -1
     if options["alibi"]:
         options["alibi"] = random.random(shape_q[1]).astype(type)
@@ -42,21 +42,21 @@ def arguments(random, type, way, shape_q, shape_k):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("T, S", [(700, 600), (600, 700)])
+@pytest.mark.parametrize("T, S", [(3500, 500), (3500, 3600)])
 def test_parts_give_the_bits_of_the_whole(random, way, T, S):
     if way == "packed":
-        shapes = (700, 4, 8), (600, 2, 8)
+        shapes = (3500, 2, 8), (3600, 1, 8)
     else:
-        shapes = (2, 4, T, 8), (2, 2, S, 8)
+        shapes = (2, 2, T, 8), (2, 1, S, 8)
     a = arguments(random, np.float32, way, *shapes)
     whole = _qkv.attention(a, True, False, 1e30)
-    for budget in (1.0, 1e7, 4e7):  # few rows of one head, a head, several
+    for budget in (1.0, 2e8):  # rows, and more rows or a sequence
         assert all(np.array_equal(x, y) for x, y in zip(_qkv.attention(a, True, False, budget)[:2], whole))
 
 
 @pytest.mark.parametrize("way", ["plain", "causal window", "packed"])
 def test_parts_of_backward_give_the_bits_of_the_whole(random, way):
-    shapes = ((700, 4, 4), (600, 2, 4)) if way == "packed" else ((3, 4, 40, 4), (3, 2, 50, 4))
+    shapes = ((3500, 2, 4), (3600, 1, 4)) if way == "packed" else ((3, 4, 40, 4), (3, 2, 50, 4))
     a = arguments(random, np.float32, way, *shapes)
     out, lse, _ = _qkv.attention(a, True, False, None)
     whole = _qkv.attention_backward(out, a, out, lse, False, 1e30)
