@@ -15,7 +15,7 @@ namespace {
 // Multiplications in a part: some tenths of a second.
 template <class T>
 double budget() {
-  return std::is_same_v<T, double> ? 2e7 : 4e9 * threads();
+  return std::is_same_v<T, double> ? 2e7 : 1e10 * threads();
 }
 
 class Workspace {
