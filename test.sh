@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, the program's (pytest), and the
-# Python module's, in a virtual environment with packages from PyPI. The last line says how many passed. QUICK=1 leaves the sanitizers out.
+# Python module's, in a virtual environment with packages from PyPI. The last line says how many passed. QUICK=1 leaves
+# the sanitizers out.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh
@@ -31,12 +32,14 @@ echo "== python"
 folder="$PWD/build/python"
 venv="$folder/venv/bin"
 test_module() {
+  local install=("$venv/pip" install -q --disable-pip-version-check)
   [ -x "$venv/pip" ] || /usr/bin/python3 -m venv "$folder/venv" || return 1
-  "$venv/pip" install -q --disable-pip-version-check scikit-build-core nanobind numpy ml_dtypes pytest mypy &&
-    cmake --install build/dev --prefix "$folder/prefix" > /dev/null &&
-    "$venv/pip" install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall . \
-      --config-settings=build-dir="$folder/build" --config-settings=cmake.define.QKV_USE_INSTALLED=ON --config-settings=cmake.define.CMAKE_PREFIX_PATH="$folder/prefix" &&
-    QKV="$PWD/build/dev/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python 2>&1 | tee -a "$log"
+  "${install[@]}" scikit-build-core nanobind numpy ml_dtypes pytest mypy || return 1
+  cmake --install build/dev --prefix "$folder/prefix" > /dev/null || return 1
+  "${install[@]}" --no-build-isolation --no-deps --force-reinstall . --config-settings=build-dir="$folder/build" \
+    --config-settings=cmake.define.QKV_USE_INSTALLED=ON \
+    --config-settings=cmake.define.CMAKE_PREFIX_PATH="$folder/prefix" || return 1
+  QKV="$PWD/build/dev/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python 2>&1 | tee -a "$log"
 }
 test_module || status=1
 

@@ -81,8 +81,8 @@ def attention_backward(
     """The gradients of Σ grad_out · out by q, k and v, from what attention(..., return_lse=True) gave.
 
     grad_out: the shape of out. The other arguments: as they were given to attention.
-    Returns (dq, dk, dv), of the shapes of q, k, v; with return_mask_grad also dmask, of the shape of the mask of floats:
-    where the mask was broadcast, the sum over what shares an entry.
+    Returns (dq, dk, dv), of the shapes of q, k, v; with return_mask_grad also dmask, of the shape of the mask of
+    floats: where the mask was broadcast, the sum over what shares an entry.
     Raises qkv.Error, a ValueError, with one line that names the argument.
     """
     arguments = _arguments(q, k, v, mask, causal, scale, window, softcap, alibi, q_offsets, k_offsets)

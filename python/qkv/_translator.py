@@ -93,8 +93,8 @@ class Translator:
     def attend(self, source: str, target: str | None = None) -> AttentionMap:
         """The attention weights of the model while it reads `source` and says `target`.
 
-        If there is no target, the model's own translation. Raises qkv.Error if a sentence is empty or beyond the model's
-        length.
+        If there is no target, the model's own translation. Raises qkv.Error if a sentence is empty or beyond the
+        model's length.
         """
         for name, text in (("source", source), ("target", target or "")):
             if not isinstance(text, str) or not _is_unicode(text):

@@ -40,7 +40,8 @@ def check(type, q, k, v, options):
 def test_attention_is_its_formula(random, type, kind, shape):
     windows = [None, 0, 2, (1, 3), (None, 2), (3, -1)]
     for (T, S), causal, window in itertools.product(LENGTHS, (False, True, "top-left"), windows):
-        q, k, v = make(random, type, T, S, K=random.choice([1, 2, 4]), Dk=random.choice([1, 8, 17]), Dv=random.choice([3, 8]))
+        K, Dk, Dv = (random.choice(x) for x in ([1, 2, 4], [1, 8, 17], [3, 8]))
+        q, k, v = make(random, type, T, S, K, Dk, Dv)
         options = {"causal": causal, "window": window}
         if kind != "none":
             options["mask"] = make_mask(random, kind, mask_shapes(B, H, T, S)[shape], type)
@@ -116,7 +117,7 @@ def test_nan_stays_in_the_rows_that_see_it(random, type):
     spoiled = np.zeros((B, H, 6), bool)
     spoiled[0, 1, 2] = spoiled[1, 0, 4:] = spoiled[0, 3, 5] = True
     assert np.array_equal(np.isnan(out).any(-1), spoiled)
-    atol = 2 * tolerance(np.finfo(type).eps, *make(random, type, 6, 6))[0]  # rows near them may be summed in another order
+    atol = 2 * tolerance(np.finfo(type).eps, *make(random, type, 6, 6))[0]  # rows near them may be summed otherwise
     np.testing.assert_allclose(out[~spoiled], clean[~spoiled], rtol=0, atol=atol)
 
 

@@ -1,4 +1,4 @@
-"""Long calls: other threads go on, Ctrl-C stops them, and the parts that they are cut into give the bits of the whole."""
+"""Long calls: other threads go on, Ctrl-C stops them, and the parts that they are cut into give the whole's bits."""
 
 import pathlib
 import signal
@@ -109,7 +109,8 @@ print(qkv.attention(*[np.ones((1, 1, 1, 1))] * 3)[0, 0, 0, 0])
                                          ((1, 400, 200, 64), "qkv.attention_backward(x, x, x, x, x, lse)")])
 def test_an_interrupt_stops_a_long_call(shape, call):
     """Each call would take most of a minute."""
-    program = subprocess.Popen([sys.executable, "-c", LONG.format(shape=shape, call=call)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", LONG.format(shape=shape, call=call)]
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert program.stdout.readline() == "begun\n"
     time.sleep(0.3)
     program.send_signal(signal.SIGINT)

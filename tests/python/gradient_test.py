@@ -38,7 +38,7 @@ def differences(f, x, step=1e-5):
 
 
 def check(arrays, grad_out, options, found):
-    """arrays: what is differentiated by. Third derivatives are of the order of ten: errors of step² and of ε / step."""
+    """arrays: what is differentiated by. Third derivatives are of the order of ten, so errors of step² and ε / step."""
     q, k, v = arrays[:3]
     for x, dx in zip(arrays, found):
         wanted = differences(lambda: (qkv.attention(q, k, v, **options) * grad_out).sum(), x)

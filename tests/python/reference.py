@@ -1,4 +1,4 @@
-"""Attention as its formula reads, in float64 NumPy with the T × S matrix held, and the error that rounding may bring."""
+"""Attention as its formula reads, in float64 NumPy with the T × S matrix held, and the error that rounding brings."""
 
 import itertools
 
@@ -48,11 +48,12 @@ def tolerance(epsilon, q, k, v, *, mask=None, scale=None, alibi=None, **_):
     """(of out, of lse and weights), in arithmetic with this epsilon.
 
     A score is a sum of Dk products, scaled, capped, with a mask and a slope added: it errs by (Dk + 8) ε of the largest
-    that it can be. A weight errs by twice that, relatively, and by the S roundings of its sum; so does out, a mean of v.
+    that it can be. A weight errs by twice that, relatively, and by the S roundings of its sum; so does out, v's mean.
     """
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     D, S = q.shape[-1], k.shape[-2]
-    size = (D**-0.5 if scale is None else abs(scale)) * np.sqrt((q**2).sum(-1).max(initial=0) * (k**2).sum(-1).max(initial=0))
+    longest_q, longest_k = (np.sqrt((x**2).sum(-1).max(initial=0)) for x in (q, k))
+    size = (D**-0.5 if scale is None else abs(scale)) * longest_q * longest_k
     if mask is not None and mask.dtype != bool:
         size += abs(mask[np.isfinite(mask)]).max(initial=0)
     if alibi is not None:
@@ -63,5 +64,6 @@ def tolerance(epsilon, q, k, v, *, mask=None, scale=None, alibi=None, **_):
 
 def mask_shapes(B, H, T, S):
     """Every shape that broadcasts to [B, H, T, S], also with missing axes."""
-    full = [tuple(n if keep else 1 for n, keep in zip((B, H, T, S), kept)) for kept in itertools.product((0, 1), repeat=4)]
+    kept = itertools.product((False, True), repeat=4)
+    full = [tuple(n if keep else 1 for n, keep in zip((B, H, T, S), keeps)) for keeps in kept]
     return full + [(H, T, S), (T, S), (S,), (T, 1), ()]

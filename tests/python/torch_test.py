@@ -1,4 +1,4 @@
-"""PyTorch's tensors: in and out without copies, bfloat16, gradients through an autograd function. Skipped without it."""
+"""PyTorch's tensors: in and out, bfloat16, gradients through an autograd function. Skipped without PyTorch."""
 
 import pytest
 

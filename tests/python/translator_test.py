@@ -60,7 +60,11 @@ def test_the_map_of_a_given_target(translator):
 
 def test_threads_take_turns(translator):
     wanted, found = translator.translate(LINES), []
-    calls = [threading.Thread(target=lambda: found.extend(translator.translate(LINES) for _ in range(5))) for _ in range(3)]
+
+    def work():
+        found.extend(translator.translate(LINES) for _ in range(5))
+
+    calls = [threading.Thread(target=work) for _ in range(3)]
     for call in calls:
         call.start()
     for call in calls:
@@ -85,7 +89,8 @@ def test_mistakes_are_one_line(translator, lines, options, line):
 
 
 def test_sentences_that_have_no_map(translator):
-    for source, line in (("", "the source sentence is empty"), ("The dog sees the cat. " * 40, "the source sentence has")):
+    long = "The dog sees the cat. " * 40
+    for source, line in (("", "the source sentence is empty"), (long, "the source sentence has")):
         with pytest.raises(qkv.Error, match=line):
             translator.attend(source)
 
