@@ -9,7 +9,7 @@ from importlib.metadata import version as _version
 from ._attention import attention, attention_backward
 from ._qkv import Error
 from ._translator import AttentionKind, AttentionMap, Translator
-from ._system import active_isa, set_threads, threads
+from ._system import active_isa, fma_peak, set_threads, threads
 
 __version__ = _version("qkv")
 Error.__module__ = "qkv"
@@ -23,6 +23,7 @@ __all__ = [
     "active_isa",
     "attention",
     "attention_backward",
+    "fma_peak",
     "set_threads",
     "threads",
 ]

@@ -21,3 +21,8 @@ def threads() -> int:
 def active_isa() -> str:
     """The instruction set in use: "avx512", "avx2", "neon" or "portable". The environment's QKV_ISA forces one."""
     return _qkv.version().partition("(")[2].rstrip(")")
+
+
+def fma_peak(seconds: float = 0.2) -> float:
+    """The most float32 operations a second that all threads do in multiply-adds on registers: the machine's limit."""
+    return _qkv.fma_peak(seconds)

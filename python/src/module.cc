@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "qkv/benchmark.h"
 #include "qkv/error.h"
 #include "qkv/threads.h"
 #include "qkv/version.h"
@@ -22,6 +23,10 @@ NB_MODULE(_qkv, m) {
   });
   m.def("threads", qkv::threads);
   m.def("version", qkv::version);
+  m.def("fma_peak", [](double seconds) {
+    const nb::gil_scoped_release release;
+    return qkv::measure_fma_peak(seconds);
+  });
   qkv::python::bind_attention(m);
   qkv::python::bind_translator(m);
 }

@@ -1,0 +1,124 @@
+"""Attention against PyTorch's scaled_dot_product_attention, in one process, in turn, case by case.
+
+    python bench/peers/attention.py [--threads 2] [--dtype float32] [--rounds 15] [--case NAME ...]
+
+Run it with a Python that has PyTorch and this module (pip install .). Each round times PyTorch, then qkv, then the
+machine's FMA peak, so that a slow moment meets all three; a figure is the median of the rounds, a ratio the median of
+the rounds' ratios. PyTorch runs at its best: tcmalloc, denormals flushed, boolean padding masks or is_causal. qkv gets
+the same tensors and the same mask. Operations are counted as 4 B H T S D for the forward pass and 2.5 times that for
+the backward pass, half when causal.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+for library in ("libtcmalloc_minimal.so.4", "libjemalloc.so.2"):
+    path = f"/usr/lib/{os.uname().machine}-linux-gnu/{library}"
+    if os.path.exists(path) and "LD_PRELOAD" not in os.environ:
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "LD_PRELOAD": path})
+
+import torch
+import torch.nn.functional as F
+
+import qkv
+
+CASES = json.loads((Path(__file__).parent.parent / "attention_cases.json").read_text())
+
+
+def seconds(f, least):
+    """The best time of f over at least `least` seconds."""
+    best, end = float("inf"), time.perf_counter() + least
+    while True:
+        start = time.perf_counter()
+        f()
+        best = min(best, time.perf_counter() - start)
+        if time.perf_counter() > end:
+            return best
+
+
+class Problem:
+    """One case: PyTorch's passes and ours over the same tensors."""
+
+    def __init__(self, case, dtype):
+        B, H, T, S, D = (case[key] for key in "BHTSD")
+        self.tensors = [torch.randn(B, H, n, D, dtype=dtype) for n in (T, S, S)]
+        self.leaves = [x.clone().requires_grad_() for x in self.tensors]
+        self.grad = torch.randn(B, H, T, D, dtype=dtype)
+        self.causal, self.mask = case["mask"] == "causal", None
+        if case["mask"] == "padding":  # keys beyond each length are hidden; lengths from S / 2 to S
+            lengths = torch.linspace(S // 2, S, B).long()
+            self.mask = (torch.arange(S)[None, :] < lengths[:, None])[:, None, None, :]
+        self.operations = 4.0 * B * H * T * S * D * (0.5 if self.causal else 1)
+
+    def torch_forward(self):
+        with torch.no_grad():
+            return F.scaled_dot_product_attention(*self.tensors, attn_mask=self.mask, is_causal=self.causal)
+
+    def torch_both(self):
+        F.scaled_dot_product_attention(*self.leaves, attn_mask=self.mask, is_causal=self.causal).backward(self.grad)
+        for x in self.leaves:
+            x.grad = None
+
+    def qkv_forward(self):
+        return qkv.attention(*self.tensors, mask=self.mask, causal=self.causal)
+
+    def qkv_both(self):
+        out, lse = qkv.attention(*self.tensors, mask=self.mask, causal=self.causal, return_lse=True)
+        qkv.attention_backward(self.grad, *self.tensors, out, lse, mask=self.mask, causal=self.causal)
+
+    def agree(self, tolerance):
+        error = (self.torch_forward().float() - self.qkv_forward().float()).abs().max().item()
+        assert error <= tolerance, f"the outputs differ by {error}"
+
+
+def compare(problem, both, rounds, least):
+    """Medians over the rounds: GFLOP/s of PyTorch and of qkv, their ratio, qkv's share of the peak."""
+    operations = problem.operations * (3.5 if both else 1)
+    theirs = problem.torch_both if both else problem.torch_forward
+    ours = problem.qkv_both if both else problem.qkv_forward
+    theirs(), ours()
+    samples = []
+    for _ in range(rounds):
+        t, o = seconds(theirs, least), seconds(ours, least)
+        samples.append((operations / t / 1e9, operations / o / 1e9, t / o, operations / o / qkv.fma_peak(0.02)))
+    return [statistics.median(column) for column in zip(*samples)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--least", type=float, default=0.05, help="seconds for each figure of a round")
+    parser.add_argument("--case", nargs="*", help="names of cases; all if left out")
+    a = parser.parse_args()
+    torch.set_num_threads(a.threads)
+    torch.set_flush_denormal(True)
+    torch.manual_seed(0)
+    qkv.set_threads(a.threads)
+
+    print(f"{a.dtype}, {a.threads} threads, {qkv.active_isa()}, PyTorch {torch.__version__}\n")
+    print("| case | pass | PyTorch, GFLOP/s | qkv, GFLOP/s | ratio | share of peak |\n|---|---|---|---|---|---|")
+    ratios = {"forward": [], "both": []}
+    for case in CASES:
+        if a.case and case["name"] not in a.case:
+            continue
+        problem = Problem(case, getattr(torch, a.dtype))
+        problem.agree(1e-5 if a.dtype == "float32" else 5e-2)
+        for name in ("forward", "both") if case["name"] != "decode" else ("forward",):
+            theirs, ours, ratio, share = compare(problem, name == "both", a.rounds, a.least)
+            ratios[name].append(ratio)
+            row = f"| {case['name']} | {name} | {theirs:.0f} | {ours:.0f} | {ratio:.2f} | {share:.0%} |"
+            print(row, flush=True)
+    for name, values in ratios.items():
+        if values:
+            print(f"\ngeometric mean, {name}: {statistics.geometric_mean(values):.2f}", end="")
+    print()
+
+
+main()
