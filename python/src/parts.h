@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "qkv/attention.h"
+#include "qkv/threads.h"
 
 namespace qkv::python {
 
@@ -92,7 +93,9 @@ void for_parts(const AttentionInput<T>& in, double budget, bool cut_rows, F&& f)
       f(sequences_part(in, s, end));
     } else {  // one long sequence
       const int64_t T_all = length(x.q_begin, x.q_end, x.T, s);
-      const int64_t step = std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(K) * budget / sum), 1, K);
+      // A head for every thread at least: fewer would compute the weights of backward twice.
+      const int64_t step = std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(K) * budget / sum),
+                                               std::min<int64_t>(K, threads()), K);
       const double share = budget * static_cast<double>(K) / (sum * static_cast<double>(step));
       int64_t rows = T_all;
       if (cut_rows && share < 1)

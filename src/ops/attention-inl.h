@@ -212,12 +212,12 @@ HWY_INLINE Matrix<const float> whole_vectors(Matrix<const T> x, float* copy) {
 HWY_INLINE Matrix<const float> as_floats(Matrix<const float> x, float*) { return x; }
 HWY_INLINE Matrix<const float> as_floats(Matrix<const bfloat16> x, float* copy) { return copy_rows(x, copy); }
 
-// Assigns factor · row r of x. Adds y · 0 to `nothing`: NaN where y is not finite.
+// Assigns factor · x to a row. Puts the bits of y − y into `nothing`: it stays 0 where all is finite.
 template <class T>
-HWY_INLINE void store_row(Matrix<const float> x, int64_t r, float factor, T* to, Vector& nothing) {
-  for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
-    const Vector y = hn::Mul(set(factor), hn::Load(Floats(), x.row(r) + c));
-    nothing = hn::MulAdd(io.only(y, zero()), zero(), nothing);
+HWY_INLINE void store_row(const float* x, int64_t cols, float factor, T* to, Vector& nothing) {
+  for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
+    const Vector y = hn::Mul(set(factor), hn::Load(Floats(), x + c));
+    nothing = hn::Or(nothing, io.only(hn::Sub(y, y), zero()));
     io.store(y, to + c);
   });
 }
@@ -226,7 +226,7 @@ HWY_INLINE void store_row(Matrix<const float> x, int64_t r, float factor, T* to,
 template <class T>
 HWY_INLINE bool store_rows(Matrix<const float> x, float factor, T* to, int64_t stride) {
   Vector nothing = zero();
-  for (int64_t r = 0; r < x.rows; r++) store_row(x, r, factor, to + r * stride, nothing);
+  for (int64_t r = 0; r < x.rows; r++) store_row(x.row(r), x.cols, factor, to + r * stride, nothing);
   return sum_of_lanes(nothing) == 0;
 }
 
@@ -280,7 +280,7 @@ struct Pair {
   Span at;
   Range run;        // the keys that `allowed` leaves where it is the same for all queries and leaves one run
   bool by_element;  // whether `allowed` must be read for every query and key
-  bool limited;     // whether queries see different runs of keys
+  int64_t first, last;  // query i sees keys from i + first to before i + last
 
   Pair(const AttentionOptions<float>& options, int64_t sequence, int64_t head)
       : in(options),
@@ -289,8 +289,11 @@ struct Pair {
         kv(kv_head(options, head)),
         at(span(options.sequences, sequence)),
         run{0, at.S},
-        by_element(options.allowed.data),
-        limited(options.causal != Causal::none || options.window.left >= 0 || options.window.right >= 0) {
+        by_element(options.allowed.data) {
+    constexpr int64_t kFar = int64_t{1} << 40;
+    const int64_t p = place(in, at, 0), right = in.causal == Causal::none ? in.window.right : 0;
+    first = in.window.left < 0 ? -kFar : p - in.window.left;
+    last = right < 0 ? kFar : p + right + 1;
     if (by_element && in.allowed.row_stride == 0) find_run();
   }
   // Rows of a pair in arrays of queries and of keys.
@@ -302,11 +305,13 @@ struct Pair {
   Matrix<T> keys(const Heads<T>& x, int64_t width) const {
     return key_rows(in, x, s, kv, width);
   }
-  Range visible(int64_t i) const { return limited ? intersection(visible_keys(in, at, i), run) : run; }
-  // What some query of [begin, end) sees: both ends move on with the query.
-  Range visible(int64_t begin, int64_t end) const {
-    return limited ? Range{visible(begin).begin, visible(end - 1).end} : run;
+  // The keys that query i sees, but for masks by element: visible_keys and the run.
+  HWY_INLINE Range visible(int64_t i) const {
+    const int64_t begin = HWY_MIN(HWY_MAX(i + first, run.begin), run.end);
+    return {begin, HWY_MAX(begin, HWY_MIN(i + last, run.end))};
   }
+  // What some query of [begin, end) sees: both ends move on with the query.
+  HWY_INLINE Range visible(int64_t begin, int64_t end) const { return {visible(begin).begin, visible(end - 1).end}; }
   float scale2() const { return in.scale * kLog2e; }
   bool adjusts() const { return in.softcap > 0 || in.mask.data || in.alibi || by_element; }
 
@@ -386,22 +391,25 @@ HWY_INLINE bool all_hidden(const Pair& pair, int64_t i, int64_t rows, Range keys
 struct TileKeys {
   Range all;  // counted from `first`
   bool edge = false;
-  int32_t begin[kTileRows], end[kTileRows];
+  bool later = false;  // whether a row sees less at the beginning
+  float begin[kTileRows], end[kTileRows];
 
   HWY_INLINE TileKeys(const Pair& pair, int64_t i, int64_t rows, int64_t first, int64_t keys) {
-    all = intersection(pair.visible(i, i + rows), {first, first + keys});
+    const Range top = pair.visible(i), bottom = pair.visible(i + rows - 1), panel{first, first + keys};
+    all = intersection({top.begin, bottom.end}, panel);
     if (all.empty() || all_hidden(pair, i, rows, all)) {
       all = {0, 0};
       return;
     }
+    const bool same = bottom.begin <= all.begin && top.end >= all.end;  // all rows see all of it
     all = {all.begin - first, all.end - first};
-    edge = all.begin % lanes() || all.end % lanes();
-    if (!pair.limited && !edge) return;
+    edge = !same || all.begin % lanes() || all.end % lanes();
+    if (!edge) return;
+    later = all.begin % lanes() || bottom.begin - first > all.begin;
     for (int64_t r = 0; r < rows; r++) {
       const Range seen = pair.visible(i + r);
-      begin[r] = static_cast<int32_t>(HWY_MAX(seen.begin - first, int64_t{-1}));
-      end[r] = static_cast<int32_t>(HWY_MIN(seen.end - first, keys));
-      edge |= begin[r] > all.begin || end[r] < all.end;
+      begin[r] = static_cast<float>(HWY_MAX(seen.begin - first, int64_t{0}));
+      end[r] = static_cast<float>(HWY_MAX(HWY_MIN(seen.end - first, keys), int64_t{0}));
     }
   }
   int64_t first_vector() const { return all.begin / lanes() * lanes(); }
@@ -409,15 +417,21 @@ struct TileKeys {
   // −∞ for the keys, from column on, that a row does not see.
   template <int R, int C>
   HWY_INLINE void hide(int64_t column, Vector (&s)[R][C]) const {
-    const hn::RebindToSigned<Floats> di;
+    const Floats d;
+    Vector key[C];
+    key[0] = hn::Add(hn::Iota(d, 0), set(static_cast<float>(column)));
+    HWY_UNROLL(8)
+    for (int c = 1; c < C; c++) key[c] = hn::Add(key[c - 1], set(static_cast<float>(lanes())));
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
       HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) {
-        const auto key = hn::Iota(di, static_cast<int32_t>(column) + c * static_cast<int32_t>(lanes()));
-        const auto seen = hn::And(hn::Lt(key, hn::Set(di, end[r])), hn::Gt(key, hn::Set(di, begin[r] - 1)));
-        s[r][c] = hn::IfThenElse(hn::RebindMask(Floats(), seen), s[r][c], set(-HUGE_VALF));
-      }
+      for (int c = 0; c < C; c++) s[r][c] = hn::IfThenElse(hn::Lt(key[c], set(end[r])), s[r][c], set(-HUGE_VALF));
+    }
+    if (!later) return;
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; r++) {
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) s[r][c] = hn::IfThenElse(hn::Lt(key[c], set(begin[r])), set(-HUGE_VALF), s[r][c]);
     }
   }
 };

@@ -233,6 +233,21 @@ HWY_INLINE void for_spans(const AttentionInput<T>& in, const Pair& pair, Range k
   }
 }
 
+// What the backward pass of a pair reads.
+template <class T>
+HWY_INLINE Upcoming upcoming(const BackwardCall<T>& call, int64_t pair) {
+  const AttentionInput<T>& in = call.in;
+  const int64_t K = in.key_value_heads(), s = pair / K, kv = pair % K, h = kv * (in.heads / K);
+  Upcoming next;
+  next.add(key_rows(in, in.k, s, kv, in.key_width));
+  next.add(key_rows(in, in.v, s, kv, in.value_width));
+  next.add(query_rows(in, call.dout, s, h, in.value_width));
+  next.add(query_rows(in, call.out, s, h, in.value_width));
+  next.add(query_rows(in, in.q, s, h, in.key_width));
+  next.add(query_rows(in, call.gradients.dq, s, h, in.key_width));
+  return next;
+}
+
 template <class T>
 bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
@@ -242,6 +257,9 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
   prepare_part(call, part, scratch);
   Matrix<float> dq;
   if (part.queries) dq = zeros(scratch.dq, part.heads.size() * part.rows.size(), in.key_width);
+  Upcoming next;
+  if (part.next >= 0) next = upcoming(call, part.next);
+  next.share(part.heads.size() * (part.rows.size() / kBlockRows + 1) * panels(part.keys.size()));
   for_spans(in, first, part.keys, scratch, [&](Range keys) HWY_ATTR {
     const Matrix<const float> k =
         whole_vectors(first.keys(in.k, in.key_width).row_range(keys.begin, keys.end), scratch.key_rows);
@@ -250,6 +268,7 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
     for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
       const Pair pair(in, part.s, h);
       for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+        next.some();
         const Range panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
         const Matrix<float> dq_rows = part.queries ? dq.row_range(row, row + block.q.rows) : dq;
         differentiate_block(block, k.row_range(panel.begin, panel.end), dq_rows);

@@ -141,15 +141,16 @@ HWY_INLINE void finish_rows(const ForwardCall<T>& call, const Pair& pair, Range 
     for (int64_t l = 0; l < HWY_MIN(lanes(), out.rows - r); l++) good &= scratch.sum[r + l] >= 0x1p-64f;
     hn::Store(lse, d, scratch.max + r);
   }
-  const auto to = [&](int64_t r) { return call.out.at(pair.s, pair.at.q0 + rows.begin + r, pair.h); };
+  const Matrix<T> to = pair.queries(call.out, call.in.value_width).row_range(rows.begin, rows.end);
   Vector nothing = zero();  // 0, or NaN where something is not finite
-  for (int64_t r = 0; r < out.rows; r++) {
-    store_row(out, r, 1.0f / scratch.sum[r], to(r), nothing);
-    if (call.lse.data) *call.lse.at(pair.s, pair.at.q0 + rows.begin + r, pair.h) = scratch.max[r];
+  for (int64_t r = 0; r < out.rows; r++) store_row(out.row(r), out.cols, 1.0f / scratch.sum[r], to.row(r), nothing);
+  if (call.lse.data) {
+    float* lse = call.lse.at(pair.s, pair.at.q0 + rows.begin, pair.h);
+    for (int64_t r = 0; r < out.rows; r++, lse += call.lse.token_stride) *lse = scratch.max[r];
   }
   if (HWY_LIKELY(good && sum_of_lanes(nothing) == 0)) return;
   for (int64_t r = 0; r < out.rows; r++)
-    if (!(scratch.sum[r] >= 0x1p-64f) || !all_finite(to(r), call.in.value_width))
+    if (!(scratch.sum[r] >= 0x1p-64f) || !all_finite(to.row(r), to.cols))
       attend_alone(call, pair, rows.begin + r, factors, scratch);
 }
 

@@ -127,6 +127,7 @@ struct BackwardPart {
   int64_t s;
   Range heads, rows, keys;
   bool queries = false, keys_values = false;  // which gradients it assigns: dQ; dK and dV
+  int64_t next = -1;                          // the pair that this thread will take next, s K + kv, or −1
 };
 
 struct BackwardScratch {
