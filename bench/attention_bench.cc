@@ -41,15 +41,22 @@ std::vector<T> numbers(int64_t n) {
 template <class T>
 struct Problem {
   explicit Problem(const Case& c)
-      : q(numbers<T>(c.B * c.H * c.T * c.D)), k(numbers<T>(c.B * c.H * c.S * c.D)), v(numbers<T>(c.B * c.H * c.S * c.D)),
-        dout(numbers<T>(c.B * c.H * c.T * c.D)), out(q.size()), dq(q.size()), dk(k.size()), dv(v.size()),
+      : q(numbers<T>(c.B * c.H * c.T * c.D)),
+        k(numbers<T>(c.B * c.H * c.S * c.D)),
+        v(numbers<T>(c.B * c.H * c.S * c.D)),
+        dout(numbers<T>(c.B * c.H * c.T * c.D)),
+        out(q.size()),
+        dq(q.size()),
+        dk(k.size()),
+        dv(v.size()),
         lse(static_cast<size_t>(c.B * c.H * c.T)) {
     in.heads = c.H, in.key_width = in.value_width = c.D;
     in.scale = 1 / std::sqrt(static_cast<float>(c.D));
     in.sequences = {c.B, nullptr, nullptr, nullptr, nullptr, c.T, c.S};
     if (c.mask == "causal") in.causal = qkv::Causal::bottom_right;
     if (c.mask == "padding") {  // lengths from S / 2 to S
-      for (int64_t b = 0; b < c.B; b++) lengths.push_back(static_cast<int32_t>(c.S / 2 + b * (c.S - c.S / 2) / (c.B - 1)));
+      for (int64_t b = 0; b < c.B; b++)
+        lengths.push_back(static_cast<int32_t>(c.S / 2 + b * (c.S - c.S / 2) / (c.B - 1)));
       in.sequences.k_end = lengths.data();
     }
     const auto view = [&c](auto& x, int64_t tokens) {

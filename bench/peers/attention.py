@@ -1,8 +1,9 @@
 """Attention against PyTorch's scaled_dot_product_attention, in one process, in turn, case by case.
 
-    python bench/peers/attention.py [--threads 2] [--dtype float32] [--rounds 15] [--case NAME ...]
+    python bench/peers/attention.py [--threads 2] [--dtype float32] [--rounds 15] [--case NAME ...] [--write]
 
-Run it with a Python that has PyTorch and this module (pip install .). Each round times PyTorch, then qkv, then the
+Run it with a Python that has PyTorch and this module; bench/run.sh does. --write puts the table into bench/RESULTS.md.
+Each round times PyTorch, then qkv, then the
 machine's FMA peak, so that a slow moment meets all three; a figure is the median of the rounds, a ratio the median of
 the rounds' ratios. PyTorch runs at its best: tcmalloc, denormals flushed, boolean padding masks or is_causal. qkv gets
 the same tensors and the same mask. Operations are counted as 4 B H T S D for the forward pass and 2.5 times that for
@@ -89,6 +90,14 @@ def compare(problem, both, rounds, least):
     return [statistics.median(column) for column in zip(*samples)]
 
 
+def write(name, text):
+    """Replaces what stands between the marks of `name` in bench/RESULTS.md."""
+    file = Path(__file__).parent.parent / "RESULTS.md"
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+    before, rest = file.read_text().split(begin)
+    file.write_text(before + begin + text + end + rest.split(end)[1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
@@ -96,14 +105,22 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--least", type=float, default=0.05, help="seconds for each figure of a round")
     parser.add_argument("--case", nargs="*", help="names of cases; all if left out")
+    parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
     a = parser.parse_args()
     torch.set_num_threads(a.threads)
     torch.set_flush_denormal(True)
     torch.manual_seed(0)
     qkv.set_threads(a.threads)
 
-    print(f"{a.dtype}, {a.threads} threads, {qkv.active_isa()}, PyTorch {torch.__version__}\n")
-    print("| case | pass | PyTorch, GFLOP/s | qkv, GFLOP/s | ratio | share of peak |\n|---|---|---|---|---|---|")
+    lines = []
+
+    def show(line):
+        lines.append(line)
+        print(line, flush=True)
+
+    peak = qkv.fma_peak() / 1e9
+    show(f"{a.dtype}, {a.threads} threads, {qkv.active_isa()}, FMA peak {peak:.0f} GFLOP/s, PyTorch {torch.__version__}\n")
+    show("| case | pass | PyTorch, GFLOP/s | qkv, GFLOP/s | ratio | share of peak |\n|---|---|---|---|---|---|")
     ratios = {"forward": [], "both": []}
     for case in CASES:
         if a.case and case["name"] not in a.case:
@@ -113,12 +130,11 @@ def main():
         for name in ("forward", "both") if case["name"] != "decode" else ("forward",):
             theirs, ours, ratio, share = compare(problem, name == "both", a.rounds, a.least)
             ratios[name].append(ratio)
-            row = f"| {case['name']} | {name} | {theirs:.0f} | {ours:.0f} | {ratio:.2f} | {share:.0%} |"
-            print(row, flush=True)
-    for name, values in ratios.items():
-        if values:
-            print(f"\ngeometric mean, {name}: {statistics.geometric_mean(values):.2f}", end="")
-    print()
+            show(f"| {case['name']} | {name} | {theirs:.0f} | {ours:.0f} | {ratio:.2f} | {share:.0%} |")
+    means = ", ".join(f"{statistics.geometric_mean(x):.2f} {name}" for name, x in ratios.items() if x)
+    show(f"\nGeometric mean of the ratios: {means}.")
+    if a.write:
+        write(f"attention {a.dtype}", "\n".join(lines) + "\n")
 
 
 main()

@@ -2,8 +2,8 @@
 // once. "Attention Is All You Need", section 3.2.1; tiles and online softmax after Dao et al., "FlashAttention" (2022).
 //
 // Exact, with the T×S matrix never held; the same bits for any number of threads. T is one of float, bfloat16 (stored;
-// computed in float) and double (the plain reference). Calls do not allocate: the caller brings the workspace. Two calls
-// may run at the same time with workspaces of their own. Errors are thrown as qkv::Error.
+// computed in float) and double (the plain reference). Forward and backward do not allocate: the caller brings the
+// workspace. Two calls may run at the same time with workspaces of their own. Errors are thrown as qkv::Error.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct Heads {
 
 // Which queries look at which keys: tokens [q_begin[s], q_end[s]) at tokens [k_begin[s], k_end[s]), for each sequence s
 // in [0, count). With offsets o of packed sequences, begin = o and end = o + 1. A null begin stands for 0, a null end
-// for T or S. Ranges may be empty. Query ranges do not overlap; key ranges may be shared in forward and must not overlap
-// in backward.
+// for T or S. Ranges may be empty. Query ranges do not overlap; key ranges may be shared in forward and must not
+// overlap in backward.
 struct Sequences {
   int64_t count = 0;
   const int32_t *q_begin = nullptr, *q_end = nullptr, *k_begin = nullptr, *k_end = nullptr;
@@ -67,7 +67,7 @@ struct AttentionOptions {
   Window window;
   AttentionMask<const Real> mask;        // M, added after the softcap; −∞ hides a key; none where data is null
   AttentionMask<const uint8_t> allowed;  // 0 hides a key; none where data is null
-  const Real* alibi = nullptr;           // [H], slopes m: adds −m |p(i) − j|. Press et al., "Train Short, Test Long"
+  const Real* alibi = nullptr;  // [H], slopes m: adds −m |p(i) − j|. Press et al., "Train Short, Test Long"
   Dropout dropout;  // on the weights; row = index of the query token, column = key within its sequence, site + head
 
   int64_t key_value_heads() const { return kv_heads ? kv_heads : heads; }
@@ -82,8 +82,8 @@ struct AttentionInput : AttentionOptions<Arithmetic<T>> {
 template <class T>
 size_t attention_workspace(const AttentionInput<T>& in);
 
-// out: [N_q, H, d_v]; lse: [N_q, H, 1], the natural logarithm of Σ_j exp(s_ij), −∞ where a query sees no key: such a row
-// gives zeros. lse.data may be null. NaN in a query, or in a key or value that it sees, gives NaN in its row alone.
+// out: [N_q, H, d_v]; lse: [N_q, H, 1], the natural logarithm of Σ_j exp(s_ij), −∞ where a query sees no key: such a
+// row gives zeros. lse.data may be null. NaN in a query, or in a key or value that it sees, gives NaN in its row alone.
 template <class T>
 void attention(const AttentionInput<T>& in, Heads<T> out, Heads<Arithmetic<T>> lse, std::span<std::byte> workspace);
 

@@ -80,7 +80,8 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   s.lse = c.arena.take<Real>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
-  run(input(s.q, s.k, s.v, sequences, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1}, c.arena);
+  run(input(s.q, s.k, s.v, sequences, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1},
+      c.arena);
   return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
 }
 
@@ -101,8 +102,8 @@ void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, V);
   output_.backward(s.heads, gradient, dheads);
   const AttentionInput<Real> in = input(s.q, s.k, s.v, sequences, causal, &c);
-  const AttentionGradients<Real> gradients{as_heads(dq, key_width_), as_heads(dk, key_width_),
-                                           as_heads(dv, value_width_), {}};
+  const AttentionGradients<Real> gradients{
+      as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}};
   attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
                            as_heads<const Real>(dheads, value_width_), gradients,
                            c.arena.bytes(attention_backward_workspace(in, gradients)));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/matrix.h"
-#include "qkv/dropout.h"
 #include "qkv/config.h"
+#include "qkv/dropout.h"
 
 namespace qkv {
 

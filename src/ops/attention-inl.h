@@ -1,5 +1,5 @@
-// What the kernels of attention share: packing of keys, exponentials, products of register tiles, changes to scores.
-// Included once for every instruction set, hence the unusual guard.
+// One sequence and head as the kernels of attention see it: which keys a tile of queries sees, and what is added to its
+// scores. Included once for every instruction set, hence the unusual guard.
 #if defined(QKV_OPS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ATTENTION_INL_H_
 #undef QKV_OPS_ATTENTION_INL_H_
@@ -7,259 +7,16 @@
 #define QKV_OPS_ATTENTION_INL_H_
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include <cmath>
 
-#include "ops/attention_workspace.h"
-#include "ops/simd-inl.h"
+#include "ops/attention_pack-inl.h"
+#include "ops/attention_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
-
-constexpr float kLog2e = 1.44269504f;
-// A tile is kTileRows × this many vectors: 24 sums in 32 registers, or 12 in 16.
-constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
-
-// 2^x for x <= 127, relative error 2e-7; 0 below −126; NaN stays NaN.
-HWY_INLINE Vector exp2(Vector x) {
-#if HWY_TARGET == HWY_AVX3
-  const Vector f{_mm512_reduce_ps(x.raw, 0x09)};  // x − floor(x)
-  Vector p = set(1.877576645e-03f);
-  p = hn::MulAdd(p, f, set(8.989340163e-03f));
-  p = hn::MulAdd(p, f, set(5.582631799e-02f));
-  p = hn::MulAdd(p, f, set(2.401536171e-01f));
-  p = hn::MulAdd(p, f, set(6.931530732e-01f));
-  p = hn::MulAdd(p, f, set(9.999999251e-01f));
-  return Vector{_mm512_scalef_ps(p.raw, x.raw)};
-#else
-  const Floats d;
-  const hn::RebindToSigned<Floats> di;
-  x = hn::Max(set(-127.0f), x);
-  const Vector shifted = hn::Add(x, set(12582912.0f));  // 1.5 · 2^23 rounds x to an integer, left in the low bits
-  const Vector r = hn::Sub(x, hn::Sub(shifted, set(12582912.0f)));
-  Vector p = set(1.326466561e-03f);
-  p = hn::MulAdd(p, r, set(9.671512991e-03f));
-  p = hn::MulAdd(p, r, set(5.550733954e-02f));
-  p = hn::MulAdd(p, r, set(2.402224243e-01f));
-  p = hn::MulAdd(p, r, set(6.931470037e-01f));
-  p = hn::MulAdd(p, r, set(1.0f));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
-#endif
-}
-
-// Calls f(first, count) for tiles of at most kTileRows rows, as equal as can be.
-template <class F>
-HWY_INLINE void for_tiles(int64_t rows, const F& f) {
-  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
-  for (int64_t t = 0; t < tiles; t++) f(rows * t / tiles, rows * (t + 1) / tiles - rows * t / tiles);
-}
-
-// Calls f(R, C) with constants for a tile of at most kRows × kVectors; rows and vectors are what is left.
-template <int kRows, int kVectors, class F>
-HWY_INLINE void with_shape(int64_t rows, int64_t vectors, const F& f) {
-  if constexpr (kRows > 1)
-    if (rows < kRows) return with_shape<kRows - 1, kVectors>(rows, vectors, f);
-  if constexpr (kVectors > 1)
-    if (vectors < kVectors) return with_shape<kRows, kVectors - 1>(rows, vectors, f);
-  f(std::integral_constant<int, kRows>(), std::integral_constant<int, kVectors>());
-}
-
-// sum_rc += Σ_e a_re b_ec for R rows of a and C vectors of columns of b: the heart of every product here.
-template <int R, int C>
-HWY_INLINE void multiply(const float* HWY_RESTRICT a, int64_t row_stride, int64_t depth_stride,
-                         const float* HWY_RESTRICT b, int64_t b_stride, int64_t depth, Vector (&sum)[R][C]) {
-#pragma GCC unroll 4
-  for (int64_t e = 0; e < depth; e++, a += depth_stride, b += b_stride) {
-    Vector x[C];
-    HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) x[c] = hn::LoadU(Floats(), b + c * lanes());
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) {
-      const Vector y = set(a[r * row_stride]);
-      HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) sum[r][c] = hn::MulAdd(y, x[c], sum[r][c]);
-    }
-  }
-}
-
-template <int R, int C>
-HWY_INLINE void clear_tile(Vector (&x)[R][C]) {
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; r++) {
-    HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) x[r][c] = zero();
-  }
-}
-
-template <int R, int C>
-HWY_INLINE void load_tile(const float* from, int64_t stride, Vector (&x)[R][C]) {
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; r++) {
-    HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) x[r][c] = hn::Load(Floats(), from + r * stride + c * lanes());
-  }
-}
-
-template <int R, int C>
-HWY_INLINE void store_tile(const Vector (&x)[R][C], float* to, int64_t stride) {
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; r++) {
-    HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) hn::Store(x[r][c], Floats(), to + r * stride + c * lanes());
-  }
-}
-
-// c += A b for R rows of c; A: rows row_stride apart, columns depth_stride. c and b hold whole vectors.
-template <int R, int kVectors = kTileVectors>
-HWY_INLINE void add_product(const float* a, int64_t row_stride, int64_t depth_stride, Matrix<const float> b,
-                            Matrix<float> c) {
-  const int64_t vectors = (b.cols + lanes() - 1) / lanes();
-  for (int64_t v = 0; v < vectors; v += kVectors)
-    with_shape<1, kVectors>(1, vectors - v, [&](auto, auto C) HWY_ATTR {
-      Vector sum[R][C()];
-      load_tile(c.data + v * lanes(), c.stride, sum);
-      multiply(a, row_stride, depth_stride, b.data + v * lanes(), b.stride, b.rows, sum);
-      store_tile(sum, c.data + v * lanes(), c.stride);
-    });
-}
-
-#if HWY_TARGET != HWY_SCALAR
-// The vector whose blocks of four lanes are at rows[0], rows[4], rows[8], … + offset.
-HWY_INLINE Vector load_blocks(const float* const* rows, int64_t offset) {
-  const hn::CappedTag<float, 4> d4;
-#if HWY_TARGET == HWY_AVX3
-  const hn::CappedTag<float, 8> d8;
-  const auto low = hn::Combine(d8, hn::LoadU(d4, rows[4] + offset), hn::LoadU(d4, rows[0] + offset));
-  const auto high = hn::Combine(d8, hn::LoadU(d4, rows[12] + offset), hn::LoadU(d4, rows[8] + offset));
-  return hn::Combine(Floats(), high, low);
-#elif HWY_TARGET == HWY_AVX2
-  return hn::Combine(Floats(), hn::LoadU(d4, rows[4] + offset), hn::LoadU(d4, rows[0] + offset));
-#else
-  return hn::LoadU(d4, rows[0] + offset);
-#endif
-}
-
-// The 4 × 4 transposes of x0 … x3 in every block of four lanes.
-HWY_INLINE void transpose_blocks(Vector& x0, Vector& x1, Vector& x2, Vector& x3) {
-  const Floats d;
-  const Vector low02 = hn::InterleaveLower(d, x0, x2), high02 = hn::InterleaveUpper(d, x0, x2);
-  const Vector low13 = hn::InterleaveLower(d, x1, x3), high13 = hn::InterleaveUpper(d, x1, x3);
-  x0 = hn::InterleaveLower(d, low02, low13);
-  x1 = hn::InterleaveUpper(d, low02, low13);
-  x2 = hn::InterleaveLower(d, high02, high13);
-  x3 = hn::InterleaveUpper(d, high02, high13);
-}
-#endif
-
-// panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [x.cols, kPanel]. The last row is repeated until a
-// vector is full.
-HWY_INLINE void pack_transposed(Matrix<const float> x, float scale, float* HWY_RESTRICT panel) {
-  [[maybe_unused]] const Floats d;
-  for (int64_t j = 0; j < x.rows; j += lanes()) {
-    const float* rows[kLanes];
-    for (int64_t i = 0; i < lanes(); i++) rows[i] = x.row(HWY_MIN(j + i, x.rows - 1));
-    float* to = panel + j;
-    int64_t e = 0;
-#if HWY_TARGET != HWY_SCALAR
-    for (; e + 4 <= x.cols; e += 4, to += 4 * kPanel) {
-      Vector x0 = load_blocks(rows, e), x1 = load_blocks(rows + 1, e);
-      Vector x2 = load_blocks(rows + 2, e), x3 = load_blocks(rows + 3, e);
-      transpose_blocks(x0, x1, x2, x3);
-      hn::Store(hn::Mul(set(scale), x0), d, to);
-      hn::Store(hn::Mul(set(scale), x1), d, to + kPanel);
-      hn::Store(hn::Mul(set(scale), x2), d, to + 2 * kPanel);
-      hn::Store(hn::Mul(set(scale), x3), d, to + 3 * kPanel);
-    }
-#endif
-    for (; e < x.cols; e++, to += kPanel)
-      for (int64_t i = 0; i < lanes(); i++) to[i] = scale * rows[i][e];
-  }
-}
-
-// Rows of floats with zeros up to the end of the last vector.
-template <class T>
-HWY_INLINE Matrix<const float> copy_rows(Matrix<const T> x, float* to) {
-  const Matrix<float> y(to, x.rows, x.cols, padded(x.cols));
-  for (int64_t i = 0; i < x.rows; i++)
-    for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR { hn::Store(io.load(x.row(i) + c), Floats(), y.row(i) + c); });
-  return y;
-}
-
-// Whether the last vector of a row may be read whole where it lies. Many rows are worth a copy if their vectors cross
-// cache lines, or if they lie far apart, as a large stride maps them to few cache sets.
-HWY_INLINE bool in_whole_vectors(Matrix<const float> x) {
-  const bool aligned = (reinterpret_cast<uintptr_t>(x.data) | static_cast<uintptr_t>(x.stride) * sizeof(float)) % 64 == 0;
-  return x.cols % lanes() == 0 && (x.rows <= kPanel || (aligned && x.stride <= 2 * x.cols));
-}
-
-// Where rows of floats whose last vector may be read whole are: x itself, or a copy of it that is to be made.
-HWY_INLINE Matrix<const float> rows_or_copy(Matrix<const float> x, float* copy) {
-  return in_whole_vectors(x) ? x : Matrix<const float>(copy, x.rows, x.cols, padded(x.cols));
-}
-HWY_INLINE Matrix<const float> rows_or_copy(Matrix<const bfloat16> x, float* copy) {
-  return {copy, x.rows, x.cols, padded(x.cols)};
-}
-template <class T>
-HWY_INLINE Matrix<const float> whole_vectors(Matrix<const T> x, float* copy) {
-  const Matrix<const float> rows = rows_or_copy(x, copy);
-  return rows.data == copy ? copy_rows(x, copy) : rows;
-}
-
-// Rows of floats, the last vector of which need not be whole.
-HWY_INLINE Matrix<const float> as_floats(Matrix<const float> x, float*) { return x; }
-HWY_INLINE Matrix<const float> as_floats(Matrix<const bfloat16> x, float* copy) { return copy_rows(x, copy); }
-
-// Assigns factor · x to a row. Puts the bits of y − y into `nothing`: it stays 0 where all is finite.
-template <class T>
-HWY_INLINE void store_row(const float* x, int64_t cols, float factor, T* to, Vector& nothing) {
-  for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
-    const Vector y = hn::Mul(set(factor), hn::Load(Floats(), x + c));
-    nothing = hn::Or(nothing, io.only(hn::Sub(y, y), zero()));
-    io.store(y, to + c);
-  });
-}
-
-// The same for all rows. Returns whether all is finite.
-template <class T>
-HWY_INLINE bool store_rows(Matrix<const float> x, float factor, T* to, int64_t stride) {
-  Vector nothing = zero();
-  for (int64_t r = 0; r < x.rows; r++) store_row(x.row(r), x.cols, factor, to + r * stride, nothing);
-  return sum_of_lanes(nothing) == 0;
-}
-
-// Asks for rows before they are needed, some cache lines at a time between tiles: what the next head reads lies
-// elsewhere in memory, which the processor does not foresee, and short sequences are bound by that.
-class Upcoming {
- public:
-  template <class T>
-  HWY_INLINE void add(Matrix<T> x) {
-    const int64_t bytes = static_cast<int64_t>(sizeof(T));
-    arrays_[count_++] = {reinterpret_cast<const char*>(x.data), x.rows, x.cols * bytes, x.stride * bytes};
-    lines_ += x.rows * ((x.cols * bytes + 63) / 64);
-  }
-  // What is asked for each time, if `calls` calls are to come. More than a core's cache is not worth asking for.
-  HWY_INLINE void share(int64_t calls) { step_ = lines_ < (1 << 14) ? lines_ / HWY_MAX(calls, int64_t{1}) + 1 : 0; }
-  HWY_INLINE void some() {
-    for (int64_t n = step_; n > 0 && now_ < count_; n--) {
-      const Array& x = arrays_[now_];
-      if (row_ < x.rows) hwy::Prefetch(x.data + row_ * x.stride + column_);
-      if ((column_ += 64) < x.row_bytes) continue;
-      column_ = 0;
-      if (++row_ >= x.rows) row_ = 0, now_++;
-    }
-  }
-
- private:
-  struct Array {
-    const char* data;
-    int64_t rows, row_bytes, stride;
-  };
-  Array arrays_[8];
-  int64_t count_ = 0, lines_ = 0, step_ = 0, now_ = 0, row_ = 0, column_ = 0;
-};
 
 template <class T>
 Matrix<T> query_rows(const AttentionOptions<float>& in, const Heads<T>& x, int64_t s, int64_t h, int64_t width) {
@@ -278,8 +35,8 @@ struct Pair {
   const AttentionOptions<float>& in;
   int64_t s, h, kv;
   Span at;
-  Range run;        // the keys that `allowed` leaves where it is the same for all queries and leaves one run
-  bool by_element;  // whether `allowed` must be read for every query and key
+  Range run;            // the keys that `allowed` leaves where it is the same for all queries and leaves one run
+  bool by_element;      // whether `allowed` must be read for every query and key
   int64_t first, last;  // query i sees keys from i + first to before i + last
 
   Pair(const AttentionOptions<float>& options, int64_t sequence, int64_t head)
@@ -342,7 +99,7 @@ HWY_INLINE Vector load_entries(const Entry* m, int64_t stride, int64_t n) {
 // Changes s: [rows, cols], the scores of queries i … and keys j … in units of log 2: softcap, mask, ALiBi; −∞ for what
 // is not allowed. cols is a number of whole vectors. slopes, of the same stride: the softcap's derivative, or null.
 inline HWY_NOINLINE void adjust_scores(const Pair& pair, int64_t i, int64_t rows, int64_t j, int64_t cols, float* s,
-                                int64_t stride, float* slopes) {
+                                       int64_t stride, float* slopes) {
   const Floats d;
   const AttentionOptions<float>& in = pair.in;
   const float cap = in.softcap * kLog2e;
@@ -364,8 +121,7 @@ inline HWY_NOINLINE void adjust_scores(const Pair& pair, int64_t i, int64_t rows
         x = hn::NegMulAdd(set(in.alibi[pair.h] * kLog2e), hn::Abs(hn::Sub(first, hn::Iota(d, 0))), x);
       }
       if (pair.by_element) {
-        const Vector allowed =
-            load_entries(entry(in.allowed, pair.s, pair.h, i + r, key), in.allowed.key_stride, n);
+        const Vector allowed = load_entries(entry(in.allowed, pair.s, pair.h, i + r, key), in.allowed.key_stride, n);
         x = hn::IfThenElse(hn::Eq(allowed, zero()), set(-HUGE_VALF), x);
       }
       hn::Store(x, d, to);
@@ -386,8 +142,8 @@ HWY_INLINE bool all_hidden(const Pair& pair, int64_t i, int64_t rows, Range keys
   return true;
 }
 
-// The keys of a panel or group that the rows of a tile see, from `first` on: all rows together, and each alone where one
-// sees less than all.
+// The keys of a panel or group that the rows of a tile see, from `first` on: all rows together, and each alone where
+// one sees less than all.
 struct TileKeys {
   Range all;  // counted from `first`
   bool edge = false;

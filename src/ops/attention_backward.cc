@@ -1,6 +1,6 @@
-// Backward of attention in float32 arithmetic. For each panel of keys the weights P are recomputed from the log-sum-exp,
-// dS = P ∘ (dA − D) is formed beside them, and both go into dQ, dK and dV by products of register tiles. Sums run over
-// keys, or over queries, in their order, whatever the parts that the work is cut into.
+// Backward of attention in float32 arithmetic. For each panel of keys the weights P are recomputed from the
+// log-sum-exp, dS = P ∘ (dA − D) is formed beside them, and both go into dQ, dK and dV by products of register tiles.
+// Sums run over keys, or over queries, in their order, whatever the parts that the work is cut into.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention_backward.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -99,14 +99,12 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
   const int64_t begin = keys.first_vector(), end = round_up(keys.all.end, lanes());
   zero_columns(b, first, R, 0, begin);
   zero_columns(b, first, R, end, round_up(k.rows, lanes()));
-  if (b.factors)
-    draw_dropout(b.pair, *b.factors, b.i + first, R, b.j, {b.scratch.dropout, R, kPanel});
+  if (b.factors) draw_dropout(b.pair, *b.factors, b.i + first, R, b.j, {b.scratch.dropout, R, kPanel});
   for (int64_t c = begin; c < end; c += kTileVectors * lanes())
-    with_shape<1, kTileVectors>(1, (end - c) / lanes(),
-                                [&](auto, auto C) HWY_ATTR {
-                                  recompute<R, C()>(b, first, keys, c);
-                                  differentiate<R, C()>(b, first, c);
-                                });
+    with_shape<1, kTileVectors>(1, (end - c) / lanes(), [&](auto, auto C) HWY_ATTR {
+      recompute<R, C()>(b, first, keys, c);
+      differentiate<R, C()>(b, first, c);
+    });
   if (HWY_UNLIKELY(b.slopes != nullptr))
     for (int64_t r = 0; r < R; r++)
       for (int64_t c = begin; c < end; c += lanes()) {
@@ -124,8 +122,7 @@ HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matri
     const TileKeys keys(b.pair, b.i + first, n, b.j, k.rows);
     if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(k.rows, lanes()));
     const Matrix<float> dq_rows = dq.data ? dq.row_range(first, first + n) : dq;
-    with_shape<kTileRows, 1>(n, 1,
-                             [&](auto R, auto) HWY_ATTR { differentiate_tile<R()>(b, first, keys, k, dq_rows); });
+    with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR { differentiate_tile<R()>(b, first, keys, k, dq_rows); });
   });
 }
 
@@ -164,16 +161,21 @@ HWY_INLINE void prepare_lse(const BackwardCall<T>& call, const Pair& pair, Range
   }
 }
 
-// D_i = dO_i · O_i
+// D_i = dO_i · O_i; D: of padded(rows).
 template <class T>
 HWY_INLINE void prepare_D(const BackwardCall<T>& call, const Pair& pair, Range rows, float* D) {
-  for (int64_t i = rows.begin; i < rows.end; i++) {
-    const int64_t token = pair.at.q0 + i;
-    const T *o = call.out.at(pair.s, token, pair.h), *g = call.dout.at(pair.s, token, pair.h);
-    Vector sum = zero();
-    for_columns(call.in.value_width,
-                [&](int64_t c, auto io) HWY_ATTR { sum = hn::MulAdd(io.load(o + c), io.load(g + c), sum); });
-    *D++ = sum_of_lanes(sum);
+  const int64_t width = call.in.value_width;
+  const Matrix<const T> out = pair.queries(call.out, width), dout = pair.queries(call.dout, width);
+  for (int64_t i = rows.begin; i < rows.end; i += 4, D += 4) {
+    Vector sum[4];
+    for (int64_t u = 0; u < 4; u++) {
+      const int64_t row = HWY_MIN(i + u, rows.end - 1);
+      sum[u] = zero();
+      for_columns(width, [&](int64_t c, auto io) HWY_ATTR {
+        sum[u] = hn::MulAdd(io.load(out.row(row) + c), io.load(dout.row(row) + c), sum[u]);
+      });
+    }
+    four_sums(sum[0], sum[1], sum[2], sum[3], D);
   }
 }
 
@@ -183,22 +185,21 @@ template <class T, class F>
 HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const Pair& pair, Range keys,
                            const BackwardScratch& scratch, const F& f) {
   const AttentionInput<T>& in = call.in;
-  DropoutFactors factors(head_dropout(in, pair.h));
+  DropoutFactors drawn, *factors = nullptr;
+  if (in.dropout.active()) drawn.start(head_dropout(in, pair.h)), factors = &drawn;
   const int64_t head_row = (pair.h - part.heads.begin) * part.rows.size();
   for (int64_t i = part.rows.begin; i < part.rows.end; i += kBlockRows) {
     const int64_t end = HWY_MIN(i + kBlockRows, part.rows.end), row = head_row + i - part.rows.begin;
     const Range seen = intersection(pair.visible(i, end), keys);
     if (seen.empty()) continue;
     Matrix<const float> dout;
-    if (call.dout.data)
-      dout = whole_vectors(pair.queries(call.dout, in.value_width).row_range(i, end), scratch.dout);
+    if (call.dout.data) dout = whole_vectors(pair.queries(call.dout, in.value_width).row_range(i, end), scratch.dout);
     const Matrix<const float> q = whole_vectors(pair.queries(in.q, in.key_width).row_range(i, end), scratch.q);
     for (int64_t j = keys.begin; j < seen.end; j += kPanel) {
       if (seen.begin >= j + kPanel) continue;
       const int64_t before = j - keys.begin;
       f(Block{pair, i, j, scratch.keys + before * in.key_width, scratch.values + before * in.value_width, q, dout,
-              scratch.lse + row, scratch.D + row, in.dropout.active() ? &factors : nullptr,
-              in.softcap > 0 ? scratch.slopes : nullptr, scratch},
+              scratch.lse + row, scratch.D + row, factors, in.softcap > 0 ? scratch.slopes : nullptr, scratch},
         row);
     }
   }
@@ -336,9 +337,11 @@ void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float
   });
 }
 
-void FloatBackward(BackwardKernels<float>& k) { k = {backward_part<float>, backward_mask<float>, weights<float>}; }
+void FloatBackward(BackwardKernels<float>& k) {
+  k = {kIsa, backward_part<float>, backward_mask<float>, weights<float>};
+}
 void Bfloat16Backward(BackwardKernels<bfloat16>& k) {
-  k = {backward_part<bfloat16>, backward_mask<bfloat16>, weights<bfloat16>};
+  k = {kIsa, backward_part<bfloat16>, backward_mask<bfloat16>, weights<bfloat16>};
 }
 
 }  // namespace qkv::HWY_NAMESPACE

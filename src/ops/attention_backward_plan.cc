@@ -1,6 +1,6 @@
 // How a backward pass is shared out among threads. With enough heads a task takes one key/value head and assigns all of
-// its gradients. With few, some tasks assign dK and dV of some keys, others dQ of some queries; these compute the weights
-// twice. Sums have the same order in both, so the bits do not depend on the choice.
+// its gradients. With few, some tasks assign dK and dV of some keys, others dQ of some queries; these compute the
+// weights twice. Sums have the same order in both, so the bits do not depend on the choice.
 #include <atomic>
 
 #include "ops/attention_reference.h"
@@ -161,9 +161,9 @@ void attention_backward<float>(const AttentionInput<float>& in, Heads<const floa
   run<float>({in, out, lse, dout, gradients}, workspace);
 }
 template <>
-void attention_backward<bfloat16>(const AttentionInput<bfloat16>& in, Heads<const bfloat16> out,
-                                  Heads<const float> lse, Heads<const bfloat16> dout,
-                                  const AttentionGradients<bfloat16>& gradients, std::span<std::byte> workspace) {
+void attention_backward<bfloat16>(const AttentionInput<bfloat16>& in, Heads<const bfloat16> out, Heads<const float> lse,
+                                  Heads<const bfloat16> dout, const AttentionGradients<bfloat16>& gradients,
+                                  std::span<std::byte> workspace) {
   run<bfloat16>({in, out, lse, dout, gradients}, workspace);
 }
 

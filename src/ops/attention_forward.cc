@@ -133,24 +133,29 @@ template <class T>
 HWY_INLINE void finish_rows(const ForwardCall<T>& call, const Pair& pair, Range rows, Matrix<float> out,
                             DropoutFactors* factors, const ForwardScratch& scratch) {
   const Floats d;
-  for (int64_t r = 0; r < out.rows; r++) scratch.sum[r] = sum_of_lanes(hn::Load(d, scratch.sum + r * kLanes));
+  float *sum = scratch.sum, *factor = scratch.factor, *lse = scratch.max;  // of rows; the sums move to the front
+  for (int64_t r = 0; r < out.rows; r += 4) {
+    const float* from = scratch.sum + r * kLanes;
+    four_sums(hn::Load(d, from), hn::Load(d, from + kLanes), hn::Load(d, from + 2 * kLanes),
+              hn::Load(d, from + 3 * kLanes), sum + r);
+  }
   bool good = true;
+  for (int64_t r = 0; r < out.rows; r++) good &= sum[r] >= 0x1p-64f;
   for (int64_t r = 0; r < out.rows; r += lanes()) {
-    const Vector sum = hn::Load(d, scratch.sum + r);
-    const Vector lse = hn::Mul(hn::Add(hn::Load(d, scratch.max + r), hn::Log2(d, sum)), set(1 / kLog2e));
-    for (int64_t l = 0; l < HWY_MIN(lanes(), out.rows - r); l++) good &= scratch.sum[r + l] >= 0x1p-64f;
-    hn::Store(lse, d, scratch.max + r);
+    const Vector x = hn::Load(d, sum + r);
+    hn::Store(hn::Div(set(1.0f), x), d, factor + r);
+    hn::Store(hn::Mul(hn::Add(hn::Load(d, lse + r), hn::Log2(d, x)), set(1 / kLog2e)), d, lse + r);
   }
   const Matrix<T> to = pair.queries(call.out, call.in.value_width).row_range(rows.begin, rows.end);
   Vector nothing = zero();  // 0, or NaN where something is not finite
-  for (int64_t r = 0; r < out.rows; r++) store_row(out.row(r), out.cols, 1.0f / scratch.sum[r], to.row(r), nothing);
+  for (int64_t r = 0; r < out.rows; r++) store_row(out.row(r), out.cols, factor[r], to.row(r), nothing);
   if (call.lse.data) {
-    float* lse = call.lse.at(pair.s, pair.at.q0 + rows.begin, pair.h);
-    for (int64_t r = 0; r < out.rows; r++, lse += call.lse.token_stride) *lse = scratch.max[r];
+    float* to_lse = call.lse.at(pair.s, pair.at.q0 + rows.begin, pair.h);
+    for (int64_t r = 0; r < out.rows; r++) to_lse[r * call.lse.token_stride] = lse[r];
   }
   if (HWY_LIKELY(good && sum_of_lanes(nothing) == 0)) return;
   for (int64_t r = 0; r < out.rows; r++)
-    if (!(scratch.sum[r] >= 0x1p-64f) || !all_finite(to.row(r), to.cols))
+    if (!(sum[r] >= 0x1p-64f) || !all_finite(to.row(r), to.cols))
       attend_alone(call, pair, rows.begin + r, factors, scratch);
 }
 
@@ -173,9 +178,14 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
       const TileKeys tile_keys(pair, rows.begin + first, n, group, count);
       if (tile_keys.all.empty()) return;
       next.some();
-      const AttendTile tile{q.row_range(first, first + n), packed.keys + group * in.key_width, v.row_range(group, group + count), tile_keys,
-                            scratch.weights,          scratch.max + first,
-                            scratch.sum + first * kLanes,  out.row_range(first, first + n)};
+      const AttendTile tile{q.row_range(first, first + n),
+                            packed.keys + group * in.key_width,
+                            v.row_range(group, group + count),
+                            tile_keys,
+                            scratch.weights,
+                            scratch.max + first,
+                            scratch.sum + first * kLanes,
+                            out.row_range(first, first + n)};
       with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR {
         attend_tile<R()>(tile, pair, rows.begin + first, group, factors, scratch.dropout);
       });
@@ -200,22 +210,16 @@ void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const Fo
 }
 
 template <class T>
-HWY_INLINE void attend_blocks(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
-                              DropoutFactors* factors, const ForwardScratch& scratch, Upcoming& next) {
+HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
+                              const ForwardScratch& scratch, Upcoming& next) {
+  DropoutFactors drawn, *factors = nullptr;
+  if (call.in.dropout.active()) drawn.start(head_dropout(call.in, pair.h)), factors = &drawn;
   if (packed.keys) {
     for (int64_t i = rows.begin; i < rows.end; i += kBlockRows)
       attend_block(call, pair, {i, HWY_MIN(i + kBlockRows, rows.end)}, packed, factors, scratch, next);
   } else {
     for (int64_t i = rows.begin; i < rows.end; i++) attend_alone(call, pair, i, factors, scratch);
   }
-}
-
-template <class T>
-HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
-                              const ForwardScratch& scratch, Upcoming& next) {
-  if (!call.in.dropout.active()) return attend_blocks(call, pair, rows, packed, nullptr, scratch, next);
-  DropoutFactors factors(head_dropout(call.in, pair.h));
-  attend_blocks(call, pair, rows, packed, &factors, scratch, next);
 }
 
 template <class T>
@@ -263,9 +267,11 @@ void weights(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, float
   row_weights(in, Pair(in, s, h), i, lse, a, A);
 }
 
-void FloatForward(ForwardKernels<float>& k) { k = {pack<float>, attend_rows<float>, attend_pairs<float>, weights<float>}; }
+void FloatForward(ForwardKernels<float>& k) {
+  k = {kIsa, pack<float>, attend_rows<float>, attend_pairs<float>, weights<float>};
+}
 void Bfloat16Forward(ForwardKernels<bfloat16>& k) {
-  k = {pack<bfloat16>, attend_rows<bfloat16>, attend_pairs<bfloat16>, weights<bfloat16>};
+  k = {kIsa, pack<bfloat16>, attend_rows<bfloat16>, attend_pairs<bfloat16>, weights<bfloat16>};
 }
 
 }  // namespace qkv::HWY_NAMESPACE

@@ -1,5 +1,5 @@
-// How a forward pass is shared out among threads. With many heads, a task packs the keys of a head and takes all queries
-// that read them. With few, the keys of all heads are packed first, and a task takes a block of queries.
+// How a forward pass is shared out among threads. With many heads, a task packs the keys of a head and takes all
+// queries that read them. With few, the keys of all heads are packed first, and a task takes a block of queries.
 #include "core/isa.h"
 #include "ops/attention_workspace.h"
 

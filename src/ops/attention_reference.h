@@ -161,10 +161,8 @@ void key_gradients(const BackwardInput<T>& b, int64_t s, int64_t kv, int64_t j, 
     for (int64_t i = 0; i < at.T; i++) {
       const Derivative<Real> d = derivative(b, s, h, i, j, row_term(b, s, h, i));
       const T *q = b.in.q.at(s, at.q0 + i, h), *dout = b.dout.at(s, at.q0 + i, h);
-      for (int64_t e = 0; e < b.in.key_width && d.dproduct != 0; e++)
-        k_sum[e] += d.dproduct * static_cast<Real>(q[e]);
-      for (int64_t e = 0; e < b.in.value_width && d.weight != 0; e++)
-        v_sum[e] += d.weight * static_cast<Real>(dout[e]);
+      for (int64_t e = 0; e < b.in.key_width && d.dproduct != 0; e++) k_sum[e] += d.dproduct * static_cast<Real>(q[e]);
+      for (int64_t e = 0; e < b.in.value_width && d.weight != 0; e++) v_sum[e] += d.weight * static_cast<Real>(dout[e]);
     }
   }
   for (int64_t e = 0; e < b.in.key_width; e++) dk[e] = static_cast<T>(k_sum[e]);

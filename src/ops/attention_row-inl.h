@@ -23,22 +23,7 @@ HWY_INLINE void four_dots(const T* q, const T* const (&k)[4], int64_t depth, flo
     a2 = hn::MulAdd(x, io.load(k[2] + c), a2);
     a3 = hn::MulAdd(x, io.load(k[3] + c), a3);
   });
-#if HWY_TARGET == HWY_SCALAR
-  dots[0] = a0.raw, dots[1] = a1.raw, dots[2] = a2.raw, dots[3] = a3.raw;
-#else
-  transpose_blocks(a0, a1, a2, a3);
-  const Vector sum = hn::Add(hn::Add(a0, a2), hn::Add(a1, a3));  // of every block
-  const hn::CappedTag<float, 4> d4;
-#if HWY_TARGET == HWY_AVX3
-  const hn::CappedTag<float, 8> d8;
-  const auto half = hn::Add(hn::LowerHalf(d8, sum), hn::UpperHalf(d8, sum));
-  hn::StoreU(hn::Add(hn::LowerHalf(half), hn::UpperHalf(d4, half)), d4, dots);
-#elif HWY_TARGET == HWY_AVX2
-  hn::StoreU(hn::Add(hn::LowerHalf(sum), hn::UpperHalf(d4, sum)), d4, dots);
-#else
-  hn::StoreU(sum, d4, dots);
-#endif
-#endif
+  four_sums(a0, a1, a2, a3, dots);
 }
 
 // out_c = factor · Σ_j a_j v_jc for C vectors of columns; eight sums are in flight.
@@ -118,7 +103,8 @@ HWY_INLINE Range row_scores(const AttentionInput<T>& in, const Pair& pair, int64
                               k.row(HWY_MIN(j + 3, last))};
     four_dots(q, keys, k.cols, a + j);
   }
-  for (int64_t j = first; j < seen.end; j += lanes()) hn::StoreU(hn::Mul(hn::LoadU(d, a + j), set(pair.scale2())), d, a + j);
+  for (int64_t j = first; j < seen.end; j += lanes())
+    hn::StoreU(hn::Mul(hn::LoadU(d, a + j), set(pair.scale2())), d, a + j);
   if (pair.adjusts()) adjust_scores(pair, i, 1, first, round_up(seen.end, lanes()) - first, a + first, 0, nullptr);
   std::fill(a + first, a + seen.begin, -HUGE_VALF);
   std::fill(a + seen.end, a + end, -HUGE_VALF);

@@ -12,13 +12,13 @@
 
 namespace qkv {
 
-constexpr int64_t kPanel = 64;       // keys of a packed panel
-constexpr int64_t kGroup = 128;      // keys whose weights are in memory at once in forward: two panels
-constexpr int64_t kSpan = 256;       // keys that meet a block of queries in backward before the next block: panels
-constexpr int64_t kBlockRows = 96;   // queries that go through a panel before the next one
-constexpr int64_t kTileRows = 6;     // queries of a register tile
-constexpr int64_t kLanes = 16;       // rows in the workspace are padded to this, the most lanes of a vector
-constexpr int64_t kFewQueries = 4;   // up to here K and V are read where they lie, one query at a time
+constexpr int64_t kPanel = 64;      // keys of a packed panel
+constexpr int64_t kGroup = 128;     // keys whose weights are in memory at once in forward: two panels
+constexpr int64_t kSpan = 256;      // keys that meet a block of queries in backward before the next block: panels
+constexpr int64_t kBlockRows = 96;  // queries that go through a panel before the next one
+constexpr int64_t kTileRows = 6;    // queries of a register tile
+constexpr int64_t kLanes = 16;      // rows in the workspace are padded to this, the most lanes of a vector
+constexpr int64_t kFewQueries = 4;  // up to here K and V are read where they lie, one query at a time
 
 inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 inline int64_t padded(int64_t n) { return round_up(n, kLanes); }
@@ -74,9 +74,11 @@ struct ForwardScratch;
 // The kernels of one instruction set.
 template <class T>
 struct ForwardKernels {
+  const char* isa;
   // Packs keys [begin, end) of the key/value head that head h reads; begin is the first key of a panel.
   void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, Range keys, const ForwardScratch&, const PackedKeys& room);
-  // Queries [begin, end) of head h, with its keys packed; where there is no room in `packed`, queries are taken one by one.
+  // Queries [begin, end) of head h, with its keys packed; where there is no room in `packed`, queries are taken one by
+  // one.
   void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, Range rows, const PackedKeys&, const ForwardScratch&);
   // All of some pairs of a sequence and a key/value head, pair = s K + kv.
   void (*pairs)(const ForwardCall<T>&, Range pairs, const PackedKeys& room, const ForwardScratch&);
@@ -94,6 +96,7 @@ struct ForwardScratch {
   float* dropout;  // the same
   float* max;      // [kBlockRows]
   float* sum;      // [kBlockRows, kLanes], to be added up over the lanes
+  float* factor;   // [kBlockRows], what the sums are multiplied with in the end
   float* out;      // [kBlockRows, d_v]
   float* row;      // [S], the weights of one query
   float* floats;   // [kPanel, d_k], keys that are stored otherwise
@@ -104,6 +107,7 @@ struct ForwardScratch {
         dropout(w.take<float>(kTileRows * kGroup)),
         max(w.take<float>(kBlockRows)),
         sum(w.take<float>(kBlockRows * kLanes)),
+        factor(w.take<float>(kBlockRows)),
         out(w.rows(kBlockRows, in.value_width).data),
         row(w.take<float>(padded(longest.keys) + kLanes)),
         floats(w.rows(kPanel, in.key_width).data) {}
@@ -121,8 +125,8 @@ struct BackwardCall {
   AttentionGradients<T> gradients;
 };
 
-// A part of backward: some of the heads that read one key/value head, with some of their queries and keys. `keys` begins
-// with a panel, `rows` with a block.
+// A part of backward: some of the heads that read one key/value head, with some of their queries and keys. `keys`
+// begins with a panel, `rows` with a block.
 struct BackwardPart {
   int64_t s;
   Range heads, rows, keys;
@@ -131,14 +135,14 @@ struct BackwardPart {
 };
 
 struct BackwardScratch {
-  float *keys, *values;        // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each
-  float *key_rows, *floats;    // K of the span; keys or values of a panel that are stored otherwise
-  float *q, *dout;             // [kBlockRows, d_k], [kBlockRows, d_v]
-  float *weights, *dscores;    // [kBlockRows, kPanel]
-  float *slopes, *dropout;     // [kTileRows, kPanel]
-  float *dk, *dv;              // [kSpan, d_k], [kSpan, d_v]
-  float *lse, *D;              // of all queries of a part; lse in units of log 2
-  float* dq;                   // [dq_rows, d_k]
+  float *keys, *values;      // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each
+  float *key_rows, *floats;  // K of the span; keys or values of a panel that are stored otherwise
+  float *q, *dout;           // [kBlockRows, d_k], [kBlockRows, d_v]
+  float *weights, *dscores;  // [kBlockRows, kPanel]
+  float *slopes, *dropout;   // [kTileRows, kPanel]
+  float *dk, *dv;            // [kSpan, d_k], [kSpan, d_v]
+  float *lse, *D;            // of all queries of a part; lse in units of log 2
+  float* dq;                 // [dq_rows, d_k]
 
   BackwardScratch(const AttentionOptions<float>& in, int64_t part_rows, int64_t dq_rows, Workspace& w)
       : keys(w.take<float>(in.key_width * kSpan)),
@@ -154,12 +158,13 @@ struct BackwardScratch {
         dk(w.rows(kSpan, in.key_width).data),
         dv(w.rows(kSpan, in.value_width).data),
         lse(w.take<float>(part_rows)),
-        D(w.take<float>(part_rows)),
+        D(w.take<float>(part_rows + 3)),
         dq(w.rows(dq_rows, in.key_width).data) {}
 };
 
 template <class T>
 struct BackwardKernels {
+  const char* isa;
   // Returns whether all that was assigned is finite.
   bool (*part)(const BackwardCall<T>&, const BackwardPart&, const BackwardScratch&);
   // Adds dM of the part's queries and keys to gradients.dmask.

@@ -42,7 +42,9 @@ HWY_EXPORT(FmaChains);
 double measure_fma_peak(double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto kernel = QKV_DISPATCH(FmaChains);
-  const auto elapsed = [](Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); };
+  const auto elapsed = [](Clock::time_point from) {
+    return std::chrono::duration<double>(Clock::now() - from).count();
+  };
   double best = 0;
   const Clock::time_point start = Clock::now();
   do {

@@ -23,6 +23,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
+// The set that this code was built for, by its name in core/isa.h.
+constexpr const char* kIsa = HWY_TARGET == HWY_AVX3   ? "avx512"
+                             : HWY_TARGET == HWY_AVX2 ? "avx2"
+                             : HWY_TARGET == HWY_NEON ? "neon"
+                                                      : "portable";
+
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(Floats())); }
 HWY_INLINE Vector set(float x) { return hn::Set(Floats(), x); }
 HWY_INLINE Vector zero() { return hn::Zero(Floats()); }
@@ -123,8 +129,10 @@ HWY_INLINE Vector exp(Vector x) {
 // The factors of dropout, 0 or 1 / (1 − p), for 128 neighbouring columns of a row at a time.
 class DropoutFactors {
  public:
-  explicit HWY_INLINE DropoutFactors(const Dropout& drop)
-      : drop_(drop), threshold_(drop.threshold()), scale_(drop.scale()) {
+  HWY_INLINE DropoutFactors() {}  // of nothing, until start
+  explicit HWY_INLINE DropoutFactors(const Dropout& drop) { start(drop); }
+  HWY_INLINE void start(const Dropout& drop) {
+    drop_ = drop, threshold_ = drop.threshold(), scale_ = drop.scale();
     for (float& factor : factors_) factor = 1.0f;
     for (uint32_t round = 0; round < 10; round++) {
       key0_[round] = static_cast<uint32_t>(drop.seed) + round * 0x9E3779B9u;

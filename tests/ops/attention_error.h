@@ -16,8 +16,8 @@ inline double largest(const std::vector<double>& x) {
 
 // Within `times` the error of the plain float version, or `ulps` units in the last place of the largest value or of the
 // terms that cancel in it.
-inline void expect_close(const std::vector<float>& fast, const std::vector<float>& plain, const std::vector<double>& exact,
-                  double times, double ulps, double terms, const char* what) {
+inline void expect_close(const std::vector<float>& fast, const std::vector<float>& plain,
+                         const std::vector<double>& exact, double times, double ulps, double terms, const char* what) {
   const double floor = ulps * std::numeric_limits<float>::epsilon() * std::max(largest(exact), terms);
   EXPECT_LE(max_error(fast, exact), times * max_error(plain, exact) + floor) << what;
 }
@@ -29,8 +29,8 @@ inline double largest_term(const AttentionProblem<double>& p) {
     for (int64_t i = 0; i < p.shape.T[static_cast<size_t>(s)]; i++)
       for (int64_t h = 0; h < p.shape.heads; h++) {
         const int64_t token = span(p.input().sequences, s).q0 + i, width = p.shape.value_width;
-        const double *o = p.queries(p.out.data(), width).at(s, token, h);
-        const double *g = p.queries(p.dout.data(), width).at(s, token, h);
+        const double* o = p.queries(p.out.data(), width).at(s, token, h);
+        const double* g = p.queries(p.dout.data(), width).at(s, token, h);
         double sum = 0;
         for (int64_t e = 0; e < width; e++) sum += std::abs(o[e] * g[e]);
         most = std::max(most, sum);

@@ -1,5 +1,5 @@
-// The shapes and options that FlashAttention's and PyTorch's tests vary: some rows and keys of each problem, in float64,
-// in plain float32, and as the kernels give them.
+// The shapes and options that FlashAttention's and PyTorch's tests vary: some rows and keys of each problem, in
+// float64, in plain float32, and as the kernels give them.
 #include <gtest/gtest.h>
 
 #include "tests/ops/attention_error.h"
@@ -21,7 +21,9 @@ Sample<Real> sample(AttentionProblem<Real>& p, bool compute, int64_t step) {
   const AttentionGradients<Real> to = p.gradients();
   const int64_t h = in.heads - 1, kv = kv_head(in, h), d = in.key_width, w = in.value_width;
   Sample<Real> all;
-  const auto append = [](std::vector<Real>& rows, const Real* row, int64_t n) { rows.insert(rows.end(), row, row + n); };
+  const auto append = [](std::vector<Real>& rows, const Real* row, int64_t n) {
+    rows.insert(rows.end(), row, row + n);
+  };
   for (int64_t i = 0; i < p.shape.T[0]; i += step) {
     Real* out = p.queries(p.out.data(), w).at(0, i, h);
     if (compute) reference::attend_row(in, 0, h, i, reference::log_sum_exp(in, 0, h, i), out);
@@ -55,10 +57,10 @@ void expect_good(const AttentionShape& shape) {
 
 TEST(AttentionGrid, OfFlashAttention) {
   const int64_t widths[] = {32, 40, 59, 64, 80, 96, 111, 128, 160, 192, 224, 256};
-  const std::pair<int32_t, int32_t> lengths[] = {{113, 203},  {128, 217},   {113, 211},   {108, 256}, {256, 512},
-                                                 {512, 256},  {1023, 1024}, {1024, 1023}, {1, 239},   {239, 1},
-                                                 {3, 799},    {799, 3},     {127, 512},   {512, 127}, {127, 513},
-                                                 {513, 127},  {1, 339},     {64, 800},    {16, 20000}};
+  const std::pair<int32_t, int32_t> lengths[] = {{113, 203}, {128, 217},   {113, 211},   {108, 256}, {256, 512},
+                                                 {512, 256}, {1023, 1024}, {1024, 1023}, {1, 239},   {239, 1},
+                                                 {3, 799},   {799, 3},     {127, 512},   {512, 127}, {127, 513},
+                                                 {513, 127}, {1, 339},     {64, 800},    {16, 20000}};
   int n = 0;
   for (const auto& [T, S] : lengths)
     for (int option = n % 2; option < 6; option += 2, n++) {
@@ -78,12 +80,22 @@ TEST(AttentionGrid, OfPyTorch) {
     for (const int64_t heads : {1, 3})
       for (const int64_t width : {8, 16})
         for (const Causal causal : {Causal::none, Causal::top_left})
-          expect_good({.T = {T, T}, .S = {T, T}, .heads = heads, .key_width = width, .value_width = width,
-                       .causal = causal, .batched = true});
+          expect_good({.T = {T, T},
+                       .S = {T, T},
+                       .heads = heads,
+                       .key_width = width,
+                       .value_width = width,
+                       .causal = causal,
+                       .batched = true});
   for (int repeats = 0; repeats < 16; repeats++)
     for (const bool boolean : {false, true})
-      expect_good({.T = {267, 267}, .S = {514, 514}, .heads = 3, .mask = !boolean, .allowed = boolean,
-                   .repeats = repeats, .batched = true});
+      expect_good({.T = {267, 267},
+                   .S = {514, 514},
+                   .heads = 3,
+                   .mask = !boolean,
+                   .allowed = boolean,
+                   .repeats = repeats,
+                   .batched = true});
 }
 
 }  // namespace

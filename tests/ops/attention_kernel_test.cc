@@ -5,6 +5,7 @@
 
 #include "core/isa.h"
 #include "core/threads.h"
+#include "ops/attention_workspace.h"
 #include "tests/ops/attention_error.h"
 
 namespace qkv::testing {
@@ -49,7 +50,8 @@ std::vector<AttentionShape> shapes() {
                   .dropout = 0.2f});
   list.push_back({.T = {40, 2}, .S = {90, 60}, .key_width = 64, .value_width = 64, .size = 30});  // maxima are raised
   list.push_back({.T = {40, 2, 3}, .S = {90, 60, 1}, .heads = 6, .value_width = 20, .kv_heads = 2});
-  list.push_back({.T = {7, 7}, .S = {150, 150}, .heads = 4, .causal = Causal::bottom_right, .kv_heads = 1, .batched = true});
+  list.push_back(
+      {.T = {7, 7}, .S = {150, 150}, .heads = 4, .causal = Causal::bottom_right, .kv_heads = 1, .batched = true});
   for (const Window window : {Window{0, 0}, {5, -1}, {-1, 7}, {20, 3}, {70, 0}})
     for (const Causal causal : {Causal::none, Causal::bottom_right, Causal::top_left})
       list.push_back({.T = {150, 9}, .S = {140, 30}, .heads = 2, .causal = causal, .gap = 1, .window = window});
@@ -107,13 +109,24 @@ TEST(AttentionKernel, IsAsGoodAsPlainFloatOnEveryInstructionSet) {
       expect_close(fast.dq, plain.dq, exact.dq, 3, ulps, terms * largest(exact.k), "dq");
       expect_close(fast.dk, plain.dk, exact.dk, 3, ulps, terms * largest(exact.q), "dk");
       expect_close(fast.dv, plain.dv, exact.dv, 3, ulps, 0, "dv");
-      expect_close(fast.dmask, plain.dmask, exact.dmask, 3, ulps,
-                   largest_term(exact) * sharers(shape, shape.repeats), "dmask");
+      expect_close(fast.dmask, plain.dmask, exact.dmask, 3, ulps, largest_term(exact) * sharers(shape, shape.repeats),
+                   "dmask");
       for (int64_t s = 0; s < exact.input().sequences.count; s++)
-        EXPECT_LE(max_error(fast.weights(s, 0), exact.weights(s, 0)),
-                  2 * max_error(plain.weights(s, 0), exact.weights(s, 0)) +
-                      ulps * std::numeric_limits<float>::epsilon());
+        EXPECT_LE(
+            max_error(fast.weights(s, 0), exact.weights(s, 0)),
+            2 * max_error(plain.weights(s, 0), exact.weights(s, 0)) + ulps * std::numeric_limits<float>::epsilon());
     }
+  }
+  force_isa(available_isas().front());
+}
+
+TEST(AttentionKernel, RunsTheInstructionSetThatIsAskedFor) {
+  for (const std::string& isa : available_isas()) {
+    force_isa(isa);
+    EXPECT_EQ(forward_kernels<float>().isa, isa);
+    EXPECT_EQ(forward_kernels<bfloat16>().isa, isa);
+    EXPECT_EQ(backward_kernels<float>().isa, isa);
+    EXPECT_EQ(backward_kernels<bfloat16>().isa, isa);
   }
   force_isa(available_isas().front());
 }

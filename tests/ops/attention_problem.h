@@ -25,10 +25,10 @@ struct AttentionShape {
   Window window = {};
   double softcap = 0;
   bool alibi = false;
-  bool allowed = false;   // random, most of it true
-  int repeats = 0;        // of both masks
-  bool batched = false;   // [B, H, T, Dh] with no offsets; all T and all S are equal
-  bool rounded = false;   // numbers that a bfloat16 can hold
+  bool allowed = false;  // random, most of it true
+  int repeats = 0;       // of both masks
+  bool batched = false;  // [B, H, T, Dh] with no offsets; all T and all S are equal
+  bool rounded = false;  // numbers that a bfloat16 can hold
 };
 
 inline int64_t total(const std::vector<int32_t>& lengths) {
@@ -63,10 +63,26 @@ struct AttentionProblem {
   // The same numbers in another type.
   template <class U>
   explicit AttentionProblem(const AttentionProblem<U>& p)
-      : shape(p.shape), q(cast<T>(p.q)), k(cast<T>(p.k)), v(cast<T>(p.v)), out(cast<T>(p.out)), dout(cast<T>(p.dout)),
-        dq(cast<T>(p.dq)), dk(cast<T>(p.dk)), dv(cast<T>(p.dv)), mask(cast<Real>(p.mask)), dmask(cast<Real>(p.dmask)),
-        lse(cast<Real>(p.lse)), slopes(cast<Real>(p.slopes)), allowed(p.allowed), mask_stride(p.mask_stride),
-        mask_rows(p.mask_rows), q_begin(p.q_begin), q_end(p.q_end), k_begin(p.k_begin), k_end(p.k_end) {}
+      : shape(p.shape),
+        q(cast<T>(p.q)),
+        k(cast<T>(p.k)),
+        v(cast<T>(p.v)),
+        out(cast<T>(p.out)),
+        dout(cast<T>(p.dout)),
+        dq(cast<T>(p.dq)),
+        dk(cast<T>(p.dk)),
+        dv(cast<T>(p.dv)),
+        mask(cast<Real>(p.mask)),
+        dmask(cast<Real>(p.dmask)),
+        lse(cast<Real>(p.lse)),
+        slopes(cast<Real>(p.slopes)),
+        allowed(p.allowed),
+        mask_stride(p.mask_stride),
+        mask_rows(p.mask_rows),
+        q_begin(p.q_begin),
+        q_end(p.q_end),
+        k_begin(p.k_begin),
+        k_end(p.k_end) {}
 
   AttentionInput<T> input() const {
     AttentionInput<T> in;
@@ -98,8 +114,8 @@ struct AttentionProblem {
     return shape.batched ? Heads<U>{data, 1, shape.T[0], shape.heads * shape.T[0]} : Heads<U>{data, shape.heads, 1};
   }
   AttentionGradients<T> gradients() {
-    AttentionGradients<T> to{queries(dq.data(), shape.key_width), keys(dk.data(), shape.key_width),
-                             keys(dv.data(), shape.value_width), {}};
+    AttentionGradients<T> to{
+        queries(dq.data(), shape.key_width), keys(dk.data(), shape.key_width), keys(dv.data(), shape.value_width), {}};
     if (shape.mask) to.dmask = mask_view(dmask.data());
     return to;
   }

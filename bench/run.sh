@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Builds the benchmarks and runs them: the kernels alone and, with a folder that ../shared/peers/install.sh made,
+# attention and training against PyTorch. What they print belongs into bench/RESULTS.md.
+#   bench/run.sh [PEERS]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+./install.sh libbenchmark-dev
+cmake --preset bench > /dev/null
+cmake --build --preset bench
+build/bench/bench/qkv_bench --benchmark_min_time=0.5
+[ $# -eq 1 ] || exit 0
+
+peers=$(realpath "$1")
+cmake --install build/bench --prefix build/bench/prefix > /dev/null
+"$peers/bin/pip" install -q scikit-build-core nanobind
+"$peers/bin/pip" install -q --no-build-isolation --no-deps --force-reinstall . \
+  --config-settings=build-dir="$PWD/build/bench/python" --config-settings=cmake.define.QKV_USE_INSTALLED=ON \
+  --config-settings=cmake.define.CMAKE_PREFIX_PATH="$PWD/build/bench/prefix"
+for type in float32 bfloat16; do "$peers/bin/python" bench/peers/attention.py --dtype "$type" --write; done
+"$peers/bin/python" bench/peers/train.py --torch "$peers/bin/python" --qkv build/bench/qkv

@@ -1,0 +1,179 @@
+// How rows come from the caller's memory and go back: transposed into panels, copied into whole vectors, stored with a
+// look at whether they are finite, asked for ahead.
+// Included once for every instruction set, hence the unusual guard.
+#if defined(QKV_OPS_ATTENTION_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QKV_OPS_ATTENTION_PACK_INL_H_
+#undef QKV_OPS_ATTENTION_PACK_INL_H_
+#else
+#define QKV_OPS_ATTENTION_PACK_INL_H_
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include "ops/attention_workspace.h"
+#include "ops/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR
+// The vector whose blocks of four lanes are at rows[0], rows[4], rows[8], … + offset.
+HWY_INLINE Vector load_blocks(const float* const* rows, int64_t offset) {
+  const hn::CappedTag<float, 4> d4;
+#if HWY_TARGET == HWY_AVX3
+  const hn::CappedTag<float, 8> d8;
+  const auto low = hn::Combine(d8, hn::LoadU(d4, rows[4] + offset), hn::LoadU(d4, rows[0] + offset));
+  const auto high = hn::Combine(d8, hn::LoadU(d4, rows[12] + offset), hn::LoadU(d4, rows[8] + offset));
+  return hn::Combine(Floats(), high, low);
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Combine(Floats(), hn::LoadU(d4, rows[4] + offset), hn::LoadU(d4, rows[0] + offset));
+#else
+  return hn::LoadU(d4, rows[0] + offset);
+#endif
+}
+
+// The 4 × 4 transposes of x0 … x3 in every block of four lanes.
+HWY_INLINE void transpose_blocks(Vector& x0, Vector& x1, Vector& x2, Vector& x3) {
+  const Floats d;
+  const Vector low02 = hn::InterleaveLower(d, x0, x2), high02 = hn::InterleaveUpper(d, x0, x2);
+  const Vector low13 = hn::InterleaveLower(d, x1, x3), high13 = hn::InterleaveUpper(d, x1, x3);
+  x0 = hn::InterleaveLower(d, low02, low13);
+  x1 = hn::InterleaveUpper(d, low02, low13);
+  x2 = hn::InterleaveLower(d, high02, high13);
+  x3 = hn::InterleaveUpper(d, high02, high13);
+}
+#endif
+
+// to[u] = the sum of the lanes of a vector, u < 4.
+HWY_INLINE void four_sums(Vector a0, Vector a1, Vector a2, Vector a3, float* to) {
+#if HWY_TARGET == HWY_SCALAR
+  to[0] = a0.raw, to[1] = a1.raw, to[2] = a2.raw, to[3] = a3.raw;
+#else
+  transpose_blocks(a0, a1, a2, a3);
+  const Vector sum = hn::Add(hn::Add(a0, a2), hn::Add(a1, a3));  // of every block
+  const hn::CappedTag<float, 4> d4;
+#if HWY_TARGET == HWY_AVX3
+  const hn::CappedTag<float, 8> d8;
+  const auto half = hn::Add(hn::LowerHalf(d8, sum), hn::UpperHalf(d8, sum));
+  hn::StoreU(hn::Add(hn::LowerHalf(half), hn::UpperHalf(d4, half)), d4, to);
+#elif HWY_TARGET == HWY_AVX2
+  hn::StoreU(hn::Add(hn::LowerHalf(sum), hn::UpperHalf(d4, sum)), d4, to);
+#else
+  hn::StoreU(sum, d4, to);
+#endif
+#endif
+}
+
+// panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [x.cols, kPanel]. The last row is repeated until
+// a vector is full.
+HWY_INLINE void pack_transposed(Matrix<const float> x, float scale, float* HWY_RESTRICT panel) {
+  [[maybe_unused]] const Floats d;
+  for (int64_t j = 0; j < x.rows; j += lanes()) {
+    const float* rows[kLanes];
+    for (int64_t i = 0; i < lanes(); i++) rows[i] = x.row(HWY_MIN(j + i, x.rows - 1));
+    float* to = panel + j;
+    int64_t e = 0;
+#if HWY_TARGET != HWY_SCALAR
+    for (; e + 4 <= x.cols; e += 4, to += 4 * kPanel) {
+      Vector x0 = load_blocks(rows, e), x1 = load_blocks(rows + 1, e);
+      Vector x2 = load_blocks(rows + 2, e), x3 = load_blocks(rows + 3, e);
+      transpose_blocks(x0, x1, x2, x3);
+      hn::Store(hn::Mul(set(scale), x0), d, to);
+      hn::Store(hn::Mul(set(scale), x1), d, to + kPanel);
+      hn::Store(hn::Mul(set(scale), x2), d, to + 2 * kPanel);
+      hn::Store(hn::Mul(set(scale), x3), d, to + 3 * kPanel);
+    }
+#endif
+    for (; e < x.cols; e++, to += kPanel)
+      for (int64_t i = 0; i < lanes(); i++) to[i] = scale * rows[i][e];
+  }
+}
+
+// Rows of floats with zeros up to the end of the last vector.
+template <class T>
+HWY_INLINE Matrix<const float> copy_rows(Matrix<const T> x, float* to) {
+  const Matrix<float> y(to, x.rows, x.cols, padded(x.cols));
+  for (int64_t i = 0; i < x.rows; i++)
+    for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR { hn::Store(io.load(x.row(i) + c), Floats(), y.row(i) + c); });
+  return y;
+}
+
+// Whether the last vector of a row may be read whole where it lies. Many rows are worth a copy if their vectors cross
+// cache lines, or if they lie far apart, as a large stride maps them to few cache sets.
+HWY_INLINE bool in_whole_vectors(Matrix<const float> x) {
+  const bool aligned =
+      (reinterpret_cast<uintptr_t>(x.data) | static_cast<uintptr_t>(x.stride) * sizeof(float)) % 64 == 0;
+  return x.cols % lanes() == 0 && (x.rows <= kPanel || (aligned && x.stride <= 2 * x.cols));
+}
+
+// Where rows of floats whose last vector may be read whole are: x itself, or a copy of it that is to be made.
+HWY_INLINE Matrix<const float> rows_or_copy(Matrix<const float> x, float* copy) {
+  return in_whole_vectors(x) ? x : Matrix<const float>(copy, x.rows, x.cols, padded(x.cols));
+}
+HWY_INLINE Matrix<const float> rows_or_copy(Matrix<const bfloat16> x, float* copy) {
+  return {copy, x.rows, x.cols, padded(x.cols)};
+}
+template <class T>
+HWY_INLINE Matrix<const float> whole_vectors(Matrix<const T> x, float* copy) {
+  const Matrix<const float> rows = rows_or_copy(x, copy);
+  return rows.data == copy ? copy_rows(x, copy) : rows;
+}
+
+// Rows of floats, the last vector of which need not be whole.
+HWY_INLINE Matrix<const float> as_floats(Matrix<const float> x, float*) { return x; }
+HWY_INLINE Matrix<const float> as_floats(Matrix<const bfloat16> x, float* copy) { return copy_rows(x, copy); }
+
+// Assigns factor · x to a row. Puts the bits of y − y into `nothing`: it stays 0 where all is finite.
+template <class T>
+HWY_INLINE void store_row(const float* x, int64_t cols, float factor, T* to, Vector& nothing) {
+  for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
+    const Vector y = hn::Mul(set(factor), hn::Load(Floats(), x + c));
+    nothing = hn::Or(nothing, io.only(hn::Sub(y, y), zero()));
+    io.store(y, to + c);
+  });
+}
+
+// The same for all rows. Returns whether all is finite.
+template <class T>
+HWY_INLINE bool store_rows(Matrix<const float> x, float factor, T* to, int64_t stride) {
+  Vector nothing = zero();
+  for (int64_t r = 0; r < x.rows; r++) store_row(x.row(r), x.cols, factor, to + r * stride, nothing);
+  return sum_of_lanes(nothing) == 0;
+}
+
+// Asks for rows before they are needed, some cache lines at a time between tiles: what the next head reads lies
+// elsewhere in memory, which the processor does not foresee, and short sequences are bound by that.
+class Upcoming {
+ public:
+  template <class T>
+  HWY_INLINE void add(Matrix<T> x) {
+    const int64_t bytes = static_cast<int64_t>(sizeof(T));
+    arrays_[count_++] = {reinterpret_cast<const char*>(x.data), x.rows, x.cols * bytes, x.stride * bytes};
+    lines_ += x.rows * ((x.cols * bytes + 63) / 64);
+  }
+  // What is asked for each time, if `calls` calls are to come. More than a core's cache is not worth asking for.
+  HWY_INLINE void share(int64_t calls) { step_ = lines_ < (1 << 14) ? lines_ / HWY_MAX(calls, int64_t{1}) + 1 : 0; }
+  HWY_INLINE void some() {
+    for (int64_t n = step_; n > 0 && now_ < count_; n--) {
+      const Array& x = arrays_[now_];
+      if (row_ < x.rows) hwy::Prefetch(x.data + row_ * x.stride + column_);
+      if ((column_ += 64) < x.row_bytes) continue;
+      column_ = 0;
+      if (++row_ >= x.rows) row_ = 0, now_++;
+    }
+  }
+
+ private:
+  struct Array {
+    const char* data;
+    int64_t rows, row_bytes, stride;
+  };
+  Array arrays_[8];
+  int64_t count_ = 0, lines_ = 0, step_ = 0, now_ = 0, row_ = 0, column_ = 0;
+};
+
+}  // namespace qkv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,130 @@
+// Products of tiles that live in registers, and exponentials: what attention's time goes into.
+// Included once for every instruction set, hence the unusual guard.
+#if defined(QKV_OPS_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QKV_OPS_ATTENTION_TILE_INL_H_
+#undef QKV_OPS_ATTENTION_TILE_INL_H_
+#else
+#define QKV_OPS_ATTENTION_TILE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <type_traits>
+
+#include "ops/attention_workspace.h"
+#include "ops/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::HWY_NAMESPACE {
+
+constexpr float kLog2e = 1.44269504f;
+// A tile is kTileRows × this many vectors: 24 sums in 32 registers, or 12 in 16.
+constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
+
+// 2^x for x <= 127, relative error 2e-7; 0 below −126; NaN stays NaN.
+HWY_INLINE Vector exp2(Vector x) {
+#if HWY_TARGET == HWY_AVX3
+  const Vector f{_mm512_reduce_ps(x.raw, 0x09)};  // x − floor(x)
+  Vector p = set(1.877576645e-03f);
+  p = hn::MulAdd(p, f, set(8.989340163e-03f));
+  p = hn::MulAdd(p, f, set(5.582631799e-02f));
+  p = hn::MulAdd(p, f, set(2.401536171e-01f));
+  p = hn::MulAdd(p, f, set(6.931530732e-01f));
+  p = hn::MulAdd(p, f, set(9.999999251e-01f));
+  return Vector{_mm512_scalef_ps(p.raw, x.raw)};
+#else
+  const Floats d;
+  const hn::RebindToSigned<Floats> di;
+  x = hn::Max(set(-127.0f), x);
+  const Vector shifted = hn::Add(x, set(12582912.0f));  // 1.5 · 2^23 rounds x to an integer, left in the low bits
+  const Vector r = hn::Sub(x, hn::Sub(shifted, set(12582912.0f)));
+  Vector p = set(1.326466561e-03f);
+  p = hn::MulAdd(p, r, set(9.671512991e-03f));
+  p = hn::MulAdd(p, r, set(5.550733954e-02f));
+  p = hn::MulAdd(p, r, set(2.402224243e-01f));
+  p = hn::MulAdd(p, r, set(6.931470037e-01f));
+  p = hn::MulAdd(p, r, set(1.0f));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+#endif
+}
+
+// Calls f(first, count) for tiles of at most kTileRows rows, as equal as can be.
+template <class F>
+HWY_INLINE void for_tiles(int64_t rows, const F& f) {
+  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+  for (int64_t t = 0; t < tiles; t++) f(rows * t / tiles, rows * (t + 1) / tiles - rows * t / tiles);
+}
+
+// Calls f(R, C) with constants for a tile of at most kRows × kVectors; rows and vectors are what is left.
+template <int kRows, int kVectors, class F>
+HWY_INLINE void with_shape(int64_t rows, int64_t vectors, const F& f) {
+  if constexpr (kRows > 1)
+    if (rows < kRows) return with_shape<kRows - 1, kVectors>(rows, vectors, f);
+  if constexpr (kVectors > 1)
+    if (vectors < kVectors) return with_shape<kRows, kVectors - 1>(rows, vectors, f);
+  f(std::integral_constant<int, kRows>(), std::integral_constant<int, kVectors>());
+}
+
+// sum_rc += Σ_e a_re b_ec for R rows of a and C vectors of columns of b: the heart of every product here.
+template <int R, int C>
+HWY_INLINE void multiply(const float* HWY_RESTRICT a, int64_t row_stride, int64_t depth_stride,
+                         const float* HWY_RESTRICT b, int64_t b_stride, int64_t depth, Vector (&sum)[R][C]) {
+#pragma GCC unroll 4
+  for (int64_t e = 0; e < depth; e++, a += depth_stride, b += b_stride) {
+    Vector x[C];
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) x[c] = hn::LoadU(Floats(), b + c * lanes());
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; r++) {
+      const Vector y = set(a[r * row_stride]);
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) sum[r][c] = hn::MulAdd(y, x[c], sum[r][c]);
+    }
+  }
+}
+
+template <int R, int C>
+HWY_INLINE void clear_tile(Vector (&x)[R][C]) {
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) x[r][c] = zero();
+  }
+}
+
+template <int R, int C>
+HWY_INLINE void load_tile(const float* from, int64_t stride, Vector (&x)[R][C]) {
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) x[r][c] = hn::Load(Floats(), from + r * stride + c * lanes());
+  }
+}
+
+template <int R, int C>
+HWY_INLINE void store_tile(const Vector (&x)[R][C], float* to, int64_t stride) {
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) hn::Store(x[r][c], Floats(), to + r * stride + c * lanes());
+  }
+}
+
+// c += A b for R rows of c; A: rows row_stride apart, columns depth_stride. c and b hold whole vectors.
+template <int R, int kVectors = kTileVectors>
+HWY_INLINE void add_product(const float* a, int64_t row_stride, int64_t depth_stride, Matrix<const float> b,
+                            Matrix<float> c) {
+  const int64_t vectors = (b.cols + lanes() - 1) / lanes();
+  for (int64_t v = 0; v < vectors; v += kVectors)
+    with_shape<1, kVectors>(1, vectors - v, [&](auto, auto C) HWY_ATTR {
+      Vector sum[R][C()];
+      load_tile(c.data + v * lanes(), c.stride, sum);
+      multiply(a, row_stride, depth_stride, b.data + v * lanes(), b.stride, b.rows, sum);
+      store_tile(sum, c.data + v * lanes(), c.stride);
+    });
+}
+
+}  // namespace qkv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
