@@ -117,8 +117,9 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
 }
 
 // The same for all queries of a block; k: the panel's keys.
-HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matrix<float> dq) {
+HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matrix<float> dq, Upcoming& next) {
   for_tiles(b.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
+    next.some();
     const TileKeys keys(b.pair, b.i + first, n, b.j, k.rows);
     if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(k.rows, lanes()));
     const Matrix<float> dq_rows = dq.data ? dq.row_range(first, first + n) : dq;
@@ -154,18 +155,20 @@ HWY_INLINE Matrix<float> zeros(float* data, int64_t rows, int64_t cols) {
 
 // lse of some queries in units of log 2.
 template <class T>
-HWY_INLINE void prepare_lse(const BackwardCall<T>& call, const Pair& pair, Range rows, float* lse) {
+HWY_INLINE void prepare_lse(const BackwardCall<T>& call, int64_t s, int64_t h, Range rows, float* lse) {
+  const int64_t q0 = span(call.in.sequences, s).q0;
   for (int64_t i = rows.begin; i < rows.end; i++) {
-    const float row_lse = *call.lse.at(pair.s, pair.at.q0 + i, pair.h);
+    const float row_lse = *call.lse.at(s, q0 + i, h);
     *lse++ = row_lse == -HUGE_VALF ? 1e30f : row_lse * kLog2e;  // all weights of a row that sees nothing are 0
   }
 }
 
 // D_i = dO_i · O_i; D: of padded(rows).
 template <class T>
-HWY_INLINE void prepare_D(const BackwardCall<T>& call, const Pair& pair, Range rows, float* D) {
+HWY_INLINE void prepare_D(const BackwardCall<T>& call, int64_t s, int64_t h, Range rows, float* D) {
   const int64_t width = call.in.value_width;
-  const Matrix<const T> out = pair.queries(call.out, width), dout = pair.queries(call.dout, width);
+  const Matrix<const T> out = query_rows(call.in, call.out, s, h, width);
+  const Matrix<const T> dout = query_rows(call.in, call.dout, s, h, width);
   for (int64_t i = rows.begin; i < rows.end; i += 4, D += 4) {
     Vector sum[4];
     for (int64_t u = 0; u < 4; u++) {
@@ -209,9 +212,8 @@ template <class T>
 HWY_INLINE void prepare_part(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
   for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
     const int64_t row = (h - part.heads.begin) * part.rows.size();
-    const Pair pair(call.in, part.s, h);
-    prepare_lse(call, pair, part.rows, scratch.lse + row);
-    prepare_D(call, pair, part.rows, scratch.D + row);
+    prepare_lse(call, part.s, h, part.rows, scratch.lse + row);
+    prepare_D(call, part.s, h, part.rows, scratch.D + row);
   }
 }
 
@@ -224,12 +226,13 @@ HWY_INLINE void pack_panels(Matrix<const T> x, float scale, float* floats, float
 
 // Calls f(keys) for the spans of some keys, with Kᵀ and Vᵀ packed.
 template <class T, class F>
-HWY_INLINE void for_spans(const AttentionInput<T>& in, const Pair& pair, Range keys, const BackwardScratch& scratch,
-                          const F& f) {
+HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, Range keys,
+                          const BackwardScratch& scratch, const F& f) {
+  const Matrix<const T> k = key_rows(in, in.k, s, kv, in.key_width), v = key_rows(in, in.v, s, kv, in.value_width);
   for (int64_t j = keys.begin; j < keys.end; j += kSpan) {
     const int64_t end = HWY_MIN(j + kSpan, keys.end);
-    pack_panels(pair.keys(in.k, in.key_width).row_range(j, end), pair.scale2(), scratch.floats, scratch.keys);
-    pack_panels(pair.keys(in.v, in.value_width).row_range(j, end), 1.0f, scratch.floats, scratch.values);
+    pack_panels(k.row_range(j, end), in.scale * kLog2e, scratch.floats, scratch.keys);
+    pack_panels(v.row_range(j, end), 1.0f, scratch.floats, scratch.values);
     f(Range{j, end});
   }
 }
@@ -253,40 +256,40 @@ template <class T>
 bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
   const AttentionGradients<T>& to = call.gradients;
-  const Pair first(in, part.s, part.heads.begin);
+  const int64_t kv = kv_head(in, part.heads.begin);
+  const Span at = span(in.sequences, part.s);
   bool finite = true;
   prepare_part(call, part, scratch);
   Matrix<float> dq;
   if (part.queries) dq = zeros(scratch.dq, part.heads.size() * part.rows.size(), in.key_width);
   Upcoming next;
   if (part.next >= 0) next = upcoming(call, part.next);
-  next.share(part.heads.size() * (part.rows.size() / kBlockRows + 1) * panels(part.keys.size()));
-  for_spans(in, first, part.keys, scratch, [&](Range keys) HWY_ATTR {
+  next.share(part.heads.size() * (part.rows.size() / kTileRows + 1) * panels(part.keys.size()));
+  for_spans(in, part.s, kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
     const Matrix<const float> k =
-        whole_vectors(first.keys(in.k, in.key_width).row_range(keys.begin, keys.end), scratch.key_rows);
+        whole_vectors(key_rows(in, in.k, part.s, kv, in.key_width).row_range(keys.begin, keys.end), scratch.key_rows);
     const Matrix<float> dk = zeros(scratch.dk, keys.size(), in.key_width);
     const Matrix<float> dv = zeros(scratch.dv, keys.size(), in.value_width);
     for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
       const Pair pair(in, part.s, h);
       for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
-        next.some();
         const Range panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
         const Matrix<float> dq_rows = part.queries ? dq.row_range(row, row + block.q.rows) : dq;
-        differentiate_block(block, k.row_range(panel.begin, panel.end), dq_rows);
+        differentiate_block(block, k.row_range(panel.begin, panel.end), dq_rows, next);
         if (part.keys_values)
           add_key_gradients(block, dk.row_range(panel.begin, panel.end), dv.row_range(panel.begin, panel.end));
       });
     }
     if (part.keys_values) {
-      const int64_t token = first.at.k0 + keys.begin;
-      finite &= store_rows(dk, in.scale, to.dk.at(part.s, token, first.kv), to.dk.token_stride);
-      finite &= store_rows(dv, 1.0f, to.dv.at(part.s, token, first.kv), to.dv.token_stride);
+      const int64_t token = at.k0 + keys.begin;
+      finite &= store_rows(dk, in.scale, to.dk.at(part.s, token, kv), to.dk.token_stride);
+      finite &= store_rows(dv, 1.0f, to.dv.at(part.s, token, kv), to.dv.token_stride);
     }
   });
   for (int64_t h = part.heads.begin; h < part.heads.end && part.queries; h++) {
     const int64_t row = (h - part.heads.begin) * part.rows.size();
     finite &= store_rows(dq.row_range(row, row + part.rows.size()), in.scale,
-                         to.dq.at(part.s, first.at.q0 + part.rows.begin, h), to.dq.token_stride);
+                         to.dq.at(part.s, at.q0 + part.rows.begin, h), to.dq.token_stride);
   }
   return finite;
 }
@@ -306,11 +309,12 @@ void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const 
   prepare_part(call, part, scratch);
   for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
     const Pair pair(call.in, part.s, h);
-    for_spans(call.in, pair, part.keys, scratch, [&](Range keys) HWY_ATTR {
+    for_spans(call.in, part.s, pair.kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
       for_blocks(call, part, pair, keys, scratch, [&](Block block, int64_t) HWY_ATTR {
         block.slopes = nullptr;  // M is added after the softcap
         const int64_t n = HWY_MIN(kPanel, keys.end - block.j);
-        differentiate_block(block, {nullptr, n, 0}, {});
+        Upcoming nothing;
+        differentiate_block(block, {nullptr, n, 0}, {}, nothing);
         add_mask_gradient(block, n, call.gradients.dmask);
       });
     });
@@ -320,9 +324,9 @@ void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const 
 template <class T>
 void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float> A, const BackwardScratch& scratch) {
   const Pair pair(call.in, part.s, part.heads.begin);
-  prepare_lse(call, pair, part.rows, scratch.lse);
+  prepare_lse(call, part.s, pair.h, part.rows, scratch.lse);
   for (int64_t r = 0; r < A.rows; r++) std::fill_n(A.row(r), A.cols, 0.0f);
-  for_spans(call.in, pair, {0, pair.at.S}, scratch, [&](Range keys) HWY_ATTR {
+  for_spans(call.in, part.s, pair.kv, {0, pair.at.S}, scratch, [&](Range keys) HWY_ATTR {
     for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
       for_tiles(block.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
         const TileKeys seen(pair, block.i + first, n, block.j, HWY_MIN(kPanel, keys.end - block.j));
