@@ -2,8 +2,10 @@
 //   qkv::Translator   translates and shows attention weights, from a run directory
 //   qkv::train_translation   makes a run directory from parallel text
 //   qkv::bleu, qkv::chrf     scores
+//   qkv::attention    the kernel by itself, on arrays
 #pragma once
 
+#include "qkv/attention.h"      // IWYU pragma: export
 #include "qkv/attention_map.h"  // IWYU pragma: export
 #include "qkv/benchmark.h"      // IWYU pragma: export
 #include "qkv/config.h"         // IWYU pragma: export
