@@ -29,8 +29,8 @@ struct Heads {
 
 // Which queries look at which keys: tokens [q_begin[s], q_end[s]) at tokens [k_begin[s], k_end[s]), for each sequence s
 // in [0, count). With offsets o of packed sequences, begin = o and end = o + 1. A null begin stands for 0, a null end
-// for T or S. Ranges may be empty. Query ranges do not overlap; key ranges may be shared in forward and must not
-// overlap in backward.
+// for T or S; T must be given for dropout in a batch. Ranges may be empty. Query ranges do not overlap; key ranges may
+// be shared in forward and must not overlap in backward.
 struct Sequences {
   int64_t count = 0;
   const int32_t *q_begin = nullptr, *q_end = nullptr, *k_begin = nullptr, *k_end = nullptr;
@@ -65,7 +65,7 @@ struct AttentionOptions {
   Real softcap = 0;                        // c > 0: the scaled scores s become c tanh(s / c)
   Causal causal = Causal::none;
   Window window;
-  AttentionMask<const Real> mask;        // M, added after the softcap; −∞ hides a key; none where data is null
+  AttentionMask<const Real> mask;  // M, added after the softcap; less than −1e30 hides a key; none where data is null
   AttentionMask<const uint8_t> allowed;  // 0 hides a key; none where data is null
   const Real* alibi = nullptr;  // [H], slopes m: adds −m |p(i) − j|. Press et al., "Train Short, Test Long"
   Dropout dropout;  // on the weights; row = index of the query token, column = key within its sequence, site + head
@@ -83,12 +83,13 @@ template <class T>
 size_t attention_workspace(const AttentionInput<T>& in);
 
 // out: [N_q, H, d_v]; lse: [N_q, H, 1], the natural logarithm of Σ_j exp(s_ij), −∞ where a query sees no key: such a
-// row gives zeros. lse.data may be null. NaN in a query, or in a key or value that it sees, gives NaN in its row alone.
+// row gives zeros. lse.data may be null; as it is one float, backward is coarse for rows all of whose scores lie beyond
+// ±1e5. NaN in a query, or in a key or value that it sees, gives NaN in its row alone.
 template <class T>
 void attention(const AttentionInput<T>& in, Heads<T> out, Heads<Arithmetic<T>> lse, std::span<std::byte> workspace);
 
 // What backward assigns. dq, dk, dv: shapes of q, k, v. dmask: as large as M; where its stride is 0 the gradient is the
-// sum over what shares the entry. None where data is null.
+// sum over what shares the entry. No dmask where its data is null.
 template <class T>
 struct AttentionGradients {
   Heads<T> dq, dk, dv;

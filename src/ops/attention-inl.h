@@ -114,8 +114,11 @@ inline HWY_NOINLINE void adjust_scores(const Pair& pair, int64_t i, int64_t rows
         x = hn::Mul(t, set(cap));
         if (slopes) hn::Store(hn::NegMulAdd(t, t, set(1.0f)), d, slopes + r * stride + c);
       }
-      if (in.mask.data)
-        x = hn::MulAdd(load_entries(entry(in.mask, pair.s, pair.h, i + r, key), in.mask.key_stride, n), set(kLog2e), x);
+      if (in.mask.data) {
+        const Vector m = load_entries(entry(in.mask, pair.s, pair.h, i + r, key), in.mask.key_stride, n);
+        const auto hidden = hn::Eq(m, set(-HUGE_VALF));
+        x = hn::IfThenElse(hidden, m, hn::MulAdd(m, set(kLog2e), x));
+      }
       if (in.alibi) {
         const Vector first = set(static_cast<float>(place(in, pair.at, i + r) - key));
         x = hn::NegMulAdd(set(in.alibi[pair.h] * kLog2e), hn::Abs(hn::Sub(first, hn::Iota(d, 0))), x);

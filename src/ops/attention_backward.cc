@@ -70,6 +70,7 @@ HWY_INLINE void differentiate(const Block& b, int64_t first, int64_t column) {
         hn::Store(hn::Mul(p, factor), d, to);
       }
       x[r][c] = hn::Mul(p, hn::Sub(x[r][c], set(D[r])));
+      if (HWY_UNLIKELY(b.factors != nullptr)) x[r][c] = hn::IfThenZeroElse(hn::Eq(p, zero()), x[r][c]);
     }
   }
   store_tile(x, dscores, kPanel);
@@ -163,7 +164,7 @@ HWY_INLINE void prepare_lse(const BackwardCall<T>& call, int64_t s, int64_t h, R
   }
 }
 
-// D_i = dO_i · O_i; D: of padded(rows).
+// D_i = dO_i · O_i; writes up to a multiple of 4 rows.
 template <class T>
 HWY_INLINE void prepare_D(const BackwardCall<T>& call, int64_t s, int64_t h, Range rows, float* D) {
   const int64_t width = call.in.value_width;

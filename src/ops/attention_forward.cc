@@ -73,7 +73,7 @@ HWY_INLINE void weigh(const AttendTile& tile, const Pair& pair, int64_t i, int64
     }
   }
   if (HWY_UNLIKELY(tile.keys.edge)) tile.keys.hide(column, s);
-  Vector most[2] = {s[0][0], s[0][C - 1]};
+  Vector most[2] = {set(-HUGE_VALF), set(-HUGE_VALF)};  // NaN is passed over
   HWY_UNROLL(8)
   for (int r = 0; r < R; r++) {
     HWY_UNROLL(8)
@@ -140,7 +140,7 @@ HWY_INLINE void finish_rows(const ForwardCall<T>& call, const Pair& pair, Range 
               hn::Load(d, from + 3 * kLanes), sum + r);
   }
   bool good = true;
-  for (int64_t r = 0; r < out.rows; r++) good &= sum[r] >= 0x1p-64f;
+  for (int64_t r = 0; r < out.rows; r++) good &= sum[r] >= 0x1p-64f && sum[r] < HUGE_VALF;
   for (int64_t r = 0; r < out.rows; r += lanes()) {
     const Vector x = hn::Load(d, sum + r);
     hn::Store(hn::Div(set(1.0f), x), d, factor + r);
@@ -155,7 +155,7 @@ HWY_INLINE void finish_rows(const ForwardCall<T>& call, const Pair& pair, Range 
   }
   if (HWY_LIKELY(good && sum_of_lanes(nothing) == 0)) return;
   for (int64_t r = 0; r < out.rows; r++)
-    if (!(sum[r] >= 0x1p-64f) || !all_finite(to.row(r), to.cols))
+    if (!(sum[r] >= 0x1p-64f && sum[r] < HUGE_VALF) || !all_finite(to.row(r), to.cols))
       attend_alone(call, pair, rows.begin + r, factors, scratch);
 }
 

@@ -35,6 +35,8 @@ HWY_INLINE Vector exp2(Vector x) {
 #else
   const Floats d;
   const hn::RebindToSigned<Floats> di;
+  const auto number = hn::Eq(x, x);
+  const Vector nan = x;
   x = hn::Max(set(-127.0f), x);
   const Vector shifted = hn::Add(x, set(12582912.0f));  // 1.5 · 2^23 rounds x to an integer, left in the low bits
   const Vector r = hn::Sub(x, hn::Sub(shifted, set(12582912.0f)));
@@ -44,7 +46,8 @@ HWY_INLINE Vector exp2(Vector x) {
   p = hn::MulAdd(p, r, set(2.402224243e-01f));
   p = hn::MulAdd(p, r, set(6.931470037e-01f));
   p = hn::MulAdd(p, r, set(1.0f));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  const Vector power = hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  return hn::IfThenElse(number, power, nan);
 #endif
 }
 

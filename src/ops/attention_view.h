@@ -83,12 +83,13 @@ void check_attention(const AttentionOptions<Real>& in);
 // Zeros every entry of a mask that some query and key have.
 template <class Real>
 void clear(const AttentionMask<Real>& mask, const AttentionOptions<Real>& in) {
-  const Longest longest(in.sequences);
-  const auto extent = [](int64_t stride, int64_t n) { return stride ? n : std::min<int64_t>(n, 1); };
-  for (int64_t s = 0; s < extent(mask.sequence_stride, in.sequences.count); s++)
-    for (int64_t h = 0; h < extent(mask.head_stride, in.heads); h++)
-      for (int64_t i = 0; i < extent(mask.row_stride, longest.queries); i++)
-        for (int64_t j = 0; j < extent(mask.key_stride, longest.keys); j++) *entry(mask, s, h, i, j) = 0;
+  for (int64_t s = 0; s < in.sequences.count; s++) {
+    const Span at = span(in.sequences, s);
+    for (int64_t h = 0; h < (mask.head_stride ? in.heads : 1); h++)
+      for (int64_t i = 0; i < (mask.row_stride ? at.T : std::min<int64_t>(at.T, 1)); i++)
+        for (int64_t j = 0; j < (mask.key_stride ? at.S : std::min<int64_t>(at.S, 1)); j++)
+          *entry(mask, s, h, i, j) = 0;
+  }
 }
 
 }  // namespace qkv

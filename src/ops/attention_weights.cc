@@ -10,8 +10,8 @@ template <class T>
 void by_rows(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
   const ForwardKernels<T> kernels = forward_kernels<T>();
   const Span at = span(in.sequences, rows.sequence);
-  std::vector<std::byte> room(static_cast<size_t>(padded(at.S) + 2 * kLanes) * sizeof(float));
-  float* a = Workspace(room).take<float>(padded(at.S));
+  std::vector<std::byte> room(static_cast<size_t>(padded(at.S) + 3 * kLanes) * sizeof(float));
+  float* a = Workspace(room).take<float>(padded(at.S) + 3);
   for (int64_t i = rows.begin; i < rows.end; i++)
     kernels.weights(in, rows.sequence, rows.head, i, *lse.at(rows.sequence, at.q0 + i, rows.head), a,
                     A.row(i - rows.begin));
@@ -21,11 +21,12 @@ template <class T>
 void by_tiles(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
   const BackwardKernels<T> kernels = backward_kernels<T>();
   const BackwardCall<T> call{in, {}, lse, {}, {}};
+  Workspace size;
+  BackwardScratch(in, kBlockRows, 0, size);
+  std::vector<std::byte> rooms(static_cast<size_t>(threads()) * size.bytes());
   parallel_blocks(A.rows, kBlockRows, [&](int64_t begin, int64_t end) {
-    Workspace size;
-    BackwardScratch(in, kBlockRows, 0, size);
-    std::vector<std::byte> room(size.bytes());
-    Workspace w(room);
+    const size_t thread = static_cast<size_t>(omp_get_thread_num());
+    Workspace w(std::span<std::byte>(rooms).subspan(thread * size.bytes(), size.bytes()));
     const BackwardPart part{rows.sequence, {rows.head, rows.head + 1}, {rows.begin + begin, rows.begin + end}, {}};
     kernels.weights(call, part, A.row_range(begin, end), BackwardScratch(in, kBlockRows, 0, w));
   });

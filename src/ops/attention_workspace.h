@@ -82,7 +82,7 @@ struct ForwardKernels {
   void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, Range rows, const PackedKeys&, const ForwardScratch&);
   // All of some pairs of a sequence and a key/value head, pair = s K + kv.
   void (*pairs)(const ForwardCall<T>&, Range pairs, const PackedKeys& room, const ForwardScratch&);
-  // The weights of query i; a: [padded(S)], to work in; A: [S].
+  // The weights of query i; a: [padded(S) + 3], to work in; A: [S].
   void (*weights)(const AttentionInput<T>&, int64_t s, int64_t h, int64_t i, float lse, float* a, float* A);
 };
 

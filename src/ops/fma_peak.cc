@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <vector>
 
 #include "core/isa.h"
@@ -49,15 +50,12 @@ double measure_fma_peak(double seconds) {
   const Clock::time_point start = Clock::now();
   do {
     std::vector<float> sinks(static_cast<size_t>(threads()));
-    std::vector<double> rates(sinks.size());
+    std::vector<double> operations(sinks.size());
+    const Clock::time_point from = Clock::now();
     parallel_for(threads(), [&](int64_t t) {
-      const Clock::time_point from = Clock::now();
-      const double operations = kernel(1'000'000, &sinks[static_cast<size_t>(t)]);
-      rates[static_cast<size_t>(t)] = operations / elapsed(from);
+      operations[static_cast<size_t>(t)] = kernel(1'000'000, &sinks[static_cast<size_t>(t)]);
     });
-    double sum = 0;
-    for (double rate : rates) sum += rate;
-    best = std::max(best, sum);
+    best = std::max(best, std::accumulate(operations.begin(), operations.end(), 0.0) / elapsed(from));
   } while (elapsed(start) < seconds);
   return best;
 }

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/isa.h"
 #include "qkv/error.h"
 #include "tests/ops/attention_problem.h"
 
@@ -301,6 +303,55 @@ TEST(Attention, NanStaysInTheRowsThatSeeIt) {
         }
       }
     }
+}
+
+// NaN of every payload, on every instruction set; in the first row of a tile it does not keep the others from raising
+// their maximum.
+TEST(Attention, NanOfAnyKindLeavesTheOtherRowsOfItsTileAlone) {
+  for (const std::string& isa : available_isas())
+    for (const uint32_t bits : {0x7FC00000u, 0x7FFFFFFFu, 0xFFFFFFFFu, 0x7FC00001u}) {
+      force_isa(isa);
+      AttentionProblem<float> p({.T = {12}, .S = {40}, .size = 200});
+      AttentionProblem<double> exact(p.shape);
+      p.q[3] = std::bit_cast<float>(bits);
+      p.forward(), exact.plain();
+      for (size_t i = 0; i < 12; i++)
+        for (size_t e = 0; e < 8; e++) {
+          const float x = p.out[i * 8 + e];
+          EXPECT_EQ(std::isnan(x), i == 0) << isa << " row " << i;
+          if (i > 0) {
+            EXPECT_NEAR(x, exact.out[i * 8 + e], 1e-3) << isa << " row " << i;
+          }
+        }
+      EXPECT_TRUE(std::isnan(p.lse[0]));
+    }
+  force_isa(available_isas().front());
+}
+
+TEST(Attention, MinusInfinityInAMaskHidesNan) {
+  AttentionProblem<float> p({.T = {9}, .S = {33}, .mask = true, .repeats = kRows});
+  std::fill(p.mask.begin(), p.mask.end(), 0.0f);
+  p.mask[5] = -INFINITY;
+  p.k[5 * 8] = p.v[5 * 8] = std::numeric_limits<float>::quiet_NaN();
+  p.forward(), p.backward();
+  for (const auto* x : {&p.out, &p.dq, &p.dmask})
+    for (float value : *x) EXPECT_FALSE(std::isnan(value));
+}
+
+TEST(Attention, GradientOfAMaskStaysWithinItsSequences) {
+  AttentionProblem<float> p({.T = {5, 2}, .S = {4, 3}});
+  std::vector<float> mask(5 * 4 + 2 * 4), dmask(mask.size() + 20, 777);
+  AttentionInput<float> in = p.input();
+  in.mask = {mask.data(), 20, 0, 4, 1};
+  p.forward(in);
+  AttentionGradients<float> to = p.gradients();
+  to.dmask = {dmask.data(), 20, 0, 4, 1};
+  const auto b = p.backward_input(in);
+  std::vector<std::byte> workspace(attention_backward_workspace(in, to));
+  attention_backward<float>(in, b.out, b.lse, b.dout, to, workspace);
+  EXPECT_NE(dmask[0], 777);
+  EXPECT_NE(dmask[26], 777);
+  for (size_t i = 27; i < dmask.size(); i++) EXPECT_EQ(dmask[i], 777);
 }
 
 TEST(Attention, RefusesWhatDoesNotFit) {
