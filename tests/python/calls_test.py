@@ -90,7 +90,9 @@ def test_calls_of_two_threads_do_not_meet(random):
 
 
 LONG = """
+import signal
 import numpy as np, qkv
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where this runs in the background
 x = np.ones({shape})
 lse = np.zeros(x.shape[:-1])
 print("begun", flush=True)
