@@ -69,7 +69,7 @@ struct Problem {
     to_out = view(out, c.T), to_lse = {lse.data(), 1, c.T, c.H * c.T};
     gradients = {view(dq, c.T), view(dk, c.S), view(dv, c.S), {}};
     from_out = read(out, c.T), from_dout = read(dout, c.T), from_lse = {lse.data(), 1, c.T, c.H * c.T};
-    workspace.resize(std::max(qkv::attention_workspace(in), qkv::attention_backward_workspace(in, gradients)));
+    workspace.resize(std::max(qkv::attention_workspace(in), qkv::attention_backward_workspace(in)));
   }
   void forward() { qkv::attention<T>(in, to_out, to_lse, workspace); }
   void backward() { qkv::attention_backward<T>(in, from_out, from_lse, from_dout, gradients, workspace); }

@@ -98,7 +98,7 @@ struct AttentionGradients {
 
 // Bytes of workspace for a backward pass.
 template <class T>
-size_t attention_backward_workspace(const AttentionInput<T>& in, const AttentionGradients<T>& gradients);
+size_t attention_backward_workspace(const AttentionInput<T>& in);
 
 // Given dout: [N_q, H, d_v] and what forward gave. With A the weights,
 //   dV = Aᵀ dO,  dA = dO Vᵀ,  D_i = dO_i · O_i,  dM = A ∘ (dA − D),  dQ = scale · dM K,  dK = scale · dMᵀ Q,

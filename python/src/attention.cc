@@ -57,7 +57,7 @@ void backward(const AttentionInput<T>& in, Heads<const T> out, Heads<const Arith
     const AttentionGradients<T> gradients{part.of_queries(whole.dq), part.of_keys(whole.dk), part.of_keys(whole.dv),
                                           whole.dmask};
     attention_backward(part.in, part.of_queries(out), part.of_queries(lse), part.of_queries(dout), gradients,
-                       workspace.of(attention_backward_workspace(part.in, gradients)));
+                       workspace.of(attention_backward_workspace(part.in)));
   };
   if (whole.dmask.data)
     call({in});

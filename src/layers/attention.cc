@@ -106,7 +106,7 @@ void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, 
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}};
   attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
                            as_heads<const Real>(dheads, value_width_), gradients,
-                           c.arena.bytes(attention_backward_workspace(in, gradients)));
+                           c.arena.bytes(attention_backward_workspace(in)));
   if (self) {
     qkv_.backward(s.x, dqkv, gradient);
   } else {

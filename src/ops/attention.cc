@@ -30,7 +30,7 @@ void attention<double>(const AttentionInput<double>& in, Heads<double> out, Head
 }
 
 template <>
-size_t attention_backward_workspace<double>(const AttentionInput<double>&, const AttentionGradients<double>&) {
+size_t attention_backward_workspace<double>(const AttentionInput<double>&) {
   return 0;
 }
 

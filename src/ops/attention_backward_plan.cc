@@ -145,12 +145,12 @@ void run(const BackwardCall<T>& call, std::span<std::byte> workspace) {
 }  // namespace
 
 template <>
-size_t attention_backward_workspace<float>(const AttentionInput<float>& in, const AttentionGradients<float>&) {
+size_t attention_backward_workspace<float>(const AttentionInput<float>& in) {
   check_attention(in);
   return Plan(in).bytes();
 }
 template <>
-size_t attention_backward_workspace<bfloat16>(const AttentionInput<bfloat16>& in, const AttentionGradients<bfloat16>&) {
+size_t attention_backward_workspace<bfloat16>(const AttentionInput<bfloat16>& in) {
   check_attention(in);
   return Plan(in).bytes();
 }

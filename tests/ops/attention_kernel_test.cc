@@ -188,7 +188,7 @@ TEST(AttentionKernel, NeedsLittleMemoryForALongSequence) {
   for (int count : {1, 2}) {
     set_threads(count);
     EXPECT_LE(attention_workspace(in), size_t{64} << 20);
-    EXPECT_LE(attention_backward_workspace(in, {}), size_t{64} << 20);
+    EXPECT_LE(attention_backward_workspace(in), size_t{64} << 20);
   }
   set_threads(before);
 }

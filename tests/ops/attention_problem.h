@@ -131,7 +131,7 @@ struct AttentionProblem {
   void backward() {
     const AttentionInput<T> in = input();
     const auto b = backward_input(in);
-    workspace.resize(std::max(workspace.size(), attention_backward_workspace(in, gradients())));
+    workspace.resize(std::max(workspace.size(), attention_backward_workspace(in)));
     attention_backward<T>(in, b.out, b.lse, b.dout, gradients(), workspace);
   }
   void plain() {  // both, by the reference

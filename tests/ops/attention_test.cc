@@ -347,7 +347,7 @@ TEST(Attention, GradientOfAMaskStaysWithinItsSequences) {
   AttentionGradients<float> to = p.gradients();
   to.dmask = {dmask.data(), 20, 0, 4, 1};
   const auto b = p.backward_input(in);
-  std::vector<std::byte> workspace(attention_backward_workspace(in, to));
+  std::vector<std::byte> workspace(attention_backward_workspace(in));
   attention_backward<float>(in, b.out, b.lse, b.dout, to, workspace);
   EXPECT_NE(dmask[0], 777);
   EXPECT_NE(dmask[26], 777);
