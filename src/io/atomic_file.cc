@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "core/fail.h"
-#include "io/file_descriptor.h"
+#include "core/file_descriptor.h"
 
 namespace qkv {
 namespace {

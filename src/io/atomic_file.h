@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/file_descriptor.h"
+#include "core/file_descriptor.h"
 
 namespace qkv {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/fail.h"
-#include "io/file_descriptor.h"
+#include "core/file_descriptor.h"
 
 namespace qkv {
 

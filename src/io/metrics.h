@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "io/file_descriptor.h"
+#include "core/file_descriptor.h"
 
 namespace qkv {
 

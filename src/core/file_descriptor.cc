@@ -1,4 +1,4 @@
-#include "io/file_descriptor.h"
+#include "core/file_descriptor.h"
 
 #include <unistd.h>
 
