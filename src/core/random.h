@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 namespace qkv {
 
@@ -24,7 +26,7 @@ inline PhiloxWords philox(PhiloxWords counter, uint64_t seed) {
 }
 
 // What a stream of numbers is for; keeps streams of one seed apart.
-enum class Stream : uint32_t { parameters = 1, shuffle = 2, sampling = 3, test = 4 };
+enum class Stream : uint32_t { parameters = 1, shuffle = 2, sampling = 3, test = 4, chunks = 5 };
 
 // A sequence of numbers from one (seed, stream, index): for initial weights, shuffles and tests, not for hot loops.
 class Random {
@@ -43,6 +45,11 @@ class Random {
   double normal() {                                      // mean 0, variance 1 (Box-Muller)
     const double radius = std::sqrt(-2.0 * std::log(uniform()));
     return radius * std::cos(2.0 * std::numbers::pi * uniform());
+  }
+  // Fisher and Yates.
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (size_t i = values.size(); i > 1; i--) std::swap(values[i - 1], values[below(i)]);
   }
   uint64_t below(uint64_t n) { return static_cast<uint64_t>((static_cast<unsigned __int128>(next64()) * n) >> 64); }
 

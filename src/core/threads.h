@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <vector>
 
 #include "qkv/threads.h"
 
@@ -33,6 +35,21 @@ void parallel_for(int64_t n, F&& f) {
 #pragma omp for schedule(dynamic, 1) nowait
     for (int64_t i = 0; i < n; i++) f(i);
   }
+}
+
+// parallel_for for an f that may throw: of the exceptions, that of the smallest i is thrown when all are done.
+template <class F>
+void parallel_for_throwing(int64_t n, F&& f) {
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(n));
+  parallel_for(n, [&](int64_t i) {
+    try {
+      f(i);
+    } catch (...) {
+      errors[static_cast<size_t>(i)] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
 }
 
 // Cuts [0, n) into blocks of `block` (the last one shorter) and calls f(begin, end) for each. The cut does not depend

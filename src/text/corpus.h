@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "text/line_file.h"
+
 namespace qkv {
 
 struct ParallelText {
@@ -13,8 +15,32 @@ struct ParallelText {
   int64_t size() const { return static_cast<int64_t>(source.size()); }
 };
 
-// Reads two files, line by line, or one file of lines "source TAB target". Throws Error, naming file and line: a file
-// that cannot be read, invalid UTF-8, files of unequal length, a missing or second tab.
+// Parallel text on disk: two files, line by line, or one file of lines "source TAB target". Immutable; all methods may
+// be called from many threads.
+class ParallelCorpus {
+ public:
+  // Scans the files. Throws Error, naming file and line: what LineFile throws, files of unequal length, a missing or
+  // second tab.
+  explicit ParallelCorpus(const std::vector<std::string>& files, bool lower_case = false, int64_t chunk_pairs = 1024);
+
+  int64_t size() const { return files_[0].lines(); }  // pairs
+  int64_t chunks() const { return files_[0].chunks(); }
+  std::string fingerprint() const;  // of the files' bytes, in hexadecimal: tells one text from another
+
+  ParallelText read(int64_t chunk) const;
+  void will_need(int64_t chunk) const;  // soon: see LineFile
+
+  // All pairs; of a text of more than `most`, whole chunks of together about so many, the same ones each time: one from
+  // each of as many equal parts.
+  ParallelText sample(int64_t most) const;
+
+ private:
+  std::vector<LineFile> files_;
+  bool lower_case_;
+  int64_t chunk_pairs_;
+};
+
+// All of a text that fits into memory. Throws what ParallelCorpus throws.
 ParallelText read_parallel(const std::vector<std::string>& files, bool lower_case = false);
 
 }  // namespace qkv

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/support/error.h"
@@ -62,6 +63,49 @@ TEST(Corpus, NamesFileAndLineOfAMistake) {
   EXPECT_EQ(error_of([&] { read_parallel({"no/such", two.path()}); }).find("no/such: "), 0u);
   EXPECT_EQ(error_of([&] { read_parallel({}); }),
             "parallel text: 0 files, wanted two (source and target) or one (source TAB target)");
+}
+
+TEST(Corpus, ReadsPairsByChunks) {
+  const TemporaryFile source("en", "one\ntwo\nTHREE\n"), target("de", "eins\nzwei\ndrei"),
+      both("tsv", "one\teins\ntwo\tzwei\nTHREE\tdrei");
+  for (const auto& files : {Lines{source.path(), target.path()}, Lines{both.path()}}) {
+    const ParallelCorpus corpus(files, true, 2);
+    EXPECT_EQ(corpus.size(), 3);
+    EXPECT_EQ(corpus.chunks(), 2);
+    EXPECT_EQ(corpus.read(1).source, Lines{"three"});
+    EXPECT_EQ(corpus.read(1).target, Lines{"drei"});
+    EXPECT_EQ(corpus.read(0).source, (Lines{"one", "two"}));
+    EXPECT_EQ(corpus.read(0).target, (Lines{"eins", "zwei"}));
+  }
+}
+
+TEST(Corpus, SamplesWholeChunksOfALongText) {
+  std::string text;
+  for (int i = 0; i < 1000; i++) text += std::to_string(i) + "\t" + std::to_string(i) + "\n";
+  const TemporaryFile file("tsv", text);
+  const ParallelCorpus corpus({file.path()}, false, 10);
+  EXPECT_EQ(corpus.sample(1000).size(), 1000);
+  EXPECT_EQ(corpus.sample(1000).source, read_parallel({file.path()}).source);
+  for (const int64_t most : {1, 10, 99, 500, 999}) {
+    const ParallelText sample = corpus.sample(most);
+    EXPECT_EQ(sample.size(), std::max<int64_t>(10, most / 10 * 10));
+    EXPECT_EQ(sample.source, sample.target);
+    EXPECT_EQ(sample.source, corpus.sample(most).source);
+    int last = -1;
+    for (const std::string& line : sample.source) {
+      const int number = std::stoi(line);
+      EXPECT_TRUE(number % 10 == 0 ? number > last : number == last + 1);
+      last = number;
+    }
+  }
+}
+
+TEST(Corpus, TellsTextsApart) {
+  const TemporaryFile a("a", "one\ntwo\n"), b("b", "eins\nzwei\n"), c("c", "one\ntwo\n");
+  const auto fingerprint = [](const Lines& files) { return ParallelCorpus(files).fingerprint(); };
+  EXPECT_EQ(fingerprint({a.path(), b.path()}), fingerprint({c.path(), b.path()}));
+  EXPECT_NE(fingerprint({a.path(), b.path()}), fingerprint({b.path(), a.path()}));
+  EXPECT_NE(fingerprint({a.path(), b.path()}), fingerprint({a.path(), a.path()}));
 }
 
 TEST(Corpus, RefusesAFolder) {

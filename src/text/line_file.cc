@@ -1,0 +1,170 @@
+#include "text/line_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "core/fail.h"
+#include "core/hash.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kBuffer = 1 << 20;
+
+// Up to bytes.size() bytes; fewer only at the end of the file.
+size_t read_at(int file, const std::string& path, std::span<char> bytes, int64_t offset) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = ::pread(file, bytes.data() + done, bytes.size() - done, offset + static_cast<int64_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_file(path, "cannot be read");
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
+}
+
+// All that `file` still gives, in a file without a name.
+FileDescriptor copy_of(const FileDescriptor& file, const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> temporary(std::tmpfile(), std::fclose);
+  FileDescriptor copy(temporary ? ::dup(::fileno(temporary.get())) : -1);
+  if (!copy) fail_file(path, "cannot be copied to a temporary file");
+  std::vector<std::byte> buffer(kBuffer);
+  for (;;) {
+    const ssize_t count = ::read(file.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_file(path, "cannot be read");
+    if (count == 0) return copy;
+    if (!write_all(copy.get(), {buffer.data(), static_cast<size_t>(count)}))
+      fail_file(path, "cannot be copied to a temporary file");
+  }
+}
+
+FileDescriptor open_regular(const std::string& path) {
+  FileDescriptor file(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status;
+  if (!file || ::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
+  return S_ISREG(status.st_mode) ? std::move(file) : copy_of(file, path);
+}
+
+// A file from front to back in chunks of `lines` whole lines, the last one of fewer.
+class ChunkReader {
+ public:
+  ChunkReader(int file, const std::string& path, int64_t lines)
+      : file_(file), path_(path), lines_(lines), buffer_(kBuffer) {}
+
+  // False at the end. The chunk is valid until the next call.
+  bool next(std::string_view& chunk, int64_t& lines) {
+    begin_ += chunk_;
+    chunk_ = 0;
+    size_t searched = 0;  // bytes after begin_
+    lines = 0;
+    while (lines < lines_) {
+      const char* from = buffer_.data() + begin_ + searched;
+      const void* end = std::memchr(from, '\n', end_ - begin_ - searched);
+      if (end != nullptr) {
+        searched += static_cast<size_t>(static_cast<const char*>(end) + 1 - from);
+        chunk_ = searched;
+        lines++;
+      } else {
+        searched = end_ - begin_;
+        if (read_more()) continue;
+        if (searched > chunk_) lines++;  // a line without its end
+        chunk_ = searched;
+        break;
+      }
+    }
+    chunk = {buffer_.data() + begin_, chunk_};
+    return chunk_ > 0;
+  }
+
+ private:
+  bool read_more() {
+    std::copy(buffer_.begin() + static_cast<int64_t>(begin_), buffer_.begin() + static_cast<int64_t>(end_),
+              buffer_.begin());
+    end_ -= begin_;
+    begin_ = 0;
+    if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
+    const size_t count = read_at(file_, path_, std::span(buffer_).subspan(end_), offset_);
+    offset_ += static_cast<int64_t>(count);
+    end_ += count;
+    return count > 0;
+  }
+
+  int file_;
+  const std::string& path_;
+  int64_t lines_;
+  std::vector<char> buffer_;
+  size_t begin_ = 0, end_ = 0, chunk_ = 0;  // of what is in the buffer, and the size of the present chunk
+  int64_t offset_ = 0;                      // in the file, of the buffer's end
+};
+
+// Calls f(line) for the lines of a chunk, without their ends; `first`: the chunk is the file's first.
+template <class F>
+void for_lines(std::string_view chunk, bool first, F&& f) {
+  if (first && chunk.starts_with("\uFEFF")) chunk.remove_prefix(3);
+  do {
+    const size_t end = std::min(chunk.find('\n'), chunk.size());
+    std::string_view line = chunk.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    f(line);
+    chunk.remove_prefix(std::min(end + 1, chunk.size()));
+  } while (!chunk.empty());
+}
+
+}  // namespace
+
+LineFile::LineFile(const std::string& path, int64_t chunk_lines, const Check& check)
+    : path_(path), file_(open_regular(path)), chunk_lines_(chunk_lines) {
+  ChunkReader reader(file_.get(), path_, chunk_lines);
+  std::string_view chunk;
+  for (int64_t lines; reader.next(chunk, lines); lines_ += lines) {
+    const size_t invalid = find_invalid_utf8(chunk);
+    if (invalid != std::string_view::npos) {
+      const std::string_view before = chunk.substr(0, invalid);
+      const size_t line = before.rfind('\n') + 1;  // npos + 1 = 0
+      fail("{}:{}: byte {} of the line is not valid UTF-8", path_,
+           lines_ + std::count(before.begin(), before.end(), '\n') + 1, invalid - line + 1);
+    }
+    int64_t number = lines_;
+    if (check) for_lines(chunk, lines_ == 0, [&](std::string_view line) { check(++number, line); });
+    offsets_.push_back(offsets_.back() + static_cast<int64_t>(chunk.size()));
+    hashes_.push_back(hash_bytes(chunk));
+  }
+}
+
+uint64_t LineFile::hash() const {
+  uint64_t hash = static_cast<uint64_t>(offsets_.back());
+  for (const uint64_t chunk : hashes_) hash = hash_mix(hash, chunk);
+  return hash;
+}
+
+int64_t LineFile::bytes_of(int64_t chunk) const {
+  return offsets_[static_cast<size_t>(chunk) + 1] - offsets_[static_cast<size_t>(chunk)];
+}
+
+std::vector<std::string> LineFile::read(int64_t chunk) const {
+  std::string bytes(static_cast<size_t>(bytes_of(chunk)), '\0');
+  const size_t count = read_at(file_.get(), path_, bytes, offsets_[static_cast<size_t>(chunk)]);
+  if (count < bytes.size() || hash_bytes(bytes) != hashes_[static_cast<size_t>(chunk)])
+    fail("{}: lines {} to {} have changed since they were first read", path_, chunk * chunk_lines_ + 1,
+         std::min(lines_, (chunk + 1) * chunk_lines_));
+  std::vector<std::string> lines;
+  for_lines(bytes, chunk == 0, [&](std::string_view line) { lines.emplace_back(line); });
+  return lines;
+}
+
+void LineFile::will_need(int64_t chunk) const {
+  ::posix_fadvise(file_.get(), offsets_[static_cast<size_t>(chunk)], bytes_of(chunk), POSIX_FADV_WILLNEED);
+}
+
+}  // namespace qkv

@@ -1,0 +1,130 @@
+// Long text files, read by chunks.
+#include "text/line_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "qkv/text.h"
+#include "tests/support/error.h"
+#include "tests/support/temporary_file.h"
+
+namespace qkv {
+namespace {
+
+using Lines = std::vector<std::string>;
+using testing::error_of;
+using testing::TemporaryFile;
+
+Lines all_of(const LineFile& file) {
+  Lines lines;
+  for (int64_t chunk = 0; chunk < file.chunks(); chunk++)
+    for (const std::string& line : file.read(chunk)) lines.push_back(line);
+  return lines;
+}
+
+void overwrite(const std::string& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST(LineFile, GivesTheLinesOfReadLines) {
+  const std::string long_line(3 << 20, 'x');  // longer than the buffer of the scan
+  for (const std::string& text : Lines{"", "\n", "\n\n", "a", "a\n", "a\r\nb\r\n\r\nc\r", "é\n\n\nü\nö",
+                                       "a\n" + long_line, long_line + "\nb\n" + long_line + "\n"}) {
+    const TemporaryFile plain("plain", text), marked("marked", "\xEF\xBB\xBF" + text);
+    const Lines wanted = read_lines(plain.path());
+    for (const int64_t chunk : {1, 2, 3, 1000}) {
+      const LineFile file(plain.path(), chunk);
+      EXPECT_EQ(file.lines(), std::ssize(wanted));
+      EXPECT_EQ(file.chunks(), (std::ssize(wanted) + chunk - 1) / chunk);
+      EXPECT_EQ(all_of(file), wanted);
+      EXPECT_EQ(all_of(LineFile(marked.path(), chunk)), text.empty() ? Lines{""} : wanted);
+    }
+  }
+}
+
+TEST(LineFile, ReadsChunksInAnyOrder) {
+  std::string text;
+  for (int i = 0; i < 100'000; i++) text += std::to_string(i) + std::string(static_cast<size_t>(i % 50), '-') + "\n";
+  const TemporaryFile file("text", text);
+  const LineFile lines(file.path(), 1000);
+  for (const int64_t chunk : {99, 3, 0, 57, 57}) {
+    const Lines read = lines.read(chunk);
+    ASSERT_EQ(read.size(), 1000u);
+    for (size_t i = 0; i < read.size(); i++) {
+      const int number = static_cast<int>(chunk) * 1000 + static_cast<int>(i);
+      EXPECT_EQ(read[i], std::to_string(number) + std::string(static_cast<size_t>(number % 50), '-'));
+    }
+  }
+}
+
+TEST(LineFile, NamesTheLineOfAMistake) {
+  const TemporaryFile latin("latin", "a\nb\nc\nd\xC3\xA9\xE9\n"), cut("cut", "a\nb\xC3\nc\n");
+  for (const int64_t chunk : {1, 2, 9}) {
+    EXPECT_EQ(error_of([&] { LineFile(latin.path(), chunk); }),
+              latin.path() + ":4: byte 4 of the line is not valid UTF-8");
+    EXPECT_EQ(error_of([&] { LineFile(cut.path(), chunk); }), cut.path() + ":2: byte 2 of the line is not valid UTF-8");
+  }
+  std::string seen;
+  const TemporaryFile good("good", "\xEF\xBB\xBFone\r\ntwo\nthree");
+  LineFile(good.path(), 2,
+           [&](int64_t number, std::string_view line) { seen += std::to_string(number) + std::string(line) + ";"; });
+  EXPECT_EQ(seen, "1one;2two;3three;");
+}
+
+TEST(LineFile, RefusesLinesThatChangedAndFilesThatShrank) {
+  const TemporaryFile file("text", "one\ntwo\nthree\nfour\nfive\n");
+  const LineFile lines(file.path(), 2);
+  const auto error_at = [&](int64_t chunk) { return error_of([&] { lines.read(chunk); }); };
+  overwrite(file.path(), "one\ntwo\nthree\nfour\nfive\nsix\n");
+  EXPECT_EQ(lines.read(2), Lines{"five"});
+  overwrite(file.path(), "one\ntwo\nthreE\nfour\nfive\n");
+  EXPECT_EQ(lines.read(0), (Lines{"one", "two"}));
+  EXPECT_EQ(error_at(1), file.path() + ": lines 3 to 4 have changed since they were first read");
+  overwrite(file.path(), "one\n");
+  EXPECT_EQ(error_at(0), file.path() + ": lines 1 to 2 have changed since they were first read");
+  EXPECT_EQ(error_at(2), file.path() + ": lines 5 to 5 have changed since they were first read");
+}
+
+TEST(LineFile, GoesOnWithAFileThatWasReplaced) {
+  const TemporaryFile file("text", "one\ntwo\n"), other("other", "three\n");
+  const LineFile lines(file.path(), 1);
+  std::filesystem::rename(other.path(), file.path());
+  EXPECT_EQ(all_of(lines), (Lines{"one", "two"}));
+}
+
+TEST(LineFile, TellsContentsApart) {
+  std::vector<uint64_t> hashes;
+  for (const char* text : {"", "a\n", "b\n", "a", "a\n\n", "a\nb\n", "b\na\n", "12345678\n", "12345678", "a\r\n"}) {
+    const TemporaryFile file("text", text);
+    hashes.push_back(LineFile(file.path(), 1).hash());
+    EXPECT_EQ(LineFile(file.path(), 1).hash(), hashes.back());
+  }
+  std::sort(hashes.begin(), hashes.end());
+  EXPECT_EQ(std::adjacent_find(hashes.begin(), hashes.end()), hashes.end());
+}
+
+TEST(LineFile, CopiesAPipe) {
+  const TemporaryFile place("pipe", "");
+  const std::string path = place.path() + ".fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { overwrite(path, "one\ntwo\nthree\n"); });
+  const LineFile lines(path, 2);
+  writer.join();
+  std::filesystem::remove(path);
+  EXPECT_EQ(lines.read(1), Lines{"three"});
+  EXPECT_EQ(lines.read(0), (Lines{"one", "two"}));
+}
+
+TEST(LineFile, RefusesAFolderAndWhatIsNotThere) {
+  const std::string folder = ::testing::TempDir();
+  EXPECT_EQ(error_of([&] { LineFile(folder, 1); }), folder + ": cannot be read: Is a directory");
+  EXPECT_EQ(error_of([&] { LineFile("no/such", 1); }), "no/such: cannot be opened: No such file or directory");
+}
+
+}  // namespace
+}  // namespace qkv
