@@ -27,18 +27,15 @@ Batcher::Batcher(const ParallelData& data, int64_t batch_tokens, uint64_t seed)
     : data_(data), batch_tokens_(batch_tokens), seed_(seed) {
   if (data.size() == 0)
     fail("batches: no pair is left, {} were empty and {} too long", data.skipped_empty(), data.skipped_long());
-  int64_t longest = 0;
-  for (int64_t pair = 0; pair < data.size(); pair++) longest = std::max(longest, tokens_of(data, pair).more());
-  if (batch_tokens < longest || batch_tokens > std::numeric_limits<int32_t>::max())
+  if (batch_tokens < data.longest() || batch_tokens > std::numeric_limits<int32_t>::max())
     fail("batches: batch_tokens {}, wanted at least {}, the longest sequence, and less than 2^31", batch_tokens,
-         longest);
+         data.longest());
 }
 
-BatchList Batcher::epoch(uint64_t epoch) const {
+BatchList Batcher::shuffled(uint64_t index) const {
   std::vector<int64_t> pairs(static_cast<size_t>(data_.size()));
   std::iota(pairs.begin(), pairs.end(), 0);
-  Random random(seed_, Stream::shuffle, epoch);
-  for (size_t i = pairs.size(); i > 1; i--) std::swap(pairs[i - 1], pairs[random.below(i)]);  // Fisher-Yates
+  Random(seed_, Stream::shuffle, index).shuffle(pairs);
   return cut(std::move(pairs));
 }
 

@@ -29,8 +29,8 @@ class Batcher {
   // if a pair is over the budget alone.
   Batcher(const ParallelData& data, int64_t batch_tokens, uint64_t seed);
 
-  // Every pair once, shuffled by (seed, epoch), in batches as full as the order allows.
-  BatchList epoch(uint64_t epoch) const;
+  // Every pair once, shuffled by (seed, index), in batches as full as the order allows.
+  BatchList shuffled(uint64_t index) const;
 
   // Every pair once, in the order of the data.
   BatchList in_order() const;

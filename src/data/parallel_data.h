@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "text/corpus.h"
@@ -11,12 +10,18 @@
 
 namespace qkv {
 
-// Pairs of sequences, in the order of the text. Immutable.
+// Pairs of sequences, in the order in which they were added.
 class ParallelData {
  public:
-  // Cuts text into ids on all threads; the tokenizers may be one. Left out and counted: pairs with a side that gives no
-  // token, and pairs with a side of more than max_length tokens, its start or end token included.
-  ParallelData(const ParallelText& text, const Tokenizer& source, const Tokenizer& target, int64_t max_length);
+  // Left out and counted are pairs with a side that gives no token, and pairs with a side of more than max_length
+  // tokens, its start or end token included. The tokenizers may be one.
+  ParallelData(const Tokenizer& source, const Tokenizer& target, int64_t max_length);
+  ParallelData(const ParallelText& text, const Tokenizer& source, const Tokenizer& target, int64_t max_length)
+      : ParallelData(source, target, max_length) {
+    add(text);
+  }
+
+  void add(const ParallelText& text);  // cuts it into ids on all threads
 
   int64_t size() const { return static_cast<int64_t>(source_.offsets.size()) - 1; }  // pairs
   std::span<const int32_t> source(int64_t pair) const { return source_[pair]; }      // x </s>
@@ -25,12 +30,12 @@ class ParallelData {
   int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }           // </s> included
   int64_t target_tokens() const { return static_cast<int64_t>(target_.ids.size()) - size(); }  // to predict
   int64_t longest() const { return longest_; }  // tokens of the longest source or of the longest target to predict
-  std::string fingerprint() const;              // of all ids, in hexadecimal: tells one text from another
   int64_t skipped_empty() const { return skipped_empty_; }  // pairs
   int64_t skipped_long() const { return skipped_long_; }
 
  private:
   struct Side {
+    Tokenizer tokenizer;
     std::vector<int32_t> ids;
     std::vector<int64_t> offsets = {0};
 
@@ -41,7 +46,7 @@ class ParallelData {
   };
 
   Side source_, target_;
-  int64_t skipped_empty_ = 0, skipped_long_ = 0, longest_ = 0;
+  int64_t max_length_, skipped_empty_ = 0, skipped_long_ = 0, longest_ = 0;
 };
 
 }  // namespace qkv

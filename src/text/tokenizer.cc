@@ -14,7 +14,6 @@
 #include <unordered_map>
 
 #include "core/fail.h"
-#include "core/random.h"
 #include "text/sentencepiece_check.h"
 
 namespace qkv {
@@ -47,20 +46,10 @@ bool is_usable(std::string sentence) {
   return false;
 }
 
-// Up to `most` of the usable sentences: one from each of as many equal parts of the text.
-std::vector<const std::string*> choose(const std::vector<std::string>& sentences, int64_t most) {
+std::vector<const std::string*> usable_of(const std::vector<std::string>& sentences) {
   std::vector<const std::string*> usable;
   for (const std::string& sentence : sentences)
     if (is_usable(sentence)) usable.push_back(&sentence);
-  const int64_t n = static_cast<int64_t>(usable.size());
-  if (n <= most) return usable;
-  Random random(0, Stream::shuffle);
-  for (int64_t i = 0; i < most; i++) {
-    const int64_t begin = i * n / most, count = (i + 1) * n / most - begin;
-    const int64_t pick = begin + static_cast<int64_t>(random.below(static_cast<uint64_t>(count)));
-    usable[static_cast<size_t>(i)] = usable[static_cast<size_t>(pick)];  // pick >= i, so nothing needed is lost
-  }
-  usable.resize(static_cast<size_t>(most));
   return usable;
 }
 
@@ -95,11 +84,10 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
     fail("tokenizer: vocab_size {}, wanted 4 to {}", options.vocab_size, kMaxVocab);
   if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1))
     fail("tokenizer: character_coverage {}, wanted 0.98 to 1", options.character_coverage);
-  if (options.max_sentences < 1) fail("tokenizer: max_sentences {}, wanted at least 1", options.max_sentences);
-  std::vector<const std::string*> chosen = choose(sentences, options.max_sentences);
-  if (chosen.empty()) fail("tokenizer: {} sentences, none of them with text to learn from", sentences.size());
+  std::vector<const std::string*> usable = usable_of(sentences);
+  if (usable.empty()) fail("tokenizer: {} sentences, none of them with text to learn from", sentences.size());
   size_t longest = 10;  // SentencePiece takes no lower limit
-  for (const std::string* sentence : chosen) longest = std::max(longest, sentence->size());
+  for (const std::string* sentence : usable) longest = std::max(longest, sentence->size());
   if (longest > kMaxBytes) fail("tokenizer: a sentence of {} bytes, wanted at most {}", longest, kMaxBytes);
 
   // The threads share the sums of the training, so their fixed number is a part of the result.
@@ -117,7 +105,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
       {"eos_id", "2"},
       {"pad_id", "-1"},
       {"minloglevel", "3"}};
-  Sentences iterator(std::move(chosen));
+  Sentences iterator(std::move(usable));
   std::string bytes;
   const sp::util::Status status = sp::SentencePieceTrainer::Train(settings, &iterator, &bytes);
   if (!status.ok()) fail("tokenizer: vocab_size {}: {}", options.vocab_size, reason(status));

@@ -22,7 +22,6 @@ struct TokenizerOptions {
   int64_t vocab_size = 8000;        // at most; a small text may give fewer pieces
   double character_coverage = 1.0;  // share of the text's characters that get a piece, in [0.98, 1]
   Normalization normalization = Normalization::nmt_nfkc;
-  int64_t max_sentences = 1'000'000;  // of a longer text, so many sentences, drawn evenly, are looked at
 };
 
 // A vocabulary and the way to cut text into it. Immutable; copies share it; all methods may be called from many

@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-constexpr const char* kFormat = "qkv training state 1";
+constexpr const char* kFormat = "qkv training state 2";
 
 struct NamedSpan {
   const char* name;
@@ -48,8 +48,11 @@ void save_state(const std::string& path, const Progress& p, const std::string& d
       {"format", kFormat},
       {"data", data},
       {"step", fmt::format("{}", p.step)},
-      {"epoch", fmt::format("{}", p.epoch)},
-      {"batch", fmt::format("{}", p.batch)},
+      {"epoch", fmt::format("{}", p.data.epoch)},
+      {"window", fmt::format("{}", p.data.window)},
+      {"batch", fmt::format("{}", p.data.batch)},
+      {"skipped_empty", fmt::format("{}", p.data.skipped.empty)},
+      {"skipped_long", fmt::format("{}", p.data.skipped.too_long)},
       {"best", fmt::format("{}", p.best)},
       {"best_step", fmt::format("{}", p.best_step)},
       {"evaluations_since_best", fmt::format("{}", p.evaluations_since_best)},
@@ -77,8 +80,11 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
 
   Progress p;
   p.step = parse_count(file, path, "step");
-  p.epoch = parse_count(file, path, "epoch");
-  p.batch = parse_count(file, path, "batch");
+  p.data.epoch = parse_count(file, path, "epoch");
+  p.data.window = parse_count(file, path, "window");
+  p.data.batch = parse_count(file, path, "batch");
+  p.data.skipped.empty = parse_count(file, path, "skipped_empty");
+  p.data.skipped.too_long = parse_count(file, path, "skipped_long");
   p.best = parse<double>(file, path, "best");
   p.best_step = parse_count(file, path, "best_step");
   p.evaluations_since_best = parse_count(file, path, "evaluations_since_best");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/batch_stream.h"
 #include "layers/parameter.h"
 #include "train/optimizer_state.h"
 
@@ -12,10 +13,9 @@ namespace qkv {
 
 // Where training stands.
 struct Progress {
-  int64_t step = 0;   // steps done
-  int64_t epoch = 0;  // of the next batch
-  int64_t batch = 0;  // the next one within the epoch
-  double best = 0;    // the best dev score so far, higher is better; meaningless while best_step is 0
+  int64_t step = 0;     // steps done
+  StreamPosition data;  // of the next batch
+  double best = 0;      // the best dev score so far, higher is better; meaningless while best_step is 0
   int64_t best_step = 0;
   int64_t evaluations_since_best = 0;
   bool finished = false;                 // patience ran out

@@ -39,17 +39,16 @@ nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
 
 }  // namespace
 
-Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, const ParallelData& data, const Evaluator& evaluator,
+Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, BatchStream& stream, const Evaluator& evaluator,
                  const TrainingObserver& observer)
     : recipe_(recipe),
       config_(recipe.training),
       run_(run),
-      data_(data),
+      stream_(stream),
       evaluator_(evaluator),
       observer_(observer),
-      batcher_(data, config_.batch_tokens, static_cast<uint64_t>(config_.seed)),
       metrics_(run.metrics()),
-      data_id_(data.fingerprint()),
+      data_id_(stream.fingerprint()),
       model_(recipe.model),
       candidate_(recipe.model),
       optimizer_((model_.parameters().allocate_gradients(),
@@ -71,14 +70,18 @@ void Trainer::resume() {
   }
   const auto last = truncate_metrics_after(run_.metrics(), progress_.step);
   metrics_ = MetricsWriter(run_.metrics());
+  if (!stream_.seek(progress_.data))
+    fail("{}: stands at epoch {}, window {}, batch {}, which the training text does not have", run_.state(),
+         progress_.data.epoch, progress_.data.window, progress_.data.batch);
+  say(stream_.summary());
   if (!saved) return;
   if (last && last->contains("seconds") && (*last)["seconds"].is_number()) seconds_before_ = (*last)["seconds"];
-  say(fmt::format("resumed at step {} (epoch {})", progress_.step, progress_.epoch + 1));
+  say(fmt::format("resumed at step {} (epoch {})", progress_.step, progress_.data.epoch + 1));
 }
 
 void Trainer::rehearse() {
   const int64_t budget = config_.batch_tokens;
-  const int64_t length = std::min(budget, data_.longest());
+  const int64_t length = stream_.longest();
   std::vector<int32_t> ids;
   for (int64_t left = budget; left > 0; left -= length) {
     ids.assign(static_cast<size_t>(std::min(left, length)), 0);
@@ -108,8 +111,8 @@ bool Trainer::done(std::string& reason) const {
     reason = fmt::format("no better evaluation in {}", config_.patience);
   } else if (config_.max_steps > 0 && progress_.step >= config_.max_steps) {
     reason = fmt::format("{} steps", progress_.step);
-  } else if (config_.max_epochs > 0 && progress_.epoch >= config_.max_epochs) {
-    reason = fmt::format("{} epochs", progress_.epoch);
+  } else if (config_.max_epochs > 0 && progress_.data.epoch >= config_.max_epochs) {
+    reason = fmt::format("{} epochs", progress_.data.epoch);
   } else if (config_.max_minutes > 0 && seconds() >= 60 * config_.max_minutes) {
     reason = fmt::format("{} minutes", config_.max_minutes);
   }
@@ -117,20 +120,16 @@ bool Trainer::done(std::string& reason) const {
 }
 
 void Trainer::next_batch() {
-  if (epoch_.size() == 0) epoch_ = batcher_.epoch(static_cast<uint64_t>(progress_.epoch));
-  if (progress_.batch >= epoch_.size())
-    fail("{}: stands at batch {} of an epoch of {}", run_.state(), progress_.batch, epoch_.size());
-  batcher_.fill(epoch_[progress_.batch], batch_);
-  if (++progress_.batch < epoch_.size()) return;
-  progress_.batch = 0;
-  progress_.epoch++;
-  epoch_ = {};
+  const int64_t epoch = progress_.data.epoch;
+  stream_.next(batch_);
+  progress_.data = stream_.position();
+  if (progress_.data.epoch > epoch && stream_.windows() > 1) say(stream_.epoch_summary());
 }
 
 StepReport Trainer::step() {
   const double begin = seconds();
   StepReport report;
-  report.epoch = progress_.epoch + 1;
+  report.epoch = progress_.data.epoch + 1;
   Loss loss;
   for (int64_t i = 0; i < config_.accumulate; i++) {
     next_batch();

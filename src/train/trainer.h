@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/batcher.h"
+#include "data/batch_stream.h"
 #include "io/metrics.h"
 #include "io/run_directory.h"
 #include "model/transformer.h"
@@ -20,7 +20,7 @@ namespace qkv {
 class Trainer {
  public:
   // Resumes from the run directory's state where there is one. All arguments outlive the trainer.
-  Trainer(const Recipe& recipe, const RunDirectory& run, const ParallelData& data, const Evaluator& evaluator,
+  Trainer(const Recipe& recipe, const RunDirectory& run, BatchStream& stream, const Evaluator& evaluator,
           const TrainingObserver& observer);
 
   bool run();  // false if the observer stopped it
@@ -42,17 +42,15 @@ class Trainer {
   const Recipe& recipe_;
   const TrainingConfig& config_;
   const RunDirectory& run_;
-  const ParallelData& data_;
+  BatchStream& stream_;
   const Evaluator& evaluator_;
   const TrainingObserver& observer_;
-  Batcher batcher_;
   MetricsWriter metrics_;
   std::string data_id_;
   Transformer<float> model_, candidate_;  // the one that learns, the one that is evaluated
   OptimizerState optimizer_;
   Arena arena_;
   Batch batch_;
-  BatchList epoch_;  // the batches of the present epoch; empty between epochs
   Progress progress_;
   double seconds_before_ = 0;
   std::chrono::steady_clock::time_point started_;

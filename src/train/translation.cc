@@ -1,5 +1,7 @@
 // qkv::train_translation: from text files to a trained run directory.
 #include <filesystem>
+#include <functional>
+#include <iterator>
 
 #include "core/fail.h"
 #include "io/run_directory.h"
@@ -8,6 +10,8 @@
 
 namespace qkv {
 namespace {
+
+constexpr int64_t kMostSentences = 1'000'000;  // that a vocabulary is learned from, about
 
 // Values that may differ when a run goes on.
 bool is_limit(const std::string& name, const Recipe& recipe) {
@@ -23,28 +27,24 @@ void check_same(const RunDirectory& run, const Recipe& saved, const Recipe& give
            b[i].value);
 }
 
-TokenizerPair make_tokenizers(const TranslationFiles& files, const TrainingConfig& config, const ParallelText& text) {
+// Learned from all lines or, of a long text, from a sample that `say` reports.
+TokenizerPair make_tokenizers(const TranslationFiles& files, const TrainingConfig& config, const ParallelCorpus& text,
+                              const std::function<void(const std::string&)>& say) {
   const TokenizerOptions options{config.tokenizer, config.vocab_size};
-  if (config.joint_vocabulary) {
-    if (!files.source_tokenizer.empty()) {
-      const Tokenizer both = Tokenizer::load(files.source_tokenizer);
-      return {both, both};
-    }
-    std::vector<std::string> lines = text.source;
-    lines.insert(lines.end(), text.target.begin(), text.target.end());
-    const Tokenizer both = Tokenizer::train(lines, options);
-    return {both, both};
+  const bool joint = config.joint_vocabulary;
+  ParallelText sample;
+  if (files.source_tokenizer.empty() || (!joint && files.target_tokenizer.empty())) {
+    sample = text.sample(joint ? kMostSentences / 2 : kMostSentences);
+    if (sample.size() < text.size())
+      say(fmt::format("vocabulary: learned from {} of the {} pairs", sample.size(), text.size()));
   }
-  return {
-      files.source_tokenizer.empty() ? Tokenizer::train(text.source, options) : Tokenizer::load(files.source_tokenizer),
-      files.target_tokenizer.empty() ? Tokenizer::train(text.target, options)
-                                     : Tokenizer::load(files.target_tokenizer)};
-}
-
-std::string describe(const ParallelText& text, const ParallelData& data) {
-  return fmt::format("training text: {} pairs, {} source and {} target tokens; skipped {} empty and {} too long",
-                     text.size(), data.source_tokens(), data.target_tokens(), data.skipped_empty(),
-                     data.skipped_long());
+  const auto make = [&](const std::string& file, const std::vector<std::string>& lines) {
+    return file.empty() ? Tokenizer::train(lines, options) : Tokenizer::load(file);
+  };
+  if (!joint) return {make(files.source_tokenizer, sample.source), make(files.target_tokenizer, sample.target)};
+  std::move(sample.target.begin(), sample.target.end(), std::back_inserter(sample.source));
+  const Tokenizer both = make(files.source_tokenizer, sample.source);
+  return {both, both};
 }
 
 }  // namespace
@@ -61,26 +61,27 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
   const bool resumed = std::filesystem::exists(out);
   if (resumed && !std::filesystem::exists(run.training())) fail("{}: exists and is not a run directory", out);
 
-  const ParallelText text = read_parallel(files.train, wanted.training.lowercase);
+  const ParallelCorpus text(files.train, wanted.training.lowercase);
   ParallelText dev = read_parallel(files.dev, wanted.training.lowercase);
   for (const auto& [files_of, lines] : {std::pair{&files.train, text.size()}, {&files.dev, dev.size()}})
     if (lines == 0) fail("{}: holds no sentence pair", files_of->front());
-  const TokenizerPair tokenizers = resumed ? load_tokenizers(run) : make_tokenizers(files, wanted.training, text);
+  const TokenizerPair tokenizers = resumed ? load_tokenizers(run) : make_tokenizers(files, wanted.training, text, say);
   Recipe recipe = wanted;
   recipe.model.source_vocab = tokenizers.source.size();
   recipe.model.target_vocab = tokenizers.target.size();
   check(recipe.model);
   if (resumed) check_same(run, load_recipe(run), recipe);
 
-  const ParallelData data(text, tokenizers.source, tokenizers.target, recipe.model.max_length);
   say(fmt::format("vocabulary: {} pieces{}", tokenizers.source.size(),
                   recipe.training.joint_vocabulary ? " for both languages"
                                                    : fmt::format(" and {} pieces", tokenizers.target.size())));
-  say(describe(text, data));
   const Evaluator evaluator(std::move(dev), tokenizers.source, tokenizers.target, recipe.model.max_length,
                             recipe.training.batch_tokens);
   if (!resumed) create_run(run, recipe, tokenizers);
-  return Trainer(recipe, run, data, evaluator, observer).run();
+  BatchStream stream(
+      text, tokenizers.source, tokenizers.target,
+      {recipe.model.max_length, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)});
+  return Trainer(recipe, run, stream, evaluator, observer).run();
 }
 
 }  // namespace qkv

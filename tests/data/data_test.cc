@@ -89,7 +89,7 @@ TEST(Batcher, TakesEveryPairOnceWithinTheBudget) {
   const ParallelData data = made_up(1500);
   for (const int64_t budget : {70, 200, 1000, 1 << 30}) {
     const Batcher batcher(data, budget, 9);
-    for (const BatchList& list : {batcher.epoch(0), batcher.epoch(7), batcher.in_order()}) {
+    for (const BatchList& list : {batcher.shuffled(0), batcher.shuffled(7), batcher.in_order()}) {
       std::vector<int> taken(1500);
       Batch batch;
       for (int64_t b = 0; b < list.size(); b++) {
@@ -106,7 +106,7 @@ TEST(Batcher, TakesEveryPairOnceWithinTheBudget) {
 
 TEST(Batcher, FillsItsBatches) {
   const ParallelData data = made_up(1500);
-  const BatchList list = Batcher(data, 2000, 9).epoch(0);
+  const BatchList list = Batcher(data, 2000, 9).shuffled(0);
   // A closed batch lacks less than a longest pair (60 tokens), on its fuller side; the sides are of like length.
   EXPECT_LE(list.size(), std::max(data.source_tokens(), data.target_tokens()) / (2000 - 300) + 1);
 }
@@ -128,13 +128,13 @@ TEST(Batcher, ShiftsTheTargetByOne) {
   EXPECT_EQ(batch.source.ids.back(), tokenizer().end());
 }
 
-TEST(Batcher, DrawsEachEpochFromSeedAndNumber) {
+TEST(Batcher, DrawsEachShuffleFromSeedAndIndex) {
   const ParallelData data = made_up(300);
   const Batcher a(data, 200, 1), again(data, 200, 1), other(data, 200, 2);
-  EXPECT_EQ(a.epoch(0).pairs, again.epoch(0).pairs);
-  EXPECT_EQ(a.epoch(5).offsets, again.epoch(5).offsets);
-  EXPECT_NE(a.epoch(0).pairs, a.epoch(1).pairs);
-  EXPECT_NE(a.epoch(0).pairs, other.epoch(0).pairs);
+  EXPECT_EQ(a.shuffled(0).pairs, again.shuffled(0).pairs);
+  EXPECT_EQ(a.shuffled(5).offsets, again.shuffled(5).offsets);
+  EXPECT_NE(a.shuffled(0).pairs, a.shuffled(1).pairs);
+  EXPECT_NE(a.shuffled(0).pairs, other.shuffled(0).pairs);
   std::vector<int64_t> ordered(300);
   std::iota(ordered.begin(), ordered.end(), 0);
   EXPECT_EQ(a.in_order().pairs, ordered);
@@ -146,7 +146,7 @@ TEST(Batcher, ShufflesEvenly) {
   const Batcher batcher(data, 1000, 3);
   std::vector<int> places(10);
   for (uint64_t epoch = 0; epoch < 4000; epoch++) {
-    const std::vector<int64_t> pairs = batcher.epoch(epoch).pairs;
+    const std::vector<int64_t> pairs = batcher.shuffled(epoch).pairs;
     places[static_cast<size_t>(std::find(pairs.begin(), pairs.end(), 0) - pairs.begin())]++;
   }
   for (const int count : places) EXPECT_NEAR(count, 400, 95);

@@ -119,23 +119,11 @@ TEST(Tokenizer, LearnsFromLinesOfAnyLength) {
   EXPECT_EQ(std::count(ids.begin(), ids.end(), tokenizer.unknown()), 0);
 }
 
-TEST(Tokenizer, LooksAtNoMoreSentencesThanAllowed) {
-  std::vector<std::string> lines;
-  for (int i = 0; i < 100; i++) lines.push_back(i % 2 ? "xyz" : "abc");
-  TokenizerOptions options = small();
-  options.max_sentences = 50;
-  const Tokenizer tokenizer = Tokenizer::train(lines, options);
-  for (const int32_t id : tokenizer.encode("abc")) EXPECT_NE(id, tokenizer.unknown());
-  for (const int32_t id : tokenizer.encode("x")) EXPECT_NE(id, tokenizer.unknown());
-}
-
 TEST(Tokenizer, RefusesOptionsOutOfRange) {
   const auto text = sentences(50, 6);
   EXPECT_EQ(error_of([&] { Tokenizer::train(text, small(3)); }), "tokenizer: vocab_size 3, wanted 4 to 500000");
   EXPECT_EQ(error_of([&] { Tokenizer::train(text, {.character_coverage = 0.5}); }),
             "tokenizer: character_coverage 0.5, wanted 0.98 to 1");
-  EXPECT_EQ(error_of([&] { Tokenizer::train(text, {.max_sentences = 0}); }),
-            "tokenizer: max_sentences 0, wanted at least 1");
   const std::string few = error_of([&] { Tokenizer::train(text, small(10)); });
   EXPECT_EQ(few.find("tokenizer: vocab_size 10: Vocabulary size is smaller than required_chars"), 0u) << few;
 }

@@ -1,0 +1,226 @@
+// Batches of a text on disk.
+#include "data/batch_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "core/threads.h"
+#include "tests/support/errors.h"
+#include "tests/support/sentences.h"
+#include "tests/support/temporary_file.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::expect_contains;
+using testing::TemporaryFile;
+using Ids = std::vector<int32_t>;
+
+constexpr int64_t kChunk = 8;  // pairs
+
+// Pairs whose source is their number, so that each can be told in a batch; every eleventh has no target.
+std::string numbered(int64_t pairs) {
+  const std::vector<std::string> targets = testing::sentences(pairs, 3);
+  std::string text;
+  for (int64_t i = 0; i < pairs; i++)
+    text += std::to_string(i) + "\t" + (i % 11 == 10 ? "" : targets[static_cast<size_t>(i)]) + "\n";
+  return text;
+}
+
+const Tokenizer& tokenizer() {
+  static const Tokenizer trained = [] {
+    std::vector<std::string> lines = testing::sentences(500, 1);
+    for (int i = 0; i < 500; i++) lines.push_back(std::to_string(i));
+    return Tokenizer::train(lines, {.vocab_size = 100});
+  }();
+  return trained;
+}
+
+StreamOptions options(int64_t window_chunks, int64_t batch_tokens = 200) {
+  return {100, batch_tokens, 7, window_chunks};
+}
+
+struct Text {
+  explicit Text(const std::string& content) : file("tsv", content), corpus({file.path()}, false, kChunk) {}
+  explicit Text(int64_t pairs) : Text(numbered(pairs)) {}
+  BatchStream stream(const StreamOptions& o) const { return {corpus, tokenizer(), tokenizer(), o}; }
+
+  TemporaryFile file;
+  ParallelCorpus corpus;
+};
+
+std::vector<int64_t> numbers_of(const Batch& batch) {
+  std::vector<int64_t> numbers;
+  for (size_t s = 0; s + 1 < batch.source.offsets.size(); s++) {
+    const auto begin = batch.source.ids.begin();
+    const Ids ids(begin + batch.source.offsets[s], begin + batch.source.offsets[s + 1]);
+    numbers.push_back(std::stoll(tokenizer().decode(ids)));
+  }
+  return numbers;
+}
+
+std::vector<int64_t> epoch_of(BatchStream& stream) {
+  std::vector<int64_t> numbers;
+  Batch batch;
+  for (const int64_t epoch = stream.position().epoch; stream.position().epoch == epoch;) {
+    stream.next(batch);
+    EXPECT_GT(batch.source.sequences(), 0);
+    EXPECT_LE(std::max(batch.source.tokens(), batch.target.tokens()), 200);
+    for (const int64_t number : numbers_of(batch)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+TEST(BatchStream, GivesEveryPairOnceAnEpoch) {
+  for (const int64_t pairs : {1, 7, 8, 100, 333})
+    for (const int64_t window : {1, 2, 5, 1000}) {
+      const Text text(pairs);
+      BatchStream stream = text.stream(options(window));
+      ASSERT_TRUE(stream.seek({}));
+      EXPECT_EQ(stream.windows(), (text.corpus.chunks() + window - 1) / window);
+      std::vector<int64_t> wanted;
+      for (int64_t i = 0; i < pairs; i++)
+        if (i % 11 != 10) wanted.push_back(i);
+      for (int64_t epoch = 0; epoch < 3; epoch++) {
+        EXPECT_EQ(stream.position(), StreamPosition{.epoch = epoch});
+        std::vector<int64_t> numbers = epoch_of(stream);
+        std::sort(numbers.begin(), numbers.end());
+        EXPECT_EQ(numbers, wanted) << pairs << " pairs, windows of " << window;
+        expect_contains(stream.epoch_summary(), "skipped " + std::to_string(pairs / 11) + " empty and 0 too long");
+      }
+    }
+}
+
+TEST(BatchStream, ShufflesATextOfOneWindowAsAWhole) {
+  const Text text(300);
+  BatchStream stream = text.stream(options(1000));
+  ASSERT_TRUE(stream.seek({}));
+  const ParallelData data(read_parallel({text.file.path()}), tokenizer(), tokenizer(), 100);
+  const Batcher batcher(data, 200, 7);
+  for (uint64_t epoch = 0; epoch < 2; epoch++) {
+    const BatchList list = batcher.shuffled(epoch);
+    for (int64_t b = 0; b < list.size(); b++) {
+      Batch wanted, batch;
+      batcher.fill(list[b], wanted);
+      stream.next(batch);
+      EXPECT_EQ(batch.source.ids, wanted.source.ids);
+      EXPECT_EQ(batch.labels, wanted.labels);
+    }
+  }
+}
+
+TEST(BatchStream, FillsAWindowFromAllOverTheText) {
+  const Text text(20'000);
+  BatchStream stream = text.stream(options(100));
+  ASSERT_TRUE(stream.seek({}));
+  std::set<int64_t> parts;
+  Batch batch;
+  while (stream.position().window == 0) {
+    stream.next(batch);
+    for (const int64_t number : numbers_of(batch)) parts.insert(number / 2000);
+  }
+  EXPECT_EQ(parts.size(), 10u);
+}
+
+TEST(BatchStream, DrawsEachEpochFromTheSeed) {
+  const Text text(200);
+  StreamOptions other = options(3);
+  other.seed = 8;
+  BatchStream a = text.stream(options(3)), again = text.stream(options(3)), b = text.stream(other);
+  for (BatchStream* stream : {&a, &again, &b}) ASSERT_TRUE(stream->seek({}));
+  const std::vector<int64_t> first = epoch_of(a);
+  EXPECT_EQ(epoch_of(again), first);
+  EXPECT_NE(epoch_of(a), first);
+  EXPECT_NE(epoch_of(b), first);
+}
+
+TEST(BatchStream, GoesOnFromAnyPositionWithTheSameBatches) {
+  const Text text(150);
+  for (const int64_t window : {1, 4, 1000}) {
+    BatchStream whole = text.stream(options(window));
+    ASSERT_TRUE(whole.seek({}));
+    std::vector<StreamPosition> positions;
+    std::vector<Ids> labels;
+    Batch batch;
+    while (whole.position().epoch < 2) {
+      positions.push_back(whole.position());
+      whole.next(batch);
+      labels.push_back(batch.labels);
+    }
+    const std::string summary = whole.epoch_summary();
+    for (size_t from = 0; from < positions.size(); from++) {
+      BatchStream resumed = text.stream(options(window));
+      ASSERT_TRUE(resumed.seek(positions[from]));
+      for (size_t i = from; i < positions.size(); i++) {
+        EXPECT_EQ(resumed.position(), positions[i]);
+        resumed.next(batch);
+        EXPECT_EQ(batch.labels, labels[i]);
+      }
+      EXPECT_EQ(resumed.epoch_summary(), summary);
+    }
+  }
+}
+
+TEST(BatchStream, IsTheSameForAnyNumberOfThreads) {
+  const int kept = threads();
+  const Text text(300);
+  std::vector<std::vector<int64_t>> epochs;
+  for (const int count : {1, 4}) {
+    set_threads(count);
+    BatchStream stream = text.stream(options(5));
+    ASSERT_TRUE(stream.seek({}));
+    epochs.push_back(epoch_of(stream));
+  }
+  set_threads(kept);
+  EXPECT_EQ(epochs[0], epochs[1]);
+}
+
+TEST(BatchStream, PassesOverWindowsWithoutPairs) {
+  std::string content;
+  for (int i = 0; i < 80; i++) content += "\tleer\n";
+  const Text text(content + "5\tba\n" + content);
+  BatchStream stream = text.stream(options(1));
+  Batch batch;
+  ASSERT_TRUE(stream.seek({}));
+  for (int64_t epoch = 0; epoch < 20; epoch++) {
+    EXPECT_EQ(stream.position().epoch, epoch);
+    EXPECT_EQ(epoch_of(stream), std::vector<int64_t>{5});
+  }
+}
+
+TEST(BatchStream, RefusesATextWithoutPairs) {
+  std::string content;
+  for (int i = 0; i < 20; i++) content += "\tleer\n1 2 3 4\tba\n";
+  const Text text(content);
+  for (const int64_t window : {1, 1000}) {
+    BatchStream stream = text.stream(options(window, 2));
+    EXPECT_EQ(error_of([&] { stream.seek({}); }),
+              "training text: no pair is left, 20 were empty and 20 too long (over 2 tokens)");
+  }
+  EXPECT_EQ(error_of([&] { text.stream(options(1, 1)); }), "batches: batch_tokens 1, wanted at least 2");
+}
+
+TEST(BatchStream, RefusesAPositionThatIsNotThere) {
+  const Text text(100);
+  BatchStream stream = text.stream(options(5));
+  EXPECT_FALSE(stream.seek({.window = 3}));
+  EXPECT_FALSE(stream.seek({.batch = 1000}));
+  EXPECT_TRUE(stream.seek({.epoch = 9, .window = 2}));
+}
+
+TEST(BatchStream, NamesATextThatShrinks) {
+  const Text text(400);
+  BatchStream stream = text.stream(options(5));
+  ASSERT_TRUE(stream.seek({}));
+  std::ofstream(text.file.path(), std::ios::trunc) << "1\tba\n";
+  const std::string message = error_of([&] { epoch_of(stream); });
+  expect_contains(message, text.file.path() + ": lines ");
+  expect_contains(message, " have changed since they were first read");
+}
+
+}  // namespace
+}  // namespace qkv
