@@ -14,34 +14,60 @@ namespace {
 struct Options {
   std::string model = "tiny";
   int64_t tokens = 4096, steps = 20;
-  bool json = false;
+  bool json = false, profile = false;
 };
 
+// By op, with the share of what limits it: the peak of multiply-adds, or the bandwidth of memory.
+void print_profile(const qkv::TrainBenchmark& b) {
+  const double peak = qkv::measure_fma_peak() / 1e9, bandwidth = qkv::measure_read_bandwidth() / 1e9;
+  fmt::print("limits: {:.0f} GFLOP/s of multiply-adds, {:.1f} GB/s read from memory\n\n", peak, bandwidth);
+  fmt::print("{:>8} {:>6} {:>6} {:>9} {:>8}  op\n", "ms/step", "share", "calls", "speed", "of limit");
+  double rest = b.mean_ms;
+  const auto line = [&](double ms, const std::string& calls, const std::string& speed, const std::string& name) {
+    fmt::print("{:8.2f} {:5.1f}% {:>6} {:>18}  {}\n", ms, 100 * ms / b.mean_ms, calls, speed, name);
+  };
+  for (const qkv::OpTime& op : b.ops) {
+    const std::string speed = op.gflops > 0
+                                  ? fmt::format("{:5.0f} GF/s {:6.0f}%", op.gflops, 100 * op.gflops / peak)
+                                  : fmt::format("{:5.1f} GB/s {:6.0f}%", op.gbytes, 100 * op.gbytes / bandwidth);
+    line(op.ms, fmt::format("{:.0f}", op.calls), speed, op.name);
+    rest -= op.ms;
+  }
+  line(rest, "", "", "outside the ops");
+}
+
 void bench_train(const Options& options) {
-  const qkv::TrainBenchmark b = qkv::benchmark_training(options.model, options.tokens, options.steps);
+  const qkv::TrainBenchmark b = qkv::benchmark_training(options.model, options.tokens, options.steps, options.profile);
   if (options.json) {
-    const nlohmann::ordered_json json = {{"version", qkv::version()},
-                                         {"model", b.preset},
-                                         {"threads", qkv::threads()},
-                                         {"target_tokens_per_step", b.target_tokens},
-                                         {"median_step_ms", b.median_ms},
-                                         {"best_step_ms", b.best_ms},
-                                         {"target_tokens_per_s", b.tokens_per_second},
-                                         {"parameters", b.parameters},
-                                         {"activation_bytes", b.activation_bytes}};
+    nlohmann::ordered_json json = {{"version", qkv::version()},
+                                   {"model", b.preset},
+                                   {"threads", qkv::threads()},
+                                   {"target_tokens_per_step", b.target_tokens},
+                                   {"median_step_ms", b.median_ms},
+                                   {"best_step_ms", b.best_ms},
+                                   {"target_tokens_per_s", b.tokens_per_second},
+                                   {"parameters", b.parameters},
+                                   {"activation_bytes", b.activation_bytes}};
+    for (const qkv::OpTime& op : b.ops)
+      json["ops"].push_back(
+          {{"op", op.name}, {"calls", op.calls}, {"ms", op.ms}, {"gflops", op.gflops}, {"gbytes_per_s", op.gbytes}});
     fmt::print("{}\n", json.dump());
   } else {
     fmt::print("{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens)\n",
                b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens);
+    if (options.profile) print_profile(b);
   }
 }
 
 void bench_peak(bool json) {
-  const double peak = qkv::measure_fma_peak();
+  const double peak = qkv::measure_fma_peak() / 1e9, bandwidth = qkv::measure_read_bandwidth() / 1e9;
+  const nlohmann::ordered_json figures = {
+      {"threads", qkv::threads()}, {"gflops", peak}, {"read_gbytes_per_s", bandwidth}};
   if (json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"threads", qkv::threads()}, {"gflops", peak / 1e9}}.dump());
+    fmt::print("{}\n", figures.dump());
   else
-    fmt::print("{} threads: {:.0f} GFLOP/s of float32 multiply-adds\n", qkv::threads(), peak / 1e9);
+    fmt::print("{} threads: {:.0f} GFLOP/s of float32 multiply-adds, {:.1f} GB/s read from memory\n", qkv::threads(),
+               peak, bandwidth);
 }
 
 }  // namespace
@@ -55,10 +81,12 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
   command->add_option("--steps", options->steps, "Steps that are timed")->capture_default_str();
   command->add_flag("--json", options->json, "Print as JSON");
+  command->add_flag("--profile", options->profile, "Time every op, beside the machine's limits");
   add_threads_option(*command);
   command->callback([options] { bench_train(*options); });
 
-  CLI::App* peak = bench->add_subcommand("peak", "The machine's limit: float32 multiply-adds on registers");
+  CLI::App* peak =
+      bench->add_subcommand("peak", "The machine's limits: float32 multiply-adds on registers, reading memory");
   const auto json = std::make_shared<bool>(false);
   peak->add_flag("--json", *json, "Print as JSON");
   add_threads_option(*peak);

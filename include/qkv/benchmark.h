@@ -3,24 +3,38 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace qkv {
+
+// What one op on one shape took of a training step.
+struct OpTime {
+  std::string name;  // "linear 2945 × 128 × 384": a product [M, K] [K, N]; "layer norm 2945 × 128": rows, columns
+  double calls = 0;  // a step
+  double ms = 0;     // a step
+  double gflops = 0, gbytes = 0;  // a second; bytes of operands and results, each counted once
+};
 
 struct TrainBenchmark {
   std::string preset;
   int64_t target_tokens = 0;  // of a step
-  double median_ms = 0, best_ms = 0;
+  double median_ms = 0, best_ms = 0, mean_ms = 0;
   double tokens_per_second = 0;  // target tokens, by the median
   int64_t parameters = 0;
   int64_t activation_bytes = 0;
+  std::vector<OpTime> ops;  // of a profile, the longest first; what they leave of a step is outside the ops
 };
 
 // Times whole training steps (forward, backward, Adam) of a preset on random sentences of 8 to 16 tokens, about
-// `tokens` / 16 of them: the work of nn.Transformer in a usual comparison. Three steps are not counted.
-TrainBenchmark benchmark_training(const std::string& preset, int64_t tokens, int64_t steps);
+// `tokens` / 16 of them: the work of nn.Transformer in a usual comparison. Three steps are not counted. `profile` times
+// every op too.
+TrainBenchmark benchmark_training(const std::string& preset, int64_t tokens, int64_t steps, bool profile = false);
 
 // The most float32 operations a second that all threads do together in multiply-adds on registers, with the active
 // instruction set: the limit that the speed of a kernel is a share of. Takes about `seconds`.
 double measure_fma_peak(double seconds = 0.2);
+
+// The most bytes a second that all threads read together from an array of 256 MiB. Takes about `seconds`.
+double measure_read_bandwidth(double seconds = 0.3);
 
 }  // namespace qkv

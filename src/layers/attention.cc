@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/profile.h"
+
 namespace qkv {
 namespace {
 
@@ -18,9 +20,22 @@ bool all_are_keys(const Sequences& sequences, int64_t M) {
   return M == 0;
 }
 
+// What the products of attention cost: 2 T S (d_k + d_v) a head, half of it where causal. Counted only for a profile.
+template <class Real>
+Work attention_work(const AttentionInput<Real>& in) {
+  if (!Profile::current()) return {};
+  double pairs = 0;
+  for (int64_t s = 0; s < in.sequences.count; s++)
+    pairs += static_cast<double>(in.sequences.q_end[s] - in.sequences.q_begin[s]) *
+             static_cast<double>(in.sequences.k_end[s] - in.sequences.k_begin[s]);
+  if (in.causal != Causal::none) pairs /= 2;
+  return {2 * pairs * static_cast<double>(in.heads * (in.key_width + in.value_width)), 0};
+}
+
 // The op, with its workspace taken from the arena.
 template <class Real>
 void run(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena& arena) {
+  const ProfiledOp profiled("attention", {in.sequences.count, in.heads, in.key_width}, attention_work(in));
   const Arena::Scope scope(arena);
   attention<Real>(in, out, lse, arena.bytes(attention_workspace(in)));
 }
@@ -100,18 +115,23 @@ void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, 
     for (int64_t n = 0; n < dkv.rows; n++) std::fill_n(dkv.row(n), dkv.cols, Real(0));
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, V);
-  output_.backward(s.heads, gradient, dheads);
+  output_.backward(s.heads, gradient, dheads, c);
   const AttentionInput<Real> in = input(s.q, s.k, s.v, sequences, causal, &c);
   const AttentionGradients<Real> gradients{
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}};
-  attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
-                           as_heads<const Real>(dheads, value_width_), gradients,
-                           c.arena.bytes(attention_backward_workspace(in)));
+  {
+    const Work forward = attention_work(in);  // backward has five products, forward two
+    const ProfiledOp profiled("attention, backward", {in.sequences.count, in.heads, in.key_width},
+                              {2.5 * forward.flops, 0});
+    attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
+                             as_heads<const Real>(dheads, value_width_), gradients,
+                             c.arena.bytes(attention_backward_workspace(in)));
+  }
   if (self) {
-    qkv_.backward(s.x, dqkv, gradient);
+    qkv_.backward(s.x, dqkv, gradient, c);
   } else {
-    qkv_.backward(s.x, dq, gradient, 0, Q);
-    qkv_.backward(s.z, dkv, dz, Q, qkv_.out(), true);
+    qkv_.backward(s.x, dq, gradient, c, 0, Q);
+    qkv_.backward(s.z, dkv, dz, c, Q, qkv_.out(), true);
   }
 }
 

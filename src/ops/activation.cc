@@ -2,6 +2,7 @@
 #include "ops/activation.h"
 
 #include "core/isa.h"
+#include "core/profile.h"
 #include "ops/activation_reference.h"
 #include "ops/rows.h"
 
@@ -119,6 +120,7 @@ HWY_EXPORT(ActivationBackwardRows);
 
 template <>
 void activation<float>(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y) {
+  const ProfiledOp profiled("activation", {x.rows, x.cols}, memory_work(2, x.rows, x.cols));
   const auto kernel = QKV_DISPATCH(ActivationRows);
   parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) { kernel(kind, x, drop, y, begin, end); });
 }
@@ -131,6 +133,7 @@ void activation<double>(Activation kind, Matrix<const double> x, const Dropout& 
 template <>
 void activation_backward<float>(Activation kind, Matrix<const float> x, Matrix<const float> dy, const Dropout& drop,
                                 Matrix<float> dx) {
+  const ProfiledOp profiled("activation, backward", {x.rows, x.cols}, memory_work(3, x.rows, x.cols));
   const auto kernel = QKV_DISPATCH(ActivationBackwardRows);
   parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) { kernel(kind, x, dy, drop, dx, begin, end); });
 }

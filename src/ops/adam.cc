@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/isa.h"
+#include "core/profile.h"
 #include "core/threads.h"
 #include "ops/adam_reference.h"
 
@@ -82,6 +83,7 @@ HWY_EXPORT(SumOfSquaresRange);
 template <>
 void adam_update<float>(const AdamStep& step, std::span<float> w, std::span<float> gradient, std::span<float> m,
                         std::span<float> v) {
+  const ProfiledOp profiled("adam", {std::ssize(w)}, memory_work(8, 1, std::ssize(w)));
   const auto kernel = QKV_DISPATCH(AdamRange);
   parallel_blocks(std::ssize(w), kBlock, [&](int64_t begin, int64_t end) {
     kernel(step, &w[begin], &gradient[begin], &m[begin], &v[begin], end - begin);
@@ -108,6 +110,7 @@ void ema_update<double>(double decay, std::span<const double> w, std::span<doubl
 
 template <>
 double sum_of_squares<float>(std::span<const float> x) {
+  const ProfiledOp profiled("gradient norm", {std::ssize(x)}, memory_work(1, 1, std::ssize(x)));
   constexpr int64_t kParts = 256;
   double parts[kParts] = {};
   const int64_t part = std::max<int64_t>(kBlock, (std::ssize(x) + kParts - 1) / kParts);

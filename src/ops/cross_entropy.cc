@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/isa.h"
+#include "core/profile.h"
 #include "ops/cross_entropy_reference.h"
 #include "ops/rows.h"
 
@@ -129,6 +130,7 @@ HWY_EXPORT(LogSoftmaxRows);
 template <>
 void cross_entropy<float>(Matrix<const float> logits, std::span<const int32_t> targets, float smoothing, float* loss,
                           float* nll) {
+  const ProfiledOp profiled("cross-entropy", {logits.rows, logits.cols}, memory_work(1, logits.rows, logits.cols));
   const auto kernel = QKV_DISPATCH(CrossEntropyRows);
   parallel_rows(logits.rows, logits.cols, [&](int64_t begin, int64_t end) {
     kernel(logits.row_range(begin, end), targets.data() + begin, smoothing, loss + begin, nll + begin);
@@ -144,6 +146,8 @@ void cross_entropy<double>(Matrix<const double> logits, std::span<const int32_t>
 template <>
 void cross_entropy_with_gradient<float>(Matrix<float> logits, std::span<const int32_t> targets, float smoothing,
                                         float scale, float* loss, float* nll) {
+  const ProfiledOp profiled("cross-entropy, with gradient", {logits.rows, logits.cols},
+                            memory_work(2, logits.rows, logits.cols));
   const auto kernel = QKV_DISPATCH(CrossEntropyGradientRows);
   parallel_rows(logits.rows, logits.cols, [&](int64_t begin, int64_t end) {
     kernel(logits.row_range(begin, end), targets.data() + begin, smoothing, scale, loss + begin, nll + begin);

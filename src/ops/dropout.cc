@@ -2,6 +2,7 @@
 #include "ops/dropout.h"
 
 #include "core/isa.h"
+#include "core/profile.h"
 #include "core/random.h"
 #include "ops/dropout_reference.h"
 #include "ops/rows.h"
@@ -59,6 +60,7 @@ HWY_EXPORT(AddDropoutRows);
 template <>
 void dropout<float>(Matrix<const float> x, const Dropout& drop, Matrix<float> y) {
   if (!drop.active() && x.data == y.data) return;
+  const ProfiledOp profiled("dropout", {x.rows, x.cols}, memory_work(2, x.rows, x.cols));
   const auto kernel = QKV_DISPATCH(DropoutRows);
   parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) { kernel(x, drop, y, begin, end); });
 }
@@ -70,6 +72,7 @@ void dropout<double>(Matrix<const double> x, const Dropout& drop, Matrix<double>
 
 template <>
 void add_dropout<float>(Matrix<const float> x, Matrix<const float> f, const Dropout& drop, Matrix<float> y) {
+  const ProfiledOp profiled("add dropout", {x.rows, x.cols}, memory_work(3, x.rows, x.cols));
   const auto kernel = QKV_DISPATCH(AddDropoutRows);
   parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) { kernel(x, f, drop, y, begin, end); });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/isa.h"
+#include "core/profile.h"
 #include "ops/embedding_reference.h"
 #include "ops/rows.h"
 
@@ -63,6 +64,7 @@ template void sinusoidal_positions<double>(Matrix<double>);
 template <>
 void embedding<float>(Matrix<const float> E, std::span<const int32_t> ids, float scale, Matrix<const float> P,
                       std::span<const int32_t> positions, Matrix<float> y) {
+  const ProfiledOp profiled("embedding", {y.rows, y.cols}, memory_work(3, y.rows, y.cols));
   const auto kernel = QKV_DISPATCH(EmbeddingRows);
   parallel_rows(y.rows, y.cols, [&](int64_t begin, int64_t end) {
     kernel(E, ids.data() + begin, scale, P, positions.data() + begin, y.row_range(begin, end));
@@ -77,6 +79,7 @@ void embedding<double>(Matrix<const double> E, std::span<const int32_t> ids, dou
 
 template <>
 void embedding_backward<float>(Matrix<const float> dy, std::span<const int32_t> ids, float scale, Matrix<float> dE) {
+  const ProfiledOp profiled("embedding, backward", {dy.rows, dy.cols}, memory_work(3, dy.rows, dy.cols));
   const auto kernel = QKV_DISPATCH(EmbeddingBackwardBand);
   parallel_blocks(dy.cols, 64, [&](int64_t begin, int64_t end) {
     kernel(dy.col_range(begin, end), ids.data(), scale, dE.col_range(begin, end));

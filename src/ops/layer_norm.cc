@@ -2,6 +2,7 @@
 #include "ops/layer_norm.h"
 
 #include "core/isa.h"
+#include "core/profile.h"
 #include "ops/layer_norm_reference.h"
 #include "ops/rows.h"
 
@@ -92,6 +93,7 @@ HWY_EXPORT(AddPartialSums);
 template <>
 void layer_norm<float>(Matrix<const float> x, const float* gamma, const float* beta, float epsilon, Matrix<float> y,
                        float* mean, float* rstd) {
+  const ProfiledOp profiled("layer norm", {x.rows, x.cols}, memory_work(2, x.rows, x.cols));
   const auto kernel = QKV_DISPATCH(LayerNormRows);
   parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) {
     kernel(x.row_range(begin, end), gamma, beta, epsilon, y.row_range(begin, end), mean + begin, rstd + begin);
@@ -107,6 +109,7 @@ void layer_norm<double>(Matrix<const double> x, const double* gamma, const doubl
 template <>
 void layer_norm_backward<float>(Matrix<const float> dy, Matrix<const float> x, const float* gamma, const float* mean,
                                 const float* rstd, Matrix<float> dx, float* dgamma, float* dbeta, Arena& scratch) {
+  const ProfiledOp profiled("layer norm, backward", {x.rows, x.cols}, memory_work(3, x.rows, x.cols));
   constexpr int64_t kBlock = 64;
   const Arena::Scope scope(scratch);
   const int64_t d = x.cols, blocks = (x.rows + kBlock - 1) / kBlock;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <optional>
 
 #include "core/fail.h"
+#include "core/profile.h"
 #include "core/random.h"
 #include "model/transformer.h"
 #include "qkv/train.h"
@@ -34,9 +37,20 @@ Batch random_batch(int64_t tokens, int64_t vocab) {
   return batch;
 }
 
+std::vector<OpTime> op_times(const Profile& profile, int64_t steps) {
+  std::vector<OpTime> ops;
+  for (const auto& [name, entry] : profile.entries()) {
+    const double n = static_cast<double>(steps), per_second = 1e-9 / entry.seconds;
+    ops.push_back({name, static_cast<double>(entry.calls) / n, 1e3 * entry.seconds / n, entry.work.flops * per_second,
+                   entry.work.bytes * per_second});
+  }
+  std::sort(ops.begin(), ops.end(), [](const OpTime& a, const OpTime& b) { return a.ms > b.ms; });
+  return ops;
+}
+
 }  // namespace
 
-TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64_t steps) {
+TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64_t steps, bool with_profile) {
   if (tokens < kLongest) fail("benchmark: {} tokens, wanted at least {}", tokens, kLongest);
   if (steps < 1) fail("benchmark: {} steps, wanted at least 1", steps);
   Recipe recipe = preset(name);
@@ -50,7 +64,9 @@ TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64
 
   Arena arena;
   std::vector<double> times;
+  std::optional<Profile> profile;
   for (int64_t step = 1; step <= steps + kWarmup; step++) {
+    if (with_profile && step == kWarmup + 1) profile.emplace();
     const auto begin = std::chrono::steady_clock::now();
     Context context{arena, true, 1, static_cast<uint32_t>(step)};
     const Loss loss = model.loss_and_gradient(batch, recipe.training.label_smoothing, context);
@@ -65,9 +81,11 @@ TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64
   result.target_tokens = batch.target.tokens();
   result.median_ms = 1e3 * median;
   result.best_ms = 1e3 * times.front();
+  result.mean_ms = 1e3 * std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
   result.tokens_per_second = static_cast<double>(result.target_tokens) / median;
   result.parameters = model.parameters().size();
   result.activation_bytes = static_cast<int64_t>(arena.high_water());
+  if (profile) result.ops = op_times(*profile, steps);
   return result;
 }
 

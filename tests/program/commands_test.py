@@ -129,3 +129,14 @@ def test_a_yes_no_option_needs_no_value(tmp_path, corpus):
     for name, given, wanted in [("a", ["--lowercase"], True), ("b", ["--lowercase", "false"], False), ("c", [], False)]:
         qkv("train", "translate", *corpus, *SMALL, *given, "--out", tmp_path / name, "--max-steps", 1)
         assert json.loads((tmp_path / name / "training.json").read_text())["lowercase"] is wanted
+
+
+def test_the_profile_accounts_for_a_training_step():
+    shape = ["bench", "train", "--model", "tiny", "--tokens", 256, "--steps", 2, "--profile"]
+    result = json.loads(qkv(*shape, "--json")[1])
+    names = " ".join(op["op"] for op in result["ops"])
+    for op in ("linear ", "linear, backward ", "attention ", "layer norm ", "cross-entropy", "adam "):
+        assert op in names
+    assert all(op["ms"] > 0 and op["calls"] >= 1 for op in result["ops"])
+    table = qkv(*shape)[1]
+    assert "outside the ops" in table and "GFLOP/s of multiply-adds" in table

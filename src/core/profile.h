@@ -1,0 +1,72 @@
+// Where the time of a step goes, by op and shape. While no Profile is alive an op pays one load for it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+
+namespace qkv {
+
+// What an op has to do: floating-point operations, and the bytes of its operands and results, each counted once.
+struct Work {
+  double flops = 0, bytes = 0;
+};
+
+// Passes over a float32 matrix in memory.
+inline Work memory_work(int passes, int64_t rows, int64_t cols) {
+  return {0, 4.0 * passes * static_cast<double>(rows * cols)};
+}
+
+// Adds up the calls of every op while it is alive. One at a time; ops are called from one thread.
+class Profile {
+ public:
+  struct Entry {
+    int64_t calls = 0;
+    double seconds = 0;
+    Work work;
+  };
+
+  Profile();
+  ~Profile();
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  // By "op" and "op shape": linear [2945, 128] [384, 128].
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+  void clear() { entries_.clear(); }
+
+  static Profile* current() { return current_; }
+  void add(const std::string& name, double seconds, const Work& work);
+
+ private:
+  static Profile* current_;
+  std::map<std::string, Entry> entries_;
+};
+
+// Stands at the top of an op: its life is the op's time.
+class ProfiledOp {
+ public:
+  ProfiledOp(const char* op, std::initializer_list<int64_t> shape, const Work& work) : profile_(Profile::current()) {
+    if (profile_) begin(op, shape, work);
+  }
+  ~ProfiledOp() {
+    if (profile_) end();
+  }
+  ProfiledOp(const ProfiledOp&) = delete;
+  ProfiledOp& operator=(const ProfiledOp&) = delete;
+
+ private:
+  void begin(const char* op, std::initializer_list<int64_t> shape, const Work& work);
+  void end();
+
+  Profile* profile_;
+  const char* op_ = nullptr;
+  int64_t shape_[3] = {};
+  size_t dimensions_ = 0;
+  Work work_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,100 @@
+// The limits of this machine: the most float32 multiply-adds (twelve independent chains of them on each thread), and
+// the most bytes read from memory.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/machine_limits.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <vector>
+
+#include "core/arena.h"
+#include "core/isa.h"
+#include "core/threads.h"
+#include "ops/simd-inl.h"
+#include "qkv/benchmark.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::HWY_NAMESPACE {
+
+// Floating-point operations of `steps` steps; *sink receives what they compute, so that they are not left out.
+double FmaChains(int64_t steps, float* sink) {
+  const Vector x = set(0.999999f), y = set(1e-6f);  // each chain stays near 1
+  Vector a[12];
+  HWY_UNROLL(12)
+  for (int i = 0; i < 12; i++) a[i] = set(1.0f + static_cast<float>(i));
+  for (int64_t n = 0; n < steps; n++) {
+    HWY_UNROLL(12)
+    for (int i = 0; i < 12; i++) a[i] = hn::MulAdd(a[i], x, y);
+  }
+  for (int i = 1; i < 12; i++) a[0] = hn::Add(a[0], a[i]);
+  *sink = sum_of_lanes(a[0]);
+  return 12.0 * 2.0 * static_cast<double>(lanes() * steps);
+}
+
+float SumOf(const float* x, int64_t count) {
+  Vector sums[4] = {zero(), zero(), zero(), zero()};
+  for (int64_t i = 0; i + 4 * lanes() <= count; i += 4 * lanes())
+    for (int64_t j = 0; j < 4; j++) sums[j] = hn::Add(sums[j], hn::LoadU(Floats(), x + i + j * lanes()));
+  return sum_of_lanes(hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])));
+}
+
+}  // namespace qkv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qkv {
+
+HWY_EXPORT(FmaChains);
+HWY_EXPORT(SumOf);
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double elapsed(Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); }
+
+// The best of what `run` returns, an amount a second, in about `seconds`.
+template <class F>
+double best_rate(double seconds, F&& run) {
+  double best = 0;
+  const Clock::time_point start = Clock::now();
+  do {
+    const Clock::time_point from = Clock::now();
+    const double amount = run();
+    best = std::max(best, amount / elapsed(from));
+  } while (elapsed(start) < seconds);
+  return best;
+}
+
+}  // namespace
+
+double measure_fma_peak(double seconds) {
+  const auto kernel = QKV_DISPATCH(FmaChains);
+  std::vector<float> sinks(static_cast<size_t>(threads()));
+  std::vector<double> operations(sinks.size());
+  return best_rate(seconds, [&] {
+    parallel_for(threads(), [&](int64_t t) {
+      operations[static_cast<size_t>(t)] = kernel(1'000'000, &sinks[static_cast<size_t>(t)]);
+    });
+    return std::accumulate(operations.begin(), operations.end(), 0.0);
+  });
+}
+
+double measure_read_bandwidth(double seconds) {
+  constexpr int64_t kFloats = int64_t{64} << 20, kBlock = int64_t{1} << 18;
+  const auto kernel = QKV_DISPATCH(SumOf);
+  Arena memory;
+  const Matrix<float> x = memory.matrix<float>(kFloats / kBlock, kBlock);
+  parallel_for(x.rows, [&](int64_t r) { std::fill_n(x.row(r), kBlock, 1.0f); });
+  std::vector<float> sums(static_cast<size_t>(x.rows));
+  return best_rate(seconds, [&] {
+    parallel_for(x.rows, [&](int64_t r) { sums[static_cast<size_t>(r)] = kernel(x.row(r), kBlock); });
+    return 4.0 * static_cast<double>(kFloats);
+  });
+}
+
+}  // namespace qkv
+#endif
