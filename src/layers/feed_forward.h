@@ -36,9 +36,9 @@ class FeedForward {
   void backward(Matrix<Real> gradient, Context& c, const Saved& s) const {
     const Arena::Scope scope(c.arena);
     const Matrix<Real> d = c.arena.matrix<Real>(s.a.rows, s.a.cols);
-    second_.backward(s.hidden, gradient, d);
+    second_.backward(s.hidden, gradient, d, c);
     activation_backward<Real>(kind_, s.a, d, c.dropout(p_, site_), d);
-    first_.backward(s.x, d, gradient);
+    first_.backward(s.x, d, gradient, c);
   }
 
  private:

@@ -31,11 +31,11 @@ Matrix<Real> Linear<Real>::forward(Matrix<const Real> x, Context& c, int64_t out
 }
 
 template <class Real>
-void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, int64_t out_begin,
+void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, int64_t out_begin,
                             int64_t out_end, bool accumulate) const {
   const Matrix<Real> dW{weight_->gradient + out_begin * in_, out_end - out_begin, in_};
-  linear_backward_weight<Real>(dy, x, dW, bias_ ? bias_->gradient + out_begin : nullptr);
-  linear_backward_input<Real>(dy, weight(out_begin, out_end), dx, accumulate);
+  linear_backward<Real>(x, weight(out_begin, out_end), dy,
+                        {dx, dW, bias_ ? bias_->gradient + out_begin : nullptr, accumulate}, c.arena);
 }
 
 template class Linear<float>;

@@ -25,9 +25,11 @@ class Linear {
   void forward_into(Matrix<const Real> x, Matrix<Real> y, int64_t out_begin, int64_t out_end) const;
 
   // Gradients of the parameters are added to; dx: [N, in] is assigned, or added to when `accumulate`.
-  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx) const { backward(x, dy, dx, 0, out_); }
-  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, int64_t out_begin, int64_t out_end,
-                bool accumulate = false) const;
+  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c) const {
+    backward(x, dy, dx, c, 0, out_);
+  }
+  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, int64_t out_begin,
+                int64_t out_end, bool accumulate = false) const;
 
   int64_t out() const { return out_; }
 

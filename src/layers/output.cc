@@ -56,8 +56,9 @@ Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32
     const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q
     cross_entropy_with_gradient<Real>(d, labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
                                       static_cast<Real>(smoothing), Real(1), loss, nll);
-    linear_backward_weight<Real>(d, rows, weight_->gradient_matrix(), bias_ ? bias_->gradient : nullptr);
-    linear_backward_input<Real>(d, weight_->matrix(), dh.row_range(begin, end));
+    linear_backward<Real>(
+        rows, weight_->matrix(), d,
+        {dh.row_range(begin, end), weight_->gradient_matrix(), bias_ ? bias_->gradient : nullptr, false}, c.arena);
     total += sum(loss, nll, n);
   }
   return total;

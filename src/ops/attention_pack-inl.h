@@ -13,37 +13,10 @@
 
 #include "ops/attention_workspace.h"
 #include "ops/simd-inl.h"
+#include "ops/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
-
-#if HWY_TARGET != HWY_SCALAR
-// The vector whose blocks of four lanes are at rows[0], rows[4], rows[8], … + offset.
-HWY_INLINE Vector load_blocks(const float* const* rows, int64_t offset) {
-  const hn::CappedTag<float, 4> d4;
-#if HWY_TARGET == HWY_AVX3
-  const hn::CappedTag<float, 8> d8;
-  const auto low = hn::Combine(d8, hn::LoadU(d4, rows[4] + offset), hn::LoadU(d4, rows[0] + offset));
-  const auto high = hn::Combine(d8, hn::LoadU(d4, rows[12] + offset), hn::LoadU(d4, rows[8] + offset));
-  return hn::Combine(Floats(), high, low);
-#elif HWY_TARGET == HWY_AVX2
-  return hn::Combine(Floats(), hn::LoadU(d4, rows[4] + offset), hn::LoadU(d4, rows[0] + offset));
-#else
-  return hn::LoadU(d4, rows[0] + offset);
-#endif
-}
-
-// The 4 × 4 transposes of x0 … x3 in every block of four lanes.
-HWY_INLINE void transpose_blocks(Vector& x0, Vector& x1, Vector& x2, Vector& x3) {
-  const Floats d;
-  const Vector low02 = hn::InterleaveLower(d, x0, x2), high02 = hn::InterleaveUpper(d, x0, x2);
-  const Vector low13 = hn::InterleaveLower(d, x1, x3), high13 = hn::InterleaveUpper(d, x1, x3);
-  x0 = hn::InterleaveLower(d, low02, low13);
-  x1 = hn::InterleaveUpper(d, low02, low13);
-  x2 = hn::InterleaveLower(d, high02, high13);
-  x3 = hn::InterleaveUpper(d, high02, high13);
-}
-#endif
 
 // to[u] = the sum of the lanes of a vector, u < 4.
 HWY_INLINE void four_sums(Vector a0, Vector a1, Vector a2, Vector a3, float* to) {

@@ -2,6 +2,7 @@
 // threads, so that neither does the result.
 #pragma once
 
+#include "core/arena.h"
 #include "core/matrix.h"
 
 namespace qkv {
@@ -10,12 +11,18 @@ namespace qkv {
 template <class Real>
 void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y);
 
-// dX = dY W; dX: [N, in] is assigned, or added to when `accumulate`.
+// Where the gradients go: dX is assigned, or added to when `accumulate`; the others are added to.
 template <class Real>
-void linear_backward_input(Matrix<const Real> dY, Matrix<const Real> W, Matrix<Real> dX, bool accumulate = false);
+struct LinearGradients {
+  Matrix<Real> dX;     // [N, in]:   dX = dY W
+  Matrix<Real> dW;     // [out, in]: dW += dYᵀ X
+  Real* db = nullptr;  // [out], or null: db += Σ_n dY_n
+  bool accumulate = false;
+};
 
-// dW += dYᵀ X,   db += Σ_n dY_n (db may be null)
+// dY: [N, out]. No gradient overlaps another matrix.
 template <class Real>
-void linear_backward_weight(Matrix<const Real> dY, Matrix<const Real> X, Matrix<Real> dW, Real* db);
+void linear_backward(Matrix<const Real> X, Matrix<const Real> W, Matrix<const Real> dY,
+                     const LinearGradients<Real>& gradients, Arena& scratch);
 
 }  // namespace qkv

@@ -1,7 +1,7 @@
 // The plain loops of the linear layer, for reading and for float64.
 #pragma once
 
-#include "core/matrix.h"
+#include "ops/linear.h"
 
 namespace qkv::reference {
 
@@ -16,21 +16,18 @@ void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Re
 }
 
 template <class Real>
-void linear_backward_input(Matrix<const Real> dY, Matrix<const Real> W, Matrix<Real> dX, bool accumulate) {
-  for (int64_t n = 0; n < dX.rows; n++)
-    for (int64_t i = 0; i < dX.cols; i++) {
-      Real sum = accumulate ? dX(n, i) : Real(0);
+void linear_backward(Matrix<const Real> X, Matrix<const Real> W, Matrix<const Real> dY,
+                     const LinearGradients<Real>& g) {
+  for (int64_t n = 0; n < g.dX.rows; n++)
+    for (int64_t i = 0; i < g.dX.cols; i++) {
+      Real sum = g.accumulate ? g.dX(n, i) : Real(0);
       for (int64_t o = 0; o < dY.cols; o++) sum += dY(n, o) * W(o, i);
-      dX(n, i) = sum;
+      g.dX(n, i) = sum;
     }
-}
-
-template <class Real>
-void linear_backward_weight(Matrix<const Real> dY, Matrix<const Real> X, Matrix<Real> dW, Real* db) {
   for (int64_t o = 0; o < dY.cols; o++)
     for (int64_t n = 0; n < dY.rows; n++) {
-      for (int64_t i = 0; i < X.cols; i++) dW(o, i) += dY(n, o) * X(n, i);
-      if (db) db[o] += dY(n, o);
+      for (int64_t i = 0; i < X.cols; i++) g.dW(o, i) += dY(n, o) * X(n, i);
+      if (g.db) g.db[o] += dY(n, o);
     }
 }
 

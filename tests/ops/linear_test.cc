@@ -17,16 +17,15 @@ struct Result {
 };
 
 // Forward and backward over padded matrices; gradients of the parameters begin at 1, dX is added to.
-template <class Real, class Forward, class BackwardInput, class BackwardWeight>
-Result<Real> run(int64_t N, int64_t in, int64_t out, Forward&& forward, BackwardInput&& backward_input,
-                 BackwardWeight&& backward_weight) {
+template <class Real, class Forward, class Backward>
+Result<Real> run(int64_t N, int64_t in, int64_t out, Forward&& forward, Backward&& backward) {
   Padded<Real> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), dy({N, out}, 4), dx({N, in}, 5);
   Padded<Real> dw({out, in}, std::vector<Real>(static_cast<size_t>(out * in), 1));
   const std::vector<Real> b = normal<Real>(out + 1, 6);
   Result<Real> r{{}, {}, {}, std::vector<Real>(static_cast<size_t>(out), 1)};
   forward(Matrix<const Real>(x.view()), Matrix<const Real>(w.view()), &b[1], y.view());
-  backward_input(Matrix<const Real>(dy.view()), Matrix<const Real>(w.view()), dx.view(), true);
-  backward_weight(Matrix<const Real>(dy.view()), Matrix<const Real>(x.view()), dw.view(), r.db.data());
+  backward(Matrix<const Real>(x.view()), Matrix<const Real>(w.view()), Matrix<const Real>(dy.view()),
+           LinearGradients<Real>{dx.view(), dw.view(), r.db.data(), true});
   for (const auto* matrix : {&y, &dx, &dw}) matrix->expect_gaps_untouched();
   r.y = y.values(), r.dx = dx.values(), r.dw = dw.values();
   return r;
@@ -36,15 +35,14 @@ template <class Real>
 Result<Real> run_reference(int64_t N, int64_t in, int64_t out) {
   return run<Real>(
       N, in, out, [](auto... args) { reference::linear<Real>(args...); },
-      [](auto... args) { reference::linear_backward_input<Real>(args...); },
-      [](auto... args) { reference::linear_backward_weight<Real>(args...); });
+      [](auto... args) { reference::linear_backward<Real>(args...); });
 }
 
 Result<float> run_product(int64_t N, int64_t in, int64_t out) {
+  Arena arena;
   return run<float>(
       N, in, out, [](auto... args) { linear<float>(args...); },
-      [](auto... args) { linear_backward_input<float>(args...); },
-      [](auto... args) { linear_backward_weight<float>(args...); });
+      [&](auto... args) { linear_backward<float>(args..., arena); });
 }
 
 TEST(Linear, ProductIsAsAccurateAsPlainLoops) {
@@ -72,8 +70,8 @@ TEST(Linear, GradientsMatchFiniteDifferences) {
     return dot(y, dy);
   };
   const Matrix<const double> dY(dy.data(), N, out);
-  linear_backward_input<double>(dY, W, Matrix<double>(dx.data(), N, in));
-  linear_backward_weight<double>(dY, X, Matrix<double>(dw.data(), out, in), db.data());
+  Arena arena;
+  linear_backward<double>(X, W, dY, {{dx.data(), N, in}, {dw.data(), out, in}, db.data(), false}, arena);
   testing::expect_gradient(x, dx, loss);
   testing::expect_gradient(w, dw, loss);
   testing::expect_gradient(b, db, loss);
