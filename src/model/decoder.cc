@@ -68,7 +68,7 @@ Decoder<Real>::Decoder(ParameterList<Real>& list, const std::string& name, const
 template <class Real>
 Matrix<Real> Decoder<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self,
                                     const Sequences& cross, Context& c, Saved& s) const {
-  s.layers.resize(layers_.size());
+  s.layers = c.arena.objects<typename DecoderLayer<Real>::Saved>(layers_.size());
   for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].forward(x, memory, self, cross, c, s.layers[i]);
   return norm_ ? norm_->forward(x, c, s.norm) : x;
 }

@@ -56,7 +56,7 @@ template <class Real>
 class Decoder {
  public:
   struct Saved {
-    std::vector<typename DecoderLayer<Real>::Saved> layers;
+    std::span<typename DecoderLayer<Real>::Saved> layers;  // in the arena
     typename Norm<Real>::Saved norm;
   };
 

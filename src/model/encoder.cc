@@ -38,7 +38,7 @@ Encoder<Real>::Encoder(ParameterList<Real>& list, const std::string& name, const
 
 template <class Real>
 Matrix<Real> Encoder<Real>::forward(Matrix<Real> x, const Sequences& self, Context& c, Saved& s) const {
-  s.layers.resize(layers_.size());
+  s.layers = c.arena.objects<typename EncoderLayer<Real>::Saved>(layers_.size());
   for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].forward(x, self, c, s.layers[i]);
   return norm_ ? norm_->forward(x, c, s.norm) : x;
 }

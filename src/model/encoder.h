@@ -3,8 +3,8 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "layers/attention.h"
 #include "layers/feed_forward.h"
@@ -40,7 +40,7 @@ template <class Real>
 class Encoder {
  public:
   struct Saved {
-    std::vector<typename EncoderLayer<Real>::Saved> layers;
+    std::span<typename EncoderLayer<Real>::Saved> layers;  // in the arena
     typename Norm<Real>::Saved norm;
   };
 
