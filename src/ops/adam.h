@@ -8,6 +8,7 @@ namespace qkv {
 
 // m ← β1 m + (1 − β1) g,  v ← β2 v + (1 − β2) g²,  g = gradient_scale · gradient  [+ weight_decay · w if not decoupled]
 // w ← w − learning_rate · ( m / (1 − β1^step) / (√(v / (1 − β2^step)) + ε)  [+ weight_decay · w if decoupled] )
+// average ← average_decay · average + (1 − average_decay) · w
 struct AdamStep {
   double learning_rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
@@ -15,16 +16,14 @@ struct AdamStep {
   bool decoupled = false;     // AdamW
   double gradient_scale = 1;  // clipping and the division by the number of tokens
   int64_t step = 1;           // counted from 1
+  double average_decay = 0;
 };
 
-// One pass: updates w, m and v, and sets the gradient to zero. All of one length.
+// One pass: updates w, m, v and the average, and sets the gradient to zero. All of one length, but that the average may
+// be empty.
 template <class Real>
 void adam_update(const AdamStep& step, std::span<Real> w, std::span<Real> gradient, std::span<Real> m,
-                 std::span<Real> v);
-
-// average ← decay · average + (1 − decay) · w
-template <class Real>
-void ema_update(double decay, std::span<const Real> w, std::span<Real> average);
+                 std::span<Real> v, std::span<Real> average = {});
 
 // Σ x², summed in double over fixed blocks in a fixed order.
 template <class Real>

@@ -31,11 +31,9 @@ double OptimizerState::update(int64_t step, int64_t tokens) {
   s.decoupled = config_.optimizer == Optimizer::adamw;
   s.gradient_scale = mean * (config_.clip_norm > 0 && norm > config_.clip_norm ? config_.clip_norm / norm : 1.0);
   s.step = step;
-  adam_update<float>(s, parameters_.values(), parameters_.gradients(), m_, v_);
-  if (!ema_.empty()) {  // early on the average follows the weights closely
-    const double n = static_cast<double>(step), decay = std::min(config_.ema_decay, (1 + n) / (10 + n));
-    ema_update<float>(decay, parameters_.values(), ema_);
-  }
+  const double n = static_cast<double>(step);
+  s.average_decay = std::min(config_.ema_decay, (1 + n) / (10 + n));  // early on it follows the weights closely
+  adam_update<float>(s, parameters_.values(), parameters_.gradients(), m_, v_, ema_);
   return norm;
 }
 
