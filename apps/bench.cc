@@ -1,5 +1,6 @@
 // qkv bench: how fast this machine is with qkv.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,13 @@ struct Options {
   bool json = false;
 };
 
+// The most memory that this process has held at one time, in bytes.
+int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} << 10;
+}
+
 void bench_train(const Options& options) {
   const qkv::TrainBenchmark b = qkv::benchmark_training(options.model, options.tokens, options.steps);
   if (options.json) {
@@ -28,11 +36,15 @@ void bench_train(const Options& options) {
                                          {"best_step_ms", b.best_ms},
                                          {"target_tokens_per_s", b.tokens_per_second},
                                          {"parameters", b.parameters},
-                                         {"activation_bytes", b.activation_bytes}};
+                                         {"activation_bytes", b.activation_bytes},
+                                         {"peak_memory_bytes", peak_memory()}};
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens)\n",
-               b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens);
+    fmt::print(
+        "{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens, "
+        "{:.0f} MiB)\n",
+        b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens,
+        static_cast<double>(peak_memory()) / (1 << 20));
   }
 }
 
