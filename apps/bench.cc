@@ -15,7 +15,7 @@ namespace {
 struct Options {
   std::string model = "tiny";
   int64_t tokens = 4096, steps = 20;
-  bool json = false;
+  bool recompute = false, json = false;
 };
 
 // The most memory that this process has held at one time, in bytes.
@@ -26,7 +26,8 @@ int64_t peak_memory() {
 }
 
 void bench_train(const Options& options) {
-  const qkv::TrainBenchmark b = qkv::benchmark_training(options.model, options.tokens, options.steps);
+  const qkv::TrainBenchmark b =
+      qkv::benchmark_training(options.model, options.tokens, options.steps, options.recompute);
   if (options.json) {
     const nlohmann::ordered_json json = {{"version", qkv::version()},
                                          {"model", b.preset},
@@ -66,6 +67,7 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--model", options->model, "Preset: tiny, small or base")->capture_default_str();
   command->add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
   command->add_option("--steps", options->steps, "Steps that are timed")->capture_default_str();
+  command->add_flag("--recompute", options->recompute, "Compute activations again in backward");
   command->add_flag("--json", options->json, "Print as JSON");
   add_threads_option(*command);
   command->callback([options] { bench_train(*options); });

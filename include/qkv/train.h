@@ -39,6 +39,7 @@ struct TrainingConfig {
   double label_smoothing = 0.1;
   int64_t batch_tokens = 4096;  // at most, on either side
   int64_t accumulate = 1;       // batches whose gradients make one step
+  bool recompute = false;       // less memory, more work: backward computes the activations of each layer again
 
   int64_t max_steps = 0, max_epochs = 0;
   double max_minutes = 0;
@@ -72,6 +73,7 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("label_smoothing", c.label_smoothing, "probability spread over the whole vocabulary");
   visit("batch_tokens", c.batch_tokens, "most tokens of a batch, on either side");
   visit("accumulate", c.accumulate, "batches that make one step");
+  visit("recompute", c.recompute, "compute activations again in backward, to hold fewer; the result is the same");
   visit("max_steps", c.max_steps, "stop after so many steps; 0 is off");
   visit("max_epochs", c.max_epochs, "stop after so many passes over the text; 0 is off");
   visit("max_minutes", c.max_minutes, "stop after so many minutes; 0 is off");
@@ -143,7 +145,7 @@ struct TrainingObserver {
 
 // Trains into the directory `out`; false if should_stop ended it early. A run that is there already is resumed where it
 // was saved last, and ends with the same bytes as one that was never interrupted; it must have the recipe given, but
-// for the limits max_*. Throws Error for text, options or files that will not do.
+// for recompute and the limits max_*. Throws Error for text, options or files that will not do.
 bool train_translation(const TranslationFiles& files, const Recipe& recipe, const std::string& out,
                        const TrainingObserver& observer);
 

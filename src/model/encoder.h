@@ -40,7 +40,8 @@ template <class Real>
 class Encoder {
  public:
   struct Saved {
-    std::span<typename EncoderLayer<Real>::Saved> layers;  // in the arena
+    std::span<typename EncoderLayer<Real>::Saved> layers;  // in the arena; not set if recomputed
+    std::span<Matrix<const Real>> inputs;                  // of the layers, [N, d]
     typename Norm<Real>::Saved norm;
   };
 

@@ -94,8 +94,10 @@ template <class Real>
 Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) const {
   check_labels(batch, config_.target_vocab);
   const Arena::Scope scope(c.arena);
+  Context lean = c;
+  lean.recompute = true;  // there is no backward: nothing of a layer need be kept
   Saved s;
-  forward(batch.source, batch.target, c, s);
+  forward(batch.source, batch.target, lean, s);
   return output_.loss(s.h, batch.labels, smoothing, c);
 }
 

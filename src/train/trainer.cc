@@ -86,7 +86,7 @@ void Trainer::rehearse() {
     batch_.target.append(ids);
     batch_.labels.insert(batch_.labels.end(), ids.begin(), ids.end());
   }
-  Context context{arena_, true, static_cast<uint64_t>(config_.seed), 0};
+  Context context{arena_, true, static_cast<uint64_t>(config_.seed), 0, config_.recompute};
   model_.loss_and_gradient(batch_, config_.label_smoothing, context);
   const std::span<float> gradients = model_.parameters().gradients();
   std::fill(gradients.begin(), gradients.end(), 0.0f);
@@ -135,7 +135,7 @@ StepReport Trainer::step() {
   for (int64_t i = 0; i < config_.accumulate; i++) {
     next_batch();
     Context context{arena_, true, static_cast<uint64_t>(config_.seed),
-                    static_cast<uint32_t>(progress_.step * config_.accumulate + i)};
+                    static_cast<uint32_t>(progress_.step * config_.accumulate + i), config_.recompute};
     loss += model_.loss_and_gradient(batch_, config_.label_smoothing, context);
   }
   progress_.step++;

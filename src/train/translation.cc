@@ -10,15 +10,15 @@ namespace qkv {
 namespace {
 
 // Values that may differ when a run goes on.
-bool is_limit(const std::string& name, const Recipe& recipe) {
+bool may_differ(const std::string& name, const Recipe& recipe) {
   if (name == "max_steps") return recipe.training.schedule != Schedule::cosine;
-  return name == "max_epochs" || name == "max_minutes" || name == "patience";
+  return name == "max_epochs" || name == "max_minutes" || name == "patience" || name == "recompute";
 }
 
 void check_same(const RunDirectory& run, const Recipe& saved, const Recipe& given) {
   const std::vector<RecipeOption> a = recipe_options(saved), b = recipe_options(given);
   for (size_t i = 0; i < a.size(); i++)
-    if (a[i].value != b[i].value && !is_limit(a[i].name, saved))
+    if (a[i].value != b[i].value && !may_differ(a[i].name, saved))
       fail("{}: the run has {} {}, this command {}; give the same, or another --out", run.root(), a[i].name, a[i].value,
            b[i].value);
 }
