@@ -22,6 +22,10 @@ constexpr std::array<std::string_view, 2> names_of(Schedule) { return {"inverse_
 enum class Selection { bleu, loss };
 constexpr std::array<std::string_view, 2> names_of(Selection) { return {"bleu", "loss"}; }
 
+// How Adam's means of gradients and squares are held: 8, 4 or about 2 bytes a parameter.
+enum class Moments { float32, bfloat16, int8 };
+constexpr std::array<std::string_view, 3> names_of(Moments) { return {"float32", "bfloat16", "int8"}; }
+
 // How a model is trained; training.json of a run. Limits of 0 are off.
 struct TrainingConfig {
   int64_t vocab_size = 10000;  // pieces of the tokeniser that is trained from the text
@@ -34,6 +38,7 @@ struct TrainingConfig {
   int64_t warmup_steps = 2000;
   Schedule schedule = Schedule::inverse_sqrt;  // cosine falls to 0 at max_steps
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
+  Moments moments = Moments::float32;
   double weight_decay = 0;
   double clip_norm = 0;  // of the mean gradient of a token
   double label_smoothing = 0.1;
@@ -68,6 +73,7 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("beta1", c.beta1, "decay of Adam's mean of gradients");
   visit("beta2", c.beta2, "decay of Adam's mean of squared gradients");
   visit("epsilon", c.epsilon, "added to Adam's denominator");
+  visit("moments", c.moments, "how the optimiser holds Adam's two means: 8, 4 or 2 bytes a parameter");
   visit("weight_decay", c.weight_decay, "pull of every weight towards zero");
   visit("clip_norm", c.clip_norm, "largest norm of the mean gradient; 0 is off");
   visit("label_smoothing", c.label_smoothing, "probability spread over the whole vocabulary");

@@ -7,6 +7,8 @@
 
 namespace qkv {
 
+constexpr int64_t kAdamBlock = 16384;  // parameters that a thread takes at a time
+
 struct AdamFactors {
   float scale, coupled;  // g = scale · gradient + coupled · w
   float beta1, rest1;    // β1, 1 − β1
