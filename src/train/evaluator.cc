@@ -10,7 +10,11 @@ Evaluator::Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer
     : text_(std::move(text)),
       target_(target),
       data_(text_, source, target, max_length),
-      batcher_(data_, batch_tokens, 0) {
+      batcher_(data_, batch_tokens, 0),
+      batch_tokens_(batch_tokens) {
+  greedy_.beam = 1;
+  greedy_.start = target_.start();
+  greedy_.end = target_.end();
   for (const std::string& line : text_.source) {  // every line is translated; one that is too long is cut at the end
     sources_.push_back(source.encode(line));
     if (static_cast<int64_t>(sources_.back().size()) >= max_length)
@@ -29,16 +33,16 @@ DevScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, 
     loss += model.loss(batch, smoothing, context);
   }
 
-  SearchOptions greedy;
-  greedy.beam = 1;
-  greedy.start = target_.start();
-  greedy.end = target_.end();
   std::vector<std::string> hypotheses;
-  for (const auto& found : translate_ids(model, sources_, greedy, arena))
+  for (const auto& found : translate_ids(model, sources_, greedy_, arena, batch_tokens_))
     hypotheses.push_back(found.empty() ? "" : target_.decode(found.front().ids));
 
   const double tokens = static_cast<double>(loss.tokens);
   return {loss.loss / tokens, loss.nll / tokens, bleu(hypotheses, text_.target).score};
+}
+
+void Evaluator::rehearse(const Transformer<float>& model, Arena& arena) const {
+  rehearse_translation(model, sources_, greedy_, arena, batch_tokens_);
 }
 
 }  // namespace qkv

@@ -6,6 +6,7 @@
 
 #include "data/batcher.h"
 #include "data/parallel_data.h"
+#include "decode/beam_search.h"
 #include "model/transformer.h"
 #include "text/corpus.h"
 #include "text/tokenizer.h"
@@ -24,14 +25,20 @@ class Evaluator {
             int64_t batch_tokens);
 
   DevScore evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const;
+  // Takes from the arena what evaluate's translation will; its loss takes less than a training step over as long
+  // sequences.
+  void rehearse(const Transformer<float>& model, Arena& arena) const;
+  int64_t longest() const { return data_.longest(); }  // tokens of a source or target
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
  private:
   ParallelText text_;
   Tokenizer target_;
+  SearchOptions greedy_;
   ParallelData data_;
   Batcher batcher_;
+  int64_t batch_tokens_;
   std::vector<std::vector<int32_t>> sources_;
 };
 
