@@ -152,7 +152,9 @@ struct TrainingObserver {
 // Trains into the directory `out`; false if should_stop ended it early. A run that is there already is resumed where it
 // was saved last, and ends with the same bytes as one that was never interrupted; it must have the recipe given, but
 // for recompute and the limits max_*. Throws Error for text, options or files that will not do.
+//   memory: where it is above 0, a new run gets the largest batch_tokens with which training takes so many bytes, and a
+//   resumed one keeps its own. What is counted stands in docs/run-directory.md.
 bool train_translation(const TranslationFiles& files, const Recipe& recipe, const std::string& out,
-                       const TrainingObserver& observer);
+                       const TrainingObserver& observer, int64_t memory = 0);
 
 }  // namespace qkv

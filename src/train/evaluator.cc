@@ -7,11 +7,8 @@ namespace qkv {
 
 Evaluator::Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer& target, int64_t max_length,
                      int64_t batch_tokens)
-    : text_(std::move(text)),
-      target_(target),
-      data_(text_, source, target, max_length),
-      batcher_(data_, batch_tokens, 0),
-      batch_tokens_(batch_tokens) {
+    : text_(std::move(text)), target_(target), data_(text_, source, target, max_length) {
+  set_batch_tokens(batch_tokens);
   greedy_.beam = 1;
   greedy_.start = target_.start();
   greedy_.end = target_.end();
@@ -23,13 +20,19 @@ Evaluator::Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer
   }
 }
 
+void Evaluator::set_batch_tokens(int64_t batch_tokens) {
+  const Batcher checked(data_, batch_tokens, 0);
+  batch_tokens_ = batch_tokens;
+}
+
 DevScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const {
   Loss loss;
   Batch batch;
   Context context{arena};
-  const BatchList batches = batcher_.in_order();
+  const Batcher batcher(data_, batch_tokens_, 0);
+  const BatchList batches = batcher.in_order();
   for (int64_t b = 0; b < batches.size(); b++) {
-    batcher_.fill(batches[b], batch);
+    batcher.fill(batches[b], batch);
     loss += model.loss(batch, smoothing, context);
   }
 

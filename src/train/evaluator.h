@@ -24,6 +24,9 @@ class Evaluator {
   Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer& target, int64_t max_length,
             int64_t batch_tokens);
 
+  // Throws Error if a sequence is longer.
+  void set_batch_tokens(int64_t batch_tokens);
+
   DevScore evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const;
   // Takes from the arena what evaluate's translation will; its loss takes less than a training step over as long
   // sequences.
@@ -37,8 +40,7 @@ class Evaluator {
   Tokenizer target_;
   SearchOptions greedy_;
   ParallelData data_;
-  Batcher batcher_;
-  int64_t batch_tokens_;
+  int64_t batch_tokens_ = 0;
   std::vector<std::vector<int32_t>> sources_;
 };
 

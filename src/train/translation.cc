@@ -1,9 +1,12 @@
 // qkv::train_translation: from text files to a trained run directory.
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "core/fail.h"
 #include "io/run_directory.h"
 #include "text/corpus.h"
+#include "train/fit.h"
 #include "train/trainer.h"
 
 namespace qkv {
@@ -50,7 +53,7 @@ std::string describe(const ParallelText& text, const ParallelData& data) {
 }  // namespace
 
 bool train_translation(const TranslationFiles& files, const Recipe& wanted, const std::string& out,
-                       const TrainingObserver& observer) {
+                       const TrainingObserver& observer, int64_t memory) {
   const auto say = [&](const std::string& line) {
     if (observer.on_message) observer.on_message(line);
   };
@@ -70,6 +73,7 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
   recipe.model.source_vocab = tokenizers.source.size();
   recipe.model.target_vocab = tokenizers.target.size();
   check(recipe.model);
+  if (resumed && memory > 0) recipe.training.batch_tokens = load_recipe(run).training.batch_tokens;
   if (resumed) check_same(run, load_recipe(run), recipe);
 
   const ParallelData data(text, tokenizers.source, tokenizers.target, recipe.model.max_length);
@@ -77,8 +81,16 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
                   recipe.training.joint_vocabulary ? " for both languages"
                                                    : fmt::format(" and {} pieces", tokenizers.target.size())));
   say(describe(text, data));
-  const Evaluator evaluator(std::move(dev), tokenizers.source, tokenizers.target, recipe.model.max_length,
-                            recipe.training.batch_tokens);
+  const bool fit = memory > 0 && !resumed;
+  Evaluator evaluator(std::move(dev), tokenizers.source, tokenizers.target, recipe.model.max_length,
+                      fit ? std::numeric_limits<int32_t>::max() : recipe.training.batch_tokens);
+  if (fit) {
+    recipe.training.batch_tokens =
+        fit_batch_tokens(recipe, std::max(data.longest(), evaluator.longest()),
+                         std::max(data.source_tokens(), data.target_tokens()), evaluator, static_cast<size_t>(memory));
+    evaluator.set_batch_tokens(recipe.training.batch_tokens);
+    say(fmt::format("batch_tokens {}: the most for {} MiB", recipe.training.batch_tokens, memory >> 20));
+  }
   if (!resumed) create_run(run, recipe, tokenizers);
   return Trainer(recipe, run, data, evaluator, observer).run();
 }
