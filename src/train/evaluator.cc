@@ -37,7 +37,7 @@ DevScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, 
   }
 
   std::vector<std::string> hypotheses;
-  for (const auto& found : translate_ids(model, sources_, greedy_, arena, batch_tokens_))
+  for (const auto& found : translate_ids(model, sources_, greedy_, arena, translation_tokens()))
     hypotheses.push_back(found.empty() ? "" : target_.decode(found.front().ids));
 
   const double tokens = static_cast<double>(loss.tokens);
@@ -45,7 +45,7 @@ DevScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, 
 }
 
 void Evaluator::rehearse(const Transformer<float>& model, Arena& arena) const {
-  rehearse_translation(model, sources_, greedy_, arena, batch_tokens_);
+  rehearse_translation(model, sources_, greedy_, arena, translation_tokens());
 }
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 // How good a model is on the dev text: its loss without dropout, and BLEU of its greedy translations.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Evaluator {
   Evaluator& operator=(const Evaluator&) = delete;
 
  private:
+  int64_t translation_tokens() const { return std::min<int64_t>(batch_tokens_, 4096); }
+
   ParallelText text_;
   Tokenizer target_;
   SearchOptions greedy_;
