@@ -1,5 +1,6 @@
 // qkv bench: how fast this machine is with qkv.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,7 @@ namespace {
 struct Options {
   std::string model = "tiny";
   int64_t tokens = 4096, steps = 20;
-  bool json = false, profile = false;
+  bool recompute = false, json = false, profile = false;
 };
 
 // By op, with the share of what limits it: the peak of multiply-adds, or the bandwidth of memory.
@@ -36,8 +37,16 @@ void print_profile(const qkv::TrainBenchmark& b) {
   line(rest, "", "", "outside the ops");
 }
 
+// The most memory that this process has held at one time, in bytes.
+int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} << 10;
+}
+
 void bench_train(const Options& options) {
-  const qkv::TrainBenchmark b = qkv::benchmark_training(options.model, options.tokens, options.steps, options.profile);
+  const qkv::TrainBenchmark b =
+      qkv::benchmark_training(options.model, options.tokens, options.steps, options.recompute, options.profile);
   if (options.json) {
     nlohmann::ordered_json json = {{"version", qkv::version()},
                                    {"model", b.preset},
@@ -47,14 +56,18 @@ void bench_train(const Options& options) {
                                    {"best_step_ms", b.best_ms},
                                    {"target_tokens_per_s", b.tokens_per_second},
                                    {"parameters", b.parameters},
-                                   {"activation_bytes", b.activation_bytes}};
+                                   {"activation_bytes", b.activation_bytes},
+                                   {"peak_memory_bytes", peak_memory()}};
     for (const qkv::OpTime& op : b.ops)
       json["ops"].push_back(
           {{"op", op.name}, {"calls", op.calls}, {"ms", op.ms}, {"gflops", op.gflops}, {"gbytes_per_s", op.gbytes}});
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens)\n",
-               b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens);
+    fmt::print(
+        "{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens, "
+        "{:.0f} MiB)\n",
+        b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens,
+        static_cast<double>(peak_memory()) / (1 << 20));
     if (options.profile) print_profile(b);
   }
 }
@@ -80,6 +93,7 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--model", options->model, "Preset: tiny, small or base")->capture_default_str();
   command->add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
   command->add_option("--steps", options->steps, "Steps that are timed")->capture_default_str();
+  command->add_flag("--recompute", options->recompute, "Compute activations again in backward");
   command->add_flag("--json", options->json, "Print as JSON");
   command->add_flag("--profile", options->profile, "Time every op, beside the machine's limits");
   add_threads_option(*command);

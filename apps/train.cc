@@ -21,6 +21,7 @@ std::atomic<bool> interrupted = false;
 struct TrainOptions {
   qkv::TranslationFiles files;
   std::string preset = "tiny", config, out;
+  uint64_t memory = 0;                                          // bytes; 0: batch_tokens stands
   std::vector<std::pair<std::string, CLI::Option*>> overrides;  // by the recipe's name for them
 };
 
@@ -124,7 +125,7 @@ void train(const TrainOptions& options) {
     });
   bool ended = false;
   try {
-    ended = qkv::train_translation(options.files, recipe, options.out, observer);
+    ended = qkv::train_translation(options.files, recipe, options.out, observer, static_cast<int64_t>(options.memory));
   } catch (...) {
     progress.clear();
     throw;
@@ -156,12 +157,16 @@ void add_train_command(CLI::App& app) {
                       "Existing SentencePiece model (of both sides with a joint vocabulary)");
   command->add_option("--target-tokenizer", options->files.target_tokenizer, "Existing SentencePiece model");
   add_threads_option(*command);
+  CLI::Option* memory =
+      command->add_option("--memory", options->memory, "Choose the largest --batch-tokens for so much: 512M, 4G");
+  memory->transform(CLI::AsSizeValue(false))->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50))->type_name("SIZE");
   for (const qkv::RecipeOption& o : qkv::recipe_options(qkv::preset("tiny"))) {
     const bool yes_no = o.value == "true" || o.value == "false";  // --lowercase alone means true
     CLI::Option* option = command->add_option_function<std::string>(
         option_name(o.name), [](const std::string&) {}, fmt::format("{} [{}]", o.help, o.value));
     option->group("Recipe [values of --preset tiny]")->type_name("")->expected(yes_no ? 0 : 1, 1)->take_last();
     options->overrides.emplace_back(o.name, option);
+    if (o.name == "batch_tokens") option->excludes(memory);
   }
   command->callback([options] { train(*options); });
 }

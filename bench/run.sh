@@ -17,4 +17,4 @@ cmake --install build/bench --prefix build/bench/prefix > /dev/null
   --config-settings=build-dir="$PWD/build/bench/python" --config-settings=cmake.define.QKV_USE_INSTALLED=ON \
   --config-settings=cmake.define.CMAKE_PREFIX_PATH="$PWD/build/bench/prefix"
 for type in float32 bfloat16; do "$peers/bin/python" bench/peers/attention.py --dtype "$type" --write; done
-"$peers/bin/python" bench/peers/train.py --torch "$peers/bin/python" --qkv build/bench/qkv
+"$peers/bin/python" bench/peers/train.py --torch "$peers/bin/python" --qkv build/bench/qkv --write

@@ -1,21 +1,62 @@
-"""Training speed against PyTorch, in turn, on the same machine: prints the table of bench/RESULTS.md.
+"""Training speed and memory against PyTorch, in turn, on the same machine: prints the table of bench/RESULTS.md.
 
     python3 bench/peers/train.py --torch VENV/bin/python --peer ../shared/peers/train_torch.py [--qkv build/release/qkv]
+        [--threads 1 2] [--rounds 3] [--case tiny base] [--write]
 
-Both run the same shapes, sentence lengths and optimiser; PyTorch with its fastest layers (--lean) and tcmalloc. Every
-figure is the median of the rounds; a ratio is the median of the ratios of neighbours in time.
+--write puts the table into bench/RESULTS.md. Both run the same shapes, sentence lengths and optimiser; PyTorch with its
+fastest layers (--lean) and tcmalloc. A round runs qkv, then PyTorch. Every figure is the median of the rounds; a ratio
+is the median of the ratios of neighbours in time. Memory is the peak of the whole process, as the kernel counted it,
+Python's libraries included; "libraries" is what `import torch` alone takes.
 """
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
+import sys
+from pathlib import Path
 
-CASES = [("tiny", 4096, 20), ("base", 1024, 8)]  # model, tokens of a batch, steps
+CASES = {"tiny": (4096, 20), "base": (1024, 8)}  # tokens of a batch, steps
 
 
-def last_json(command):
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+def run(command):
+    """The last line that command prints, and the peak of its memory in MiB."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    lines = child.stdout.read().splitlines()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0 or not lines:
+        sys.exit(f"{' '.join(command)}: ended with {child.returncode} and {len(lines)} lines")
+    return lines[-1], usage.ru_maxrss / 1024
+
+
+def measure(command):
+    line, peak = run(command)
+    return json.loads(line), peak
+
+
+def compare(model, threads, a):
+    """One row of the table."""
+    tokens, steps = CASES[model]
+    shape = ["--model", model, "--tokens", str(tokens), "--threads", str(threads), "--steps", str(steps)]
+    rounds = []
+    for _ in range(a.rounds):
+        ours, our_peak = measure([a.qkv, "bench", "train", *shape, "--json"])
+        theirs, their_peak = measure([a.torch, a.peer, "--lean", *shape])
+        assert ours["target_tokens_per_step"] == theirs["target_tokens_per_step"], "the batches differ"
+        speeds = ours["target_tokens_per_s"], theirs["target_tokens_per_s"]
+        rounds.append((*speeds, speeds[0] / speeds[1], our_peak, their_peak, our_peak / their_peak))
+    x, y, ratio, our_peak, their_peak, share = (statistics.median(column) for column in zip(*rounds))
+    return f"| {model} | {threads} | {x:,.0f} | {y:,.0f} | {ratio:.2f} | {our_peak:,.0f} | {their_peak:,.0f} | {share:.2f} |"
+
+
+def write(name, text):
+    """Replaces what stands between the marks of `name` in bench/RESULTS.md."""
+    file = Path(__file__).parent.parent / "RESULTS.md"
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+    before, rest = file.read_text().split(begin)
+    file.write_text(before + begin + text + end + rest.split(end)[1])
 
 
 def main():
@@ -23,20 +64,27 @@ def main():
     parser.add_argument("--torch", required=True, help="a Python that has PyTorch")
     parser.add_argument("--peer", default="../shared/peers/train_torch.py")
     parser.add_argument("--qkv", default="build/release/qkv")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
     a = parser.parse_args()
 
-    print("| model | threads | qkv, target tokens/s | PyTorch, target tokens/s | ratio |")
-    print("|---|---|---|---|---|")
-    for model, tokens, steps in CASES:
-        shape = ["--model", model, "--tokens", str(tokens), "--threads", str(a.threads), "--steps", str(steps)]
-        ours, theirs = [], []
-        for _ in range(a.rounds):
-            ours.append(last_json([a.qkv, "bench", "train", *shape, "--json"])["target_tokens_per_s"])
-            theirs.append(last_json([a.torch, a.peer, "--lean", *shape])["target_tokens_per_s"])
-        ratio = statistics.median(x / y for x, y in zip(ours, theirs))
-        print(f"| {model} | {a.threads} | {statistics.median(ours):,.0f} | {statistics.median(theirs):,.0f} | {ratio:.2f} |")
+    lines = []
+
+    def show(line):
+        lines.append(line)
+        print(line, flush=True)
+
+    version, libraries = run([a.torch, "-c", "import torch; print(torch.__version__)"])
+    show(f"PyTorch {version}, of whose memory {libraries:,.0f} MiB are libraries; {a.rounds} rounds\n")
+    show("| model | threads | qkv, target tokens/s | PyTorch, target tokens/s | ratio | qkv, MiB | PyTorch, MiB | share |")
+    show("|---|---|---|---|---|---|---|---|")
+    for model in a.case:
+        for threads in a.threads:
+            show(compare(model, threads, a))
+    if a.write:
+        write("training", "\n".join(lines) + "\n")
 
 
 main()

@@ -26,9 +26,10 @@ struct TrainBenchmark {
 };
 
 // Times whole training steps (forward, backward, Adam) of a preset on random sentences of 8 to 16 tokens, about
-// `tokens` / 16 of them: the work of nn.Transformer in a usual comparison. Three steps are not counted. `profile` times
-// every op too.
-TrainBenchmark benchmark_training(const std::string& preset, int64_t tokens, int64_t steps, bool profile = false);
+// `tokens` / 16 of them, with or without recomputed activations: the work of nn.Transformer in a usual comparison.
+// Three steps are not counted. `profile` times every op too.
+TrainBenchmark benchmark_training(const std::string& preset, int64_t tokens, int64_t steps, bool recompute = false,
+                                  bool profile = false);
 
 // The most float32 operations a second that all threads do together in multiply-adds on registers, with the active
 // instruction set: the limit that the speed of a kernel is a share of. Takes about `seconds`.

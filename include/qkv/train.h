@@ -22,6 +22,10 @@ constexpr std::array<std::string_view, 2> names_of(Schedule) { return {"inverse_
 enum class Selection { bleu, loss };
 constexpr std::array<std::string_view, 2> names_of(Selection) { return {"bleu", "loss"}; }
 
+// How Adam's means of gradients and squares are held: 8, 4 or about 2 bytes a parameter.
+enum class Moments { float32, bfloat16, int8 };
+constexpr std::array<std::string_view, 3> names_of(Moments) { return {"float32", "bfloat16", "int8"}; }
+
 // How a model is trained; training.json of a run. Limits of 0 are off.
 struct TrainingConfig {
   int64_t vocab_size = 10000;  // pieces of the tokeniser that is trained from the text
@@ -34,11 +38,13 @@ struct TrainingConfig {
   int64_t warmup_steps = 2000;
   Schedule schedule = Schedule::inverse_sqrt;  // cosine falls to 0 at max_steps
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
+  Moments moments = Moments::float32;
   double weight_decay = 0;
   double clip_norm = 0;  // of the mean gradient of a token
   double label_smoothing = 0.1;
   int64_t batch_tokens = 4096;  // at most, on either side
   int64_t accumulate = 1;       // batches whose gradients make one step
+  bool recompute = false;       // less memory, more work: backward computes the activations of each layer again
 
   int64_t max_steps = 0, max_epochs = 0;
   double max_minutes = 0;
@@ -67,11 +73,13 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("beta1", c.beta1, "decay of Adam's mean of gradients");
   visit("beta2", c.beta2, "decay of Adam's mean of squared gradients");
   visit("epsilon", c.epsilon, "added to Adam's denominator");
+  visit("moments", c.moments, "how the optimiser holds Adam's two means: 8, 4 or 2 bytes a parameter");
   visit("weight_decay", c.weight_decay, "pull of every weight towards zero");
   visit("clip_norm", c.clip_norm, "largest norm of the mean gradient; 0 is off");
   visit("label_smoothing", c.label_smoothing, "probability spread over the whole vocabulary");
   visit("batch_tokens", c.batch_tokens, "most tokens of a batch, on either side");
   visit("accumulate", c.accumulate, "batches that make one step");
+  visit("recompute", c.recompute, "compute activations again in backward, to hold fewer; the result is the same");
   visit("max_steps", c.max_steps, "stop after so many steps; 0 is off");
   visit("max_epochs", c.max_epochs, "stop after so many passes over the text; 0 is off");
   visit("max_minutes", c.max_minutes, "stop after so many minutes; 0 is off");
@@ -143,8 +151,10 @@ struct TrainingObserver {
 
 // Trains into the directory `out`; false if should_stop ended it early. A run that is there already is resumed where it
 // was saved last, and ends with the same bytes as one that was never interrupted; it must have the recipe given, but
-// for the limits max_*. Throws Error for text, options or files that will not do.
+// for recompute and the limits max_*. Throws Error for text, options or files that will not do.
+//   memory: where it is above 0, a new run gets the largest batch_tokens with which training takes so many bytes, and a
+//   resumed one keeps its own. What is counted stands in docs/run-directory.md.
 bool train_translation(const TranslationFiles& files, const Recipe& recipe, const std::string& out,
-                       const TrainingObserver& observer);
+                       const TrainingObserver& observer, int64_t memory = 0);
 
 }  // namespace qkv

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <type_traits>
 
 #include "core/matrix.h"
 
@@ -24,6 +26,14 @@ class Arena {
   template <class T>
   T* take(int64_t count) {
     return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
+  }
+  // count objects as T() makes them; nobody destroys them.
+  template <class T>
+  std::span<T> objects(size_t count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    T* first = take<T>(static_cast<int64_t>(count));
+    std::uninitialized_value_construct_n(first, count);
+    return {first, count};
   }
   std::span<std::byte> bytes(size_t count) { return {static_cast<std::byte*>(take_bytes(count)), count}; }
   template <class T>

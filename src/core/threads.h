@@ -29,7 +29,12 @@ class FlushDenormals {
 template <class F>
 void parallel_for(int64_t n, F&& f) {
   if (n <= 0) return;
-#pragma omp parallel if (n > 1)
+  if (n == 1 || omp_in_parallel() || omp_get_max_threads() == 1) {  // a team of one would be allocated each time
+    const FlushDenormals flush;
+    for (int64_t i = 0; i < n; i++) f(i);
+    return;
+  }
+#pragma omp parallel
   {
     const FlushDenormals flush;
 #pragma omp for schedule(dynamic, 1) nowait

@@ -69,6 +69,18 @@ class BeamSearch {
     return results;
   }
 
+  void rehearse() {
+    const Arena::Scope scope(context_.arena);
+    for (Sentence& s : sentences_) {
+      const Live first{{{options_.start}, 0, 0}, s.live.front().slot};
+      s.live.assign(static_cast<size_t>(options_.beam), first);
+      for (size_t i = 0; i < s.live.size(); i++) s.live[i].slot += static_cast<int64_t>(i);
+    }
+    for (const auto& cache : caches_)
+      for (int64_t r = 0; r < cache.self.rows; r++) std::fill_n(cache.self.row(r), cache.self.cols, 0.0f);
+    next_scores(capacity_ - 1);
+  }
+
  private:
   bool any_live() const {
     return std::any_of(sentences_.begin(), sentences_.end(), [](const Sentence& s) { return !s.live.empty(); });
@@ -204,6 +216,12 @@ std::vector<std::vector<Hypothesis>> beam_search(const Transformer<float>& model
   if (options.beam < 1) fail("beam search: beam is {}, at least 1 is needed", options.beam);
   const Arena::Scope scope(arena);
   return BeamSearch(model, sources, options, arena).run();
+}
+
+void rehearse_search(const Transformer<float>& model, const Packed& sources, const SearchOptions& options,
+                     Arena& arena) {
+  const Arena::Scope scope(arena);
+  BeamSearch(model, sources, options, arena).rehearse();
 }
 
 }  // namespace qkv

@@ -29,4 +29,9 @@ struct Hypothesis {
 std::vector<std::vector<Hypothesis>> beam_search(const Transformer<float>& model, const Packed& sources,
                                                  const SearchOptions& options, Arena& arena);
 
+// Takes from the arena the most that beam_search can: a step with every hypothesis alive and at its longest. What it
+// computes has no meaning.
+void rehearse_search(const Transformer<float>& model, const Packed& sources, const SearchOptions& options,
+                     Arena& arena);
+
 }  // namespace qkv

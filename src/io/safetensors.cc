@@ -116,12 +116,17 @@ const TensorView* Safetensors::find(const std::string& name) const {
 }
 
 void Safetensors::read(const std::string& name, const std::vector<int64_t>& shape, std::span<float> to) const {
+  read(name, DType::f32, shape, std::as_writable_bytes(to));
+}
+
+void Safetensors::read(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
+                       std::span<std::byte> to) const {
   const TensorView* tensor = find(name);
-  if (!tensor) fail("{}: wanted {}, found no such tensor", in_file(path_, name), describe(DType::f32, shape));
-  if (tensor->dtype != DType::f32 || tensor->shape != shape || tensor->data.size() != to.size_bytes())
+  if (!tensor) fail("{}: wanted {}, found no such tensor", in_file(path_, name), describe(dtype, shape));
+  if (tensor->dtype != dtype || tensor->shape != shape || tensor->data.size() != to.size())
     fail("{}: found {}, wanted {}", in_file(path_, name), describe(tensor->dtype, tensor->shape),
-         describe(DType::f32, shape));
-  if (!to.empty()) std::memcpy(to.data(), tensor->data.data(), to.size_bytes());
+         describe(dtype, shape));
+  if (!to.empty()) std::memcpy(to.data(), tensor->data.data(), to.size());
 }
 
 }  // namespace qkv

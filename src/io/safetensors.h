@@ -34,6 +34,8 @@ class Safetensors {
   // Copies the tensor to `to`. Throws Error unless it is there, of type F32 and of this shape; to.size() is the
   // product of the shape.
   void read(const std::string& name, const std::vector<int64_t>& shape, std::span<float> to) const;
+  // The same for a type of choice.
+  void read(const std::string& name, DType dtype, const std::vector<int64_t>& shape, std::span<std::byte> to) const;
 
  private:
   Safetensors(const std::string& path, MappedFile file) : path_(path), file_(std::move(file)) {}

@@ -20,4 +20,8 @@ void load_weights(const std::string& path, const ParameterList<float>& list, std
 // memory is taken.
 std::unique_ptr<Transformer<float>> load_model(const std::string& path, const ModelConfig& config);
 
+// The mean of several weight files, computed in double; the numbers of one parameter come from the arena.
+void average_weights(std::span<const std::string> paths, const ParameterList<float>& list, std::span<float> values,
+                     Arena& arena);
+
 }  // namespace qkv

@@ -9,10 +9,11 @@
 namespace qkv {
 
 struct Context {
-  Arena& arena;           // activations and temporaries; the caller gives them back after backward
-  bool training = false;  // dropout acts
-  uint64_t seed = 0;      // of the dropout masks
-  uint32_t step = 0;      // batches seen so far
+  Arena& arena;            // activations and temporaries; the caller gives them back after backward
+  bool training = false;   // dropout acts
+  uint64_t seed = 0;       // of the dropout masks
+  uint32_t step = 0;       // batches seen so far
+  bool recompute = false;  // a stack keeps only its layers' inputs; backward computes the rest again
 
   Dropout dropout(double p, uint32_t site) const {
     return training ? Dropout{static_cast<float>(p), seed, step, site} : Dropout{};

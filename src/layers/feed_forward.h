@@ -14,7 +14,7 @@ class FeedForward {
  public:
   struct Saved {
     Matrix<const Real> x;    // [N, d]
-    Matrix<Real> a, hidden;  // [N, F]: x W_1ᵀ + b_1, dropout(φ(a))
+    Matrix<Real> a, hidden;  // [N, F]: x W_1ᵀ + b_1, dropout(φ(a)); one matrix for relu
   };
 
   FeedForward(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites)
@@ -27,7 +27,8 @@ class FeedForward {
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {
     s.x = x;
     s.a = first_.forward(x, c);
-    s.hidden = c.arena.matrix<Real>(s.a.rows, s.a.cols);
+    // Where relu's output is positive, so was its input; elsewhere its gradient is 0: backward can do with the output.
+    s.hidden = kind_ == Activation::relu ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
     activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden);
     return second_.forward(s.hidden, c);
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/recompute.h"
+
 namespace qkv {
 
 template <class Real>
@@ -68,8 +70,14 @@ Decoder<Real>::Decoder(ParameterList<Real>& list, const std::string& name, const
 template <class Real>
 Matrix<Real> Decoder<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self,
                                     const Sequences& cross, Context& c, Saved& s) const {
-  s.layers.resize(layers_.size());
-  for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].forward(x, memory, self, cross, c, s.layers[i]);
+  s.layers = c.arena.objects<typename DecoderLayer<Real>::Saved>(layers_.size());
+  s.inputs = c.arena.objects<Matrix<const Real>>(layers_.size());
+  s.memory = memory;
+  for (size_t i = 0; i < layers_.size(); i++) {
+    s.inputs[i] = x;
+    const auto layer = [&] { return layers_[i].forward(x, memory, self, cross, c, s.layers[i]); };
+    x = c.recompute ? result_alone<Real>(x, c, layer) : layer();
+  }
   return norm_ ? norm_->forward(x, c, s.norm) : x;
 }
 
@@ -77,7 +85,11 @@ template <class Real>
 void Decoder<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross,
                              Context& c, const Saved& s) const {
   if (norm_) norm_->backward(gradient, c, s.norm);
-  for (size_t i = layers_.size(); i-- > 0;) layers_[i].backward(gradient, dmemory, self, cross, c, s.layers[i]);
+  for (size_t i = layers_.size(); i-- > 0;) {
+    const Arena::Scope scope(c.arena);
+    if (c.recompute) layers_[i].forward(s.inputs[i], s.memory, self, cross, c, s.layers[i]);
+    layers_[i].backward(gradient, dmemory, self, cross, c, s.layers[i]);
+  }
 }
 
 template <class Real>

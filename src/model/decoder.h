@@ -56,7 +56,9 @@ template <class Real>
 class Decoder {
  public:
   struct Saved {
-    std::vector<typename DecoderLayer<Real>::Saved> layers;
+    std::span<typename DecoderLayer<Real>::Saved> layers;  // in the arena; not set if recomputed
+    std::span<Matrix<const Real>> inputs;                  // of the layers, [N, d]
+    Matrix<const Real> memory;                             // [M, d]
     typename Norm<Real>::Saved norm;
   };
 

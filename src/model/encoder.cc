@@ -1,5 +1,7 @@
 #include "model/encoder.h"
 
+#include "model/recompute.h"
+
 namespace qkv {
 
 template <class Real>
@@ -38,15 +40,24 @@ Encoder<Real>::Encoder(ParameterList<Real>& list, const std::string& name, const
 
 template <class Real>
 Matrix<Real> Encoder<Real>::forward(Matrix<Real> x, const Sequences& self, Context& c, Saved& s) const {
-  s.layers.resize(layers_.size());
-  for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].forward(x, self, c, s.layers[i]);
+  s.layers = c.arena.objects<typename EncoderLayer<Real>::Saved>(layers_.size());
+  s.inputs = c.arena.objects<Matrix<const Real>>(layers_.size());
+  for (size_t i = 0; i < layers_.size(); i++) {
+    s.inputs[i] = x;
+    const auto layer = [&] { return layers_[i].forward(x, self, c, s.layers[i]); };
+    x = c.recompute ? result_alone<Real>(x, c, layer) : layer();
+  }
   return norm_ ? norm_->forward(x, c, s.norm) : x;
 }
 
 template <class Real>
 void Encoder<Real>::backward(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const {
   if (norm_) norm_->backward(gradient, c, s.norm);
-  for (size_t i = layers_.size(); i-- > 0;) layers_[i].backward(gradient, self, c, s.layers[i]);
+  for (size_t i = layers_.size(); i-- > 0;) {
+    const Arena::Scope scope(c.arena);
+    if (c.recompute) layers_[i].forward(s.inputs[i], self, c, s.layers[i]);
+    layers_[i].backward(gradient, self, c, s.layers[i]);
+  }
 }
 
 template class EncoderLayer<float>;

@@ -3,8 +3,8 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "layers/attention.h"
 #include "layers/feed_forward.h"
@@ -40,7 +40,8 @@ template <class Real>
 class Encoder {
  public:
   struct Saved {
-    std::vector<typename EncoderLayer<Real>::Saved> layers;
+    std::span<typename EncoderLayer<Real>::Saved> layers;  // in the arena; not set if recomputed
+    std::span<Matrix<const Real>> inputs;                  // of the layers, [N, d]
     typename Norm<Real>::Saved norm;
   };
 

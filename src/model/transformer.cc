@@ -41,6 +41,12 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* targe
   return {weight, bias};
 }
 
+// Nothing of a layer but its result need be kept.
+Context without_backward(Context c) {
+  c.recompute = true;
+  return c;
+}
+
 }  // namespace
 
 int64_t count_parameters(const ModelConfig& c) {
@@ -94,8 +100,9 @@ template <class Real>
 Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) const {
   check_labels(batch, config_.target_vocab);
   const Arena::Scope scope(c.arena);
+  Context lean = without_backward(c);
   Saved s;
-  forward(batch.source, batch.target, c, s);
+  forward(batch.source, batch.target, lean, s);
   return output_.loss(s.h, batch.labels, smoothing, c);
 }
 
@@ -120,9 +127,10 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, 
 template <class Real>
 Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
+  Context lean = without_backward(c);
   typename Encoder<Real>::Saved s;
-  return encoder_.forward(source_embedding_.forward(source.ids, source.positions, c), sequences_of(source, source), c,
-                          s);
+  return encoder_.forward(source_embedding_.forward(source.ids, source.positions, lean), sequences_of(source, source),
+                          lean, s);
 }
 
 template <class Real>

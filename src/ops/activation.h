@@ -7,13 +7,13 @@
 
 namespace qkv {
 
-// y = dropout(φ(x)); x, y: [N, F], y may not be x.
+// y = dropout(φ(x)); x, y: [N, F], y may be x.
 //   relu  φ(x) = max(0, x)        gelu  φ(x) = x Φ(x), Φ the normal distribution function (the exact erf form)
 //   silu  φ(x) = x / (1 + e^−x)
 template <class Real>
 void activation(Activation kind, Matrix<const Real> x, const Dropout& drop, Matrix<Real> y);
 
-// dx = φ'(x) ∘ dropout(dy); x: what forward read; dx is assigned and may be dy.
+// dx = φ'(x) ∘ dropout(dy); x: what forward read, or for relu what it gave; dx is assigned and may be dy.
 template <class Real>
 void activation_backward(Activation kind, Matrix<const Real> x, Matrix<const Real> dy, const Dropout& drop,
                          Matrix<Real> dx);

@@ -1,8 +1,6 @@
 // Adam in one pass over memory, by blocks of 2^14 parameters.
 #include "ops/adam.h"
 
-#include <cmath>
-
 #include "core/isa.h"
 #include "core/profile.h"
 #include "core/threads.h"
@@ -13,41 +11,13 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "ops/simd-inl.h"
+#include "ops/adam-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// w ← w (1 − η λ) − η/(1 − β1^t) · m / (√(v / (1 − β2^t)) + ε), η the learning rate, λ the decoupled weight decay
-void AdamRange(const AdamStep& step, float* w, float* gradient, float* m, float* v, int64_t count) {
-  const double t = static_cast<double>(step.step);
-  const auto constant = [](double x) HWY_ATTR { return set(static_cast<float>(x)); };
-  const Vector scale = constant(step.gradient_scale), epsilon = constant(step.epsilon);
-  const Vector beta1 = constant(step.beta1), rest1 = constant(1 - step.beta1);
-  const Vector beta2 = constant(step.beta2), rest2 = constant(1 - step.beta2);
-  const Vector rate = constant(step.learning_rate / (1 - std::pow(step.beta1, t)));
-  const Vector correction2 = constant(1 / (1 - std::pow(step.beta2, t)));
-  const Vector coupled = constant(step.decoupled ? 0 : step.weight_decay);
-  const Vector shrink = constant(step.decoupled ? step.learning_rate * step.weight_decay : 0);
-  for_columns(count, [&](int64_t i, auto io) HWY_ATTR {
-    const Vector w_i = io.load(w + i);
-    const Vector g = hn::MulAdd(coupled, w_i, hn::Mul(scale, io.load(gradient + i)));
-    const Vector m_i = hn::MulAdd(beta1, io.load(m + i), hn::Mul(rest1, g));
-    const Vector v_i = hn::MulAdd(beta2, io.load(v + i), hn::Mul(rest2, hn::Mul(g, g)));
-    const Vector root = hn::Add(hn::Sqrt(hn::Mul(v_i, correction2)), epsilon);
-    const Vector change = hn::MulAdd(shrink, w_i, hn::Div(hn::Mul(rate, m_i), root));
-    io.store(m_i, m + i);
-    io.store(v_i, v + i);
-    io.store(hn::Sub(w_i, change), w + i);
-    io.store(zero(), gradient + i);
-  });
-}
-
-void EmaRange(double decay, const float* w, float* average, int64_t count) {
-  const Vector kept = set(static_cast<float>(decay)), rest = set(static_cast<float>(1 - decay));
-  for_columns(count, [&](int64_t i, auto io) HWY_ATTR {
-    io.store(hn::MulAdd(kept, io.load(average + i), hn::Mul(rest, io.load(w + i))), average + i);
-  });
+void AdamRange(const AdamFactors& f, float* w, float* gradient, float* m, float* v, float* average, int64_t count) {
+  adam_range(f, w, gradient, m, v, average, count);
 }
 
 double SumOfSquaresRange(const float* x, int64_t count) {
@@ -70,42 +40,26 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace qkv {
-namespace {
-
-constexpr int64_t kBlock = 16384;
-
-}  // namespace
 
 HWY_EXPORT(AdamRange);
-HWY_EXPORT(EmaRange);
 HWY_EXPORT(SumOfSquaresRange);
 
 template <>
 void adam_update<float>(const AdamStep& step, std::span<float> w, std::span<float> gradient, std::span<float> m,
-                        std::span<float> v) {
-  const ProfiledOp profiled("adam", {std::ssize(w)}, memory_work(8, 1, std::ssize(w)));
+                        std::span<float> v, std::span<float> average) {
+  const ProfiledOp profiled("adam", {std::ssize(w)}, memory_work(average.empty() ? 8 : 10, 1, std::ssize(w)));
   const auto kernel = QKV_DISPATCH(AdamRange);
-  parallel_blocks(std::ssize(w), kBlock, [&](int64_t begin, int64_t end) {
-    kernel(step, &w[begin], &gradient[begin], &m[begin], &v[begin], end - begin);
+  const AdamFactors factors(step);
+  parallel_blocks(std::ssize(w), kAdamBlock, [&](int64_t begin, int64_t end) {
+    kernel(factors, &w[begin], &gradient[begin], &m[begin], &v[begin], average.empty() ? nullptr : &average[begin],
+           end - begin);
   });
 }
 
 template <>
 void adam_update<double>(const AdamStep& step, std::span<double> w, std::span<double> gradient, std::span<double> m,
-                         std::span<double> v) {
-  reference::adam_update(step, w, gradient, m, v);
-}
-
-template <>
-void ema_update<float>(double decay, std::span<const float> w, std::span<float> average) {
-  const auto kernel = QKV_DISPATCH(EmaRange);
-  parallel_blocks(std::ssize(w), kBlock,
-                  [&](int64_t begin, int64_t end) { kernel(decay, &w[begin], &average[begin], end - begin); });
-}
-
-template <>
-void ema_update<double>(double decay, std::span<const double> w, std::span<double> average) {
-  reference::ema_update(decay, w, average);
+                         std::span<double> v, std::span<double> average) {
+  reference::adam_update(step, w, gradient, m, v, average);
 }
 
 template <>
@@ -113,7 +67,7 @@ double sum_of_squares<float>(std::span<const float> x) {
   const ProfiledOp profiled("gradient norm", {std::ssize(x)}, memory_work(1, 1, std::ssize(x)));
   constexpr int64_t kParts = 256;
   double parts[kParts] = {};
-  const int64_t part = std::max<int64_t>(kBlock, (std::ssize(x) + kParts - 1) / kParts);
+  const int64_t part = std::max<int64_t>(kAdamBlock, (std::ssize(x) + kParts - 1) / kParts);
   const auto kernel = QKV_DISPATCH(SumOfSquaresRange);
   parallel_blocks(std::ssize(x), part,
                   [&](int64_t begin, int64_t end) { parts[begin / part] = kernel(&x[begin], end - begin); });

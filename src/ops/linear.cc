@@ -86,9 +86,27 @@ class HoldSignals {
   sigset_t before_;
 };
 
+// Keeps oneDNN on the calling thread, where a product of one block is called outside a parallel loop: with threads of
+// its own its sums, and its allocations, would depend on their number.
+class OneThread {
+ public:
+  OneThread() : before_(omp_in_parallel() ? 0 : omp_get_max_threads()) {
+    if (before_ > 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ > 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 // C = A op(B) + beta C, row-major, on one thread. A: [M, K], op(B): [K, N].
 void product(char transpose_b, int64_t M, int64_t N, int64_t K, const float* a, int64_t lda, const float* b,
              int64_t ldb, float beta, float* c, int64_t ldc) {
+  const OneThread one;
   const HoldSignals hold;
   dnnl_sgemm('N', transpose_b, M, N, K, 1.0f, a, lda, b, ldb, beta, c, ldc);
 }

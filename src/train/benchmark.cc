@@ -50,7 +50,8 @@ std::vector<OpTime> op_times(const Profile& profile, int64_t steps) {
 
 }  // namespace
 
-TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64_t steps, bool with_profile) {
+TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64_t steps, bool recompute,
+                                  bool with_profile) {
   if (tokens < kLongest) fail("benchmark: {} tokens, wanted at least {}", tokens, kLongest);
   if (steps < 1) fail("benchmark: {} steps, wanted at least 1", steps);
   Recipe recipe = preset(name);
@@ -68,7 +69,7 @@ TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64
   for (int64_t step = 1; step <= steps + kWarmup; step++) {
     if (with_profile && step == kWarmup + 1) profile.emplace();
     const auto begin = std::chrono::steady_clock::now();
-    Context context{arena, true, 1, static_cast<uint32_t>(step)};
+    Context context{arena, true, 1, static_cast<uint32_t>(step), recompute};
     const Loss loss = model.loss_and_gradient(batch, recipe.training.label_smoothing, context);
     optimizer.update(step, loss.tokens);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

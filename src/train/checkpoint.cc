@@ -10,14 +10,12 @@ namespace {
 
 constexpr const char* kFormat = "qkv training state 2";
 
-struct NamedSpan {
-  const char* name;
-  std::span<float> values;
-};
+using Array = OptimizerState::Array;
 
-std::vector<NamedSpan> spans(const ParameterList<float>& parameters, const OptimizerState& optimizer) {
-  std::vector<NamedSpan> all = {{"weights", parameters.values()}, {"adam.m", optimizer.m()}, {"adam.v", optimizer.v()}};
-  if (!optimizer.ema().empty()) all.push_back({"ema", optimizer.ema()});
+std::vector<Array> arrays(const ParameterList<float>& parameters, const OptimizerState& optimizer) {
+  const std::span<float> w = parameters.values();
+  std::vector<Array> all = {{"weights", DType::f32, std::ssize(w), std::as_writable_bytes(w)}};
+  for (Array& array : optimizer.arrays()) all.push_back(std::move(array));
   return all;
 }
 
@@ -62,8 +60,7 @@ void save_state(const std::string& path, const Progress& p, const std::string& d
   for (size_t i = 0; i < p.evaluated_steps.size(); i++)
     metadata[fmt::format("evaluation.{}", i)] = fmt::format("{}", p.evaluated_steps[i]);
   std::vector<NamedTensor> tensors;
-  for (const auto& [name, values] : spans(parameters, optimizer))
-    tensors.push_back({name, f32_tensor({static_cast<int64_t>(values.size())}, values)});
+  for (const Array& a : arrays(parameters, optimizer)) tensors.push_back({a.name, {a.dtype, {a.size}, a.bytes}});
   write_safetensors(path, tensors, metadata);
 }
 
@@ -75,8 +72,7 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   if (!metadata.contains("data") || metadata.at("data") != data)
     fail("{}: was made with other training text; give the same text or another --out", path);
 
-  for (const auto& [name, values] : spans(parameters, optimizer))
-    file.read(name, {static_cast<int64_t>(values.size())}, values);
+  for (const Array& a : arrays(parameters, optimizer)) file.read(a.name, a.dtype, {a.size}, a.bytes);
 
   Progress p;
   p.step = parse_count(file, path, "step");

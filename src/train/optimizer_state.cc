@@ -3,19 +3,41 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/adam.h"
+#include "ops/moment_codes.h"
 #include "train/schedule.h"
 
 namespace qkv {
+namespace {
+
+template <class T>
+OptimizerState::Array array(const char* name, DType dtype, std::span<T> values) {
+  return {name, dtype, std::ssize(values), std::as_writable_bytes(values)};
+}
+
+}  // namespace
+
+template <class T>
+std::span<T> OptimizerState::zeros(int64_t count) {
+  return {memory_.zeros<T>(1, count).data, static_cast<size_t>(count)};
+}
 
 OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters)
     : config_(config), parameters_(parameters) {
-  const int64_t P = parameters.size();
-  const auto zeros = [&] { return std::span<float>(memory_.zeros<float>(1, P).data, static_cast<size_t>(P)); };
-  m_ = zeros();
-  v_ = zeros();
+  const int64_t P = parameters.size(), blocks = (P + kMomentBlock - 1) / kMomentBlock, padded = blocks * kMomentBlock;
+  switch (config.moments) {
+    case Moments::float32:
+      moments_ = Float32Moments{zeros<float>(P), zeros<float>(P)};
+      break;
+    case Moments::bfloat16:
+      moments_ = Bfloat16Moments{zeros<bfloat16>(padded), zeros<bfloat16>(padded)};
+      break;
+    case Moments::int8:
+      moments_ =
+          Int8Moments{zeros<uint8_t>(padded), zeros<uint8_t>(padded), zeros<float>(blocks), zeros<float>(blocks)};
+      break;
+  }
   if (config.ema_decay <= 0) return;
-  ema_ = zeros();
+  ema_ = zeros<float>(P);
   std::copy(parameters.values().begin(), parameters.values().end(), ema_.begin());
 }
 
@@ -31,12 +53,32 @@ double OptimizerState::update(int64_t step, int64_t tokens) {
   s.decoupled = config_.optimizer == Optimizer::adamw;
   s.gradient_scale = mean * (config_.clip_norm > 0 && norm > config_.clip_norm ? config_.clip_norm / norm : 1.0);
   s.step = step;
-  adam_update<float>(s, parameters_.values(), parameters_.gradients(), m_, v_);
-  if (!ema_.empty()) {  // early on the average follows the weights closely
-    const double n = static_cast<double>(step), decay = std::min(config_.ema_decay, (1 + n) / (10 + n));
-    ema_update<float>(decay, parameters_.values(), ema_);
-  }
+  s.seed = static_cast<uint64_t>(config_.seed);
+  const double n = static_cast<double>(step);
+  s.average_decay = std::min(config_.ema_decay, (1 + n) / (10 + n));  // early on it follows the weights closely
+  const std::span<float> w = parameters_.values(), gradient = parameters_.gradients();
+  if (const auto* f = std::get_if<Float32Moments>(&moments_))
+    adam_update<float>(s, w, gradient, f->m, f->v, ema_);
+  else if (const auto* b = std::get_if<Bfloat16Moments>(&moments_))
+    adam_update(s, w, gradient, *b, ema_);
+  else
+    adam_update(s, w, gradient, std::get<Int8Moments>(moments_), ema_);
   return norm;
+}
+
+std::vector<OptimizerState::Array> OptimizerState::arrays() const {
+  std::vector<Array> all;
+  if (const auto* f = std::get_if<Float32Moments>(&moments_)) {
+    all = {array("adam.m", DType::f32, f->m), array("adam.v", DType::f32, f->v)};
+  } else if (const auto* b = std::get_if<Bfloat16Moments>(&moments_)) {
+    all = {array("adam.m", DType::bf16, b->m), array("adam.v", DType::bf16, b->v)};
+  } else {
+    const Int8Moments& i = std::get<Int8Moments>(moments_);
+    all = {array("adam.m", DType::u8, i.m), array("adam.v", DType::u8, i.v),
+           array("adam.m_scale", DType::f32, i.m_scale), array("adam.v_scale", DType::f32, i.v_scale)};
+  }
+  if (!ema_.empty()) all.push_back(array("ema", DType::f32, ema_));
+  return all;
 }
 
 }  // namespace qkv

@@ -3,8 +3,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <variant>
+#include <vector>
 
+#include "io/tensor_view.h"
 #include "layers/parameter.h"
+#include "ops/adam.h"
 #include "qkv/train.h"
 
 namespace qkv {
@@ -13,20 +18,35 @@ class OptimizerState {
  public:
   OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters);
 
-  // One step of Adam with the summed gradients of `tokens` tokens, which it sets to zero; then the moving average.
+  // One step of Adam, and of the moving average, with the summed gradients of `tokens` tokens, which it sets to zero.
   // Returns the norm of the mean gradient before clipping.
   double update(int64_t step, int64_t tokens);
 
-  std::span<float> m() const { return m_; }
-  std::span<float> v() const { return v_; }
+  // All that it holds, for saved states: adam.m, adam.v, for int8 their scales, and ema where the moving average is on.
+  struct Array {
+    std::string name;
+    DType dtype;
+    int64_t size;
+    std::span<std::byte> bytes;
+  };
+  std::vector<Array> arrays() const;
+
   std::span<float> ema() const { return ema_; }  // empty where the moving average is off
   size_t bytes() const { return memory_.used(); }
 
  private:
+  struct Float32Moments {
+    std::span<float> m, v;
+  };
+
+  template <class T>
+  std::span<T> zeros(int64_t count);
+
   const TrainingConfig& config_;
   ParameterList<float>& parameters_;
   Arena memory_;
-  std::span<float> m_, v_, ema_;
+  std::variant<Float32Moments, Bfloat16Moments, Int8Moments> moments_;
+  std::span<float> ema_;
 };
 
 }  // namespace qkv

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "io/metrics.h"
 #include "io/weights.h"
+#include "train/rehearsal.h"
 #include "train/schedule.h"
 
 namespace qkv {
@@ -80,26 +81,20 @@ void Trainer::resume() {
 }
 
 void Trainer::rehearse() {
-  const int64_t budget = config_.batch_tokens;
-  const int64_t length = stream_.longest();
-  std::vector<int32_t> ids;
-  for (int64_t left = budget; left > 0; left -= length) {
-    ids.assign(static_cast<size_t>(std::min(left, length)), 0);
-    batch_.source.append(ids);
-    batch_.target.append(ids);
-    batch_.labels.insert(batch_.labels.end(), ids.begin(), ids.end());
-  }
-  Context context{arena_, true, static_cast<uint64_t>(config_.seed), 0};
-  model_.loss_and_gradient(batch_, config_.label_smoothing, context);
-  const std::span<float> gradients = model_.parameters().gradients();
+  const std::span<float> weights = model_.parameters().values(), gradients = model_.parameters().gradients();
+  std::copy(weights.begin(), weights.end(), candidate_.parameters().values().begin());
+  rehearse_step(model_, config_, std::max(stream_.longest(), evaluator_.longest()), batch_, arena_);
   std::fill(gradients.begin(), gradients.end(), 0.0f);
+  evaluator_.rehearse(candidate_, arena_);
+  rehearse_average(model_.parameters(), arena_);
 
-  const size_t parameters = static_cast<size_t>(model_.parameters().size()) * sizeof(float);
-  say(fmt::format(
-      "memory: weights {:.1f} MiB, gradients {:.1f}, optimiser {:.1f}, evaluation {:.1f}, activations {:.1f} "
-      "({} tokens a batch)",
-      mebibytes(parameters), mebibytes(parameters), mebibytes(optimizer_.bytes()), mebibytes(parameters),
-      mebibytes(arena_.high_water()), budget));
+  const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
+               activations = mebibytes(arena_.high_water());
+  say(
+      fmt::format("memory: {:.1f} MiB: weights {:.1f}, gradients {:.1f}, optimiser {:.1f}, evaluation {:.1f}, "
+                  "activations {:.1f} ({} tokens a batch)",
+                  3 * parameters + optimizer + activations, parameters, parameters, optimizer, parameters, activations,
+                  config_.batch_tokens));
 }
 
 double Trainer::seconds() const {
@@ -134,7 +129,7 @@ StepReport Trainer::step() {
   for (int64_t i = 0; i < config_.accumulate; i++) {
     next_batch();
     Context context{arena_, true, static_cast<uint64_t>(config_.seed),
-                    static_cast<uint32_t>(progress_.step * config_.accumulate + i)};
+                    static_cast<uint32_t>(progress_.step * config_.accumulate + i), config_.recompute};
     loss += model_.loss_and_gradient(batch_, config_.label_smoothing, context);
   }
   progress_.step++;
@@ -189,17 +184,12 @@ void Trainer::evaluate() {
   save_weights(run_.weights(progress_.step), parameters, parameters.values());
   progress_.evaluated_steps.push_back(progress_.step);
 
-  struct Best {
-    double score = 0;
-    std::string name;
-    std::vector<float> weights;
-  } best;
+  double best_score = 0;
   const auto consider = [&](const std::string& name) {
     const DevScore dev = evaluator_.evaluate(candidate_, config_.label_smoothing, arena_);
     report.candidates.push_back({name, dev.loss, std::exp(dev.nll), dev.bleu});
     const double score = config_.selection == Selection::bleu ? dev.bleu : -dev.loss;
-    const std::span<float> weights = candidate_.parameters().values();
-    if (best.name.empty() || score > best.score) best = {score, name, {weights.begin(), weights.end()}};
+    if (report.best.empty() || score > best_score) best_score = score, report.best = name;
   };
 
   const std::span<float> candidate = candidate_.parameters().values();
@@ -211,11 +201,13 @@ void Trainer::evaluate() {
   }
   if (average_into(candidate)) consider("average");
 
-  report.best = best.name;
-  report.improved = progress_.best_step == 0 || best.score > progress_.best;
+  report.improved = progress_.best_step == 0 || best_score > progress_.best;
   if (report.improved) {
-    save_weights(run_.model(), parameters, best.weights);
-    progress_.best = best.score;
+    const std::span<float> weights = report.best == "last"  ? parameters.values()
+                                     : report.best == "ema" ? optimizer_.ema()
+                                                            : candidate;  // the average was the last candidate
+    save_weights(run_.model(), parameters, weights);
+    progress_.best = best_score;
     progress_.best_step = progress_.step;
     progress_.evaluations_since_best = 0;
   } else {
@@ -227,16 +219,13 @@ void Trainer::evaluate() {
 }
 
 // The mean of the weights of the last evaluations; false if there is only one.
-bool Trainer::average_into(std::span<float> weights) const {
+bool Trainer::average_into(std::span<float> weights) {
   const std::vector<int64_t>& steps = progress_.evaluated_steps;
   const size_t k = std::min(steps.size(), static_cast<size_t>(config_.average));
   if (k < 2) return false;
-  std::vector<double> sum(weights.size(), 0.0);
-  for (size_t i = steps.size() - k; i < steps.size(); i++) {
-    load_weights(run_.weights(steps[i]), model_.parameters(), weights);
-    for (size_t e = 0; e < sum.size(); e++) sum[e] += static_cast<double>(weights[e]);
-  }
-  for (size_t e = 0; e < sum.size(); e++) weights[e] = static_cast<float>(sum[e] / static_cast<double>(k));
+  std::vector<std::string> paths;
+  for (size_t i = steps.size() - k; i < steps.size(); i++) paths.push_back(run_.weights(steps[i]));
+  average_weights(paths, model_.parameters(), weights, arena_);
   return true;
 }
 

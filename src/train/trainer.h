@@ -27,12 +27,12 @@ class Trainer {
 
  private:
   void resume();
-  void rehearse();  // one pass over the largest batch there can be: memory is known, and present, before the first step
+  void rehearse();  // memory is known, and present, before the first step
   bool done(std::string& reason) const;
   StepReport step();
   void next_batch();
   void evaluate();
-  bool average_into(std::span<float> weights) const;
+  bool average_into(std::span<float> weights);
   void save();
   double seconds() const;
   void say(const std::string& line) const {

@@ -1,11 +1,14 @@
 // qkv::train_translation: from text files to a trained run directory.
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <limits>
 
 #include "core/fail.h"
 #include "io/run_directory.h"
 #include "text/corpus.h"
+#include "train/fit.h"
 #include "train/trainer.h"
 
 namespace qkv {
@@ -14,15 +17,15 @@ namespace {
 constexpr int64_t kMostSentences = 1'000'000;  // that a vocabulary is learned from, about
 
 // Values that may differ when a run goes on.
-bool is_limit(const std::string& name, const Recipe& recipe) {
+bool may_differ(const std::string& name, const Recipe& recipe) {
   if (name == "max_steps") return recipe.training.schedule != Schedule::cosine;
-  return name == "max_epochs" || name == "max_minutes" || name == "patience";
+  return name == "max_epochs" || name == "max_minutes" || name == "patience" || name == "recompute";
 }
 
 void check_same(const RunDirectory& run, const Recipe& saved, const Recipe& given) {
   const std::vector<RecipeOption> a = recipe_options(saved), b = recipe_options(given);
   for (size_t i = 0; i < a.size(); i++)
-    if (a[i].value != b[i].value && !is_limit(a[i].name, saved))
+    if (a[i].value != b[i].value && !may_differ(a[i].name, saved))
       fail("{}: the run has {} {}, this command {}; give the same, or another --out", run.root(), a[i].name, a[i].value,
            b[i].value);
 }
@@ -50,7 +53,7 @@ TokenizerPair make_tokenizers(const TranslationFiles& files, const TrainingConfi
 }  // namespace
 
 bool train_translation(const TranslationFiles& files, const Recipe& wanted, const std::string& out,
-                       const TrainingObserver& observer) {
+                       const TrainingObserver& observer, int64_t memory) {
   const auto say = [&](const std::string& line) {
     if (observer.on_message) observer.on_message(line);
   };
@@ -70,13 +73,22 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
   recipe.model.source_vocab = tokenizers.source.size();
   recipe.model.target_vocab = tokenizers.target.size();
   check(recipe.model);
+  if (resumed && memory > 0) recipe.training.batch_tokens = load_recipe(run).training.batch_tokens;
   if (resumed) check_same(run, load_recipe(run), recipe);
 
   say(fmt::format("vocabulary: {} pieces{}", tokenizers.source.size(),
                   recipe.training.joint_vocabulary ? " for both languages"
                                                    : fmt::format(" and {} pieces", tokenizers.target.size())));
-  const Evaluator evaluator(std::move(dev), tokenizers.source, tokenizers.target, recipe.model.max_length,
-                            recipe.training.batch_tokens);
+  const bool fit = memory > 0 && !resumed;
+  Evaluator evaluator(std::move(dev), tokenizers.source, tokenizers.target, recipe.model.max_length,
+                      fit ? std::numeric_limits<int32_t>::max() : recipe.training.batch_tokens);
+  if (fit) {
+    recipe.training.batch_tokens =
+        fit_batch_tokens(recipe, std::max(recipe.model.max_length, evaluator.longest()),
+                         text.size() * recipe.model.max_length, evaluator, static_cast<size_t>(memory));
+    evaluator.set_batch_tokens(recipe.training.batch_tokens);
+    say(fmt::format("batch_tokens {}: the most for {} MiB", recipe.training.batch_tokens, memory >> 20));
+  }
   if (!resumed) create_run(run, recipe, tokenizers);
   BatchStream stream(
       text, tokenizers.source, tokenizers.target,

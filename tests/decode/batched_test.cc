@@ -58,10 +58,30 @@ TEST(TranslateIds, FillsBatchesTheLongestFirst) {
   EXPECT_EQ(batches(4096), std::vector<int64_t>{9});
 }
 
+TEST(TranslateIds, TakesNoMoreMemoryThanItsRehearsal) {
+  Transformer<float> model(testing::small_config());
+  const auto sources = unsorted_sources();
+  for (const int64_t beam : {1, 3})
+    for (const int64_t batch_tokens : {1, 40, 4096}) {
+      SearchOptions options;
+      options.beam = beam;
+      Arena rehearsed;
+      testing::randomise(model.parameters(), 1);
+      rehearse_translation(model, sources, options, rehearsed, batch_tokens);
+      for (uint64_t seed = 1; seed < 6; seed++) {
+        Arena arena;
+        testing::randomise(model.parameters(), seed);
+        translate_ids(model, sources, options, arena, batch_tokens);
+        EXPECT_LE(arena.high_water(), rehearsed.high_water()) << beam << " " << batch_tokens;
+      }
+    }
+}
+
 TEST(TranslateIds, OfNothingIsNothing) {
   const Transformer<float> model(testing::small_config());
   Arena arena;
   EXPECT_TRUE(translate_ids(model, {}, {}, arena).empty());
+  rehearse_translation(model, {}, {}, arena, 4096);
 }
 
 }  // namespace

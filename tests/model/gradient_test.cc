@@ -67,9 +67,9 @@ struct Result {
 };
 
 template <class Real>
-Result<Real> loss_and_gradient(const Transformer<Real>& model, const Batch& batch) {
+Result<Real> loss_and_gradient(const Transformer<Real>& model, const Batch& batch, bool recompute = false) {
   SpoiledArena arena;
-  Context context{arena, true, 3, 5};
+  Context context{arena, true, 3, 5, recompute};
   std::span<Real> gradients = model.parameters().gradients();
   std::fill(gradients.begin(), gradients.end(), Real(0));
   const Loss loss = model.loss_and_gradient(batch, kSmoothing, context);
@@ -154,6 +154,35 @@ TEST(Gradient, HasTheSameBytesForAnyNumberOfThreads) {
   EXPECT_EQ(one.loss.loss, three.loss.loss);
   EXPECT_EQ(one.loss.nll, three.loss.nll);
   EXPECT_EQ(std::memcmp(one.gradient.data(), three.gradient.data(), one.gradient.size() * sizeof(float)), 0);
+}
+
+TEST(Gradient, HasTheSameBytesWithActivationsComputedAgain) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    Transformer<float> model(c.config);
+    model.parameters().allocate_gradients();
+    randomise(model.parameters(), 1);
+    const Batch batch = sample_batch(c.config);
+    const Result<float> kept = loss_and_gradient(model, batch), again = loss_and_gradient(model, batch, true);
+    EXPECT_EQ(kept.loss.loss, again.loss.loss);
+    EXPECT_EQ(std::memcmp(kept.gradient.data(), again.gradient.data(), kept.gradient.size() * sizeof(float)), 0);
+  }
+}
+
+// A layer's input is one of at least ten matrices [N, d] that backward needs.
+TEST(Gradient, NeedsAFractionOfTheMemoryWithActivationsComputedAgain) {
+  ModelConfig config = cases().front().config;
+  config.encoder_layers = config.decoder_layers = 20;
+  Transformer<float> model(config);
+  model.parameters().allocate_gradients();
+  const Batch batch = random_batch(config, std::vector<int64_t>(40, 13), std::vector<int64_t>(40, 17), 7);
+  const auto bytes = [&](bool recompute) {
+    Arena arena;
+    Context context{arena, true, 3, 5, recompute};
+    model.loss_and_gradient(batch, kSmoothing, context);
+    return arena.high_water();
+  };
+  EXPECT_LE(4 * bytes(true), bytes(false));
 }
 
 TEST(Gradient, OfTwoBatchesAddsUp) {

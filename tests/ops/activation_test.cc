@@ -50,6 +50,32 @@ TEST(Activation, KernelIsAsAccurateAsTheReference) {
   });
 }
 
+TEST(Activation, CanBeComputedInPlace) {
+  for_each_isa([] {
+    for (const Activation kind : kKinds)
+      for (const Shape shape : odd_shapes()) {
+        Padded<float> x(shape, packed<float>(shape, 1)), y(shape, 2);
+        activation<float>(kind, x.view(), kDrop, y.view());
+        activation<float>(kind, x.view(), kDrop, x.view());
+        EXPECT_EQ(x.values(), y.values());
+      }
+  });
+}
+
+TEST(Activation, ReluGradientNeedsItsOutputAlone) {
+  for_each_isa([] {
+    for (const Shape shape : odd_shapes())
+      for (const Dropout& drop : {Dropout(), kDrop}) {
+        Padded<float> x(shape, packed<float>(shape, 1)), y(shape, 2), dy(shape, packed<float>(shape, 3));
+        Padded<float> of_input(shape, 4), of_output(shape, 5);
+        activation<float>(Activation::relu, x.view(), drop, y.view());
+        activation_backward<float>(Activation::relu, x.view(), dy.view(), drop, of_input.view());
+        activation_backward<float>(Activation::relu, y.view(), dy.view(), drop, of_output.view());
+        EXPECT_EQ(of_input.values(), of_output.values());
+      }
+  });
+}
+
 TEST(Activation, SlopesMatchFiniteDifferences) {
   constexpr Shape shape{3, 17};
   for (const Activation kind : kKinds) {

@@ -16,26 +16,27 @@ constexpr size_t kSizes[] = {0, 1, 15, 16, 17, 50, 300, 16384, 40001};
 
 template <class Real>
 struct State {
-  std::vector<Real> w, gradient, m, v;
+  std::vector<Real> w, gradient, m, v, average;
 
   // Three elements before the spans keep them unaligned.
   explicit State(size_t n)
       : w(normal<Real>(static_cast<int64_t>(n) + 3, 1)),
         gradient(normal<Real>(static_cast<int64_t>(n) + 3, 2)),
         m(normal<Real>(static_cast<int64_t>(n) + 3, 3)),
-        v(normal<Real>(static_cast<int64_t>(n) + 3, 4)) {
+        v(normal<Real>(static_cast<int64_t>(n) + 3, 4)),
+        average(normal<Real>(static_cast<int64_t>(n) + 3, 5)) {
     for (Real& value : v) value = std::abs(value);
   }
   template <class Update>
   void update(const AdamStep& step, Update&& f) {
     const auto tail = [](std::vector<Real>& x) { return std::span<Real>(x).subspan(3); };
-    f(step, tail(w), tail(gradient), tail(m), tail(v));
+    f(step, tail(w), tail(gradient), tail(m), tail(v), tail(average));
   }
 };
 
 std::vector<AdamStep> steps() {
-  return {{.step = 1},
-          {.learning_rate = 0.01, .weight_decay = 0.1, .gradient_scale = 0.5, .step = 7},
+  return {{.step = 1, .average_decay = 0.9},
+          {.learning_rate = 0.01, .weight_decay = 0.1, .gradient_scale = 0.5, .step = 7, .average_decay = 0.99},
           {.learning_rate = 0.01, .weight_decay = 0.1, .decoupled = true, .gradient_scale = 0.5, .step = 1000}};
 }
 
@@ -52,6 +53,7 @@ TEST(Adam, KernelIsAsAccurateAsTheReference) {
         expect_as_accurate(fast.w, plain.w, exact.w, 2);
         expect_as_accurate(fast.m, plain.m, exact.m, 2);
         expect_as_accurate(fast.v, plain.v, exact.v, 2);
+        expect_as_accurate(fast.average, plain.average, exact.average, 2);
       }
   });
 }
@@ -80,22 +82,26 @@ TEST(Adam, DoesNotDependOnTheNumberOfThreads) {
     const auto run = [] {
       State<float> state(40001);
       state.update(steps()[1], [](auto... args) { adam_update<float>(args...); });
-      return std::pair(state.w, sum_of_squares<float>(state.w));
+      return std::tuple(state.w, state.m, state.v, state.average, sum_of_squares<float>(state.w));
     };
     EXPECT_EQ(testing::with_threads(1, run), testing::with_threads(3, run));
   });
 }
 
-TEST(Ema, MovesTowardsTheWeights) {
+TEST(Adam, MovingAverageFollowsTheNewWeights) {
+  std::vector<double> w = {1}, g = {0.5}, m(1), v(1), average = {3};
+  adam_update<double>({.learning_rate = 0.1, .average_decay = 0.75}, w, g, m, v, average);
+  EXPECT_DOUBLE_EQ(average[0], 0.75 * 3 + 0.25 * w[0]);
+}
+
+TEST(Adam, MovingAverageCanBeOff) {
   for_each_isa([] {
-    for (const size_t n : kSizes) {
-      State<double> exact(n);
-      State<float> plain(n), fast(n);
-      ema_update<double>(0.99, exact.w, exact.m);
-      reference::ema_update<float>(0.99, plain.w, plain.m);
-      ema_update<float>(0.99, fast.w, fast.m);
-      expect_as_accurate(fast.m, plain.m, exact.m, 2);
-    }
+    State<float> with(300), without(300);
+    with.update(steps()[0], [](auto... args) { adam_update<float>(args...); });
+    without.update(steps()[0], [](const AdamStep& step, auto w, auto gradient, auto m, auto v, auto) {
+      adam_update<float>(step, w, gradient, m, v);
+    });
+    EXPECT_EQ(with.w, without.w);
   });
 }
 

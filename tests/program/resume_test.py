@@ -53,6 +53,20 @@ def test_threads_change_no_byte(corpus, tmp_path):
     assert contents(tmp_path / "1") == contents(tmp_path / "3")
 
 
+def test_packed_moments_go_on_with_the_same_bytes(corpus, tmp_path):
+    for moments in ("bfloat16", "int8"):
+        whole, parts = tmp_path / f"{moments}-whole", tmp_path / f"{moments}-parts"
+        command = ["train", "translate", *corpus, *SMALL, "--moments", moments, "--eval-every", 6, "--dropout", "0.2"]
+        qkv(*command, "--max-steps", 12, "--out", whole)
+        qkv(*command, "--max-steps", 6, "--out", parts)
+        qkv(*command, "--max-steps", 12, "--recompute", "--threads", 3, "--out", parts)  # neither changes a byte
+        refused = qkv(*command, "--moments", "float32", "--out", parts, ok=False)[2]
+        assert f"has moments {moments}, this command float32" in refused
+        (whole / "training.json").unlink()  # holds the first command's limits
+        (parts / "training.json").unlink()
+        assert contents(parts) == contents(whole)
+
+
 def test_an_interrupted_run_saves_and_goes_on(corpus, tmp_path):
     command = ["train", "translate", *corpus, *SMALL, "--max-steps", "100000", "--eval-every", "0", "--save-every", "0",
                "--out", str(tmp_path / "run")]

@@ -5,9 +5,9 @@
 
 #include <optional>
 
+#include "core/random.h"
 #include "io/atomic_file.h"
 #include "tests/support/errors.h"
-#include "tests/support/numeric.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {
@@ -15,32 +15,32 @@ namespace {
 
 using testing::error_of;
 using testing::expect_contains;
-using testing::normal;
 using testing::spill;
 using testing::TempDir;
 
-// Parameters and optimiser of random numbers, or of zeros where seed is 0.
+// Parameters and optimiser of random bytes, or as they begin where seed is 0.
 struct State {
-  explicit State(uint64_t seed, int64_t size = 19, double ema_decay = 0.9) {
+  explicit State(uint64_t seed, int64_t size = 19, double ema_decay = 0.9, Moments moments = Moments::float32) {
     config.ema_decay = ema_decay;
+    config.moments = moments;
     parameters.add("w", {size}, Init::zeros());
     parameters.allocate();
     parameters.allocate_gradients();
     optimizer.emplace(config, parameters);
     if (seed == 0) return;
-    uint64_t array = seed;
-    for (const std::span<float> values : arrays()) {
-      const std::vector<float> random = normal<float>(std::ssize(values), array++);
-      std::copy(random.begin(), random.end(), values.begin());
-    }
+    Random random(seed, Stream::test);
+    for (const std::span<std::byte> bytes : arrays())
+      for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
   }
-  std::vector<std::span<float>> arrays() const {
-    return {parameters.values(), optimizer->m(), optimizer->v(), optimizer->ema()};
+  std::vector<std::span<std::byte>> arrays() const {
+    std::vector<std::span<std::byte>> all = {std::as_writable_bytes(parameters.values())};
+    for (const OptimizerState::Array& array : optimizer->arrays()) all.push_back(array.bytes);
+    return all;
   }
-  std::vector<float> all() const {
-    std::vector<float> values;
-    for (const std::span<float> array : arrays()) values.insert(values.end(), array.begin(), array.end());
-    return values;
+  std::vector<std::byte> all() const {
+    std::vector<std::byte> bytes;
+    for (const std::span<std::byte> array : arrays()) bytes.insert(bytes.end(), array.begin(), array.end());
+    return bytes;
   }
 
   TrainingConfig config;
@@ -60,9 +60,10 @@ std::string load_error(const std::string& path, State& state, const std::string&
 
 TEST(Checkpoint, ComesBackAsItWas) {
   const TempDir directory;
-  for (const double ema_decay : {0.9, 0.0}) {
-    const State written(1, 19, ema_decay);
-    State read(0, 19, ema_decay);
+  for (const auto& [ema_decay, moments] :
+       {std::pair{0.9, Moments::float32}, {0.0, Moments::float32}, {0.9, Moments::bfloat16}, {0.9, Moments::int8}}) {
+    const State written(1, 300, ema_decay, moments);
+    State read(0, 300, ema_decay, moments);
     save(directory / "state", written);
     const Progress p = load_state(directory / "state", "the text", read.parameters, *read.optimizer);
     const Progress wanted = sample_progress();
@@ -107,6 +108,9 @@ TEST(Checkpoint, OfAnotherModelIsRefused) {
   State with_average(1);
   EXPECT_EQ(load_error(directory / "state", with_average),
             directory / "state" + ": tensor \"ema\": wanted F32 [19], found no such tensor");
+  State packed(1, 19, 0, Moments::int8);
+  EXPECT_EQ(load_error(directory / "state", packed),
+            directory / "state" + ": tensor \"adam.m\": found F32 [19], wanted U8 [256]");
 }
 
 TEST(Checkpoint, ThatIsMissingCutOrBrokenIsRefused) {

@@ -91,6 +91,26 @@ TEST(OptimizerState, StepsAreAdamsOnTheMeanGradient) {
   }
 }
 
+// The first step is computed before its moments are packed, so that the weights are those of float32. Packing changes m
+// by an eighth at most and √v by a sixteenth, and the next two steps, none longer than the learning rate, by as much.
+TEST(OptimizerState, PackedMomentsGiveAlmostTheSameSteps) {
+  TrainingConfig config = sample_config();
+  for (const Moments moments : {Moments::bfloat16, Moments::int8}) {
+    config.moments = moments;
+    Fixture packed(config), again(config);
+    for (int64_t step = 1; step <= 3; step++) {
+      const std::vector<float> gradient = normal<float>(kSize, static_cast<uint64_t>(100 + step));
+      packed.update(step, gradient), again.update(step, gradient);
+      if (step == 1) {
+        EXPECT_LE(max_error(packed.weights(), expected(config, 1)), kTolerance);
+      }
+    }
+    const double step = config.learning_rate;
+    EXPECT_LE(max_error(packed.weights(), expected(config, 3)), 2 * (0.125 + 0.0625) * step + kTolerance);
+    EXPECT_EQ(packed.weights(), again.weights());
+  }
+}
+
 TEST(OptimizerState, SetsGradientsToZero) {
   Fixture f(sample_config());
   f.update(1, normal<float>(kSize, 2));

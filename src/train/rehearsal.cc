@@ -1,0 +1,30 @@
+#include "train/rehearsal.h"
+
+#include <algorithm>
+
+namespace qkv {
+
+void rehearse_step(const Transformer<float>& model, const TrainingConfig& config, int64_t longest, Batch& batch,
+                   Arena& arena) {
+  const int64_t budget = config.batch_tokens, length = std::min(budget, longest);
+  batch.clear();
+  std::vector<int32_t> ids;
+  for (int64_t left = budget; left > 0; left -= length) {
+    ids.assign(static_cast<size_t>(std::min(left, length)), 0);
+    batch.source.append(ids);
+    batch.target.append(ids);
+    batch.labels.insert(batch.labels.end(), ids.begin(), ids.end());
+  }
+  for (Packed* side : {&batch.source, &batch.target}) side->offsets.reserve(static_cast<size_t>(budget) + 1);
+  Context context{arena, true, static_cast<uint64_t>(config.seed), 0, config.recompute};
+  model.loss_and_gradient(batch, config.label_smoothing, context);
+}
+
+void rehearse_average(const ParameterList<float>& parameters, Arena& arena) {
+  int64_t largest = 0;
+  for (const auto& p : parameters.all()) largest = std::max(largest, p.size());
+  const Arena::Scope scope(arena);
+  arena.zeros<double>(1, largest);
+}
+
+}  // namespace qkv

@@ -1,0 +1,49 @@
+// Weights by name in files, and the mean of several.
+#include "io/weights.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/errors.h"
+#include "tests/support/models.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::TempDir;
+
+TEST(AverageWeights, IsTheMeanInDoubleOfWhatTheFilesHold) {
+  const TempDir directory;
+  Transformer<float> model(testing::small_config());
+  ParameterList<float>& list = model.parameters();
+  std::vector<double> mean(list.values().size());
+  std::vector<std::string> paths;
+  for (const uint64_t seed : {1, 2, 3}) {
+    testing::randomise(list, seed);
+    paths.push_back(directory / std::to_string(seed));
+    save_weights(paths.back(), list, list.values());
+    for (size_t i = 0; i < mean.size(); i++) mean[i] += static_cast<double>(list.values()[i]);
+  }
+  Arena arena;
+  std::vector<float> averaged(mean.size());
+  average_weights(paths, list, averaged, arena);
+  for (size_t i = 0; i < mean.size(); i++) EXPECT_EQ(averaged[i], static_cast<float>(mean[i] / 3));
+  EXPECT_EQ(arena.used(), 0u);
+}
+
+TEST(AverageWeights, OfAnotherModelAreRefused) {
+  const TempDir directory;
+  ModelConfig config = testing::small_config();
+  const Transformer<float> model(config);
+  config.output_bias = true;
+  const Transformer<float> larger(config);
+  save_weights(directory / "larger", larger.parameters(), larger.parameters().values());
+  Arena arena;
+  const std::vector<std::string> paths = {directory / "larger"};
+  EXPECT_EQ(error_of([&] { average_weights(paths, model.parameters(), model.parameters().values(), arena); }),
+            paths[0] + ": tensor \"output.bias\" is not part of the model");
+}
+
+}  // namespace
+}  // namespace qkv
