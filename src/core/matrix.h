@@ -6,6 +6,11 @@
 
 namespace qkv {
 
+// Rows [row_begin, row_end) and columns [col_begin, col_end) of a matrix.
+struct Block {
+  int64_t row_begin, row_end, col_begin, col_end;
+};
+
 // rows × cols elements; row r begins at data + r * stride, stride >= cols. A Matrix<T> converts to a Matrix<const T>.
 template <class T>
 struct Matrix {
@@ -23,6 +28,8 @@ struct Matrix {
   T* row(int64_t r) const { return data + r * stride; }
   T& operator()(int64_t r, int64_t c) const { return data[r * stride + c]; }
   Matrix row_range(int64_t begin, int64_t end) const { return {data + begin * stride, end - begin, cols, stride}; }
+  Block whole() const { return {0, rows, 0, cols}; }
+  Matrix block(const Block& b) const { return row_range(b.row_begin, b.row_end).col_range(b.col_begin, b.col_end); }
   Matrix col_range(int64_t begin, int64_t end) const { return {data + begin, rows, end - begin, stride}; }
 };
 

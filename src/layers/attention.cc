@@ -101,8 +101,8 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, const Sequences& sequences,
-                                        Causal causal, Context& c, const Saved& s) const {
+void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz,
+                                        const Sequences& sequences, Causal causal, Context& c, const Saved& s) const {
   const Arena::Scope scope(c.arena);
   const int64_t Q = q_columns(), V = heads_ * value_width_;
   const bool self = s.z.data == s.x.data;
@@ -115,7 +115,7 @@ void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, 
     for (int64_t n = 0; n < dkv.rows; n++) std::fill_n(dkv.row(n), dkv.cols, Real(0));
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, V);
-  output_.backward(s.heads, gradient, dheads, c);
+  output_.backward(s.heads, dy, dheads, c);
   const AttentionInput<Real> in = input(s.q, s.k, s.v, sequences, causal, &c);
   const AttentionGradients<Real> gradients{
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}};
@@ -128,10 +128,10 @@ void MultiHeadAttention<Real>::backward(Matrix<Real> gradient, Matrix<Real> dz, 
                              c.arena.bytes(attention_backward_workspace(in)));
   }
   if (self) {
-    qkv_.backward(s.x, dqkv, gradient, c);
+    qkv_.backward(s.x, dqkv, dx, c, accumulate);
   } else {
-    qkv_.backward(s.x, dq, gradient, c, 0, Q);
-    qkv_.backward(s.z, dkv, dz, c, Q, qkv_.out(), true);
+    qkv_.backward(s.x, dq, dx, c, accumulate, 0, Q);
+    qkv_.backward(s.z, dkv, dz, c, true, Q, qkv_.out());
   }
 }
 

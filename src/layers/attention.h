@@ -27,9 +27,10 @@ class MultiHeadAttention {
   Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences, Causal causal,
                        Context& c, Saved& s) const;
 
-  // In place: dy becomes dx. Self-attention adds its three paths into dx; cross-attention adds to dz: [M, d].
-  void backward(Matrix<Real> gradient, Matrix<Real> dz, const Sequences& sequences, Causal causal, Context& c,
-                const Saved& s) const;
+  // dx is assigned, and may be dy, or added to when `accumulate`. In self-attention it is the sum of three paths;
+  // cross-attention adds to dz: [M, d].
+  void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz, const Sequences& sequences,
+                Causal causal, Context& c, const Saved& s) const;
 
   // The parts that decoding with a cache puts together: keys and values side by side, [M, H (d_k + d_v)].
   void keys_values(Matrix<const Real> z, Matrix<Real> kv) const;

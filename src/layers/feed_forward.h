@@ -26,20 +26,22 @@ class FeedForward {
 
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {
     s.x = x;
-    s.a = first_.forward(x, c);
+    s.a = c.arena.matrix<Real>(x.rows, first_.out());
     // Where relu's output is positive, so was its input; elsewhere its gradient is 0: backward can do with the output.
     s.hidden = kind_ == Activation::relu ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
-    activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden);
+    first_.forward_into(
+        x, s.a, [&](const Block& block) { activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden, block); });
     return second_.forward(s.hidden, c);
   }
 
-  // In place: dy becomes dx.
-  void backward(Matrix<Real> gradient, Context& c, const Saved& s) const {
+  // dx is assigned, and may be dy, or added to when `accumulate`.
+  void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Context& c, const Saved& s) const {
     const Arena::Scope scope(c.arena);
     const Matrix<Real> d = c.arena.matrix<Real>(s.a.rows, s.a.cols);
-    second_.backward(s.hidden, gradient, d, c);
-    activation_backward<Real>(kind_, s.a, d, c.dropout(p_, site_), d);
-    first_.backward(s.x, d, gradient, c);
+    second_.backward(s.hidden, dy, d, c, false, [&](const Block& block) {
+      activation_backward<Real>(kind_, s.a, d, c.dropout(p_, site_), d, block);
+    });
+    first_.backward(s.x, d, dx, c, accumulate);
   }
 
  private:

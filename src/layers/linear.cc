@@ -1,7 +1,5 @@
 #include "layers/linear.h"
 
-#include "ops/linear.h"
-
 namespace qkv {
 
 template <class Real>
@@ -19,8 +17,9 @@ Linear<Real>::Linear(ParameterList<Real>& list, const Parts& parts, int64_t in, 
 }
 
 template <class Real>
-void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, int64_t out_begin, int64_t out_end) const {
-  linear<Real>(x, weight(out_begin, out_end), bias_ ? bias_->value + out_begin : nullptr, y);
+void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, int64_t out_begin, int64_t out_end,
+                                AfterBlock after) const {
+  linear<Real>(x, weight(out_begin, out_end), bias_ ? bias_->value + out_begin : nullptr, y, after);
 }
 
 template <class Real>
@@ -31,11 +30,11 @@ Matrix<Real> Linear<Real>::forward(Matrix<const Real> x, Context& c, int64_t out
 }
 
 template <class Real>
-void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, int64_t out_begin,
-                            int64_t out_end, bool accumulate) const {
+void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
+                            int64_t out_begin, int64_t out_end, AfterBlock after_dx) const {
   const Matrix<Real> dW{weight_->gradient + out_begin * in_, out_end - out_begin, in_};
   linear_backward<Real>(x, weight(out_begin, out_end), dy,
-                        {dx, dW, bias_ ? bias_->gradient + out_begin : nullptr, accumulate}, c.arena);
+                        {dx, dW, bias_ ? bias_->gradient + out_begin : nullptr, accumulate, after_dx}, c.arena);
 }
 
 template class Linear<float>;

@@ -7,6 +7,7 @@
 
 #include "layers/context.h"
 #include "layers/parameter.h"
+#include "ops/linear.h"
 
 namespace qkv {
 
@@ -21,15 +22,20 @@ class Linear {
 
   // x: [N, in] -> [N, out] taken from the arena. `out_begin`, `out_end` choose a range of outputs; all by default.
   Matrix<Real> forward(Matrix<const Real> x, Context& c) const { return forward(x, c, 0, out_); }
+  void forward_into(Matrix<const Real> x, Matrix<Real> y, AfterBlock after) const {
+    forward_into(x, y, 0, out_, after);
+  }
   Matrix<Real> forward(Matrix<const Real> x, Context& c, int64_t out_begin, int64_t out_end) const;
-  void forward_into(Matrix<const Real> x, Matrix<Real> y, int64_t out_begin, int64_t out_end) const;
+  void forward_into(Matrix<const Real> x, Matrix<Real> y, int64_t out_begin, int64_t out_end,
+                    AfterBlock after = {}) const;
 
   // Gradients of the parameters are added to; dx: [N, in] is assigned, or added to when `accumulate`.
-  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c) const {
-    backward(x, dy, dx, c, 0, out_);
+  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate = false,
+                AfterBlock after_dx = {}) const {
+    backward(x, dy, dx, c, accumulate, 0, out_, after_dx);
   }
-  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, int64_t out_begin,
-                int64_t out_end, bool accumulate = false) const;
+  void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
+                int64_t out_begin, int64_t out_end, AfterBlock after_dx = {}) const;
 
   int64_t out() const { return out_; }
 

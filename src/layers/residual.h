@@ -29,15 +29,17 @@ class Residual {
     return norm_.forward(add(x, f(x), c), c, s);
   }
 
-  // In place: `gradient` is dy and becomes dx. f_backward turns df into the gradient of f's input, in place.
+  // In place: `gradient` is dy and becomes dx. f_backward(df, dx, accumulate) assigns the gradient of f's input to dx,
+  // which may be df, or adds it there.
   template <class F>
   void backward(Matrix<Real> gradient, Context& c, const Saved& s, F&& f_backward) const {
     const Arena::Scope scope(c.arena);
     const Matrix<Real> d = c.arena.matrix<Real>(gradient.rows, gradient.cols);
     if (position_ == NormPosition::post) norm_.backward(gradient, c, s);
     dropout<Real>(gradient, c.dropout(p_, site_), d);
-    f_backward(d);
-    if (position_ == NormPosition::pre) norm_.backward(d, c, s);
+    if (position_ == NormPosition::post) return f_backward(d, gradient, true);
+    f_backward(d, d, false);
+    norm_.backward(d, c, s);
     add_dropout<Real>(gradient, d, Dropout{}, gradient);
   }
 

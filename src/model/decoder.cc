@@ -32,13 +32,14 @@ Matrix<Real> DecoderLayer<Real>::forward(Matrix<const Real> x, Matrix<const Real
 template <class Real>
 void DecoderLayer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self,
                                   const Sequences& cross, Context& c, const Saved& s) const {
-  residual_3_.backward(gradient, c, s.residual_3,
-                       [&](Matrix<Real> d) { feed_forward_.backward(d, c, s.feed_forward); });
-  residual_2_.backward(gradient, c, s.residual_2, [&](Matrix<Real> d) {
-    cross_attention_.backward(d, dmemory, cross, Causal::none, c, s.cross_attention);
+  residual_3_.backward(gradient, c, s.residual_3, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+    feed_forward_.backward(d, dx, accumulate, c, s.feed_forward);
   });
-  residual_1_.backward(gradient, c, s.residual_1, [&](Matrix<Real> d) {
-    self_attention_.backward(d, {}, self, Causal::top_left, c, s.self_attention);
+  residual_2_.backward(gradient, c, s.residual_2, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+    cross_attention_.backward(d, dx, accumulate, dmemory, cross, Causal::none, c, s.cross_attention);
+  });
+  residual_1_.backward(gradient, c, s.residual_1, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+    self_attention_.backward(d, dx, accumulate, {}, self, Causal::top_left, c, s.self_attention);
   });
 }
 

@@ -23,10 +23,11 @@ Matrix<Real> EncoderLayer<Real>::forward(Matrix<const Real> x, const Sequences& 
 
 template <class Real>
 void EncoderLayer<Real>::backward(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const {
-  residual_2_.backward(gradient, c, s.residual_2,
-                       [&](Matrix<Real> d) { feed_forward_.backward(d, c, s.feed_forward); });
-  residual_1_.backward(gradient, c, s.residual_1, [&](Matrix<Real> d) {
-    self_attention_.backward(d, {}, self, Causal::none, c, s.self_attention);
+  residual_2_.backward(gradient, c, s.residual_2, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+    feed_forward_.backward(d, dx, accumulate, c, s.feed_forward);
+  });
+  residual_1_.backward(gradient, c, s.residual_1, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+    self_attention_.backward(d, dx, accumulate, {}, self, Causal::none, c, s.self_attention);
   });
 }
 

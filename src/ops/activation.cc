@@ -2,9 +2,7 @@
 #include "ops/activation.h"
 
 #include "core/isa.h"
-#include "core/profile.h"
 #include "ops/activation_reference.h"
-#include "ops/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/activation.cc"
@@ -61,51 +59,50 @@ struct Silu {
 };
 
 template <class Phi>
-void forward_rows(Matrix<const float> x, const Dropout& drop, Matrix<float> y, int64_t begin, int64_t end) {
+void forward_block(Matrix<const float> x, const Dropout& drop, Matrix<float> y, const Block& block) {
   DropoutFactors factors(drop);
-  for (int64_t n = begin; n < end; n++) {
+  for (int64_t n = block.row_begin; n < block.row_end; n++) {
     const float* x_n = x.row(n);
     float* y_n = y.row(n);
-    for_columns_dropped(n, x.cols, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
+    for_columns_dropped(n, block.col_begin, block.col_end, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
       io.store(hn::Mul(Phi::value(io.load(x_n + c)), factor), y_n + c);
     });
   }
 }
 
 template <class Phi>
-void backward_rows(Matrix<const float> x, Matrix<const float> dy, const Dropout& drop, Matrix<float> dx, int64_t begin,
-                   int64_t end) {
+void backward_block(Matrix<const float> x, Matrix<const float> dy, const Dropout& drop, Matrix<float> dx,
+                    const Block& block) {
   DropoutFactors factors(drop);
-  for (int64_t n = begin; n < end; n++) {
+  for (int64_t n = block.row_begin; n < block.row_end; n++) {
     const float *x_n = x.row(n), *dy_n = dy.row(n);
     float* dx_n = dx.row(n);
-    for_columns_dropped(n, x.cols, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
+    for_columns_dropped(n, block.col_begin, block.col_end, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
       io.store(hn::Mul(Phi::slope(io.load(x_n + c)), hn::Mul(io.load(dy_n + c), factor)), dx_n + c);
     });
   }
 }
 
-void ActivationRows(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y, int64_t begin,
-                    int64_t end) {
+void ActivationBlock(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y, const Block& block) {
   switch (kind) {
     case Activation::relu:
-      return forward_rows<Relu>(x, drop, y, begin, end);
+      return forward_block<Relu>(x, drop, y, block);
     case Activation::gelu:
-      return forward_rows<Gelu>(x, drop, y, begin, end);
+      return forward_block<Gelu>(x, drop, y, block);
     case Activation::silu:
-      return forward_rows<Silu>(x, drop, y, begin, end);
+      return forward_block<Silu>(x, drop, y, block);
   }
 }
 
-void ActivationBackwardRows(Activation kind, Matrix<const float> x, Matrix<const float> dy, const Dropout& drop,
-                            Matrix<float> dx, int64_t begin, int64_t end) {
+void ActivationBackwardBlock(Activation kind, Matrix<const float> x, Matrix<const float> dy, const Dropout& drop,
+                             Matrix<float> dx, const Block& block) {
   switch (kind) {
     case Activation::relu:
-      return backward_rows<Relu>(x, dy, drop, dx, begin, end);
+      return backward_block<Relu>(x, dy, drop, dx, block);
     case Activation::gelu:
-      return backward_rows<Gelu>(x, dy, drop, dx, begin, end);
+      return backward_block<Gelu>(x, dy, drop, dx, block);
     case Activation::silu:
-      return backward_rows<Silu>(x, dy, drop, dx, begin, end);
+      return backward_block<Silu>(x, dy, drop, dx, block);
   }
 }
 
@@ -115,33 +112,31 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qkv {
 
-HWY_EXPORT(ActivationRows);
-HWY_EXPORT(ActivationBackwardRows);
+HWY_EXPORT(ActivationBlock);
+HWY_EXPORT(ActivationBackwardBlock);
 
 template <>
-void activation<float>(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y) {
-  const ProfiledOp profiled("activation", {x.rows, x.cols}, memory_work(2, x.rows, x.cols));
-  const auto kernel = QKV_DISPATCH(ActivationRows);
-  parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) { kernel(kind, x, drop, y, begin, end); });
+void activation<float>(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y,
+                       const Block& block) {
+  QKV_DISPATCH(ActivationBlock)(kind, x, drop, y, block);
 }
 
 template <>
-void activation<double>(Activation kind, Matrix<const double> x, const Dropout& drop, Matrix<double> y) {
-  reference::activation(kind, x, drop, y);
+void activation<double>(Activation kind, Matrix<const double> x, const Dropout& drop, Matrix<double> y,
+                        const Block& block) {
+  reference::activation(kind, x, drop, y, block);
 }
 
 template <>
 void activation_backward<float>(Activation kind, Matrix<const float> x, Matrix<const float> dy, const Dropout& drop,
-                                Matrix<float> dx) {
-  const ProfiledOp profiled("activation, backward", {x.rows, x.cols}, memory_work(3, x.rows, x.cols));
-  const auto kernel = QKV_DISPATCH(ActivationBackwardRows);
-  parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) { kernel(kind, x, dy, drop, dx, begin, end); });
+                                Matrix<float> dx, const Block& block) {
+  QKV_DISPATCH(ActivationBackwardBlock)(kind, x, dy, drop, dx, block);
 }
 
 template <>
 void activation_backward<double>(Activation kind, Matrix<const double> x, Matrix<const double> dy, const Dropout& drop,
-                                 Matrix<double> dx) {
-  reference::activation_backward(kind, x, dy, drop, dx);
+                                 Matrix<double> dx, const Block& block) {
+  reference::activation_backward(kind, x, dy, drop, dx, block);
 }
 
 }  // namespace qkv

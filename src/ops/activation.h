@@ -1,4 +1,5 @@
-// The non-linearities of the feed-forward layer, with the dropout that follows them.
+// The non-linearities of the feed-forward layer, with the dropout that follows them: block by block, as the products
+// around them go.
 #pragma once
 
 #include "core/matrix.h"
@@ -7,15 +8,15 @@
 
 namespace qkv {
 
-// y = dropout(φ(x)); x, y: [N, F], y may be x.
+// y = dropout(φ(x)) in one block, which begins at a column that is a multiple of 128; x, y: [N, F], y may be x.
 //   relu  φ(x) = max(0, x)        gelu  φ(x) = x Φ(x), Φ the normal distribution function (the exact erf form)
 //   silu  φ(x) = x / (1 + e^−x)
 template <class Real>
-void activation(Activation kind, Matrix<const Real> x, const Dropout& drop, Matrix<Real> y);
+void activation(Activation kind, Matrix<const Real> x, const Dropout& drop, Matrix<Real> y, const Block& block);
 
-// dx = φ'(x) ∘ dropout(dy); x: what forward read, or for relu what it gave; dx is assigned and may be dy.
+// dx = φ'(x) ∘ dropout(dy) in one block; x: what forward read, or for relu what it gave; dx is assigned and may be dy.
 template <class Real>
 void activation_backward(Activation kind, Matrix<const Real> x, Matrix<const Real> dy, const Dropout& drop,
-                         Matrix<Real> dx);
+                         Matrix<Real> dx, const Block& block);
 
 }  // namespace qkv

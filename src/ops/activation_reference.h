@@ -42,16 +42,17 @@ Real activation_slope(Activation kind, Real x) {
 }
 
 template <class Real>
-void activation(Activation kind, Matrix<const Real> x, const Dropout& drop, Matrix<Real> y) {
-  for (int64_t n = 0; n < x.rows; n++)
-    for (int64_t i = 0; i < x.cols; i++) y(n, i) = activation_value(kind, x(n, i)) * dropout_factor<Real>(drop, n, i);
+void activation(Activation kind, Matrix<const Real> x, const Dropout& drop, Matrix<Real> y, const Block& block) {
+  for (int64_t n = block.row_begin; n < block.row_end; n++)
+    for (int64_t i = block.col_begin; i < block.col_end; i++)
+      y(n, i) = activation_value(kind, x(n, i)) * dropout_factor<Real>(drop, n, i);
 }
 
 template <class Real>
 void activation_backward(Activation kind, Matrix<const Real> x, Matrix<const Real> dy, const Dropout& drop,
-                         Matrix<Real> dx) {
-  for (int64_t n = 0; n < x.rows; n++)
-    for (int64_t i = 0; i < x.cols; i++)
+                         Matrix<Real> dx, const Block& block) {
+  for (int64_t n = block.row_begin; n < block.row_end; n++)
+    for (int64_t i = block.col_begin; i < block.col_end; i++)
       dx(n, i) = activation_slope(kind, x(n, i)) * (dy(n, i) * dropout_factor<Real>(drop, n, i));
 }
 

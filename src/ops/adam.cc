@@ -24,13 +24,15 @@ double SumOfSquaresRange(const float* x, int64_t count) {
   const hn::CappedTag<double, 8> d;
   const hn::Rebind<float, decltype(d)> half;
   const int64_t N = static_cast<int64_t>(hn::Lanes(d));
-  auto sum = hn::Zero(d);
-  int64_t i = 0;
-  for (; i + N <= count; i += N) {
+  auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;  // the next sum need not wait for the last
+  const auto add = [&](int64_t i, auto& sum) HWY_ATTR {
     const auto x_i = hn::PromoteTo(d, hn::LoadU(half, x + i));
     sum = hn::MulAdd(x_i, x_i, sum);
-  }
-  double total = hn::GetLane(hn::SumOfLanes(d, sum));
+  };
+  int64_t i = 0;
+  for (; i + 4 * N <= count; i += 4 * N) add(i, sum0), add(i + N, sum1), add(i + 2 * N, sum2), add(i + 3 * N, sum3);
+  for (; i + N <= count; i += N) add(i, sum0);
+  double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3))));
   for (; i < count; i++) total += static_cast<double>(x[i]) * x[i];
   return total;
 }

@@ -22,7 +22,7 @@ void DropoutRows(Matrix<const float> x, const Dropout& drop, Matrix<float> y, in
   for (int64_t n = begin; n < end; n++) {
     const float* x_n = x.row(n);
     float* y_n = y.row(n);
-    for_columns_dropped(n, x.cols, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
+    for_columns_dropped(n, 0, x.cols, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
       io.store(hn::Mul(io.load(x_n + c), factor), y_n + c);
     });
   }
@@ -34,7 +34,7 @@ void AddDropoutRows(Matrix<const float> x, Matrix<const float> f, const Dropout&
   for (int64_t n = begin; n < end; n++) {
     const float *x_n = x.row(n), *f_n = f.row(n);
     float* y_n = y.row(n);
-    for_columns_dropped(n, x.cols, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
+    for_columns_dropped(n, 0, x.cols, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
       io.store(hn::MulAdd(io.load(f_n + c), factor, io.load(x_n + c)), y_n + c);
     });
   }

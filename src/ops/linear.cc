@@ -103,12 +103,12 @@ class OneThread {
   int before_;
 };
 
-// C = A op(B) + beta C, row-major, on one thread. A: [M, K], op(B): [K, N].
-void product(char transpose_b, int64_t M, int64_t N, int64_t K, const float* a, int64_t lda, const float* b,
-             int64_t ldb, float beta, float* c, int64_t ldc) {
+// C = A op(B) + beta C on one thread. A: [M, K], op(B): [K, N], B itself [N, K] where transposed.
+void product(Matrix<const float> A, Matrix<const float> B, bool transpose_B, float beta, Matrix<float> C) {
   const OneThread one;
   const HoldSignals hold;
-  dnnl_sgemm('N', transpose_b, M, N, K, 1.0f, a, lda, b, ldb, beta, c, ldc);
+  dnnl_sgemm('N', transpose_B ? 'T' : 'N', C.rows, C.cols, A.cols, 1.0f, A.data, A.stride, B.data, B.stride, beta,
+             C.data, C.stride);
 }
 
 // The cut of a result into blocks, each one call: few, since every call packs its operands, and enough for several
@@ -117,7 +117,7 @@ struct Cut {
   int64_t rows, cols, row_block, col_block;
 
   Cut(int64_t r, int64_t c, int64_t row_parts, int64_t col_parts)
-      : rows(r), cols(c), row_block(part(r, row_parts)), col_block(part(c, col_parts)) {}
+      : rows(r), cols(c), row_block(part(r, row_parts, 16)), col_block(part(c, col_parts, 128)) {}
 
   // Of products over whole rows, Y = X Wᵀ and dX = dY W.
   static Cut of_rows(int64_t rows, int64_t cols) {
@@ -134,16 +134,14 @@ struct Cut {
   int64_t col_blocks() const { return (cols + col_block - 1) / col_block; }
   int64_t blocks() const { return (rows + row_block - 1) / row_block * col_blocks(); }
 
-  // Calls f(row_begin, row_end, col_begin, col_end) for block i.
-  template <class F>
-  void at(int64_t i, F&& f) const {
+  Block operator[](int64_t i) const {
     const int64_t r = i / col_blocks() * row_block, c = i % col_blocks() * col_block;
-    f(r, std::min(rows, r + row_block), c, std::min(cols, c + col_block));
+    return {r, std::min(rows, r + row_block), c, std::min(cols, c + col_block)};
   }
 
  private:
-  static int64_t part(int64_t size, int64_t parts) {  // in whole vectors
-    return std::max<int64_t>(16, ((size + parts - 1) / parts + 15) / 16 * 16);
+  static int64_t part(int64_t size, int64_t parts, int64_t unit) {
+    return std::max<int64_t>(unit, ((size + parts - 1) / parts + unit - 1) / unit * unit);
   }
 };
 
@@ -156,15 +154,15 @@ Work product_work(int64_t M, int64_t K, int64_t N) {
 }  // namespace
 
 template <>
-void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y) {
+void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, AfterBlock after) {
   const ProfiledOp profiled("linear", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows));
   const auto add_bias = QKV_DISPATCH(AddBias);
   const Cut cut = Cut::of_rows(Y.rows, Y.cols);
   parallel_for(cut.blocks(), [&](int64_t i) {
-    cut.at(i, [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-      product('T', r1 - r0, c1 - c0, X.cols, X.row(r0), X.stride, W.row(c0), W.stride, 0.0f, Y.row(r0) + c0, Y.stride);
-      if (b) add_bias(b + c0, Y.row_range(r0, r1).col_range(c0, c1));
-    });
+    const Block at = cut[i];
+    product(X.row_range(at.row_begin, at.row_end), W.row_range(at.col_begin, at.col_end), true, 0, Y.block(at));
+    if (b) add_bias(b + at.col_begin, Y.block(at));
+    if (after) after(at);
   });
 }
 
@@ -181,35 +179,38 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
   const auto transposed = QKV_DISPATCH(Transpose);
   const auto add_sums = QKV_DISPATCH(AddColumnSums);
 
-  const Cut weight_cut = Cut::of_weights(out, in), input_cut = Cut::of_rows(N, in);
+  const Cut bands = Cut::of_weights(out, in), blocks = Cut::of_rows(N, in);
   const Arena::Scope scope(arena);
   const int64_t stride = (N + 15) / 16 * 16 + 16;  // not a power of two, whose rows would share cache sets
-  float* bands = arena.take<float>(threads() * weight_cut.row_block * stride);
-  parallel_for(weight_cut.blocks() + input_cut.blocks(), [&](int64_t i) {
-    if (i >= weight_cut.blocks())
-      return input_cut.at(i - weight_cut.blocks(), [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-        product('N', r1 - r0, c1 - c0, out, dY.row(r0), dY.stride, W.data + c0, W.stride, g.accumulate ? 1.0f : 0.0f,
-                g.dX.row(r0) + c0, g.dX.stride);
-      });
-    weight_cut.at(i, [&](int64_t o0, int64_t o1, int64_t, int64_t) {
-      const Matrix<const float> band = dY.col_range(o0, o1);
-      float* dYt = bands + omp_get_thread_num() * weight_cut.row_block * stride;
-      transposed(band, {dYt, o1 - o0, N, stride});
-      product('N', o1 - o0, in, N, dYt, stride, X.data, X.stride, 1.0f, g.dW.row(o0), g.dW.stride);
-      if (g.db) add_sums(band, g.db + o0);
-    });
+  float* memory = arena.take<float>(threads() * bands.row_block * stride);
+  parallel_for(bands.blocks() + blocks.blocks(), [&](int64_t i) {
+    if (i < bands.blocks()) {
+      const Block at = bands[i];
+      const Matrix<const float> columns = dY.col_range(at.row_begin, at.row_end);
+      const Matrix<float> dYt(memory + omp_get_thread_num() * bands.row_block * stride, columns.cols, N, stride);
+      transposed(columns, dYt);
+      product(dYt, X, false, 1, g.dW.row_range(at.row_begin, at.row_end));
+      if (g.db) add_sums(columns, g.db + at.row_begin);
+    } else {
+      const Block at = blocks[i - bands.blocks()];
+      product(dY.row_range(at.row_begin, at.row_end), W.col_range(at.col_begin, at.col_end), false,
+              g.accumulate ? 1 : 0, g.dX.block(at));
+      if (g.after_dX) g.after_dX(at);
+    }
   });
 }
 
 template <>
-void linear(Matrix<const double> X, Matrix<const double> W, const double* b, Matrix<double> Y) {
+void linear(Matrix<const double> X, Matrix<const double> W, const double* b, Matrix<double> Y, AfterBlock after) {
   reference::linear(X, W, b, Y);
+  if (after) after(Y.whole());
 }
 
 template <>
 void linear_backward(Matrix<const double> X, Matrix<const double> W, Matrix<const double> dY,
                      const LinearGradients<double>& g, Arena&) {
   reference::linear_backward(X, W, dY, g);
+  if (g.after_dX) g.after_dX(g.dX.whole());
 }
 
 }  // namespace qkv

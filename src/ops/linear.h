@@ -3,13 +3,18 @@
 #pragma once
 
 #include "core/arena.h"
+#include "core/function_ref.h"
 #include "core/matrix.h"
 
 namespace qkv {
 
+// Called for every block of a result as soon as it is there, on the thread that made it. Blocks begin at columns that
+// are multiples of 128.
+using AfterBlock = FunctionRef<void(const Block&)>;
+
 // X: [N, in], W: [out, in], b: [out] or null, Y: [N, out]; Y is assigned and overlaps none of the others.
 template <class Real>
-void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y);
+void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y, AfterBlock after = {});
 
 // Where the gradients go: dX is assigned, or added to when `accumulate`; the others are added to.
 template <class Real>
@@ -18,6 +23,7 @@ struct LinearGradients {
   Matrix<Real> dW;     // [out, in]: dW += dYᵀ X
   Real* db = nullptr;  // [out], or null: db += Σ_n dY_n
   bool accumulate = false;
+  AfterBlock after_dX = {};
 };
 
 // dY: [N, out]. No gradient overlaps another matrix.

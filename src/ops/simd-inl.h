@@ -217,12 +217,14 @@ class DropoutFactors {
   alignas(64) float factors_[128];
 };
 
-// Calls f(c, io, factor) for the vectors of a row, as for_columns does, with the dropout's factors of those columns.
+// Calls f(c, io, factor) for the vectors of columns [col_begin, col_end) of a row, as for_columns does, with the
+// dropout's factors of those columns. col_begin is a multiple of 128.
 template <class F>
-HWY_INLINE void for_columns_dropped(int64_t row, int64_t cols, DropoutFactors& factors, const F& f) {
-  for (int64_t begin = 0; begin < cols; begin += 128) {
+HWY_INLINE void for_columns_dropped(int64_t row, int64_t col_begin, int64_t col_end, DropoutFactors& factors,
+                                    const F& f) {
+  for (int64_t begin = col_begin; begin < col_end; begin += 128) {
     factors.draw(row, begin / 128);
-    for_columns(HWY_MIN(int64_t{128}, cols - begin),
+    for_columns(HWY_MIN(int64_t{128}, col_end - begin),
                 [&](int64_t c, auto io) HWY_ATTR { f(begin + c, io, factors.at(c)); });
   }
 }

@@ -44,7 +44,7 @@ void expect_self_attention() {
   EXPECT_LE(relative_error(all_weights(layer, sequences.view(), Causal::top_left, saved, x.T, x.T),
                            file.values<Real>("weights")),
             kTorchTolerance<Real>);
-  layer.backward(gradient.matrix(), {}, sequences.view(), Causal::top_left, c, saved);
+  layer.backward(gradient.matrix(), gradient.matrix(), false, {}, sequences.view(), Causal::top_left, c, saved);
   file.expect<Real>("grad_in.x", gradient.matrix());
   file.expect_gradients(list);
 }
@@ -105,7 +105,7 @@ void expect_cross_attention() {
   EXPECT_LE(relative_error(all_weights(layer, sequences.view(), Causal::none, saved, query.T, key.T),
                            file.values<Real>("weights")),
             kTorchTolerance<Real>);
-  layer.backward(dy, dz, sequences.view(), Causal::none, c, saved);
+  layer.backward(dy, dy, false, dz, sequences.view(), Causal::none, c, saved);
   file.expect<Real>("grad_in.query", dy.col_range(0, d));
   file.expect<Real>("grad_in.key", dz.col_range(0, d));
   file.expect<Real>("grad_in.value", dz.col_range(d, 2 * d));

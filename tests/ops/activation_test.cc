@@ -27,8 +27,8 @@ template <class Real>
 std::pair<std::vector<Real>, std::vector<Real>> run_reference(Activation kind, Shape shape, const Dropout& drop) {
   std::vector<Real> x = packed<Real>(shape, 1), dy = packed<Real>(shape, 2), y(x.size()), dx(x.size());
   const auto matrix = [&](std::vector<Real>& v) { return Matrix<Real>(v.data(), shape.rows, shape.cols); };
-  reference::activation<Real>(kind, matrix(x), drop, matrix(y));
-  reference::activation_backward<Real>(kind, matrix(x), matrix(dy), drop, matrix(dx));
+  reference::activation<Real>(kind, matrix(x), drop, matrix(y), matrix(y).whole());
+  reference::activation_backward<Real>(kind, matrix(x), matrix(dy), drop, matrix(dx), matrix(dx).whole());
   return {y, dx};
 }
 
@@ -40,8 +40,8 @@ TEST(Activation, KernelIsAsAccurateAsTheReference) {
           const auto [exact_y, exact_dx] = run_reference<double>(kind, shape, drop);
           const auto [plain_y, plain_dx] = run_reference<float>(kind, shape, drop);
           Padded<float> x(shape, packed<float>(shape, 1)), dy(shape, packed<float>(shape, 2)), y(shape, 3);
-          activation<float>(kind, x.view(), drop, y.view());
-          activation_backward<float>(kind, x.view(), dy.view(), drop, dy.view());  // dx may be dy
+          activation<float>(kind, x.view(), drop, y.view(), y.view().whole());
+          activation_backward<float>(kind, x.view(), dy.view(), drop, dy.view(), dy.view().whole());  // dx may be dy
           y.expect_gaps_untouched();
           dy.expect_gaps_untouched();
           testing::expect_as_accurate(y.values(), plain_y, exact_y, 2);
@@ -55,8 +55,8 @@ TEST(Activation, CanBeComputedInPlace) {
     for (const Activation kind : kKinds)
       for (const Shape shape : odd_shapes()) {
         Padded<float> x(shape, packed<float>(shape, 1)), y(shape, 2);
-        activation<float>(kind, x.view(), kDrop, y.view());
-        activation<float>(kind, x.view(), kDrop, x.view());
+        activation<float>(kind, x.view(), kDrop, y.view(), y.view().whole());
+        activation<float>(kind, x.view(), kDrop, x.view(), x.view().whole());
         EXPECT_EQ(x.values(), y.values());
       }
   });
@@ -68,9 +68,11 @@ TEST(Activation, ReluGradientNeedsItsOutputAlone) {
       for (const Dropout& drop : {Dropout(), kDrop}) {
         Padded<float> x(shape, packed<float>(shape, 1)), y(shape, 2), dy(shape, packed<float>(shape, 3));
         Padded<float> of_input(shape, 4), of_output(shape, 5);
-        activation<float>(Activation::relu, x.view(), drop, y.view());
-        activation_backward<float>(Activation::relu, x.view(), dy.view(), drop, of_input.view());
-        activation_backward<float>(Activation::relu, y.view(), dy.view(), drop, of_output.view());
+        activation<float>(Activation::relu, x.view(), drop, y.view(), y.view().whole());
+        activation_backward<float>(Activation::relu, x.view(), dy.view(), drop, of_input.view(),
+                                   of_input.view().whole());
+        activation_backward<float>(Activation::relu, y.view(), dy.view(), drop, of_output.view(),
+                                   of_output.view().whole());
         EXPECT_EQ(of_input.values(), of_output.values());
       }
   });
@@ -81,10 +83,10 @@ TEST(Activation, SlopesMatchFiniteDifferences) {
   for (const Activation kind : kKinds) {
     std::vector<double> x = packed<double>(shape, 1), dy = packed<double>(shape, 2), dx(x.size());
     const auto matrix = [&](std::vector<double>& v) { return Matrix<double>(v.data(), shape.rows, shape.cols); };
-    activation_backward<double>(kind, matrix(x), matrix(dy), kDrop, matrix(dx));
+    activation_backward<double>(kind, matrix(x), matrix(dy), kDrop, matrix(dx), matrix(dx).whole());
     testing::expect_gradient(x, dx, [&] {
       std::vector<double> y(x.size());
-      activation<double>(kind, matrix(x), kDrop, matrix(y));
+      activation<double>(kind, matrix(x), kDrop, matrix(y), matrix(y).whole());
       return testing::dot(y, dy);
     });
   }
@@ -101,8 +103,8 @@ TEST(Activation, HoldsOverTheWholeRange) {
   const auto row = [](std::vector<float>& v) { return Matrix<float>(v.data(), 1, std::ssize(v)); };
   for_each_isa([&] {
     for (const Activation kind : kKinds) {
-      activation<float>(kind, row(x), Dropout(), row(y));
-      activation_backward<float>(kind, row(x), row(ones), Dropout(), row(dx));
+      activation<float>(kind, row(x), Dropout(), row(y), row(y).whole());
+      activation_backward<float>(kind, row(x), row(ones), Dropout(), row(dx), row(dx).whole());
       double value_error = 0, slope_error = 0;
       for (size_t i = 0; i < x.size(); i++) {
         const double value = reference::activation_value<double>(kind, x[i]);
@@ -121,20 +123,24 @@ TEST(Activation, KeepsNotANumber) {
   for_each_isa([] {
     for (const Activation kind : kKinds) {
       std::vector<float> x(20, NAN), y(20);
-      activation<float>(kind, Matrix<float>(x.data(), 1, 20), Dropout(), Matrix<float>(y.data(), 1, 20));
+      activation<float>(kind, Matrix<float>(x.data(), 1, 20), Dropout(), Matrix<float>(y.data(), 1, 20), {0, 1, 0, 20});
       for (const float value : y) EXPECT_TRUE(std::isnan(value));
     }
   });
 }
 
-TEST(Activation, DoesNotDependOnTheNumberOfThreads) {
+TEST(Activation, IsTheSameByBlocks) {
   for_each_isa([] {
-    const auto run = [] {
-      Padded<float> x({200, 300}, 1), y({200, 300}, 2);
-      activation<float>(Activation::gelu, x.view(), kDrop, y.view());
-      return y.values();
-    };
-    EXPECT_EQ(testing::with_threads(1, run), testing::with_threads(3, run));
+    Padded<float> x({20, 300}, 1), dy({20, 300}, 2), y({20, 300}, 3), dx({20, 300}, 4), y_parts({20, 300}, 5),
+        dx_parts({20, 300}, 6);
+    activation<float>(Activation::gelu, x.view(), kDrop, y.view(), y.view().whole());
+    activation_backward<float>(Activation::gelu, x.view(), dy.view(), kDrop, dx.view(), dx.view().whole());
+    for (const Block& block : {Block{0, 7, 0, 128}, {7, 20, 0, 128}, {0, 20, 128, 300}}) {
+      activation<float>(Activation::gelu, x.view(), kDrop, y_parts.view(), block);
+      activation_backward<float>(Activation::gelu, x.view(), dy.view(), kDrop, dx_parts.view(), block);
+    }
+    EXPECT_EQ(y.values(), y_parts.values());
+    EXPECT_EQ(dx.values(), dx_parts.values());
   });
 }
 
@@ -144,7 +150,8 @@ TEST(Activation, GeluAgreesWithTheOnnxCase) {
   const auto arrays = testing::read_npz(path);
   std::vector<float> x = arrays.at("input_0").as<float>(), y(x.size());
   for_each_isa([&] {
-    activation<float>(Activation::gelu, Matrix<float>(x.data(), 12, 5), Dropout(), Matrix<float>(y.data(), 12, 5));
+    activation<float>(Activation::gelu, Matrix<float>(x.data(), 12, 5), Dropout(), Matrix<float>(y.data(), 12, 5),
+                      {0, 12, 0, 5});
     EXPECT_LE(testing::max_error(y, arrays.at("output_0").values), 1e-6);
   });
 }

@@ -77,6 +77,29 @@ TEST(Linear, GradientsMatchFiniteDifferences) {
   testing::expect_gradient(b, db, loss);
 }
 
+// Every element is in one block, whose products and biases are there when the block is reported.
+TEST(Linear, ReportsEveryBlockOnceItIsThere) {
+  for (const int64_t N : {1, 70, 700})
+    for (const int64_t out : {1, 130, 600}) {
+      SCOPED_TRACE(::testing::Message() << N << " x 20 to " << out);
+      Padded<float> x({N, 20}, 1), w({out, 20}, 2), y({N, out}, 3), seen({N, out}, 4);
+      Padded<float> dx({N, out}, 5), dx_seen({N, out}, 6), dw({20, out}, 7);
+      const std::vector<float> b = normal<float>(out, 8);
+      const auto keep = [](Matrix<float> from, Matrix<float> to, const Block& at) {
+        EXPECT_EQ(at.col_begin % 128, 0);
+        for (int64_t r = at.row_begin; r < at.row_end; r++)
+          for (int64_t c = at.col_begin; c < at.col_end; c++) to(r, c) = from(r, c);
+      };
+      linear<float>(x.view(), w.view(), b.data(), y.view(), [&](const Block& at) { keep(y.view(), seen.view(), at); });
+      EXPECT_EQ(y.values(), seen.values());
+      Arena arena;  // the same shapes backwards: dY [N, 20], W [20, out], X [N, out]
+      Padded<float> w_back({20, out}, 9);
+      const auto after = [&](const Block& at) { keep(dx.view(), dx_seen.view(), at); };
+      linear_backward<float>(y.view(), w_back.view(), x.view(), {dx.view(), dw.view(), nullptr, false, after}, arena);
+      EXPECT_EQ(dx.values(), dx_seen.values());
+    }
+}
+
 TEST(Linear, DoesNotDependOnTheNumberOfThreads) {
   for (const int64_t width : {16, 64, 200}) {
     const auto run_once = [&] { return run_product(700, width, width); };
