@@ -116,8 +116,8 @@ inline HWY_NOINLINE void adjust_scores(const Pair& pair, int64_t i, int64_t rows
       }
       if (in.mask.data) {
         const Vector m = load_entries(entry(in.mask, pair.s, pair.h, i + r, key), in.mask.key_stride, n);
-        const auto hidden = hn::Eq(m, set(-HUGE_VALF));
-        x = hn::IfThenElse(hidden, m, hn::MulAdd(m, set(kLog2e), x));
+        const auto hidden = hn::Lt(m, set(kHides<float>));
+        x = hn::IfThenElse(hidden, set(-HUGE_VALF), hn::MulAdd(m, set(kLog2e), x));
       }
       if (in.alibi) {
         const Vector first = set(static_cast<float>(place(in, pair.at, i + r) - key));
@@ -139,7 +139,7 @@ HWY_INLINE bool all_hidden(const Pair& pair, int64_t i, int64_t rows, Range keys
   for (int64_t r = i; r < i + rows; r++)
     for (int64_t j = keys.begin; j < keys.end; j++) {
       const bool hidden = (pair.by_element && !*entry(in.allowed, pair.s, pair.h, r, j)) ||
-                          (in.mask.data && *entry(in.mask, pair.s, pair.h, r, j) == -HUGE_VALF);
+                          (in.mask.data && *entry(in.mask, pair.s, pair.h, r, j) < kHides<float>);
       if (!hidden) return false;
     }
   return true;

@@ -8,7 +8,6 @@
 namespace qkv::reference {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
-constexpr double kHides = -1e30;  // less than this in a mask hides a key
 
 // A score and its derivative by the scaled product q · k · scale: 1 − tanh² under a softcap, else 1.
 template <class Real>
@@ -24,7 +23,7 @@ Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, in
   const Range seen = visible_keys(in, at, i);
   if (j < seen.begin || j >= seen.end) return {static_cast<Real>(kHidden), 0};
   if (in.allowed.data && !*entry(in.allowed, s, h, i, j)) return {static_cast<Real>(kHidden), 0};
-  if (in.mask.data && *entry(in.mask, s, h, i, j) < static_cast<Real>(kHides)) return {static_cast<Real>(kHidden), 0};
+  if (in.mask.data && *entry(in.mask, s, h, i, j) < kHides<Real>) return {static_cast<Real>(kHidden), 0};
   const T *q = in.q.at(s, at.q0 + i, h), *k = in.k.at(s, at.k0 + j, kv_head(in, h));
   Real dot = 0;
   for (int64_t e = 0; e < in.key_width; e++) dot += static_cast<Real>(q[e]) * static_cast<Real>(k[e]);

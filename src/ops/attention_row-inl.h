@@ -120,7 +120,8 @@ HWY_NOINLINE float attend_row(const AttentionInput<T>& in, const Pair& pair, int
   const int64_t first = seen.begin / lanes() * lanes(), end = seen.empty() ? first : seen.end;
   Vector most = set(-HUGE_VALF);
   for (int64_t j = first; j < end; j += lanes()) most = hn::Max(hn::LoadU(d, a + j), most);
-  const float max = HWY_MAX(max_of_lanes(most), -1e30f);  // finite, so that hidden keys keep their −∞
+  const float max =
+      HWY_MAX(max_of_lanes(most), hwy::LowestValue<float>());  // finite, so that hidden keys keep their −∞
   Vector sums = zero();
   for (int64_t j = first; j < end; j += lanes()) {
     const Vector p = exp2(hn::Sub(hn::LoadU(d, a + j), set(max)));

@@ -9,6 +9,9 @@
 
 namespace qkv {
 
+template <class Real>
+constexpr Real kHides = static_cast<Real>(-1e30);  // less than this in a mask hides a key
+
 struct Range {
   int64_t begin = 0, end = 0;
   int64_t size() const { return end - begin; }

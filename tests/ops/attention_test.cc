@@ -328,14 +328,39 @@ TEST(Attention, NanOfAnyKindLeavesTheOtherRowsOfItsTileAlone) {
   force_isa(available_isas().front());
 }
 
-TEST(Attention, MinusInfinityInAMaskHidesNan) {
-  AttentionProblem<float> p({.T = {9}, .S = {33}, .mask = true, .repeats = kRows});
-  std::fill(p.mask.begin(), p.mask.end(), 0.0f);
-  p.mask[5] = -INFINITY;
-  p.k[5 * 8] = p.v[5 * 8] = std::numeric_limits<float>::quiet_NaN();
-  p.forward(), p.backward();
-  for (const auto* x : {&p.out, &p.dq, &p.dmask})
-    for (float value : *x) EXPECT_FALSE(std::isnan(value));
+// By tiles and by rows; one key of a panel and a whole panel.
+TEST(Attention, LessThanMinus1e30InAMaskHidesNan) {
+  for (const std::string& isa : available_isas())
+    for (const float hides : {-INFINITY, -2e30f})
+      for (const int32_t T : {9, 3}) {
+        force_isa(isa);
+        SCOPED_TRACE(isa + ", T " + std::to_string(T) + ", mask " + std::to_string(hides));
+        AttentionProblem<float> p({.T = {T}, .S = {140}, .mask = true, .repeats = kRows});
+        std::fill(p.mask.begin(), p.mask.end(), 0.0f);
+        for (size_t j = 0; j < 128; j++) {
+          if (j != 5 && j < 64) continue;
+          p.mask[j] = hides;
+          p.k[j * 8] = p.v[j * 8] = std::numeric_limits<float>::quiet_NaN();
+        }
+        p.forward(), p.backward();
+        for (const auto& x : {p.out, p.lse, p.dq, p.dk, p.dv, p.dmask, p.weights(0, 0)})
+          for (float value : x) EXPECT_FALSE(std::isnan(value));
+        for (const size_t j : {5, 64, 127}) EXPECT_EQ(p.weights(0, 0)[j], 0);
+      }
+  force_isa(available_isas().front());
+}
+
+// The scores are lost beside such a mask: all keys weigh the same.
+TEST(Attention, TheLargestMasksThatDoNotHideLeaveTheMeanOfTheValues) {
+  for (const int32_t T : {9, 3}) {
+    AttentionProblem<float> p({.T = {T}, .S = {33}, .mask = true});
+    AttentionProblem<double> exact(p.shape);
+    std::fill(p.mask.begin(), p.mask.end(), -1e30f);
+    std::fill(exact.mask.begin(), exact.mask.end(), 0.0);
+    std::fill(exact.q.begin(), exact.q.end(), 0.0);
+    p.forward(), exact.plain();
+    EXPECT_LE(max_error(p.out, exact.out), 33 * std::numeric_limits<float>::epsilon());  // sums of 33 values
+  }
 }
 
 TEST(Attention, GradientOfAMaskStaysWithinItsSequences) {
