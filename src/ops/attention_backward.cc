@@ -118,9 +118,8 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
 }
 
 // The same for all queries of a block; k: the panel's keys.
-HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matrix<float> dq, Upcoming& next) {
+HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matrix<float> dq) {
   for_tiles(b.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
-    next.some();
     const TileKeys keys(b.pair, b.i + first, n, b.j, k.rows);
     if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(k.rows, lanes()));
     const Matrix<float> dq_rows = dq.data ? dq.row_range(first, first + n) : dq;
@@ -238,21 +237,6 @@ HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, Ra
   }
 }
 
-// What the backward pass of a pair reads.
-template <class T>
-HWY_INLINE Upcoming upcoming(const BackwardCall<T>& call, int64_t pair) {
-  const AttentionInput<T>& in = call.in;
-  const int64_t K = in.key_value_heads(), s = pair / K, kv = pair % K, h = kv * (in.heads / K);
-  Upcoming next;
-  next.add(key_rows(in, in.k, s, kv, in.key_width));
-  next.add(key_rows(in, in.v, s, kv, in.value_width));
-  next.add(query_rows(in, call.dout, s, h, in.value_width));
-  next.add(query_rows(in, call.out, s, h, in.value_width));
-  next.add(query_rows(in, in.q, s, h, in.key_width));
-  next.add(query_rows(in, call.gradients.dq, s, h, in.key_width));
-  return next;
-}
-
 template <class T>
 bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
@@ -263,9 +247,6 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
   prepare_part(call, part, scratch);
   Matrix<float> dq;
   if (part.queries) dq = zeros(scratch.dq, part.heads.size() * part.rows.size(), in.key_width);
-  Upcoming next;
-  if (part.next >= 0) next = upcoming(call, part.next);
-  next.share(part.heads.size() * (part.rows.size() / kTileRows + 1) * panels(part.keys.size()));
   for_spans(in, part.s, kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
     const Matrix<const float> k =
         whole_vectors(key_rows(in, in.k, part.s, kv, in.key_width).row_range(keys.begin, keys.end), scratch.key_rows);
@@ -276,7 +257,7 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
       for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
         const Range panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
         const Matrix<float> dq_rows = part.queries ? dq.row_range(row, row + block.q.rows) : dq;
-        differentiate_block(block, k.row_range(panel.begin, panel.end), dq_rows, next);
+        differentiate_block(block, k.row_range(panel.begin, panel.end), dq_rows);
         if (part.keys_values)
           add_key_gradients(block, dk.row_range(panel.begin, panel.end), dv.row_range(panel.begin, panel.end));
       });
@@ -314,8 +295,7 @@ void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const 
       for_blocks(call, part, pair, keys, scratch, [&](Block block, int64_t) HWY_ATTR {
         block.slopes = nullptr;  // M is added after the softcap
         const int64_t n = HWY_MIN(kPanel, keys.end - block.j);
-        Upcoming nothing;
-        differentiate_block(block, {nullptr, n, 0}, {}, nothing);
+        differentiate_block(block, {nullptr, n, 0}, {});
         add_mask_gradient(block, n, call.gradients.dmask);
       });
     });

@@ -76,11 +76,7 @@ class Run {
 
   void run_whole() const {
     parallel_blocks(plan_.pairs, pairs_of_a_task(plan_.pairs), [&](int64_t begin, int64_t end) {
-      for (int64_t pair = begin; pair < end; pair++) {
-        BackwardPart part = whole(pair);
-        if (pair + 1 < end) part.next = pair + 1;
-        assign(pair, part);
-      }
+      for (int64_t pair = begin; pair < end; pair++) assign(pair, whole(pair));
     });
   }
 

@@ -162,7 +162,7 @@ HWY_INLINE void finish_rows(const ForwardCall<T>& call, const Pair& pair, Range 
 // Queries [begin, end), at most kBlockRows, of one head.
 template <class T>
 HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
-                             DropoutFactors* factors, const ForwardScratch& scratch, Upcoming& next) {
+                             DropoutFactors* factors, const ForwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
   const int64_t width = padded(in.value_width);
   std::fill_n(scratch.max, rows.size(), 0.0f);
@@ -177,7 +177,6 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
     for_tiles(rows.size(), [&](int64_t first, int64_t n) HWY_ATTR {
       const TileKeys tile_keys(pair, rows.begin + first, n, group, count);
       if (tile_keys.all.empty()) return;
-      next.some();
       const AttendTile tile{q.row_range(first, first + n),
                             packed.keys + group * in.key_width,
                             v.row_range(group, group + count),
@@ -211,12 +210,12 @@ void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const Fo
 
 template <class T>
 HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
-                              const ForwardScratch& scratch, Upcoming& next) {
+                              const ForwardScratch& scratch) {
   DropoutFactors drawn, *factors = nullptr;
   if (call.in.dropout.active()) drawn.start(head_dropout(call.in, pair.h)), factors = &drawn;
   if (packed.keys) {
     for (int64_t i = rows.begin; i < rows.end; i += kBlockRows)
-      attend_block(call, pair, {i, HWY_MIN(i + kBlockRows, rows.end)}, packed, factors, scratch, next);
+      attend_block(call, pair, {i, HWY_MIN(i + kBlockRows, rows.end)}, packed, factors, scratch);
   } else {
     for (int64_t i = rows.begin; i < rows.end; i++) attend_alone(call, pair, i, factors, scratch);
   }
@@ -225,21 +224,7 @@ HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const Pair& pair, Rang
 template <class T>
 void attend_rows(const ForwardCall<T>& call, int64_t s, int64_t h, Range rows, const PackedKeys& packed,
                  const ForwardScratch& scratch) {
-  Upcoming nothing;
-  attend_head(call, Pair(call.in, s, h), rows, packed, scratch, nothing);
-}
-
-// What the heads that read one key/value head read and write.
-template <class T>
-HWY_INLINE Upcoming upcoming(const ForwardCall<T>& call, int64_t s, int64_t kv) {
-  const AttentionInput<T>& in = call.in;
-  const int64_t group = in.heads / in.key_value_heads();
-  Upcoming next;
-  next.add(key_rows(in, in.k, s, kv, in.key_width));
-  next.add(key_rows(in, in.v, s, kv, in.value_width));
-  next.add(query_rows(in, in.q, s, kv * group, in.key_width));
-  next.add(query_rows(in, call.out, s, kv * group, in.value_width));
-  return next;
+  attend_head(call, Pair(call.in, s, h), rows, packed, scratch);
 }
 
 template <class T>
@@ -249,16 +234,13 @@ void attend_pairs(const ForwardCall<T>& call, Range pairs, const PackedKeys& roo
   for (int64_t pair = pairs.begin; pair < pairs.end; pair++) {
     const int64_t s = pair / K, kv = pair % K;
     const Span at = span(in.sequences, s);
-    Upcoming next;
-    if (pair + 1 < pairs.end) next = upcoming(call, (pair + 1) / K, (pair + 1) % K);
-    next.share(group * ((at.T + kTileRows - 1) / kTileRows) * ((at.S + kGroup - 1) / kGroup));
     PackedKeys packed;
     if (at.T > kFewQueries) {
       packed = room;
       pack(call, s, kv * group, {0, at.S}, scratch, packed);
     }
     for (int64_t h = kv * group; h < (kv + 1) * group; h++)
-      attend_head(call, Pair(in, s, h), {0, at.T}, packed, scratch, next);
+      attend_head(call, Pair(in, s, h), {0, at.T}, packed, scratch);
   }
 }
 

@@ -1,5 +1,5 @@
 // How rows come from the caller's memory and go back: transposed into panels, copied into whole vectors, stored with a
-// look at whether they are finite, asked for ahead.
+// look at whether they are finite.
 // Included once for every instruction set, hence the unusual guard.
 #if defined(QKV_OPS_ATTENTION_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ATTENTION_PACK_INL_H_
@@ -8,7 +8,6 @@
 #define QKV_OPS_ATTENTION_PACK_INL_H_
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "ops/attention_workspace.h"
@@ -114,37 +113,6 @@ HWY_INLINE bool store_rows(Matrix<const float> x, float factor, T* to, int64_t s
   for (int64_t r = 0; r < x.rows; r++) store_row(x.row(r), x.cols, factor, to + r * stride, nothing);
   return sum_of_lanes(nothing) == 0;
 }
-
-// Asks for rows before they are needed, some cache lines at a time between tiles: what the next head reads lies
-// elsewhere in memory, which the processor does not foresee, and short sequences are bound by that.
-class Upcoming {
- public:
-  template <class T>
-  HWY_INLINE void add(Matrix<T> x) {
-    const int64_t bytes = static_cast<int64_t>(sizeof(T));
-    arrays_[count_++] = {reinterpret_cast<const char*>(x.data), x.rows, x.cols * bytes, x.stride * bytes};
-    lines_ += x.rows * ((x.cols * bytes + 63) / 64);
-  }
-  // What is asked for each time, if `calls` calls are to come. More than a core's cache is not worth asking for.
-  HWY_INLINE void share(int64_t calls) { step_ = lines_ < (1 << 14) ? lines_ / HWY_MAX(calls, int64_t{1}) + 1 : 0; }
-  HWY_INLINE void some() {
-    for (int64_t n = step_; n > 0 && now_ < count_; n--) {
-      const Array& x = arrays_[now_];
-      if (row_ < x.rows) hwy::Prefetch(x.data + row_ * x.stride + column_);
-      if ((column_ += 64) < x.row_bytes) continue;
-      column_ = 0;
-      if (++row_ >= x.rows) row_ = 0, now_++;
-    }
-  }
-
- private:
-  struct Array {
-    const char* data;
-    int64_t rows, row_bytes, stride;
-  };
-  Array arrays_[8];
-  int64_t count_ = 0, lines_ = 0, step_ = 0, now_ = 0, row_ = 0, column_ = 0;
-};
 
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

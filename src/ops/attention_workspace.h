@@ -113,7 +113,7 @@ struct ForwardScratch {
         floats(w.rows(kPanel, in.key_width).data) {}
 };
 
-// Neighbouring pairs that one task takes: some, so that it can ask for the next one's memory ahead.
+// Neighbouring pairs that one task takes.
 inline int64_t pairs_of_a_task(int64_t pairs) { return std::clamp<int64_t>(pairs / (8 * threads()), 1, 8); }
 
 template <class T>
@@ -131,7 +131,6 @@ struct BackwardPart {
   int64_t s;
   Range heads, rows, keys;
   bool queries = false, keys_values = false;  // which gradients it assigns: dQ; dK and dV
-  int64_t next = -1;                          // the pair that this thread will take next, s K + kv, or −1
 };
 
 struct BackwardScratch {
