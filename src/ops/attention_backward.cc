@@ -219,9 +219,9 @@ HWY_INLINE void prepare_part(const BackwardCall<T>& call, const BackwardPart& pa
 
 // Kᵀ of some keys, or Vᵀ, in panels.
 template <class T>
-HWY_INLINE void pack_panels(Matrix<const T> x, float scale, float* floats, float* panels) {
+HWY_INLINE void pack_panels(Matrix<const T> x, float scale, float* panels) {
   for (int64_t j = 0; j < x.rows; j += kPanel)
-    pack_transposed(as_floats(x.row_range(j, HWY_MIN(j + kPanel, x.rows)), floats), scale, panels + j * x.cols);
+    pack_transposed(x.row_range(j, HWY_MIN(j + kPanel, x.rows)), scale, panels + j * x.cols);
 }
 
 // Calls f(keys) for the spans of some keys, with Kᵀ and Vᵀ packed.
@@ -231,8 +231,8 @@ HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, Ra
   const Matrix<const T> k = key_rows(in, in.k, s, kv, in.key_width), v = key_rows(in, in.v, s, kv, in.value_width);
   for (int64_t j = keys.begin; j < keys.end; j += kSpan) {
     const int64_t end = HWY_MIN(j + kSpan, keys.end);
-    pack_panels(k.row_range(j, end), in.scale * kLog2e, scratch.floats, scratch.keys);
-    pack_panels(v.row_range(j, end), 1.0f, scratch.floats, scratch.values);
+    pack_panels(k.row_range(j, end), in.scale * kLog2e, scratch.keys);
+    pack_panels(v.row_range(j, end), 1.0f, scratch.values);
     f(Range{j, end});
   }
 }

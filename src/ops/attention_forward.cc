@@ -195,14 +195,12 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
 
 // Kᵀ in panels and V in whole vectors, of keys [begin, end); begin is the first of a panel.
 template <class T>
-void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const ForwardScratch& scratch,
-          const PackedKeys& room) {
+void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const PackedKeys& room) {
   const AttentionInput<T>& in = call.in;
   const Matrix<const T> k = key_rows(in, in.k, s, kv_head(in, h), in.key_width);
   const Matrix<const T> v = key_rows(in, in.v, s, kv_head(in, h), in.value_width);
   for (int64_t j = keys.begin; j < keys.end; j += kPanel)
-    pack_transposed(as_floats(k.row_range(j, HWY_MIN(j + kPanel, keys.end)), scratch.floats), in.scale * kLog2e,
-                    room.keys + j * k.cols);
+    pack_transposed(k.row_range(j, HWY_MIN(j + kPanel, keys.end)), in.scale * kLog2e, room.keys + j * k.cols);
   const Matrix<const float> values = rows_or_copy(v, room.values);
   if (values.data == room.values)
     copy_rows(v.row_range(keys.begin, keys.end), room.values + keys.begin * values.stride);
@@ -237,7 +235,7 @@ void attend_pairs(const ForwardCall<T>& call, Range pairs, const PackedKeys& roo
     PackedKeys packed;
     if (at.T > kFewQueries) {
       packed = room;
-      pack(call, s, kv * group, {0, at.S}, scratch, packed);
+      pack(call, s, kv * group, {0, at.S}, packed);
     }
     for (int64_t h = kv * group; h < (kv + 1) * group; h++)
       attend_head(call, Pair(in, s, h), {0, at.T}, packed, scratch);

@@ -74,7 +74,7 @@ void run_split(const ForwardCall<T>& call, int64_t first, int64_t count, const P
     const Span at = span(call.in.sequences, pair / K);
     const int64_t end = std::min(begin + kTaskKeys, at.S);
     if (at.T > kFewQueries && begin < end)
-      kernels.pack(call, pair / K, pair % K * plan.group, {begin, end}, rooms.scratch(), rooms.keys(slot));
+      kernels.pack(call, pair / K, pair % K * plan.group, {begin, end}, rooms.keys(slot));
   });
   const int64_t blocks = (plan.longest.queries + kBlockRows - 1) / kBlockRows;
   parallel_for(count * plan.group * blocks, [&](int64_t task) {

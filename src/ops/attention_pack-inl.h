@@ -39,10 +39,11 @@ HWY_INLINE void four_sums(Vector a0, Vector a1, Vector a2, Vector a3, float* to)
 
 // panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [x.cols, kPanel]. The last row is repeated until
 // a vector is full.
-HWY_INLINE void pack_transposed(Matrix<const float> x, float scale, float* HWY_RESTRICT panel) {
+template <class T>
+HWY_INLINE void pack_transposed(Matrix<const T> x, float scale, float* HWY_RESTRICT panel) {
   [[maybe_unused]] const Floats d;
   for (int64_t j = 0; j < x.rows; j += lanes()) {
-    const float* rows[kLanes];
+    const T* rows[kLanes];
     for (int64_t i = 0; i < lanes(); i++) rows[i] = x.row(HWY_MIN(j + i, x.rows - 1));
     float* to = panel + j;
     int64_t e = 0;
@@ -58,7 +59,7 @@ HWY_INLINE void pack_transposed(Matrix<const float> x, float scale, float* HWY_R
     }
 #endif
     for (; e < x.cols; e++, to += kPanel)
-      for (int64_t i = 0; i < lanes(); i++) to[i] = scale * rows[i][e];
+      for (int64_t i = 0; i < lanes(); i++) to[i] = scale * static_cast<float>(rows[i][e]);
   }
 }
 

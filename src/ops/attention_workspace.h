@@ -76,7 +76,7 @@ template <class T>
 struct ForwardKernels {
   const char* isa;
   // Packs keys [begin, end) of the key/value head that head h reads; begin is the first key of a panel.
-  void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, Range keys, const ForwardScratch&, const PackedKeys& room);
+  void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, Range keys, const PackedKeys& room);
   // Queries [begin, end) of head h, with its keys packed; where there is no room in `packed`, queries are taken one by
   // one.
   void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, Range rows, const PackedKeys&, const ForwardScratch&);
@@ -99,7 +99,6 @@ struct ForwardScratch {
   float* factor;   // [kBlockRows], what the sums are multiplied with in the end
   float* out;      // [kBlockRows, d_v]
   float* row;      // [S], the weights of one query
-  float* floats;   // [kPanel, d_k], keys that are stored otherwise
 
   ForwardScratch(const AttentionOptions<float>& in, const Longest& longest, Workspace& w)
       : q(w.rows(kBlockRows, in.key_width).data),
@@ -109,8 +108,7 @@ struct ForwardScratch {
         sum(w.take<float>(kBlockRows * kLanes)),
         factor(w.take<float>(kBlockRows)),
         out(w.rows(kBlockRows, in.value_width).data),
-        row(w.take<float>(padded(longest.keys) + kLanes)),
-        floats(w.rows(kPanel, in.key_width).data) {}
+        row(w.take<float>(padded(longest.keys) + kLanes)) {}
 };
 
 // Neighbouring pairs that one task takes.
@@ -135,7 +133,7 @@ struct BackwardPart {
 
 struct BackwardScratch {
   float *keys, *values;      // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each
-  float *key_rows, *floats;  // K of the span; keys or values of a panel that are stored otherwise
+  float* key_rows;           // K of the span
   float *q, *dout;           // [kBlockRows, d_k], [kBlockRows, d_v]
   float *weights, *dscores;  // [kBlockRows, kPanel]
   float *slopes, *dropout;   // [kTileRows, kPanel]
@@ -147,7 +145,6 @@ struct BackwardScratch {
       : keys(w.take<float>(in.key_width * kSpan)),
         values(w.take<float>(in.value_width * kSpan)),
         key_rows(w.rows(kSpan, in.key_width).data),
-        floats(w.rows(kPanel, std::max(in.key_width, in.value_width)).data),
         q(w.rows(kBlockRows, in.key_width).data),
         dout(w.rows(kBlockRows, in.value_width).data),
         weights(w.take<float>(kBlockRows * kPanel)),

@@ -36,11 +36,11 @@ HWY_INLINE float sum_of_lanes(Vector v) { return hn::GetLane(hn::SumOfLanes(Floa
 HWY_INLINE float max_of_lanes(Vector v) { return hn::GetLane(hn::MaxOfLanes(Floats(), v)); }
 
 // Floats from bfloat16, and back: rounded to nearest, ties to even; NaN stays NaN.
+HWY_INLINE Vector widen(hn::Vec<hn::Rebind<uint16_t, Floats>> bits) {
+  return hn::BitCast(Floats(), hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<Floats>(), bits)));
+}
 HWY_INLINE Vector load_bfloat16(const bfloat16* p) {
-  const hn::Rebind<uint16_t, Floats> d16;
-  const hn::RebindToUnsigned<Floats> d32;
-  const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, &p->bits));
-  return hn::BitCast(Floats(), hn::ShiftLeft<16>(bits));
+  return widen(hn::LoadU(hn::Rebind<uint16_t, Floats>(), &p->bits));
 }
 HWY_INLINE void store_bfloat16(Vector v, bfloat16* p) {
   const hn::Rebind<uint16_t, Floats> d16;

@@ -16,19 +16,25 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
-// The vector whose blocks of four lanes are at rows[0], rows[4], rows[8], … + offset.
-HWY_INLINE Vector load_blocks(const float* const* rows, int64_t offset) {
-  const hn::CappedTag<float, 4> d4;
+// The vector whose blocks of four lanes, of type Lane, are at rows[0], rows[4], rows[8], … + offset.
+template <class Lane, class T>
+HWY_INLINE auto load_blocks(const T* const* rows, int64_t offset) {
+  const hn::CappedTag<Lane, 4> d4;
+  const auto block = [&](int row) HWY_ATTR { return hn::LoadU(d4, reinterpret_cast<const Lane*>(rows[row] + offset)); };
 #if HWY_TARGET == HWY_AVX3
-  const hn::CappedTag<float, 8> d8;
-  const auto low = hn::Combine(d8, hn::LoadU(d4, rows[4] + offset), hn::LoadU(d4, rows[0] + offset));
-  const auto high = hn::Combine(d8, hn::LoadU(d4, rows[12] + offset), hn::LoadU(d4, rows[8] + offset));
-  return hn::Combine(Floats(), high, low);
+  const hn::CappedTag<Lane, 8> d8;
+  const hn::CappedTag<Lane, 16> d16;
+  return hn::Combine(d16, hn::Combine(d8, block(12), block(8)), hn::Combine(d8, block(4), block(0)));
 #elif HWY_TARGET == HWY_AVX2
-  return hn::Combine(Floats(), hn::LoadU(d4, rows[4] + offset), hn::LoadU(d4, rows[0] + offset));
+  const hn::CappedTag<Lane, 8> d8;
+  return hn::Combine(d8, block(4), block(0));
 #else
-  return hn::LoadU(d4, rows[0] + offset);
+  return block(0);
 #endif
+}
+HWY_INLINE Vector load_blocks(const float* const* rows, int64_t offset) { return load_blocks<float>(rows, offset); }
+HWY_INLINE Vector load_blocks(const bfloat16* const* rows, int64_t offset) {
+  return widen(load_blocks<uint16_t>(rows, offset));
 }
 
 // The 4 × 4 transposes of x0 … x3 in every block of four lanes.
