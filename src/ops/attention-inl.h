@@ -12,8 +12,7 @@
 
 #include <cmath>
 
-#include "ops/attention_pack-inl.h"
-#include "ops/attention_tile-inl.h"
+#include "ops/attention_tail-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {

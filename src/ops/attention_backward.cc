@@ -18,8 +18,9 @@ constexpr int kKeyRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 
 // A block of queries of one head and a panel of keys.
 struct Block {
   const Pair& pair;
-  int64_t i, j;                // the first query and the first key
-  const float *keys, *values;  // the panel: scale · log2 e · Kᵀ, Vᵀ
+  int64_t i, j;                  // the first query and the first key
+  const float *keys, *values;    // the panel: scale · log2 e · Kᵀ, Vᵀ
+  Matrix<const float> key_tail;  // transposed
   Matrix<const float> q, dout;
   const float *lse, *D;  // of its queries
   DropoutFactors* factors;
@@ -112,9 +113,10 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
         float* dS = b.scratch.dscores + (first + r) * kPanel + c;
         hn::Store(hn::Mul(hn::Load(d, dS), hn::Load(d, b.slopes + r * kPanel + c)), d, dS);
       }
-  if (dq.data)
-    add_product<R>(b.scratch.dscores + first * kPanel + keys.all.begin, kPanel, 1,
-                   k.row_range(keys.all.begin, keys.all.end), dq);
+  if (!dq.data) return;
+  const float* dscores = b.scratch.dscores + first * kPanel;
+  add_product<R>(dscores + keys.all.begin, kPanel, 1, k.row_range(keys.all.begin, keys.all.end), dq);
+  if (b.key_tail.rows) add_dots<R>(dscores + begin, kPanel, b.key_tail.col_range(begin, end), dq);
 }
 
 // The same for all queries of a block; k: the panel's keys.
@@ -146,6 +148,8 @@ HWY_INLINE void add_key_gradients(const Block& b, Matrix<float> dk, Matrix<float
       add_keys<R()>(b, rows, key, dk.row_range(key, key + n), dv.row_range(key, key + n));
     });
   }
+  if (dv.cols < b.dout.cols) add_tail_of_keys(b.scratch.weights, b.dout, dv);
+  if (dk.cols < b.q.cols) add_tail_of_keys(b.scratch.dscores, b.q, dk);
 }
 
 HWY_INLINE Matrix<float> zeros(float* data, int64_t rows, int64_t cols) {
@@ -201,7 +205,8 @@ HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part
     for (int64_t j = keys.begin; j < seen.end; j += kPanel) {
       if (seen.begin >= j + kPanel) continue;
       const int64_t before = j - keys.begin;
-      f(Block{pair, i, j, scratch.keys + before * in.key_width, scratch.values + before * in.value_width, q, dout,
+      f(Block{pair, i, j, scratch.keys + before * in.key_width, scratch.values + before * in.value_width,
+              packed_tail(scratch.key_tail, keys.size(), in.key_width).col_range(before, keys.size()), q, dout,
               scratch.lse + row, scratch.D + row, factors, in.softcap > 0 ? scratch.slopes : nullptr, scratch},
         row);
     }
@@ -233,6 +238,7 @@ HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, Ra
     const int64_t end = HWY_MIN(j + kSpan, keys.end);
     pack_panels(k.row_range(j, end), in.scale * kLog2e, scratch.keys);
     pack_panels(v.row_range(j, end), 1.0f, scratch.values);
+    pack_tail(k.row_range(j, end), {0, end - j}, scratch.key_tail);
     f(Range{j, end});
   }
 }
@@ -256,10 +262,11 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
       const Pair pair(in, part.s, h);
       for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
         const Range panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
-        const Matrix<float> dq_rows = part.queries ? dq.row_range(row, row + block.q.rows) : dq;
+        const Matrix<float> dq_rows = part.queries ? without_tail(dq.row_range(row, row + block.q.rows)) : dq;
         differentiate_block(block, k.row_range(panel.begin, panel.end), dq_rows);
         if (part.keys_values)
-          add_key_gradients(block, dk.row_range(panel.begin, panel.end), dv.row_range(panel.begin, panel.end));
+          add_key_gradients(block, without_tail(dk.row_range(panel.begin, panel.end)),
+                            without_tail(dv.row_range(panel.begin, panel.end)));
       });
     }
     if (part.keys_values) {

@@ -21,11 +21,12 @@ struct AttendTile {
   Matrix<const float> q;
   const float* panels;  // Kᵀ, the group's first
   Matrix<const float> v;
+  Matrix<const float> tail;  // of V, transposed
   const TileKeys& keys;
-  float* weights;  // [rows, kGroup]
-  float* max;      // [rows]
-  float* sum;      // [rows, kLanes], to be added up over the lanes
-  Matrix<float> out;
+  float* weights;     // [rows, kGroup]
+  float* max;         // [rows]
+  float* sum;         // [rows, kLanes], to be added up over the lanes
+  Matrix<float> out;  // without its tail, which follows
 };
 
 // Raises the maximum of rows that need it. In tile.weights, columns [first, end) hold scores less the old maximum;
@@ -43,7 +44,7 @@ HWY_NOINLINE void raise_maximum(const AttendTile& tile, int64_t begin, int64_t f
     const auto scale = [&](float* x) HWY_ATTR { hn::Store(hn::Mul(hn::Load(d, x), factor), d, x); };
     for (int64_t c = first; c < end; c += lanes()) hn::Store(hn::Sub(hn::Load(d, s + c), set(step)), d, s + c);
     for (int64_t c = begin; c < first; c += lanes()) scale(s + c);
-    for (int64_t c = 0; c < tile.out.cols; c += lanes()) scale(tile.out.row(r) + c);
+    for (int64_t c = 0; c < tile.out.stride; c += lanes()) scale(tile.out.row(r) + c);
     scale(tile.sum + r * kLanes);
   }
 }
@@ -117,6 +118,8 @@ HWY_NOINLINE void attend_tile(const AttendTile& tile, const Pair& pair, int64_t 
       }
   }
   add_product<R>(tile.weights + keys.begin, kGroup, 1, tile.v.row_range(keys.begin, keys.end), tile.out);
+  const int64_t first = tile.keys.first_vector();
+  if (tile.tail.rows) add_dots<R>(tile.weights + first, kGroup, tile.tail.col_range(first, keys.end), tile.out);
 }
 
 // A query by itself.
@@ -171,6 +174,7 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
   const Matrix<const float> q = as_floats(pair.queries(in.q, in.key_width).row_range(rows.begin, rows.end), scratch.q);
   const Matrix<float> out(scratch.out, rows.size(), in.value_width, width);
   const Matrix<const float> v = rows_or_copy(pair.keys(in.v, in.value_width), packed.values);
+  const Matrix<const float> v_tail = packed_tail(packed.tail, pair.at.S, in.value_width);
   const Range keys = pair.visible(rows.begin, rows.end);
   for (int64_t group = keys.begin / kGroup * kGroup; group < keys.end; group += kGroup) {
     const int64_t count = HWY_MIN(kGroup, pair.at.S - group);
@@ -180,11 +184,12 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
       const AttendTile tile{q.row_range(first, first + n),
                             packed.keys + group * in.key_width,
                             v.row_range(group, group + count),
+                            v_tail.col_range(group, group + count),
                             tile_keys,
                             scratch.weights,
                             scratch.max + first,
                             scratch.sum + first * kLanes,
-                            out.row_range(first, first + n)};
+                            without_tail(out.row_range(first, first + n))};
       with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR {
         attend_tile<R()>(tile, pair, rows.begin + first, group, factors, scratch.dropout);
       });
@@ -204,6 +209,7 @@ void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const Pa
   const Matrix<const float> values = rows_or_copy(v, room.values);
   if (values.data == room.values)
     copy_rows(v.row_range(keys.begin, keys.end), room.values + keys.begin * values.stride);
+  pack_tail(v, keys, room.tail);
 }
 
 template <class T>

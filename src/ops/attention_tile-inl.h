@@ -113,11 +113,11 @@ HWY_INLINE void store_tile(const Vector (&x)[R][C], float* to, int64_t stride) {
   }
 }
 
-// c += A b for R rows of c; A: rows row_stride apart, columns depth_stride. c and b hold whole vectors.
+// c += A b for R rows and all columns of c; A: rows row_stride apart, columns depth_stride. c and b hold whole vectors.
 template <int R, int kVectors = kTileVectors>
 HWY_INLINE void add_product(const float* a, int64_t row_stride, int64_t depth_stride, Matrix<const float> b,
                             Matrix<float> c) {
-  const int64_t vectors = (b.cols + lanes() - 1) / lanes();
+  const int64_t vectors = (c.cols + lanes() - 1) / lanes();
   for (int64_t v = 0; v < vectors; v += kVectors)
     with_shape<1, kVectors>(1, vectors - v, [&](auto, auto C) HWY_ATTR {
       Vector sum[R][C()];

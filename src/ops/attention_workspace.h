@@ -18,6 +18,7 @@ constexpr int64_t kSpan = 256;      // keys that meet a block of queries in back
 constexpr int64_t kBlockRows = 96;  // queries that go through a panel before the next one
 constexpr int64_t kTileRows = 6;    // queries of a register tile
 constexpr int64_t kLanes = 16;      // rows in the workspace are padded to this, the most lanes of a vector
+constexpr int64_t kMostTail = 4;    // columns beyond the last whole vector that are computed without one
 constexpr int64_t kFewQueries = 4;  // up to here K and V are read where they lie, one query at a time
 
 inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -55,11 +56,13 @@ class Workspace {
 struct PackedKeys {
   float* keys = nullptr;    // scale · log2 e · Kᵀ, [panels, d_k, kPanel]
   float* values = nullptr;  // room for a copy of V in whole vectors, [S, d_v]
+  float* tail = nullptr;    // the tail of V, transposed: [kMostTail, S]
 
   PackedKeys() = default;
   PackedKeys(const AttentionOptions<float>& in, const Longest& longest, Workspace& w)
       : keys(w.take<float>(panels(longest.keys) * kPanel * in.key_width)),
-        values(w.rows(longest.keys, in.value_width).data) {}
+        values(w.rows(longest.keys, in.value_width).data),
+        tail(w.rows(kMostTail, longest.keys).data) {}
 };
 
 template <class T>
@@ -134,6 +137,7 @@ struct BackwardPart {
 struct BackwardScratch {
   float *keys, *values;      // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each
   float* key_rows;           // K of the span
+  float* key_tail;           // the tail of K of the span, transposed: [kMostTail, kSpan]
   float *q, *dout;           // [kBlockRows, d_k], [kBlockRows, d_v]
   float *weights, *dscores;  // [kBlockRows, kPanel]
   float *slopes, *dropout;   // [kTileRows, kPanel]
@@ -145,6 +149,7 @@ struct BackwardScratch {
       : keys(w.take<float>(in.key_width * kSpan)),
         values(w.take<float>(in.value_width * kSpan)),
         key_rows(w.rows(kSpan, in.key_width).data),
+        key_tail(w.rows(kMostTail, kSpan).data),
         q(w.rows(kBlockRows, in.key_width).data),
         dout(w.rows(kBlockRows, in.value_width).data),
         weights(w.take<float>(kBlockRows * kPanel)),

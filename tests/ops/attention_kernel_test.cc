@@ -49,6 +49,18 @@ std::vector<AttentionShape> shapes() {
                   .mask = true,
                   .dropout = 0.2f});
   list.push_back({.T = {40, 2}, .S = {90, 60}, .key_width = 64, .value_width = 64, .size = 30});  // maxima are raised
+  list.push_back({.T = {40}, .S = {290}, .key_width = 50, .value_width = 18, .size = 30});  // with tails of columns
+  list.push_back({.T = {290}, .S = {290}, .key_width = 50, .value_width = 50, .causal = Causal::bottom_right});
+  list.push_back({.T = {120, 3},
+                  .S = {290, 20},
+                  .heads = 4,
+                  .key_width = 17,
+                  .value_width = 36,
+                  .mask = true,
+                  .dropout = 0.1f,
+                  .gap = 3,
+                  .kv_heads = 2,
+                  .window = {70, 20}});
   list.push_back({.T = {40, 2, 3}, .S = {90, 60, 1}, .heads = 6, .value_width = 20, .kv_heads = 2});
   list.push_back(
       {.T = {7, 7}, .S = {150, 150}, .heads = 4, .causal = Causal::bottom_right, .kv_heads = 1, .batched = true});
