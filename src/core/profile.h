@@ -35,7 +35,6 @@ class Profile {
 
   // By "op" and "op shape": linear [2945, 128] [384, 128].
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  void clear() { entries_.clear(); }
 
   static Profile* current() { return current_; }
   void add(const std::string& name, double seconds, const Work& work);
