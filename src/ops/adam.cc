@@ -3,7 +3,6 @@
 
 #include "core/isa.h"
 #include "core/profile.h"
-#include "core/threads.h"
 #include "ops/adam_reference.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,26 +15,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-void AdamRange(const AdamFactors& f, float* w, float* gradient, float* m, float* v, float* average, int64_t count) {
-  adam_range(f, w, gradient, m, v, average, count);
+double AdamRange(const AdamFactors& f, float* w, float* gradient, float* m, float* v, float* average, int64_t count) {
+  return adam_range(f, w, gradient, m, v, average, count);
 }
 
-double SumOfSquaresRange(const float* x, int64_t count) {
-  const hn::CappedTag<double, 8> d;
-  const hn::Rebind<float, decltype(d)> half;
-  const int64_t N = static_cast<int64_t>(hn::Lanes(d));
-  auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;  // the next sum need not wait for the last
-  const auto add = [&](int64_t i, auto& sum) HWY_ATTR {
-    const auto x_i = hn::PromoteTo(d, hn::LoadU(half, x + i));
-    sum = hn::MulAdd(x_i, x_i, sum);
-  };
-  int64_t i = 0;
-  for (; i + 4 * N <= count; i += 4 * N) add(i, sum0), add(i + N, sum1), add(i + 2 * N, sum2), add(i + 3 * N, sum3);
-  for (; i + N <= count; i += N) add(i, sum0);
-  double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3))));
-  for (; i < count; i++) total += static_cast<double>(x[i]) * x[i];
-  return total;
-}
+double SumOfSquaresRange(const float* x, int64_t count) { return sum_of_squares_range(x, count); }
 
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -47,35 +31,30 @@ HWY_EXPORT(AdamRange);
 HWY_EXPORT(SumOfSquaresRange);
 
 template <>
-void adam_update<float>(const AdamStep& step, std::span<float> w, std::span<float> gradient, std::span<float> m,
-                        std::span<float> v, std::span<float> average) {
+double adam_update<float>(const AdamStep& step, std::span<float> w, std::span<float> gradient, std::span<float> m,
+                          std::span<float> v, std::span<float> average) {
   const ProfiledOp profiled("adam", {std::ssize(w)}, memory_work(average.empty() ? 8 : 10, 1, std::ssize(w)));
   const auto kernel = QKV_DISPATCH(AdamRange);
   const AdamFactors factors(step);
-  parallel_blocks(std::ssize(w), kAdamBlock, [&](int64_t begin, int64_t end) {
-    kernel(factors, &w[begin], &gradient[begin], &m[begin], &v[begin], average.empty() ? nullptr : &average[begin],
-           end - begin);
+  return sum_over_blocks(std::ssize(w), [&](int64_t begin, int64_t end) {
+    return kernel(factors, &w[begin], &gradient[begin], &m[begin], &v[begin],
+                  average.empty() ? nullptr : &average[begin], end - begin);
   });
 }
 
 template <>
-void adam_update<double>(const AdamStep& step, std::span<double> w, std::span<double> gradient, std::span<double> m,
-                         std::span<double> v, std::span<double> average) {
+double adam_update<double>(const AdamStep& step, std::span<double> w, std::span<double> gradient, std::span<double> m,
+                           std::span<double> v, std::span<double> average) {
+  const double squares = reference::sum_of_squares<double>(gradient);
   reference::adam_update(step, w, gradient, m, v, average);
+  return squares;
 }
 
 template <>
 double sum_of_squares<float>(std::span<const float> x) {
   const ProfiledOp profiled("gradient norm", {std::ssize(x)}, memory_work(1, 1, std::ssize(x)));
-  constexpr int64_t kParts = 256;
-  double parts[kParts] = {};
-  const int64_t part = std::max<int64_t>(kAdamBlock, (std::ssize(x) + kParts - 1) / kParts);
   const auto kernel = QKV_DISPATCH(SumOfSquaresRange);
-  parallel_blocks(std::ssize(x), part,
-                  [&](int64_t begin, int64_t end) { parts[begin / part] = kernel(&x[begin], end - begin); });
-  double sum = 0;
-  for (const double partial : parts) sum += partial;
-  return sum;
+  return sum_over_blocks(std::ssize(x), [&](int64_t begin, int64_t end) { return kernel(&x[begin], end - begin); });
 }
 
 template <>

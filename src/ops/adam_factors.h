@@ -1,13 +1,27 @@
-// The numbers that all parameters share in a step of Adam, computed once.
+// What Adam's kernels share: the numbers of a step, and the cut of the parameters among threads.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "core/threads.h"
 #include "ops/adam.h"
 
 namespace qkv {
 
-constexpr int64_t kAdamBlock = 16384;  // parameters that a thread takes at a time
+// Calls f(begin, end) for every block of 2^14 of n parameters, on all threads, and adds up what it returns in an order
+// that does not depend on their number.
+template <class F>
+double sum_over_blocks(int64_t n, F&& f) {
+  constexpr int64_t kBlock = 16384, kMostParts = 256;
+  double parts[kMostParts] = {};
+  const int64_t blocks = (n + kBlock - 1) / kBlock, of_a_part = (blocks + kMostParts - 1) / kMostParts;
+  parallel_blocks(blocks, std::max<int64_t>(1, of_a_part), [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; b++) parts[begin / of_a_part] += f(b * kBlock, std::min(n, (b + 1) * kBlock));
+  });
+  return std::accumulate(parts, parts + kMostParts, 0.0);
+}
 
 struct AdamFactors {
   float scale, coupled;  // g = scale · gradient + coupled · w

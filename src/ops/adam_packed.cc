@@ -1,6 +1,6 @@
 // Adam with packed moments: a block of 256 is unpacked, goes through Adam, and is packed again.
 #include "core/isa.h"
-#include "core/threads.h"
+#include "core/profile.h"
 #include "ops/adam.h"
 #include "ops/moment_codes.h"
 
@@ -115,25 +115,28 @@ HWY_INLINE void pack(const UnpackedMoments& in, uint32_t key, int64_t block, con
 }
 
 template <class Moments>
-HWY_INLINE void adam_blocks(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
-                            const Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
+HWY_INLINE double adam_blocks(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
+                              const Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
   UnpackedMoments unpacked;
+  double squares = 0;
   for (int64_t i = begin; i < end; i += kMomentBlock) {
     const int64_t block = i / kMomentBlock, count = HWY_MIN(kMomentBlock, end - i);
     unpack(moments, block, unpacked);
-    adam_range(f, &w[i], &gradient[i], unpacked.m, unpacked.v, average.empty() ? nullptr : &average[i], count);
+    squares +=
+        adam_range(f, &w[i], &gradient[i], unpacked.m, unpacked.v, average.empty() ? nullptr : &average[i], count);
     pack(unpacked, rounding_key(step.seed, step.step, block), block, moments);
   }
+  return squares;
 }
 
-void AdamBfloat16(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
-                  const Bfloat16Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
-  adam_blocks(f, step, w, gradient, moments, average, begin, end);
+double AdamBfloat16(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
+                    const Bfloat16Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
+  return adam_blocks(f, step, w, gradient, moments, average, begin, end);
 }
 
-void AdamInt8(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
-              const Int8Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
-  adam_blocks(f, step, w, gradient, moments, average, begin, end);
+double AdamInt8(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
+                const Int8Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
+  return adam_blocks(f, step, w, gradient, moments, average, begin, end);
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -145,21 +148,23 @@ namespace qkv {
 HWY_EXPORT(AdamBfloat16);
 HWY_EXPORT(AdamInt8);
 
-void adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
-                 std::span<float> average) {
+double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
+                   std::span<float> average) {
+  const ProfiledOp profiled("adam, bfloat16", {std::ssize(w)}, memory_work(6, 1, std::ssize(w)));
   const auto kernel = QKV_DISPATCH(AdamBfloat16);
   const AdamFactors factors(step);
-  parallel_blocks(std::ssize(w), kAdamBlock, [&](int64_t begin, int64_t end) {
-    kernel(factors, step, w, gradient, moments, average, begin, end);
+  return sum_over_blocks(std::ssize(w), [&](int64_t begin, int64_t end) {
+    return kernel(factors, step, w, gradient, moments, average, begin, end);
   });
 }
 
-void adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
-                 std::span<float> average) {
+double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
+                   std::span<float> average) {
+  const ProfiledOp profiled("adam, int8", {std::ssize(w)}, memory_work(5, 1, std::ssize(w)));
   const auto kernel = QKV_DISPATCH(AdamInt8);
   const AdamFactors factors(step);
-  parallel_blocks(std::ssize(w), kAdamBlock, [&](int64_t begin, int64_t end) {
-    kernel(factors, step, w, gradient, moments, average, begin, end);
+  return sum_over_blocks(std::ssize(w), [&](int64_t begin, int64_t end) {
+    return kernel(factors, step, w, gradient, moments, average, begin, end);
   });
 }
 

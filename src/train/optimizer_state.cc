@@ -43,7 +43,7 @@ OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float
 
 double OptimizerState::update(int64_t step, int64_t tokens) {
   const double mean = 1.0 / static_cast<double>(std::max<int64_t>(tokens, 1));
-  const double norm = std::sqrt(sum_of_squares<float>(parameters_.gradients())) * mean;
+  const auto norm_of = [&](double squares) { return std::sqrt(squares) * mean; };
   AdamStep s;
   s.learning_rate = learning_rate(config_, step);
   s.beta1 = config_.beta1;
@@ -51,19 +51,18 @@ double OptimizerState::update(int64_t step, int64_t tokens) {
   s.epsilon = config_.epsilon;
   s.weight_decay = config_.weight_decay;
   s.decoupled = config_.optimizer == Optimizer::adamw;
-  s.gradient_scale = mean * (config_.clip_norm > 0 && norm > config_.clip_norm ? config_.clip_norm / norm : 1.0);
+  s.gradient_scale = mean;
+  if (config_.clip_norm > 0)
+    s.gradient_scale *= std::min(1.0, config_.clip_norm / norm_of(sum_of_squares<float>(parameters_.gradients())));
   s.step = step;
   s.seed = static_cast<uint64_t>(config_.seed);
   const double n = static_cast<double>(step);
   s.average_decay = std::min(config_.ema_decay, (1 + n) / (10 + n));  // early on it follows the weights closely
   const std::span<float> w = parameters_.values(), gradient = parameters_.gradients();
   if (const auto* f = std::get_if<Float32Moments>(&moments_))
-    adam_update<float>(s, w, gradient, f->m, f->v, ema_);
-  else if (const auto* b = std::get_if<Bfloat16Moments>(&moments_))
-    adam_update(s, w, gradient, *b, ema_);
-  else
-    adam_update(s, w, gradient, std::get<Int8Moments>(moments_), ema_);
-  return norm;
+    return norm_of(adam_update<float>(s, w, gradient, f->m, f->v, ema_));
+  if (const auto* b = std::get_if<Bfloat16Moments>(&moments_)) return norm_of(adam_update(s, w, gradient, *b, ema_));
+  return norm_of(adam_update(s, w, gradient, std::get<Int8Moments>(moments_), ema_));
 }
 
 std::vector<OptimizerState::Array> OptimizerState::arrays() const {

@@ -59,6 +59,16 @@ TEST(Adam, KernelIsAsAccurateAsTheReference) {
 }
 
 // At step 1, m / (1 − β1) = g and v / (1 − β2) = g², so every weight moves by the learning rate against its gradient.
+TEST(Adam, ReturnsTheSumOfSquaresOfTheGradient) {
+  for_each_isa([] {
+    for (const size_t n : {size_t{0}, size_t{5}, size_t{40000}}) {
+      State<float> state(n);
+      const double wanted = sum_of_squares<float>(std::span<const float>(state.gradient).subspan(3));
+      state.update({}, [&](auto... args) { EXPECT_EQ(adam_update<float>(args...), wanted); });
+    }
+  });
+}
+
 TEST(Adam, FirstStepMovesByTheLearningRate) {
   std::vector<double> w = {1, 2, 3}, g = {0.5, -0.001, 100}, m(3), v(3);
   adam_update<double>({.learning_rate = 0.1}, w, g, m, v);
