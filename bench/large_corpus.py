@@ -76,17 +76,14 @@ def main():
     for pairs, sides in corpora.items():
         if not all(side.exists() for side in sides):
             generate(pairs, sides)
-    print("| pairs | scan, s | GB/s | first window, s | target tokens/s | peak memory, MiB |\n|---|---|---|---|---|---|")
-    if args.steps == 0:
-        return
+    print("| pairs | scan, s | first window, s | target tokens/s | peak memory, MiB |\n|---|---|---|---|---|")
     for _ in range(args.rounds):
         for pairs, sides in corpora.items():
             seconds, memory, metrics = train(args.qkv, sides, dev, run, "--source-tokenizer", vocabulary, "--max-steps",
                                              args.steps, "--eval-every", 0, "--save-every", 0, "--ema-decay", 0)
-            size = sum(side.stat().st_size for side in sides) / 1e9
             speeds = [step["tokens_per_second"] for step in metrics if step.get("step", 0) > 3 and "loss" in step]
             scan, window = seconds["vocabulary:"], seconds["training"] - seconds["vocabulary:"]
-            print(f"| {pairs:,} | {scan:.2f} | {size / scan:.2f} | {window:.2f} | {statistics.median(speeds):,.0f} | "
+            print(f"| {pairs:,} | {scan:.2f} | {window:.2f} | {statistics.median(speeds):,.0f} | "
                   f"{memory:.0f} |", flush=True)
     shutil.rmtree(run)
 

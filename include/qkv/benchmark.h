@@ -9,9 +9,11 @@ namespace qkv {
 
 // What one op on one shape took of a training step.
 struct OpTime {
-  std::string name;  // "linear 2945 × 128 × 384": a product [M, K] [K, N]; "layer norm 2945 × 128": rows, columns
-  double calls = 0;  // a step
-  double ms = 0;     // a step
+  // "linear 2945 × 128 × 384": a product [M, K] [K, N]; "linear, backward": [N, out] [out, in], and one more as long;
+  // "attention 256 × 4 × 32": sequences, heads, width of a head; "layer norm 2945 × 128": rows, columns.
+  std::string name;
+  double calls = 0;               // a step
+  double ms = 0;                  // a step
   double gflops = 0, gbytes = 0;  // a second; bytes of operands and results, each counted once
 };
 

@@ -16,11 +16,11 @@ constexpr size_t kCommitStep = size_t{32} << 20;
 
 size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
+}  // namespace
+
 size_t physical_memory() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
-
-}  // namespace
 
 Arena::Arena(size_t reserve_bytes)
     : reserved_(round_up(reserve_bytes ? reserve_bytes : physical_memory(), kHugePage) + kHugePage) {
@@ -34,13 +34,14 @@ Arena::~Arena() { munmap(base_, reserved_); }
 void* Arena::take_bytes(size_t bytes) {
   const size_t begin = round_up(used_, kAlignment);
   if (bytes > reserved_ || begin + bytes > reserved_)
-    fail("arena: {} MiB wanted beyond {} MiB in use, but only {} MiB are reserved", bytes >> 20, used_ >> 20,
-         reserved_ >> 20);
+    throw ArenaFull(fmt::format("arena: {} MiB wanted beyond {} MiB in use, but only {} MiB are reserved", bytes >> 20,
+                                used_ >> 20, reserved_ >> 20));
   const size_t end = begin + bytes;
   if (end > committed_) {
     const size_t target = std::min(round_up(end, kCommitStep), reserved_);
     if (mprotect(base_ + committed_, target - committed_, PROT_READ | PROT_WRITE) != 0)
-      fail("arena: {} MiB of memory wanted, the system gives no more than {} MiB", target >> 20, committed_ >> 20);
+      throw ArenaFull(fmt::format("arena: {} MiB of memory wanted, the system gives no more than {} MiB", target >> 20,
+                                  committed_ >> 20));
     madvise(base_ + committed_, target - committed_, MADV_HUGEPAGE);
     committed_ = target;
   }

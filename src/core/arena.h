@@ -8,8 +8,17 @@
 #include <type_traits>
 
 #include "core/matrix.h"
+#include "qkv/error.h"
 
 namespace qkv {
+
+size_t physical_memory();  // of the machine, in bytes
+
+// Thrown where an arena has no more to give.
+class ArenaFull : public Error {
+ public:
+  using Error::Error;
+};
 
 // One reserved range of addresses. Pages are committed the first time they are reached and kept, so after one step of
 // the largest size no later step asks the system for memory. Blocks are aligned to 64 bytes and uninitialised.
@@ -22,7 +31,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // count elements. Throws Error when the reservation or the machine's memory is exhausted.
+  // count elements. Throws ArenaFull when the reservation or the machine's memory is exhausted.
   template <class T>
   T* take(int64_t count) {
     return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));

@@ -120,6 +120,7 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
   const AttentionGradients<Real> gradients{
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}};
   {
+    const Arena::Scope workspace(c.arena);
     const Work forward = attention_work(in);  // backward has five products, forward two
     const ProfiledOp profiled("attention, backward", {in.sequences.count, in.heads, in.key_width},
                               {2.5 * forward.flops, 0});

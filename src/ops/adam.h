@@ -30,7 +30,7 @@ double adam_update(const AdamStep& step, std::span<Real> w, std::span<Real> grad
 
 // The same with moments that are stored in 16 or 8 bits (moment_codes.h), and rounded by chance: a function of
 // step.seed, step.step and the place, not of the number of threads. Arrays of moments are as long as w, rounded up to
-// whole blocks of 256; scales have one number a block, the largest of it.
+// whole blocks of 256; scales have one number a block, the largest of it. Σ gradient² is summed by those blocks.
 struct Bfloat16Moments {
   std::span<bfloat16> m, v;
 };

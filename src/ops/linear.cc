@@ -121,9 +121,9 @@ struct Cut {
 
   // Of products over whole rows, Y = X Wᵀ and dX = dY W.
   static Cut of_rows(int64_t rows, int64_t cols) {
-    constexpr int64_t kBlocks = 8;
-    const int64_t row_parts = std::clamp<int64_t>(rows / (cols < 512 ? 64 : 184), 1, kBlocks);
-    return {rows, cols, row_parts, std::clamp<int64_t>(cols / (row_parts == 1 ? 128 : 256), 1, kBlocks / row_parts)};
+    const int64_t blocks = std::clamp<int64_t>(rows * cols >> 18, 8, 64);
+    const int64_t row_parts = std::clamp<int64_t>(rows / (cols < 512 ? 64 : 184), 1, blocks);
+    return {rows, cols, row_parts, std::clamp<int64_t>(cols / (row_parts == 1 ? 128 : 256), 1, blocks / row_parts)};
   }
   // Of dW = dYᵀ X: bands of rows whose part of dYᵀ stays in the second-level cache.
   static Cut of_weights(int64_t rows, int64_t cols) {

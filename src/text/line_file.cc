@@ -53,7 +53,8 @@ FileDescriptor open_regular(const std::string& path) {
   FileDescriptor file(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status;
   if (!file || ::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
-  return S_ISREG(status.st_mode) ? std::move(file) : copy_of(file, path);
+  const bool rereadable = S_ISREG(status.st_mode) && path != "-";  // somebody may have read a part of standard input
+  return rereadable ? std::move(file) : copy_of(file, path);
 }
 
 // A file from front to back in chunks of `lines` whole lines, the last one of fewer.

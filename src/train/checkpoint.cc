@@ -32,9 +32,13 @@ Number parse(const Safetensors& file, const std::string& path, const std::string
   fail("{}: \"{}\" is missing or not a number", path, name);
 }
 
-int64_t parse_count(const Safetensors& file, const std::string& path, const std::string& name) {
+// So that no sum or product of counts overflows.
+constexpr int64_t kMostCount = int64_t{1} << 31;
+
+int64_t parse_count(const Safetensors& file, const std::string& path, const std::string& name,
+                    int64_t most = kMostCount) {
   const int64_t count = parse<int64_t>(file, path, name);
-  if (count < 0) fail("{}: \"{}\" is {}, wanted at least 0", path, name, count);
+  if (count < 0 || count > most) fail("{}: \"{}\" is {}, wanted 0 to {}", path, name, count, most);
   return count;
 }
 
@@ -79,8 +83,8 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   p.data.epoch = parse_count(file, path, "epoch");
   p.data.window = parse_count(file, path, "window");
   p.data.batch = parse_count(file, path, "batch");
-  p.data.skipped.empty = parse_count(file, path, "skipped_empty");
-  p.data.skipped.too_long = parse_count(file, path, "skipped_long");
+  p.data.skipped.empty = parse_count(file, path, "skipped_empty", int64_t{1} << 53);
+  p.data.skipped.too_long = parse_count(file, path, "skipped_long", int64_t{1} << 53);
   p.best = parse<double>(file, path, "best");
   p.best_step = parse_count(file, path, "best_step");
   p.evaluations_since_best = parse_count(file, path, "evaluations_since_best");

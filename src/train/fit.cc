@@ -38,6 +38,8 @@ int64_t largest_that_fits(int64_t least, int64_t most, size_t limit,
 }
 
 int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Evaluator& evaluator, size_t memory) {
+  if (memory > physical_memory())
+    fail("memory: {:.0f} MiB given, the machine has {:.0f}", mebibytes(memory), mebibytes(physical_memory()));
   Transformer<float> model(recipe.model);
   model.parameters().allocate_gradients();
   model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed));
@@ -62,8 +64,7 @@ int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Ev
   if (fixed + least_bytes > memory)
     fail(
         "memory: {:.1f} MiB given, wanted at least {:.1f}: {:.1f} for weights, gradients, optimiser and evaluation, "
-        "{:.1f} "
-        "for a batch of the {} tokens of the longest sequence",
+        "{:.1f} for a batch of the {} tokens of the longest sequence",
         mebibytes(memory), mebibytes(fixed + least_bytes) + 0.05, mebibytes(fixed), mebibytes(least_bytes), longest);
   const size_t limit = memory - fixed;
   return largest_that_fits(longest, std::max(longest, most), limit, [&](int64_t tokens) -> std::optional<size_t> {
@@ -72,7 +73,7 @@ int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Ev
     try {
       const size_t bytes = activations(tokens, arena);
       if (bytes <= limit) return bytes;
-    } catch (const Error&) {  // the arena is full
+    } catch (const ArenaFull&) {
     }
     return {};
   });

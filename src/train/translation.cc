@@ -58,6 +58,8 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
     if (observer.on_message) observer.on_message(line);
   };
   check(wanted.training);
+  if (std::count(files.train.begin(), files.train.end(), "-") + std::count(files.dev.begin(), files.dev.end(), "-") > 1)
+    fail("training: standard input (-) was given as more than one text, wanted files but for one");
   if (wanted.training.joint_vocabulary && !files.target_tokenizer.empty())
     fail("training: a target tokeniser was given with joint_vocabulary, wanted joint_vocabulary false");
   const RunDirectory run(out);
@@ -85,14 +87,18 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
   if (fit) {
     recipe.training.batch_tokens =
         fit_batch_tokens(recipe, std::max(recipe.model.max_length, evaluator.longest()),
-                         text.size() * recipe.model.max_length, evaluator, static_cast<size_t>(memory));
+                         std::min<int64_t>(text.size() * recipe.model.max_length, std::numeric_limits<int32_t>::max()),
+                         evaluator, static_cast<size_t>(memory));
     evaluator.set_batch_tokens(recipe.training.batch_tokens);
     say(fmt::format("batch_tokens {}: the most for {} MiB", recipe.training.batch_tokens, memory >> 20));
   }
-  if (!resumed) create_run(run, recipe, tokenizers);
   BatchStream stream(
       text, tokenizers.source, tokenizers.target,
       {recipe.model.max_length, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)});
+  if (!resumed) {
+    stream.seek({});  // a text without a usable pair leaves no run behind
+    create_run(run, recipe, tokenizers);
+  }
   return Trainer(recipe, run, stream, evaluator, observer).run();
 }
 

@@ -140,3 +140,24 @@ def test_the_profile_accounts_for_a_training_step():
     assert all(op["ms"] > 0 and op["calls"] >= 1 for op in result["ops"])
     table = qkv(*shape)[1]
     assert "outside the ops" in table and "GFLOP/s of multiply-adds" in table
+
+
+def test_standard_input_is_one_text_alone(corpus, tmp_path):
+    train = ["train", "translate", *SMALL, "--out", tmp_path / "run", "--max-steps", 1]
+    status, _, error = qkv(*train, "--train", "-", "-", *corpus[3:], text="a\n", ok=False)
+    assert status == 1 and error == "qkv: training: standard input (-) was given as more than one text, wanted files but for one\n"
+
+
+def test_standard_input_goes_on_where_others_stopped_reading(corpus, tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("source\ttarget\n" + "a dog\tein Hund\n" * 30)
+    with open(pairs, "rb", buffering=0) as file:
+        file.read(len("source\ttarget\n"))
+        done = subprocess.run([QKV, "train", "translate", *SMALL, "--vocab-size", "20", "--tokenizer", "bpe", "--train", "-", *map(str, corpus[3:]), "--out",
+                               str(tmp_path / "run"), "--max-steps", "1"], stdin=file, capture_output=True, text=True)
+    assert "training text: 30 pairs" in done.stderr, done.stderr
+
+
+def test_a_text_without_a_usable_pair_leaves_no_run(corpus, tmp_path):
+    status, _, error = qkv("train", "translate", *corpus, *SMALL, "--out", tmp_path / "run", "--max-length", 2, ok=False)
+    assert status == 1 and "no pair is left" in error and not (tmp_path / "run").exists()

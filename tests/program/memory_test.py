@@ -44,3 +44,9 @@ def test_memory_and_batch_tokens_exclude_each_other(corpus, tmp_path):
     for given in (["--memory", "1G", "--batch-tokens", "512"], ["--memory", "1X"], ["--memory", "0"]):
         status, _, log = qkv(*command, *given, ok=False)
         assert status == 2 and "--memory" in log
+
+
+def test_more_memory_than_there_is_is_refused(corpus, tmp_path):
+    status, _, error = qkv("train", "translate", *corpus, *WITHOUT_BATCH, "--memory", "900T", "--out",
+                           tmp_path / "run", ok=False)
+    assert status == 1 and "memory: " in error and "the machine has" in error and not (tmp_path / "run").exists()

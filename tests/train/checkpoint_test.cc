@@ -132,7 +132,7 @@ TEST(Checkpoint, ThatIsMissingCutOrBrokenIsRefused) {
   };
   EXPECT_EQ(replaced("training state 2", "training state 1"), path + ": not a qkv training state 2");
   EXPECT_EQ(replaced("\"step\":\"1234\"", "\"step\":\"12x4\""), path + ": \"step\" is missing or not a number");
-  EXPECT_EQ(replaced("\"step\":\"1234\"", "\"step\":\"-234\""), path + ": \"step\" is -234, wanted at least 0");
+  EXPECT_EQ(replaced("\"step\":\"1234\"", "\"step\":\"-234\""), path + ": \"step\" is -234, wanted 0 to 2147483648");
   EXPECT_EQ(replaced("\"epoch\"", "\"epocc\""), path + ": \"epoch\" is missing or not a number");
   EXPECT_EQ(replaced("\"evaluations\":\"3\"", "\"evaluations\":\"9\""),
             path + ": \"evaluation.3\" is missing or not a number");
