@@ -157,8 +157,8 @@ void add_train_command(CLI::App& app) {
                       "Existing SentencePiece model (of both sides with a joint vocabulary)");
   command->add_option("--target-tokenizer", options->files.target_tokenizer, "Existing SentencePiece model");
   add_threads_option(*command);
-  CLI::Option* memory =
-      command->add_option("--memory", options->memory, "Choose the largest --batch-tokens for so much, whatever --config says: 512M, 4G");
+  CLI::Option* memory = command->add_option(
+      "--memory", options->memory, "Choose the largest --batch-tokens for so much, whatever --config says: 512M, 4G");
   memory->transform(CLI::AsSizeValue(false))->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50))->type_name("SIZE");
   for (const qkv::RecipeOption& o : qkv::recipe_options(qkv::preset("tiny"))) {
     const bool yes_no = o.value == "true" || o.value == "false";  // --lowercase alone means true

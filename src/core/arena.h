@@ -13,6 +13,7 @@
 namespace qkv {
 
 size_t physical_memory();  // of the machine, in bytes
+inline double mebibytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 // Thrown where an arena has no more to give.
 class ArenaFull : public Error {

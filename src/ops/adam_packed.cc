@@ -148,24 +148,29 @@ namespace qkv {
 HWY_EXPORT(AdamBfloat16);
 HWY_EXPORT(AdamInt8);
 
-double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
-                   std::span<float> average) {
-  const ProfiledOp profiled("adam, bfloat16", {std::ssize(w)}, memory_work(6, 1, std::ssize(w)));
-  const auto kernel = QKV_DISPATCH(AdamBfloat16);
+namespace {
+
+// passes: over memory without the average, in units of w.
+template <class Kernel, class Moments>
+double update(const char* op, int passes, Kernel kernel, const AdamStep& step, std::span<float> w,
+              std::span<float> gradient, const Moments& moments, std::span<float> average) {
+  const ProfiledOp profiled(op, {std::ssize(w)}, memory_work(passes + (average.empty() ? 0 : 2), 1, std::ssize(w)));
   const AdamFactors factors(step);
   return sum_over_blocks(std::ssize(w), [&](int64_t begin, int64_t end) {
     return kernel(factors, step, w, gradient, moments, average, begin, end);
   });
 }
 
+}  // namespace
+
+double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
+                   std::span<float> average) {
+  return update("adam, bfloat16", 6, QKV_DISPATCH(AdamBfloat16), step, w, gradient, moments, average);
+}
+
 double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
                    std::span<float> average) {
-  const ProfiledOp profiled("adam, int8", {std::ssize(w)}, memory_work(5, 1, std::ssize(w)));
-  const auto kernel = QKV_DISPATCH(AdamInt8);
-  const AdamFactors factors(step);
-  return sum_over_blocks(std::ssize(w), [&](int64_t begin, int64_t end) {
-    return kernel(factors, step, w, gradient, moments, average, begin, end);
-  });
+  return update("adam, int8", 5, QKV_DISPATCH(AdamInt8), step, w, gradient, moments, average);
 }
 
 }  // namespace qkv

@@ -11,8 +11,6 @@ namespace {
 
 constexpr int64_t kStep = 64;  // tokens
 
-double mebibytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
-
 }  // namespace
 
 int64_t largest_that_fits(int64_t least, int64_t most, size_t limit,

@@ -14,8 +14,6 @@
 namespace qkv {
 namespace {
 
-double mebibytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
-
 nlohmann::ordered_json to_json(const StepReport& r) {
   return {{"step", r.step},
           {"epoch", r.epoch},
