@@ -42,7 +42,23 @@ void choose(const Isa& isa) {
   chosen() = isa.name;
 }
 
+bool machine_has_vnni() {
+#if HWY_ARCH_X86
+  return __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
+bool& vnni() {
+  static bool use = machine_has_vnni();
+  return use;
+}
+
 }  // namespace
+
+bool has_vnni() { return vnni(); }
+void force_vnni(bool use) { vnni() = use && machine_has_vnni(); }
 
 void choose_isa() {
   static const bool done = [] {

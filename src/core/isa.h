@@ -16,6 +16,10 @@ std::vector<std::string> available_isas();
 // Makes every later kernel call use this set (for tests). Throws Error as active_isa() does. Not thread-safe.
 void force_isa(const std::string& name);
 
+// Whether the machine multiplies 8-bit integers in one instruction (AVX512-VNNI), which kernels of "avx512" may use.
+bool has_vnni();
+void force_vnni(bool use);  // for tests: false does without
+
 // Calls the kernel built for the active set. `kernel` was made known with HWY_EXPORT.
 #define QKV_DISPATCH(kernel) (::qkv::choose_isa(), HWY_DYNAMIC_DISPATCH(kernel))
 void choose_isa();

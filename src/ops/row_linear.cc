@@ -1,0 +1,177 @@
+#include "ops/row_linear.h"
+
+#include <algorithm>
+
+#include "core/isa.h"
+#include "core/profile.h"
+#include "core/threads.h"
+#include "ops/linear_reference.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/row_linear.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "ops/row_linear-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::HWY_NAMESPACE {
+
+// How the rows of X are cut and multiplied, by the vectors of an instruction set.
+struct Cut {
+  static constexpr int64_t kColumns = 128, kPanels = 4;  // of a block
+  Panels panels;
+  int64_t columns;
+
+  int64_t column_blocks() const { return (columns + kColumns - 1) / kColumns; }
+  int64_t blocks() const { return (panels.count() + kPanels - 1) / kPanels * column_blocks(); }
+};
+
+// Packs and multiplies: pack(panel, to) on all threads, then the blocks.
+template <class Pack, class Products>
+HWY_INLINE void run(const Cut& cut, float* packed, const Pack& pack, const Products& products, Matrix<float> Y,
+                    AfterBlock after) {
+  const Panels& panels = cut.panels;
+  parallel_for(panels.count(), [&](int64_t p) HWY_ATTR { pack(p, packed + panels.offset(p)); });
+  parallel_for(cut.blocks(), [&](int64_t i) HWY_ATTR {
+    const int64_t first = i / cut.column_blocks() * Cut::kPanels, last = HWY_MIN(panels.count(), first + Cut::kPanels);
+    const int64_t begin = i % cut.column_blocks() * Cut::kColumns, end = HWY_MIN(Y.cols, begin + Cut::kColumns);
+    multiply_panels(products, panels, packed, first, last, begin, end, Y);
+    if (after) after({panels.begin(first), panels.end(last - 1), begin, end});
+  });
+}
+
+void RowLinear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch,
+               AfterBlock after) {
+  const Cut cut{{X.rows, X.cols}, Y.cols};
+  const Panels& panels = cut.panels;
+  float* packed = scratch.take<float>(panels.vectors() * lanes() * panels.depth);
+  const auto pack = [&](int64_t p, float* to) HWY_ATTR {
+    transpose(X.row_range(panels.begin(p), panels.end(p)), Matrix<float>(to, X.cols, panels.width(p)));
+  };
+  run(cut, packed, pack, FloatProducts{W, b}, Y, after);
+}
+
+// bytes_i = round(x_i / s) + 128; returns s, which is NaN where some x_i is no number.
+HWY_INLINE float to_bytes(const float* x, int64_t cols, uint8_t* bytes) {
+  Vector largest = zero(), nothing = zero();
+  for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
+    const Vector x_c = io.load(x + c);
+    largest = hn::Max(largest, hn::Abs(x_c));
+    nothing = hn::MulAdd(x_c, zero(), nothing);
+  });
+  const float most = max_of_lanes(largest);
+  const Vector inverse = set(most > kLeastScaled ? 127 / most : 0);
+  for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
+    const hn::Rebind<uint8_t, Floats> d8;
+    const auto rounded = hn::Add(hn::NearestInt(hn::Mul(io.load(x + c), inverse)), hn::Set(Ints(), 128));
+    hn::StoreU(hn::DemoteTo(d8, rounded), d8, bytes + c);
+  });
+  return most / 127 + sum_of_lanes(nothing);
+}
+
+// Rows of X in 8 bits, as they lie.
+struct Bytes {
+  int64_t stride;
+  uint8_t* data;
+  float* scales;
+
+  Bytes(int64_t rows, int64_t cols, Arena& scratch)
+      : stride(cols + 16),  // a vector stored at the last column fits
+        data(scratch.take<uint8_t>(rows * stride)),
+        scales(scratch.take<float>(rows)) {}
+  HWY_INLINE void set_row(int64_t n, Matrix<const float> X) const {
+    scales[n] = n < X.rows ? to_bytes(X.row(n), X.cols, data + n * stride) : 0;
+  }
+};
+
+constexpr int64_t kFewRows = 4;  // so many go through the weights as they lie
+
+template <class Four>
+HWY_INLINE void RowLinearFew(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y,
+                             Arena& scratch, AfterBlock after) {
+  const Bytes bytes(kFewRows, X.cols, scratch);
+  for (int64_t n = 0; n < X.rows; n++) bytes.set_row(n, X);
+  parallel_blocks(Y.cols, Cut::kColumns, [&](int64_t begin, int64_t end) HWY_ATTR {
+    with_shape<kFewRows, 1>(X.rows, 1, [&](auto R, auto) HWY_ATTR {
+      multiply_few<Four, R()>(W, b, bytes.data, bytes.stride, bytes.scales, begin, end, Y);
+    });
+    if (after) after({0, Y.rows, begin, end});
+  });
+}
+
+template <class Four>
+HWY_INLINE void RowLinearMany(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y,
+                              Arena& scratch, AfterBlock after) {
+  const Cut cut{{X.rows, X.cols / 4}, Y.cols};
+  const Panels& panels = cut.panels;
+  const int64_t rows = panels.vectors() * lanes();
+  float* packed = scratch.take<float>(rows * panels.depth);
+  const Bytes bytes(rows, X.cols, scratch);
+  const auto pack = [&](int64_t p, float* to) HWY_ATTR {
+    for (int64_t n = panels.begin(p); n < panels.begin(p + 1); n++) bytes.set_row(n, X);
+    const Matrix<const float> fours(reinterpret_cast<const float*>(bytes.data), X.rows, panels.depth, bytes.stride / 4);
+    transpose(fours.row_range(panels.begin(p), panels.end(p)), Matrix<float>(to, panels.depth, panels.width(p)));
+  };
+  run(cut, packed, pack, ByteProducts<Four>{W, b, bytes.scales}, Y, after);
+}
+
+template <class Four>
+HWY_INLINE void RowLinearBytes(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y,
+                               Arena& scratch, AfterBlock after) {
+  if (X.rows <= kFewRows) return RowLinearFew<Four>(X, W, b, Y, scratch, after);
+  RowLinearMany<Four>(X, W, b, Y, scratch, after);
+}
+
+void RowLinearInt8(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
+                   AfterBlock after) {
+#if HWY_TARGET == HWY_AVX3
+  if (has_vnni()) return RowLinearBytes<FourBytesVnni>(X, W, b, Y, scratch, after);
+#endif
+  RowLinearBytes<FourBytes>(X, W, b, Y, scratch, after);
+}
+
+}  // namespace qkv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qkv {
+
+HWY_EXPORT(RowLinear);
+HWY_EXPORT(RowLinearInt8);
+
+namespace {
+
+Work product_work(int64_t M, int64_t K, int64_t N, double weight_bytes) {
+  const double m = static_cast<double>(M), k = static_cast<double>(K), n = static_cast<double>(N);
+  return {2 * m * k * n, 4 * m * (k + n) + weight_bytes * k * n};
+}
+
+}  // namespace
+
+template <>
+void row_linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch,
+                AfterBlock after) {
+  if (Y.rows == 0) return;
+  const ProfiledOp profiled("row linear", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows, 4));
+  const Arena::Scope scope(scratch);
+  QKV_DISPATCH(RowLinear)(X, W, b, Y, scratch, after);
+}
+
+template <>
+void row_linear(Matrix<const double> X, Matrix<const double> W, const double* b, Matrix<double> Y, Arena&,
+                AfterBlock after) {
+  reference::linear(X, W, b, Y);
+  if (after) after(Y.whole());
+}
+
+void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
+                AfterBlock after) {
+  if (Y.rows == 0) return;
+  const ProfiledOp profiled("row linear, int8", {X.rows, X.cols, Y.cols}, product_work(X.rows, X.cols, Y.cols, 1));
+  const Arena::Scope scope(scratch);
+  QKV_DISPATCH(RowLinearInt8)(X, W, b, Y, scratch, after);
+}
+
+}  // namespace qkv
+#endif

@@ -1,0 +1,142 @@
+// Products of inference: as accurate as plain loops, and every row the same in any company.
+#include "ops/row_linear.h"
+
+#include "core/random.h"
+#include "ops/linear_reference.h"
+#include "ops/row_linear_reference.h"
+#include "tests/support/kernels.h"
+
+namespace qkv {
+namespace {
+
+using testing::normal;
+using testing::Padded;
+
+// A matrix in 8 bits of any integers from −128 to 127, in rows that lie apart.
+struct Weights {
+  static constexpr int64_t kGap = 8;
+  std::vector<int8_t> values;
+  std::vector<float> scale;
+  std::vector<int32_t> sums;
+  Int8Matrix view;
+
+  Weights(int64_t out, int64_t in)
+      : values(static_cast<size_t>(out * (in + kGap))), scale(static_cast<size_t>(out)), sums(scale.size()) {
+    Random random(7, Stream::sampling);
+    for (int64_t o = 0; o < out; o++) {
+      scale[static_cast<size_t>(o)] = static_cast<float>(0.001 + random.uniform() / 50);
+      for (int64_t i = 0; i < in; i++) {
+        int8_t& value = values[static_cast<size_t>(o * (in + kGap) + i)];
+        value = static_cast<int8_t>(static_cast<int64_t>(random.below(256)) - 128);
+        sums[static_cast<size_t>(o)] += value;
+      }
+    }
+    view = {{values.data(), out, in, in + kGap}, scale.data(), sums.data()};
+  }
+};
+
+constexpr int64_t kRows[] = {0, 1, 3, 4, 5, 16, 17, 33, 49, 150, 210};
+
+TEST(RowLinear, FloatsAreAsAccurateAsPlainLoops) {
+  testing::for_each_isa([] {
+    for (const int64_t N : kRows)
+      for (const int64_t in : {1, 6, 129})
+        for (const int64_t out : {1, 9, 16, 131, 300}) {
+          SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
+          const auto run = [&]<class Real>(Real, auto&& product) {
+            Padded<Real> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3);
+            const std::vector<Real> b = normal<Real>(out + 1, 6);
+            product(Matrix<const Real>(x.view()), Matrix<const Real>(w.view()), &b[1], y.view());
+            y.expect_gaps_untouched();
+            return y.values();
+          };
+          Arena arena;
+          const auto loops = [](auto... args) { reference::linear(args...); };
+          const auto kernel = [&](auto... args) { row_linear<float>(args..., arena); };
+          testing::expect_as_accurate(run(float(), kernel), run(float(), loops), run(double(), loops), 2);
+        }
+  });
+}
+
+// The integers are the same, and three roundings follow them; a row's scale is the same too.
+TEST(RowLinear, BytesMatchPlainLoops) {
+  for (const bool vnni : {false, true}) {
+    force_vnni(vnni);
+    testing::for_each_isa([] {
+      for (const int64_t N : kRows)
+        for (const int64_t in : {4, 64, 132})
+          for (const int64_t out : {1, 9, 16, 131, 300}) {
+            SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
+            const Weights w(out, in);
+            Padded<float> x({N, in}, 1), y({N, out}, 3), plain({N, out}, 4);
+            const std::vector<float> b = normal<float>(out + 1, 6);
+            Arena arena;
+            row_linear(x.view(), w.view, &b[1], y.view(), arena);
+            reference::row_linear(x.view(), w.view, &b[1], plain.view());
+            y.expect_gaps_untouched();
+            float largest = 4;  // of a bias
+            for (const float value : plain.values()) largest = std::max(largest, std::abs(value));
+            const std::vector<float> fast = y.values(), slow = plain.values();
+            for (size_t i = 0; i < fast.size(); i++) ASSERT_NEAR(fast[i], slow[i], 4 * 0x1p-24 * (largest + 4));
+          }
+    });
+  }
+}
+
+TEST(RowLinear, ARowIsTheSameInAnyCompany) {
+  constexpr int64_t N = 150, in = 132, out = 300;
+  const Weights bytes(out, in);
+  const std::vector<float> x = normal<float>(N * in, 1), w = normal<float>(out * in, 2), b = normal<float>(out, 3);
+  const auto products = [&](int64_t begin, int64_t end) {
+    Arena arena;
+    std::vector<float> y(static_cast<size_t>((end - begin) * out)), q(y.size());
+    const Matrix<const float> X(x.data() + begin * in, end - begin, in);
+    row_linear<float>(X, Matrix<const float>(w.data(), out, in), b.data(), {y.data(), X.rows, out}, arena);
+    row_linear(X, bytes.view, b.data(), {q.data(), X.rows, out}, arena);
+    y.insert(y.end(), q.begin(), q.end());
+    return y;
+  };
+  testing::for_each_isa([&] {
+    const std::vector<float> all = testing::with_threads(3, [&] { return products(0, N); });
+    for (const auto& [begin, count] : {std::pair{0, 1}, {5, 2}, {20, 4}, {40, 5}, {7, 17}, {60, 49}, {149, 1}}) {
+      const std::vector<float> some = testing::with_threads(1, [&] { return products(begin, begin + count); });
+      const auto half = static_cast<std::ptrdiff_t>(count * out);
+      EXPECT_TRUE(std::equal(some.begin(), some.begin() + half, all.begin() + begin * out));
+      EXPECT_TRUE(std::equal(some.begin() + half, some.end(), all.begin() + (N + begin) * out));
+    }
+  });
+}
+
+TEST(RowLinear, ANumberThatIsNoneStaysInItsRow) {
+  constexpr int64_t in = 20, out = 9;
+  const Weights bytes(out, in);
+  for (const int64_t N : {3, 40}) {
+    std::vector<float> x = normal<float>(N * in, 1), y(static_cast<size_t>(N * out));
+    x[in + 3] = NAN;
+    Arena arena;
+    row_linear({x.data(), N, in}, bytes.view, nullptr, {y.data(), N, out}, arena);
+    for (int64_t n = 0; n < N; n++)
+      for (int64_t o = 0; o < out; o++) EXPECT_EQ(std::isnan(y[static_cast<size_t>(n * out + o)]), n == 1) << n;
+  }
+}
+
+TEST(RowLinear, ReportsEveryBlockOnceItIsThere) {
+  constexpr int64_t in = 8, out = 300;
+  for (const int64_t N : {1, 4, 210}) {
+    Padded<float> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), seen({N, out}, 4);
+    const auto keep = [&](const Block& at) {
+      EXPECT_EQ(at.col_begin % 128, 0);
+      for (int64_t r = at.row_begin; r < at.row_end; r++)
+        for (int64_t c = at.col_begin; c < at.col_end; c++) seen.view()(r, c) = y.view()(r, c);
+    };
+    Arena arena;
+    row_linear<float>(x.view(), w.view(), nullptr, y.view(), arena, keep);
+    EXPECT_EQ(y.values(), seen.values());
+    const Weights bytes(out, in);
+    row_linear(x.view(), bytes.view, nullptr, y.view(), arena, keep);
+    EXPECT_EQ(y.values(), seen.values());
+  }
+}
+
+}  // namespace
+}  // namespace qkv
