@@ -57,15 +57,7 @@ void rehearse_translation(const Transformer<float>& model, const std::vector<std
                           const SearchOptions& options, Arena& arena, int64_t batch_tokens) {
   const Batches batches = cut(sources, options.beam, batch_tokens);
   Packed batch;
-  const auto size = [&](size_t b) { return batches.ends[b + 1] - batches.ends[b]; };
-  const auto longest = [&](size_t b) { return sources[batches.order[batches.ends[b]]].size(); };
-  size_t most_sentences = 0, most_rows = 0;  // the batches of the largest logits, and of the largest caches
   for (size_t b = 0; b + 1 < batches.ends.size(); b++) {
-    if (size(b) > size(most_sentences)) most_sentences = b;
-    if (size(b) * longest(b) > size(most_rows) * longest(most_rows)) most_rows = b;
-  }
-  for (const size_t b : {size_t{0}, most_sentences, most_rows}) {
-    if (b + 1 >= batches.ends.size()) continue;
     fill(sources, batches, b, batch);
     rehearse_search(model, batch, options, arena);
   }

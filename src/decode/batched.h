@@ -18,7 +18,7 @@ std::vector<std::vector<Hypothesis>> translate_ids(const Transformer<float>& mod
                                                    int64_t batch_tokens = 4096,
                                                    const std::function<void(int64_t)>& done = {});
 
-// Takes from the arena what translate_ids will: runs the last step of its largest batches.
+// Takes from the arena what translate_ids will: runs the last step of every batch.
 void rehearse_translation(const Transformer<float>& model, const std::vector<std::vector<int32_t>>& sources,
                           const SearchOptions& options, Arena& arena, int64_t batch_tokens);
 

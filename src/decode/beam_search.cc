@@ -54,7 +54,7 @@ class BeamSearch {
       caches_.push_back({arena.matrix<float>(sources.sequences() * beam * capacity_, width),
                          arena.matrix<float>(memory.rows, width)});
     }
-    model.fill_cross(memory, caches_);
+    model.fill_cross(memory, caches_, context_);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
@@ -88,13 +88,12 @@ class BeamSearch {
 
   // log p of every next token, [live hypotheses, V], after t tokens.
   Matrix<float> next_scores(int64_t t) {
-    ids_.clear(), new_rows_.clear(), q_begin_.clear(), self_begin_.clear(), self_end_.clear();
+    ids_.clear(), new_rows_.clear(), self_begin_.clear(), self_end_.clear();
     cross_begin_.clear(), cross_end_.clear();
     for (Sentence& s : sentences_) {
       s.first_row = static_cast<int64_t>(ids_.size());
       for (const Live& live : s.live) {
         const int32_t row = static_cast<int32_t>(live.slot * capacity_);
-        q_begin_.push_back(static_cast<int32_t>(ids_.size()));
         ids_.push_back(t == 0 ? options_.start : live.hypothesis.ids.back());
         new_rows_.push_back(row + static_cast<int32_t>(t));
         self_begin_.push_back(row);
@@ -103,15 +102,12 @@ class BeamSearch {
         cross_end_.push_back(s.memory_end);
       }
     }
-    q_begin_.push_back(static_cast<int32_t>(ids_.size()));
     positions_.assign(ids_.size(), static_cast<int32_t>(t));
-    const int64_t N = static_cast<int64_t>(ids_.size());
-    const int32_t* q = q_begin_.data();
     const Matrix<float> logits = model_.step({ids_,
                                               positions_,
                                               new_rows_,
-                                              {N, q, q + 1, self_begin_.data(), self_end_.data()},
-                                              {N, q, q + 1, cross_begin_.data(), cross_end_.data()}},
+                                              {nullptr, self_begin_.data(), self_end_.data()},
+                                              {nullptr, cross_begin_.data(), cross_end_.data()}},
                                              caches_, context_);
     log_softmax<float>(logits);
     return logits;
@@ -206,7 +202,7 @@ class BeamSearch {
   std::vector<Sentence> sentences_;
   int64_t capacity_ = 0;
   std::vector<DecoderLayer<float>::Cache> caches_;
-  std::vector<int32_t> ids_, positions_, new_rows_, q_begin_, self_begin_, self_end_, cross_begin_, cross_end_;
+  std::vector<int32_t> ids_, positions_, new_rows_, self_begin_, self_end_, cross_begin_, cross_end_;
 };
 
 }  // namespace

@@ -137,17 +137,16 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::keys_values(Matrix<const Real> z, Matrix<Real> kv) const {
-  qkv_.forward_into(z, kv, q_columns(), qkv_.out());
+void MultiHeadAttention<Real>::keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const {
+  qkv_.forward_into(z, kv, c, q_columns(), qkv_.out());
 }
 
 template <class Real>
-Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const Real> kv, const Sequences& sequences,
+Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys,
                                               Context& c) const {
-  const int64_t Q = q_columns();
-  const Matrix<Real> q = qkv_.forward(x, c, 0, Q), heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
-  run(input(q, kv.col_range(0, Q), kv.col_range(Q, kv.cols), sequences, Causal::none, &c),
-      as_heads(heads, value_width_), Heads<Real>(), c.arena);
+  const Matrix<Real> q = qkv_.forward(x, c, 0, q_columns());
+  const Matrix<Real> heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
+  cached_attention<Real>({q, kv, keys, heads_, key_width_, value_width_}, heads, c.arena);
   return output_.forward(heads, c);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "layers/linear.h"
+#include "ops/cached_attention.h"
 #include "qkv/attention.h"
 #include "qkv/config.h"
 
@@ -32,9 +33,10 @@ class MultiHeadAttention {
   void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz, const Sequences& sequences,
                 Causal causal, Context& c, const Saved& s) const;
 
-  // The parts that decoding with a cache puts together: keys and values side by side, [M, H (d_k + d_v)].
-  void keys_values(Matrix<const Real> z, Matrix<Real> kv) const;
-  Matrix<Real> attend(Matrix<const Real> x, Matrix<const Real> kv, const Sequences& sequences, Context& c) const;
+  // The parts that decoding with a cache puts together: keys and values side by side, [M, H (d_k + d_v)], and attention
+  // of the queries of x: [N, d] over rows of them.
+  void keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const;
+  Matrix<Real> attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys, Context& c) const;
   int64_t keys_values_width() const { return heads_ * (key_width_ + value_width_); }
 
   // The weights of one sequence and head of a forward pass without dropout: [T, S].

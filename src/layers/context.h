@@ -14,6 +14,7 @@ struct Context {
   uint64_t seed = 0;       // of the dropout masks
   uint32_t step = 0;       // batches seen so far
   bool recompute = false;  // a stack keeps only its layers' inputs; backward computes the rest again
+  bool inference = false;  // no backward follows: products row by row (ops/row_linear.h), weights in 8 bits too
 
   Dropout dropout(double p, uint32_t site) const {
     return training ? Dropout{static_cast<float>(p), seed, step, site} : Dropout{};

@@ -30,7 +30,7 @@ class FeedForward {
     // Where relu's output is positive, so was its input; elsewhere its gradient is 0: backward can do with the output.
     s.hidden = kind_ == Activation::relu ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
     first_.forward_into(
-        x, s.a, [&](const Block& block) { activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden, block); });
+        x, s.a, c, [&](const Block& block) { activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden, block); });
     return second_.forward(s.hidden, c);
   }
 

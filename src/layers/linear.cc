@@ -3,9 +3,22 @@
 namespace qkv {
 
 template <class Real>
+void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
+             Matrix<Real> y, Context& c, AfterBlock after) {
+  const int64_t in = weight.shape[1];
+  const Matrix<const Real> W(weight.value + begin * in, end - begin, in);
+  if constexpr (std::is_same_v<Real, float>)
+    if (const Int8Matrix& W8 = weight.int8; W8.values.data)
+      return row_linear(x, {{W8.values.row(begin), end - begin, in}, W8.scale + begin, W8.sums + begin}, bias, y,
+                        c.arena, after);
+  if (c.inference) return row_linear<Real>(x, W, bias, y, c.arena, after);
+  linear<Real>(x, W, bias, y, after);
+}
+
+template <class Real>
 Linear<Real>::Linear(ParameterList<Real>& list, const Parts& parts, int64_t in, bool bias) : in_(in) {
   for (const auto& [name, out] : parts) {
-    const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out));
+    const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out), true);
     if (!weight_) weight_ = weight;
     out_ += out;
   }
@@ -17,15 +30,15 @@ Linear<Real>::Linear(ParameterList<Real>& list, const Parts& parts, int64_t in, 
 }
 
 template <class Real>
-void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, int64_t out_begin, int64_t out_end,
+void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
                                 AfterBlock after) const {
-  linear<Real>(x, weight(out_begin, out_end), bias_ ? bias_->value + out_begin : nullptr, y, after);
+  product<Real>(x, *weight_, out_begin, out_end, bias_ ? bias_->value + out_begin : nullptr, y, c, after);
 }
 
 template <class Real>
 Matrix<Real> Linear<Real>::forward(Matrix<const Real> x, Context& c, int64_t out_begin, int64_t out_end) const {
   const Matrix<Real> y = c.arena.matrix<Real>(x.rows, out_end - out_begin);
-  forward_into(x, y, out_begin, out_end);
+  forward_into(x, y, c, out_begin, out_end);
   return y;
 }
 
@@ -33,10 +46,15 @@ template <class Real>
 void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
                             int64_t out_begin, int64_t out_end, AfterBlock after_dx) const {
   const Matrix<Real> dW{weight_->gradient + out_begin * in_, out_end - out_begin, in_};
-  linear_backward<Real>(x, weight(out_begin, out_end), dy,
-                        {dx, dW, bias_ ? bias_->gradient + out_begin : nullptr, accumulate, after_dx}, c.arena);
+  const Matrix<const Real> W(weight_->value + out_begin * in_, out_end - out_begin, in_);
+  linear_backward<Real>(x, W, dy, {dx, dW, bias_ ? bias_->gradient + out_begin : nullptr, accumulate, after_dx},
+                        c.arena);
 }
 
+template void product(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, const float*, Matrix<float>,
+                      Context&, AfterBlock);
+template void product(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, const double*, Matrix<double>,
+                      Context&, AfterBlock);
 template class Linear<float>;
 template class Linear<double>;
 

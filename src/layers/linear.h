@@ -22,11 +22,11 @@ class Linear {
 
   // x: [N, in] -> [N, out] taken from the arena. `out_begin`, `out_end` choose a range of outputs; all by default.
   Matrix<Real> forward(Matrix<const Real> x, Context& c) const { return forward(x, c, 0, out_); }
-  void forward_into(Matrix<const Real> x, Matrix<Real> y, AfterBlock after) const {
-    forward_into(x, y, 0, out_, after);
+  void forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, AfterBlock after) const {
+    forward_into(x, y, c, 0, out_, after);
   }
   Matrix<Real> forward(Matrix<const Real> x, Context& c, int64_t out_begin, int64_t out_end) const;
-  void forward_into(Matrix<const Real> x, Matrix<Real> y, int64_t out_begin, int64_t out_end,
+  void forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
                     AfterBlock after = {}) const;
 
   // Gradients of the parameters are added to; dx: [N, in] is assigned, or added to when `accumulate`.
@@ -40,12 +40,16 @@ class Linear {
   int64_t out() const { return out_; }
 
  private:
-  Matrix<Real> weight(int64_t begin, int64_t end) const { return {weight_->value + begin * in_, end - begin, in_}; }
-
   int64_t in_, out_ = 0;
   const Parameter<Real>* weight_ = nullptr;  // [out, in], the first of the parts
   const Parameter<Real>* bias_ = nullptr;    // [out], or null
 };
+
+// y = x Wᵀ + b for rows [begin, end) of the weight and of those that follow it, by the op that the context asks for;
+// the bias is of the first of these rows, or null.
+template <class Real>
+void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
+             Matrix<Real> y, Context& c, AfterBlock after = {});
 
 extern template class Linear<float>;
 extern template class Linear<double>;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "layers/linear.h"
 #include "ops/cross_entropy.h"
-#include "ops/linear.h"
 
 namespace qkv {
 namespace {
@@ -25,7 +25,7 @@ Loss sum(const Real* loss, const Real* nll, int64_t N) {
 template <class Real>
 Matrix<Real> Output<Real>::logits(Matrix<const Real> h, Context& c) const {
   const Matrix<Real> y = c.arena.matrix<Real>(h.rows, weight_->shape[0]);
-  linear<Real>(h, weight_->matrix(), bias_ ? bias_->value : nullptr, y);
+  product<Real>(h, *weight_, 0, y.cols, bias_ ? bias_->value : nullptr, y, c);
   return y;
 }
 

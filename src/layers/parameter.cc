@@ -17,8 +17,9 @@ int64_t Parameter<Real>::size() const {
 }
 
 template <class Real>
-const Parameter<Real>* ParameterList<Real>::add(std::string name, std::vector<int64_t> shape, Init init) {
-  parameters_.push_back({std::move(name), std::move(shape), init});
+const Parameter<Real>* ParameterList<Real>::add(std::string name, std::vector<int64_t> shape, Init init,
+                                               bool quantizable) {
+  parameters_.push_back({std::move(name), std::move(shape), init, quantizable});
   return &parameters_.back();
 }
 

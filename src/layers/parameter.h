@@ -10,6 +10,7 @@
 
 #include "core/arena.h"
 #include "core/matrix.h"
+#include "ops/row_linear.h"
 
 namespace qkv {
 
@@ -30,8 +31,10 @@ struct Parameter {
   std::string name;  // the field's standard names: decoder.layers.3.cross_attention.q.weight
   std::vector<int64_t> shape;
   Init init;
+  bool quantizable = false;  // a matrix of a product or of embeddings, which may be in 8 bits for inference
   Real* value = nullptr;
   Real* gradient = nullptr;  // null until allocate_gradients()
+  Int8Matrix int8 = {};      // what stands for `value` in 8 bits, or empty
 
   int64_t size() const;
   Matrix<Real> matrix() const { return {value, shape.at(0), shape.at(1)}; }
@@ -44,7 +47,7 @@ template <class Real>
 class ParameterList {
  public:
   // The pointer stays valid for the life of the list. All parameters are declared before allocate().
-  const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init);
+  const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init, bool quantizable = false);
 
   void allocate();            // values, zero
   void allocate_gradients();  // zero

@@ -44,12 +44,12 @@ void DecoderLayer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, c
 }
 
 template <class Real>
-Matrix<Real> DecoderLayer<Real>::step(Matrix<const Real> x, const Sequences& self, const Sequences& cross,
+Matrix<Real> DecoderLayer<Real>::step(Matrix<const Real> x, const CachedKeys& self, const CachedKeys& cross,
                                       const Cache& cache, std::span<const int32_t> new_rows, Context& c) const {
   Saved s;
   const Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
     const Matrix<Real> kv = c.arena.matrix<Real>(h.rows, cache.self.cols);
-    self_attention_.keys_values(h, kv);
+    self_attention_.keys_values(h, kv, c);
     for (int64_t n = 0; n < kv.rows; n++)
       std::copy_n(kv.row(n), kv.cols, cache.self.row(new_rows[static_cast<size_t>(n)]));
     return self_attention_.attend(h, cache.self, self, c);
@@ -94,7 +94,7 @@ void Decoder<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const 
 }
 
 template <class Real>
-Matrix<Real> Decoder<Real>::step(Matrix<Real> x, const Sequences& self, const Sequences& cross,
+Matrix<Real> Decoder<Real>::step(Matrix<Real> x, const CachedKeys& self, const CachedKeys& cross,
                                  const std::vector<typename DecoderLayer<Real>::Cache>& caches,
                                  std::span<const int32_t> new_rows, Context& c) const {
   for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].step(x, self, cross, caches[i], new_rows, c);

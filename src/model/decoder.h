@@ -37,7 +37,7 @@ class DecoderLayer {
 
   // One token of every sequence, x: [N, d] -> [N, d]; no gradient. The keys and values of token n first go to row
   // new_rows[n] of the cache.
-  Matrix<Real> step(Matrix<const Real> x, const Sequences& self, const Sequences& cross, const Cache& cache,
+  Matrix<Real> step(Matrix<const Real> x, const CachedKeys& self, const CachedKeys& cross, const Cache& cache,
                     std::span<const int32_t> new_rows, Context& c) const;
 
   const MultiHeadAttention<Real>& self_attention() const { return self_attention_; }
@@ -68,7 +68,7 @@ class Decoder {
                        Context& c, Saved& s) const;
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
                 const Saved& s) const;
-  Matrix<Real> step(Matrix<Real> x, const Sequences& self, const Sequences& cross,
+  Matrix<Real> step(Matrix<Real> x, const CachedKeys& self, const CachedKeys& cross,
                     const std::vector<typename DecoderLayer<Real>::Cache>& caches, std::span<const int32_t> new_rows,
                     Context& c) const;
 

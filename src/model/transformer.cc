@@ -29,7 +29,7 @@ template <class Real>
 const Parameter<Real>* declare_table(ParameterList<Real>& list, const std::string& name, int64_t vocab,
                                      const ModelConfig& config) {
   const double deviation = 1 / std::sqrt(static_cast<double>(config.d_model));
-  return list.add(name, {vocab, config.d_model}, Init::gaussian(deviation));
+  return list.add(name, {vocab, config.d_model}, Init::gaussian(deviation), true);
 }
 
 template <class Real>
@@ -45,6 +45,11 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* targe
 Context without_backward(Context c) {
   c.recompute = true;
   return c;
+}
+
+Context for_inference(Context c) {
+  c.inference = true;
+  return without_backward(c);
 }
 
 }  // namespace
@@ -127,7 +132,7 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, 
 template <class Real>
 Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
-  Context lean = without_backward(c);
+  Context lean = for_inference(c);
   typename Encoder<Real>::Saved s;
   return encoder_.forward(source_embedding_.forward(source.ids, source.positions, lean), sequences_of(source, source),
                           lean, s);
@@ -135,16 +140,18 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
 
 template <class Real>
 void Transformer<Real>::fill_cross(Matrix<const Real> memory,
-                                   const std::vector<typename DecoderLayer<Real>::Cache>& caches) const {
+                                   const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const {
+  Context lean = for_inference(c);
   for (size_t i = 0; i < caches.size(); i++)
-    decoder_.layers()[i].cross_attention().keys_values(memory, caches[i].cross);
+    decoder_.layers()[i].cross_attention().keys_values(memory, caches[i].cross, lean);
 }
 
 template <class Real>
 Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
                                      Context& c) const {
-  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, c);
-  return output_.logits(decoder_.step(x, s.self, s.cross, caches, s.new_rows, c), c);
+  Context lean = for_inference(c);
+  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, lean);
+  return output_.logits(decoder_.step(x, s.self, s.cross, caches, s.new_rows, lean), lean);
 }
 
 template class Transformer<float>;

@@ -43,10 +43,11 @@ class Transformer {
   // Parts of decoding: the encoder's output, [M, d]; the keys and values of cross-attention, one cache a layer; and the
   // logits, [N, V], of the next token of N sequences (DecoderLayer::step).
   Matrix<Real> encode(const Packed& source, Context& c) const;
-  void fill_cross(Matrix<const Real> memory, const std::vector<typename DecoderLayer<Real>::Cache>& caches) const;
+  void fill_cross(Matrix<const Real> memory, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
+                  Context& c) const;
   struct Step {
     std::span<const int32_t> ids, positions, new_rows;  // [N]
-    Sequences self, cross;
+    CachedKeys self, cross;
   };
   Matrix<Real> step(const Step& step, const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const;
 
