@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <bit>
 #include <utility>
+
+#include "core/threads.h"
 
 namespace qkv {
 namespace {
@@ -33,6 +36,16 @@ std::optional<DType> dtype_from_name(std::string_view name) {
 
 TensorView f32_tensor(std::vector<int64_t> shape, std::span<const float> values) {
   return {DType::f32, std::move(shape), std::as_bytes(values)};
+}
+
+bool all_finite(std::span<const float> values) {
+  std::atomic<bool> finite = true;
+  parallel_blocks(std::ssize(values), 1 << 16, [&](int64_t begin, int64_t end) {
+    float nothing = 0;
+    for (int64_t i = begin; i < end; i++) nothing += values[static_cast<size_t>(i)] * 0;
+    if (nothing != 0) finite = false;  // infinity and NaN times 0 are NaN
+  });
+  return finite;
 }
 
 std::optional<uint64_t> byte_count(DType dtype, std::span<const int64_t> shape) {

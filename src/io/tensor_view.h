@@ -26,6 +26,8 @@ struct TensorView {
 // float32 values, shape's product of them.
 TensorView f32_tensor(std::vector<int64_t> shape, std::span<const float> values);
 
+bool all_finite(std::span<const float> values);
+
 // Bytes of a tensor; nothing if a size is negative or their product overflows.
 std::optional<uint64_t> byte_count(DType dtype, std::span<const int64_t> shape);
 

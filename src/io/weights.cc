@@ -1,11 +1,11 @@
 #include "io/weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
 
 #include "core/fail.h"
+#include "io/int8_weights.h"
 #include "io/safetensors.h"
 
 namespace qkv {
@@ -19,15 +19,31 @@ std::span<T> part_of(const Parameter<float>& p, const ParameterList<float>& list
 
 void read_parameter(const Safetensors& file, const std::string& path, const Parameter<float>& p, std::span<float> to) {
   file.read(p.name, p.shape, to);
-  if (!std::all_of(to.begin(), to.end(), [](float x) { return std::isfinite(x); }))
-    fail("{}: tensor \"{}\" holds a number that is not finite", path, p.name);
+  if (!all_finite(to)) fail("{}: tensor \"{}\" holds a number that is not finite", path, p.name);
 }
 
 void refuse_other_names(const Safetensors& file, const std::string& path, const ParameterList<float>& list) {
   std::set<std::string> known;
-  for (const auto& p : list.all()) known.insert(p.name);
+  for (const auto& p : list.all()) {
+    known.insert(p.name);
+    if (is_int8(file, p)) known.insert(int8_scale(p.name));
+  }
   for (const std::string& name : file.names())
     if (!known.contains(name)) fail("{}: tensor \"{}\" is not part of the model", path, name);
+}
+
+// The values of all parameters where they lie in the file, if they do so in the order of the list and without gaps.
+std::span<const float> values_in_place(const Safetensors& file, const ParameterList<float>& list) {
+  const std::byte *first = nullptr, *next = nullptr;
+  for (const auto& p : list.all()) {
+    const TensorView* tensor = file.find(p.name);
+    if (!tensor || tensor->dtype != DType::f32 || tensor->shape != p.shape) return {};
+    if (!first) first = next = tensor->data.data();
+    if (tensor->data.data() != next) return {};
+    next += tensor->data.size();
+  }
+  if (reinterpret_cast<uintptr_t>(first) % alignof(float) != 0) return {};
+  return {reinterpret_cast<const float*>(first), static_cast<size_t>(list.size())};
 }
 
 }  // namespace
@@ -68,10 +84,19 @@ std::unique_ptr<Transformer<float>> load_model(const std::string& path, const Mo
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) fail("{}: {}", path, error.message());
   const int64_t parameters = count_parameters(config);
-  if (bytes / sizeof(float) < static_cast<uintmax_t>(parameters))
+  if (bytes < static_cast<uintmax_t>(parameters))  // in 8 bits, at least
     fail("{}: {} bytes cannot hold the {} parameters of the model", path, bytes, parameters);
   auto model = std::make_unique<Transformer<float>>(config);
-  load_weights(path, model->parameters(), model->parameters().values());
+  ParameterList<float>& list = model->parameters();
+  const auto file = std::make_shared<const Safetensors>(Safetensors::open(path));
+  refuse_other_names(*file, path, list);
+  if (const auto values = values_in_place(*file, list); !values.empty() && all_finite(values)) {
+    list.use(values, file);
+    return model;
+  }
+  for (const auto& p : list.all())
+    if (!is_int8(*file, p)) read_parameter(*file, path, p, part_of(p, list, list.values()));
+  use_int8(path, file, list);
   return model;
 }
 

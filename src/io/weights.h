@@ -16,8 +16,9 @@ void save_weights(const std::string& path, const ParameterList<float>& list, std
 // another shape or type, or not finite.
 void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values);
 
-// A model of this configuration with the weights of a file. The file's size is held against the configuration before
-// memory is taken.
+// A model of this configuration with the weights of a file, float32 or 8 bits (io/int8_weights.h), for inference: they
+// are used where the mapped file has them, as long as they lie in the order of the model. The file's size is held
+// against the configuration before memory is taken.
 std::unique_ptr<Transformer<float>> load_model(const std::string& path, const ModelConfig& config);
 
 // The mean of several weight files, computed in double; the numbers of one parameter come from the arena.

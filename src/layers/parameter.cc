@@ -33,12 +33,29 @@ int64_t ParameterList<Real>::size() const {
 template <class Real>
 void ParameterList<Real>::allocate() {
   const Matrix<Real> block = value_memory_.matrix<Real>(1, size());  // fresh pages are zero, and cost nothing until read
-  values_ = {block.data, static_cast<size_t>(block.cols)};
-  Real* next = block.data;
+  place({block.data, static_cast<size_t>(block.cols)});
+}
+
+template <class Real>
+void ParameterList<Real>::place(std::span<Real> values) {
+  values_ = values;
+  Real* next = values.data();
   for (auto& p : parameters_) {
     p.value = next;
     next += p.size();
   }
+}
+
+template <class Real>
+void ParameterList<Real>::use(std::span<const Real> values, std::shared_ptr<const void> owner) {
+  place({const_cast<Real*>(values.data()), values.size()});
+  owners_.push_back(std::move(owner));
+}
+
+template <class Real>
+void ParameterList<Real>::use_int8(size_t parameter, const Int8Matrix& weights, std::shared_ptr<const void> owner) {
+  parameters_[parameter].int8 = weights;
+  owners_.push_back(std::move(owner));
 }
 
 template <class Real>

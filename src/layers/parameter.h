@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,11 @@ class ParameterList {
 
   void allocate();            // values, zero
   void allocate_gradients();  // zero
+
+  // For inference, weights that lie elsewhere and are only read; `owner` keeps them there. use(values) replaces all
+  // values of parameters, in the order of their declaration; use_int8 what stands for one quantizable parameter.
+  void use(std::span<const Real> values, std::shared_ptr<const void> owner);
+  void use_int8(size_t parameter, const Int8Matrix& weights, std::shared_ptr<const void> owner);
   void initialise(uint64_t seed);
 
   const std::deque<Parameter<Real>>& all() const { return parameters_; }
@@ -59,9 +65,12 @@ class ParameterList {
   std::span<Real> gradients() const { return gradients_; }
 
  private:
+  void place(std::span<Real> values);
+
   std::deque<Parameter<Real>> parameters_;
   Arena value_memory_, gradient_memory_;
   std::span<Real> values_, gradients_;
+  std::vector<std::shared_ptr<const void>> owners_;  // of memory that is used here
 };
 
 extern template struct Parameter<float>;

@@ -1,6 +1,7 @@
 #include "ops/row_linear.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/isa.h"
 #include "core/profile.h"
@@ -148,6 +149,16 @@ Work product_work(int64_t M, int64_t K, int64_t N, double weight_bytes) {
 }
 
 }  // namespace
+
+void quantize_rows(Matrix<const float> W, int8_t* values, float* scale) {
+  for (int64_t o = 0; o < W.rows; o++, values += W.cols) {
+    float most = 0;
+    for (int64_t i = 0; i < W.cols; i++) most = std::max(most, std::abs(W(o, i)));
+    scale[o] = most / 127;
+    const float inverse = most > kLeastScaled ? 127 / most : 0;
+    for (int64_t i = 0; i < W.cols; i++) values[i] = static_cast<int8_t>(std::nearbyint(W(o, i) * inverse));
+  }
+}
 
 template <>
 void row_linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch,

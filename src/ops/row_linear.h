@@ -14,6 +14,9 @@ struct Int8Matrix {
   const int32_t* sums = nullptr;  // [out]: Σ_i values(o, i)
 };
 
+// W(o, i) ≈ scale[o] · values[o, i] with scale[o] = max_i |W(o, i)| / 127.
+void quantize_rows(Matrix<const float> W, int8_t* values, float* scale);
+
 // X: [N, in], W: [out, in], b: [out] or null, Y: [N, out]; Y is assigned and overlaps none of the others. Sums run over
 // i in order, beginning with b.
 template <class Real>
