@@ -26,9 +26,9 @@ HWY_INLINE void four_dots(const T* q, const T* const (&k)[4], int64_t depth, flo
   four_sums(a0, a1, a2, a3, dots);
 }
 
-// out_c = factor · Σ_j a_j v_jc for C vectors of columns; eight sums are in flight. v is a matrix, or has its members.
-template <int C, class V, class T, class Io>
-HWY_INLINE void mix_columns(const float* a, const V& v, float factor, T* out, Io io) {
+// out_c = factor · Σ_j a_j v_jc for C vectors of columns; eight sums are in flight.
+template <int C, class T, class Io>
+HWY_INLINE void mix_columns(const float* a, Matrix<const T> v, float factor, T* out, Io io) {
   constexpr int64_t kAhead = 8 / C;
   Vector sum[kAhead][C];
   HWY_UNROLL(8)
@@ -58,8 +58,8 @@ HWY_INLINE void mix_columns(const float* a, const V& v, float factor, T* out, Io
 }
 
 // out = factor · Σ_j a_j v_j
-template <class V, class T>
-HWY_INLINE void mix(const float* a, const V& v, float factor, T* out) {
+template <class T>
+HWY_INLINE void mix(const float* a, Matrix<const T> v, float factor, T* out) {
   int64_t c = 0;
   for (; c + 4 * lanes() <= v.cols; c += 4 * lanes())
     mix_columns<4>(a, v.col_range(c, v.cols), factor, out + c, WholeVector());

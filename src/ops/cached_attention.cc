@@ -18,46 +18,108 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// The rows of one query in some columns of the cache: what a matrix is to `mix`, wherever the rows lie.
+constexpr int kHeads = 4;  // that go through the rows together
+
+// The rows of one query in some columns of the cache.
 struct CachedRows {
   const float* data;
-  int64_t stride, first, rows, cols;
+  int64_t stride, first, count;
   const int32_t* places;  // or null
 
   HWY_INLINE const float* row(int64_t j) const {
     return data + (places ? int64_t{places[first + j]} : first + j) * stride;
   }
-  HWY_INLINE CachedRows col_range(int64_t begin, int64_t end) const {
-    return {data + begin, stride, first, rows, end - begin, places};
-  }
 };
 
-// One query and head; a: [keys, rounded up to whole vectors and four more].
-void CachedAttentionRow(const CachedAttention<float>& in, int64_t n, int64_t h, float* a, float* y) {
-  const int64_t dk = in.key_width, dv = in.value_width;
-  const CachedRows all{in.cache.data, in.cache.stride, in.keys.begin[n], in.keys.end[n] - in.keys.begin[n],
-                       in.cache.cols, in.keys.rows};
-  const CachedRows k = all.col_range(h * dk, h * dk + dk);
-  const CachedRows v = all.col_range(in.heads * dk + h * dv, in.heads * dk + h * dv + dv);
-  const float* q = in.q.row(n) + h * dk;
-  if (all.rows == 0) return void(std::fill_n(y, dv, 0.0f));
-  for (int64_t j = 0; j < all.rows; j += 4) {
-    const int64_t last = all.rows - 1;
-    const float* const keys[4] = {k.row(j), k.row(HWY_MIN(j + 1, last)), k.row(HWY_MIN(j + 2, last)),
-                                  k.row(HWY_MIN(j + 3, last))};
-    four_dots(q, keys, dk, a + j);
+// a[j, h] = q_h · k_jh
+HWY_INLINE void cached_scores(const float* q, const CachedRows& k, int64_t heads, int64_t width, float* a) {
+  const int64_t at[kHeads] = {0, HWY_MIN(1, heads - 1) * width, HWY_MIN(2, heads - 1) * width, (heads - 1) * width};
+  for (int64_t j = 0; j < k.count; j++, a += kHeads) {
+    const float* row = k.row(j);
+    Vector a0 = zero(), a1 = zero(), a2 = zero(), a3 = zero();
+    for_columns(width, [&](int64_t c, auto io) HWY_ATTR {
+      a0 = hn::MulAdd(io.load(q + at[0] + c), io.load(row + at[0] + c), a0);
+      a1 = hn::MulAdd(io.load(q + at[1] + c), io.load(row + at[1] + c), a1);
+      a2 = hn::MulAdd(io.load(q + at[2] + c), io.load(row + at[2] + c), a2);
+      a3 = hn::MulAdd(io.load(q + at[3] + c), io.load(row + at[3] + c), a3);
+    });
+    four_sums(a0, a1, a2, a3, a);
   }
-  const float scale = kLog2e / std::sqrt(static_cast<float>(dk));
-  Vector most = set(hwy::LowestValue<float>());
-  for_columns(all.rows, [&](int64_t j, auto io) HWY_ATTR { most = hn::Max(io.only(io.load(a + j), most), most); });
-  const Vector max = set(max_of_lanes(most));
-  Vector sums = zero();
-  for_columns(all.rows, [&](int64_t j, auto io) HWY_ATTR {
-    const Vector p = io.only(exp2(hn::Mul(hn::Sub(io.load(a + j), max), set(scale))), zero());
-    sums = hn::Add(sums, p);
-    io.store(p, a + j);
+}
+
+// Calls f(h, …) for every lane of a vector whose lanes belong to heads 0 1 2 3 0 1 2 3 …
+template <class F>
+HWY_INLINE void each_lane(Vector v, const F& f) {
+  alignas(64) float lane[16];
+  hn::Store(v, Floats(), lane);
+  for (int64_t l = 0; l < lanes(); l++) f(l % kHeads, lane[l]);
+}
+
+// a[j, h] ← e^{scale (a[j, h] − max_j a[j, h])}; sums[h]: their sums over j.
+HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* sums) {
+  float max[kHeads];
+  std::fill_n(max, kHeads, hwy::LowestValue<float>());
+  std::fill_n(sums, kHeads, 0.0f);
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t i = 0; i < keys * kHeads; i++) max[i % kHeads] = HWY_MAX(max[i % kHeads], a[i]);
+  for (int64_t i = 0; i < keys * kHeads; i++) {
+    a[i] = hn::GetLane(exp2(set((a[i] - max[i % kHeads]) * scale)));
+    sums[i % kHeads] += a[i];
+  }
+#else
+  Vector most = set(hwy::LowestValue<float>()), sum = zero();
+  for_columns(keys * kHeads, [&](int64_t i, auto io) HWY_ATTR { most = hn::Max(io.only(io.load(a + i), most), most); });
+  each_lane(most, [&](int64_t h, float x) { max[h] = HWY_MAX(max[h], x); });
+  const Vector shift = hn::LoadDup128(Floats(), max);
+  for_columns(keys * kHeads, [&](int64_t i, auto io) HWY_ATTR {
+    const Vector p = io.only(exp2(hn::Mul(hn::Sub(io.load(a + i), shift), set(scale))), zero());
+    sum = hn::Add(sum, p);
+    io.store(p, a + i);
   });
-  mix(a, v, 1 / sum_of_lanes(sums), y);
+  each_lane(sum, [&](int64_t h, float x) { sums[h] += x; });
+#endif
+}
+
+// y_h = Σ_j a[j, h] v_jh / sums[h] for C vectors of columns of every head.
+template <int C, class Io>
+HWY_INLINE void cached_mix(const float* a, const CachedRows& v, int64_t heads, int64_t width, int64_t column,
+                           const float* sums, Io io, float* y) {
+  const int64_t at[kHeads] = {0, HWY_MIN(1, heads - 1) * width, HWY_MIN(2, heads - 1) * width, (heads - 1) * width};
+  Vector sum[kHeads][C];
+  clear_tile(sum);
+  for (int64_t j = 0; j < v.count; j++) {
+    const float* row = v.row(j) + column;
+    HWY_UNROLL(8)
+    for (int h = 0; h < kHeads; h++) {
+      const Vector p = set(a[j * kHeads + h]);
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) sum[h][c] = hn::MulAdd(p, io.load(row + at[h] + c * lanes()), sum[h][c]);
+    }
+  }
+  HWY_UNROLL(8)
+  for (int h = 0; h < kHeads; h++) {
+    if (h >= heads) break;
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) io.store(hn::Mul(sum[h][c], set(1 / sums[h])), y + h * width + column + c * lanes());
+  }
+}
+
+// Heads [h, h + heads) of one query, at most kHeads of them; a: [keys, kHeads] and a vector more.
+void CachedAttentionHeads(const CachedAttention<float>& in, int64_t n, int64_t h, int64_t heads, float* a, float* y) {
+  const int64_t dk = in.key_width, dv = in.value_width;
+  CachedRows k{in.cache.data + h * dk, in.cache.stride, in.keys.begin[n], in.keys.end[n] - in.keys.begin[n],
+               in.keys.rows};
+  if (k.count == 0) return void(std::fill_n(y, heads * dv, 0.0f));
+  CachedRows v = k;
+  v.data = in.cache.data + in.heads * dk + h * dv;
+  float sums[kHeads];
+  cached_scores(in.q.row(n) + h * dk, k, heads, dk, a);
+  cached_exponentials(k.count, kLog2e / std::sqrt(static_cast<float>(dk)), a, sums);
+  int64_t c = 0;
+  for (; c + kTileVectors * lanes() <= dv; c += kTileVectors * lanes())
+    cached_mix<kTileVectors>(a, v, heads, dv, c, sums, WholeVector(), y);
+  for (; c + lanes() <= dv; c += lanes()) cached_mix<1>(a, v, heads, dv, c, sums, WholeVector(), y);
+  if (c < dv) cached_mix<1>(a, v, heads, dv, c, sums, PartOfVector(dv - c), y);
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -66,7 +128,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qkv {
 
-HWY_EXPORT(CachedAttentionRow);
+HWY_EXPORT(CachedAttentionHeads);
 
 template <>
 void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& scratch) {
@@ -78,15 +140,18 @@ void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& 
   }
   const double products = static_cast<double>(all * in.heads * (in.key_width + in.value_width));
   const ProfiledOp profiled("cached attention", {y.rows, in.heads, in.key_width}, {2 * products, 4 * products});
-  const auto kernel = QKV_DISPATCH(CachedAttentionRow);
+  const auto kernel = QKV_DISPATCH(CachedAttentionHeads);
   const Arena::Scope scope(scratch);
-  const int64_t stride = (longest + 3) / 4 * 4 + 16;
+  constexpr int64_t kHeads = 4;  // of one call
+  const int64_t stride = kHeads * longest + 16, groups = (in.heads + kHeads - 1) / kHeads;
   float* weights = scratch.take<float>(threads() * stride);
-  const int64_t work = std::max<int64_t>(1, longest * (in.key_width + in.value_width));  // of one query and head
-  parallel_blocks(y.rows * in.heads, std::max<int64_t>(1, 32768 / work), [&](int64_t begin, int64_t end) {
+  const int64_t work = std::max<int64_t>(1, kHeads * longest * (in.key_width + in.value_width));  // of one call
+  parallel_blocks(y.rows * groups, std::max<int64_t>(1, 32768 / work), [&](int64_t begin, int64_t end) {
     float* a = weights + omp_get_thread_num() * stride;
-    for (int64_t i = begin; i < end; i++)
-      kernel(in, i / in.heads, i % in.heads, a, y.row(i / in.heads) + i % in.heads * in.value_width);
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t n = i / groups, h = i % groups * kHeads;
+      kernel(in, n, h, std::min(kHeads, in.heads - h), a, y.row(n) + h * in.value_width);
+    }
   });
 }
 

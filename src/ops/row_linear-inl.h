@@ -98,20 +98,49 @@ struct FourBytesVnni {
 };
 #endif
 
+// Weights that will be used next: a part of them is asked for at every step of a tile.
+struct Ahead {
+  const char* next;
+  int64_t lines;  // for each kDepthStep
+
+  static constexpr int64_t kDepthStep = 64;
+  HWY_INLINE void fetch() {
+    for (int64_t i = 0; i < lines; i++, next += 64) __builtin_prefetch(next, 0, 2);
+  }
+};
+
+// The weights of the group of outputs from `output` on, to be asked for during all tiles of a group.
+template <class T>
+HWY_INLINE Ahead weights_ahead(Matrix<const T> W, int64_t output, int64_t depth, int64_t panels) {
+  if (output + kGroup > W.rows) return {nullptr, 0};
+  const int64_t lines = kGroup * W.stride * static_cast<int64_t>(sizeof(T)) / 64;
+  const int64_t steps = kGroup / kOutputs * panels * ((depth + Ahead::kDepthStep - 1) / Ahead::kDepthStep);
+  return {reinterpret_cast<const char*>(W.row(output)), (lines + steps - 1) / steps};
+}
+
 // Weights in float32. A tile is R outputs × C vectors of rows of X.
 struct FloatProducts {
   Matrix<const float> W;
   const float* b;  // may be null
 
+  HWY_INLINE Ahead after(int64_t output, int64_t depth, int64_t panels) const {
+    return weights_ahead(W, output, depth, panels);
+  }
+
   template <int R, int C>
-  HWY_INLINE void tile(int64_t output, const float* x, int64_t width, int64_t depth, int64_t, float* to) const {
+  HWY_INLINE void tile(int64_t output, const float* x, int64_t width, int64_t depth, int64_t, Ahead& ahead,
+                       float* to) const {
     Vector sum[R][C];
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
       HWY_UNROLL(8)
       for (int c = 0; c < C; c++) sum[r][c] = set(b ? b[output + r] : 0.0f);
     }
-    multiply<R, C>(W.row(output), W.stride, 1, x, width, depth, sum);
+    const float* w = W.row(output);
+    for (int64_t e = 0; e < depth; e += Ahead::kDepthStep) {
+      ahead.fetch();
+      multiply<R, C>(w + e, W.stride, 1, x + e * width, width, HWY_MIN(Ahead::kDepthStep, depth - e), sum);
+    }
     store_tile(sum, to, kPanelWidth);
   }
 };
@@ -123,8 +152,13 @@ struct ByteProducts {
   const float* b;       // may be null
   const float* scales;  // of the rows of X
 
+  HWY_INLINE Ahead after(int64_t output, int64_t depth, int64_t panels) const {
+    return weights_ahead(W.values, output, depth, panels);
+  }
+
   template <int R, int C>
-  HWY_INLINE void tile(int64_t output, const float* x, int64_t width, int64_t depth, int64_t row, float* to) const {
+  HWY_INLINE void tile(int64_t output, const float* x, int64_t width, int64_t depth, int64_t row, Ahead& ahead,
+                       float* to) const {
     IntVector sum[R][C];
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
@@ -133,6 +167,7 @@ struct ByteProducts {
     }
     const int8_t* w = W.values.row(output);
     for (int64_t g = 0; g < depth; g++, x += width, w += 4) {
+      if (g % Ahead::kDepthStep == 0) ahead.fetch();
       typename Four::X fours[C];
       HWY_UNROLL(8)
       for (int c = 0; c < C; c++) fours[c] = Four::of(hn::LoadU(Floats(), x + c * lanes()));
@@ -179,30 +214,33 @@ HWY_INLINE void store_transposed(const float* x, int64_t outputs, Matrix<float> 
 #endif
 }
 
-// Columns [begin, end) of Y for some of the panels. Weights of a group of outputs stay in the first-level cache.
+// Y = columns [begin, end) of the product for the rows of some of the panels. Weights of a group of outputs stay in the
+// first-level cache.
 template <class Products>
 HWY_INLINE void multiply_panels(const Products& products, const Panels& panels, const float* packed, int64_t first,
                                 int64_t last, int64_t begin, int64_t end, Matrix<float> Y) {
   alignas(64) float tile[kGroup * kPanelWidth];
   for (int64_t o = begin; o < end; o += kGroup) {
     const int64_t outputs = HWY_MIN(kGroup, end - o);
+    Ahead ahead = products.after(o + kGroup, panels.depth, last - first);
     for (int64_t p = first; p < last; p++) {
       const int64_t row = panels.begin(p), width = panels.width(p);
       const float* x = packed + panels.offset(p);
       with_shape<1, kPanelVectors>(1, width / lanes(), [&](auto, auto C) HWY_ATTR {
         int64_t r = 0;
         for (; r + kOutputs <= outputs; r += kOutputs)
-          products.template tile<kOutputs, C()>(o + r, x, width, panels.depth, row, tile + r * kPanelWidth);
+          products.template tile<kOutputs, C()>(o + r, x, width, panels.depth, row, ahead, tile + r * kPanelWidth);
         for (; r < outputs; r++)
-          products.template tile<1, C()>(o + r, x, width, panels.depth, row, tile + r * kPanelWidth);
+          products.template tile<1, C()>(o + r, x, width, panels.depth, row, ahead, tile + r * kPanelWidth);
       });
-      store_transposed(tile, outputs, Y.row_range(row, panels.end(p)).col_range(o, end));
+      const int64_t top = panels.begin(first);
+      store_transposed(tile, outputs, Y.row_range(row - top, panels.end(p) - top).col_range(o - begin, Y.cols));
     }
   }
 }
 
-// Columns [begin, end) of Y for R rows of X, bytes: [R, stride], which the weights meet where both lie: all integers,
-// so that the sums are those of the panels.
+// Y = columns [begin, end) of the product for R rows of X, bytes: [R, stride], which the weights meet where both lie:
+// all integers, so that the sums are those of the panels.
 template <class Four, int R>
 HWY_INLINE void multiply_few(const Int8Matrix& W, const float* b, const uint8_t* bytes, int64_t stride,
                              const float* scales, int64_t begin, int64_t end, Matrix<float> Y) {
@@ -226,7 +264,7 @@ HWY_INLINE void multiply_few(const Int8Matrix& W, const float* b, const uint8_t*
       const Vector scale = io.load(W.scale + o), bias = b ? io.load(b + o) : zero();
       for (int r = 0; r < R; r++) {
         const Vector sum = hn::ConvertTo(Floats(), hn::Load(Ints(), sums[r]));
-        io.store(hn::MulAdd(sum, hn::Mul(set(scales[r]), scale), bias), Y.row(r) + o);
+        io.store(hn::MulAdd(sum, hn::Mul(set(scales[r]), scale), bias), Y.row(r) + o - begin);
       }
     });
   }

@@ -20,37 +20,37 @@ namespace qkv::HWY_NAMESPACE {
 
 // How the rows of X are cut and multiplied, by the vectors of an instruction set.
 struct Cut {
-  static constexpr int64_t kColumns = 128, kPanels = 4;  // of a block
+  static constexpr int64_t kPanels = kBlockRows / kPanelWidth;  // of a block
   Panels panels;
   int64_t columns;
 
-  int64_t column_blocks() const { return (columns + kColumns - 1) / kColumns; }
+  int64_t column_blocks() const { return (columns + kBlockColumns - 1) / kBlockColumns; }
   int64_t blocks() const { return (panels.count() + kPanels - 1) / kPanels * column_blocks(); }
 };
 
 // Packs and multiplies: pack(panel, to) on all threads, then the blocks.
 template <class Pack, class Products>
-HWY_INLINE void run(const Cut& cut, float* packed, const Pack& pack, const Products& products, Matrix<float> Y,
-                    AfterBlock after) {
+HWY_INLINE void run(const Cut& cut, float* packed, const Pack& pack, const Products& products, BlockSink sink) {
   const Panels& panels = cut.panels;
   parallel_for(panels.count(), [&](int64_t p) HWY_ATTR { pack(p, packed + panels.offset(p)); });
   parallel_for(cut.blocks(), [&](int64_t i) HWY_ATTR {
     const int64_t first = i / cut.column_blocks() * Cut::kPanels, last = HWY_MIN(panels.count(), first + Cut::kPanels);
-    const int64_t begin = i % cut.column_blocks() * Cut::kColumns, end = HWY_MIN(Y.cols, begin + Cut::kColumns);
+    const int64_t begin = i % cut.column_blocks() * kBlockColumns, end = HWY_MIN(cut.columns, begin + kBlockColumns);
+    const Block at{panels.begin(first), panels.end(last - 1), begin, end};
+    const Matrix<float> Y = sink.place(at);
     multiply_panels(products, panels, packed, first, last, begin, end, Y);
-    if (after) after({panels.begin(first), panels.end(last - 1), begin, end});
+    sink.after(at, Y);
   });
 }
 
-void RowLinear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch,
-               AfterBlock after) {
-  const Cut cut{{X.rows, X.cols}, Y.cols};
+void RowLinear(Matrix<const float> X, Matrix<const float> W, const float* b, BlockSink sink, Arena& scratch) {
+  const Cut cut{{X.rows, X.cols}, W.rows};
   const Panels& panels = cut.panels;
   float* packed = scratch.take<float>(panels.vectors() * lanes() * panels.depth);
   const auto pack = [&](int64_t p, float* to) HWY_ATTR {
     transpose(X.row_range(panels.begin(p), panels.end(p)), Matrix<float>(to, X.cols, panels.width(p)));
   };
-  run(cut, packed, pack, FloatProducts{W, b}, Y, after);
+  run(cut, packed, pack, FloatProducts{W, b}, sink);
 }
 
 // bytes_i = round(x_i / s) + 128; returns s, which is NaN where some x_i is no number.
@@ -89,22 +89,24 @@ struct Bytes {
 constexpr int64_t kFewRows = 4;  // so many go through the weights as they lie
 
 template <class Four>
-HWY_INLINE void RowLinearFew(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y,
-                             Arena& scratch, AfterBlock after) {
+HWY_INLINE void RowLinearFew(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink,
+                             Arena& scratch) {
   const Bytes bytes(kFewRows, X.cols, scratch);
   for (int64_t n = 0; n < X.rows; n++) bytes.set_row(n, X);
-  parallel_blocks(Y.cols, Cut::kColumns, [&](int64_t begin, int64_t end) HWY_ATTR {
+  parallel_blocks(W.values.rows, kBlockColumns, [&](int64_t begin, int64_t end) HWY_ATTR {
+    const Block at{0, X.rows, begin, end};
+    const Matrix<float> Y = sink.place(at);
     with_shape<kFewRows, 1>(X.rows, 1, [&](auto R, auto) HWY_ATTR {
       multiply_few<Four, R()>(W, b, bytes.data, bytes.stride, bytes.scales, begin, end, Y);
     });
-    if (after) after({0, Y.rows, begin, end});
+    sink.after(at, Y);
   });
 }
 
 template <class Four>
-HWY_INLINE void RowLinearMany(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y,
-                              Arena& scratch, AfterBlock after) {
-  const Cut cut{{X.rows, X.cols / 4}, Y.cols};
+HWY_INLINE void RowLinearMany(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink,
+                              Arena& scratch) {
+  const Cut cut{{X.rows, X.cols / 4}, W.values.rows};
   const Panels& panels = cut.panels;
   const int64_t rows = panels.vectors() * lanes();
   float* packed = scratch.take<float>(rows * panels.depth);
@@ -114,22 +116,21 @@ HWY_INLINE void RowLinearMany(Matrix<const float> X, const Int8Matrix& W, const 
     const Matrix<const float> fours(reinterpret_cast<const float*>(bytes.data), X.rows, panels.depth, bytes.stride / 4);
     transpose(fours.row_range(panels.begin(p), panels.end(p)), Matrix<float>(to, panels.depth, panels.width(p)));
   };
-  run(cut, packed, pack, ByteProducts<Four>{W, b, bytes.scales}, Y, after);
+  run(cut, packed, pack, ByteProducts<Four>{W, b, bytes.scales}, sink);
 }
 
 template <class Four>
-HWY_INLINE void RowLinearBytes(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y,
-                               Arena& scratch, AfterBlock after) {
-  if (X.rows <= kFewRows) return RowLinearFew<Four>(X, W, b, Y, scratch, after);
-  RowLinearMany<Four>(X, W, b, Y, scratch, after);
+HWY_INLINE void RowLinearBytes(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink,
+                               Arena& scratch) {
+  if (X.rows <= kFewRows) return RowLinearFew<Four>(X, W, b, sink, scratch);
+  RowLinearMany<Four>(X, W, b, sink, scratch);
 }
 
-void RowLinearInt8(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
-                   AfterBlock after) {
+void RowLinearInt8(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink, Arena& scratch) {
 #if HWY_TARGET == HWY_AVX3
-  if (has_vnni()) return RowLinearBytes<FourBytesVnni>(X, W, b, Y, scratch, after);
+  if (has_vnni()) return RowLinearBytes<FourBytesVnni>(X, W, b, sink, scratch);
 #endif
-  RowLinearBytes<FourBytes>(X, W, b, Y, scratch, after);
+  RowLinearBytes<FourBytes>(X, W, b, sink, scratch);
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -160,13 +161,43 @@ void quantize_rows(Matrix<const float> W, int8_t* values, float* scale) {
   }
 }
 
+void row_linear_blocks(Matrix<const float> X, Matrix<const float> W, const float* b, BlockSink sink, Arena& scratch) {
+  if (X.rows == 0) return;
+  const ProfiledOp profiled("row linear", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows, 4));
+  const Arena::Scope scope(scratch);
+  QKV_DISPATCH(RowLinear)(X, W, b, sink, scratch);
+}
+
+void row_linear_blocks(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink, Arena& scratch) {
+  if (X.rows == 0) return;
+  const int64_t out = W.values.rows;
+  const ProfiledOp profiled("row linear, int8", {X.rows, X.cols, out}, product_work(X.rows, X.cols, out, 1));
+  const Arena::Scope scope(scratch);
+  QKV_DISPATCH(RowLinearInt8)(X, W, b, sink, scratch);
+}
+
+namespace {
+
+template <class Weights>
+void into(Matrix<float> Y, AfterBlock after, Matrix<const float> X, const Weights& W, const float* b, Arena& scratch) {
+  const auto place = [&](const Block& at) { return Y.block(at); };
+  const auto done = [&](const Block& at, Matrix<float>) {
+    if (after) after(at);
+  };
+  row_linear_blocks(X, W, b, {place, done}, scratch);
+}
+
+}  // namespace
+
 template <>
 void row_linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch,
                 AfterBlock after) {
-  if (Y.rows == 0) return;
-  const ProfiledOp profiled("row linear", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows, 4));
-  const Arena::Scope scope(scratch);
-  QKV_DISPATCH(RowLinear)(X, W, b, Y, scratch, after);
+  into(Y, after, X, W, b, scratch);
+}
+
+void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
+                AfterBlock after) {
+  into(Y, after, X, W, b, scratch);
 }
 
 template <>
@@ -174,14 +205,6 @@ void row_linear(Matrix<const double> X, Matrix<const double> W, const double* b,
                 AfterBlock after) {
   reference::linear(X, W, b, Y);
   if (after) after(Y.whole());
-}
-
-void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
-                AfterBlock after) {
-  if (Y.rows == 0) return;
-  const ProfiledOp profiled("row linear, int8", {X.rows, X.cols, Y.cols}, product_work(X.rows, X.cols, Y.cols, 1));
-  const Arena::Scope scope(scratch);
-  QKV_DISPATCH(RowLinearInt8)(X, W, b, Y, scratch, after);
 }
 
 }  // namespace qkv

@@ -35,13 +35,13 @@ struct Weights {
   }
 };
 
-constexpr int64_t kRows[] = {0, 1, 3, 4, 5, 16, 17, 33, 49, 150, 210};
+constexpr int64_t kRows[] = {0, 1, 4, 5, 17, 49, 210};
 
 TEST(RowLinear, FloatsAreAsAccurateAsPlainLoops) {
   testing::for_each_isa([] {
     for (const int64_t N : kRows)
       for (const int64_t in : {1, 6, 129})
-        for (const int64_t out : {1, 9, 16, 131, 300}) {
+        for (const int64_t out : {1, 9, 131}) {
           SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
           const auto run = [&]<class Real>(Real, auto&& product) {
             Padded<Real> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3);
@@ -65,7 +65,7 @@ TEST(RowLinear, BytesMatchPlainLoops) {
     testing::for_each_isa([] {
       for (const int64_t N : kRows)
         for (const int64_t in : {4, 64, 132})
-          for (const int64_t out : {1, 9, 16, 131, 300}) {
+          for (const int64_t out : {1, 9, 131}) {
             SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
             const Weights w(out, in);
             Padded<float> x({N, in}, 1), y({N, out}, 3), plain({N, out}, 4);

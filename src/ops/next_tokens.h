@@ -1,0 +1,27 @@
+// What a search wants of the logits of the next token, logits = X Wᵀ + b: their log-sum-exp and the best of them. The
+// logits never exist at once: each block of them is read while it is in the cache. Some tokens may be hidden: they are
+// none of the best.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ops/row_linear.h"
+
+namespace qkv {
+
+struct NextTokens {
+  Matrix<float> logits;  // [N, k], the largest first
+  Matrix<int32_t>
+      tokens;  // [N, k], their columns; the smaller first where logits are equal; −1 where there are no more
+  float* lse = nullptr;       // [N]: log Σ_v e^logit_v over all tokens; NaN where a logit is NaN
+  float* lse_seen = nullptr;  // [N]: the same over those that are not hidden
+};
+
+// X: [N, in], W: [V, in], b: [V] or null; hidden: tokens in rising order, each once.
+void next_tokens(Matrix<const float> X, Matrix<const float> W, const float* b, std::span<const int32_t> hidden,
+                 const NextTokens& next, Arena& scratch);
+void next_tokens(Matrix<const float> X, const Int8Matrix& W, const float* b, std::span<const int32_t> hidden,
+                 const NextTokens& next, Arena& scratch);
+
+}  // namespace qkv
