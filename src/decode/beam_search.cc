@@ -36,7 +36,7 @@ struct Sentence {
 class BeamSearch {
  public:
   BeamSearch(const Transformer<float>& model, const Packed& sources, const SearchOptions& options, Arena& arena)
-      : model_(model), options_(options), context_{arena} {
+      : model_(model), options_(options), context_{.arena = arena, .inference = true} {
     const int64_t beam = options.beam;
     for (int64_t s = 0; s < sources.sequences(); s++) {
       Sentence sentence;
@@ -103,12 +103,13 @@ class BeamSearch {
       }
     }
     positions_.assign(ids_.size(), static_cast<int32_t>(t));
-    const Matrix<float> logits = model_.step({ids_,
-                                              positions_,
-                                              new_rows_,
-                                              {nullptr, self_begin_.data(), self_end_.data()},
-                                              {nullptr, cross_begin_.data(), cross_end_.data()}},
-                                             caches_, context_);
+    const Matrix<float> h = model_.step({ids_,
+                                         positions_,
+                                         new_rows_,
+                                         {nullptr, self_begin_.data(), self_end_.data()},
+                                         {nullptr, cross_begin_.data(), cross_end_.data()}},
+                                        caches_, context_);
+    const Matrix<float> logits = model_.output().logits(h, context_);
     log_softmax<float>(logits);
     return logits;
   }

@@ -30,6 +30,19 @@ Matrix<Real> Output<Real>::logits(Matrix<const Real> h, Context& c) const {
 }
 
 template <class Real>
+NextTokens Output<Real>::next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k,
+                              Context& c) const requires std::same_as<Real, float> {
+  const NextTokens next{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k),
+                        c.arena.take<float>(h.rows), c.arena.take<float>(h.rows)};
+  const float* bias = bias_ ? bias_->value : nullptr;
+  if (weight_->int8.values.data)
+    next_tokens(h, weight_->int8, bias, hidden, next, c.arena);
+  else
+    next_tokens(h, weight_->matrix(), bias, hidden, next, c.arena);
+  return next;
+}
+
+template <class Real>
 Loss Output<Real>::loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const {
   Loss total;
   for (int64_t begin = 0; begin < h.rows; begin += kRows) {

@@ -2,11 +2,13 @@
 // exist at once: rows go through in blocks, and in training the gradient of a block is formed at once.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 
 #include "layers/context.h"
 #include "layers/parameter.h"
+#include "ops/next_tokens.h"
 
 namespace qkv {
 
@@ -31,6 +33,9 @@ class Output {
 
   // logits = h Wᵀ + b; h: [N, d] -> [N, V]. For decoding.
   Matrix<Real> logits(Matrix<const Real> h, Context& c) const;
+  // The k largest of them in every row, with none of the tokens in `hidden` (rising), and their log-sum-exp.
+  NextTokens next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k,
+                  Context& c) const requires std::same_as<Real, float>;
 
   // h: [N, d]; labels: [N].
   Loss loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const;

@@ -47,11 +47,6 @@ Context without_backward(Context c) {
   return c;
 }
 
-Context for_inference(Context c) {
-  c.inference = true;
-  return without_backward(c);
-}
-
 }  // namespace
 
 int64_t count_parameters(const ModelConfig& c) {
@@ -132,7 +127,7 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, 
 template <class Real>
 Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
-  Context lean = for_inference(c);
+  Context lean = without_backward(c);
   typename Encoder<Real>::Saved s;
   return encoder_.forward(source_embedding_.forward(source.ids, source.positions, lean), sequences_of(source, source),
                           lean, s);
@@ -141,17 +136,15 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
 template <class Real>
 void Transformer<Real>::fill_cross(Matrix<const Real> memory,
                                    const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const {
-  Context lean = for_inference(c);
   for (size_t i = 0; i < caches.size(); i++)
-    decoder_.layers()[i].cross_attention().keys_values(memory, caches[i].cross, lean);
+    decoder_.layers()[i].cross_attention().keys_values(memory, caches[i].cross, c);
 }
 
 template <class Real>
 Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
                                      Context& c) const {
-  Context lean = for_inference(c);
-  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, lean);
-  return output_.logits(decoder_.step(x, s.self, s.cross, caches, s.new_rows, lean), lean);
+  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, c);
+  return decoder_.step(x, s.self, s.cross, caches, s.new_rows, c);
 }
 
 template class Transformer<float>;

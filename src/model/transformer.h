@@ -40,8 +40,9 @@ class Transformer {
   // Forward up to the last hidden state; what backward and the attention weights need is left in `s`.
   void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
 
-  // Parts of decoding: the encoder's output, [M, d]; the keys and values of cross-attention, one cache a layer; and the
-  // logits, [N, V], of the next token of N sequences (DecoderLayer::step).
+  // Parts of decoding, with a context for inference: the encoder's output, [M, d]; the keys and values of
+  // cross-attention, one cache a layer; the last hidden state of N sequences after one more token each, [N, d]
+  // (DecoderLayer::step); and from it the next token, by output().
   Matrix<Real> encode(const Packed& source, Context& c) const;
   void fill_cross(Matrix<const Real> memory, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
                   Context& c) const;
@@ -51,6 +52,7 @@ class Transformer {
   };
   Matrix<Real> step(const Step& step, const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const;
 
+  const Output<Real>& output() const { return output_; }
   const Encoder<Real>& encoder() const { return encoder_; }
   const Decoder<Real>& decoder() const { return decoder_; }
 
