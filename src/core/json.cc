@@ -18,10 +18,15 @@ std::string reason(const json::exception& error) {
   return message.substr(0, message.find("; last read"));
 }
 
+// What values take in memory, in bytes: one in an array that grows, what an array, an object or a string has besides, a
+// node of an object.
+constexpr size_t kValue = 48, kContainer = 64, kMember = 112;
+constexpr size_t kSpareMemory = size_t{60} << 20;
+
 // Builds the value from parser events. The parser itself keeps one bit a level, so depth never grows the call stack.
 class Builder {
  public:
-  explicit Builder(const std::string& where) : where_(where) {}
+  Builder(size_t text_size, const std::string& where) : where_(where), memory_(text_size + kSpareMemory) {}
 
   json take() { return std::move(root_); }
 
@@ -30,7 +35,10 @@ class Builder {
   bool number_integer(int64_t value) { return add(value); }
   bool number_unsigned(uint64_t value) { return add(value); }
   bool number_float(double value, const std::string&) { return add(value); }
-  bool string(std::string& value) { return add(std::move(value)); }
+  bool string(std::string& value) {
+    spend(kContainer + value.size());
+    return add(std::move(value));
+  }
   bool binary(json::binary_t&) { return false; }  // not in JSON text
   bool start_object(size_t) { return open(json::object()); }
   bool start_array(size_t) { return open(json::array()); }
@@ -38,6 +46,7 @@ class Builder {
   bool end_array() { return close(); }
 
   bool key(std::string& name) {
+    spend(kMember + name.size());
     const auto [place, added] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
     if (!added) fail("{}: the name {} stands twice in one object", where_, excerpt(name));
     member_ = &place->second;
@@ -56,6 +65,7 @@ class Builder {
 
   bool open(json value) {
     if (open_.size() == kJsonDepth) fail("{}: JSON nested more than {} levels deep", where_, kJsonDepth);
+    spend(kContainer);
     open_.push_back(put(std::move(value)));
     return true;
   }
@@ -65,13 +75,21 @@ class Builder {
     return true;
   }
 
+  void spend(size_t bytes) {
+    if (bytes > memory_)
+      fail("{}: JSON of too many values, which would take more memory than the file by 64 MB", where_);
+    memory_ -= bytes;
+  }
+
   json* put(json value) {
+    spend(kValue);
     if (open_.empty()) return &(root_ = std::move(value));
     if (open_.back()->is_object()) return &(*member_ = std::move(value));
     return &open_.back()->get_ref<json::array_t&>().emplace_back(std::move(value));
   }
 
   const std::string& where_;
+  size_t memory_;  // bytes that are left to spend
   json root_;
   std::vector<json*> open_;  // arrays and objects around the current place; an open one is the last of its parent
   json* member_ = nullptr;   // where the value of the last key goes
@@ -83,7 +101,7 @@ json parse_json(std::string_view text, const std::string& where) {
   // The parser takes a NUL for the end of the text, and would not see what follows.
   if (const size_t nul = text.find('\0'); nul != text.npos)
     fail("{}: not valid JSON at byte {}: a NUL byte", where, nul + 1);
-  Builder builder(where);
+  Builder builder(text.size(), where);
   json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }

@@ -10,7 +10,8 @@ namespace qkv {
 constexpr int kJsonDepth = 64;  // arrays and objects within each other
 
 // Throws Error that names `where` and what is wrong: a syntax error or invalid UTF-8 with its position in bytes,
-// a number beyond double, a name that stands twice in one object, more than kJsonDepth levels.
+// a number beyond double, a name that stands twice in one object, more than kJsonDepth levels, more values than fit
+// into the size of the text and 64 MB.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 // A JSON string, quotes included. Invalid UTF-8 becomes U+FFFD.

@@ -10,14 +10,14 @@
 #include "core/threads.h"
 #include "tests/support/errors.h"
 #include "tests/support/sentences.h"
-#include "tests/support/temporary_file.h"
+#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
 
 using testing::error_of;
 using testing::expect_contains;
-using testing::TemporaryFile;
+using testing::TempFile;
 using Ids = std::vector<int32_t>;
 
 constexpr int64_t kChunk = 8;  // pairs
@@ -49,7 +49,7 @@ struct Text {
   explicit Text(int64_t pairs) : Text(numbered(pairs)) {}
   BatchStream stream(const StreamOptions& o) const { return {corpus, tokenizer(), tokenizer(), o}; }
 
-  TemporaryFile file;
+  TempFile file;
   ParallelCorpus corpus;
 };
 

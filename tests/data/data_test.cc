@@ -8,7 +8,7 @@
 #include "core/threads.h"
 #include "data/batcher.h"
 #include "data/parallel_data.h"
-#include "tests/support/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/sentences.h"
 
 namespace qkv {

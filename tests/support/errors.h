@@ -1,4 +1,4 @@
-// The message of the Error that a call throws.
+// What an error says.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,14 +9,23 @@
 
 namespace qkv::testing {
 
+// The message of the Error that f throws; empty if it throws none.
 template <class F>
-std::string error_of(F&& f) {
+std::string error_if_any(F&& f) {
   try {
     f();
   } catch (const Error& error) {
     return error.what();
   }
-  return "no error";
+  return {};
+}
+
+// The same, where none is a failure.
+template <class F>
+std::string error_of(F&& f) {
+  const std::string error = error_if_any(f);
+  EXPECT_NE(error, "") << "no Error was thrown";
+  return error;
 }
 
 inline void expect_contains(const std::string& text, const std::string& part) {

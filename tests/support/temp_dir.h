@@ -30,4 +30,16 @@ inline void spill(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
 }
 
+// A file with this content, alone in its directory.
+class TempFile {
+ public:
+  TempFile(const std::string& name, const std::string& content) : path_(directory_ / name) { spill(path_, content); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  TempDir directory_;
+  std::string path_;
+};
+
 }  // namespace qkv::testing

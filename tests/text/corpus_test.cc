@@ -6,46 +6,46 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tests/support/error.h"
-#include "tests/support/temporary_file.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
 
 using Lines = std::vector<std::string>;
 using testing::error_of;
-using testing::TemporaryFile;
+using testing::TempFile;
 
 TEST(Corpus, PairsTheLinesOfTwoFiles) {
-  const TemporaryFile source("en", "one\ntwo\n"), target("de", "eins\nzwei\n");
+  const TempFile source("en", "one\ntwo\n"), target("de", "eins\nzwei\n");
   const ParallelText text = read_parallel({source.path(), target.path()});
   EXPECT_EQ(text.source, (Lines{"one", "two"}));
   EXPECT_EQ(text.target, (Lines{"eins", "zwei"}));
 }
 
 TEST(Corpus, CutsTheLinesOfOneFileAtTheTab) {
-  const TemporaryFile file("tsv", "one\teins\n\tleer\ntwo\t");
+  const TempFile file("tsv", "one\teins\n\tleer\ntwo\t");
   const ParallelText text = read_parallel({file.path()});
   EXPECT_EQ(text.source, (Lines{"one", "", "two"}));
   EXPECT_EQ(text.target, (Lines{"eins", "leer", ""}));
 }
 
 TEST(Corpus, AcceptsWindowsLineEndsAndAMark) {
-  const TemporaryFile source("en", "\xEF\xBB\xBFone\r\ntwo\r\n"), target("de", "eins\nzwei");
+  const TempFile source("en", "\xEF\xBB\xBFone\r\ntwo\r\n"), target("de", "eins\nzwei");
   const ParallelText text = read_parallel({source.path(), target.path()});
   EXPECT_EQ(text.source, (Lines{"one", "two"}));
   EXPECT_EQ(text.target, (Lines{"eins", "zwei"}));
 }
 
 TEST(Corpus, LowersCaseOnDemand) {
-  const TemporaryFile file("tsv", "ÀB\tÖX\n");
+  const TempFile file("tsv", "ÀB\tÖX\n");
   const ParallelText text = read_parallel({file.path()}, true);
   EXPECT_EQ(text.source, Lines{"àb"});
   EXPECT_EQ(text.target, Lines{"öx"});
 }
 
 TEST(Corpus, NamesFileAndLineOfAMistake) {
-  const TemporaryFile three("3", "a\nb\nc\n"), two("2", "a\nb\n"), latin("latin", "a\nb\n\xE9\n"),
+  const TempFile three("3", "a\nb\nc\n"), two("2", "a\nb\n"), latin("latin", "a\nb\n\xE9\n"),
       tabs("tabs", "a\tb\na\tb\tc\n"), none("none", "a\tb\nab\n");
   EXPECT_EQ(error_of([&] {
               read_parallel({three.path(), two.path()});
@@ -66,7 +66,7 @@ TEST(Corpus, NamesFileAndLineOfAMistake) {
 }
 
 TEST(Corpus, ReadsPairsByChunks) {
-  const TemporaryFile source("en", "one\ntwo\nTHREE\n"), target("de", "eins\nzwei\ndrei"),
+  const TempFile source("en", "one\ntwo\nTHREE\n"), target("de", "eins\nzwei\ndrei"),
       both("tsv", "one\teins\ntwo\tzwei\nTHREE\tdrei");
   for (const auto& files : {Lines{source.path(), target.path()}, Lines{both.path()}}) {
     const ParallelCorpus corpus(files, true, 2);
@@ -82,7 +82,7 @@ TEST(Corpus, ReadsPairsByChunks) {
 TEST(Corpus, SamplesWholeChunksOfALongText) {
   std::string text;
   for (int i = 0; i < 1000; i++) text += std::to_string(i) + "\t" + std::to_string(i) + "\n";
-  const TemporaryFile file("tsv", text);
+  const TempFile file("tsv", text);
   const ParallelCorpus corpus({file.path()}, false, 10);
   EXPECT_EQ(corpus.sample(1000).size(), 1000);
   EXPECT_EQ(corpus.sample(1000).source, read_parallel({file.path()}).source);
@@ -101,7 +101,7 @@ TEST(Corpus, SamplesWholeChunksOfALongText) {
 }
 
 TEST(Corpus, TellsTextsApart) {
-  const TemporaryFile a("a", "one\ntwo\n"), b("b", "eins\nzwei\n"), c("c", "one\ntwo\n");
+  const TempFile a("a", "one\ntwo\n"), b("b", "eins\nzwei\n"), c("c", "one\ntwo\n");
   const auto fingerprint = [](const Lines& files) { return ParallelCorpus(files).fingerprint(); };
   EXPECT_EQ(fingerprint({a.path(), b.path()}), fingerprint({c.path(), b.path()}));
   EXPECT_NE(fingerprint({a.path(), b.path()}), fingerprint({b.path(), a.path()}));

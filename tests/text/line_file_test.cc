@@ -10,15 +10,15 @@
 #include <thread>
 
 #include "qkv/text.h"
-#include "tests/support/error.h"
-#include "tests/support/temporary_file.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
 
 using Lines = std::vector<std::string>;
 using testing::error_of;
-using testing::TemporaryFile;
+using testing::TempFile;
 
 Lines all_of(const LineFile& file) {
   Lines lines;
@@ -35,7 +35,7 @@ TEST(LineFile, GivesTheLinesOfReadLines) {
   const std::string long_line(3 << 20, 'x');  // longer than the buffer of the scan
   for (const std::string& text : Lines{"", "\n", "\n\n", "a", "a\n", "a\r\nb\r\n\r\nc\r", "é\n\n\nü\nö",
                                        "a\n" + long_line, long_line + "\nb\n" + long_line + "\n"}) {
-    const TemporaryFile plain("plain", text), marked("marked", "\xEF\xBB\xBF" + text);
+    const TempFile plain("plain", text), marked("marked", "\xEF\xBB\xBF" + text);
     const Lines wanted = read_lines(plain.path());
     for (const int64_t chunk : {1, 2, 3, 1000}) {
       const LineFile file(plain.path(), chunk);
@@ -50,7 +50,7 @@ TEST(LineFile, GivesTheLinesOfReadLines) {
 TEST(LineFile, ReadsChunksInAnyOrder) {
   std::string text;
   for (int i = 0; i < 100'000; i++) text += std::to_string(i) + std::string(static_cast<size_t>(i % 50), '-') + "\n";
-  const TemporaryFile file("text", text);
+  const TempFile file("text", text);
   const LineFile lines(file.path(), 1000);
   for (const int64_t chunk : {99, 3, 0, 57, 57}) {
     const Lines read = lines.read(chunk);
@@ -63,21 +63,21 @@ TEST(LineFile, ReadsChunksInAnyOrder) {
 }
 
 TEST(LineFile, NamesTheLineOfAMistake) {
-  const TemporaryFile latin("latin", "a\nb\nc\nd\xC3\xA9\xE9\n"), cut("cut", "a\nb\xC3\nc\n");
+  const TempFile latin("latin", "a\nb\nc\nd\xC3\xA9\xE9\n"), cut("cut", "a\nb\xC3\nc\n");
   for (const int64_t chunk : {1, 2, 9}) {
     EXPECT_EQ(error_of([&] { LineFile(latin.path(), chunk); }),
               latin.path() + ":4: byte 4 of the line is not valid UTF-8");
     EXPECT_EQ(error_of([&] { LineFile(cut.path(), chunk); }), cut.path() + ":2: byte 2 of the line is not valid UTF-8");
   }
   std::string seen;
-  const TemporaryFile good("good", "\xEF\xBB\xBFone\r\ntwo\nthree");
+  const TempFile good("good", "\xEF\xBB\xBFone\r\ntwo\nthree");
   LineFile(good.path(), 2,
            [&](int64_t number, std::string_view line) { seen += std::to_string(number) + std::string(line) + ";"; });
   EXPECT_EQ(seen, "1one;2two;3three;");
 }
 
 TEST(LineFile, RefusesLinesThatChangedAndFilesThatShrank) {
-  const TemporaryFile file("text", "one\ntwo\nthree\nfour\nfive\n");
+  const TempFile file("text", "one\ntwo\nthree\nfour\nfive\n");
   const LineFile lines(file.path(), 2);
   const auto error_at = [&](int64_t chunk) { return error_of([&] { lines.read(chunk); }); };
   overwrite(file.path(), "one\ntwo\nthree\nfour\nfive\nsix\n");
@@ -91,7 +91,7 @@ TEST(LineFile, RefusesLinesThatChangedAndFilesThatShrank) {
 }
 
 TEST(LineFile, GoesOnWithAFileThatWasReplaced) {
-  const TemporaryFile file("text", "one\ntwo\n"), other("other", "three\n");
+  const TempFile file("text", "one\ntwo\n"), other("other", "three\n");
   const LineFile lines(file.path(), 1);
   std::filesystem::rename(other.path(), file.path());
   EXPECT_EQ(all_of(lines), (Lines{"one", "two"}));
@@ -100,7 +100,7 @@ TEST(LineFile, GoesOnWithAFileThatWasReplaced) {
 TEST(LineFile, TellsContentsApart) {
   std::vector<uint64_t> hashes;
   for (const char* text : {"", "a\n", "b\n", "a", "a\n\n", "a\nb\n", "b\na\n", "12345678\n", "12345678", "a\r\n"}) {
-    const TemporaryFile file("text", text);
+    const TempFile file("text", text);
     hashes.push_back(LineFile(file.path(), 1).hash());
     EXPECT_EQ(LineFile(file.path(), 1).hash(), hashes.back());
   }
@@ -109,7 +109,7 @@ TEST(LineFile, TellsContentsApart) {
 }
 
 TEST(LineFile, CopiesAPipe) {
-  const TemporaryFile place("pipe", "");
+  const TempFile place("pipe", "");
   const std::string path = place.path() + ".fifo";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   std::thread writer([&] { overwrite(path, "one\ntwo\nthree\n"); });

@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 
 #include "core/random.h"
-#include "tests/support/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/sentencepiece_model.h"
 #include "tests/support/sentences.h"
 #include "text/tokenizer.h"
 
@@ -18,42 +18,12 @@ namespace {
 
 using testing::error_of;
 using testing::sentences;
-
-// The protobuf wire format, just enough to write a model.
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
-}
-std::string little_endian(uint32_t value) {
-  std::string bytes;
-  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(value >> shift);
-  return bytes;
-}
-std::string field(uint64_t number, const std::string& bytes) {
-  return varint(number << 3 | 2) + varint(bytes.size()) + bytes;
-}
-std::string piece(const std::string& text, int type = 1, float score = 0) {
-  return field(1, field(1, text) + varint(2 << 3 | 5) + little_endian(std::bit_cast<uint32_t>(score)) + varint(3 << 3) +
-                      varint(static_cast<uint64_t>(type)));
-}
-const std::string kControl = piece("<unk>", 2) + piece("<s>", 3) + piece("</s>", 3);
-std::string with_charsmap(const std::string& charsmap) {
-  return kControl + piece("a") + field(2, "") + field(3, field(2, charsmap));
-}
-std::string with_pieces(const std::string& pieces) { return kControl + pieces + field(2, "") + field(3, ""); }
-
-// A darts-clone trie: unit 0 leads to the children of the root at 256 ^ byte.
-constexpr uint32_t kNone = 1u << 31;  // no byte's unit; as a value, the replacement at byte 0
-struct Trie {
-  std::vector<uint32_t> units = std::vector<uint32_t>(512, kNone);
-  Trie() { units[0] = 256 << 10; }
-  std::string charsmap(const std::string& strings = std::string("x\0", 2)) const {
-    std::string bytes = little_endian(static_cast<uint32_t>(units.size() * 4));
-    for (const uint32_t unit : units) bytes += little_endian(unit);
-    return bytes + strings;
-  }
-};
+using testing::spm::field;
+using testing::spm::little_endian;
+using testing::spm::piece;
+using testing::spm::Trie;
+using testing::spm::with_charsmap;
+using testing::spm::with_pieces;
 
 std::string refusal(const std::string& model) {
   return error_of([&] { Tokenizer::from_serialized(model, "m.spm"); });
@@ -99,9 +69,8 @@ TEST(SentencePieceCheck, HoldsTheLongestPieces) {
 }
 
 TEST(SentencePieceCheck, AcceptsATableThatFits) {
-  Trie trie;
-  trie.units[256 ^ 'b'] = 'b' | 1 << 8 | (('b' ^ 1) << 10);  // "b" has a value, at unit 257
-  const Tokenizer tokenizer = Tokenizer::from_serialized(with_charsmap(trie.charsmap(std::string("a\0", 2))), "m.spm");
+  const std::string charsmap = Trie::of_one_key().charsmap(std::string("a\0", 2));
+  const Tokenizer tokenizer = Tokenizer::from_serialized(with_charsmap(charsmap), "m.spm");
   EXPECT_EQ(tokenizer.encode("b"), tokenizer.encode("a"));
 }
 
@@ -119,8 +88,7 @@ TEST(SentencePieceCheck, RefusesTablesThatLeadOutside) {
   Trie child;
   child.units[256 ^ 'b'] = 'b' | 512u << 10;
   EXPECT_EQ(refusal(with_charsmap(child.charsmap())), "m.spm: normaliser's table: position 1023 of 512 units");
-  Trie value;
-  value.units[256 ^ 'b'] = 'b' | 1 << 8 | (('b' ^ 1) << 10);
+  Trie value = Trie::of_one_key();
   value.units[257] = 1u << 31 | 2;
   EXPECT_EQ(refusal(with_charsmap(value.charsmap())), "m.spm: normaliser's table: replacement at byte 2 of 2");
   Trie loop;
@@ -130,15 +98,8 @@ TEST(SentencePieceCheck, RefusesTablesThatLeadOutside) {
 }
 
 TEST(SentencePieceCheck, RefusesTablesWithTooManyKeysThatBeginAlike) {
-  for (const uint32_t keys : {32u, 33u}) {  // b, bb, bbb … : node n has its children in block n, its value at byte 1
-    Trie trie;
-    trie.units.assign(256 * 40, kNone);
-    trie.units[0] = 256u << 10;
-    for (uint32_t n = 1; n <= keys; n++) {
-      const uint32_t at = n * 256 ^ 'b', base = (n + 1) * 256;
-      trie.units[at] = 'b' | 1 << 8 | (at ^ base) << 10;
-    }
-    const std::string model = with_charsmap(trie.charsmap(std::string("a\0", 2)));
+  for (const uint32_t keys : {32u, 33u}) {
+    const std::string model = with_charsmap(Trie::of_repeated_keys(keys).charsmap(std::string("a\0", 2)));
     if (keys > 32) {
       EXPECT_EQ(refusal(model), "m.spm: normaliser's table: over 32 keys begin alike");
     } else {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.h"
-#include "tests/support/error.h"
+#include "tests/support/errors.h"
 #include "text/unicode.h"
 
 namespace qkv {

@@ -7,16 +7,16 @@
 
 #include "core/threads.h"
 #include "qkv/text.h"
-#include "tests/support/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/sentences.h"
-#include "tests/support/temporary_file.h"
+#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
 
 using testing::error_of;
 using testing::sentences;
-using testing::TemporaryFile;
+using testing::TempFile;
 
 TokenizerOptions small(int64_t vocab_size = 100) { return {.vocab_size = vocab_size}; }
 
@@ -96,7 +96,7 @@ TEST(Tokenizer, IsTheSameForAnyNumberOfThreads) {
 
 TEST(Tokenizer, ComesBackFromItsFile) {
   const Tokenizer trained = Tokenizer::train(sentences(300, 4), small());
-  const TemporaryFile file("spm", trained.serialized());
+  const TempFile file("spm", trained.serialized());
   const Tokenizer loaded = Tokenizer::load(file.path());
   EXPECT_EQ(loaded.serialized(), trained.serialized());
   for (const std::string& line : sentences(50, 5)) EXPECT_EQ(loaded.encode(line), trained.encode(line));
