@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "layers/attention.h"
-#include "tests/support/spoiled_arena.h"
 #include "tests/support/torch_case.h"
 
 namespace qkv {
@@ -12,8 +11,7 @@ using testing::kTorchTolerance;
 using testing::PaddedSequences;
 using testing::relative_error;
 using testing::Rows;
-using testing::SpoiledArena;
-using testing::TorchCase;
+using testing::TorchSetUp;
 
 // A of every sequence and head, [B, H, T, S], with zeros at padding.
 template <class Real>
@@ -29,16 +27,14 @@ std::vector<Real> all_weights(const MultiHeadAttention<Real>& layer, const Seque
 
 template <class Real>
 void expect_self_attention() {
-  const TorchCase file("mha_self");
+  TorchSetUp set_up("mha_self");
+  auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  DropoutSites sites;
   const MultiHeadAttention<Real> layer(list, "mha", file.config(), sites);
   file.load(list);
 
   Rows<Real> x(file, "in.x"), gradient(file, "grad_out");
   const PaddedSequences sequences(x.T, x.T, file.lengths("mask.key_padding"));
-  SpoiledArena arena;
-  Context c{arena};
   typename MultiHeadAttention<Real>::Saved saved;
   file.expect<Real>("out", layer.forward(x.matrix(), x.matrix(), sequences.view(), Causal::top_left, c, saved));
   EXPECT_LE(relative_error(all_weights(layer, sequences.view(), Causal::top_left, saved, x.T, x.T),
@@ -58,12 +54,12 @@ TEST(MultiHeadAttention, AgreesWithTorchOnItself) {
 // and the weights have blocks of zeros: W_Q = [Q 0], W_K = [K 0], W_V = [0 V], W_O = [O; 0].
 template <class Real>
 void expect_cross_attention() {
-  const TorchCase file("mha_cross");
+  TorchSetUp set_up("mha_cross");
+  auto& [file, sites, arena, c] = set_up;
+  ParameterList<Real> list;
   constexpr int64_t d = 32;
   ModelConfig config = file.config();
   config.d_model = 2 * d;
-  ParameterList<Real> list;
-  DropoutSites sites;
   const MultiHeadAttention<Real> layer(list, "mha", config, sites);
   list.allocate();
   list.allocate_gradients();
@@ -86,8 +82,6 @@ void expect_cross_attention() {
   load(7, "param.mha.out_proj.bias");
 
   Rows<Real> query(file, "in.query"), key(file, "in.key"), value(file, "in.value"), gradient(file, "grad_out");
-  SpoiledArena arena;
-  Context c{arena};
   const auto place = [](Matrix<const Real> from, Matrix<Real> to) {
     for (int64_t n = 0; n < from.rows; n++) std::copy_n(from.row(n), from.cols, to.row(n));
   };

@@ -3,7 +3,6 @@
 
 #include "model/decoder.h"
 #include "model/encoder.h"
-#include "tests/support/spoiled_arena.h"
 #include "tests/support/torch_case.h"
 
 namespace qkv {
@@ -11,24 +10,21 @@ namespace {
 
 using testing::PaddedSequences;
 using testing::Rows;
-using testing::SpoiledArena;
-using testing::TorchCase;
+using testing::TorchSetUp;
 
 const char* const kVariants[] = {"post_relu", "post_gelu", "pre_relu", "pre_gelu"};
 
 template <class Real>
 void expect_encoder_layer(const std::string& variant) {
   SCOPED_TRACE(variant);
-  const TorchCase file("encoder_layer_" + variant);
+  TorchSetUp set_up("encoder_layer_" + variant);
+  auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  DropoutSites sites;
   const EncoderLayer<Real> layer(list, "layer", file.config(), sites);
   file.load(list);
 
   Rows<Real> x(file, "in.src"), gradient(file, "grad_out");
   const PaddedSequences self(x.T, x.T, file.lengths("mask.src_key_padding"));
-  SpoiledArena arena;
-  Context c{arena};
   typename EncoderLayer<Real>::Saved saved;
   file.expect<Real>("out", layer.forward(x.matrix(), self.view(), c, saved));
   layer.backward(gradient.matrix(), self.view(), c, saved);
@@ -39,17 +35,15 @@ void expect_encoder_layer(const std::string& variant) {
 template <class Real>
 void expect_decoder_layer(const std::string& variant) {
   SCOPED_TRACE(variant);
-  const TorchCase file("decoder_layer_" + variant);
+  TorchSetUp set_up("decoder_layer_" + variant);
+  auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  DropoutSites sites;
   const DecoderLayer<Real> layer(list, "layer", file.config(), sites);
   file.load(list);
 
   Rows<Real> x(file, "in.tgt"), memory(file, "in.memory"), gradient(file, "grad_out");
   const PaddedSequences self(x.T, x.T, file.lengths("mask.tgt_key_padding"));
   const PaddedSequences cross(x.T, memory.T, file.lengths("mask.memory_key_padding"));
-  SpoiledArena arena;
-  Context c{arena};
   typename DecoderLayer<Real>::Saved saved;
   file.expect<Real>("out", layer.forward(x.matrix(), memory.matrix(), self.view(), cross.view(), c, saved));
   const Matrix<Real> dmemory = arena.zeros<Real>(memory.B * memory.T, memory.d);
@@ -62,9 +56,9 @@ void expect_decoder_layer(const std::string& variant) {
 template <class Real>
 void expect_transformer(const std::string& variant) {
   SCOPED_TRACE(variant);
-  const TorchCase file("transformer_" + variant);
+  TorchSetUp set_up("transformer_" + variant);
+  auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  DropoutSites sites;
   const Encoder<Real> encoder(list, "encoder", file.config(), sites);
   const Decoder<Real> decoder(list, "decoder", file.config(), sites);
   file.load(list);
@@ -73,8 +67,6 @@ void expect_transformer(const std::string& variant) {
   const PaddedSequences source_self(source.T, source.T, file.lengths("mask.src_key_padding"));
   const PaddedSequences target_self(target.T, target.T, file.lengths("mask.tgt_key_padding"));
   const PaddedSequences cross(target.T, source.T, file.lengths("mask.memory_key_padding"));
-  SpoiledArena arena;
-  Context c{arena};
   typename Encoder<Real>::Saved encoder_saved;
   typename Decoder<Real>::Saved decoder_saved;
   const Matrix<Real> memory = encoder.forward(source.matrix(), source_self.view(), c, encoder_saved);

@@ -15,6 +15,7 @@
 #include "qkv/config.h"
 #include "qkv/error.h"
 #include "tests/support/numeric.h"
+#include "tests/support/spoiled_arena.h"
 
 namespace qkv::testing {
 
@@ -140,6 +141,16 @@ struct Rows {
 
   std::vector<Real> values;
   int64_t B, T, d;
+};
+
+// A case, and what building a layer and calling it need.
+struct TorchSetUp {
+  explicit TorchSetUp(const std::string& name) : file(name) {}
+
+  TorchCase file;
+  DropoutSites sites;
+  SpoiledArena arena;
+  Context context{arena};
 };
 
 // Every query of a padded sequence sees the keys of the same sequence that are not padding.
