@@ -24,11 +24,15 @@ namespace sp = sentencepiece;
 constexpr int64_t kMaxVocab = 500'000;         // SentencePiece starts from a million candidates
 constexpr size_t kMaxBytes = size_t{1} << 30;  // of a model or a sentence
 
-// What went wrong. SentencePiece says "Internal: file(line) [condition] text"; the text alone, if there is one.
+// What went wrong, in one line. SentencePiece says "Internal: file(line) [condition] text"; the text alone, if there is
+// one. It may quote a piece, which may hold anything.
 std::string reason(const sp::util::Status& status) {
-  const std::string message = status.ToString();
+  std::string message = status.ToString();
   const size_t place = message.rfind("] ");
-  return place == std::string::npos || place + 2 == message.size() ? message : message.substr(place + 2);
+  if (place != std::string::npos && place + 2 < message.size()) message.erase(0, place + 2);
+  std::ranges::replace_if(
+      message, [](unsigned char c) { return c < 0x20; }, ' ');
+  return message;
 }
 
 // Does anything of a sentence reach the training? SentencePiece takes its own names and "▁" for spaces, skips a line

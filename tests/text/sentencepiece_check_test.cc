@@ -56,6 +56,11 @@ TEST(SentencePieceCheck, RefusesPiecesThatSentencePieceCannotHold) {
   EXPECT_NE(refusal(with_pieces(piece("a") + piece("a"))), "");
 }
 
+TEST(SentencePieceCheck, ARefusalBySentencePieceIsOneLine) {
+  EXPECT_EQ(refusal(with_pieces(piece("<0x\n", 6))),
+            "m.spm: not a SentencePiece model: Internal: byte piece <0x  is found although `byte_fallback` is false.");
+}
+
 TEST(SentencePieceCheck, HoldsTheLongestPieces) {
   std::string pieces, text;
   for (int i = 1; i <= 1024; i++) pieces += piece(text += 'a', 1, static_cast<float>(-i));
