@@ -18,7 +18,7 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kBuffer = 1 << 20;
+constexpr size_t kBuffer = 1 << 16;  // bytes, to begin with
 
 // Up to bytes.size() bytes; fewer only at the end of the file.
 size_t read_at(int file, const std::string& path, std::span<char> bytes, int64_t offset) {
