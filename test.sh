@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, the program's (pytest), and the
-# Python module's, in a virtual environment with packages from PyPI. The last line says how many passed. QUICK=1 leaves
-# the sanitizers out.
+# Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, each fuzz target for ten seconds,
+# the program's (pytest), and the Python module's, in a virtual environment with packages from PyPI. The last line says
+# how many passed. QUICK=1 leaves the sanitizers and the fuzz targets out.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh
@@ -20,7 +20,11 @@ run_tests() {
   tail -n 20 "$log" | grep -E '^(Total|[0-9]+% tests|The following|\s+[0-9]+ - )' || true
 }
 run_tests dev
-[ -n "${QUICK:-}" ] || run_tests asan
+if [ -z "${QUICK:-}" ]; then
+  run_tests asan
+  echo "== fuzz"
+  fuzz/run.sh --seconds 10 2>&1 | tee -a "$log" || status=1
+fi
 
 python=python3
 "$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3

@@ -1,0 +1,31 @@
+// What all fuzz targets share: the reader under test, what is held against it, and a file that is only memory.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/function_ref.h"
+
+namespace qkv::fuzz {
+
+// Reads bytes that nobody has checked; each target defines it. A finding is, besides what the sanitizers report: an
+// exception other than Error, an Error of more than one line, and more memory at a time than bytes.size() + 64 MB.
+void read(std::string_view bytes);
+
+// Calls f, which may throw an Error. For a target that reads the same bytes in several ways.
+void attempt(FunctionRef<void()> f);
+
+// A finding unless it holds; `what` says what should.
+void require(bool holds, const char* what);
+
+// A regular file of these bytes, at a path, that no disk sees. One at a time.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes);
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  const std::string& path() const;
+};
+
+}  // namespace qkv::fuzz

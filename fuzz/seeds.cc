@@ -1,0 +1,92 @@
+// fuzz_seeds DIRECTORY: writes small valid files for every target to DIRECTORY/TARGET, for the fuzzers to start from.
+#include "fuzz/seeds.h"
+
+#include <iostream>
+
+#include "core/fields.h"
+#include "fuzz/small.h"
+#include "io/int8_weights.h"
+#include "io/weights.h"
+#include "qkv/config.h"
+#include "qkv/train.h"
+#include "tests/support/sentencepiece_model.h"
+#include "tests/support/sentences.h"
+#include "text/tokenizer.h"
+#include "train/checkpoint.h"
+
+namespace qkv::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+namespace spm = qkv::testing::spm;
+
+void safetensors(const fs::path& directory) {
+  const std::vector<float> numbers = {1, -2, 0.5f, 3, 4, 5};
+  Seeds seeds(directory, "safetensors");
+  write_safetensors(seeds.path(), {});
+  const NamedTensor tensors[] = {{"w", f32_tensor({2, 2}, std::span(numbers).first(4))},
+                                 {"b", f32_tensor({1}, std::span(numbers).first(1))},
+                                 {"half", {DType::f16, {3}, std::as_bytes(std::span(numbers)).first(6)}},
+                                 {"empty", {DType::i64, {2, 0}, {}}}};
+  write_safetensors(seeds.path(), tensors, {{"format", "pt"}});
+}
+
+void configurations(const fs::path& directory) {
+  ModelConfig model;
+  model.source_vocab = model.target_vocab = 100;
+  Seeds seeds(directory, "config"), json(directory, "json");
+  for (const std::string& text : {to_json(model), json_from_fields(TrainingConfig()), std::string(R"({"heads": 2})")}) {
+    seeds.add(text);
+    json.add(text);
+  }
+  json.add(R"([1, -2, 3.5e-7, 18446744073709551615, true, null, "\u00e9\ud83d\ude00\n", {"a": {"b": [[], {}]}}])");
+}
+
+void tokenizers(const fs::path& directory) {
+  Seeds models(directory, "sentencepiece"), tables(directory, "charsmap");
+  models.add(spm::with_pieces(spm::piece("▁", 1, -1) + spm::piece("a", 1, -2) + spm::piece("▁aa", 4)));
+  models.add(spm::kControl + spm::piece("a") + spm::piece("<0x41>", 6) +
+             spm::field(2, spm::varint(3 << 3) + spm::varint(2)) + spm::field(3, ""));  // BPE
+  for (const TokenizerKind kind : {TokenizerKind::unigram, TokenizerKind::bpe})
+    models.add(Tokenizer::train(testing::sentences(100, 1),
+                                {.kind = kind, .vocab_size = 60, .normalization = Normalization::none})
+                   .serialized());
+  for (const spm::Trie& trie : {spm::Trie(), spm::Trie::of_one_key(), spm::Trie::of_repeated_keys(3)}) {
+    tables.add(trie.charsmap(std::string("a\0bc\0", 5)));
+    models.add(spm::with_charsmap(trie.charsmap(std::string("a\0bc\0", 5))));
+  }
+}
+
+void training(const fs::path& directory) {
+  FewParameters parameters;
+  const TrainingConfig config;
+  const OptimizerState optimizer(config, parameters);
+  Seeds states(directory, "state"), metrics(directory, "metrics");
+  save_state(states.path(), {1234, {5, 2, 67, {8, 9}}, 0.25, 1200, 3, true, {1100, 1200}}, "text", parameters,
+             optimizer);
+  metrics.add("{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"dev\": {\"last\": {\"bleu\": 1.5}}}\n{\"step\": 3");
+}
+
+void weights(const fs::path& directory) {
+  Transformer<float> model(small_model());
+  ParameterList<float>& parameters = model.parameters();
+  parameters.initialise(1);
+  Seeds seeds(directory, "weights");
+  save_weights(seeds.path(), parameters, parameters.values());
+  save_int8(seeds.path(), parameters);
+}
+
+void texts(const fs::path& directory) {
+  Seeds seeds(directory, "text");
+  seeds.add("one\teins\r\ntwo\tzwei\n\u00A0three \U0001F600\tdrei");
+  seeds.add("\uFEFFIÉß\n\n\u2028ba\xFF\n");
+}
+
+}  // namespace
+}  // namespace qkv::fuzz
+
+int main(int count, char** arguments) {
+  if (count != 2) return std::cerr << "usage: fuzz_seeds DIRECTORY\n", 2;
+  using namespace qkv::fuzz;
+  for (const auto write : {safetensors, configurations, tokenizers, training, weights, texts}) write(arguments[1]);
+}

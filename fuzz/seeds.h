@@ -1,0 +1,24 @@
+// Where seeds are written.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace qkv::fuzz {
+
+// Numbered files of one target.
+class Seeds {
+ public:
+  Seeds(const std::filesystem::path& directory, const std::string& target) : directory_(directory / target) {
+    std::filesystem::create_directories(directory_);
+  }
+  std::string path() { return directory_ / std::to_string(count_++); }  // of the next file
+  void add(const std::string& bytes) { std::ofstream(path(), std::ios::binary) << bytes; }
+
+ private:
+  std::filesystem::path directory_;
+  int count_ = 0;
+};
+
+}  // namespace qkv::fuzz

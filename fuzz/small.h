@@ -1,0 +1,28 @@
+// The model whose files the targets read and the seeds are: as small as one with every kind of parameter can be.
+#pragma once
+
+#include "layers/parameter.h"
+#include "qkv/config.h"
+
+namespace qkv::fuzz {
+
+inline ModelConfig small_model() {
+  ModelConfig c;
+  c.source_vocab = c.target_vocab = 5;
+  c.encoder_layers = c.decoder_layers = 1;
+  c.d_model = c.key_width = c.value_width = c.ffn = 4;
+  c.heads = 1;
+  c.max_length = 8;
+  return c;
+}
+
+// Five numbers, for the state of a training run.
+struct FewParameters : ParameterList<float> {
+  FewParameters() {
+    add("w", {2, 2}, Init::zeros());
+    add("b", {1}, Init::zeros());
+    allocate();
+  }
+};
+
+}  // namespace qkv::fuzz
