@@ -18,10 +18,10 @@ std::string reason(const json::exception& error) {
   return message.substr(0, message.find("; last read"));
 }
 
-// What values take in memory, in bytes: one in an array that grows, what an array, an object or a string has besides, a
-// node of an object.
-constexpr size_t kValue = 48, kContainer = 64, kMember = 112;
-constexpr size_t kSpareMemory = size_t{60} << 20;
+// What values take in memory, in bytes: one in an array that grows, one in an object with its name, and what an array,
+// an object or a string has besides. The spare memory leaves room for what a reader makes of the value.
+constexpr size_t kElement = 48, kMember = 96, kContent = 64;
+constexpr size_t kSpareMemory = size_t{48} << 20;
 
 // Builds the value from parser events. The parser itself keeps one bit a level, so depth never grows the call stack.
 class Builder {
@@ -36,7 +36,7 @@ class Builder {
   bool number_unsigned(uint64_t value) { return add(value); }
   bool number_float(double value, const std::string&) { return add(value); }
   bool string(std::string& value) {
-    spend(kContainer + value.size());
+    spend(kContent + value.size());
     return add(std::move(value));
   }
   bool binary(json::binary_t&) { return false; }  // not in JSON text
@@ -65,7 +65,7 @@ class Builder {
 
   bool open(json value) {
     if (open_.size() == kJsonDepth) fail("{}: JSON nested more than {} levels deep", where_, kJsonDepth);
-    spend(kContainer);
+    spend(kContent);
     open_.push_back(put(std::move(value)));
     return true;
   }
@@ -77,14 +77,14 @@ class Builder {
 
   void spend(size_t bytes) {
     if (bytes > memory_)
-      fail("{}: JSON of too many values, which would take more memory than the file by 64 MB", where_);
+      fail("{}: JSON of too many values, which take more memory than the text by over 48 MiB", where_);
     memory_ -= bytes;
   }
 
   json* put(json value) {
-    spend(kValue);
     if (open_.empty()) return &(root_ = std::move(value));
     if (open_.back()->is_object()) return &(*member_ = std::move(value));
+    spend(kElement);
     return &open_.back()->get_ref<json::array_t&>().emplace_back(std::move(value));
   }
 
