@@ -18,10 +18,11 @@ std::string reason(const json::exception& error) {
   return message.substr(0, message.find("; last read"));
 }
 
-// What values take in memory, in bytes: one in an array that grows, one in an object with its name, and what an array,
-// an object or a string has besides. The spare memory leaves room for what a reader makes of the value.
-constexpr size_t kElement = 48, kMember = 96, kContent = 64;
-constexpr size_t kSpareMemory = size_t{48} << 20;
+// What values take in memory, in bytes, their destruction included: one in an array that grows, one in an object with
+// its name, and what an array, an object or a string has besides. The spare memory leaves room for what a reader makes
+// of the value.
+constexpr size_t kElement = 64, kMember = 112, kContent = 64;
+constexpr size_t kSpareMemory = size_t{36} << 20;
 
 // Builds the value from parser events. The parser itself keeps one bit a level, so depth never grows the call stack.
 class Builder {
@@ -77,7 +78,7 @@ class Builder {
 
   void spend(size_t bytes) {
     if (bytes > memory_)
-      fail("{}: JSON of too many values, which take more memory than the text by over 48 MiB", where_);
+      fail("{}: JSON of too many values, which take more memory than the text by over 36 MiB", where_);
     memory_ -= bytes;
   }
 

@@ -72,9 +72,9 @@ TEST(Json, ThatWouldTakeMuchMemoryIsRefused) {
     for (size_t i = 1; i < count; i++) text += "," + value;
     return text + "]";
   };
-  EXPECT_EQ(parse_json(repeated("0", 1'000'000), "a.json").size(), 1'000'000u);
+  EXPECT_EQ(parse_json(repeated("0", 500'000), "a.json").size(), 500'000u);
   for (const char* value : {"0", "[]", "{}", "\"\"", "{\"\":0}"})
-    expect_contains(error_in(repeated(value, 1'500'000)), "a.json: JSON of too many values");
+    expect_contains(error_in(repeated(value, 1'000'000)), "a.json: JSON of too many values");
 }
 
 TEST(Json, AgreesWithTheParsingTestSuite) {
