@@ -14,6 +14,11 @@ void add_bench_command(CLI::App& app);
 // Thrown by a command that was interrupted and has said so: the program ends with status 1 and no further line.
 struct Interrupted {};
 
+// After this the first Ctrl-C (or SIGTERM) is told by stop_if_interrupted(), which then throws Interrupted; the second
+// one ends the program.
+void listen_for_interrupts();
+void stop_if_interrupted();
+
 // Adds --threads, which acts at once.
 void add_threads_option(CLI::App& command);
 

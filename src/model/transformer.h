@@ -50,6 +50,9 @@ class Transformer {
   };
   Matrix<Real> step(const Step& step, const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const;
 
+  // The logits, [N, V], of last hidden states, h: [N, d].
+  Matrix<Real> logits(Matrix<const Real> h, Context& c) const { return output_.logits(h, c); }
+
   const Encoder<Real>& encoder() const { return encoder_; }
   const Decoder<Real>& decoder() const { return decoder_; }
 
