@@ -5,12 +5,13 @@
 #include <span>
 
 #include "core/matrix.h"
+#include "qkv/config.h"
 
 namespace qkv {
 
-// P[p, 2i] = sin(p / 10000^{2i/d}), P[p, 2i+1] = cos(p / 10000^{2i/d}); P: [positions, d], d may be odd.
+// Fills P: [positions, d] as qkv/config.h says for a kind that is not learned; d may be odd for `interleaved` alone.
 template <class Real>
-void sinusoidal_positions(Matrix<Real> P);
+void sinusoidal_positions(Positions kind, Matrix<Real> P);
 
 // E: [V, d]; P: [positions, d]; ids, positions: [N], each inside its table (the caller has checked); y: [N, d].
 template <class Real>
