@@ -22,15 +22,18 @@ struct Translator::State {
   std::string prepare(const std::string& line, const std::string& where) const {
     const size_t bad = find_invalid_utf8(line);
     if (bad != std::string::npos) fail("{}: byte {} is not valid UTF-8", where, bad + 1);
-    return run.lowercase ? lowercase(line) : line;
+    return run.translation.lowercase ? lowercase(line) : line;
   }
-  std::vector<int32_t> source_ids(const std::string& text) const {
+  std::vector<int32_t> source_ids(std::string_view text) const {
     std::vector<int32_t> ids = source().encode(text);
-    if (!ids.empty()) ids.push_back(source().end());
+    if (ids.empty()) return ids;
+    const auto &before = run.translation.source_before, &after = run.translation.source_after;
+    ids.insert(ids.begin(), before.begin(), before.end());
+    ids.insert(ids.end(), after.begin(), after.end());
     return ids;
   }
   SearchOptions search(const TranslateOptions& options) const {
-    return {options.beam, options.length_penalty, target().start(), target().end()};
+    return {options.beam, options.length_penalty, run.translation.start, run.translation.end};
   }
 };
 
@@ -43,7 +46,7 @@ std::vector<std::string> Translator::translate(const std::vector<std::string>& l
                                                const TranslateOptions& options) const {
   const State& s = *state_;
   const auto fits = [&](std::string_view part) {
-    return static_cast<int64_t>(s.source().encode(part).size()) < s.max_length();
+    return static_cast<int64_t>(s.source_ids(part).size()) <= s.max_length();
   };
   std::vector<std::vector<int32_t>> parts;  // of all lines, one after the other; none is empty
   std::vector<size_t> line_of_part;
@@ -80,8 +83,8 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
   request.source_ids = s.source_ids(s.prepare(source, "source sentence"));
   if (request.source_ids.empty()) fail("attend: the source sentence is empty");
   request.target_ids = s.target().encode(said);
-  request.start = s.target().start();
-  request.end = s.target().end();
+  request.start = s.run.translation.start;
+  request.end = s.run.translation.end;
   for (const auto& [side, length] :
        {std::pair{"source", request.source_ids.size()}, {"target", request.target_ids.size() + 1}})
     if (static_cast<int64_t>(length) > s.max_length())

@@ -72,7 +72,7 @@ def test_inspect_lists_every_parameter(trained):
 def test_a_cut_model_is_refused(trained, tmp_path):
     broken = tmp_path / "broken"
     subprocess.run(["cp", "-r", str(trained), str(broken)], check=True)
-    for name in ("model.safetensors", "tokenizer.model", "config.json", "training.json"):
+    for name in ("model.safetensors", "tokenizer.model", "config.json", "translation.json"):
         content = (trained / name).read_bytes()
         for size in (0, 1, len(content) // 2, len(content) - 3):
             (broken / name).write_bytes(content[:size])
