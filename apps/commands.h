@@ -9,6 +9,7 @@ void add_translate_command(CLI::App& app);
 void add_score_command(CLI::App& app);
 void add_attend_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
+void add_import_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
 // Thrown by a command that was interrupted and has said so: the program ends with status 1 and no further line.
