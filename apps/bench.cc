@@ -1,6 +1,7 @@
 // qkv bench: how fast this machine is with qkv.
+#include "bench.h"
+
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,32 +18,6 @@ struct Options {
   int64_t tokens = 4096, steps = 20;
   bool recompute = false, json = false, profile = false;
 };
-
-// By op, with the share of what limits it: the peak of multiply-adds, or the bandwidth of memory.
-void print_profile(const qkv::TrainBenchmark& b) {
-  const double peak = qkv::measure_fma_peak() / 1e9, bandwidth = qkv::measure_read_bandwidth() / 1e9;
-  fmt::print("limits: {:.0f} GFLOP/s of multiply-adds, {:.1f} GB/s read from memory\n\n", peak, bandwidth);
-  fmt::print("{:>8} {:>6} {:>6} {:>9} {:>8}  op\n", "ms/step", "share", "calls", "speed", "of limit");
-  double rest = b.mean_ms;
-  const auto line = [&](double ms, const std::string& calls, const std::string& speed, const std::string& name) {
-    fmt::print("{:8.2f} {:5.1f}% {:>6} {:>18}  {}\n", ms, 100 * ms / b.mean_ms, calls, speed, name);
-  };
-  for (const qkv::OpTime& op : b.ops) {
-    const std::string speed = op.gflops > 0
-                                  ? fmt::format("{:5.0f} GF/s {:6.0f}%", op.gflops, 100 * op.gflops / peak)
-                                  : fmt::format("{:5.1f} GB/s {:6.0f}%", op.gbytes, 100 * op.gbytes / bandwidth);
-    line(op.ms, fmt::format("{:.0f}", op.calls), speed, op.name);
-    rest -= op.ms;
-  }
-  line(rest, "", "", "outside the ops");
-}
-
-// The most memory that this process has held at one time, in bytes.
-int64_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} << 10;
-}
 
 void bench_train(const Options& options) {
   const qkv::TrainBenchmark b =
@@ -68,7 +43,7 @@ void bench_train(const Options& options) {
         "{:.0f} MiB)\n",
         b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens,
         static_cast<double>(peak_memory()) / (1 << 20));
-    if (options.profile) print_profile(b);
+    if (options.profile) print_profile(b.ops, b.mean_ms);
   }
 }
 
@@ -98,6 +73,8 @@ void add_bench_command(CLI::App& app) {
   command->add_flag("--profile", options->profile, "Time every op, beside the machine's limits");
   add_threads_option(*command);
   command->callback([options] { bench_train(*options); });
+
+  add_bench_decode_command(*bench);
 
   CLI::App* peak =
       bench->add_subcommand("peak", "The machine's limits: float32 multiply-adds on registers, reading memory");

@@ -9,10 +9,16 @@ void add_translate_command(CLI::App& app);
 void add_score_command(CLI::App& app);
 void add_attend_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
+void add_import_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
 // Thrown by a command that was interrupted and has said so: the program ends with status 1 and no further line.
 struct Interrupted {};
+
+// After this the first Ctrl-C (or SIGTERM) is told by stop_if_interrupted(), which then throws Interrupted; the second
+// one ends the program.
+void listen_for_interrupts();
+void stop_if_interrupted();
 
 // Adds --threads, which acts at once.
 void add_threads_option(CLI::App& command);

@@ -1,7 +1,9 @@
 // What several commands share.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +12,24 @@
 #include "commands.h"
 #include "qkv/error.h"
 #include "qkv/threads.h"
+
+namespace {
+
+std::atomic<bool> interrupted = false;
+
+}  // namespace
+
+void listen_for_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM})
+    std::signal(signal, [](int number) {
+      interrupted = true;
+      std::signal(number, SIG_DFL);
+    });
+}
+
+void stop_if_interrupted() {
+  if (interrupted) throw Interrupted();
+}
 
 void add_threads_option(CLI::App& command) {
   command.add_option_function<int>("--threads", qkv::set_threads, "Threads to compute with (default: one a processor)")

@@ -13,18 +13,19 @@ namespace {
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 void print_text(const qkv::RunInfo& info) {
-  fmt::print("config.json\n{}\n", qkv::to_json(info.recipe.model));
+  fmt::print("config.json\n{}\n", qkv::to_json(info.model));
   for (const qkv::ParameterInfo& p : info.parameters)
     fmt::print("{:<48} {:>14} {:>12}\n", p.name, fmt::format("[{}]", fmt::join(p.shape, ", ")), p.count);
   fmt::print("{:<48} {:>14} {:>12}\n", "all parameters", "", info.parameter_count);
-  fmt::print("memory: {:.1f} MiB of weights to translate, {:.1f} MiB to train, activations not counted\n",
-             mebibytes(info.serving_bytes), mebibytes(info.training_bytes));
+  fmt::print("memory: {:.1f} MiB of weights to translate", mebibytes(info.serving_bytes));
+  if (info.training_bytes > 0) fmt::print(", {:.1f} MiB to train", mebibytes(info.training_bytes));
+  fmt::print(", activations not counted\n");
   if (!info.has_weights) fmt::print("model.safetensors is not there yet: no evaluation has been made\n");
 }
 
 void print_json(const qkv::RunInfo& info) {
   nlohmann::ordered_json json;
-  json["config"] = nlohmann::ordered_json::parse(qkv::to_json(info.recipe.model));
+  json["config"] = nlohmann::ordered_json::parse(qkv::to_json(info.model));
   json["parameters"] = nlohmann::ordered_json::array();
   for (const qkv::ParameterInfo& p : info.parameters)
     json["parameters"].push_back({{"name", p.name}, {"shape", p.shape}, {"count", p.count}});

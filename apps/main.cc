@@ -21,6 +21,7 @@ int run(int argc, char** argv) {
   add_score_command(app);
   add_attend_command(app);
   add_inspect_command(app);
+  add_import_command(app);
   add_bench_command(app);
   try {
     app.parse(argc, argv);

@@ -15,8 +15,10 @@ find_dependency(nlohmann_json CONFIG)
 find_dependency(ICU COMPONENTS uc)
 find_dependency(PkgConfig)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
+# Debian's libzip-config.cmake asks for its programs, which nothing here needs.
+pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
-                     PkgConfig::SENTENCEPIECE)
+                     PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP)
 if(QKV_BUILD_APPS)
   find_dependency(CLI11 CONFIG)
 endif()

@@ -15,6 +15,7 @@ BELOW = {
     "layers": {"core", "ops"},
     "model": {"core", "ops", "layers", "data"},  # data/batch.h is where both sides meet
     "io": {"core", "ops", "layers", "model", "text", "data"},
+    "import": {"core", "ops", "layers", "model", "text", "data", "io"},
     "eval": {"core", "ops", "layers", "model", "text", "data", "io"},
     "decode": {"core", "ops", "layers", "model", "text", "data", "io"},
     "train": {"core", "ops", "layers", "model", "text", "data", "io", "eval", "decode"},

@@ -33,6 +33,27 @@ struct TrainBenchmark {
 TrainBenchmark benchmark_training(const std::string& preset, int64_t tokens, int64_t steps, bool recompute = false,
                                   bool profile = false);
 
+struct DecodeBenchmarkOptions {
+  int64_t beam = 4, batch = 32;  // sentences of a batch
+  int64_t length = 24;           // tokens of every translation
+  int64_t workers = 1;           // batches side by side, which share the threads
+  bool int8 = false;             // weights and inputs of products in 8 bits
+  bool profile = false;          // time every op; with one worker
+};
+
+struct DecodeBenchmark {
+  int64_t lines = 0, tokens = 0;  // tokens: of the best translation of every line
+  double load_ms = 0;             // opening the run, tokenisers included
+  double seconds = 0;             // the best of three times over all lines
+  double tokens_per_second = 0;
+  std::vector<OpTime> ops;  // ms of the whole, as calls are
+};
+
+// Times the translation of `lines` with a run, every one to `length` tokens, so that models of any quality do the same
+// work; tokenisation is not timed. Throws Error as Translator does.
+DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std::string>& lines,
+                                   const DecodeBenchmarkOptions& options);
+
 // The most float32 operations a second that all threads do together in multiply-adds on registers, with the active
 // instruction set: the limit that the speed of a kernel is a share of. Takes about `seconds`.
 double measure_fma_peak(double seconds = 0.2);

@@ -14,6 +14,18 @@ constexpr std::array<std::string_view, 3> names_of(Activation) { return {"relu",
 enum class NormPosition { post, pre };  // norm(x + f(x)), or x + f(norm(x))
 constexpr std::array<std::string_view, 2> names_of(NormPosition) { return {"post", "pre"}; }
 
+// P[p, ·], what position p = 0, 1, … adds to a token's vector of width d, with h = ⌊d/2⌋:
+//   interleaved    sin(p r_j) at 2j and cos(p r_j) at 2j + 1, r_j = 10000^(−2j/d): the paper's
+//   halves         sin(p r_j) at j and cos(p r_j) at h + j, r_j = 10000^(−2j/d): Marian's
+//   closed_halves  sin((p + 1) r_j) at j and cos((p + 1) r_j) at h + j, r_j = 10000^(−j/(h−1)): the rates end at
+//   1/10000
+//                  and the first position is 1, as in OpenNMT and CTranslate2
+//   learned        a parameter of each side, [max_length, d]
+enum class Positions { interleaved, halves, closed_halves, learned };
+constexpr std::array<std::string_view, 4> names_of(Positions) {
+  return {"interleaved", "halves", "closed_halves", "learned"};
+}
+
 struct ModelConfig {
   int64_t source_vocab = 0, target_vocab = 0;  // V, number of tokens
   int64_t encoder_layers = 6, decoder_layers = 6;
@@ -22,6 +34,10 @@ struct ModelConfig {
   int64_t key_width = 64, value_width = 64;  // of one head: d_k, d_v
   int64_t ffn = 2048;
   Activation activation = Activation::relu;
+  bool scale_embeddings = true;  // embeddings times √d_model
+  Positions positions = Positions::interleaved;
+  bool zero_start = false;      // the first target token has no embedding, only its position
+  bool embedding_norm = false;  // a norm of embedding and position, before dropout
   NormPosition norm_position = NormPosition::post;
   bool final_norm = false;  // a norm after the last layer of each stack; pre-norm needs it
   double norm_epsilon = 1e-5;
@@ -51,6 +67,10 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("value_width", c.value_width, "width of one head's values");
   visit("ffn", c.ffn, "width inside the feed-forward layers");
   visit("activation", c.activation, "activation of the feed-forward layers");
+  visit("scale_embeddings", c.scale_embeddings, "embeddings times the root of d_model");
+  visit("positions", c.positions, "what a position adds to a token's vector");
+  visit("zero_start", c.zero_start, "the first target token has no embedding, only its position");
+  visit("embedding_norm", c.embedding_norm, "norm of embedding and position");
   visit("norm_position", c.norm_position, "norm after the residual sum (post) or before each sublayer (pre)");
   visit("final_norm", c.final_norm, "norm after the last layer of each stack");
   visit("norm_epsilon", c.norm_epsilon, "added to the variance in a norm");
@@ -67,7 +87,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 
 // Throws Error, naming the value, if a model cannot be built: sizes that are not positive, widths and vocabularies
 // beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
-// [0, 1), pre-norm without a final norm, shared embeddings of different vocabularies.
+// [0, 1), pre-norm without a final norm, shared embeddings of different vocabularies, positions in halves of a width
+// that has none.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "qkv/train.h"
+#include "qkv/config.h"
 
 namespace qkv {
 
@@ -16,12 +16,13 @@ struct ParameterInfo {
 };
 
 struct RunInfo {
-  Recipe recipe;
+  ModelConfig model;
   std::vector<ParameterInfo> parameters;
   int64_t parameter_count = 0;
   bool has_weights = false;    // false until the first evaluation of a training run
   int64_t serving_bytes = 0;   // weights in memory
-  int64_t training_bytes = 0;  // weights, gradients, optimiser and moving average, without activations
+  int64_t training_bytes = 0;  // weights, gradients, optimiser and moving average, without activations; 0 where the run
+                               // was not trained here
 };
 
 // Throws Error, naming the file, if the directory's configuration cannot be read or its weights do not fit it.

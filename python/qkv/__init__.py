@@ -1,14 +1,14 @@
 """The Transformer on the CPU: exact attention over NumPy, PyTorch and other DLPack arrays, and translation.
 
 qkv.attention, qkv.attention_backward   the op and its gradients
-qkv.Translator                          translates with a run directory, and shows what it attends to
+qkv.Translator                          translates with run directories, scores given targets, shows what it attends to
 """
 
 from importlib.metadata import version as _version
 
 from ._attention import attention, attention_backward
-from ._qkv import Error
-from ._translator import AttentionKind, AttentionMap, Translator
+from ._qkv import Error, TokenReport
+from ._translator import AttentionKind, AttentionMap, Hypothesis, Translation, Translator
 from ._system import active_isa, fma_peak, set_threads, threads
 
 __version__ = _version("qkv")
@@ -18,6 +18,9 @@ __all__ = [
     "AttentionKind",
     "AttentionMap",
     "Error",
+    "Hypothesis",
+    "TokenReport",
+    "Translation",
     "Translator",
     "__version__",
     "active_isa",

@@ -1,6 +1,6 @@
 # The extension module, as python/src binds it.
 import enum
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +41,83 @@ def threads() -> int: ...
 def version() -> str: ...
 def fma_peak(seconds: float) -> float: ...
 
+class TranslateOptions:
+    beam: int
+    n_best: int
+    length_penalty: float
+    coverage_penalty: float
+    min_length: int
+    max_length: int
+    repetition_penalty: float
+    no_repeat_ngram: int
+    alternatives: bool
+    sampling: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+    alignment: bool
+    attention: bool
+    replace_unknown: bool
+    attention_layer: int
+    attention_head: int
+    batch_tokens: int
+    workers: int
+    window: int
+    def __init__(self) -> None: ...
+
+class TokenReport:
+    @property
+    def line(self) -> int: ...
+    @property
+    def hypothesis(self) -> int: ...
+    @property
+    def token(self) -> str: ...
+    @property
+    def log_probability(self) -> float: ...
+    @property
+    def last(self) -> bool: ...
+
+class Hypothesis:
+    @property
+    def text(self) -> str: ...
+    @property
+    def tokens(self) -> list[str]: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def log_probability(self) -> float: ...
+    @property
+    def token_scores(self) -> list[float]: ...
+    @property
+    def words(self) -> list[tuple[str, float]]: ...
+    @property
+    def alignment(self) -> list[tuple[int, int]]: ...
+    @property
+    def attention(self) -> list[list[float]]: ...
+
+class Translation:
+    @property
+    def source(self) -> str: ...
+    @property
+    def source_tokens(self) -> list[str]: ...
+    @property
+    def hypotheses(self) -> list[Hypothesis]: ...
+
 class Translator:
-    def __init__(self, run_directory: str) -> None: ...
+    def __init__(self, run_directory: str, ensemble: list[str]) -> None: ...
+    # on_token: true ends the hypothesis
     def translate(
-        self, lines: list[str], beam: int, length_penalty: float, batch_tokens: int
-    ) -> tuple[list[str], list[str]]: ...
+        self,
+        lines: list[str],
+        options: TranslateOptions,
+        prefixes: list[str],
+        on_token: Callable[[TokenReport], object] | None,
+    ) -> tuple[list[Translation], list[str]]: ...
+    def score(self, sources: list[str], targets: list[str], options: TranslateOptions) -> list[Translation]: ...
+    def score_tokens(
+        self, sources: list[str], targets: list[list[str]], options: TranslateOptions
+    ) -> list[Translation]: ...
     def attend(self, source: str, target: str) -> AttentionMap: ...
 
 class AttentionKind:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 import warnings
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from . import _qkv
 
@@ -53,42 +56,181 @@ class AttentionMap:
         return f"AttentionMap(source={self.source!r}, target={self.target!r})"
 
 
-class Translator:
-    """A model with its tokenisers, from a run directory. Calls from several threads wait for each other.
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a line."""
 
-    Raises qkv.Error, a ValueError, naming the file, if the directory does not hold a whole and sound run.
+    text: str
+    tokens: list[str]  # as the vocabulary spells them, without start and end
+    score: float  # what hypotheses are ordered by
+    log_probability: float  # the model's own: the sum of token_scores
+    token_scores: list[float]  # log p of each token, and of the end token if it was reached
+    words: list[tuple[str, float]]  # log p summed over each word's tokens
+    alignment: list[tuple[int, int]]  # (source token, target token), if asked for
+    attention: list[list[float]]  # [target tokens][source tokens], if asked for
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A line and its translations, the best first."""
+
+    source: str
+    source_tokens: list[str]
+    hypotheses: list[Hypothesis]
+
+    @property
+    def text(self) -> str:
+        """The best translation."""
+        return self.hypotheses[0].text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Translator:
+    """A model with its tokenisers, from a run directory. Any number of threads may call it at the same time.
+
+    ensemble: further run directories with the same vocabularies; the probability of a token is the mean of theirs.
+    Raises qkv.Error, a ValueError, naming the file, if a directory does not hold a whole and sound run.
     """
 
-    def __init__(self, run_directory: str | os.PathLike[str]) -> None:
-        self._translator = _qkv.Translator(os.fspath(run_directory))
+    def __init__(
+        self, run_directory: str | os.PathLike[str], ensemble: Iterable[str | os.PathLike[str]] = ()
+    ) -> None:
+        self._translator = _qkv.Translator(os.fspath(run_directory), [os.fspath(run) for run in ensemble])
 
     def translate(
-        self, lines: Iterable[str], *, beam: int = 5, length_penalty: float = 1.0, batch_tokens: int = 4096
-    ) -> list[str]:
-        """Line i of the result translates line i; an empty line gives an empty line.
+        self,
+        lines: Iterable[str],
+        *,
+        beam: int = 5,
+        n_best: int = 1,
+        length_penalty: float = 1.0,
+        coverage_penalty: float = 0.0,
+        min_length: int = 0,
+        max_length: int = 0,
+        repetition_penalty: float = 1.0,
+        no_repeat_ngram: int = 0,
+        prefixes: Iterable[str] = (),
+        alternatives: bool = False,
+        sampling: bool = False,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 1,
+        alignment: bool = False,
+        attention: bool = False,
+        replace_unknown: bool = False,
+        attention_layer: int = 0,
+        attention_head: int = 1,
+        batch_tokens: int = 4096,
+        workers: int = 1,
+        on_token: Callable[[_qkv.TokenReport], object] | None = None,
+    ) -> list[Translation]:
+        """Result i translates line i; an empty line gives an empty text.
 
-        beam: 1 to 64 hypotheses; 1 is greedy search. length_penalty: α in Σ log p / tokens^α.
-        batch_tokens: source tokens times beam of what is translated at one time.
+        beam: hypotheses kept a step; 1 is greedy search. n_best: hypotheses returned, at most beam, or any number of
+            samples.
+        length_penalty: α in Σ log p / tokens^α; 0 is the plain sum. coverage_penalty: β of β Σ_j log min(Σ_i a_ij, 1).
+        min_length, max_length: tokens before the end token, and with it (0: twice the source's and 16).
+        repetition_penalty: multiplies log p of tokens that were said before. no_repeat_ngram: no run of so many tokens
+            comes twice.
+        prefixes: one for each line, what its hypotheses begin with. alternatives: n_best ways to go on from there with
+            different tokens.
+        sampling: draw tokens from p^(1/temperature) over the top_k most probable tokens (0: all), of these over the
+            fewest with the probability top_p together. The draws depend on the seed and the sentence alone.
+        alignment, attention: fill these fields, from a layer and head counted from 1 (layer 0: the last).
+        replace_unknown: unknown words become the source words that they are aligned with.
+        batch_tokens: source tokens times beam of what is translated at one time. workers: batches translated side by
+            side; the threads are shared among them. They change no translation.
+        on_token: called for each token of greedy search or sampling; what is true ends that hypothesis.
         A line beyond the model's length is translated in parts, with a warning. Ctrl-C stops it after a batch.
         """
-        for name, value, limit in (("beam", beam, 64), ("batch_tokens", batch_tokens, 1 << 24)):
-            if not isinstance(value, int) or not 1 <= value <= limit:
-                raise _qkv.Error(f"translate: {name} is {value!r}, wanted 1 to {limit}")
-        texts = [lines] if isinstance(lines, str) else list(lines)
-        for i, line in enumerate(texts):
-            if isinstance(lines, str) or not isinstance(line, str):
-                what = f"{type(lines).__name__} is {type(line).__name__}"
-                raise _qkv.Error(f"translate: line {i + 1} of {what}, wanted a list of str")
-            if not _is_unicode(line):
-                raise _qkv.Error(f"translate: line {i + 1} is not valid Unicode")
-        try:
-            penalty = float(length_penalty)
-        except (TypeError, ValueError):
-            raise _qkv.Error(f"translate: length_penalty is {length_penalty!r}, wanted a number") from None
-        translations, notes = self._translator.translate(texts, beam, penalty, batch_tokens)
+        options = _options(
+            "translate",
+            beam=beam,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            coverage_penalty=coverage_penalty,
+            min_length=min_length,
+            max_length=max_length,
+            repetition_penalty=repetition_penalty,
+            no_repeat_ngram=no_repeat_ngram,
+            alternatives=alternatives,
+            sampling=sampling,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            alignment=alignment,
+            attention=attention,
+            replace_unknown=replace_unknown,
+            attention_layer=attention_layer,
+            attention_head=attention_head,
+            batch_tokens=batch_tokens,
+            workers=workers,
+        )
+        found, notes = self._translator.translate(
+            _texts("translate", "line", lines), options, _texts("translate", "prefix", prefixes), on_token
+        )
         for note in notes:
             warnings.warn(note, stacklevel=2)
-        return translations
+        return [_translation(t) for t in found]
+
+    def translate_async(self, lines: Iterable[str], **options: Any) -> Future[list[Translation]]:
+        """translate on a thread of its own; in a coroutine, await asyncio.wrap_future(...)."""
+        texts, count, done = list(lines), _qkv.threads(), Future[list[Translation]]()
+
+        def work() -> None:
+            _qkv.set_threads(count)  # a thread of its own begins with the number that the environment says
+            try:
+                done.set_result(self.translate(texts, **options))
+            except BaseException as error:
+                done.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        return done
+
+    def stream(self, lines: Iterable[str], **options: Any) -> Iterator[Translation]:
+        """translate for any number of lines: takes up to 1,024 at one time, and gives the first ones early."""
+        rest, count = iter(lines), 32
+        while chunk := list(itertools.islice(rest, count)):
+            yield from self.translate(chunk, **options)
+            count = min(4 * count, 1024)
+
+    def score(
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str] | Iterable[Sequence[str]],
+        *,
+        length_penalty: float = 1.0,
+        alignment: bool = False,
+        attention: bool = False,
+        attention_layer: int = 0,
+        attention_head: int = 1,
+        batch_tokens: int = 4096,
+    ) -> list[Translation]:
+        """What the model thinks of given targets: one hypothesis a source, whose token_scores end with the end token's.
+
+        targets: texts, or lists of tokens as hypotheses have them. Raises qkv.Error if a pair is beyond the model's
+        length.
+        """
+        options = _options(
+            "score",
+            length_penalty=length_penalty,
+            alignment=alignment,
+            attention=attention,
+            attention_layer=attention_layer,
+            attention_head=attention_head,
+            batch_tokens=batch_tokens,
+        )
+        texts, wanted = _texts("score", "source", sources), list(targets)
+        if all(isinstance(target, str) for target in wanted) and not isinstance(targets, str):
+            found = self._translator.score(texts, _texts("score", "target", wanted), options)
+        else:
+            tokens = [_texts("score", f"token of target {i + 1}, number", target) for i, target in enumerate(wanted)]
+            found = self._translator.score_tokens(texts, tokens, options)
+        return [_translation(t) for t in found]
 
     def attend(self, source: str, target: str | None = None) -> AttentionMap:
         """The attention weights of the model while it reads `source` and says `target`.
@@ -100,6 +242,40 @@ class Translator:
             if not isinstance(text, str) or not _is_unicode(text):
                 raise _qkv.Error(f"attend: {name} is {text!r}, wanted a str of valid Unicode")
         return AttentionMap(self._translator.attend(source, target or ""))
+
+
+def _hypothesis(h: _qkv.Hypothesis) -> Hypothesis:
+    return Hypothesis(
+        h.text, h.tokens, h.score, h.log_probability, h.token_scores, h.words, h.alignment, h.attention
+    )
+
+
+def _translation(t: _qkv.Translation) -> Translation:
+    return Translation(t.source, t.source_tokens, [_hypothesis(h) for h in t.hypotheses])
+
+
+def _options(op: str, **values: Any) -> _qkv.TranslateOptions:
+    """C++ checks the ranges; here are the types."""
+    options = _qkv.TranslateOptions()
+    for name, value in values.items():
+        try:
+            setattr(options, name, float(value) if isinstance(getattr(options, name), float) else value)
+        except (TypeError, ValueError, OverflowError):
+            wanted = {bool: "True or False", int: "a whole number"}.get(type(getattr(options, name)), "a number")
+            raise _qkv.Error(f"{op}: {name} is {value!r}, wanted {wanted}") from None
+    return options
+
+
+def _texts(op: str, what: str, texts: Any) -> list[str]:
+    found = [texts] if isinstance(texts, str) else list(texts)
+    for i, text in enumerate(found):
+        if isinstance(texts, str) or not isinstance(text, str):
+            raise _qkv.Error(
+                f"{op}: {what} {i + 1} of {type(texts).__name__} is {type(text).__name__}, wanted a list of str"
+            )
+        if not _is_unicode(text):
+            raise _qkv.Error(f"{op}: {what} {i + 1} is not valid Unicode")
+    return found
 
 
 def _is_unicode(text: str) -> bool:

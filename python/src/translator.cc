@@ -8,7 +8,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "array.h"
 #include "bindings.h"
@@ -18,31 +17,22 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// A translator that waits for its turn where several threads call it.
-class SharedTranslator {
- public:
-  explicit SharedTranslator(const std::string& directory) : translator_(directory) {}
-
-  // Translations, and notes about lines that were cut. Signals are handled after every batch.
-  std::pair<Lines, Lines> translate(const Lines& lines, int64_t beam, double length_penalty, int64_t batch_tokens) {
-    const std::lock_guard turn(mutex_);
-    Lines notes;
-    TranslateOptions options{beam, length_penalty, batch_tokens,
-                             [&](const std::string& note) { notes.push_back(note); },
-                             [](int64_t) { handle_signals(); }};
-    Lines translations = translator_.translate(lines, options);
-    return {std::move(translations), std::move(notes)};
-  }
-
-  AttentionMap attend(const std::string& source, const std::string& target) {
-    const std::lock_guard turn(mutex_);
-    return translator_.attend(source, target);
-  }
-
- private:
-  Translator translator_;
-  std::mutex mutex_;
-};
+// Translations, and notes about lines that were cut. Signals are handled now and then.
+std::pair<std::vector<Translation>, Lines> translate(const Translator& translator, const Lines& lines,
+                                                     TranslateOptions options, const Lines& prefixes,
+                                                     const nb::object& on_token) {
+  Lines notes;
+  options.on_note = [&](const std::string& note) { notes.push_back(note); };
+  options.on_progress = [](int64_t) { handle_signals(); };
+  if (on_token.is_valid() && !on_token.is_none())
+    options.on_token = [&](const TokenReport& report) {
+      const nb::gil_scoped_acquire gil;
+      return nb::cast<bool>(nb::bool_(on_token(report)));
+    };
+  const nb::gil_scoped_release release;
+  std::vector<Translation> translations = translator.translate(lines, options, prefixes);
+  return {std::move(translations), std::move(notes)};
+}
 
 // [layers, heads, rows, columns]
 nb::object weights(const AttentionKind& kind) {
@@ -60,10 +50,65 @@ nb::object weights(const AttentionKind& kind) {
 
 void bind_translator(nb::module_& m) {
   using Free = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<SharedTranslator>(m, "Translator")
-      .def(nb::init<const std::string&>(), Free())
-      .def("translate", &SharedTranslator::translate, Free())
-      .def("attend", &SharedTranslator::attend, Free());
+  nb::class_<TranslateOptions>(m, "TranslateOptions")
+      .def(nb::init<>())
+      .def_rw("beam", &TranslateOptions::beam)
+      .def_rw("n_best", &TranslateOptions::n_best)
+      .def_rw("length_penalty", &TranslateOptions::length_penalty)
+      .def_rw("coverage_penalty", &TranslateOptions::coverage_penalty)
+      .def_rw("min_length", &TranslateOptions::min_length)
+      .def_rw("max_length", &TranslateOptions::max_length)
+      .def_rw("repetition_penalty", &TranslateOptions::repetition_penalty)
+      .def_rw("no_repeat_ngram", &TranslateOptions::no_repeat_ngram)
+      .def_rw("alternatives", &TranslateOptions::alternatives)
+      .def_rw("sampling", &TranslateOptions::sampling)
+      .def_rw("temperature", &TranslateOptions::temperature)
+      .def_rw("top_k", &TranslateOptions::top_k)
+      .def_rw("top_p", &TranslateOptions::top_p)
+      .def_rw("seed", &TranslateOptions::seed)
+      .def_rw("alignment", &TranslateOptions::alignment)
+      .def_rw("attention", &TranslateOptions::attention)
+      .def_rw("replace_unknown", &TranslateOptions::replace_unknown)
+      .def_rw("attention_layer", &TranslateOptions::attention_layer)
+      .def_rw("attention_head", &TranslateOptions::attention_head)
+      .def_rw("batch_tokens", &TranslateOptions::batch_tokens)
+      .def_rw("workers", &TranslateOptions::workers)
+      .def_rw("window", &TranslateOptions::window);
+  nb::class_<TokenReport>(m, "TokenReport")
+      .def_ro("line", &TokenReport::line)
+      .def_ro("hypothesis", &TokenReport::hypothesis)
+      .def_ro("token", &TokenReport::token)
+      .def_ro("log_probability", &TokenReport::log_probability)
+      .def_ro("last", &TokenReport::last);
+  nb::class_<Hypothesis>(m, "Hypothesis")
+      .def_ro("text", &Hypothesis::text)
+      .def_ro("tokens", &Hypothesis::tokens)
+      .def_ro("score", &Hypothesis::score)
+      .def_ro("log_probability", &Hypothesis::log_probability)
+      .def_ro("token_scores", &Hypothesis::token_scores)
+      .def_prop_ro("words",
+                   [](const Hypothesis& h) {
+                     std::vector<std::pair<std::string, double>> words;
+                     for (const WordScore& w : h.words) words.emplace_back(w.word, w.log_probability);
+                     return words;
+                   })
+      .def_prop_ro("alignment",
+                   [](const Hypothesis& h) {
+                     std::vector<std::pair<int32_t, int32_t>> pairs;
+                     for (const Alignment& a : h.alignment) pairs.emplace_back(a.source, a.target);
+                     return pairs;
+                   })
+      .def_ro("attention", &Hypothesis::attention);
+  nb::class_<Translation>(m, "Translation")
+      .def_ro("source", &Translation::source)
+      .def_ro("source_tokens", &Translation::source_tokens)
+      .def_ro("hypotheses", &Translation::hypotheses);
+  nb::class_<Translator>(m, "Translator")
+      .def(nb::init<const std::string&, const Lines&>(), Free())
+      .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+      .def("score", &Translator::score, Free())
+      .def("score_tokens", &Translator::score_tokens, Free())
+      .def("attend", &Translator::attend, Free());
   nb::class_<AttentionKind>(m, "AttentionKind")
       .def_ro("name", &AttentionKind::name)
       .def_ro("causal", &AttentionKind::causal)

@@ -60,6 +60,12 @@ void FieldWriter::operator()(std::string_view name, const std::string& value, st
   add(name, quote(value));
 }
 
+void FieldWriter::operator()(std::string_view name, const std::vector<std::string>& value, std::string_view) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : value) quoted.push_back(quote(text));
+  add(name, fmt::format("[{}]", fmt::join(quoted, ", ")));
+}
+
 std::string FieldWriter::quote(std::string_view text) { return json_string(text); }
 
 void FieldWriter::add(std::string_view name, const std::string& value) {
@@ -110,6 +116,15 @@ void FieldReader::operator()(std::string_view name, std::string& member, std::st
   if (!value) return;
   if (!value->is_string()) fail("{}: {} is {}, wanted a string", where_, name, found(*value));
   member = value->get<std::string>();
+}
+
+void FieldReader::operator()(std::string_view name, std::vector<std::string>& member, std::string_view) {
+  const json* value = find(name);
+  if (!value) return;
+  const auto is_string = [](const json& text) { return text.is_string(); };
+  if (!value->is_array() || !std::ranges::all_of(*value, is_string))
+    fail("{}: {} is {}, wanted an array of strings", where_, name, found(*value));
+  member = value->get<std::vector<std::string>>();
 }
 
 size_t FieldReader::choose(std::string_view name, std::span<const std::string_view> names, size_t otherwise) {

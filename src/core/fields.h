@@ -10,7 +10,7 @@
 //     visit("norm", options.norm, "kind of normalisation");
 //   }
 //
-// A member is a bool, int64_t, double, std::string or an enum with names_of.
+// A member is a bool, int64_t, double, std::string, a list of strings or an enum with names_of.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,7 @@ class FieldWriter {
   void operator()(std::string_view name, int64_t value, std::string_view = {});
   void operator()(std::string_view name, double value, std::string_view = {});  // throws Error if not finite
   void operator()(std::string_view name, const std::string& value, std::string_view = {});
+  void operator()(std::string_view name, const std::vector<std::string>& value, std::string_view = {});
   template <class Enum>
   requires std::is_enum_v<Enum>
   void operator()(std::string_view name, Enum value, std::string_view = {}) { add(name, quote(name_of(value))); }
@@ -64,6 +65,7 @@ class FieldReader {
   void operator()(std::string_view name, int64_t& member, std::string_view = {});
   void operator()(std::string_view name, double& member, std::string_view = {});
   void operator()(std::string_view name, std::string& member, std::string_view = {});
+  void operator()(std::string_view name, std::vector<std::string>& member, std::string_view = {});
   template <class Enum>
   requires std::is_enum_v<Enum>
   void operator()(std::string_view name, Enum& member, std::string_view = {}) {

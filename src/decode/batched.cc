@@ -1,66 +1,138 @@
 #include "decode/batched.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace qkv {
 namespace {
 
-struct Batches {
-  std::vector<size_t> order;       // of the sources, longest first
-  std::vector<size_t> ends = {0};  // batch b is order[ends[b]] … order[ends[b + 1] − 1]
-};
+// β Σ_j log min(Σ_i a_ij, 1), over all tokens said and the S source tokens (Wu et al., 2016, section 7).
+double coverage(const std::vector<float>& attention, size_t S, double beta) {
+  double total = 0;
+  for (size_t j = 0; j < S; j++) {
+    double sum = 0;
+    for (size_t i = j; i < attention.size(); i += S) sum += static_cast<double>(attention[i]);
+    total += std::log(std::min(sum, 1.0));
+  }
+  return beta * total;
+}
 
-Batches cut(const std::vector<std::vector<int32_t>>& sources, int64_t beam, int64_t batch_tokens) {
+void add_coverage(const Ensemble& models, const std::vector<SearchInput>& inputs,
+                  std::vector<std::vector<Decoded>>& found, const SearchOptions& options, Arena& arena) {
+  std::vector<std::vector<int32_t>> said;
+  for (const auto& hypotheses : found)
+    for (const Decoded& d : hypotheses) said.push_back(d.said(options.end));
+  std::vector<ForcedInput> pairs;
+  for (size_t s = 0; s < found.size(); s++)
+    for (size_t i = 0; i < found[s].size(); i++) pairs.push_back({inputs[s].source, said[pairs.size()]});
+  const std::vector<Forced> forced =
+      force_all(models, pairs, options.start, WithAttention::yes, options.attention, arena);
+  for (size_t s = 0, p = 0; s < found.size(); s++)
+    for (Decoded& d : found[s])
+      d.score += coverage(forced[p++].attention, inputs[s].source.size(), options.coverage_penalty);
+}
+
+std::vector<int64_t> lengths_of(const std::vector<std::vector<int32_t>>& sources) {
+  std::vector<int64_t> lengths;
+  for (const auto& source : sources) lengths.push_back(std::ssize(source));
+  return lengths;
+}
+
+std::vector<SearchInput> inputs_of(const std::vector<std::vector<int32_t>>& sources, std::span<const size_t> batch) {
+  std::vector<SearchInput> inputs;
+  for (const size_t i : batch) inputs.push_back({sources[i], {}});
+  return inputs;
+}
+
+}  // namespace
+
+Batches cut_by_length(const std::vector<int64_t>& lengths, int64_t batch_tokens) {
   Batches result;
-  result.order.resize(sources.size());
+  result.order.resize(lengths.size());
   std::iota(result.order.begin(), result.order.end(), size_t{0});
   std::stable_sort(result.order.begin(), result.order.end(),
-                   [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
+                   [&](size_t a, size_t b) { return lengths[a] > lengths[b]; });
   int64_t tokens = 0;
-  for (size_t i = 0; i < sources.size(); i++) {
-    const int64_t next = static_cast<int64_t>(sources[result.order[i]].size());
-    if (i > result.ends.back() && (tokens + next) * beam > batch_tokens) {
+  for (size_t i = 0; i < lengths.size(); i++) {
+    const int64_t next = lengths[result.order[i]];
+    if (i > result.ends.back() && tokens + next > batch_tokens) {
       result.ends.push_back(i);
       tokens = 0;
     }
     tokens += next;
   }
-  if (!sources.empty()) result.ends.push_back(sources.size());
+  if (!lengths.empty()) result.ends.push_back(lengths.size());
   return result;
 }
 
-void fill(const std::vector<std::vector<int32_t>>& sources, const Batches& batches, size_t b, Packed& batch) {
-  batch.clear();
-  for (size_t i = batches.ends[b]; i < batches.ends[b + 1]; i++) batch.append(sources[batches.order[i]]);
+std::vector<std::vector<Decoded>> n_best(const Ensemble& models, const std::vector<SearchInput>& inputs,
+                                         const SearchOptions& options, Arena& arena) {
+  std::vector<std::vector<Decoded>> found = search(models, inputs, options, arena);
+  if (options.coverage_penalty > 0) add_coverage(models, inputs, found, options, arena);
+  for (auto& hypotheses : found) {
+    std::ranges::stable_sort(hypotheses, std::greater<>(), &Decoded::score);
+    if (std::ssize(hypotheses) > options.n_best) hypotheses.resize(static_cast<size_t>(options.n_best));
+  }
+  return found;
 }
 
-}  // namespace
+// The best tokens after the prefix are what a search finds that ends there.
+std::vector<std::vector<Decoded>> alternatives(const Ensemble& models, const std::vector<SearchInput>& inputs,
+                                               const SearchOptions& options, Arena& arena) {
+  std::vector<std::vector<Decoded>> found(inputs.size());
+  std::vector<std::pair<size_t, size_t>> places;  // in `found`, of what the second search finds
+  std::vector<SearchInput> longer;
+  for (size_t s = 0; s < inputs.size(); s++) {
+    SearchOptions first = options;
+    first.beam = options.n_best;
+    first.max_length = std::ssize(inputs[s].prefix) + 1;
+    first.on_token = nullptr;
+    found[s] = search(models, {inputs[s]}, first, arena).front();
+    for (size_t i = 0; i < found[s].size(); i++)
+      if (!found[s][i].ended) places.emplace_back(s, i), longer.push_back({inputs[s].source, found[s][i].ids});
+  }
+  SearchOptions rest = options;
+  rest.n_best = 1;
+  std::vector<std::vector<Decoded>> ends = n_best(models, longer, rest, arena);
+  for (size_t i = 0; i < places.size(); i++)
+    if (!ends[i].empty()) found[places[i].first][places[i].second] = std::move(ends[i].front());
+  return found;
+}
 
-std::vector<std::vector<Hypothesis>> translate_ids(const Transformer<float>& model,
-                                                   const std::vector<std::vector<int32_t>>& sources,
-                                                   const SearchOptions& options, Arena& arena, int64_t batch_tokens,
-                                                   const std::function<void(int64_t)>& done) {
-  const Batches batches = cut(sources, options.beam, batch_tokens);
-  std::vector<std::vector<Hypothesis>> results(sources.size());
-  Packed batch;
-  for (size_t b = 0; b + 1 < batches.ends.size(); b++) {
-    fill(sources, batches, b, batch);
-    std::vector<std::vector<Hypothesis>> found = beam_search(model, batch, options, arena);
-    for (size_t i = 0; i < found.size(); i++) results[batches.order[batches.ends[b] + i]] = std::move(found[i]);
-    if (done) done(batch.sequences());
+std::vector<std::vector<Decoded>> translate_ids(const Ensemble& models,
+                                                const std::vector<std::vector<int32_t>>& sources,
+                                                const SearchOptions& options, Arena& arena, int64_t batch_tokens,
+                                                const std::function<void(int64_t)>& done) {
+  const Batches batches = cut_by_length(lengths_of(sources), batch_tokens / options.beam);
+  std::vector<std::vector<Decoded>> results(sources.size());
+  for (size_t b = 0; b < batches.size(); b++) {
+    std::vector<std::vector<Decoded>> found = n_best(models, inputs_of(sources, batches[b]), options, arena);
+    for (size_t i = 0; i < found.size(); i++) results[batches[b][i]] = std::move(found[i]);
+    if (done) done(std::ssize(found));
   }
   return results;
 }
 
-void rehearse_translation(const Transformer<float>& model, const std::vector<std::vector<int32_t>>& sources,
+void rehearse_translation(const Ensemble& models, const std::vector<std::vector<int32_t>>& sources,
                           const SearchOptions& options, Arena& arena, int64_t batch_tokens) {
-  const Batches batches = cut(sources, options.beam, batch_tokens);
-  Packed batch;
-  for (size_t b = 0; b + 1 < batches.ends.size(); b++) {
-    fill(sources, batches, b, batch);
-    rehearse_search(model, batch, options, arena);
+  const Batches batches = cut_by_length(lengths_of(sources), batch_tokens / options.beam);
+  for (size_t b = 0; b < batches.size(); b++) rehearse_search(models, inputs_of(sources, batches[b]), options, arena);
+}
+
+std::vector<Forced> force_all(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
+                              WithAttention with, const AttentionPlace& place, Arena& arena, int64_t batch_tokens) {
+  std::vector<int64_t> lengths;
+  for (const ForcedInput& input : inputs) lengths.push_back(std::ssize(input.source) + std::ssize(input.said));
+  const Batches batches = cut_by_length(lengths, batch_tokens);
+  std::vector<Forced> results(inputs.size());
+  for (size_t b = 0; b < batches.size(); b++) {
+    std::vector<ForcedInput> batch;
+    for (const size_t i : batches[b]) batch.push_back(inputs[i]);
+    std::vector<Forced> found = force(models, batch, start, with, place, arena);
+    for (size_t i = 0; i < found.size(); i++) results[batches[b][i]] = std::move(found[i]);
   }
+  return results;
 }
 
 }  // namespace qkv

@@ -1,95 +1,250 @@
 #include "qkv/translator.h"
 
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
 #include "core/fail.h"
+#include "decode/arena_pool.h"
 #include "decode/attend.h"
 #include "decode/batched.h"
-#include "io/run_directory.h"
-#include "text/split.h"
-#include "text/unicode.h"
+#include "decode/pipeline.h"
+#include "decode/translation_text.h"
+#include "qkv/threads.h"
 
 namespace qkv {
+namespace {
+
+std::vector<LoadedRun> load_runs(const std::string& first, const std::vector<std::string>& others) {
+  std::vector<LoadedRun> runs;
+  runs.push_back(load_run(first));
+  for (const std::string& directory : others) {
+    runs.push_back(load_run(directory));
+    for (const auto& [side, wanted, found] :
+         {std::tuple{"source", runs.front().tokenizers.source, runs.back().tokenizers.source},
+          {"target", runs.front().tokenizers.target, runs.back().tokenizers.target}}) {
+      bool same = wanted.size() == found.size();
+      for (int32_t id = 0; same && id < wanted.size(); id++) same = wanted.piece(id) == found.piece(id);
+      if (!same)
+        fail("{}: its {} vocabulary is not that of {}, wanted the same in an ensemble", directory, side, first);
+    }
+  }
+  return runs;
+}
+
+Ensemble ensemble_of(const std::vector<LoadedRun>& runs) {
+  std::vector<const Transformer<float>*> models;
+  for (const LoadedRun& run : runs) models.push_back(run.model.get());
+  return Ensemble(std::move(models));
+}
+
+template <class T>
+void check_range(const char* name, T value, T least, T most) {
+  if (value < least || value > most) fail("translate: {} is {}, wanted {} to {}", name, value, least, most);
+}
+
+}  // namespace
 
 struct Translator::State {
-  LoadedRun run;
-  mutable Arena arena;
+  const std::vector<LoadedRun> runs;
+  const Ensemble models;
+  const TranslationText text;
+  mutable ArenaPool arenas;
 
-  explicit State(const std::string& directory) : run(load_run(directory)) {}
+  State(const std::string& first, const std::vector<std::string>& others)
+      : runs(load_runs(first, others)), models(ensemble_of(runs)), text(runs.front(), models.max_length()) {}
 
-  const Tokenizer& source() const { return run.tokenizers.source; }
-  const Tokenizer& target() const { return run.tokenizers.target; }
-  int64_t max_length() const { return run.model->config().max_length; }
+  void check(const TranslateOptions& options) const {
+    check_range<int64_t>("workers", options.workers, 1, 1024);
+    check_range<int64_t>("window", options.window, 1, int64_t{1} << 24);
+    check_range<int64_t>("batch_tokens", options.batch_tokens, 1, int64_t{1} << 24);
+    check_range<int64_t>("beam", options.beam, 1, 1024);
+    check_range<int64_t>("n_best", options.n_best, 1, 1024);
+    SearchOptions search = text.search_options(options);
+    if (options.alternatives) search.n_best = 1;
+    if (options.on_token) search.on_token = [](const TokenEvent&) { return false; };
+    if (options.on_token && options.alternatives) fail("translate: tokens of alternatives cannot be told one by one");
+    qkv::check(search, models.front().config().target_vocab);
+    checked_layer(search.attention, models.front().config());
+  }
 
-  std::string prepare(const std::string& line, const std::string& where) const {
-    const size_t bad = find_invalid_utf8(line);
-    if (bad != std::string::npos) fail("{}: byte {} is not valid UTF-8", where, bad + 1);
-    return run.lowercase ? lowercase(line) : line;
+  // Translates a batch: the hypotheses of each part, and where they looked if somebody asks.
+  void translate(std::span<Part* const> parts, const TranslateOptions& options, std::mutex& telling,
+                 Arena& arena) const {
+    SearchOptions search = text.search_options(options);
+    if (options.on_token)
+      search.on_token = [&](const TokenEvent& event) {
+        const std::lock_guard lock(telling);
+        const Part& part = *parts[static_cast<size_t>(event.sequence)];
+        return options.on_token({part.line, event.hypothesis, text.tokenizers().target.piece(event.token),
+                                 event.log_probability, event.last});
+      };
+    std::vector<SearchInput> inputs;
+    for (const Part* part : parts) inputs.push_back({part->source, part->prefix});
+    std::vector<std::vector<Decoded>> found =
+        options.alternatives ? alternatives(models, inputs, search, arena) : n_best(models, inputs, search, arena);
+    for (size_t i = 0; i < parts.size(); i++) parts[i]->found = std::move(found[i]);
+    if (options.alignment || options.attention || options.replace_unknown) look(parts, options, search, arena);
   }
-  std::vector<int32_t> source_ids(const std::string& text) const {
-    std::vector<int32_t> ids = source().encode(text);
-    if (!ids.empty()) ids.push_back(source().end());
-    return ids;
+
+  void look(std::span<Part* const> parts, const TranslateOptions& options, const SearchOptions& search,
+            Arena& arena) const {
+    std::vector<std::vector<int32_t>> said;
+    std::vector<std::pair<Part*, size_t>> whose;
+    for (Part* part : parts) {
+      part->attentions.resize(part->found.size());
+      for (size_t i = 0; i < part->found.size(); i++)
+        if (options.alignment || options.attention || text.has_unknown(part->found[i])) {
+          said.push_back(part->found[i].said(search.end));
+          whose.emplace_back(part, i);
+        }
+    }
+    std::vector<ForcedInput> inputs;
+    for (size_t k = 0; k < said.size(); k++) inputs.push_back({whose[k].first->source, said[k]});
+    std::vector<Forced> forced = force_all(models, inputs, search.start, WithAttention::yes, search.attention, arena);
+    for (size_t k = 0; k < forced.size(); k++) whose[k].first->attentions[whose[k].second] = std::move(forced[k]);
   }
-  SearchOptions search(const TranslateOptions& options) const {
-    return {options.beam, options.length_penalty, target().start(), target().end()};
-  }
+
+  std::vector<Translation> score(const std::vector<std::string>& sources, std::vector<std::vector<int32_t>> targets,
+                                 const std::vector<std::string>& texts, const TranslateOptions& options) const;
 };
 
-Translator::Translator(const std::string& run_directory) : state_(std::make_unique<State>(run_directory)) {}
+Translator::Translator(const std::string& run_directory, const std::vector<std::string>& ensemble)
+    : state_(std::make_unique<State>(run_directory, ensemble)) {}
 Translator::~Translator() = default;
 Translator::Translator(Translator&&) noexcept = default;
 Translator& Translator::operator=(Translator&&) noexcept = default;
 
-std::vector<std::string> Translator::translate(const std::vector<std::string>& lines,
-                                               const TranslateOptions& options) const {
+void Translator::translate(const LineSource& read, const std::function<void(Translation&&)>& write,
+                           const TranslateOptions& options) const {
   const State& s = *state_;
-  const auto fits = [&](std::string_view part) {
-    return static_cast<int64_t>(s.source().encode(part).size()) < s.max_length();
-  };
-  std::vector<std::vector<int32_t>> parts;  // of all lines, one after the other; none is empty
-  std::vector<size_t> line_of_part;
-  for (size_t i = 0; i < lines.size(); i++) {
-    const std::string line = s.prepare(lines[i], fmt::format("line {}", i + 1));
-    const std::vector<std::string> cut = fits(line) ? std::vector{line} : split_long(line, fits);
-    if (cut.size() > 1 && options.on_note)
-      options.on_note(fmt::format("line {}: longer than the model's {} tokens, translated in {} parts", i + 1,
-                                  s.max_length(), cut.size()));
-    for (const std::string& part : cut) {
-      std::vector<int32_t> ids = s.source_ids(part);
-      if (ids.empty()) continue;
-      parts.push_back(std::move(ids));
-      line_of_part.push_back(i);
+  s.check(options);
+  std::mutex telling;
+  PipelineSteps steps;
+  steps.read = [&](Line& line, bool wait) {
+    const Next next = read(line.source, wait);
+    if (next != Next::line) return next;
+    try {
+      s.text.read(line, options);
+    } catch (const Error&) {
+      line.error = std::current_exception();
     }
-  }
+    return next;
+  };
+  steps.work = [&](std::span<Part* const> parts, Arena& arena) { s.translate(parts, options, telling, arena); };
+  steps.write = [&](Line&& line) { write(s.text.result(line, options)); };
+  steps.progress = options.on_progress;
+  const int64_t side_by_side =
+      options.sampling || options.alternatives ? std::max(options.n_best, options.beam) : options.beam;
+  const ArenaPool::Lease lease(s.arenas, static_cast<size_t>(options.workers));
+  run_pipeline(steps, {std::max<int64_t>(1, options.batch_tokens / side_by_side), options.window}, lease.arenas());
+}
 
-  const auto found =
-      translate_ids(*s.run.model, parts, s.search(options), s.arena, options.batch_tokens, options.on_progress);
-  std::vector<std::string> translations(lines.size());
-  for (size_t p = 0; p < parts.size(); p++) {
-    if (found[p].empty()) fail("line {}: the model gives no finite score", line_of_part[p] + 1);
-    std::string& translation = translations[line_of_part[p]];
-    if (!translation.empty()) translation += ' ';
-    translation += s.target().decode(found[p].front().ids);
-  }
+std::vector<Translation> Translator::translate(const std::vector<std::string>& lines, const TranslateOptions& options,
+                                               const std::vector<std::string>& prefixes) const {
+  if (!prefixes.empty() && prefixes.size() != lines.size())
+    fail("translate: {} prefixes for {} lines, wanted one for each", prefixes.size(), lines.size());
+  std::vector<Translation> translations;
+  size_t next = 0;
+  const auto read = [&](SourceLine& line, bool) {
+    if (next == lines.size()) return Next::end;
+    line = {lines[next], prefixes.empty() ? "" : prefixes[next]};
+    next++;
+    return Next::line;
+  };
+  translate(
+      read, [&](Translation&& t) { translations.push_back(std::move(t)); }, options);
   return translations;
+}
+
+std::future<std::vector<Translation>> Translator::translate_async(std::vector<std::string> lines,
+                                                                  TranslateOptions options) const {
+  return std::async(std::launch::async,
+                    [this, count = threads(), lines = std::move(lines), options = std::move(options)] {
+                      set_threads(count);  // a thread of its own begins with the number that the environment says
+                      return translate(lines, options);
+                    });
+}
+
+std::vector<Translation> Translator::State::score(const std::vector<std::string>& sources,
+                                                  std::vector<std::vector<int32_t>> targets,
+                                                  const std::vector<std::string>& texts,
+                                                  const TranslateOptions& options) const {
+  check(options);
+  const SearchOptions search = text.search_options(options);
+  std::vector<Part> parts;
+  std::vector<ForcedInput> inputs;
+  for (size_t i = 0; i < sources.size(); i++) {
+    const std::string line = text.prepare(sources[i]);
+    parts.push_back({static_cast<int64_t>(i), line, text.source_ids(line), {}, {}, {}});
+    if (parts[i].source.empty()) fail("score: source {} is empty", i + 1);
+    targets[i].push_back(search.end);
+    for (const auto& [side, length] : {std::pair{"source", parts[i].source.size()}, {"target", targets[i].size()}})
+      if (std::cmp_greater(length, models.max_length()))
+        fail("score: {} {} has {} tokens, the model takes {}", side, i + 1, length, models.max_length());
+  }
+  for (size_t i = 0; i < sources.size(); i++) inputs.push_back({parts[i].source, targets[i]});
+  const ArenaPool::Lease lease(arenas, 1);
+  const WithAttention with = options.alignment || options.attention ? WithAttention::yes : WithAttention::no;
+  const std::vector<Forced> forced =
+      force_all(models, inputs, search.start, with, search.attention, lease.front(), options.batch_tokens);
+  std::vector<Translation> scored;
+  for (size_t i = 0; i < sources.size(); i++) {
+    Decoded d{std::move(targets[i]), forced[i].log_probabilities, 0, 0, true};
+    d.ids.pop_back();
+    for (const float log_p : d.token_log_probabilities) d.log_probability += static_cast<double>(log_p);
+    d.score =
+        d.log_probability / std::pow(static_cast<double>(d.token_log_probabilities.size()), search.length_penalty);
+    Translation& t = scored.emplace_back();
+    t.source = sources[i];
+    t.source_tokens = text.tokenizers().source.pieces(parts[i].source);
+    t.hypotheses.push_back(text.hypothesis(parts[i], d, &forced[i], options));
+    if (!texts.empty()) t.hypotheses.back().text = texts[i];
+  }
+  return scored;
+}
+
+std::vector<Translation> Translator::score(const std::vector<std::string>& sources,
+                                           const std::vector<std::string>& targets,
+                                           const TranslateOptions& options) const {
+  if (sources.size() != targets.size())
+    fail("score: {} sources and {} targets, wanted as many of both", sources.size(), targets.size());
+  std::vector<std::vector<int32_t>> ids;
+  for (size_t i = 0; i < targets.size(); i++) ids.push_back(state_->text.target_ids(state_->text.prepare(targets[i])));
+  return state_->score(sources, std::move(ids), targets, options);
+}
+
+std::vector<Translation> Translator::score_tokens(const std::vector<std::string>& sources,
+                                                  const std::vector<std::vector<std::string>>& targets,
+                                                  const TranslateOptions& options) const {
+  if (sources.size() != targets.size())
+    fail("score: {} sources and {} targets, wanted as many of both", sources.size(), targets.size());
+  std::vector<std::vector<int32_t>> ids;
+  for (const auto& target : targets) ids.push_back(state_->text.target_ids(target));
+  return state_->score(sources, std::move(ids), {}, options);
 }
 
 AttentionMap Translator::attend(const std::string& source, const std::string& target) const {
   const State& s = *state_;
-  const std::string said = target.empty() ? translate({source}).front() : s.prepare(target, "target sentence");
+  const std::string said = target.empty() ? translate({source}).front().text() : s.text.prepare(target);
   AttendRequest request;
-  request.source_ids = s.source_ids(s.prepare(source, "source sentence"));
+  request.source_ids = s.text.source_ids(s.text.prepare(source));
   if (request.source_ids.empty()) fail("attend: the source sentence is empty");
-  request.target_ids = s.target().encode(said);
-  request.start = s.target().start();
-  request.end = s.target().end();
+  request.target_ids = s.text.target_ids(said);
+  request.start = s.text.tokens().start;
+  request.end = s.text.tokens().end;
+  const int64_t longest = s.models.front().config().max_length;
   for (const auto& [side, length] :
        {std::pair{"source", request.source_ids.size()}, {"target", request.target_ids.size() + 1}})
-    if (static_cast<int64_t>(length) > s.max_length())
-      fail("attend: the {} sentence has {} tokens, the model takes {}", side, length, s.max_length());
+    if (std::cmp_greater(length, longest))
+      fail("attend: the {} sentence has {} tokens, the model takes {}", side, length, longest);
 
-  AttentionMap map = attention_map(*s.run.model, request, s.arena, [&](std::span<const int32_t> ids, bool of_source) {
-    return of_source ? s.source().pieces(ids) : s.target().pieces(ids);
-  });
+  const ArenaPool::Lease lease(s.arenas, 1);
+  AttentionMap map =
+      attention_map(s.models.front(), request, lease.front(), [&](std::span<const int32_t> ids, bool of_source) {
+        return (of_source ? s.text.tokenizers().source : s.text.tokenizers().target).pieces(ids);
+      });
   map.source = source;
   map.target = said;
   return map;

@@ -28,7 +28,24 @@ std::span<const int8_t> values_of(const Safetensors& file, const std::string& pa
   return {reinterpret_cast<const int8_t*>(tensor.data.data()), tensor.data.size()};
 }
 
-bool can_be_int8(const Parameter<float>& p) { return p.quantizable && p.shape[1] % 4 == 0; }
+// Makes the list use the chosen parameters' values, which lie one after the other: in the copy, where `values` is null.
+void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const int8_t* values, Int8Weights&& weights) {
+  const auto kept = std::make_shared<Int8Weights>(std::move(weights));
+  kept->sums.resize(kept->scales.size());
+  if (!values) values = kept->copy.data();
+  const float* scales = kept->scales.data();
+  int32_t* sums = kept->sums.data();
+  for (const size_t i : chosen) {
+    const int64_t out = list.all()[i].shape[0], in = list.all()[i].shape[1];
+    parallel_blocks(out, 64, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; o++) sums[o] = std::accumulate(values + o * in, values + (o + 1) * in, 0);
+    });
+    list.use_int8(i, {{values, out, in}, scales, sums}, kept);
+    values += out * in;
+    scales += out;
+    sums += out;
+  }
+}
 
 }  // namespace
 
@@ -42,7 +59,6 @@ bool is_int8(const Safetensors& file, const Parameter<float>& p) {
 void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>& file, ParameterList<float>& list) {
   std::vector<size_t> chosen;
   std::vector<std::span<const int8_t>> parts;
-  size_t rows = 0;
   bool neighbours = true;
   for (size_t i = 0; i < list.all().size(); i++) {
     const Parameter<float>& p = list.all()[i];
@@ -51,57 +67,49 @@ void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>&
     neighbours = neighbours && (parts.empty() || part.data() == parts.back().data() + parts.back().size());
     parts.push_back(part);
     chosen.push_back(i);
-    rows += static_cast<size_t>(p.shape[0]);
   }
   if (chosen.empty()) return;
-
-  const auto weights = std::make_shared<Int8Weights>();
-  weights->file = file;
-  weights->scales.resize(rows);
-  weights->sums.resize(rows);
+  Int8Weights weights;
+  weights.file = file;
   if (!neighbours)
-    for (const auto& part : parts) weights->copy.insert(weights->copy.end(), part.begin(), part.end());
-  const int8_t* values = neighbours ? parts.front().data() : weights->copy.data();
-  float* scales = weights->scales.data();
-  int32_t* sums = weights->sums.data();
+    for (const auto& part : parts) weights.copy.insert(weights.copy.end(), part.begin(), part.end());
   for (const size_t i : chosen) {
     const Parameter<float>& p = list.all()[i];
-    const int64_t out = p.shape[0], in = p.shape[1];
-    file->read(int8_scale(p.name), {out}, {scales, static_cast<size_t>(out)});
-    if (!all_finite({scales, static_cast<size_t>(out)}))
-      fail("{}: tensor \"{}\" holds a number that is not finite", path, int8_scale(p.name));
-    parallel_blocks(out, 64, [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; o++) sums[o] = std::accumulate(values + o * in, values + (o + 1) * in, 0);
-    });
-    list.use_int8(i, {{values, out, in}, scales, sums}, weights);
-    values += out * in;
-    scales += out;
-    sums += out;
+    std::vector<float> scales(static_cast<size_t>(p.shape[0]));
+    file->read(int8_scale(p.name), {p.shape[0]}, scales);
+    if (!all_finite(scales)) fail("{}: tensor \"{}\" holds a number that is not finite", path, int8_scale(p.name));
+    weights.scales.insert(weights.scales.end(), scales.begin(), scales.end());
   }
+  use(list, chosen, neighbours ? parts.front().data() : nullptr, std::move(weights));
+}
+
+void quantize(ParameterList<float>& list) {
+  std::vector<size_t> chosen;
+  Int8Weights weights;
+  for (size_t i = 0; i < list.all().size(); i++) {
+    const Parameter<float>& p = list.all()[i];
+    if (!p.quantizable || p.shape[1] % 4 != 0) continue;
+    chosen.push_back(i);
+    std::vector<int8_t> values(static_cast<size_t>(p.size()));
+    std::vector<float> scales(static_cast<size_t>(p.shape[0]));
+    parallel_blocks(p.shape[0], 64, [&](int64_t begin, int64_t end) {
+      quantize_rows(p.matrix().row_range(begin, end), values.data() + begin * p.shape[1], scales.data() + begin);
+    });
+    weights.copy.insert(weights.copy.end(), values.begin(), values.end());
+    weights.scales.insert(weights.scales.end(), scales.begin(), scales.end());
+  }
+  if (!chosen.empty()) use(list, chosen, nullptr, std::move(weights));
 }
 
 void save_int8(const std::string& path, const ParameterList<float>& list) {
-  struct Quantized {
-    std::vector<int8_t> values;
-    std::vector<float> scales;
-  };
-  std::vector<Quantized> matrices(list.all().size());
-  parallel_for(std::ssize(matrices), [&](int64_t i) {
-    const Parameter<float>& p = list.all()[static_cast<size_t>(i)];
-    if (!can_be_int8(p)) return;
-    Quantized& q = matrices[static_cast<size_t>(i)];
-    q.values.resize(static_cast<size_t>(p.size()));
-    q.scales.resize(static_cast<size_t>(p.shape[0]));
-    quantize_rows(p.matrix(), q.values.data(), q.scales.data());
-  });
   std::vector<NamedTensor> integers, floats;
-  for (size_t i = 0; i < matrices.size(); i++) {
-    const Parameter<float>& p = list.all()[i];
-    if (can_be_int8(p)) {
-      integers.push_back({p.name, {DType::i8, p.shape, std::as_bytes(std::span(matrices[i].values))}});
-      floats.push_back({int8_scale(p.name), f32_tensor({p.shape[0]}, matrices[i].scales)});
+  for (const auto& p : list.all()) {
+    const size_t size = static_cast<size_t>(p.size());
+    if (p.int8.values.data) {
+      integers.push_back({p.name, {DType::i8, p.shape, std::as_bytes(std::span(p.int8.values.data, size))}});
+      floats.push_back({int8_scale(p.name), f32_tensor({p.shape[0]}, {p.int8.scale, static_cast<size_t>(p.shape[0])})});
     } else {
-      floats.push_back({p.name, f32_tensor(p.shape, {p.value, static_cast<size_t>(p.size())})});
+      floats.push_back({p.name, f32_tensor(p.shape, {p.value, size})});
     }
   }
   integers.insert(integers.end(), floats.begin(), floats.end());

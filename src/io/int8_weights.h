@@ -18,8 +18,11 @@ bool is_int8(const Safetensors& file, const Parameter<float>& p);
 // Throws Error, naming file and tensor, for a wrong shape, a scale that is missing or not finite.
 void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>& file, ParameterList<float>& list);
 
-// Writes the parameters with every matrix of a product or of embeddings in 8 bits whose columns are a multiple of 4; a
-// row's scale is its largest absolute value / 127.
+// Makes the list use 8 bits for every matrix of a product or of embeddings whose columns are a multiple of 4; a row's
+// scale is its largest absolute value / 127.
+void quantize(ParameterList<float>& list);
+
+// Writes the parameters, those that are used in 8 bits as such.
 void save_int8(const std::string& path, const ParameterList<float>& list);
 
 }  // namespace qkv

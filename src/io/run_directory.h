@@ -2,9 +2,11 @@
 // it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "io/translation_config.h"
 #include "model/transformer.h"
 #include "qkv/train.h"
 #include "text/tokenizer.h"
@@ -18,10 +20,14 @@ class RunDirectory {
   const std::string& root() const { return root_; }
   std::string config() const { return root_ + "/config.json"; }
   std::string training() const { return root_ + "/training.json"; }
+  std::string translation() const { return root_ + "/translation.json"; }
   std::string model() const { return root_ + "/model.safetensors"; }    // the weights that are served
   std::string tokenizer() const { return root_ + "/tokenizer.model"; }  // of both sides
   std::string source_tokenizer() const { return root_ + "/source.model"; }
   std::string target_tokenizer() const { return root_ + "/target.model"; }
+  std::string vocabulary() const { return root_ + "/vocabulary.json"; }  // of both sides
+  std::string source_vocabulary() const { return root_ + "/source_vocabulary.json"; }
+  std::string target_vocabulary() const { return root_ + "/target_vocabulary.json"; }
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
   std::string state() const { return checkpoints() + "/state.safetensors"; }  // all that resuming needs
@@ -31,24 +37,30 @@ class RunDirectory {
   std::string root_;
 };
 
-struct TokenizerPair {
-  Tokenizer source, target;
-};
+// config.json. Throws Error, naming file and field.
+ModelConfig load_config(const RunDirectory& run);
 
 // config.json and training.json. Throws Error, naming file and field.
 Recipe load_recipe(const RunDirectory& run);
 
-// Makes the directory with all but weights, whole or not at all. It must not exist.
-void create_run(const RunDirectory& run, const Recipe& recipe, const TokenizerPair& tokenizers);
+// What every run directory holds but for the weights.
+struct RunParts {
+  ModelConfig model;
+  TokenizerPair tokenizers;
+  TranslationConfig translation;
+};
 
-// tokenizer.model for both sides, or source.model and target.model.
-TokenizerPair load_tokenizers(const RunDirectory& run);
+// Makes the directory with these parts and what `more` writes into it, whole or not at all. It must not exist.
+void create_run(const RunDirectory& run, const RunParts& parts, const std::function<void(const RunDirectory&)>& more);
+
+// For each side a SentencePiece model, a list of pieces, or both.
+TokenizerPair load_tokenizers(const RunDirectory& run, const std::string& unknown);
 
 // What translating needs, from a directory that is not trusted. Throws Error, naming the file.
 struct LoadedRun {
   TokenizerPair tokenizers;
   std::unique_ptr<Transformer<float>> model;
-  bool lowercase = false;
+  TranslationTokens translation;
 };
 LoadedRun load_run(const std::string& directory);
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -47,14 +48,25 @@ class Safetensors {
   Metadata metadata_;
 };
 
+struct TensorEntry {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+};
+
+// Writes the file as a whole or not at all (AtomicFile), the same bytes for the same content: tensors in the order
+// given, metadata sorted, data from a multiple of 64 bytes on. data(i) gives the bytes of tensor i; they must last
+// until the next call. Throws Error if a name stands twice, is "__metadata__" or not UTF-8, or if a tensor's bytes do
+// not fit its shape.
+void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
+                       const std::function<std::span<const std::byte>(size_t)>& data, const Metadata& metadata = {});
+
 struct NamedTensor {
   std::string name;
   TensorView tensor;
 };
 
-// Writes the file as a whole or not at all (AtomicFile), the same bytes for the same content: tensors in the order
-// given, metadata sorted, data from a multiple of 64 bytes on. Throws Error if a name stands twice, is "__metadata__"
-// or not UTF-8, or if a tensor's bytes do not fit its shape.
+// The same with all data at hand.
 void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors, const Metadata& metadata = {});
 
 }  // namespace qkv

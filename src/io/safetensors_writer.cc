@@ -17,7 +17,7 @@ std::string json_name(const std::string& path, const std::string& text) {
   return json_string(text);
 }
 
-std::string header_text(const std::string& path, std::span<const NamedTensor> tensors, const Metadata& metadata) {
+std::string header_text(const std::string& path, std::span<const TensorEntry> tensors, const Metadata& metadata) {
   std::vector<std::string> members;
   if (!metadata.empty()) {
     std::vector<std::string> pairs;
@@ -26,17 +26,14 @@ std::string header_text(const std::string& path, std::span<const NamedTensor> te
   }
   std::set<std::string_view> names;
   uint64_t begin = 0;
-  for (const auto& [name, tensor] : tensors) {
-    const auto bytes = byte_count(tensor.dtype, tensor.shape);
-    if (!bytes || *bytes != tensor.data.size())
-      fail("{}: tensor {}: {} with {} bytes of data", path, excerpt(name), describe(tensor.dtype, tensor.shape),
-           tensor.data.size());
+  for (const auto& [name, dtype, shape] : tensors) {
+    const auto bytes = byte_count(dtype, shape);
+    if (!bytes) fail("{}: tensor {}: {} overflows", path, excerpt(name), describe(dtype, shape));
     if (name == "__metadata__" || !names.insert(name).second)
       fail("{}: tensor {}: the name is taken", path, excerpt(name));
     const uint64_t end = begin + *bytes;
     members.push_back(fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                                  json_name(path, name), dtype_name(tensor.dtype), fmt::join(tensor.shape, ","), begin,
-                                  end));
+                                  json_name(path, name), dtype_name(dtype), fmt::join(shape, ","), begin, end));
     begin = end;
   }
   std::string text = fmt::format("{{{}}}", fmt::join(members, ","));
@@ -46,14 +43,28 @@ std::string header_text(const std::string& path, std::span<const NamedTensor> te
 
 }  // namespace
 
-void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors, const Metadata& metadata) {
+void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
+                       const std::function<std::span<const std::byte>(size_t)>& data, const Metadata& metadata) {
   const std::string header = header_text(path, tensors, metadata);
   const uint64_t header_size = header.size();
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(&header_size, 1)));
   file.write(header);
-  for (const NamedTensor& named : tensors) file.write(named.tensor.data);
+  for (size_t i = 0; i < tensors.size(); i++) {
+    const auto& [name, dtype, shape] = tensors[i];
+    const std::span<const std::byte> bytes = data(i);
+    if (bytes.size() != byte_count(dtype, shape))
+      fail("{}: tensor {}: {} with {} bytes of data", path, excerpt(name), describe(dtype, shape), bytes.size());
+    file.write(bytes);
+  }
   file.commit();
+}
+
+void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors, const Metadata& metadata) {
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, tensor] : tensors) entries.push_back({name, tensor.dtype, tensor.shape});
+  write_safetensors(
+      path, entries, [&](size_t i) { return tensors[i].tensor.data; }, metadata);
 }
 
 }  // namespace qkv

@@ -1,12 +1,15 @@
-// Token embeddings scaled by √d, with sinusoidal positions and dropout: sections 3.4, 3.5 and 5.4 of the paper.
+// Token embeddings scaled by √d, with positions, an optional norm, and dropout: sections 3.4, 3.5 and 5.4 of the paper.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "layers/context.h"
+#include "layers/norm.h"
 #include "layers/parameter.h"
 #include "ops/dropout.h"
 #include "ops/embedding.h"
@@ -17,37 +20,77 @@ namespace qkv {
 template <class Real>
 class Embedding {
  public:
-  // `table`: [V, d], declared by the caller, for it may be shared.
-  Embedding(const Parameter<Real>* table, const ModelConfig& config, DropoutSites& sites)
+  struct Saved {
+    typename Norm<Real>::Saved norm;
+  };
+
+  // `table`: [V, d], declared by the caller, for it may be shared. `name` is the side's, "encoder" or "decoder".
+  Embedding(ParameterList<Real>& list, const std::string& name, const Parameter<Real>* table, const ModelConfig& config,
+            bool zero_start, DropoutSites& sites)
       : table_(table),
-        scale_(static_cast<Real>(std::sqrt(static_cast<double>(config.d_model)))),
-        positions_(static_cast<size_t>(config.max_length * config.d_model)),
-        P_(positions_.data(), config.max_length, config.d_model),
+        scale_(config.scale_embeddings ? static_cast<Real>(std::sqrt(static_cast<double>(config.d_model))) : Real(1)),
+        zero_start_(zero_start),
         p_(config.dropout),
         site_(sites.next()) {
-    sinusoidal_positions<Real>(P_);
+    if (config.positions == Positions::learned) {
+      learned_ = list.add(name + ".positions.weight", {config.max_length, config.d_model}, Init::gaussian(0.02));
+    } else {
+      sinusoids_.resize(static_cast<size_t>(config.max_length * config.d_model));
+      sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model};
+      sinusoidal_positions<Real>(config.positions, sinusoids_matrix_);
+    }
+    if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", config.d_model, config.norm_epsilon);
   }
   Embedding(const Embedding&) = delete;
   Embedding& operator=(const Embedding&) = delete;
 
-  // ids, positions: [N] -> dropout(√d E[id] + P[position]): [N, d]
-  Matrix<Real> forward(std::span<const int32_t> ids, std::span<const int32_t> positions, Context& c) const {
-    const Matrix<Real> y = c.arena.matrix<Real>(static_cast<int64_t>(ids.size()), P_.cols);
-    embedding<Real>(table_->matrix(), ids, scale_, P_, positions, y);
-    if (c.dropout(p_, site_).active()) dropout<Real>(y, c.dropout(p_, site_), y);
+  // ids, positions: [N] -> dropout(norm(√d E[id] + P[position])): [N, d]
+  Matrix<Real> forward(std::span<const int32_t> ids, std::span<const int32_t> positions, Context& c, Saved& s) const {
+    const Matrix<Real> P = position_table();
+    Matrix<Real> y = c.arena.matrix<Real>(static_cast<int64_t>(ids.size()), P.cols);
+    embed(ids, P, positions, y);
+    each_zero_start(positions, [&](int64_t n) { std::copy_n(P.row(0), P.cols, y.row(n)); });
+    if (norm_) y = norm_->forward(y, c, s.norm);
+    if (!c.dropout(p_, site_).active()) return y;
+    // The norm's backward needs its input alone, so dropout may overwrite its result.
+    dropout<Real>(y, c.dropout(p_, site_), y);
     return y;
   }
 
-  void backward(Matrix<Real> gradient, std::span<const int32_t> ids, Context& c) const {
+  // In place: `gradient` is used up.
+  void backward(Matrix<Real> gradient, std::span<const int32_t> ids, std::span<const int32_t> positions, Context& c,
+                const Saved& s) const {
     if (c.dropout(p_, site_).active()) dropout<Real>(gradient, c.dropout(p_, site_), gradient);
+    if (norm_) norm_->backward(gradient, c, s.norm);
+    if (learned_) embedding_backward<Real>(gradient, positions, Real(1), learned_->gradient_matrix());
+    each_zero_start(positions, [&](int64_t n) { std::fill_n(gradient.row(n), gradient.cols, Real(0)); });
     embedding_backward<Real>(gradient, ids, scale_, table_->gradient_matrix());
   }
 
  private:
+  void embed(std::span<const int32_t> ids, Matrix<const Real> P, std::span<const int32_t> positions,
+             Matrix<Real> y) const {
+    if constexpr (std::is_same_v<Real, float>)
+      if (table_->int8.values.data) return embedding(table_->int8, ids, scale_, P, positions, y);
+    embedding<Real>(table_->matrix(), ids, scale_, P, positions, y);
+  }
+  Matrix<Real> position_table() const { return learned_ ? learned_->matrix() : sinusoids_matrix_; }  // [max_length, d]
+
+  // Calls f(n) for every token n that has no embedding.
+  template <class F>
+  void each_zero_start(std::span<const int32_t> positions, F&& f) const {
+    if (!zero_start_) return;
+    for (size_t n = 0; n < positions.size(); n++)
+      if (positions[n] == 0) f(static_cast<int64_t>(n));
+  }
+
   const Parameter<Real>* table_;
+  const Parameter<Real>* learned_ = nullptr;  // [max_length, d], or null
+  std::vector<Real> sinusoids_;
+  Matrix<Real> sinusoids_matrix_;  // [max_length, d], of no rows where positions are learned
+  std::optional<Norm<Real>> norm_;
   Real scale_;
-  std::vector<Real> positions_;
-  Matrix<Real> P_;  // [max_length, d]
+  bool zero_start_;
   double p_;
   uint32_t site_;
 };

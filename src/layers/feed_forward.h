@@ -27,8 +27,9 @@ class FeedForward {
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {
     s.x = x;
     s.a = c.arena.matrix<Real>(x.rows, first_.out());
-    // Where relu's output is positive, so was its input; elsewhere its gradient is 0: backward can do with the output.
-    s.hidden = kind_ == Activation::relu ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
+    // Where relu's output is positive, so was its input; elsewhere its gradient is 0: backward can do with the output,
+    // and without backward nothing needs the input.
+    s.hidden = kind_ == Activation::relu || c.inference ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
     first_.forward_into(
         x, s.a, c, [&](const Block& block) { activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden, block); });
     return second_.forward(s.hidden, c);

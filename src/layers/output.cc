@@ -33,7 +33,8 @@ template <class Real>
 NextTokens Output<Real>::next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k,
                               Context& c) const requires std::same_as<Real, float> {
   const NextTokens next{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k),
-                        c.arena.take<float>(h.rows), c.arena.take<float>(h.rows)};
+                        c.arena.matrix<float>(h.rows, std::ssize(hidden)), c.arena.take<float>(h.rows),
+                        c.arena.take<float>(h.rows)};
   const float* bias = bias_ ? bias_->value : nullptr;
   if (weight_->int8.values.data)
     next_tokens(h, weight_->int8, bias, hidden, next, c.arena);

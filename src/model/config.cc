@@ -42,6 +42,9 @@ void check(const ModelConfig& c) {
     fail("model: norm_epsilon is {}, wanted above 0 and below 1", c.norm_epsilon);
   if (c.norm_position == NormPosition::pre && !c.final_norm)
     fail("model: norm_position is pre and final_norm is false, wanted true: nothing else normalises the last sum");
+  const bool halves = c.positions == Positions::halves || c.positions == Positions::closed_halves;
+  if (halves && (c.d_model % 2 != 0 || c.d_model < 4))
+    fail("model: positions are {} and d_model is {}, wanted an even one of at least 4", name_of(c.positions), c.d_model);
   if (c.shared_embeddings && c.source_vocab != c.target_vocab)
     fail("model: shared_embeddings with source_vocab {} and target_vocab {}, wanted equal ones", c.source_vocab,
          c.target_vocab);

@@ -46,18 +46,26 @@ void DecoderLayer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, c
 template <class Real>
 Matrix<Real> DecoderLayer<Real>::step(Matrix<const Real> x, const CachedKeys& self, const CachedKeys& cross,
                                       const Cache& cache, std::span<const int32_t> new_rows, Context& c) const {
-  Saved s;
-  const Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
+  // Each sublayer's memory is the last one's, and so in the cache.
+  const auto sublayer = [&](Matrix<const Real> in, const Residual<Real>& residual, auto&& f) {
+    return result_alone<Real>(in, c, [&] {
+      typename Residual<Real>::Saved s;
+      return residual.forward(in, c, s, f);
+    });
+  };
+  const Matrix<Real> y = sublayer(x, residual_1_, [&](Matrix<const Real> h) {
     const Matrix<Real> kv = c.arena.matrix<Real>(h.rows, cache.self.cols);
     self_attention_.keys_values(h, kv, c);
     for (int64_t n = 0; n < kv.rows; n++)
       std::copy_n(kv.row(n), kv.cols, cache.self.row(new_rows[static_cast<size_t>(n)]));
     return self_attention_.attend(h, cache.self, self, c);
   });
-  const Matrix<Real> z = residual_2_.forward(
-      y, c, s.residual_2, [&](Matrix<const Real> h) { return cross_attention_.attend(h, cache.cross, cross, c); });
-  return residual_3_.forward(z, c, s.residual_3,
-                             [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
+  const Matrix<Real> z =
+      sublayer(y, residual_2_, [&](Matrix<const Real> h) { return cross_attention_.attend(h, cache.cross, cross, c); });
+  return sublayer(z, residual_3_, [&](Matrix<const Real> h) {
+    typename FeedForward<Real>::Saved s;
+    return feed_forward_.forward(h, c, s);
+  });
 }
 
 template <class Real>
@@ -97,7 +105,8 @@ template <class Real>
 Matrix<Real> Decoder<Real>::step(Matrix<Real> x, const CachedKeys& self, const CachedKeys& cross,
                                  const std::vector<typename DecoderLayer<Real>::Cache>& caches,
                                  std::span<const int32_t> new_rows, Context& c) const {
-  for (size_t i = 0; i < layers_.size(); i++) x = layers_[i].step(x, self, cross, caches[i], new_rows, c);
+  for (size_t i = 0; i < layers_.size(); i++)
+    x = result_alone<Real>(x, c, [&] { return layers_[i].step(x, self, cross, caches[i], new_rows, c); });
   typename Norm<Real>::Saved s;
   return norm_ ? norm_->forward(x, c, s) : x;
 }

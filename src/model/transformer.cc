@@ -57,7 +57,8 @@ int64_t count_parameters(const ModelConfig& c) {
   const int64_t tables =
       c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
   return tables * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder + c.decoder_layers * decoder +
-         (c.final_norm ? 2 * norm : 0);
+         (c.final_norm ? 2 * norm : 0) + (c.embedding_norm ? 2 * norm : 0) +
+         (c.positions == Positions::learned ? 2 * c.max_length * d : 0);
 }
 
 Sequences sequences_of(const Packed& queries, const Packed& keys) {
@@ -74,8 +75,8 @@ Transformer<Real>::Transformer(const ModelConfig& config)
       target_table_(config.shared_embeddings
                         ? source_table_
                         : declare_table(parameters_, "target_embedding.weight", config.target_vocab, config)),
-      source_embedding_(source_table_, config, sites_),
-      target_embedding_(target_table_, config, sites_),
+      source_embedding_(parameters_, "encoder", source_table_, config, false, sites_),
+      target_embedding_(parameters_, "decoder", target_table_, config, config.zero_start, sites_),
       encoder_(parameters_, "encoder", config, sites_),
       decoder_(parameters_, "decoder", config, sites_),
       output_(make_output(parameters_, target_table_, config)) {
@@ -89,9 +90,9 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
   if (source.sequences() != target.sequences())
     fail("batch: {} source and {} target sequences", source.sequences(), target.sequences());
 
-  const Matrix<Real> x = source_embedding_.forward(source.ids, source.positions, c);
+  const Matrix<Real> x = source_embedding_.forward(source.ids, source.positions, c, s.source_embedding);
   s.memory = encoder_.forward(x, sequences_of(source, source), c, s.encoder);  // g = Encoder(x)
-  const Matrix<Real> y = target_embedding_.forward(target.ids, target.positions, c);
+  const Matrix<Real> y = target_embedding_.forward(target.ids, target.positions, c, s.target_embedding);
   s.h = decoder_.forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
                          s.decoder);  // h = Decoder(y, g)
 }
@@ -118,9 +119,9 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, 
   const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
   decoder_.backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source), c,
                     s.decoder);
-  target_embedding_.backward(dh, batch.target.ids, c);
+  target_embedding_.backward(dh, batch.target.ids, batch.target.positions, c, s.target_embedding);
   encoder_.backward(dmemory, sequences_of(batch.source, batch.source), c, s.encoder);
-  source_embedding_.backward(dmemory, batch.source.ids, c);
+  source_embedding_.backward(dmemory, batch.source.ids, batch.source.positions, c, s.source_embedding);
   return loss;
 }
 
@@ -128,9 +129,10 @@ template <class Real>
 Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
   Context lean = without_backward(c);
+  typename Embedding<Real>::Saved embedding;
   typename Encoder<Real>::Saved s;
-  return encoder_.forward(source_embedding_.forward(source.ids, source.positions, lean), sequences_of(source, source),
-                          lean, s);
+  const Matrix<Real> x = source_embedding_.forward(source.ids, source.positions, lean, embedding);
+  return encoder_.forward(x, sequences_of(source, source), lean, s);
 }
 
 template <class Real>
@@ -143,7 +145,8 @@ void Transformer<Real>::fill_cross(Matrix<const Real> memory,
 template <class Real>
 Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
                                      Context& c) const {
-  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, c);
+  typename Embedding<Real>::Saved embedding;
+  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, c, embedding);
   return decoder_.step(x, s.self, s.cross, caches, s.new_rows, c);
 }
 

@@ -18,6 +18,7 @@ template <class Real>
 class Transformer {
  public:
   struct Saved {
+    typename Embedding<Real>::Saved source_embedding, target_embedding;
     typename Encoder<Real>::Saved encoder;
     typename Decoder<Real>::Saved decoder;
     Matrix<Real> memory, h;  // [M, d], [N, d]: outputs of encoder and decoder

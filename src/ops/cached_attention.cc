@@ -8,6 +8,22 @@
 #include "core/threads.h"
 #include "ops/cached_attention_reference.h"
 
+#ifndef QKV_CACHED_PAIRS
+#define QKV_CACHED_PAIRS
+namespace qkv {
+
+// Pairs of a query and a head that go through the same rows together. Lanes beyond `count` repeat the last pair.
+constexpr int kPairs = 4;
+struct CachedPairs {
+  const float* q[kPairs];
+  int64_t k[kPairs], v[kPairs];  // columns of the cache
+  float* y[kPairs];
+  int count;
+};
+
+}  // namespace qkv
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cached_attention.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -17,8 +33,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
-
-constexpr int kHeads = 4;  // that go through the rows together
 
 // The rows of one query in some columns of the cache.
 struct CachedRows {
@@ -31,47 +45,46 @@ struct CachedRows {
   }
 };
 
-// a[j, h] = q_h · k_jh
-HWY_INLINE void cached_scores(const float* q, const CachedRows& k, int64_t heads, int64_t width, float* a) {
-  const int64_t at[kHeads] = {0, HWY_MIN(1, heads - 1) * width, HWY_MIN(2, heads - 1) * width, (heads - 1) * width};
-  for (int64_t j = 0; j < k.count; j++, a += kHeads) {
-    const float* row = k.row(j);
+// a[j, l] = q_l · k_jl
+HWY_INLINE void cached_scores(const CachedPairs& at, const CachedRows& keys, int64_t width, float* a) {
+  for (int64_t j = 0; j < keys.count; j++, a += kPairs) {
+    const float* row = keys.row(j);
     Vector a0 = zero(), a1 = zero(), a2 = zero(), a3 = zero();
     for_columns(width, [&](int64_t c, auto io) HWY_ATTR {
-      a0 = hn::MulAdd(io.load(q + at[0] + c), io.load(row + at[0] + c), a0);
-      a1 = hn::MulAdd(io.load(q + at[1] + c), io.load(row + at[1] + c), a1);
-      a2 = hn::MulAdd(io.load(q + at[2] + c), io.load(row + at[2] + c), a2);
-      a3 = hn::MulAdd(io.load(q + at[3] + c), io.load(row + at[3] + c), a3);
+      a0 = hn::MulAdd(io.load(at.q[0] + c), io.load(row + at.k[0] + c), a0);
+      a1 = hn::MulAdd(io.load(at.q[1] + c), io.load(row + at.k[1] + c), a1);
+      a2 = hn::MulAdd(io.load(at.q[2] + c), io.load(row + at.k[2] + c), a2);
+      a3 = hn::MulAdd(io.load(at.q[3] + c), io.load(row + at.k[3] + c), a3);
     });
     four_sums(a0, a1, a2, a3, a);
   }
 }
 
-// Calls f(h, …) for every lane of a vector whose lanes belong to heads 0 1 2 3 0 1 2 3 …
+// Calls f(l, …) for every lane of a vector whose lanes belong to l = 0 1 2 3 0 1 2 3 …
 template <class F>
 HWY_INLINE void each_lane(Vector v, const F& f) {
   alignas(64) float lane[16];
   hn::Store(v, Floats(), lane);
-  for (int64_t l = 0; l < lanes(); l++) f(l % kHeads, lane[l]);
+  for (int64_t l = 0; l < lanes(); l++) f(l % kPairs, lane[l]);
 }
 
-// a[j, h] ← e^{scale (a[j, h] − max_j a[j, h])}; sums[h]: their sums over j.
+// a[j, l] ← e^{scale (a[j, l] − max_j a[j, l])}; sums[l]: their sums over j.
 HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* sums) {
-  float max[kHeads];
-  std::fill_n(max, kHeads, hwy::LowestValue<float>());
-  std::fill_n(sums, kHeads, 0.0f);
+  float max[kPairs];
+  std::fill_n(max, kPairs, hwy::LowestValue<float>());
+  std::fill_n(sums, kPairs, 0.0f);
 #if HWY_TARGET == HWY_SCALAR
-  for (int64_t i = 0; i < keys * kHeads; i++) max[i % kHeads] = HWY_MAX(max[i % kHeads], a[i]);
-  for (int64_t i = 0; i < keys * kHeads; i++) {
-    a[i] = hn::GetLane(exp2(set((a[i] - max[i % kHeads]) * scale)));
-    sums[i % kHeads] += a[i];
+  for (int64_t i = 0; i < keys * kPairs; i++) max[i % kPairs] = HWY_MAX(max[i % kPairs], a[i]);
+  for (int64_t i = 0; i < keys * kPairs; i++) {
+    a[i] = hn::GetLane(exp2(set((a[i] - max[i % kPairs]) * scale)));
+    sums[i % kPairs] += a[i];
   }
 #else
   Vector most = set(hwy::LowestValue<float>()), sum = zero();
-  for_columns(keys * kHeads, [&](int64_t i, auto io) HWY_ATTR { most = hn::Max(io.only(io.load(a + i), most), most); });
+  for_columns(keys * kPairs, [&](int64_t i, auto io) HWY_ATTR { most = hn::Max(io.only(io.load(a + i), most), most); });
   each_lane(most, [&](int64_t h, float x) { max[h] = HWY_MAX(max[h], x); });
   const Vector shift = hn::LoadDup128(Floats(), max);
-  for_columns(keys * kHeads, [&](int64_t i, auto io) HWY_ATTR {
+  for_columns(keys * kPairs, [&](int64_t i, auto io) HWY_ATTR {
     const Vector p = io.only(exp2(hn::Mul(hn::Sub(io.load(a + i), shift), set(scale))), zero());
     sum = hn::Add(sum, p);
     io.store(p, a + i);
@@ -80,46 +93,46 @@ HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* 
 #endif
 }
 
-// y_h = Σ_j a[j, h] v_jh / sums[h] for C vectors of columns of every head.
+// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns, the first of them `column`.
 template <int C, class Io>
-HWY_INLINE void cached_mix(const float* a, const CachedRows& v, int64_t heads, int64_t width, int64_t column,
-                           const float* sums, Io io, float* y) {
-  const int64_t at[kHeads] = {0, HWY_MIN(1, heads - 1) * width, HWY_MIN(2, heads - 1) * width, (heads - 1) * width};
-  Vector sum[kHeads][C];
+HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t column,
+                           const float* sums, Io io) {
+  Vector sum[kPairs][C];
   clear_tile(sum);
-  for (int64_t j = 0; j < v.count; j++) {
-    const float* row = v.row(j) + column;
+  for (int64_t j = 0; j < values.count; j++) {
+    const float* row = values.row(j) + column;
     HWY_UNROLL(8)
-    for (int h = 0; h < kHeads; h++) {
-      const Vector p = set(a[j * kHeads + h]);
+    for (int l = 0; l < kPairs; l++) {
+      const Vector p = set(a[j * kPairs + l]);
       HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) sum[h][c] = hn::MulAdd(p, io.load(row + at[h] + c * lanes()), sum[h][c]);
+      for (int c = 0; c < C; c++) sum[l][c] = hn::MulAdd(p, io.load(row + at.v[l] + c * lanes()), sum[l][c]);
     }
   }
   HWY_UNROLL(8)
-  for (int h = 0; h < kHeads; h++) {
-    if (h >= heads) break;
+  for (int l = 0; l < kPairs; l++) {
+    if (l >= at.count) break;
     HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) io.store(hn::Mul(sum[h][c], set(1 / sums[h])), y + h * width + column + c * lanes());
+    for (int c = 0; c < C; c++) io.store(hn::Mul(sum[l][c], set(1 / sums[l])), at.y[l] + column + c * lanes());
   }
 }
 
-// Heads [h, h + heads) of one query, at most kHeads of them; a: [keys, kHeads] and a vector more.
-void CachedAttentionHeads(const CachedAttention<float>& in, int64_t n, int64_t h, int64_t heads, float* a, float* y) {
+// a: [keys of query n, kPairs] and a vector more.
+void AttendCached(const CachedAttention<float>& in, int64_t n, const CachedPairs& at, float* a) {
   const int64_t dk = in.key_width, dv = in.value_width;
-  CachedRows k{in.cache.data + h * dk, in.cache.stride, in.keys.begin[n], in.keys.end[n] - in.keys.begin[n],
-               in.keys.rows};
-  if (k.count == 0) return void(std::fill_n(y, heads * dv, 0.0f));
-  CachedRows v = k;
-  v.data = in.cache.data + in.heads * dk + h * dv;
-  float sums[kHeads];
-  cached_scores(in.q.row(n) + h * dk, k, heads, dk, a);
-  cached_exponentials(k.count, kLog2e / std::sqrt(static_cast<float>(dk)), a, sums);
+  const CachedRows rows{in.cache.data, in.cache.stride, in.keys.begin[n], in.keys.end[n] - in.keys.begin[n],
+                        in.keys.rows};
+  if (rows.count == 0) {
+    for (int l = 0; l < at.count; l++) std::fill_n(at.y[l], dv, 0.0f);
+    return;
+  }
+  float sums[kPairs];
+  cached_scores(at, rows, dk, a);
+  cached_exponentials(rows.count, kLog2e / std::sqrt(static_cast<float>(dk)), a, sums);
   int64_t c = 0;
   for (; c + kTileVectors * lanes() <= dv; c += kTileVectors * lanes())
-    cached_mix<kTileVectors>(a, v, heads, dv, c, sums, WholeVector(), y);
-  for (; c + lanes() <= dv; c += lanes()) cached_mix<1>(a, v, heads, dv, c, sums, WholeVector(), y);
-  if (c < dv) cached_mix<1>(a, v, heads, dv, c, sums, PartOfVector(dv - c), y);
+    cached_mix<kTileVectors>(a, at, rows, c, sums, WholeVector());
+  for (; c + lanes() <= dv; c += lanes()) cached_mix<1>(a, at, rows, c, sums, WholeVector());
+  if (c < dv) cached_mix<1>(a, at, rows, c, sums, PartOfVector(dv - c));
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -128,7 +141,34 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qkv {
 
-HWY_EXPORT(CachedAttentionHeads);
+HWY_EXPORT(AttendCached);
+
+namespace {
+
+CachedPairs pairs_of(const CachedAttention<float>& in, Matrix<float> y, int64_t n, int64_t queries, int64_t h,
+                     int64_t heads) {
+  CachedPairs at;
+  at.count = static_cast<int>(queries * heads);
+  for (int l = 0; l < kPairs; l++) {
+    const int64_t i = std::min(l, at.count - 1), row = n + i / heads, head = h + i % heads;
+    at.q[l] = in.q.row(row) + head * in.key_width;
+    at.k[l] = head * in.key_width;
+    at.v[l] = in.heads * in.key_width + head * in.value_width;
+    at.y[l] = y.row(row) + head * in.value_width;
+  }
+  return at;
+}
+
+// The end of the queries that have the same keys as n, at most kPairs of them: hypotheses of one sentence.
+int64_t end_of_same_keys(const CachedKeys& keys, int64_t n, int64_t N) {
+  int64_t end = n + 1;
+  while (!keys.rows && end < std::min(N, n + kPairs) && keys.begin[end] == keys.begin[n] &&
+         keys.end[end] == keys.end[n])
+    end++;
+  return end;
+}
+
+}  // namespace
 
 template <>
 void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& scratch) {
@@ -140,17 +180,22 @@ void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& 
   }
   const double products = static_cast<double>(all * in.heads * (in.key_width + in.value_width));
   const ProfiledOp profiled("cached attention", {y.rows, in.heads, in.key_width}, {2 * products, 4 * products});
-  const auto kernel = QKV_DISPATCH(CachedAttentionHeads);
+  const auto kernel = QKV_DISPATCH(AttendCached);
   const Arena::Scope scope(scratch);
-  constexpr int64_t kHeads = 4;  // of one call
-  const int64_t stride = kHeads * longest + 16, groups = (in.heads + kHeads - 1) / kHeads;
+  const int64_t stride = kPairs * longest + 16;
   float* weights = scratch.take<float>(threads() * stride);
-  const int64_t work = std::max<int64_t>(1, kHeads * longest * (in.key_width + in.value_width));  // of one call
-  parallel_blocks(y.rows * groups, std::max<int64_t>(1, 32768 / work), [&](int64_t begin, int64_t end) {
+  int64_t* firsts = scratch.take<int64_t>(y.rows + 1);  // queries that go together
+  int64_t count = 0;
+  for (int64_t n = 0; n < y.rows; n = end_of_same_keys(in.keys, n, y.rows)) firsts[count++] = n;
+  firsts[count] = y.rows;
+  const int64_t work = std::max<int64_t>(1, y.rows * in.heads * longest * (in.key_width + in.value_width) /
+                                                std::max<int64_t>(1, count));  // of queries that go together
+  parallel_blocks(count, std::max<int64_t>(1, 32768 / work), [&](int64_t begin, int64_t end) {
     float* a = weights + omp_get_thread_num() * stride;
     for (int64_t i = begin; i < end; i++) {
-      const int64_t n = i / groups, h = i % groups * kHeads;
-      kernel(in, n, h, std::min(kHeads, in.heads - h), a, y.row(n) + h * in.value_width);
+      const int64_t queries = firsts[i + 1] - firsts[i], heads = kPairs / queries;
+      for (int64_t h = 0; h < in.heads; h += heads)
+        kernel(in, firsts[i], pairs_of(in, y, firsts[i], queries, h, std::min(heads, in.heads - h)), a);
     }
   });
 }

@@ -49,17 +49,23 @@ HWY_EXPORT(EmbeddingRows);
 HWY_EXPORT(EmbeddingBackwardBand);
 
 template <class Real>
-void sinusoidal_positions(Matrix<Real> P) {
+void sinusoidal_positions(Positions kind, Matrix<Real> P) {
+  const bool interleaved = kind == Positions::interleaved, closed = kind == Positions::closed_halves;
+  const int64_t h = P.cols / 2;
   for (int64_t c = 0; c < P.cols; c++) {
-    const double rate = std::pow(10000.0, -static_cast<double>(c - c % 2) / static_cast<double>(P.cols));
+    const int64_t j = interleaved ? c / 2 : c % h;
+    const bool cosine = interleaved ? c % 2 == 1 : c >= h;
+    const double exponent = closed ? static_cast<double>(j) / static_cast<double>(h - 1)
+                                   : static_cast<double>(2 * j) / static_cast<double>(P.cols);
+    const double rate = std::pow(10000.0, -exponent);
     for (int64_t p = 0; p < P.rows; p++) {
-      const double angle = static_cast<double>(p) * rate;
-      P(p, c) = static_cast<Real>(c % 2 ? std::cos(angle) : std::sin(angle));
+      const double angle = static_cast<double>(p + closed) * rate;
+      P(p, c) = static_cast<Real>(cosine ? std::cos(angle) : std::sin(angle));
     }
   }
 }
-template void sinusoidal_positions<float>(Matrix<float>);
-template void sinusoidal_positions<double>(Matrix<double>);
+template void sinusoidal_positions<float>(Positions, Matrix<float>);
+template void sinusoidal_positions<double>(Positions, Matrix<double>);
 
 template <>
 void embedding<float>(Matrix<const float> E, std::span<const int32_t> ids, float scale, Matrix<const float> P,
@@ -68,6 +74,19 @@ void embedding<float>(Matrix<const float> E, std::span<const int32_t> ids, float
   const auto kernel = QKV_DISPATCH(EmbeddingRows);
   parallel_rows(y.rows, y.cols, [&](int64_t begin, int64_t end) {
     kernel(E, ids.data() + begin, scale, P, positions.data() + begin, y.row_range(begin, end));
+  });
+}
+
+void embedding(const Int8Matrix& E, std::span<const int32_t> ids, float scale, Matrix<const float> P,
+               std::span<const int32_t> positions, Matrix<float> y) {
+  parallel_rows(y.rows, y.cols, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; n++) {
+      const int32_t id = ids[static_cast<size_t>(n)];
+      const float factor = scale * E.scale[id];
+      const int8_t* e = E.values.row(id);
+      const float* p = P.row(positions[static_cast<size_t>(n)]);
+      for (int64_t c = 0; c < y.cols; c++) y(n, c) = factor * static_cast<float>(e[c]) + p[c];
+    }
   });
 }
 

@@ -5,17 +5,23 @@
 #include <span>
 
 #include "core/matrix.h"
+#include "ops/row_linear.h"
+#include "qkv/config.h"
 
 namespace qkv {
 
-// P[p, 2i] = sin(p / 10000^{2i/d}), P[p, 2i+1] = cos(p / 10000^{2i/d}); P: [positions, d], d may be odd.
+// Fills P: [positions, d] as qkv/config.h says for a kind that is not learned; d may be odd for `interleaved` alone.
 template <class Real>
-void sinusoidal_positions(Matrix<Real> P);
+void sinusoidal_positions(Positions kind, Matrix<Real> P);
 
 // E: [V, d]; P: [positions, d]; ids, positions: [N], each inside its table (the caller has checked); y: [N, d].
 template <class Real>
 void embedding(Matrix<const Real> E, std::span<const int32_t> ids, Real scale, Matrix<const Real> P,
                std::span<const int32_t> positions, Matrix<Real> y);
+
+// The same with a table in 8 bits.
+void embedding(const Int8Matrix& E, std::span<const int32_t> ids, float scale, Matrix<const float> P,
+               std::span<const int32_t> positions, Matrix<float> y);
 
 // dE[id_n] += scale · dy_n, in the order of n for every row of E, whatever the number of threads.
 template <class Real>

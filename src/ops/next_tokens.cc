@@ -31,8 +31,9 @@ BlockSum ReadLogits(const float* x, int64_t cols, int32_t first_token, BestToken
   }
   const Vector shift = set(HWY_MAX(largest, hwy::LowestValue<float>()));  // finite: hidden tokens keep their −∞
   Vector sum = zero();
-  for_columns(cols, [&](int64_t c, auto io)
-                        HWY_ATTR { sum = hn::Add(sum, io.only(exp(hn::Sub(io.load(x + c), shift)), zero())); });
+  for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
+    sum = hn::Add(sum, io.only(exp2(hn::Mul(hn::Sub(io.load(x + c), shift), set(kLog2e))), zero()));
+  });
   return {largest, sum_of_lanes(sum)};
 }
 
@@ -56,13 +57,23 @@ float log_sum_exp(std::span<const BlockSum> parts) {
   return static_cast<float>(static_cast<double>(largest) + std::log(sum));
 }
 
+}  // namespace
+
+float log_add_exp(float a, float b) {
+  const double x = static_cast<double>(a), y = static_cast<double>(b);
+  if (x == y) return static_cast<float>(x + std::log(2.0));  // infinities too
+  return static_cast<float>(std::max(x, y) + std::log1p(std::exp(-std::abs(x - y))));
+}
+
+namespace {
+
 template <class Weights>
 void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float* b, std::span<const int32_t> hidden,
                  const NextTokens& next, Arena& scratch) {
   const Arena::Scope scope(scratch);
   const int64_t N = X.rows, k = next.logits.cols, blocks = (V + kBlockColumns - 1) / kBlockColumns;
-  const Matrix<BlockSum> sums = scratch.matrix<BlockSum>(N, blocks + std::ssize(hidden));  // hidden tokens come last
-  BestTokens* best = scratch.take<BestTokens>(threads() * N);                              // of each thread and row
+  const Matrix<BlockSum> sums = scratch.matrix<BlockSum>(N, blocks);
+  BestTokens* best = scratch.take<BestTokens>(threads() * N);  // of each thread and row
   ScoredToken* heaps = scratch.take<ScoredToken>(threads() * N * k);
   for (int64_t i = 0; i < threads() * N; i++) best[i] = {heaps + i * k, 0, static_cast<int32_t>(k)};
   float* room = scratch.take<float>(threads() * kBlockRows * kBlockColumns);
@@ -78,7 +89,7 @@ void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float
     for (int64_t n = at.row_begin; n < at.row_end; n++) {
       float* row = logits.row(n - at.row_begin);
       for (auto token = first; token != last; token++) {
-        sums(n, blocks + (token - hidden.begin())) = {row[*token - at.col_begin], 1};
+        next.hidden(n, token - hidden.begin()) = row[*token - at.col_begin];
         row[*token - at.col_begin] = -HUGE_VALF;
       }
       sums(n, at.col_begin / kBlockColumns) =
@@ -88,8 +99,9 @@ void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float
   row_linear_blocks(X, W, b, {place, after}, scratch);
 
   parallel_for(N, [&](int64_t n) {
-    next.lse[n] = log_sum_exp({sums.row(n), static_cast<size_t>(sums.cols)});
     next.lse_seen[n] = log_sum_exp({sums.row(n), static_cast<size_t>(blocks)});
+    next.lse[n] = next.lse_seen[n];
+    for (int64_t i = 0; i < next.hidden.cols; i++) next.lse[n] = log_add_exp(next.lse[n], next.hidden(n, i));
     for (int64_t t = 1; t < threads(); t++)
       for (int32_t i = 0; i < best[t * N + n].size; i++) best[n].add(best[t * N + n].heap[i]);
     std::sort_heap(best[n].heap, best[n].heap + best[n].size);

@@ -11,12 +11,15 @@
 namespace qkv {
 
 struct NextTokens {
-  Matrix<float> logits;  // [N, k], the largest first
-  Matrix<int32_t>
-      tokens;  // [N, k], their columns; the smaller first where logits are equal; −1 where there are no more
+  // [N, k], the largest first, and their columns: the smaller first where logits are equal, −1 where there are no more.
+  Matrix<float> logits;
+  Matrix<int32_t> tokens;
+  Matrix<float> hidden;       // [N, hidden tokens]: the logits of those
   float* lse = nullptr;       // [N]: log Σ_v e^logit_v over all tokens; NaN where a logit is NaN
   float* lse_seen = nullptr;  // [N]: the same over those that are not hidden
 };
+
+float log_add_exp(float a, float b);  // log(e^a + e^b)
 
 // X: [N, in], W: [V, in], b: [V] or null; hidden: tokens in rising order, each once.
 void next_tokens(Matrix<const float> X, Matrix<const float> W, const float* b, std::span<const int32_t> hidden,

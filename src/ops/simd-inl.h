@@ -126,6 +126,37 @@ HWY_INLINE Vector exp(Vector x) {
   return hn::Mul(p, power);
 }
 
+constexpr float kLog2e = 1.44269504f;
+// 2^x for x <= 127, relative error 2e-7; 0 below −126; NaN stays NaN.
+HWY_INLINE Vector exp2(Vector x) {
+#if HWY_TARGET == HWY_AVX3
+  const Vector f{_mm512_reduce_ps(x.raw, 0x09)};  // x − floor(x)
+  Vector p = set(1.877576645e-03f);
+  p = hn::MulAdd(p, f, set(8.989340163e-03f));
+  p = hn::MulAdd(p, f, set(5.582631799e-02f));
+  p = hn::MulAdd(p, f, set(2.401536171e-01f));
+  p = hn::MulAdd(p, f, set(6.931530732e-01f));
+  p = hn::MulAdd(p, f, set(9.999999251e-01f));
+  return Vector{_mm512_scalef_ps(p.raw, x.raw)};
+#else
+  const Floats d;
+  const hn::RebindToSigned<Floats> di;
+  const auto number = hn::Eq(x, x);
+  const Vector nan = x;
+  x = hn::Max(set(-127.0f), x);
+  const Vector shifted = hn::Add(x, set(12582912.0f));  // 1.5 · 2^23 rounds x to an integer, left in the low bits
+  const Vector r = hn::Sub(x, hn::Sub(shifted, set(12582912.0f)));
+  Vector p = set(1.326466561e-03f);
+  p = hn::MulAdd(p, r, set(9.671512991e-03f));
+  p = hn::MulAdd(p, r, set(5.550733954e-02f));
+  p = hn::MulAdd(p, r, set(2.402224243e-01f));
+  p = hn::MulAdd(p, r, set(6.931470037e-01f));
+  p = hn::MulAdd(p, r, set(1.0f));
+  const Vector power = hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  return hn::IfThenElse(number, power, nan);
+#endif
+}
+
 // The factors of dropout, 0 or 1 / (1 − p), for 128 neighbouring columns of a row at a time.
 class DropoutFactors {
  public:

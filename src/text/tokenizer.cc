@@ -14,7 +14,9 @@
 #include <unordered_map>
 
 #include "core/fail.h"
+#include "core/json.h"
 #include "text/sentencepiece_check.h"
+#include "text/vocabulary.h"
 
 namespace qkv {
 namespace {
@@ -33,6 +35,37 @@ std::string reason(const sp::util::Status& status) {
   std::ranges::replace_if(
       message, [](unsigned char c) { return c < 0x20; }, ' ');
   return message;
+}
+
+std::shared_ptr<const sp::SentencePieceProcessor> load_processor(const std::string& bytes, const std::string& where) {
+  if (bytes.size() > kMaxBytes) fail("{}: {} bytes, wanted at most {}", where, bytes.size(), kMaxBytes);
+  check_sentencepiece(bytes, where);
+  auto processor = std::make_shared<sp::SentencePieceProcessor>();
+  const sp::util::Status status = processor->LoadFromSerializedProto(bytes);
+  if (!status.ok()) fail("{}: not a SentencePiece model: {}", where, reason(status));
+  return processor;
+}
+
+void check(const sp::util::Status& status, size_t size, const char* of) {
+  if (!status.ok()) fail("tokenizer: {} {}: {}", size, of, reason(status));
+}
+
+// The name of a language at the start of a text, ">>de<<"; "" where there is none.
+std::string_view language_of(std::string_view text) {
+  const size_t end = text.starts_with(">>") ? text.find("<<") : std::string_view::npos;
+  return end == std::string_view::npos ? "" : text.substr(0, end + 2);
+}
+
+// Between spaces and tabs; other white space may be a part of a token.
+std::vector<std::string> split_at_spaces(std::string_view text) {
+  std::vector<std::string> pieces;
+  for (;;) {
+    const size_t begin = text.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return pieces;
+    text.remove_prefix(begin);
+    pieces.emplace_back(text.substr(0, text.find_first_of(" \t")));
+    text.remove_prefix(pieces.back().size());
+  }
 }
 
 // Does anything of a sentence reach the training? SentencePiece takes its own names and "▁" for spaces, skips a line
@@ -73,13 +106,14 @@ class Sentences : public sp::SentenceIterator {
 }  // namespace
 
 struct Tokenizer::Model {
-  sp::SentencePieceProcessor processor;
-  std::string bytes;
-  int32_t start = 0;
+  std::shared_ptr<const sp::SentencePieceProcessor> processor;  // null where pieces stand between spaces
+  std::string bytes;                                            // of the processor
+  std::unique_ptr<const Vocabulary> vocabulary;                 // null where the ids are the processor's
+  int32_t start = -1, end = -1, unknown = -1;
 
+  int32_t size() const { return vocabulary ? vocabulary->size() : processor->GetPieceSize(); }
   void check_id(int32_t id) const {
-    if (id < 0 || id >= processor.GetPieceSize())
-      fail("tokenizer: id {}, wanted 0 to {}", id, processor.GetPieceSize() - 1);
+    if (id < 0 || id >= size()) fail("tokenizer: id {}, wanted 0 to {}", id, size() - 1);
   }
 };
 
@@ -116,47 +150,88 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
   return from_serialized(std::move(bytes), "tokenizer");
 }
 
-Tokenizer Tokenizer::load(const std::string& path) {
+SentencePieceFile SentencePieceFile::read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("{}: cannot be opened: {}", path, std::strerror(errno));
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
   if (file.bad()) fail("{}: cannot be read: {}", path, std::strerror(errno));
-  return from_serialized(std::move(bytes), path);
+  return {std::move(bytes), path};
+}
+
+Tokenizer Tokenizer::load(const std::string& path) {
+  SentencePieceFile file = SentencePieceFile::read(path);
+  return from_serialized(std::move(file.bytes), path);
 }
 
 Tokenizer Tokenizer::from_serialized(std::string bytes, const std::string& where) {
-  if (bytes.size() > kMaxBytes) fail("{}: {} bytes, wanted at most {}", where, bytes.size(), kMaxBytes);
-  check_sentencepiece(bytes, where);
+  const auto processor = load_processor(bytes, where);
+  if (processor->eos_id() < 0) fail("{}: the vocabulary has no end token </s>", where);
   const auto model = std::make_shared<Model>();
-  const sp::util::Status status = model->processor.LoadFromSerializedProto(bytes);
-  if (!status.ok()) fail("{}: not a SentencePiece model: {}", where, reason(status));
-  if (model->processor.eos_id() < 0) fail("{}: the vocabulary has no end token </s>", where);
   model->bytes = std::move(bytes);
-  const int32_t start = model->processor.bos_id();
-  model->start = start >= 0 ? start : model->processor.eos_id();
+  model->start = processor->bos_id() >= 0 ? processor->bos_id() : processor->eos_id();
+  model->end = processor->eos_id();
+  model->unknown = processor->unk_id();
+  model->processor = processor;
+  return Tokenizer(model);
+}
+
+Tokenizer Tokenizer::with_pieces(const std::optional<SentencePieceFile>& splitter, std::vector<std::string> pieces,
+                                 const std::string& unknown, const std::string& where) {
+  const auto model = std::make_shared<Model>();
+  model->vocabulary = std::make_unique<Vocabulary>(std::move(pieces), where);
+  if (splitter) {
+    model->processor = load_processor(splitter->bytes, splitter->where);
+    model->bytes = splitter->bytes;
+  }
+  if (unknown.empty()) return Tokenizer(model);
+  const auto id = model->vocabulary->id(unknown);
+  if (!id) fail("{}: the unknown token {} is not in the vocabulary", where, excerpt(unknown));
+  model->unknown = *id;
   return Tokenizer(model);
 }
 
 const std::string& Tokenizer::serialized() const { return model_->bytes; }
 
+const std::vector<std::string>* Tokenizer::own_pieces() const {
+  return model_->vocabulary ? &model_->vocabulary->pieces() : nullptr;
+}
+
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int32_t> ids;
-  const sp::util::Status status = model_->processor.Encode(text, &ids);
-  if (!status.ok()) fail("tokenizer: a text of {} bytes: {}", text.size(), reason(status));
+  if (!model_->vocabulary) {
+    check(model_->processor->Encode(text, &ids), text.size(), "bytes of text");
+    return ids;
+  }
+  const Vocabulary& vocabulary = *model_->vocabulary;
+  if (const auto language = vocabulary.id(language_of(text))) {
+    ids.push_back(*language);
+    text.remove_prefix(language_of(text).size());
+  }
+  std::vector<std::string> pieces;
+  if (model_->processor)
+    check(model_->processor->Encode(text, &pieces), text.size(), "bytes of text");
+  else
+    pieces = split_at_spaces(text);
+  for (const std::string& piece : pieces) {
+    ids.push_back(vocabulary.id(piece).value_or(model_->unknown));
+    if (ids.back() < 0) fail("tokenizer: {} is not in the vocabulary, which has no unknown token", excerpt(piece));
+  }
   return ids;
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) model_->check_id(id);
+  if (!model_->processor) return fmt::format("{}", fmt::join(pieces(ids), " "));
   std::string text;
-  const sp::util::Status status = model_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &text);
-  if (!status.ok()) fail("tokenizer: {} ids: {}", ids.size(), reason(status));
+  check(model_->vocabulary ? model_->processor->Decode(pieces(ids), &text)
+                           : model_->processor->Decode(std::vector<int>(ids.begin(), ids.end()), &text),
+        ids.size(), "ids");
   return text;
 }
 
 const std::string& Tokenizer::piece(int32_t id) const {
   model_->check_id(id);
-  return model_->processor.IdToPiece(id);
+  return model_->vocabulary ? model_->vocabulary->pieces()[static_cast<size_t>(id)] : model_->processor->IdToPiece(id);
 }
 
 std::vector<std::string> Tokenizer::pieces(std::span<const int32_t> ids) const {
@@ -165,9 +240,16 @@ std::vector<std::string> Tokenizer::pieces(std::span<const int32_t> ids) const {
   return result;
 }
 
-int32_t Tokenizer::size() const { return model_->processor.GetPieceSize(); }
+std::optional<int32_t> Tokenizer::id(std::string_view piece) const {
+  if (model_->vocabulary) return model_->vocabulary->id(piece);
+  const int32_t id = model_->processor->PieceToId(piece);  // of an unknown piece, the id of <unk>
+  if (model_->processor->IdToPiece(id) != piece) return {};
+  return id;
+}
+
+int32_t Tokenizer::size() const { return model_->size(); }
 int32_t Tokenizer::start() const { return model_->start; }
-int32_t Tokenizer::end() const { return model_->processor.eos_id(); }
-int32_t Tokenizer::unknown() const { return model_->processor.unk_id(); }
+int32_t Tokenizer::end() const { return model_->end; }
+int32_t Tokenizer::unknown() const { return model_->unknown; }
 
 }  // namespace qkv

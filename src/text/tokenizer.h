@@ -1,9 +1,10 @@
 // Text to token ids and back: sub-words by SentencePiece (Kudo and Richardson, 2018; unigram: Kudo, 2018; BPE: Sennrich
-// et al., 2016).
+// et al., 2016), or what stands between spaces; ids are SentencePiece's or places in a list of pieces.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,13 @@ struct TokenizerOptions {
   Normalization normalization = Normalization::nmt_nfkc;
 };
 
+// The bytes of a model file, and its name in errors.
+struct SentencePieceFile {
+  std::string bytes, where;
+
+  static SentencePieceFile read(const std::string& path);  // throws Error if it cannot be read
+};
+
 // A vocabulary and the way to cut text into it. Immutable; copies share it; all methods may be called from many
 // threads.
 class Tokenizer {
@@ -38,24 +46,38 @@ class Tokenizer {
   static Tokenizer load(const std::string& path);
   static Tokenizer from_serialized(std::string bytes, const std::string& where);
 
-  // The bytes of the model file.
+  // Pieces whose ids are their places in a list of their own. `splitter`, a SentencePiece model, cuts text into pieces;
+  // without it they stand between spaces and tabs. A name of a language at the start of a text, ">>de<<", is kept whole
+  // if it is a piece. What is not in the list becomes the piece `unknown`; without one ("") it is an Error of encode.
+  // Throws Error, beginning with `where`, for a list that is no vocabulary (see vocabulary.h) or lacks `unknown`, and
+  // for what load refuses of the splitter, but for the end token.
+  static Tokenizer with_pieces(const std::optional<SentencePieceFile>& splitter, std::vector<std::string> pieces,
+                               const std::string& unknown, const std::string& where);
+
+  // The bytes of the SentencePiece model file; "" where there is none.
   const std::string& serialized() const;
+  // The list of pieces; null where the ids are SentencePiece's.
+  const std::vector<std::string>* own_pieces() const;
 
   // Ids of a line of text, without start and end tokens. Text of spaces only gives none.
   std::vector<int32_t> encode(std::string_view text) const;
 
-  // Text of ids; start and end tokens give nothing, the unknown token gives " ⁇ ". Throws Error for an id outside
-  // [0, size()).
+  // Text of ids; SentencePiece's start and end tokens give nothing, its unknown token gives " ⁇ ". Throws Error for an
+  // id outside [0, size()).
   std::string decode(std::span<const int32_t> ids) const;
 
   // The piece of an id as the vocabulary spells it; "▁" begins a word. Throws as decode does.
   const std::string& piece(int32_t id) const;
   std::vector<std::string> pieces(std::span<const int32_t> ids) const;
 
-  int32_t size() const;     // V
+  // The id of a piece as the vocabulary spells it.
+  std::optional<int32_t> id(std::string_view piece) const;
+
+  int32_t size() const;  // V
+  // Of a SentencePiece vocabulary; −1 where the pieces are a list, which says nothing of their use.
   int32_t start() const;    // id of <s>, or of </s> where the vocabulary has no <s>
   int32_t end() const;      // id of </s>
-  int32_t unknown() const;  // id of <unk>
+  int32_t unknown() const;  // id of <unk>; of a list, that of `unknown`, or −1
 
  private:
   struct Model;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/fail.h"
+#include "core/op_times.h"
 #include "core/profile.h"
 #include "core/random.h"
 #include "model/transformer.h"
@@ -35,17 +36,6 @@ Batch random_batch(int64_t tokens, int64_t vocab) {
     batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
   }
   return batch;
-}
-
-std::vector<OpTime> op_times(const Profile& profile, int64_t steps) {
-  std::vector<OpTime> ops;
-  for (const auto& [name, entry] : profile.entries()) {
-    const double n = static_cast<double>(steps), per_second = 1e-9 / entry.seconds;
-    ops.push_back({name, static_cast<double>(entry.calls) / n, 1e3 * entry.seconds / n, entry.work.flops * per_second,
-                   entry.work.bytes * per_second});
-  }
-  std::sort(ops.begin(), ops.end(), [](const OpTime& a, const OpTime& b) { return a.ms > b.ms; });
-  return ops;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "data/batcher.h"
 #include "data/parallel_data.h"
-#include "decode/beam_search.h"
+#include "decode/search.h"
 #include "model/transformer.h"
 #include "text/corpus.h"
 #include "text/tokenizer.h"

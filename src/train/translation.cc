@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "core/fail.h"
+#include "core/fields.h"
+#include "io/atomic_file.h"
 #include "io/run_directory.h"
 #include "text/corpus.h"
 #include "train/fit.h"
@@ -70,7 +72,8 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
   ParallelText dev = read_parallel(files.dev, wanted.training.lowercase);
   for (const auto& [files_of, lines] : {std::pair{&files.train, text.size()}, {&files.dev, dev.size()}})
     if (lines == 0) fail("{}: holds no sentence pair", files_of->front());
-  const TokenizerPair tokenizers = resumed ? load_tokenizers(run) : make_tokenizers(files, wanted.training, text, say);
+  const TokenizerPair tokenizers =
+      resumed ? load_tokenizers(run, "") : make_tokenizers(files, wanted.training, text, say);
   Recipe recipe = wanted;
   recipe.model.source_vocab = tokenizers.source.size();
   recipe.model.target_vocab = tokenizers.target.size();
@@ -97,7 +100,11 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
       {recipe.model.max_length, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)});
   if (!resumed) {
     stream.seek({});  // a text without a usable pair leaves no run behind
-    create_run(run, recipe, tokenizers);
+    create_run(run, {recipe.model, tokenizers, trained_translation(tokenizers, recipe.training.lowercase)},
+               [&](const RunDirectory& partial) {
+                 make_directory(partial.checkpoints());
+                 write_file_atomic(partial.training(), json_from_fields(recipe.training));
+               });
   }
   return Trainer(recipe, run, stream, evaluator, observer).run();
 }

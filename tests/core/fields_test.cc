@@ -22,6 +22,7 @@ struct Options {
   double rate = 0.1;
   std::string name = "run";
   Colour colour = Colour::green;
+  std::vector<std::string> tags;
 
   bool operator==(const Options&) const = default;
 };
@@ -33,6 +34,7 @@ void visit_fields(Options& o, Visitor&& visit) {
   visit("rate", o.rate, "with a meaning");
   visit("name", o.name);
   visit("colour", o.colour);
+  visit("tags", o.tags);
 }
 
 std::string error_in(const std::string& text, Missing missing = Missing::kept) {
@@ -48,14 +50,16 @@ TEST(Fields, AreWrittenInTheOrderOfTheList) {
   "steps": 100,
   "rate": 0.1,
   "name": "run",
-  "colour": "green"
+  "colour": "green",
+  "tags": []
 }
 )");
 }
 
 TEST(Fields, ComeBackAsTheyWere) {
   for (double rate : {0.0, 1e-300, 0.1 + 0.2, -1e22, 5e-324, std::numeric_limits<double>::max()}) {
-    const Options written = {true, std::numeric_limits<int64_t>::min(), rate, "a \"b\"\n\u00e9\x01", Colour::blue};
+    const Options written = {true,       std::numeric_limits<int64_t>::min(), rate, "a \"b\"\n\u00e9\x01", Colour::blue,
+                             {"a", "\""}};
     Options read;
     fields_from_json(read, json_from_fields(written), "", Missing::refused);
     EXPECT_EQ(read, written);
@@ -66,13 +70,14 @@ TEST(Fields, KeepTheirValuesWhereMissingOnesMay) {
   Options options;
   options.steps = 7;
   fields_from_json(options, R"({"rate": 2, "colour": "red"})", "", Missing::kept);
-  EXPECT_EQ(options, (Options{false, 7, 2, "run", Colour::red}));
+  EXPECT_EQ(options, (Options{false, 7, 2, "run", Colour::red, {}}));
 }
 
 TEST(Fields, ErrorsNameTheFieldAndWhatWasWanted) {
   EXPECT_EQ(error_in(R"({"step": 1})"), "o.json: unknown name \"step\"; did you mean \"steps\"?");
   EXPECT_EQ(error_in(R"({"temperature": 1})"), "o.json: unknown name \"temperature\"");
-  EXPECT_EQ(error_in(R"({"fast": true, "rate": 1, "name": ""})", Missing::refused), "o.json: missing steps, colour");
+  EXPECT_EQ(error_in(R"({"fast": true, "rate": 1, "name": ""})", Missing::refused),
+            "o.json: missing steps, colour, tags");
   EXPECT_EQ(error_in(R"({"steps": 1.0})"), "o.json: steps is 1.0, wanted an integer");
   EXPECT_EQ(error_in(R"({"steps": 9223372036854775808})"),
             "o.json: steps is 9223372036854775808, beyond a 64-bit integer");
@@ -83,6 +88,8 @@ TEST(Fields, ErrorsNameTheFieldAndWhatWasWanted) {
   EXPECT_EQ(error_in(R"({"name": null})"), "o.json: name is null, wanted a string");
   EXPECT_EQ(error_in(R"({"name": []})"), "o.json: name is an array, wanted a string");
   EXPECT_EQ(error_in(R"({"colour": "rot"})"), "o.json: colour is \"rot\", wanted one of red, green, blue");
+  EXPECT_EQ(error_in(R"({"tags": ["a", 1]})"), "o.json: tags is an array, wanted an array of strings");
+  EXPECT_EQ(error_in(R"({"tags": "a"})"), "o.json: tags is \"a\", wanted an array of strings");
   EXPECT_EQ(error_in("[]"), "o.json: found an array, wanted a JSON object");
 }
 

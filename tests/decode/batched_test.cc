@@ -25,15 +25,13 @@ TEST(TranslateIds, KeepsTheOrderOfTheInput) {
   testing::randomise(model.parameters(), 1);
   Arena arena;
   SearchOptions options;
-  options.beam = 2;
+  options.beam = options.n_best = 2;
   const auto sources = unsorted_sources();
   for (const int64_t batch_tokens : {1, 20, 4096}) {
     const auto results = translate_ids(model, sources, options, arena, batch_tokens);
     ASSERT_EQ(results.size(), sources.size());
     for (size_t i = 0; i < sources.size(); i++) {
-      Packed alone;
-      alone.append(sources[i]);
-      const auto wanted = beam_search(model, alone, options, arena).front();
+      const auto wanted = n_best(model, {{sources[i], {}}}, options, arena).front();
       ASSERT_EQ(results[i].size(), wanted.size());
       EXPECT_EQ(results[i].front().ids, wanted.front().ids) << "sentence " << i;
       EXPECT_NEAR(results[i].front().score, wanted.front().score, 1e-4);

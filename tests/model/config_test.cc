@@ -36,9 +36,11 @@ TEST(Config, ComesBackFromJsonAsItWas) {
 
 TEST(Config, JsonHoldsEveryField) {
   // A field that visit_fields forgot would keep its default. Each field here differs from it.
+  // clang-format off
   const ModelConfig config = {
-      11,    11,    1,    2,     32,   2,  15,  17,   48,   Activation::gelu, NormPosition::pre, true, 0.001,
-      false, false, true, false, true, 99, 0.5, 0.25, 0.125};
+      11, 11, 1, 2, 32, 2, 15, 17, 48, Activation::gelu, false, Positions::halves, true, true, NormPosition::pre, true,
+      0.001, false, false, false, false, true, 99, 0.5, 0.25, 0.125};
+  // clang-format on
   ModelConfig read = model_config_from_json(to_json(config), "");
   EXPECT_EQ(read, config);
   int fields = 0;
@@ -46,7 +48,7 @@ TEST(Config, JsonHoldsEveryField) {
     EXPECT_FALSE(meaning.empty());
     fields++;
   });
-  EXPECT_EQ(fields, 22);
+  EXPECT_EQ(fields, 26);
 }
 
 TEST(Config, ErrorsNameTheFileAndTheField) {
@@ -88,6 +90,9 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
   refused("ffn_dropout is nan,", [](auto& c) { c.ffn_dropout = std::numeric_limits<double>::quiet_NaN(); });
   refused("norm_epsilon is 0,", [](auto& c) { c.norm_epsilon = 0; });
   refused("final_norm is false", [](auto& c) { c.norm_position = NormPosition::pre; });
+  refused("positions are halves and d_model is 31", [](auto& c) { c.positions = Positions::halves, c.d_model = 31; });
+  refused("positions are closed_halves and d_model is 2",
+          [](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; });
   refused("target_vocab 999, wanted equal", [](auto& c) { c.target_vocab = 999; });
 }
 

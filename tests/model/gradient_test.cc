@@ -57,7 +57,20 @@ std::vector<Case> cases() {
   silu.output_bias = true;
   silu.encoder_layers = 1;
   silu.dropout = silu.attention_dropout = silu.ffn_dropout = 0;
-  return {{"post-norm, relu, one table", post}, {"pre-norm, gelu, three tables", pre}, {"silu, no biases", silu}};
+
+  ModelConfig learned = post;
+  learned.positions = Positions::learned;
+  learned.embedding_norm = true;
+  learned.zero_start = true;
+  learned.scale_embeddings = false;
+
+  ModelConfig halves = post;
+  halves.positions = Positions::closed_halves;
+  return {{"post-norm, relu, one table", post},
+          {"pre-norm, gelu, three tables", pre},
+          {"silu, no biases", silu},
+          {"learned positions, a norm after them, no start embedding", learned},
+          {"positions in halves", halves}};
 }
 
 template <class Real>
@@ -240,6 +253,25 @@ TEST(Transformer, HiddenStatesDoNotDependOnLaterTargetTokens) {
   const size_t bytes = static_cast<size_t>(config.d_model) * sizeof(double);
   for (int64_t t = 0; t < 2; t++) EXPECT_EQ(std::memcmp(a.h.row(t), b.h.row(t), bytes), 0) << t;
   EXPECT_NE(std::memcmp(a.h.row(2), b.h.row(2), bytes), 0);
+}
+
+TEST(Transformer, StartsFromThePositionAloneWhereAskedTo) {
+  ModelConfig config = small_config();
+  config.zero_start = true;
+  Transformer<double> model(config);
+  randomise(model.parameters(), 1);
+  SpoiledArena arena;
+  Context context{arena};
+  const auto hidden = [&](std::vector<int32_t> target_ids) {
+    Packed source, target;
+    source.append(std::vector<int32_t>{5, 6, 2});
+    target.append(target_ids);
+    Transformer<double>::Saved saved;
+    model.forward(source, target, context, saved);
+    return std::vector<double>(saved.h.row(1), saved.h.row(1) + config.d_model);
+  };
+  EXPECT_EQ(hidden({1, 4}), hidden({9, 4}));
+  EXPECT_NE(hidden({1, 4}), hidden({1, 5}));
 }
 
 TEST(Transformer, CountsItsParametersBeforeItIsMade) {

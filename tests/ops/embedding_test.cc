@@ -75,8 +75,8 @@ TEST(SinusoidalPositions, AreSinesAndCosinesOfFallingFrequency) {
   for (const int64_t d : {1, 6, 7, 64}) {
     std::vector<double> P(static_cast<size_t>(100 * d));
     std::vector<float> P_float(P.size());
-    sinusoidal_positions(Matrix<double>(P.data(), 100, d));
-    sinusoidal_positions(Matrix<float>(P_float.data(), 100, d));
+    sinusoidal_positions(Positions::interleaved, Matrix<double>(P.data(), 100, d));
+    sinusoidal_positions(Positions::interleaved, Matrix<float>(P_float.data(), 100, d));
     for (int64_t p = 0; p < 100; p++)
       for (int64_t c = 0; c < d; c++) {
         const long double angle = p / std::pow(10000.0L, 2.0L * (c / 2) / d);
@@ -84,6 +84,21 @@ TEST(SinusoidalPositions, AreSinesAndCosinesOfFallingFrequency) {
         EXPECT_NEAR(P[static_cast<size_t>(p * d + c)], static_cast<double>(wanted), 1e-13);
       }
     EXPECT_LE(testing::max_error(P_float, P), 0x1p-24);
+  }
+}
+
+TEST(SinusoidalPositions, InHalvesHaveTheSinesFirst) {
+  constexpr int64_t d = 10, h = d / 2;
+  for (const bool closed : {false, true}) {
+    std::vector<double> P(static_cast<size_t>(100 * d));
+    sinusoidal_positions(closed ? Positions::closed_halves : Positions::halves, Matrix<double>(P.data(), 100, d));
+    for (int64_t p = 0; p < 100; p++)
+      for (int64_t j = 0; j < h; j++) {
+        const long double exponent = closed ? static_cast<long double>(j) / (h - 1) : 2.0L * j / d;
+        const long double angle = (p + closed) * std::pow(10000.0L, -exponent);
+        EXPECT_NEAR(P[static_cast<size_t>(p * d + j)], static_cast<double>(std::sin(angle)), 1e-13);
+        EXPECT_NEAR(P[static_cast<size_t>(p * d + h + j)], static_cast<double>(std::cos(angle)), 1e-13);
+      }
   }
 }
 

@@ -13,6 +13,7 @@ using testing::normal;
 struct Result {
   std::vector<float> logits, lse, lse_seen;
   std::vector<int32_t> tokens;
+  std::vector<float> hidden_logits;
   bool operator==(const Result&) const = default;
 };
 
@@ -23,11 +24,20 @@ struct Problem {
 
   Result next(int64_t begin, int64_t end) const {
     const int64_t rows = end - begin;
-    Result r{std::vector<float>(static_cast<size_t>(rows * k)), std::vector<float>(static_cast<size_t>(rows)),
-             std::vector<float>(static_cast<size_t>(rows)), std::vector<int32_t>(static_cast<size_t>(rows * k))};
+    Result r{std::vector<float>(static_cast<size_t>(rows * k)),
+             std::vector<float>(static_cast<size_t>(rows)),
+             std::vector<float>(static_cast<size_t>(rows)),
+             std::vector<int32_t>(static_cast<size_t>(rows * k)),
+             {}};
+    r.hidden_logits.resize(static_cast<size_t>(rows * std::ssize(hidden)));
     Arena arena;
     next_tokens({x.data() + begin * in, rows, in}, Matrix<const float>(w.data(), V, in), b.data(), hidden,
-                {{r.logits.data(), rows, k}, {r.tokens.data(), rows, k}, r.lse.data(), r.lse_seen.data()}, arena);
+                {{r.logits.data(), rows, k},
+                 {r.tokens.data(), rows, k},
+                 {r.hidden_logits.data(), rows, std::ssize(hidden)},
+                 r.lse.data(),
+                 r.lse_seen.data()},
+                arena);
     return r;
   }
   std::vector<float> all_logits() const {
@@ -55,6 +65,7 @@ TEST(NextTokens, AreTheBestOfAllLogits) {
         for (const int32_t v : order) sum += std::exp(static_cast<double>(row[v]));
         const float seen = found.lse_seen[static_cast<size_t>(n)], all = found.lse[static_cast<size_t>(n)];
         EXPECT_NEAR(all, std::log(sum + std::exp(static_cast<double>(row[0]))), 1e-5);  // exp in float: 2^-23 each
+        EXPECT_EQ(found.hidden_logits[static_cast<size_t>(n)], row[0]);
         if (V > 1) {
           EXPECT_NEAR(seen, std::log(sum), 1e-5);
         }

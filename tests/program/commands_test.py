@@ -44,7 +44,8 @@ def test_a_long_line_is_translated_in_parts(trained):
 
 def test_invalid_text_is_refused_by_line(trained):
     done = subprocess.run([QKV, "translate", str(trained)], input=b"fine\n\xff\n", capture_output=True)
-    assert done.returncode == 1 and b":2:" in done.stderr
+    assert done.returncode == 1 and done.stdout.count(b"\n") == 1
+    assert done.stderr == b"qkv: line 2: byte 1 is not valid UTF-8\n"
 
 
 def test_attention_rows_sum_to_one(trained, tmp_path):
@@ -72,7 +73,7 @@ def test_inspect_lists_every_parameter(trained):
 def test_a_cut_model_is_refused(trained, tmp_path):
     broken = tmp_path / "broken"
     subprocess.run(["cp", "-r", str(trained), str(broken)], check=True)
-    for name in ("model.safetensors", "tokenizer.model", "config.json", "training.json"):
+    for name in ("model.safetensors", "tokenizer.model", "config.json", "translation.json"):
         content = (trained / name).read_bytes()
         for size in (0, 1, len(content) // 2, len(content) - 3):
             (broken / name).write_bytes(content[:size])

@@ -1,5 +1,6 @@
 """qkv.Translator on the program's trained run: it says what the program says."""
 
+import asyncio
 import json
 import threading
 import warnings
@@ -21,8 +22,90 @@ def translator(trained):
 def test_translations_are_the_programs(translator, trained, run_program, options):
     arguments = [x for name, value in options.items() for x in (f"--{name.replace('_', '-')}", value)]
     wanted = run_program("translate", trained, *arguments, text="\n".join(LINES) + "\n")[1]
-    assert translator.translate(LINES, **options) == wanted.split("\n")[:-1]
+    assert [t.text for t in translator.translate(LINES, **options)] == wanted.split("\n")[:-1]
     assert translator.translate(iter(LINES), **options) == translator.translate(tuple(LINES), **options)
+
+
+def test_results_are_the_programs_objects(translator, trained, run_program):
+    options = {"beam": 4, "n_best": 3, "attention": True}
+    lines = run_program("translate", trained, "--json", "--beam", 4, "--n-best", 3, "--word-scores", "--attention",
+                        text="\n".join(LINES) + "\n")[1].splitlines()
+    for result, wanted in zip(translator.translate(LINES, alignment=True, **options), map(json.loads, lines)):
+        assert (result.source, result.source_tokens) == (wanted["source"], wanted["source_tokens"])
+        assert str(result) == result.text == result.hypotheses[0].text
+        for h, exact in zip(result.hypotheses, wanted["hypotheses"]):
+            assert (h.text, h.tokens) == (exact["text"], exact["tokens"])
+            assert h.score == pytest.approx(exact["score"], abs=1e-6)
+            assert h.log_probability == pytest.approx(sum(h.token_scores))
+            assert h.token_scores == pytest.approx(exact["token_scores"], abs=1e-6)
+            assert [list(pair) for pair in h.alignment] == exact["alignment"]
+            assert [word for word, _ in h.words] == [w["word"] for w in exact.get("words", [])]
+            np.testing.assert_allclose(h.attention, exact["attention"], atol=1e-5)
+
+
+def test_forced_scores_are_those_of_the_search(translator):
+    for result in translator.translate(LINES[:1], beam=4, n_best=4, max_length=12):
+        tokens = [h.tokens for h in result.hypotheses]
+        for h, scored in zip(result.hypotheses, translator.score([result.source] * len(tokens), tokens)):
+            forced = scored.hypotheses[0]
+            assert forced.tokens == h.tokens and len(forced.token_scores) == len(h.tokens) + 1
+            assert forced.token_scores[: len(h.token_scores)] == pytest.approx(h.token_scores, abs=1e-4)
+    scored = translator.score(LINES[:1], ["Der Hund sieht die Katze."], alignment=True)[0].hypotheses[0]
+    assert scored.text == "Der Hund sieht die Katze." and len(scored.alignment) == len(scored.tokens)
+    assert scored.score == pytest.approx(scored.log_probability / len(scored.token_scores))
+
+
+def test_prefixes_and_alternatives(translator):
+    line = "The dog sees the cat."
+    found = translator.translate([line], prefixes=["Ein Hund"], alternatives=True, n_best=4, beam=2)[0].hypotheses
+    assert len(found) == 4 and all(h.text.startswith("Ein Hund") for h in found)
+    with pytest.raises(qkv.Error, match="1 prefixes for 2 lines"):
+        translator.translate([line, line], prefixes=["Ein"])
+
+
+def test_samples_depend_on_the_seed(translator):
+    def draw(seed):
+        return [h.tokens for h in translator.translate(LINES[:1], sampling=True, n_best=5, seed=seed)[0].hypotheses]
+
+    assert draw(3) == draw(3) != draw(4)
+
+
+def test_an_ensemble_of_one_run_twice(translator, trained):
+    both = qkv.Translator(trained, ensemble=[trained])
+    assert [t.text for t in both.translate(LINES)] == [t.text for t in translator.translate(LINES)]
+
+
+def test_tokens_are_told(translator):
+    told = {}
+    wanted = translator.translate(LINES, beam=1)
+    translator.translate(LINES, beam=1, on_token=lambda t: told.setdefault(t.line, []).append(t.token))
+    for line, result in enumerate(wanted):
+        assert told.get(line, [])[: len(result.hypotheses[0].tokens)] == result.hypotheses[0].tokens
+    short = translator.translate(LINES[:1], beam=1, min_length=9, on_token=lambda t: True)
+    assert len(short[0].hypotheses[0].tokens) == 1
+
+
+def test_what_a_callback_raises_comes_back(translator):
+    def fail(report):
+        raise KeyError(report.token)
+
+    for workers in (1, 2):
+        with pytest.raises(KeyError):
+            translator.translate(LINES, beam=1, workers=workers, on_token=fail)
+
+
+def test_async_results_and_streams(translator):
+    wanted = translator.translate(LINES)
+    futures = [translator.translate_async(LINES) for _ in range(3)]
+    assert all(future.result(60) == wanted for future in futures)
+    assert translator.translate_async([1]).exception(60).__class__ is qkv.Error
+
+    async def wait():
+        return await asyncio.wrap_future(translator.translate_async(LINES))
+
+    assert asyncio.run(wait()) == wanted
+    many = list(translator.stream(line for _ in range(60) for line in LINES))
+    assert [t.text for t in many] == [t.text for t in wanted] * 60
 
 
 def test_no_lines_give_no_lines(translator):
@@ -58,7 +141,7 @@ def test_the_map_of_a_given_target(translator):
     np.testing.assert_allclose(words.weights.sum(-1), 1, atol=1e-5)
 
 
-def test_threads_take_turns(translator):
+def test_threads_translate_side_by_side(translator):
     wanted, found = translator.translate(LINES), []
 
     def work():
@@ -75,9 +158,14 @@ def test_threads_take_turns(translator):
 @pytest.mark.parametrize("lines, options, line", [
     ("one str", {}, "translate: line 1 of str is str, wanted a list of str"),
     (["a", 1], {}, "translate: line 2 of list is int, wanted"),
-    (["a"], {"beam": 0}, "translate: beam is 0, wanted 1 to 64"),
-    (["a"], {"beam": 65}, "translate: beam is 65, wanted 1 to 64"),
-    (["a"], {"beam": 1.5}, "translate: beam is 1.5, wanted 1 to 64"),
+    (["a"], {"beam": 0}, "translate: beam is 0, wanted 1 to 1024"),
+    (["a"], {"beam": 1025}, "translate: beam is 1025, wanted 1 to 1024"),
+    (["a"], {"beam": 1.5}, "translate: beam is 1.5, wanted a whole number"),
+    (["a"], {"n_best": 6}, "n_best is 6, wanted at most the beam's 5"),
+    (["a"], {"sampling": "yes"}, "translate: sampling is 'yes', wanted True or False"),
+    (["a"], {"seed": -1}, "translate: seed is -1, wanted a whole number"),
+    (["a"], {"attention_head": 99}, "attention: head 99, the model has"),
+    (["a"], {"prefixes": [3]}, "translate: prefix 1 of list is int, wanted a list of str"),
     (["a"], {"batch_tokens": 0}, "translate: batch_tokens is 0, wanted 1 to 16777216"),
     (["a"], {"length_penalty": "x"}, "translate: length_penalty is 'x', wanted a number"),
     (["a", "\ud800"], {}, "translate: line 2 is not valid Unicode"),

@@ -43,8 +43,20 @@ def translate(run: Path) -> list[str]:
     weights: Array = kind.weights
     tokens: list[str] = kind.rows + kind.columns
     page: str = found.to_html() + found.to_json() + found.source + found.target + kind.name
-    lines: list[str] = translator.translate(["A dog.", page], beam=2, length_penalty=0.6, batch_tokens=100)
-    return lines + tokens + [str(weights.shape), str(kind.causal)]
+    found_lines: list[qkv.Translation] = translator.translate(
+        ["A dog.", page], beam=2, n_best=2, length_penalty=0.6, batch_tokens=100, on_token=show
+    )
+    best: qkv.Hypothesis = found_lines[0].hypotheses[0]
+    pairs: list[tuple[int, int]] = best.alignment
+    forced: list[qkv.Translation] = translator.score(["A dog."], [best.tokens], length_penalty=0)
+    future = translator.translate_async(["A dog."], beam=1)
+    lines: list[str] = [t.text for t in translator.stream(["A dog."])] + [t.text for t in future.result()]
+    return lines + tokens + [str(weights.shape), str(kind.causal), str(pairs), str(forced[0].hypotheses[0].score)]
+
+
+def show(report: qkv.TokenReport) -> bool:
+    print(report.line, report.token, report.log_probability)
+    return report.last
 
 
 def settings() -> Any:

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "decode/beam_search.h"
+#include "decode/batched.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
 #include "train/optimizer_state.h"
@@ -66,15 +66,14 @@ double train_and_test(const ModelConfig& config, Task task, int64_t steps) {
 
   SearchOptions greedy;
   greedy.beam = 1;
-  Packed sources;
-  std::vector<std::vector<int32_t>> wanted;
+  std::vector<std::vector<int32_t>> sources, wanted;
   for (int i = 0; i < 100; i++) {
     std::vector<int32_t> x = random_symbols(random);
     wanted.push_back(answer(task, x));
     x.push_back(greedy.end);
-    sources.append(x);
+    sources.push_back(std::move(x));
   }
-  const auto found = beam_search(model, sources, greedy, arena);
+  const auto found = translate_ids(model, sources, greedy, arena);
   double right = 0;
   for (size_t i = 0; i < found.size(); i++) right += found[i].front().ids == wanted[i];
   return right / 100;

@@ -57,7 +57,7 @@ TEST(Recipe, EveryOptionTakesTheValueThatItShows) {
     EXPECT_TRUE(recipe.model == preset("small").model && recipe.training == preset("small").training) << option.name;
     EXPECT_FALSE(option.help.empty()) << option.name;
   }
-  EXPECT_EQ(options.size(), 20u + 28u);  // all fields but the two vocabularies
+  EXPECT_EQ(options.size(), 24u + 28u);  // all fields but the two vocabularies
 }
 
 TEST(Recipe, OptionsChangeWhatTheyName) {

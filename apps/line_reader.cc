@@ -1,0 +1,75 @@
+#include "line_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "commands.h"
+#include "qkv/error.h"
+
+namespace {
+
+constexpr size_t kLongest = size_t{16} << 20;  // bytes of a line
+
+}  // namespace
+
+LineReader::LineReader(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+  if (path != "-") fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) throw qkv::Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+}
+
+LineReader::~LineReader() {
+  if (fd_ > 0) ::close(fd_);
+}
+
+qkv::Next LineReader::next(std::string& line, bool wait) {
+  while (!take(line)) {
+    if (ended_) return qkv::Next::end;
+    if (!fill(wait)) return qkv::Next::later;
+  }
+  lines_++;
+  return qkv::Next::line;
+}
+
+// The first line of the buffer, if its end is there.
+bool LineReader::take(std::string& line) {
+  size_t end = buffer_.find('\n', searched_);
+  searched_ = buffer_.size();
+  if (end == std::string::npos) {
+    if (buffer_.size() - begin_ > kLongest)
+      throw qkv::Error(fmt::format("{}: line {} is longer than {} bytes", name_, lines_ + 1, kLongest));
+    if (!ended_ || begin_ == buffer_.size()) return false;
+    end = buffer_.size();
+  }
+  line.assign(buffer_, begin_, end - begin_);
+  if (end < buffer_.size() && line.ends_with('\r')) line.pop_back();
+  if (lines_ == 0 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+  begin_ = searched_ = std::min(end + 1, buffer_.size());
+  return true;
+}
+
+// More bytes, or the end; false if there are none yet.
+bool LineReader::fill(bool wait) {
+  buffer_.erase(0, begin_);
+  searched_ -= begin_;
+  begin_ = 0;
+  pollfd ready{fd_, POLLIN, 0};
+  const int count = ::poll(&ready, 1, wait ? -1 : 0);
+  if (count == 0) return false;
+  std::array<char, 1 << 16> bytes;
+  const ssize_t n = count < 0 ? -1 : ::read(fd_, bytes.data(), bytes.size());
+  if (n < 0 && errno == EINTR) {
+    stop_if_interrupted();
+    return true;
+  }
+  if (n < 0) throw qkv::Error(fmt::format("{}: cannot be read: {}", name_, std::strerror(errno)));
+  buffer_.append(bytes.data(), static_cast<size_t>(n));
+  ended_ = n == 0;
+  return true;
+}

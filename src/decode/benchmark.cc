@@ -1,0 +1,89 @@
+#include "qkv/benchmark.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+
+#include "core/fail.h"
+#include "core/op_times.h"
+#include "decode/arena_pool.h"
+#include "decode/batched.h"
+#include "decode/translation_text.h"
+#include "decode/workers.h"
+#include "io/int8_weights.h"
+#include "io/run_directory.h"
+
+namespace qkv {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// The sentences in batches, the longest first.
+std::vector<std::vector<SearchInput>> batches_of(const std::vector<std::vector<int32_t>>& sources, int64_t batch) {
+  std::vector<size_t> order(sources.size());
+  for (size_t i = 0; i < order.size(); i++) order[i] = i;
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return sources[i].size(); });
+  std::vector<std::vector<SearchInput>> batches;
+  for (const size_t i : order) {
+    if (batches.empty() || std::ssize(batches.back()) == batch) batches.emplace_back();
+    batches.back().push_back({sources[i], {}});
+  }
+  return batches;
+}
+
+}  // namespace
+
+DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std::string>& lines,
+                                   const DecodeBenchmarkOptions& options) {
+  for (const auto& [name, value] : {std::pair{"beam", options.beam},
+                                    {"batch", options.batch},
+                                    {"length", options.length},
+                                    {"workers", options.workers}})
+    if (value < 1) fail("benchmark: {} is {}, wanted at least 1", name, value);
+  const Clock::time_point start = Clock::now();
+  const LoadedRun loaded = load_run(run);
+  DecodeBenchmark result;
+  result.load_ms = 1e3 * seconds_since(start);
+  if (options.int8) quantize(loaded.model->parameters());
+
+  const TranslationText text(loaded, loaded.model->config().max_length);
+  std::vector<std::vector<int32_t>> sources;
+  for (const std::string& line : lines) {
+    std::vector<int32_t> ids = text.source_ids(text.prepare(line));
+    if (!ids.empty()) sources.push_back(std::move(ids));
+  }
+  if (sources.empty()) fail("benchmark: no line to translate");
+  result.lines = std::ssize(sources);
+
+  SearchOptions search = text.search_options({});
+  search.beam = options.beam;
+  search.min_length = search.max_length = options.length;
+  const Ensemble model(*loaded.model);
+  const auto batches = batches_of(sources, options.batch);
+  ArenaPool pool;
+  const ArenaPool::Lease lease(pool, options.profile ? 1 : static_cast<size_t>(options.workers));
+  for (int repeat = 0; repeat < 4; repeat++) {  // the first one is not counted
+    std::optional<Profile> profile;
+    if (options.profile) profile.emplace();
+    std::atomic<int64_t> tokens = 0;
+    Workers workers(lease.arenas());
+    const Clock::time_point begin = Clock::now();
+    for (const auto& batch : batches)
+      workers.submit([&](Arena& arena) {
+        for (const auto& found : n_best(model, batch, search, arena)) tokens += std::ssize(found.front().ids);
+      });
+    while (workers.open() > 0) workers.wait();
+    const double seconds = seconds_since(begin);
+    if (repeat == 0 || (result.seconds > 0 && seconds > result.seconds)) continue;
+    result.seconds = seconds;
+    result.tokens = tokens;
+    result.tokens_per_second = static_cast<double>(tokens) / seconds;
+    if (profile) result.ops = op_times(*profile, 1);
+  }
+  return result;
+}
+
+}  // namespace qkv

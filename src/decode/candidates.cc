@@ -1,0 +1,82 @@
+#include "decode/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "decode/mean_probability.h"
+
+namespace qkv {
+
+Matrix<float> next_log_probabilities(const Ensemble& models, KeyValueCache& cache, std::span<const int32_t> ids,
+                                     Context& c) {
+  std::vector<Matrix<float>> logits;
+  for (size_t m = 0; m < models.size(); m++) logits.push_back(models[m].output().logits(cache.step(m, ids, c), c));
+  return log_mean_probability(logits);
+}
+
+std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::span<const double> sums, size_t count) {
+  std::vector<Candidate> best;  // a heap, the worst on top
+  for (size_t i = 0; i < next.size(); i++) {
+    const double before = sums[i] + static_cast<double>(next[i].offset);
+    double bar = best.size() < count ? -INFINITY : best.front().sum - before;
+    for (size_t v = 0; v < next[i].values.size(); v++) {
+      const double log_q = static_cast<double>(next[i].values[v]);
+      if (!(log_q > bar)) continue;
+      if (best.size() == count) {
+        std::pop_heap(best.begin(), best.end());
+        best.pop_back();
+      }
+      best.push_back({before + log_q, 0, static_cast<int32_t>(i), static_cast<int32_t>(v)});
+      std::push_heap(best.begin(), best.end());
+      if (best.size() == count) bar = best.front().sum - before;
+    }
+  }
+  std::sort_heap(best.begin(), best.end());
+  for (Candidate& c : best) c.log_p = next[static_cast<size_t>(c.parent)].log_p(c.token);
+  return best;
+}
+
+bool best_are_enough(const Ensemble& models, const SearchOptions& options) {
+  return models.size() == 1 && !options.sampling.enabled && options.repetition_penalty == 1 &&
+         options.no_repeat_ngram == 0;
+}
+
+BestNext best_next(const Transformer<float>& model, KeyValueCache& cache, std::span<const int32_t> ids, int64_t t,
+                   const SearchOptions& options, size_t count, Context& c) {
+  std::vector<int32_t> hidden = options.never;
+  if (t < options.min_length) hidden.push_back(options.end);
+  std::ranges::sort(hidden);
+  hidden.erase(std::ranges::unique(hidden).begin(), hidden.end());
+  const Matrix<float> h = cache.step(0, ids, c);
+  BestNext next{model.output().next(h, hidden, static_cast<int64_t>(count), c), {}};
+  // The end token is out before the softmax where it comes too early; other tokens stay in the sum.
+  for (int64_t n = 0; n < h.rows; n++) {
+    const NextTokens& all = next.tokens;
+    float mass = all.lse_seen[n];
+    for (size_t i = 0; i < hidden.size(); i++)
+      if (hidden[i] != options.end || t >= options.min_length)
+        mass = log_add_exp(mass, all.hidden(n, static_cast<int64_t>(i)));
+    next.log_mass.push_back(mass);
+  }
+  return next;
+}
+
+std::vector<Candidate> best_candidates(const BestNext& next, int64_t first_row, std::span<const double> sums,
+                                       size_t count) {
+  std::vector<Candidate> best;
+  for (size_t i = 0; i < sums.size(); i++) {
+    const int64_t n = first_row + static_cast<int64_t>(i);
+    if (std::isnan(next.tokens.lse[n])) continue;
+    const float mass = next.log_mass[static_cast<size_t>(n)];
+    for (int64_t j = 0; j < next.tokens.tokens.cols && next.tokens.tokens(n, j) >= 0; j++) {
+      const float logit = next.tokens.logits(n, j);
+      best.push_back({sums[i] + static_cast<double>(logit - mass), logit - next.tokens.lse[n], static_cast<int32_t>(i),
+                      next.tokens.tokens(n, j)});
+    }
+  }
+  std::ranges::sort(best, std::less<>());
+  if (best.size() > count) best.resize(count);
+  return best;
+}
+
+}  // namespace qkv

@@ -1,0 +1,41 @@
+// Models that decide together: the probability of a token is the mean of theirs. One model is the usual case.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "core/fail.h"
+#include "model/transformer.h"
+
+namespace qkv {
+
+// Views of models that must outlive it.
+class Ensemble {
+ public:
+  Ensemble(const Transformer<float>& model) : models_{&model} {}
+  // Throws Error if the sizes of the vocabularies differ, or there is no model.
+  explicit Ensemble(std::vector<const Transformer<float>*> models) : models_(std::move(models)) {
+    if (models_.empty()) fail("ensemble: no model, wanted one at least");
+    for (const auto* model : models_) {
+      const ModelConfig &a = front().config(), &b = model->config();
+      if (a.source_vocab != b.source_vocab || a.target_vocab != b.target_vocab)
+        fail("ensemble: vocabularies of {} and {} tokens beside {} and {}, wanted the same", b.source_vocab,
+             b.target_vocab, a.source_vocab, a.target_vocab);
+    }
+  }
+
+  size_t size() const { return models_.size(); }
+  const Transformer<float>& operator[](size_t i) const { return *models_[i]; }
+  const Transformer<float>& front() const { return *models_.front(); }
+  // Tokens of the longest sequence that all of them take.
+  int64_t max_length() const {
+    int64_t least = front().config().max_length;
+    for (const auto* model : models_) least = std::min(least, model->config().max_length);
+    return least;
+  }
+
+ private:
+  std::vector<const Transformer<float>*> models_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,96 @@
+#include "decode/forced.h"
+
+#include <algorithm>
+
+#include "core/fail.h"
+#include "decode/mean_probability.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kRows = 256;  // tokens whose log p exist at one time
+
+// What the decoder reads and says, sequence by sequence.
+struct Said {
+  Packed source, read;
+  std::vector<int32_t> said;
+};
+
+Said pack(const std::vector<ForcedInput>& inputs, int32_t start) {
+  Said result;
+  for (const ForcedInput& input : inputs) {
+    std::vector<int32_t> read = {start};
+    read.insert(read.end(), input.said.begin(), input.said.end());
+    read.pop_back();
+    result.source.append(input.source);
+    result.read.append(read);
+    result.said.insert(result.said.end(), input.said.begin(), input.said.end());
+  }
+  return result;
+}
+
+// One layer's cross-attention, of every sequence: the layer runs once more, for the stack keeps inputs alone.
+void take_attention(const Transformer<float>& model, const Said& batch, const Transformer<float>::Saved& saved,
+                    const AttentionPlace& place, Context& c, std::vector<Forced>& results) {
+  const Arena::Scope scope(c.arena);
+  const size_t layer = static_cast<size_t>(checked_layer(place, model.config()));
+  const Sequences self = sequences_of(batch.read, batch.read), cross = sequences_of(batch.read, batch.source);
+  DecoderLayer<float>::Saved s;
+  model.decoder().layers()[layer].forward(saved.decoder.inputs[layer], saved.memory, self, cross, c, s);
+  for (size_t i = 0; i < results.size(); i++) {
+    const int64_t T = cross.q_end[i] - cross.q_begin[i], S = cross.k_end[i] - cross.k_begin[i];
+    std::vector<float>& weights = results[i].attention;
+    weights.resize(static_cast<size_t>(T * S));
+    model.decoder().layers()[layer].cross_attention().weights(
+        cross, Causal::none, s.cross_attention, static_cast<int64_t>(i), place.head, {weights.data(), T, S});
+  }
+}
+
+}  // namespace
+
+int64_t checked_layer(const AttentionPlace& place, const ModelConfig& config) {
+  const int64_t layer = place.layer < 0 ? config.decoder_layers + place.layer : place.layer;
+  if (layer < 0 || layer >= config.decoder_layers)
+    fail("attention: layer {}, the decoder has {}", place.layer + (place.layer >= 0), config.decoder_layers);
+  if (place.head < 0 || place.head >= config.heads)
+    fail("attention: head {}, the model has {}", place.head + 1, config.heads);
+  return layer;
+}
+
+std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
+                          WithAttention with, const AttentionPlace& place, Arena& arena) {
+  std::vector<Forced> results(inputs.size());
+  const Said batch = pack(inputs, start);
+  for (const int32_t id : batch.said)
+    if (id < 0 || id >= models.front().config().target_vocab)
+      fail("forced scoring: target id {} is outside the vocabulary of {}", id, models.front().config().target_vocab);
+  const Arena::Scope scope(arena);
+  Context c{.arena = arena, .recompute = true, .inference = true};
+  std::vector<Matrix<float>> hidden;
+  for (size_t m = 0; m < models.size(); m++) {
+    Transformer<float>::Saved saved;
+    models[m].forward(batch.source, batch.read, c, saved);
+    hidden.push_back(saved.h);
+    if (m == 0 && with == WithAttention::yes) take_attention(models[m], batch, saved, place, c, results);
+  }
+
+  std::vector<float> log_p(batch.said.size());
+  for (int64_t begin = 0; begin < std::ssize(log_p); begin += kRows) {
+    const Arena::Scope block(arena);
+    const int64_t end = std::min(std::ssize(log_p), begin + kRows);
+    std::vector<Matrix<float>> logits;
+    for (size_t m = 0; m < models.size(); m++)
+      logits.push_back(models[m].output().logits(hidden[m].row_range(begin, end), c));
+    const Matrix<float> all = log_mean_probability(logits);
+    for (int64_t n = begin; n < end; n++)
+      log_p[static_cast<size_t>(n)] = all(n - begin, batch.said[static_cast<size_t>(n)]);
+  }
+  auto next = log_p.begin();
+  for (size_t i = 0; i < inputs.size(); i++) {
+    results[i].log_probabilities.assign(next, next + std::ssize(inputs[i].said));
+    next += std::ssize(inputs[i].said);
+  }
+  return results;
+}
+
+}  // namespace qkv

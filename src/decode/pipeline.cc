@@ -1,0 +1,127 @@
+#include "decode/pipeline.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+
+#include "decode/batched.h"
+#include "decode/workers.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kFirstWindow = 32;       // lines, so that the first ones are out early
+constexpr int64_t kWindows = 3;            // held at most, while a slow batch keeps others from being written
+constexpr int64_t kBatchesOfAWindow = 64;  // at most, however long the lines are
+
+class Pipeline {
+ public:
+  Pipeline(const PipelineSteps& steps, const PipelineLimits& limits, const std::vector<Arena*>& arenas)
+      : steps_(steps),
+        limits_(limits),
+        window_(std::min(kFirstWindow, limits.window)),
+        worker_count_(arenas.size()),
+        workers_(arenas) {}
+
+  void run() {
+    while (true) {
+      const bool none_ready = read();
+      if (new_lines_ > 0 && (ended_ || none_ready || is_full())) submit();
+      if (workers_.open() > 0) workers_.wait();
+      write();
+      if (ended_ && lines_.empty()) return;
+    }
+  }
+
+ private:
+  // A line in the works. The number of its parts that are not done is read by this thread and lowered by workers.
+  struct Open {
+    Line line;
+    std::atomic<size_t> parts = 0;
+  };
+
+  bool is_full() const { return new_lines_ >= window_ || new_tokens_ >= kBatchesOfAWindow * limits_.batch_tokens; }
+
+  // Reads ahead while workers may run out of batches; true if the source has no line ready.
+  bool read() {
+    const auto room = [&] { return std::ssize(lines_) < kWindows * limits_.window; };
+    while (!ended_ && !is_full() && room() && workers_.waiting() < worker_count_) {
+      auto next = std::make_unique<Open>();
+      next->line.number = count_;
+      const Next what = steps_.read(next->line, lines_.empty());
+      if (what == Next::later) return true;
+      ended_ = what == Next::end || next->line.error;
+      if (what == Next::end) return false;
+      count_++;
+      new_lines_++;
+      next->parts = next->line.parts.size();
+      for (const Part& part : next->line.parts) new_tokens_ += std::ssize(part.source);
+      lines_.push_back(std::move(next));
+    }
+    return false;
+  }
+
+  // The lines read since the last time, in batches of similar length.
+  void submit() {
+    std::vector<std::pair<Open*, Part*>> parts;
+    std::vector<int64_t> lengths;
+    for (size_t i = lines_.size() - static_cast<size_t>(new_lines_); i < lines_.size(); i++)
+      for (Part& part : lines_[i]->line.parts) {
+        parts.emplace_back(lines_[i].get(), &part);
+        lengths.push_back(std::ssize(part.source));
+      }
+    const Batches batches = cut_by_length(lengths, limits_.batch_tokens);
+    for (size_t b = 0; b < batches.size(); b++) {
+      std::vector<std::pair<Open*, Part*>> batch;
+      for (const size_t i : batches[b]) batch.push_back(parts[i]);
+      workers_.submit([this, batch = std::move(batch)](Arena& arena) { work(batch, arena); });
+    }
+    new_lines_ = new_tokens_ = 0;
+    window_ = std::min(4 * window_, limits_.window);
+  }
+
+  void work(const std::vector<std::pair<Open*, Part*>>& batch, Arena& arena) const {
+    std::vector<Part*> parts;
+    for (const auto& [line, part] : batch) parts.push_back(part);
+    std::exception_ptr error;
+    try {
+      steps_.work(parts, arena);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error) {
+      static std::mutex errors;  // two batches may hold parts of one line
+      const std::lock_guard lock(errors);
+      for (const auto& [line, part] : batch) line->line.error = error;
+    }
+    for (const auto& [line, part] : batch) line->parts--;
+  }
+
+  // The lines at the front that are done.
+  void write() {
+    int64_t written = 0;
+    const size_t submitted = lines_.size() - static_cast<size_t>(new_lines_);
+    for (size_t i = 0; i < submitted && lines_.front()->parts == 0; i++, written++) {
+      if (lines_.front()->line.error) std::rethrow_exception(lines_.front()->line.error);
+      steps_.write(std::move(lines_.front()->line));
+      lines_.pop_front();
+    }
+    if (steps_.progress) steps_.progress(written);
+  }
+
+  const PipelineSteps& steps_;
+  const PipelineLimits limits_;
+  int64_t window_, new_lines_ = 0, new_tokens_ = 0, count_ = 0;
+  bool ended_ = false;
+  std::deque<std::unique_ptr<Open>> lines_;  // not written yet; the last new_lines_ are not submitted
+  const size_t worker_count_;
+  Workers workers_;  // ends first, for its jobs work on the lines
+};
+
+}  // namespace
+
+void run_pipeline(const PipelineSteps& steps, const PipelineLimits& limits, const std::vector<Arena*>& arenas) {
+  Pipeline(steps, limits, arenas).run();
+}
+
+}  // namespace qkv

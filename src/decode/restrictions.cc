@@ -1,0 +1,53 @@
+#include "decode/restrictions.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkv {
+namespace {
+
+// log Σ exp of the row without one entry, which is log(1 − exp(entry)) where the row is normalised. That is taken from
+// the others where the difference would have lost its digits.
+double log_of_the_others(std::span<const float> row, size_t left_out) {
+  if (row[left_out] < -0.01f) return std::log1p(-std::exp(static_cast<double>(row[left_out])));
+  double sum = 0;
+  for (size_t v = 0; v < row.size(); v++)
+    if (v != left_out) sum += std::exp(static_cast<double>(row[v]));
+  return std::log(sum);
+}
+
+// Tokens that came after an earlier run of the last n − 1 tokens.
+std::vector<int32_t> ends_of_ngrams(std::span<const int32_t> history, int64_t n) {
+  std::vector<int32_t> ends;
+  const size_t before = static_cast<size_t>(n) - 1;
+  if (history.size() <= before) return ends;
+  const std::span<const int32_t> last = history.last(before);
+  for (size_t i = 0; i + before < history.size(); i++)
+    if (std::ranges::equal(history.subspan(i, before), last)) ends.push_back(history[i + before]);
+  return ends;
+}
+
+}  // namespace
+
+NextToken next_token(std::span<float> row, std::span<const int32_t> history, const SearchOptions& options) {
+  NextToken next{row};
+  const auto change = [&](int32_t token, float value) {
+    next.changed.emplace_back(token, next.log_p(token));
+    row[static_cast<size_t>(token)] = value;
+  };
+  if (static_cast<int64_t>(history.size()) < options.min_length) {
+    next.offset = static_cast<float>(-log_of_the_others(row, static_cast<size_t>(options.end)));
+    change(options.end, -INFINITY);
+  }
+  if (options.repetition_penalty != 1)
+    for (size_t i = 0; i < history.size(); i++)
+      if (std::find(history.begin(), history.begin() + static_cast<int64_t>(i), history[i]) ==
+          history.begin() + static_cast<int64_t>(i))
+        change(history[i], static_cast<float>(options.repetition_penalty) * row[static_cast<size_t>(history[i])]);
+  for (const int32_t token : options.never) change(token, -INFINITY);
+  if (options.no_repeat_ngram > 0)
+    for (const int32_t token : ends_of_ngrams(history, options.no_repeat_ngram)) change(token, -INFINITY);
+  return next;
+}
+
+}  // namespace qkv

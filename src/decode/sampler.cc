@@ -1,0 +1,44 @@
+#include "decode/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string_view>
+
+#include "core/hash.h"
+
+namespace qkv {
+
+Random sampling_random(uint64_t seed, std::span<const int32_t> source, int64_t hypothesis) {
+  const std::string_view bytes(reinterpret_cast<const char*>(source.data()), source.size_bytes());
+  return Random(seed, Stream::sampling, hash_mix(hash_bytes(bytes), static_cast<uint64_t>(hypothesis)));
+}
+
+int32_t sample(const NextToken& next, const SamplingOptions& options, Random& random) {
+  const std::span<const float> values = next.values;
+  const double u = random.uniform();
+  std::vector<int32_t> tokens;  // that may come, the most probable first if some of them are left out
+  for (size_t v = 0; v < values.size(); v++)
+    if (values[v] > -INFINITY) tokens.push_back(static_cast<int32_t>(v));
+  if (tokens.empty()) return -1;
+  const auto value = [&](int32_t token) { return values[static_cast<size_t>(token)]; };
+  const auto better = [&](int32_t a, int32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; };
+  if (options.top_k > 0 && options.top_k < std::ssize(tokens)) {
+    std::nth_element(tokens.begin(), tokens.begin() + options.top_k, tokens.end(), better);
+    tokens.resize(static_cast<size_t>(options.top_k));
+    std::sort(tokens.begin(), tokens.end());
+  }
+  if (options.top_p < 1) std::sort(tokens.begin(), tokens.end(), better);
+
+  const float highest = value(*std::min_element(tokens.begin(), tokens.end(), better));
+  std::vector<double> sums(tokens.size());  // of the weights exp((log q − max)/temperature) up to each token
+  double sum = 0;
+  for (size_t i = 0; i < tokens.size(); i++)
+    sums[i] = sum += std::exp(static_cast<double>(value(tokens[i]) - highest) / options.temperature);
+  const double nucleus = options.top_p * sum;
+  const auto last = options.top_p < 1 ? std::ranges::lower_bound(sums, nucleus) : sums.end() - 1;
+  const auto drawn = std::lower_bound(sums.begin(), last, u * *last);
+  return tokens[static_cast<size_t>(drawn - sums.begin())];
+}
+
+}  // namespace qkv

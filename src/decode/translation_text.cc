@@ -1,0 +1,178 @@
+#include "decode/translation_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "decode/search.h"
+#include "text/split.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+// One hypothesis after another, as hypotheses of one sentence; `sources` tokens are before the second one's.
+void append(Hypothesis& all, const Hypothesis& next, size_t sources, double alpha) {
+  const auto tokens = [&](const Hypothesis& h) { return std::pow(static_cast<double>(h.token_scores.size()), alpha); };
+  const double sum = all.score * tokens(all) + next.score * tokens(next);
+  const int32_t said = static_cast<int32_t>(all.tokens.size());
+  all.text += (all.text.empty() || next.text.empty() ? "" : " ") + next.text;
+  all.log_probability += next.log_probability;
+  const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  add(all.tokens, next.tokens), add(all.token_scores, next.token_scores), add(all.words, next.words);
+  add(all.attention, next.attention);
+  for (const Alignment& a : next.alignment)
+    all.alignment.push_back({a.source + static_cast<int32_t>(sources), a.target + said});
+  all.score = sum / tokens(all);
+}
+
+}  // namespace
+
+TranslationText::TranslationText(const LoadedRun& run, int64_t max_length)
+    : tokenizers_(run.tokenizers), tokens_(run.translation), max_length_(max_length) {
+  for (int32_t id = 0; id < tokenizers_.target.size(); id++) target_id_.emplace(tokenizers_.target.piece(id), id);
+}
+
+std::string TranslationText::prepare(const std::string& text) const {
+  const size_t bad = find_invalid_utf8(text);
+  if (bad != std::string::npos) fail("byte {} is not valid UTF-8", bad + 1);
+  return tokens_.lowercase ? lowercase(text) : text;
+}
+
+std::vector<int32_t> TranslationText::source_ids(std::string_view text) const {
+  std::vector<int32_t> ids = tokenizers_.source.encode(text);
+  if (ids.empty()) return ids;
+  const auto &before = tokens_.source_before, &after = tokens_.source_after;
+  ids.insert(ids.begin(), before.begin(), before.end());
+  ids.insert(ids.end(), after.begin(), after.end());
+  return ids;
+}
+
+std::vector<int32_t> TranslationText::target_ids(const std::vector<std::string>& pieces) const {
+  std::vector<int32_t> ids;
+  for (const std::string& piece : pieces) {
+    const auto id = target_id_.find(piece);
+    if (id == target_id_.end()) fail("the token {} is not in the target vocabulary", excerpt(piece));
+    ids.push_back(id->second);
+  }
+  return ids;
+}
+
+SearchOptions TranslationText::search_options(const TranslateOptions& o) const {
+  SearchOptions s;
+  s.beam = o.sampling ? 1 : o.beam;
+  s.n_best = o.n_best;
+  s.length_penalty = o.length_penalty;
+  s.coverage_penalty = o.coverage_penalty;
+  s.min_length = std::max(o.min_length, tokens_.min_length);
+  s.max_length = o.max_length;
+  s.repetition_penalty = o.repetition_penalty;
+  s.no_repeat_ngram = o.no_repeat_ngram;
+  s.sampling = {o.sampling, o.temperature, o.top_k, o.top_p, o.seed};
+  s.attention = {o.attention_layer - 1, o.attention_head - 1};  // layer 0, the last, is −1
+  s.start = tokens_.start;
+  s.end = tokens_.end;
+  s.never = tokens_.never;
+  return s;
+}
+
+void TranslationText::read(Line& line, const TranslateOptions& options) const {
+  try {
+    line.parts = parts(line, options);
+  } catch (const Error& error) {
+    fail("line {}: {}", line.number + 1, error.what());
+  }
+}
+
+std::vector<Part> TranslationText::parts(const Line& line, const TranslateOptions& options) const {
+  const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part)) <= max_length_; };
+  const std::string text = prepare(line.source.text);
+  const std::vector<std::string> cut = fits(text) ? std::vector{text} : split_long(text, fits);
+  if (cut.size() > 1 && options.on_note)
+    options.on_note(fmt::format("line {}: longer than the model's {} tokens, translated in {} parts", line.number + 1,
+                                max_length_, cut.size()));
+  std::vector<Part> parts;
+  for (const std::string& piece : cut) {
+    Part part{line.number, piece, source_ids(piece), {}, {}, {}};
+    if (!part.source.empty()) parts.push_back(std::move(part));
+  }
+  if (parts.empty() || line.source.prefix.empty()) return parts;
+  std::vector<int32_t>& prefix = parts.front().prefix;
+  prefix = target_ids(prepare(line.source.prefix));
+  const SearchOptions search = search_options(options);
+  const int64_t longest = max_tokens(search, std::ssize(parts.front().source), max_length_);
+  if (std::ssize(prefix) >= longest)
+    fail("the prefix has {} tokens, wanted fewer than the longest translation's {}", prefix.size(), longest);
+  if (std::ranges::find(prefix, search.end) != prefix.end()) fail("the prefix holds the end token");
+  return parts;
+}
+
+Translation TranslationText::result(const Line& line, const TranslateOptions& options) const {
+  Translation result;
+  result.source = line.source.text;
+  size_t count = 1;
+  std::vector<size_t> sources_before;  // of each part
+  for (const Part& part : line.parts) {
+    if (part.found.empty()) fail("line {}: the model gives no finite score", line.number + 1);
+    count = std::max(count, part.found.size());
+    sources_before.push_back(result.source_tokens.size());
+    for (std::string& piece : tokenizers_.source.pieces(part.source)) result.source_tokens.push_back(std::move(piece));
+  }
+  for (size_t k = 0; k < count; k++) {
+    Hypothesis all;
+    for (size_t p = 0; p < line.parts.size(); p++) {
+      const Part& part = line.parts[p];
+      const size_t i = std::min(k, part.found.size() - 1);
+      Hypothesis next =
+          hypothesis(part, part.found[i], i < part.attentions.size() ? &part.attentions[i] : nullptr, options);
+      for (std::vector<float>& row : next.attention) {  // over the tokens of all parts
+        row.insert(row.begin(), sources_before[p], 0);
+        row.resize(result.source_tokens.size());
+      }
+      if (p == 0)
+        all = std::move(next);
+      else
+        append(all, next, sources_before[p], options.length_penalty);
+    }
+    result.hypotheses.push_back(std::move(all));
+  }
+  return result;
+}
+
+Hypothesis TranslationText::hypothesis(const Part& part, const Decoded& decoded, const Forced* forced,
+                                       const TranslateOptions& options) const {
+  const Tokenizer& target = tokenizers_.target;
+  Hypothesis h;
+  h.tokens = target.pieces(decoded.ids);
+  h.score = decoded.score;
+  h.log_probability = decoded.log_probability;
+  h.token_scores.assign(decoded.token_log_probabilities.begin(), decoded.token_log_probabilities.end());
+  h.words = word_scores(target, decoded.ids, h.tokens, h.token_scores);
+  std::vector<Alignment> alignment;
+  if (forced && !forced->attention.empty()) {
+    const size_t T = decoded.ids.size(), S = part.source.size();
+    alignment = align(forced->attention, T, S, source_range(part));
+    for (size_t i = 0; options.attention && i < T; i++) {
+      const auto row = forced->attention.begin() + static_cast<int64_t>(i * S);
+      h.attention.emplace_back(row, row + static_cast<int64_t>(S));
+    }
+  }
+  if (options.replace_unknown && has_unknown(decoded))
+    h.text = replace_unknown(target, decoded.ids, tokens_.unknown, alignment,
+                             {part.text, tokenizers_.source.pieces(part.source), source_range(part)});
+  else
+    h.text = target.decode(decoded.ids);
+  if (options.alignment) h.alignment = std::move(alignment);
+  return h;
+}
+
+bool TranslationText::has_unknown(const Decoded& decoded) const {
+  return std::ranges::find(decoded.ids, tokens_.unknown) != decoded.ids.end();
+}
+
+TokenRange TranslationText::source_range(const Part& part) const {
+  return {tokens_.source_before.size(), part.source.size() - tokens_.source_after.size()};
+}
+
+}  // namespace qkv

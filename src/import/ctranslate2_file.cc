@@ -1,0 +1,116 @@
+#include "import/ctranslate2_file.h"
+
+#include <cstring>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "import/foreign_tensors.h"
+
+namespace qkv {
+namespace {
+
+constexpr uint32_t kOldest = 2, kNewest = 6;
+constexpr uint8_t kMaxRank = 8;
+constexpr DType kTypes[] = {DType::f32, DType::i8, DType::i16, DType::i32, DType::f16, DType::bf16};
+
+class Reader {
+ public:
+  Reader(std::span<const std::byte> bytes, const std::string& where)
+      : rest_(bytes), size_(bytes.size()), where_(where) {}
+
+  template <class T>
+  T integer(const char* what) {
+    T value;
+    std::memcpy(&value, take(sizeof value, what).data(), sizeof value);
+    return value;
+  }
+
+  std::string name(const char* what) {
+    const size_t size = integer<uint16_t>(what);
+    const std::span<const std::byte> bytes = take(size, what);
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), size);
+    if (text.empty() || text.find('\0') != size - 1)
+      fail("{}: {} before byte {} does not end with its only zero byte", where_, what, size_ - rest_.size());
+    return text.substr(0, size - 1);
+  }
+
+  std::span<const std::byte> take(size_t count, const char* what) {
+    if (count > rest_.size())
+      fail("{}: cut off, or not a CTranslate2 model: {} at byte {} takes {} bytes, {} are left", where_, what,
+           size_ - rest_.size(), count, rest_.size());
+    const std::span<const std::byte> taken = rest_.first(count);
+    rest_ = rest_.subspan(count);
+    return taken;
+  }
+
+  size_t left() const { return rest_.size(); }
+
+ private:
+  std::span<const std::byte> rest_;
+  size_t size_;
+  const std::string& where_;
+};
+
+// Type and bytes of data of the old form, in items, and of the new one.
+std::pair<DType, uint64_t> type_and_size(Reader& reader, uint32_t version, const std::string& where) {
+  const uint8_t type = reader.integer<uint8_t>("a type");
+  const uint64_t size = reader.integer<uint32_t>("a size");
+  if (version >= 4) {
+    if (type >= std::size(kTypes)) fail("{}: type {}, wanted 0 to {}", where, type, std::size(kTypes) - 1);
+    return {kTypes[type], size};
+  }
+  if (type == 4) return {DType::f32, size * 4};
+  if (type == 2) return {DType::i16, size * 2};
+  if (type == 1) return {DType::i8, size};
+  fail("{}: items of {} bytes, wanted 1, 2 or 4", where, type);
+}
+
+TensorView read_variable(Reader& reader, uint32_t version, const std::string& where) {
+  const uint8_t rank = reader.integer<uint8_t>("a rank");
+  if (rank > kMaxRank) fail("{}: {} dimensions, wanted at most {}", where, rank, kMaxRank);
+  TensorView tensor;
+  tensor.shape.resize(rank);
+  for (int64_t& size : tensor.shape) size = reader.integer<uint32_t>("a dimension");
+  const auto [dtype, bytes] = type_and_size(reader, version, where);
+  tensor.dtype = dtype;
+  const auto wanted = byte_count(dtype, tensor.shape);
+  if (!wanted || *wanted != bytes) fail("{}: {} with {} bytes of data", where, describe(dtype, tensor.shape), bytes);
+  tensor.data = reader.take(bytes, "the data of a variable");
+  return tensor;
+}
+
+}  // namespace
+
+CTranslate2File parse_ctranslate2(std::span<const std::byte> bytes, const std::string& where) {
+  Reader reader(bytes, where);
+  CTranslate2File file;
+  file.version = reader.integer<uint32_t>("the version");
+  if (file.version < kOldest || file.version > kNewest)
+    fail("{}: not a CTranslate2 model, or one of another version: {}, wanted {} to {}", where, file.version, kOldest,
+         kNewest);
+  file.specification = reader.name("the specification");
+  file.revision = reader.integer<uint32_t>("the revision");
+  const uint32_t variables = reader.integer<uint32_t>("the number of variables");
+  for (uint32_t i = 0; i < variables; i++) {
+    std::string name = reader.name("the name of a variable");
+    TensorView tensor = read_variable(reader, file.version, in_file(where, name));
+    if (!file.variables.emplace(name, std::move(tensor)).second) fail("{}: stands twice", in_file(where, name));
+  }
+  const uint32_t aliases = file.version >= 3 ? reader.integer<uint32_t>("the number of aliases") : 0;
+  for (uint32_t i = 0; i < aliases; i++) {
+    const std::string alias = reader.name("an alias"), name = reader.name("the name of a variable");
+    for (const char* part : {"", "_scale"}) {
+      const auto place = file.variables.find(name + part);
+      if (place == file.variables.end() && *part) continue;
+      if (place == file.variables.end())
+        fail("{}: stands for {}, which is missing", in_file(where, alias), excerpt(name));
+      const auto [added, is_new] = file.variables.emplace(alias + part, place->second);
+      if (!is_new && (!*part || added->second.data.data() != place->second.data.data()))
+        fail("{}: stands twice", in_file(where, alias + part));
+    }
+  }
+  if (reader.left() > 0) fail("{}: {} bytes after the last variable", where, reader.left());
+  return file;
+}
+
+}  // namespace qkv

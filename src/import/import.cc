@@ -1,0 +1,115 @@
+// qkv::import_model: which kind of model it is, and the run directory.
+#include "qkv/import.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "import/imported_model.h"
+#include "io/run_directory.h"
+#include "io/safetensors.h"
+#include "model/transformer.h"
+
+namespace qkv {
+namespace {
+
+ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) {
+  if (files.has("metadata.json")) return read_argos(files, options);
+  if (files.has("model.bin")) return read_ctranslate2(files, options);
+  if (files.has("model.safetensors") && files.has("config.json")) return read_marian(files, options);
+  if (files.has("pytorch_model.bin") || files.holds_pickle())
+    fail(
+        "{}: weights in Python's pickle format, which can run code, are not read; wanted model.safetensors, which "
+        "save_pretrained() of Transformers and save_file() of safetensors write",
+        files.path());
+  fail("{}: found none of model.safetensors with config.json, model.bin, metadata.json", files.path());
+}
+
+ImportedModel read_any(const std::string& source, const ImportOptions& options) {
+  std::error_code error;
+  if (std::filesystem::is_directory(source, error)) return read_files(ModelFiles::of_directory(source), options);
+  if (ModelFiles::is_archive(source)) return read_files(ModelFiles::of_archive(source), options);
+  return read_torch(source, options);
+}
+
+// Numbers of all origins; a part that two parameters share counts twice.
+int64_t count_numbers(const Origins& origins) {
+  int64_t total = 0;
+  for (const auto& [name, origin] : origins) {
+    int64_t count = 1;
+    for (const int64_t size : origin.values.shape) count *= size;  // bounded by the bytes of the file
+    total += count;
+  }
+  return total;
+}
+
+// The parameters of the configuration. They take no memory before somebody writes to them.
+std::unique_ptr<Transformer<float>> declare(const ImportedModel& model) {
+  try {
+    check(model.config);
+  } catch (const Error& error) {
+    fail("{}: {}", model.path, error.what());
+  }
+  const int64_t wanted = count_parameters(model.config), found = count_numbers(model.origins);
+  if (wanted != found) fail("{}: {} numbers, the configuration asks for {}", model.path, found, wanted);
+  return std::make_unique<Transformer<float>>(model.config);
+}
+
+}  // namespace
+
+void override_tokens(TranslationConfig& t, const ImportOptions& options) {
+  for (const auto& [field, value] : {std::pair{&t.source_start, &options.source_start},
+                                     {&t.source_end, &options.source_end},
+                                     {&t.start, &options.start},
+                                     {&t.end, &options.end},
+                                     {&t.unknown, &options.unknown}})
+    if (*value) *field = **value;
+}
+
+std::optional<SentencePieceFile> choose_splitter(bool is_source, const ImportOptions& options,
+                                                 const std::function<std::optional<SentencePieceFile>()>& own) {
+  if (options.tokens) return {};
+  const std::string& file =
+      is_source || options.target_tokenizer.empty() ? options.source_tokenizer : options.target_tokenizer;
+  return file.empty() ? own() : SentencePieceFile::read(file);
+}
+
+void write_weights(const ImportedModel& model, const std::string& path) {
+  const auto transformer = declare(model);
+  std::vector<TensorEntry> entries;
+  size_t largest = 0;
+  for (const auto& p : transformer->parameters().all()) {
+    const auto place = model.origins.find(p.name);
+    if (place == model.origins.end()) fail("{}: holds nothing for {}", model.path, p.name);
+    const Origin& origin = place->second;
+    if (origin.values.shape != p.shape)
+      fail("{}: found {} for {}, wanted {}", in_file(model.path, origin.name),
+           describe(origin.values.dtype, origin.values.shape), p.name, describe(origin.values.dtype, p.shape));
+    entries.push_back({p.name, DType::f32, p.shape});
+    largest = std::max(largest, static_cast<size_t>(p.size()));
+  }
+  std::vector<float> numbers(largest);
+  const auto data = [&](size_t i) {
+    const Parameter<float>& p = transformer->parameters().all()[i];
+    const std::span<float> part(numbers.data(), static_cast<size_t>(p.size()));
+    read_floats(model.origins.at(p.name), model.path, part);
+    return std::as_bytes(part);
+  };
+  write_safetensors(path, entries, data, {{"format", "qkv"}});
+}
+
+ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options) {
+  if (std::filesystem::exists(std::filesystem::symlink_status(out))) fail("{}: exists already", out);
+  const ImportedModel model = read_any(source, options);
+  const auto& [source_tokenizer, target_tokenizer] = model.tokenizers;
+  for (const auto& [side, size, vocab] : {std::tuple{"source", source_tokenizer.size(), model.config.source_vocab},
+                                          {"target", target_tokenizer.size(), model.config.target_vocab}})
+    if (size != vocab) fail("{}: {} {} embeddings, the vocabulary has {} tokens", model.path, vocab, side, size);
+  tokens_of(model.translation, model.tokenizers, source);
+  create_run(RunDirectory(out), {model.config, model.tokenizers, model.translation},
+             [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
+  return {model.kind, model.config, count_parameters(model.config)};
+}
+
+}  // namespace qkv

@@ -1,0 +1,45 @@
+// A model from elsewhere, read and checked but for its numbers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "import/foreign_tensors.h"
+#include "import/model_files.h"
+#include "io/translation_config.h"
+#include "qkv/config.h"
+#include "qkv/import.h"
+
+namespace qkv {
+
+struct ImportedModel {
+  std::string kind;
+  std::string path;  // of the file with the tensors
+  ModelConfig config;
+  TokenizerPair tokenizers;
+  TranslationConfig translation;
+  Origins origins;
+  std::shared_ptr<const void> file;  // which the origins are views of
+};
+
+ImportedModel read_marian(const ModelFiles& files, const ImportOptions& options);
+ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
+ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
+ImportedModel read_torch(const std::string& path, const ImportOptions& options);
+
+// The tokens of the options in place of the model's.
+void override_tokens(TranslationConfig& translation, const ImportOptions& options);
+
+// How the text of one side becomes tokens: by SentencePiece, with the options' file of this side or else what `own`
+// reads; nothing with options.tokens.
+std::optional<SentencePieceFile> choose_splitter(bool is_source, const ImportOptions& options,
+                                                 const std::function<std::optional<SentencePieceFile>()>& own);
+
+// The weights as a file by our names, one tensor in memory at a time. Throws Error, naming the foreign file and tensor,
+// if one has not the shape that the configuration asks for or holds a number that is not finite.
+void write_weights(const ImportedModel& model, const std::string& path);
+
+}  // namespace qkv

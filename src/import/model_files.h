@@ -1,0 +1,60 @@
+// The files of a model from elsewhere: those of a directory, or those of a zip archive, which is never unpacked to
+// disk.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/mapped_file.h"
+
+namespace qkv {
+
+// The bytes of one file.
+class FileBytes {
+ public:
+  explicit FileBytes(MappedFile file) : mapped_(std::move(file)) {}
+  explicit FileBytes(std::vector<std::byte> bytes) : read_(std::move(bytes)) {}
+
+  std::span<const std::byte> bytes() const { return mapped_ ? mapped_->bytes() : std::span<const std::byte>(read_); }
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes().data()), bytes().size()}; }
+
+ private:
+  std::optional<MappedFile> mapped_;
+  std::vector<std::byte> read_;
+};
+
+class ModelFiles {
+ public:
+  static ModelFiles of_directory(const std::string& path);
+
+  // The files of the archive's folder that has a metadata.json, or of its root. Throws Error, naming the archive: one
+  // that is no zip archive, a name twice, more entries than its bytes can hold.
+  static ModelFiles of_archive(const std::string& path);
+  static bool is_archive(const std::string& path);  // does it begin as a zip archive?
+
+  const std::string& path() const { return path_; }
+  std::string path(const std::string& name) const { return path_ + "/" + name; }  // of a file, for errors
+  // Files inside a folder of these.
+  ModelFiles inside(const std::string& folder) const;
+
+  bool has(const std::string& name) const;
+  bool holds_pickle() const;  // an archive that torch.save wrote
+  // Throws Error, naming the file, if it is not there or cannot be read. A file of an archive may have at most 60 MiB
+  // more than the whole archive, so that no small archive takes much memory.
+  std::shared_ptr<const FileBytes> open(const std::string& name) const;
+  // The same of a file of settings or a list of tokens, at most 16 MiB.
+  std::shared_ptr<const FileBytes> open_small(const std::string& name) const;
+
+ private:
+  struct Archive;
+
+  std::string path_, folder_;         // of the directory or archive; "a/b/" inside it
+  std::shared_ptr<Archive> archive_;  // null for a directory
+};
+
+}  // namespace qkv

@@ -1,0 +1,64 @@
+#include "text/vocabulary.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kMaxPieces = size_t{1} << 24;
+
+}  // namespace
+
+Vocabulary::Vocabulary(std::vector<std::string> pieces, const std::string& where) : pieces_(std::move(pieces)) {
+  if (pieces_.empty() || pieces_.size() > kMaxPieces)
+    fail("{}: a vocabulary of {} pieces, wanted 1 to {}", where, pieces_.size(), kMaxPieces);
+  ids_.reserve(pieces_.size());
+  for (size_t i = 0; i < pieces_.size(); i++) {
+    if (find_invalid_utf8(pieces_[i]) != std::string::npos) fail("{}: piece {} is not valid UTF-8", where, i);
+    const auto [place, added] = ids_.emplace(pieces_[i], static_cast<int32_t>(i));
+    if (!added) fail("{}: pieces {} and {} are both {}", where, place->second, i, excerpt(pieces_[i]));
+  }
+}
+
+std::optional<int32_t> Vocabulary::id(std::string_view piece) const {
+  const auto place = ids_.find(piece);
+  if (place == ids_.end()) return {};
+  return place->second;
+}
+
+std::vector<std::string> pieces_from_json(std::string_view text, const std::string& where) {
+  nlohmann::json array = parse_json(text, where);
+  if (!array.is_array()) fail("{}: not a JSON array of pieces", where);
+  std::vector<std::string> pieces;
+  pieces.reserve(array.size());
+  for (nlohmann::json& piece : array) {
+    if (!piece.is_string()) fail("{}: piece {} is not a string", where, pieces.size());
+    pieces.push_back(std::move(piece.get_ref<std::string&>()));
+  }
+  return pieces;
+}
+
+std::vector<std::string> pieces_from_lines(std::string_view text) {
+  std::vector<std::string> pieces;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    pieces.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (std::ranges::all_of(pieces, [](const std::string& piece) { return piece.ends_with('\r'); }))
+    for (std::string& piece : pieces) piece.pop_back();
+  return pieces;
+}
+
+std::string pieces_to_json(const std::vector<std::string>& pieces) {
+  std::vector<std::string> lines;
+  for (const std::string& piece : pieces) lines.push_back(json_string(piece));
+  return fmt::format("[\n{}\n]\n", fmt::join(lines, ",\n"));
+}
+
+}  // namespace qkv

@@ -1,0 +1,368 @@
+// Every option of the search, against a plain search over forced scores that is written from docs/decoding.md, and
+// against the enumeration of all sequences.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "decode/batched.h"
+#include "tests/decode/searcher.h"
+#include "tests/support/errors.h"
+#include "tests/support/kernels.h"
+
+namespace qkv {
+namespace {
+
+using testing::config_of;
+using testing::error_of;
+using testing::Ids;
+using testing::kEnd;
+using testing::Searcher;
+using testing::with_threads;
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+struct Found {
+  Ids ids;  // the end token included
+  double sum = 0, log_p = 0, score = 0;
+};
+
+// The rules, one after the other, over every token of every hypothesis, without a cache.
+class PlainSearch {
+ public:
+  PlainSearch(Searcher& searcher, Ids source, SearchOptions options, Ids prefix = {})
+      : searcher_(searcher), source_(std::move(source)), options_(std::move(options)), prefix_(std::move(prefix)) {}
+
+  std::vector<Found> run() {
+    const size_t beam = static_cast<size_t>(options_.beam);
+    const size_t longest =
+        static_cast<size_t>(max_tokens(options_, std::ssize(source_), searcher_.model.config().max_length));
+    std::vector<Found> live(1), finished;
+    bool best_ended = false;
+    for (size_t t = 1; !live.empty(); t++) {
+      std::vector<Found> all;
+      for (const Found& h : live) expand(h, all);
+      std::ranges::stable_sort(all, std::greater<>(), &Found::sum);
+      all.resize(std::min(all.size(), 2 * beam));
+      live.clear();
+      for (size_t i = 0; i < all.size(); i++) {
+        const bool ends = all[i].ids.back() == kEnd;
+        if (i < beam && (ends || t == longest)) {
+          finished.push_back(all[i]);
+          best_ended |= i == 0;
+        } else if (!ends && live.size() < beam) {
+          live.push_back(all[i]);
+        }
+      }
+      const bool done = options_.length_penalty == 0 && options_.coverage_penalty == 0
+                            ? best_ended && finished.size() >= static_cast<size_t>(options_.n_best)
+                            : finished.size() >= beam;
+      if (done || t == longest) live.clear();
+    }
+    for (Found& f : finished) f.score = f.sum / std::pow(static_cast<double>(f.ids.size()), options_.length_penalty);
+    std::ranges::stable_sort(finished, std::greater<>(), &Found::score);
+    return finished;
+  }
+
+ private:
+  void expand(const Found& h, std::vector<Found>& all) {
+    const std::vector<double>& p = searcher_.next(source_, h.ids);
+    std::vector<double> q = p;
+    if (h.ids.size() < prefix_.size()) {
+      for (size_t v = 0; v < q.size(); v++)
+        if (static_cast<int32_t>(v) != prefix_[h.ids.size()]) q[v] = kNever;
+    } else {
+      if (static_cast<int64_t>(h.ids.size()) < options_.min_length) {
+        q[kEnd] = kNever;
+        double sum = 0;
+        for (const double x : q) sum += std::exp(x);
+        for (double& x : q) x -= std::log(sum);
+      }
+      for (size_t v = 0; v < q.size(); v++) {
+        const int32_t token = static_cast<int32_t>(v);
+        if (std::ranges::find(h.ids, token) != h.ids.end()) q[v] = p[v] * options_.repetition_penalty + (q[v] - p[v]);
+        if (std::ranges::find(options_.never, token) != options_.never.end() || repeats(h.ids, token)) q[v] = kNever;
+      }
+    }
+    for (size_t v = 0; v < q.size(); v++) {
+      if (q[v] == kNever) continue;
+      Found next = h;
+      next.ids.push_back(static_cast<int32_t>(v));
+      next.sum += q[v];
+      next.log_p += p[v];
+      all.push_back(std::move(next));
+    }
+  }
+
+  // Would the token end an n-gram that is in the hypothesis already?
+  bool repeats(Ids ids, int32_t token) const {
+    const size_t n = static_cast<size_t>(options_.no_repeat_ngram);
+    ids.push_back(token);
+    if (n == 0 || ids.size() < n) return false;
+    const Ids last(ids.end() - static_cast<int64_t>(n), ids.end());
+    for (size_t i = 0; i + n < ids.size(); i++)
+      if (std::equal(last.begin(), last.end(), ids.begin() + static_cast<int64_t>(i))) return true;
+    return false;
+  }
+
+  Searcher& searcher_;
+  const Ids source_;
+  const SearchOptions options_;
+  const Ids prefix_;
+};
+
+// The sums differ by the rounding of float32 in a step or in a whole pass: 1e-5 a token, of 20 at most.
+void expect_same(const std::vector<Decoded>& found, const std::vector<Found>& wanted, const std::string& what) {
+  ASSERT_EQ(found.size(), wanted.size()) << what;
+  for (size_t i = 0; i < found.size(); i++) {
+    EXPECT_EQ(found[i].said(kEnd), wanted[i].ids) << what << ", hypothesis " << i;
+    EXPECT_NEAR(found[i].score, wanted[i].score, 2e-4) << what;
+    EXPECT_NEAR(found[i].log_probability, wanted[i].log_p, 2e-4) << what;
+    double sum = 0;
+    for (const float x : found[i].token_log_probabilities) sum += static_cast<double>(x);
+    EXPECT_EQ(found[i].token_log_probabilities.size(), wanted[i].ids.size());
+    EXPECT_DOUBLE_EQ(sum, found[i].log_probability);
+  }
+}
+
+// Options that differ from the defaults, by name.
+std::vector<std::pair<std::string, SearchOptions>> all_options() {
+  std::vector<std::pair<std::string, SearchOptions>> list;
+  const auto add = [&](const std::string& name, auto&& change) {
+    SearchOptions o;
+    o.beam = o.n_best = 3;
+    change(o);
+    list.emplace_back(name, o);
+  };
+  add("defaults", [](SearchOptions&) {});
+  add("greedy", [](SearchOptions& o) { o.beam = o.n_best = 1; });
+  add("sum", [](SearchOptions& o) { o.length_penalty = 0; });
+  add("sum, one best", [](SearchOptions& o) { o.length_penalty = 0, o.n_best = 1; });
+  add("length penalty 2", [](SearchOptions& o) { o.length_penalty = 2; });
+  add("min length", [](SearchOptions& o) { o.min_length = 5; });
+  add("min length of greedy", [](SearchOptions& o) { o.min_length = 7, o.beam = o.n_best = 1; });
+  add("max length", [](SearchOptions& o) { o.max_length = 3; });
+  add("one length", [](SearchOptions& o) { o.min_length = o.max_length = 6; });
+  add("repetition penalty", [](SearchOptions& o) { o.repetition_penalty = 1.7; });
+  add("repetition reward", [](SearchOptions& o) { o.repetition_penalty = 0.5; });
+  add("no repeated token", [](SearchOptions& o) { o.no_repeat_ngram = 1; });
+  add("no repeated pair", [](SearchOptions& o) { o.no_repeat_ngram = 2, o.max_length = 12; });
+  add("never", [](SearchOptions& o) { o.never = {4, 7, 0}; });
+  add("all of them", [](SearchOptions& o) {
+    o.min_length = 3, o.max_length = 9, o.repetition_penalty = 1.3, o.no_repeat_ngram = 3, o.never = {5};
+    o.length_penalty = 0.7;
+  });
+  return list;
+}
+
+TEST(SearchOptions, DoWhatThePlainSearchDoes) {
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    Searcher s(config_of(9, 20, seed % 2 == 0), seed);
+    s.parameter("output.bias")[kEnd] = seed < 3 ? 0.5f : -1.5f;
+    const Ids source = {5, 3, 8, kEnd};
+    with_threads(1, [&] {  // for the steps are too small to share
+      for (const auto& [name, options] : all_options())
+        expect_same(s.search({source}, options).front(), PlainSearch(s, source, options).run(), name);
+      return true;
+    });
+  }
+}
+
+TEST(SearchOptions, APrefixIsSaidFirst) {
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    Searcher s(config_of(9, 20), seed);
+    const Ids source = {5, 3, 8, kEnd}, prefix = {7, 7, 4};
+    for (const auto& [name, options] : all_options()) {
+      SearchOptions longer = options;
+      if (options.max_length == 3) longer.max_length = 5;
+      const auto found = with_threads(1, [&] { return s.search({source}, longer, {prefix}).front(); });
+      expect_same(found, with_threads(1, [&] { return PlainSearch(s, source, longer, prefix).run(); }), name);
+      for (const Decoded& d : found) EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), d.ids.begin())) << name;
+    }
+  }
+}
+
+TEST(SearchOptions, SentencesOfABatchHavePrefixesOfTheirOwn) {
+  Searcher s(config_of(30, 20));
+  const std::vector<Ids> sources = {{5, 9, kEnd}, {6, 7, 8, 9, kEnd}, {5, 9, kEnd}}, prefixes = {{}, {4, 5, 6}, {9}};
+  SearchOptions options;
+  options.beam = options.n_best = 3;
+  const auto together = s.search(sources, options, prefixes);
+  for (size_t i = 0; i < sources.size(); i++) {
+    const auto alone = s.search({sources[i]}, options, {prefixes[i]}).front();
+    ASSERT_EQ(alone.size(), together[i].size());
+    for (size_t k = 0; k < alone.size(); k++) EXPECT_EQ(alone[k].ids, together[i][k].ids);
+  }
+}
+
+TEST(SearchOptions, WhereNothingMayComeAHypothesisIsCut) {
+  Searcher s(config_of(5, 20));
+  SearchOptions options;
+  options.beam = options.n_best = 2;
+  options.no_repeat_ngram = 1;
+  options.min_length = 19;
+  const auto found = s.search({{3, kEnd}}, options).front();
+  for (const Decoded& d : found) {
+    EXPECT_EQ(d.ids.size(), 4u);  // each token but the end once
+    EXPECT_FALSE(d.ended);
+  }
+}
+
+TEST(SearchOptions, AlternativesDifferAfterThePrefix) {
+  Searcher s(config_of(12, 20));
+  s.parameter("output.bias")[kEnd] = 1;
+  const Ids source = {5, 3, 8, kEnd};
+  for (const Ids& prefix : {Ids{}, Ids{7, 4}}) {
+    SearchOptions options;
+    options.beam = 2;
+    options.n_best = 5;
+    const auto found = alternatives(s.model, {{source, prefix}}, options, s.arena).front();
+    ASSERT_EQ(found.size(), 5u);
+    std::vector<double> next = s.next(source, prefix);
+    for (const Decoded& d : found) {  // the most probable token each time
+      const auto best = std::ranges::max_element(next);
+      ASSERT_TRUE(std::equal(prefix.begin(), prefix.end(), d.ids.begin()));
+      EXPECT_EQ(d.said(kEnd)[prefix.size()], best - next.begin());
+      *best = kNever;
+      Ids longer = prefix;
+      longer.push_back(static_cast<int32_t>(best - next.begin()));
+      if (longer.back() == kEnd) continue;
+      options.n_best = 1;
+      EXPECT_EQ(d.ids, s.search({source}, options, {longer}).front().front().ids);
+      options.n_best = 5;
+    }
+  }
+}
+
+TEST(SearchOptions, CoverageIsAddedToTheScores) {
+  Searcher s(config_of(12, 20));
+  const Ids source = {5, 3, 8, 9, kEnd};
+  SearchOptions options;
+  options.beam = options.n_best = 4;
+  options.coverage_penalty = 0.7;
+  options.attention = {0, 1};
+  const auto plain = s.search({source}, options).front();
+  const auto found = n_best(s.model, {{source, {}}}, options, s.arena).front();
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_TRUE(std::ranges::is_sorted(found, std::greater<>(), &Decoded::score));
+  for (const Decoded& d : found) {
+    const Ids said = d.said(kEnd);
+    const auto attention =
+        force(s.model, {{source, said}}, 1, WithAttention::yes, options.attention, s.arena).front().attention;
+    double coverage = 0;
+    for (size_t j = 0; j < source.size(); j++) {
+      double sum = 0;
+      for (size_t i = 0; i < said.size(); i++) sum += static_cast<double>(attention[i * source.size() + j]);
+      coverage += std::log(std::min(1.0, sum));
+    }
+    const auto before = std::ranges::find(plain, d.ids, &Decoded::ids);
+    ASSERT_NE(before, plain.end());
+    EXPECT_NEAR(d.score, before->score + 0.7 * coverage, 1e-6);
+    EXPECT_LT(d.score, before->score);
+  }
+}
+
+TEST(SearchOptions, AModelBesideItselfIsItself) {
+  Searcher s(config_of(12, 20));
+  const Ids source = {5, 3, 8, kEnd};
+  SearchOptions options;
+  options.beam = options.n_best = 3;
+  const auto wanted = s.search({source}, options).front();
+  const auto found = search(Ensemble({&s.model, &s.model}), {{source, {}}}, options, s.arena).front();
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < found.size(); i++) {
+    EXPECT_EQ(found[i].ids, wanted[i].ids);
+    EXPECT_NEAR(found[i].score, wanted[i].score, 1e-5);
+  }
+}
+
+TEST(SearchOptions, AnEnsembleHasTheMeanOfTheProbabilities) {
+  Searcher a(config_of(12, 20), 1), b(config_of(12, 20, true), 2);
+  const Ids source = {5, 3, 8, kEnd};
+  SearchOptions options;
+  options.beam = options.n_best = 3;
+  const Ensemble both({&a.model, &b.model});
+  const auto found = search(both, {{source, {}}}, options, a.arena).front();
+  for (const Decoded& d : found) {
+    const Ids said = d.said(kEnd);
+    const std::vector<float> of_a = a.forced(source, said), of_b = b.forced(source, said);
+    const auto forced = force(both, {{source, said}}, 1, WithAttention::no, {}, a.arena).front().log_probabilities;
+    for (size_t i = 0; i < said.size(); i++) {
+      const float mean = std::log((std::exp(of_a[i]) + std::exp(of_b[i])) / 2);
+      EXPECT_NEAR(d.token_log_probabilities[i], mean, 1e-5);
+      EXPECT_NEAR(forced[i], mean, 1e-5);
+    }
+  }
+}
+
+TEST(SearchOptions, VocabulariesOfAnEnsembleMustAgree) {
+  Searcher a(config_of(12, 20)), b(config_of(13, 20));
+  EXPECT_EQ(error_of([&] {
+              Ensemble({&a.model, &b.model});
+            }),
+            "ensemble: vocabularies of 13 and 13 tokens beside 12 and 12, wanted the same");
+}
+
+TEST(SearchOptions, TokensAreToldAsTheyAreSaid) {
+  Searcher s(config_of(30, 20));
+  const std::vector<Ids> sources = {{5, 9, kEnd}, {6, 7, 8, 9, kEnd}};
+  SearchOptions options;
+  options.beam = 1;
+  std::vector<Ids> told(2);
+  std::vector<std::vector<float>> log_p(2);
+  options.on_token = [&](const TokenEvent& event) {
+    const size_t i = static_cast<size_t>(event.sequence);
+    told[i].push_back(event.token);
+    log_p[i].push_back(static_cast<float>(event.log_probability));
+    return false;
+  };
+  const auto found = s.search(sources, options);
+  for (size_t i = 0; i < 2; i++) {
+    EXPECT_EQ(told[i], found[i].front().said(kEnd));
+    EXPECT_EQ(log_p[i], found[i].front().token_log_probabilities);
+  }
+}
+
+TEST(SearchOptions, WhoIsToldMayEndAHypothesis) {
+  Searcher s(config_of(30, 20));
+  s.never_ends();
+  SearchOptions options;
+  options.beam = 1;
+  int64_t count = 0;
+  options.on_token = [&](const TokenEvent&) { return ++count == 3; };
+  const auto found = s.search({{5, 9, kEnd}}, options).front();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().ids.size(), 3u);
+  EXPECT_FALSE(found.front().ended);
+}
+
+TEST(SearchOptions, ErrorsNameTheOption) {
+  Searcher s(config_of(8, 8));
+  const auto error_with = [&](auto&& change, const Ids& prefix = {}) {
+    SearchOptions options;
+    change(options);
+    return error_of([&] { s.search({{3, kEnd}}, options, {prefix}); });
+  };
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.n_best = 6; }), "search: n_best is 6, wanted at most the beam's 5");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.n_best = 0; }), "search: n_best is 0, wanted at least 1");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.length_penalty = NAN; }),
+            "search: length_penalty is nan, wanted a number");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.coverage_penalty = -1; }),
+            "search: coverage_penalty is -1, wanted at least 0");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.repetition_penalty = 0; }),
+            "search: repetition_penalty is 0, wanted above 0");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.sampling.temperature = 0; }),
+            "search: temperature is 0, wanted above 0");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.sampling.top_p = 1.5; }),
+            "search: top_p is 1.5, wanted above 0 and at most 1");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.never = {8}; }), "search: token 8 is never said, wanted 0 to 7");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.on_token = [](const TokenEvent&) { return false; }; }),
+            "search: tokens are told one by one with a beam of 5, wanted 1 or sampling");
+  EXPECT_EQ(error_with([](SearchOptions&) {}, {3, 3, 3, 3, 3, 3, 3, 3}),
+            "prefix: 8 tokens, wanted fewer than the longest translation's 8");
+  EXPECT_EQ(error_with([](SearchOptions&) {}, {kEnd}), "prefix: token 2, wanted 0 to 7 and not the end");
+}
+
+}  // namespace
+}  // namespace qkv

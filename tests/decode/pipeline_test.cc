@@ -1,0 +1,170 @@
+// The stream of lines: order, windows, errors at their line's turn, what is held at one time.
+#include "decode/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <numeric>
+
+#include "core/fail.h"
+#include "core/random.h"
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+
+// Lines of numbers; a "translation" of a part is its source reversed.
+class Lines {
+ public:
+  explicit Lines(int64_t lines) : lines_(lines) {}
+
+  PipelineSteps steps() {
+    PipelineSteps steps;
+    steps.read = [this](Line& line, bool wait) { return read(line, wait); };
+    steps.work = [this](std::span<Part* const> parts, Arena&) { work(parts); };
+    steps.write = [this](Line&& line) {
+      for (const Part& part : line.parts) EXPECT_EQ(part.found.front().ids.front(), part.source.back());
+      written.push_back(line.number);
+      held_--;
+    };
+    return steps;
+  }
+  void run(size_t workers, int64_t window = 64, int64_t batch_tokens = 20) {
+    std::vector<std::unique_ptr<Arena>> arenas;
+    std::vector<Arena*> pointers;
+    for (size_t i = 0; i < workers; i++) {
+      arenas.push_back(std::make_unique<Arena>(1 << 20));
+      pointers.push_back(arenas.back().get());
+    }
+    run_pipeline(steps(), {batch_tokens, window}, pointers);
+  }
+  void expect_all_written() const {
+    std::vector<int64_t> all(static_cast<size_t>(lines_));
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(written, all);
+  }
+
+  std::vector<int64_t> written, batches;
+  std::function<bool(int64_t)> later = [](int64_t) { return false; };  // has line n not come yet?
+  std::function<void(const Part&)> trouble = [](const Part&) {};
+  int64_t broken = -1, most_held = 0, written_before_last_read = 0;
+
+ private:
+  Next read(Line& line, bool wait) {
+    if (!wait && later(count_)) return Next::later;
+    written_before_last_read = std::ssize(written);
+    if (count_ == lines_) return Next::end;
+    most_held = std::max(most_held, ++held_);
+    if (count_ == broken) line.error = std::make_exception_ptr(Error("broken line"));
+    Random random(5, Stream::test, static_cast<uint64_t>(count_++));
+    for (uint64_t parts = random.below(3); parts > 0; parts--) {  // some lines have none
+      Part part{line.number, "", {}, {}, {}, {}};
+      for (uint64_t n = 1 + random.below(9); n > 0; n--) part.source.push_back(static_cast<int32_t>(random.below(100)));
+      line.parts.push_back(std::move(part));
+    }
+    return Next::line;
+  }
+  void work(std::span<Part* const> parts) {
+    int64_t tokens = 0;
+    for (Part* part : parts) {
+      trouble(*part);
+      tokens += std::ssize(part->source);
+      part->found.push_back({.ids = {part->source.rbegin(), part->source.rend()}});
+    }
+    const std::lock_guard lock(mutex_);
+    batches.push_back(tokens);
+  }
+
+  const int64_t lines_;
+  int64_t count_ = 0, held_ = 0;
+  std::mutex mutex_;
+};
+
+TEST(Pipeline, WritesEveryLineInOrder) {
+  for (const size_t workers : {1, 2, 5})
+    for (const int64_t window : {1, 7, 500}) {
+      Lines stream(1000);
+      stream.run(workers, window);
+      stream.expect_all_written();
+      for (const int64_t tokens : stream.batches) EXPECT_LE(tokens, 20);
+    }
+}
+
+TEST(Pipeline, OfNothingWritesNothing) {
+  for (const int64_t lines : {0, 1}) {
+    Lines stream(lines);
+    stream.run(2);
+    stream.expect_all_written();
+  }
+}
+
+TEST(Pipeline, HoldsNoMoreThanAFewWindows) {
+  for (const size_t workers : {1, 3}) {
+    Lines stream(20000);
+    stream.run(workers, 100);
+    stream.expect_all_written();
+    EXPECT_LE(stream.most_held, 300) << workers;
+  }
+}
+
+TEST(Pipeline, TakesLongLinesInFewerAtATime) {
+  Lines stream(20000);
+  stream.run(1, 10000, 1);  // a batch for every part, 64 of them in a window
+  stream.expect_all_written();
+  EXPECT_LE(stream.most_held, 200);
+}
+
+TEST(Pipeline, TranslatesWhatIsThereBeforeItWaits) {
+  Lines stream(50);
+  stream.later = [&](int64_t n) { return n % 10 == 0; };  // comes only when somebody waits for it
+  stream.run(1);
+  stream.expect_all_written();
+  EXPECT_EQ(stream.written_before_last_read, 50);
+}
+
+TEST(Pipeline, ThrowsALinesErrorWhenItsTurnHasCome) {
+  for (const size_t workers : {1, 3}) {
+    Lines stream(1000);
+    stream.broken = 700;
+    EXPECT_EQ(error_of([&] { stream.run(workers); }), "broken line");
+    EXPECT_EQ(stream.written.size(), 700u);
+  }
+}
+
+TEST(Pipeline, ThrowsWhatABatchThrows) {
+  for (const size_t workers : {1, 3}) {
+    Lines stream(1000);
+    stream.trouble = [](const Part& part) {
+      if (part.line >= 490 && part.line < 500) fail("trouble");  // some of them have a part
+    };
+    EXPECT_EQ(error_of([&] { stream.run(workers); }), "trouble");
+    EXPECT_LE(stream.written.size(), 500u);
+    for (size_t i = 0; i < stream.written.size(); i++) EXPECT_EQ(stream.written[i], static_cast<int64_t>(i));
+  }
+}
+
+TEST(Pipeline, StopsWhereTheReaderOfItsLinesThrows) {
+  Lines stream(1000);
+  PipelineSteps steps = stream.steps();
+  int64_t count = 0;
+  steps.write = [&](Line&&) {
+    if (++count == 100) fail("closed");
+  };
+  Arena a(1 << 20), b(1 << 20);
+  EXPECT_EQ(error_of([&] { run_pipeline(steps, {20, 64}, {&a, &b}); }), "closed");
+}
+
+TEST(Pipeline, TellsOfEveryLineWritten) {
+  Lines stream(300);
+  PipelineSteps steps = stream.steps();
+  int64_t told = 0;
+  steps.progress = [&](int64_t n) { told += n; };
+  Arena a(1 << 20);
+  run_pipeline(steps, {20, 64}, {&a});
+  EXPECT_EQ(told, 300);
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,92 @@
+// A small model with random weights, what it says by the search, and what it thinks by one pass over a whole sequence.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decode/forced.h"
+#include "decode/search.h"
+#include "tests/support/models.h"
+#include "tests/support/spoiled_arena.h"
+
+namespace qkv::testing {
+
+using Ids = std::vector<int32_t>;
+
+constexpr int32_t kEnd = 2;
+
+// Two layers a side, wide enough that nothing divides evenly.
+inline ModelConfig config_of(int64_t vocab, int64_t max_length, bool pre = false) {
+  ModelConfig c = small_config();
+  c.source_vocab = c.target_vocab = vocab;
+  c.d_model = 24;
+  c.key_width = 10;
+  c.value_width = 7;
+  c.max_length = max_length;
+  c.output_bias = true;
+  if (pre) {
+    c.norm_position = NormPosition::pre;
+    c.final_norm = true;
+    c.activation = Activation::gelu;
+  }
+  return c;
+}
+
+class Searcher {
+ public:
+  explicit Searcher(const ModelConfig& config, uint64_t seed = 1) : model(config) {
+    randomise(model.parameters(), seed, 0.2);
+  }
+
+  std::vector<std::vector<Decoded>> search(const std::vector<Ids>& sources, const SearchOptions& options,
+                                           const std::vector<Ids>& prefixes = {}) {
+    std::vector<SearchInput> inputs;
+    for (size_t i = 0; i < sources.size(); i++)
+      inputs.push_back({sources[i], prefixes.empty() ? std::span<const int32_t>() : prefixes[i]});
+    return qkv::search(model, inputs, options, arena);
+  }
+  // All that a beam finds.
+  std::vector<std::vector<Decoded>> search(const std::vector<Ids>& sources, int64_t beam, double alpha = 1) {
+    SearchOptions options;
+    options.beam = options.n_best = beam;
+    options.length_penalty = alpha;
+    return search(sources, options);
+  }
+  // log p of all tokens, by one pass over the whole sequence.
+  std::vector<float> forced(const Ids& source, const Ids& said) {
+    return force(model, {{source, said}}, 1, WithAttention::no, {}, arena).front().log_probabilities;
+  }
+  double forced_sum(const Ids& source, const Ids& said) {
+    double sum = 0;
+    for (const float log_p : forced(source, said)) sum += static_cast<double>(log_p);
+    return sum;
+  }
+  // log p of every token after a prefix, [V]. Remembered: the weights must not change after the first call.
+  const std::vector<double>& next(const Ids& source, const Ids& prefix) {
+    auto [known, is_new] = next_.try_emplace({source, prefix});
+    if (!is_new) return known->second;
+    std::vector<Ids> said(static_cast<size_t>(model.config().target_vocab), prefix);
+    std::vector<ForcedInput> inputs;
+    for (size_t v = 0; v < said.size(); v++) {
+      said[v].push_back(static_cast<int32_t>(v));
+      inputs.push_back({source, said[v]});
+    }
+    for (const Forced& forced : force(model, inputs, 1, WithAttention::no, {}, arena))
+      known->second.push_back(static_cast<double>(forced.log_probabilities.back()));
+    return known->second;
+  }
+  float* parameter(const std::string& name) { return values_of(model.parameters(), name); }
+  void never_ends() { parameter("output.bias")[kEnd] = -1e4f; }
+
+  Transformer<float> model;
+  SpoiledArena arena;
+
+ private:
+  std::map<std::pair<Ids, Ids>, std::vector<double>> next_;
+};
+
+}  // namespace qkv::testing

@@ -1,0 +1,236 @@
+// The translator of a run directory: text in, text out.
+#include "qkv/translator.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "io/run_directory.h"
+#include "io/weights.h"
+#include "qkv/threads.h"
+#include "tests/decode/searcher.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+
+const std::vector<std::string> kText = {"the dog sees the cat", "a man reads a book .", "he sleeps in the garden",
+                                        "the old cat sleeps", "a dog reads"};
+
+// A run with random weights and a vocabulary of the lines above. Each test may say what the output layer prefers.
+class TranslatorTest : public ::testing::Test {
+ protected:
+  Translator make(const std::function<void(std::span<float> bias, const Tokenizer&)>& prefer = {},
+                  const std::string& name = "run", uint64_t seed = 1) {
+    const Tokenizer tokenizer = Tokenizer::train(kText, {TokenizerKind::bpe, 60});
+    Recipe recipe;
+    recipe.model = testing::config_of(tokenizer.size(), 30);
+    const RunDirectory run(directory / name);
+    const TokenizerPair both{tokenizer, tokenizer};
+    create_run(run, {recipe.model, both, trained_translation(both, false)}, [](const RunDirectory&) {});
+    testing::Searcher s(recipe.model, seed);
+    if (prefer) prefer({s.parameter("output.bias"), static_cast<size_t>(tokenizer.size())}, tokenizer);
+    save_weights(run.model(), s.model.parameters(), s.model.parameters().values());
+    return Translator(run.root());
+  }
+
+  testing::TempDir directory;
+};
+
+TEST_F(TranslatorTest, ScoresOfTokensAreThoseOfTheHypotheses) {
+  const Translator translator = make();
+  TranslateOptions options;
+  options.beam = options.n_best = 4;
+  options.max_length = 12;
+  for (const Translation& t : translator.translate(kText, options)) {
+    ASSERT_EQ(t.hypotheses.size(), 4u);
+    std::vector<std::vector<std::string>> tokens;
+    for (const Hypothesis& h : t.hypotheses) tokens.push_back(h.tokens);
+    const auto scored = translator.score_tokens(std::vector<std::string>(4, t.source), tokens);
+    for (size_t k = 0; k < 4; k++) {
+      double sum = 0;
+      for (size_t i = 0; i < t.hypotheses[k].token_scores.size(); i++)
+        sum += scored[k].hypotheses.front().token_scores[i];
+      EXPECT_NEAR(sum, t.hypotheses[k].log_probability, 1e-4);
+      EXPECT_EQ(scored[k].hypotheses.front().token_scores.size(), tokens[k].size() + 1);
+    }
+  }
+}
+
+TEST_F(TranslatorTest, ScoresOfTextAreThoseOfItsTokens) {
+  const Translator translator = make();
+  TranslateOptions options;
+  options.alignment = true;
+  options.length_penalty = 0;
+  const Hypothesis text = translator.score({kText[0]}, {kText[1]}, options).front().hypotheses.front();
+  const Hypothesis tokens = translator.score_tokens({kText[0]}, {text.tokens}, options).front().hypotheses.front();
+  EXPECT_EQ(text.text, kText[1]);
+  EXPECT_EQ(text.token_scores, tokens.token_scores);
+  EXPECT_EQ(text.score, text.log_probability);
+  EXPECT_EQ(text.alignment.size(), text.tokens.size());
+}
+
+TEST_F(TranslatorTest, UnknownWordsBecomeTheSourceWordsTheyAreAlignedWith) {
+  const Translator translator =
+      make([](std::span<float> bias, const Tokenizer& t) { bias[static_cast<size_t>(t.unknown())] = 100; });
+  TranslateOptions options;
+  options.beam = 2;
+  options.max_length = 3;
+  options.alignment = options.attention = true;
+  const std::string line = "the dög sees THE cät";
+  const Translation plain = translator.translate({line}, options).front();
+  EXPECT_EQ(plain.hypotheses.front().tokens, std::vector<std::string>(3, "<unk>"));
+  options.replace_unknown = true;
+  const Translation replaced = translator.translate({line}, options).front();
+  // The words of the source, and which of them each of its tokens belongs to.
+  const std::vector<std::string> words = {"the", "dög", "sees", "THE", "cät"};
+  std::vector<size_t> word_of;
+  for (const std::string& token : replaced.source_tokens)
+    word_of.push_back((word_of.empty() ? 0 : word_of.back() + 1) - (token.starts_with("▁") || word_of.empty() ? 0 : 1));
+  std::string wanted;
+  for (const Alignment& a : replaced.hypotheses.front().alignment)
+    wanted += (wanted.empty() ? "" : " ") + words[word_of[static_cast<size_t>(a.source)]];
+  EXPECT_EQ(replaced.text(), wanted);
+  options.alignment = options.attention = false;
+  EXPECT_EQ(translator.translate({line}, options).front().text(), wanted);
+}
+
+TEST_F(TranslatorTest, PartsOfALongLineAreOneTranslation) {
+  const Translator translator = make();
+  std::string line;
+  for (int i = 0; i < 8; i++) line += "the dog sees the cat . ";
+  TranslateOptions options;
+  options.n_best = 3;
+  options.alignment = options.attention = true;
+  std::vector<std::string> notes;
+  options.on_note = [&](const std::string& note) { notes.push_back(note); };
+  const Translation t = translator.translate({line}, options).front();
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_TRUE(notes.front().starts_with("line 1: longer than the model's 30 tokens, translated in")) << notes.front();
+  for (const Hypothesis& h : t.hypotheses) {
+    ASSERT_EQ(h.attention.size(), h.tokens.size());
+    double sum = 0;
+    for (const double x : h.token_scores) sum += x;
+    EXPECT_NEAR(h.log_probability, sum, 1e-9);
+    EXPECT_NEAR(h.score, sum / static_cast<double>(h.token_scores.size()), 1e-6);
+    for (const Alignment& a : h.alignment)
+      EXPECT_GT(h.attention[static_cast<size_t>(a.target)][static_cast<size_t>(a.source)], 0);
+    for (const auto& row : h.attention) EXPECT_EQ(row.size(), t.source_tokens.size());
+  }
+}
+
+TEST_F(TranslatorTest, CallsOfManyThreadsDoNotDisturbEachOther) {
+  const Translator translator = make();
+  const auto texts = [&] {
+    std::string all;
+    for (const Translation& t : translator.translate(kText)) all += t.text() + "\n";
+    return all;
+  };
+  const std::string wanted = texts();
+  std::vector<std::string> found(4);
+  std::vector<std::thread> threads;
+  for (std::string& slot : found) threads.emplace_back([&] { slot = texts(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& slot : found) EXPECT_EQ(slot, wanted);
+}
+
+TEST_F(TranslatorTest, AsyncResultsAndStreamsAreTheSame) {
+  const Translator translator = make();
+  std::vector<std::string> lines;
+  for (int i = 0; i < 100; i++) lines.push_back(kText[static_cast<size_t>(i) % kText.size()]);
+  const std::vector<Translation> wanted = translator.translate(lines);
+  std::future<std::vector<Translation>> later = translator.translate_async(lines);
+  std::vector<Translation> streamed;
+  size_t next = 0;
+  TranslateOptions options;
+  options.workers = 3;
+  translator.translate(
+      [&](SourceLine& line, bool) {
+        if (next == lines.size()) return Next::end;
+        line.text = lines[next++];
+        return Next::line;
+      },
+      [&](Translation&& t) { streamed.push_back(std::move(t)); }, options);
+  const std::vector<Translation> async = later.get();
+  ASSERT_EQ(streamed.size(), lines.size());
+  ASSERT_EQ(async.size(), lines.size());
+  for (size_t i = 0; i < lines.size(); i++) {
+    EXPECT_EQ(wanted[i].source, lines[i]);
+    EXPECT_EQ(async[i].text(), wanted[i].text());
+    EXPECT_EQ(streamed[i].text(), wanted[i].text());
+  }
+}
+
+TEST_F(TranslatorTest, TokensAreToldByLine) {
+  const Translator translator = make();
+  TranslateOptions options;
+  options.beam = 1;
+  options.workers = 2;
+  std::vector<std::vector<std::string>> told(kText.size());
+  options.on_token = [&](const TokenReport& report) {
+    told[static_cast<size_t>(report.line)].push_back(report.token);
+    return false;
+  };
+  const std::vector<Translation> found = translator.translate(kText, options);
+  for (size_t i = 0; i < found.size(); i++) {
+    const Hypothesis& h = found[i].hypotheses.front();
+    told[i].resize(h.tokens.size());  // the end token may follow
+    EXPECT_EQ(told[i], h.tokens);
+  }
+}
+
+TEST_F(TranslatorTest, EmptyLinesHaveOneEmptyHypothesis) {
+  const Translator translator = make();
+  const auto found = translator.translate({"", "  ", "a dog"}, {}, {"the", "", "the"});
+  ASSERT_EQ(found.size(), 3u);
+  for (const size_t i : {0, 1}) {
+    ASSERT_EQ(found[i].hypotheses.size(), 1u);
+    EXPECT_EQ(found[i].text(), "");
+  }
+  EXPECT_TRUE(found[2].text().starts_with("the"));
+}
+
+TEST_F(TranslatorTest, AnEnsembleOfTwoRunsIsNeitherOfThem) {
+  const Translator first = make({}, "first", 1), second = make({}, "second", 2);
+  const Translator both(directory / "first", {directory / "second"});
+  const std::vector<std::string> tokens = {"▁the", "▁cat"};
+  const auto log_p = [&](const Translator& t) {
+    return t.score_tokens({kText[0]}, {tokens}).front().hypotheses.front().token_scores;
+  };
+  for (size_t i = 0; i <= tokens.size(); i++)
+    EXPECT_NEAR(std::exp(log_p(both)[i]), (std::exp(log_p(first)[i]) + std::exp(log_p(second)[i])) / 2, 1e-6);
+}
+
+TEST_F(TranslatorTest, ErrorsNameTheLineOrTheOption) {
+  const Translator translator = make();
+  const auto error_with = [&](auto&& change) {
+    TranslateOptions options;
+    change(options);
+    return error_of([&] { translator.translate({"a dog"}, options); });
+  };
+  EXPECT_EQ(error_of([&] { translator.translate({"a dog", "\xff"}); }), "line 2: byte 1 is not valid UTF-8");
+  EXPECT_EQ(error_of([&] {
+              translator.translate({"a", "b"}, {}, {"x"});
+            }),
+            "translate: 1 prefixes for 2 lines, wanted one for each");
+  EXPECT_EQ(error_with([](TranslateOptions& o) { o.workers = 0; }), "translate: workers is 0, wanted 1 to 1024");
+  EXPECT_EQ(error_with([](TranslateOptions& o) { o.n_best = 9; }), "search: n_best is 9, wanted at most the beam's 5");
+  EXPECT_EQ(error_with([](TranslateOptions& o) { o.attention_layer = 3; }), "attention: layer 3, the decoder has 2");
+  EXPECT_EQ(error_with([](TranslateOptions& o) {
+              o.alternatives = true;
+              o.beam = 1;
+              o.on_token = [](const TokenReport&) { return false; };
+            }),
+            "translate: tokens of alternatives cannot be told one by one");
+  EXPECT_EQ(error_of([&] { translator.score({"a dog"}, {}); }),
+            "score: 1 sources and 0 targets, wanted as many of both");
+  EXPECT_EQ(error_of([&] { translator.score({" "}, {"x"}); }), "score: source 1 is empty");
+  EXPECT_EQ(error_of([&] { translator.score_tokens({"a dog"}, {{"nope"}}); }),
+            "the token \"nope\" is not in the target vocabulary");
+}
+
+}  // namespace
+}  // namespace qkv

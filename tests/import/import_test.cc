@@ -1,0 +1,541 @@
+// Whole imports of small models: every kind gives the parameters that went in, and what does not fit is one error.
+#include "qkv/import.h"
+
+#include <gtest/gtest.h>
+#include <zip.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "io/run_directory.h"
+#include "qkv/inspect.h"
+#include "qkv/translator.h"
+#include "tests/support/errors.h"
+#include "tests/support/foreign_models.h"
+#include "tests/support/sentences.h"
+#include "tests/support/temp_dir.h"
+#include "text/vocabulary.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::CTranslate2Writer;
+using testing::error_if_any;
+using testing::foreign_config;
+using testing::ForeignModel;
+using testing::spill;
+using testing::TempDir;
+
+const std::vector<std::string> kPieces = {"</s>", "<unk>", "a", "b", "c", ">>de<<", "<pad>"};
+
+std::unique_ptr<Transformer<float>> random_model(const ModelConfig& config) {
+  auto model = std::make_unique<Transformer<float>>(config);
+  testing::randomise(model->parameters(), 1);
+  return model;
+}
+
+// The largest difference of a parameter over its largest number.
+void expect_parameters(const Transformer<float>& found, const Transformer<float>& wanted, double tolerance) {
+  ASSERT_EQ(found.parameters().size(), wanted.parameters().size());
+  for (const auto& p : wanted.parameters().all()) {
+    const float* values = testing::values_of(found.parameters(), p.name);
+    double most = 0, error = 0;
+    for (int64_t i = 0; i < p.size(); i++) {
+      most = std::max(most, static_cast<double>(std::abs(p.value[i])));
+      error = std::max(error, std::abs(static_cast<double>(p.value[i]) - static_cast<double>(values[i])));
+    }
+    EXPECT_LE(error, tolerance * most) << p.name;
+  }
+}
+
+class ImportTest : public ::testing::Test {
+ protected:
+  std::string out() const { return directory / "run"; }
+  std::string source() const { return directory / "model"; }
+  // The error of an import, without the folder of the test.
+  std::string error(const std::string& from, const ImportOptions& options = {}) const {
+    std::string text = error_if_any([&] { import_model(from, out(), options); });
+    EXPECT_EQ(std::filesystem::exists(out()), text.empty());
+    EXPECT_FALSE(std::filesystem::exists(out() + ".partial"));
+    EXPECT_EQ(text.find('\n'), text.npos);
+    std::filesystem::remove_all(out());
+    const size_t place = text.find(directory.path() + "/");
+    return place == text.npos ? text : text.erase(place, directory.path().size() + 1);
+  }
+
+  TempDir directory;
+};
+
+// A MarianMT directory without tokenisers.
+class ImportMarian : public ImportTest {
+ protected:
+  ImportMarian() : model(random_model(foreign_config())), tensors(testing::as_marian(*model)) {
+    options.tokens = true;
+    config = {{"model_type", "marian"},
+              {"vocab_size", 7},
+              {"encoder_layers", 2},
+              {"decoder_layers", 1},
+              {"d_model", 8},
+              {"encoder_attention_heads", 2},
+              {"decoder_attention_heads", 2},
+              {"encoder_ffn_dim", 12},
+              {"decoder_ffn_dim", 12},
+              {"activation_function", "swish"},
+              {"scale_embedding", true},
+              {"max_position_embeddings", 32},
+              {"pad_token_id", 6},
+              {"decoder_start_token_id", 6},
+              {"eos_token_id", 0}};
+    for (size_t i = 0; i < kPieces.size(); i++) vocabulary[kPieces[i]] = i;
+  }
+
+  void write() const {
+    std::filesystem::create_directory(source());
+    testing::write_foreign(source() + "/model.safetensors", tensors);
+    spill(source() + "/config.json", config.dump());
+    spill(source() + "/generation_config.json", R"({"bad_words_ids": [[6]]})");
+    spill(source() + "/vocab.json", vocabulary.dump());
+  }
+  std::string error_of_changed(const std::function<void()>& change) {
+    const json kept_config = config, kept_vocabulary = vocabulary;
+    const ForeignModel kept = tensors;
+    change();
+    write();
+    config = kept_config, vocabulary = kept_vocabulary, tensors = kept;
+    return error(source(), options);
+  }
+  testing::ForeignTensor& tensor(const std::string& name) {
+    return *std::ranges::find(tensors, name, &testing::ForeignTensor::name);
+  }
+
+  std::unique_ptr<Transformer<float>> model;
+  ForeignModel tensors;
+  json config, vocabulary;
+  ImportOptions options;
+};
+
+TEST_F(ImportMarian, GivesTheSameParametersAndTokens) {
+  write();
+  const ImportReport report = import_model(source(), out(), options);
+  EXPECT_EQ(report.kind, "MarianMT");
+  EXPECT_EQ(report.parameters, model->parameters().size());
+  const LoadedRun run = load_run(out());
+  EXPECT_EQ(run.model->config(), model->config());
+  expect_parameters(*run.model, *model, 0);
+  EXPECT_EQ(run.translation.start, 6);
+  EXPECT_EQ(run.translation.end, 0);
+  EXPECT_EQ(run.translation.unknown, 1);
+  EXPECT_EQ(run.translation.never, std::vector<int32_t>{6});
+  EXPECT_EQ(run.translation.source_after, std::vector<int32_t>{0});
+  EXPECT_TRUE(run.translation.source_before.empty());
+  EXPECT_EQ(run.tokenizers.source.encode(">>de<< a  c x"), (std::vector<int32_t>{5, 2, 4, 1}));
+}
+
+TEST_F(ImportMarian, AnImportedRunIsTranslatedAttendedAndInspected) {
+  write();
+  import_model(source(), out(), options);
+  const Translator translator(out());
+  EXPECT_EQ(translator.translate({"a b c", ""}).size(), 2u);
+  const AttentionMap map = translator.attend("a b", "c");
+  EXPECT_EQ(map.kinds[2].rows, (std::vector<std::string>{"c", "</s>"}));
+  EXPECT_EQ(map.kinds[2].columns, (std::vector<std::string>{"a", "b", "</s>"}));
+  const RunInfo info = inspect(out());
+  EXPECT_EQ(info.parameter_count, model->parameters().size());
+  EXPECT_EQ(info.training_bytes, 0);
+}
+
+TEST_F(ImportMarian, TiedTablesMayStandUnderEveryName) {
+  for (const char* name :
+       {"lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"}) {
+    tensors.push_back(tensors.front());
+    tensors.back().name = name;
+  }
+  write();
+  import_model(source(), out(), options);
+  expect_parameters(*load_run(out()).model, *model, 0);
+  std::filesystem::remove_all(out());
+  EXPECT_EQ(error_of_changed([&] { tensors.back().values[5] += 1; }),
+            "model/model.safetensors: tensor \"model.shared.weight\" and \"model.decoder.embed_tokens.weight\" differ, "
+            "config.json says they are one table");
+}
+
+TEST_F(ImportMarian, PositionsOfTheFileAreTheModels) {
+  for (const char* side : {"encoder", "decoder"}) {
+    const std::vector<float> values(32 * 8, side[0] == 'e' ? 0.5f : 0.25f);
+    tensors.push_back({std::string("model.") + side + ".embed_positions.weight", {32, 8}, values});
+  }
+  write();
+  EXPECT_EQ(import_model(source(), out(), options).config.positions, Positions::learned);
+  EXPECT_EQ(testing::values_of(load_run(out()).model->parameters(), "decoder.positions.weight")[255], 0.25f);
+}
+
+TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
+  const auto changed = [&](const std::function<void()>& change) { return error_of_changed(change); };
+  EXPECT_EQ(changed([] {}), "");
+  EXPECT_EQ(changed([&] { config["normalize_before"] = true; }),
+            "model/config.json: normalize_before is true, which is not supported");
+  EXPECT_EQ(changed([&] { config["model_type"] = "bart"; }),
+            "model/config.json: model_type is \"bart\", wanted marian");
+  EXPECT_EQ(changed([&] { config["activation_function"] = "gelu_new"; }),
+            "model/config.json: activation_function is \"gelu_new\", wanted one of relu, gelu, swish, silu");
+  EXPECT_EQ(changed([&] { config["decoder_ffn_dim"] = 13; }),
+            "model/config.json: encoder_ffn_dim is 12 and decoder_ffn_dim is 13, wanted equal ones");
+  EXPECT_EQ(changed([&] { config.erase("d_model"); }), "model/config.json: d_model is missing");
+  EXPECT_EQ(changed([&] { config["d_model"] = "8"; }), "model/config.json: d_model is not an integer");
+  EXPECT_EQ(changed([&] { config["encoder_attention_heads"] = config["decoder_attention_heads"] = 3; }),
+            "model/config.json: d_model is 8 and encoder_attention_heads 3, wanted a multiple");
+  EXPECT_EQ(changed([&] { config["max_position_embeddings"] = 1 << 30; }),
+            "model/config.json: max_position_embeddings is 1073741824, wanted at most 16384");
+  EXPECT_EQ(changed([&] { config["eos_token_id"] = 7; }), "model/config.json: eos_token_id is 7, the vocabulary has 7");
+  EXPECT_EQ(changed([&] {
+              config["bad_words_ids"] = {{1, 2}};
+            }),
+            "model/config.json: bad_words_ids holds what is not an array of one id, which is not supported");
+  EXPECT_EQ(changed([&] { config["encoder_layers"] = 3; }),
+            "model/model.safetensors: tensor \"model.encoder.layers.2.self_attn.q_proj.weight\" is missing");
+  EXPECT_EQ(changed([&] { config["encoder_layers"] = 1; }),
+            "model/model.safetensors: tensor \"model.encoder.layers.1.fc1.bias\": F32 [12] has no place in the model");
+  EXPECT_EQ(changed([&] { config["d_model"] = 4, config["vocab_size"] = 14; }),
+            "model/model.safetensors: tensor \"final_logits_bias\": found F32 [1, 7], wanted F32 [14]");
+  EXPECT_EQ(changed([&] { config["d_model"] = 1 << 20, config["max_position_embeddings"] = 16384; }),
+            "model/model.safetensors: model: max_length * d_model is 17179869184, wanted 1 to 268435456");
+  EXPECT_EQ(changed([&] { config["d_model"] = 1 << 14; }),
+            "model/model.safetensors: 1963 numbers, the configuration asks for " + std::to_string([] {
+              ModelConfig c = foreign_config();
+              c.d_model = 1 << 14, c.key_width = c.value_width = 1 << 13;
+              return count_parameters(c);
+            }()));
+  EXPECT_EQ(changed([&] {
+              tensor("model.encoder.layers.0.fc1.weight").shape = {8, 12};
+            }),
+            "model/model.safetensors: tensor \"model.encoder.layers.0.fc1.weight\": found F32 [8, 12] for "
+            "encoder.layers.0.feed_forward.first.weight, wanted F32 [12, 8]");
+  EXPECT_EQ(changed([&] { tensor("model.encoder.layers.1.fc1.bias").values[3] = NAN; }),
+            "model/model.safetensors: tensor \"model.encoder.layers.1.fc1.bias\": holds a number that is not finite");
+  EXPECT_EQ(changed([&] { tensor("model.encoder.layers.1.fc1.bias").values[3] = INFINITY; }),
+            "model/model.safetensors: tensor \"model.encoder.layers.1.fc1.bias\": holds a number that is not finite");
+  EXPECT_EQ(changed([&] {
+              tensors.push_back({"surprise", {1}, {1}});
+            }),
+            "model/model.safetensors: tensor \"surprise\": F32 [1] has no place in the model");
+  EXPECT_EQ(changed([&] { vocabulary["d"] = 7; }),
+            "model/model.safetensors: 7 source embeddings, the vocabulary has 8 tokens");
+  EXPECT_EQ(changed([&] { vocabulary["b"] = 2; }), "model/vocab.json: \"a\" and \"b\" both have the id 2");
+  EXPECT_EQ(changed([&] { vocabulary["b"] = 9; }),
+            "model/vocab.json: the id of \"b\" is 9, wanted one below 7, the number of pieces");
+  EXPECT_EQ(changed([&] { vocabulary["b"] = -1; }), "model/vocab.json: the id of \"b\" is not a whole number");
+  EXPECT_EQ(changed([&] { options.tokens = false; }), "model/source.spm: cannot be opened: No such file or directory");
+}
+
+TEST_F(ImportTest, PicklesAndOtherThingsAreRefused) {
+  std::filesystem::create_directory(source());
+  EXPECT_EQ(error(source()), "model: found none of model.safetensors with config.json, model.bin, metadata.json");
+  spill(source() + "/pytorch_model.bin", "x");
+  testing::expect_contains(error(source()),
+                           "pickle format, which can run code, are not read; wanted model.safetensors");
+  spill(directory / "file", "x");
+  EXPECT_EQ(error(directory / "file"), "file: not a safetensors file: only 1 bytes");
+  spill(out(), "");
+  EXPECT_EQ(error_if_any([&] { import_model(source(), out()); }), out() + ": exists already");
+}
+
+// CTranslate2 and Argos Translate.
+class ImportCTranslate2 : public ImportTest {
+ protected:
+  ImportCTranslate2() : model(random_model(changed())), tensors(testing::as_ctranslate2(*model)) {}
+
+  static ModelConfig changed() {
+    ModelConfig c = foreign_config();
+    c.positions = Positions::closed_halves;
+    c.max_length = 1024;
+    return c;
+  }
+  CTranslate2Writer writer(uint32_t version = 6, uint32_t revision = 7,
+                           CTranslate2Writer::Type type = CTranslate2Writer::f32) const {
+    CTranslate2Writer w(version, revision);
+    for (const auto& tensor : tensors) w.add(tensor, type);
+    for (const std::string side : {"encoder/", "decoder/"}) {
+      w.add_attribute(side + "num_heads", int16_t{2});
+      w.add_attribute(side + "pre_norm", int8_t{0});
+      w.add_attribute(side + "activation", int8_t{2});
+    }
+    if (version >= 3) {
+      w.add_alias("encoder/embeddings_0/weight", "decoder/embeddings/weight");
+      w.add_alias("decoder/projection/weight", "decoder/embeddings/weight");
+      return w;
+    }
+    for (const char* name : {"encoder/embeddings/weight", "decoder/projection/weight"}) {
+      auto copy = tensors.front();
+      copy.name = name;
+      w.add(copy, type);
+    }
+    return w;
+  }
+  void write(const std::string& model_bin, const std::string& settings = "") const {
+    std::filesystem::create_directory(source());
+    spill(source() + "/model.bin", model_bin);
+    spill(source() + "/shared_vocabulary.json", pieces_to_json(pieces));
+    if (!settings.empty()) spill(source() + "/config.json", settings);
+  }
+  std::string error_of_bytes(const std::string& model_bin, const std::string& settings = "") const {
+    std::filesystem::remove_all(source());
+    write(model_bin, settings);
+    return error(source());
+  }
+
+  std::vector<std::string> pieces = {"<blank>", "<s>", "</s>", "a", "b", "c", "<unk>"};
+  std::unique_ptr<Transformer<float>> model;
+  ForeignModel tensors;
+};
+
+// A stored number is off by half a step: of 1/127 of a row's largest in int8, of 1/1000 in int16, where the largest of
+// a parameter is at least 0.3; of 2⁻⁸ of itself in bfloat16, and by a whole step of 2⁻¹⁰ in float16, which the test's
+// writer rounds down.
+TEST_F(ImportCTranslate2, GivesTheSameParametersInEveryVersionAndType) {
+  const std::pair<CTranslate2Writer::Type, double> kTypes[] = {{CTranslate2Writer::f32, 0},
+                                                               {CTranslate2Writer::i8, 0.5 / 127 + 1e-6},
+                                                               {CTranslate2Writer::i16, 0.5e-3 / 0.3},
+                                                               {CTranslate2Writer::f16, 0x1p-10},
+                                                               {CTranslate2Writer::bf16, 0x1p-8}};
+  for (const uint32_t version : {2, 3, 4, 6})
+    for (const auto& [type, tolerance] : kTypes) {
+      if (version < 4 && type > CTranslate2Writer::i16) continue;
+      SCOPED_TRACE(std::to_string(version) + ", type " + std::to_string(type));
+      write(writer(version, 7, type).bytes());
+      EXPECT_EQ(import_model(source(), out()).kind, "CTranslate2");
+      const LoadedRun run = load_run(out());
+      EXPECT_EQ(run.model->config(), model->config());
+      expect_parameters(*run.model, *model, tolerance);
+      EXPECT_EQ(run.translation.start, 1);
+      EXPECT_EQ(run.translation.end, 2);
+      EXPECT_EQ(run.translation.unknown, 6);
+      EXPECT_EQ(run.translation.min_length, 1);
+      EXPECT_TRUE(run.translation.source_after.empty());
+      EXPECT_EQ(run.tokenizers.source.encode("a c x"), (std::vector<int32_t>{3, 5, 6}));
+      EXPECT_EQ(run.tokenizers.target.decode(std::vector<int32_t>{4, 3}), "b a");
+      std::filesystem::remove_all(out());
+    }
+}
+
+TEST_F(ImportCTranslate2, TokensComeFromConfigJsonOrOldAttributes) {
+  write(writer().bytes(), R"({"add_source_eos": true, "add_source_bos": true, "decoder_start_token": "</s>"})");
+  import_model(source(), out());
+  const TranslationTokens tokens = load_run(out()).translation;
+  EXPECT_EQ(tokens.source_before, std::vector<int32_t>{1});
+  EXPECT_EQ(tokens.source_after, std::vector<int32_t>{2});
+  EXPECT_EQ(tokens.start, 2);
+  std::filesystem::remove_all(out());
+  std::filesystem::remove_all(source());
+
+  CTranslate2Writer old = writer(5, 6);
+  old.add_attribute("with_source_eos", int8_t{1});
+  old.add_attribute("with_target_bos", int8_t{0});
+  write(old.bytes());
+  import_model(source(), out());
+  EXPECT_EQ(load_run(out()).translation.start, 2);
+  EXPECT_EQ(load_run(out()).translation.source_after, std::vector<int32_t>{2});
+  std::filesystem::remove_all(out());
+
+  ImportOptions options;
+  options.source_end = "", options.start = "<s>";
+  import_model(source(), out(), options);
+  EXPECT_EQ(load_run(out()).translation.start, 1);
+  EXPECT_TRUE(load_run(out()).translation.source_after.empty());
+}
+
+TEST_F(ImportCTranslate2, AListWithoutTheUnknownTokenGetsIt) {
+  pieces.pop_back();
+  write(writer().bytes());
+  import_model(source(), out());
+  EXPECT_EQ(load_run(out()).translation.unknown, 6);
+}
+
+TEST_F(ImportCTranslate2, WhatIsNotHereIsRefusedByName) {
+  const auto with = [&](const std::string& name, auto value) {
+    CTranslate2Writer w = writer();
+    w.add_attribute(name, value);
+    return error_of_bytes(w.bytes());
+  };
+  EXPECT_EQ(with("decoder/alibi", int8_t{1}), "model/model.bin: tensor \"decoder/alibi\": is not supported");
+  EXPECT_EQ(with("decoder/alibi", int8_t{0}), "");
+  EXPECT_EQ(with("decoder/alignment_layer", int16_t{-1}), "");
+  EXPECT_EQ(
+      with("decoder/layer_0/self_attention/rotary_dim", 0.0f),
+      "model/model.bin: tensor \"decoder/layer_0/self_attention/rotary_dim\": rotary positions are not supported");
+  EXPECT_EQ(
+      with("decoder/scale_embeddings", 3.0f),
+      "model/model.bin: tensor \"decoder/scale_embeddings\": 3, wanted the root of the width, 2.8284271247461903, "
+      "or 1");
+  EXPECT_EQ(with("encoder/scale_embeddings", int8_t{0}),
+            "model/model.bin: scale_embeddings is 0 in the encoder and 1 in the decoder, wanted the same");
+  EXPECT_EQ(with("decoder/start_from_zero_embedding", int8_t{1}), "");
+  EXPECT_EQ(with("surprise", int8_t{1}), "model/model.bin: tensor \"surprise\": I8 [] has no place in the model");
+  EXPECT_EQ(error_of_bytes(writer().bytes("WhisperSpec")),
+            "model/model.bin: the specification is \"WhisperSpec\", wanted an encoder-decoder Transformer");
+  EXPECT_EQ(error_of_bytes(writer(6, 1).bytes()), "model/model.bin: revision 1, wanted 2 to 7");
+  EXPECT_EQ(error_of_bytes(writer().bytes(), R"({"decoder_start_token": null})"),
+            "model: names no token that translations start from; name it with --start");
+  EXPECT_EQ(error_of_bytes(writer().bytes(), R"({"decoder_start_token": "<go>"})"),
+            "model: start is \"<go>\", which is not in the vocabulary");
+  pieces[3] = "b";
+  EXPECT_EQ(error_of_bytes(writer().bytes()), "model/shared_vocabulary.json: pieces 3 and 4 are both \"b\"");
+  pieces[3] = "a", pieces.insert(pieces.begin(), "x");
+  EXPECT_EQ(error_of_bytes(writer().bytes()), "model/model.bin: 7 source embeddings, the vocabulary has 8 tokens");
+}
+
+TEST_F(ImportCTranslate2, WeightsThatDoNotFitAreRefused) {
+  const auto changed = [&](const std::string& name, const std::function<void(testing::ForeignTensor&)>& change) {
+    const ForeignModel kept = tensors;
+    change(*std::ranges::find(tensors, name, &testing::ForeignTensor::name));
+    const std::string bytes = writer().bytes();
+    tensors = kept;
+    return error_of_bytes(bytes);
+  };
+  const std::string name = "decoder/layer_0/self_attention/linear_0/weight";
+  EXPECT_EQ(changed(name, [](auto& t) { t.values[9] = NAN; }),
+            "model/model.bin: tensor \"" + name + "\": holds a number that is not finite");
+  EXPECT_EQ(changed(name,
+                    [](auto& t) {
+                      t.shape = {8, 24};
+                    }),
+            "model/model.bin: tensor \"" + name + "\": 8 rows, wanted a multiple of 3");
+  EXPECT_EQ(changed(name,
+                    [](auto& t) {
+                      t.shape = {12, 16};
+                    }),
+            "model/model.bin: 1951 numbers, the configuration asks for 1963");
+  EXPECT_EQ(changed(name, [](auto& t) { t.name = "w"; }), "model/model.bin: tensor \"" + name + "\" is missing");
+}
+
+// An Argos Translate package of these files.
+void write_zip(const std::string& path, const std::vector<std::pair<std::string, std::string>>& files) {
+  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr);
+  for (const auto& [name, content] : files)
+    zip_file_add(archive, name.c_str(), zip_source_buffer(archive, content.data(), content.size(), 0), 0);
+  ASSERT_EQ(zip_close(archive), 0);
+}
+
+class ImportArgos : public ImportCTranslate2 {
+ protected:
+  // A SentencePiece model, and a CTranslate2 vocabulary of 7 of its pieces.
+  ImportArgos() {
+    const Tokenizer tokenizer = Tokenizer::train(testing::sentences(50, 1), {TokenizerKind::bpe, 40});
+    for (int32_t i = 0; i < 4; i++) pieces[static_cast<size_t>(2 + i)] = tokenizer.piece(i == 0 ? 2 : 30 + i);
+    files = {{"en_de/metadata.json", R"({"from_code": "en", "to_code": "de"})"},
+             {"en_de/sentencepiece.model", tokenizer.serialized()},
+             {"en_de/model/model.bin", writer().bytes()},
+             {"en_de/model/shared_vocabulary.json", pieces_to_json(pieces)},
+             {"en_de/stanza/en/metadata.json", "not ours"}};
+  }
+  std::string package() const { return directory / "en_de.argosmodel"; }
+
+  std::vector<std::pair<std::string, std::string>> files;
+};
+
+TEST_F(ImportArgos, IsReadFromThePackageAndFromItsFolder) {
+  write_zip(package(), files);
+  EXPECT_EQ(import_model(package(), out()).kind, "Argos Translate");
+  expect_parameters(*load_run(out()).model, *model, 0);
+  EXPECT_EQ(load_run(out()).tokenizers.source.serialized(), files[1].second);
+  std::filesystem::remove_all(out());
+  for (const auto& [name, content] : files) {
+    const std::filesystem::path path = directory / name;
+    std::filesystem::create_directories(path.parent_path());
+    spill(path.string(), content);
+  }
+  import_model(directory / "en_de", out());
+  expect_parameters(*load_run(out()).model, *model, 0);
+}
+
+TEST_F(ImportArgos, HostilePackagesAreRefused) {
+  const auto with = [&](const std::function<void()>& change) {
+    const auto kept = files;
+    change();
+    write_zip(package(), files);
+    files = kept;
+    return error(package());
+  };
+  EXPECT_EQ(with([&] { files[0].second = R"({"type": "sbd"})"; }),
+            "en_de.argosmodel/metadata.json: type is \"sbd\", wanted translate");
+  EXPECT_EQ(
+      with([&] { files[1].first = "en_de/bpe.model"; }),
+      "en_de.argosmodel: sentencepiece.model is missing, and bpe.model goes with the tokeniser of Moses, which is "
+      "not here; --tokens takes tokens with spaces between");
+  EXPECT_EQ(with([&] { files[2].first = "en_de/../model.bin"; }), "en_de.argosmodel/model/model.bin: is missing");
+  EXPECT_EQ(with([&] {
+              files.push_back({"metadata.json", "{}"});
+            }),
+            "en_de.argosmodel: holds both \"en_de/metadata.json\" and \"metadata.json\"");
+  EXPECT_EQ(with([&] {
+              files.push_back({"x/data.pkl", ""}), files.erase(files.begin()), files.pop_back();
+            }),
+            "en_de.argosmodel: found none of model.safetensors with config.json, model.bin, metadata.json");
+  EXPECT_EQ(with([&] {
+              files = {{"x/data.pkl", ""}};
+            }),
+            "en_de.argosmodel: weights in Python's pickle format, which can run code, are not read; wanted "
+            "model.safetensors, which save_pretrained() of Transformers and save_file() of safetensors write");
+  const std::string bomb = with([&] { files[2].second = std::string((size_t{64} << 20) + (size_t{1} << 20), '\0'); });
+  testing::expect_contains(bomb, "en_de.argosmodel/model/model.bin: 68157440 bytes from an archive of");
+  testing::expect_contains(bomb, "wanted at most 60 MiB more");
+}
+
+TEST_F(ImportArgos, CutOrChangedPackagesAreErrorsOrTheSameModel) {
+  write_zip(package(), files);
+  std::string bytes(std::filesystem::file_size(package()), '\0');
+  std::ifstream(package(), std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  for (size_t size = 4; size < bytes.size(); size += 997) {
+    spill(package(), bytes.substr(0, size));
+    EXPECT_TRUE(error(package()).starts_with("en_de.argosmodel")) << size;
+  }
+  for (size_t i = 4; i < bytes.size(); i += 997) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 0x55);
+    spill(package(), changed);
+    const std::string text = error(package());
+    EXPECT_TRUE(text.empty() || text.starts_with("en_de.argosmodel")) << text;
+  }
+}
+
+TEST_F(ImportTest, AStateDictionaryNeedsNamesAndHeads) {
+  ModelConfig config = foreign_config();
+  config.activation = Activation::gelu;
+  config.norm_position = NormPosition::pre;
+  config.final_norm = true;
+  config.tied_output = false;
+  config.positions = Positions::interleaved;
+  const auto model = random_model(config);
+  ForeignModel tensors = testing::as_torch(*model);
+  tensors.push_back({"steps", {1}, {1}});
+  testing::write_foreign(directory / "m.safetensors", tensors);
+  spill(directory / "tokens.txt", "<s>\n</s>\n<unk>\na\nb\nc\nd\n");
+
+  ImportOptions options;
+  options.source_vocabulary = directory / "tokens.txt";
+  const auto error = [&] { return ImportTest::error(directory / "m.safetensors", options); };
+  EXPECT_EQ(error(), "m.safetensors: --heads is 0, wanted a divisor of the width, 8");
+  options.torch.heads = 2;
+  EXPECT_EQ(error(), "m.safetensors: wanted the name of the source embedding (--source-embedding)");
+  options.torch.source_embedding = "src.weight";
+  EXPECT_EQ(error(), "m.safetensors: tensor \"generator.bias\": F32 [7] has no place in the model");
+  options.torch.output = "generator.weight";
+  EXPECT_EQ(error(), "m.safetensors: tensor \"steps\": F32 [1] has no place in the model");
+  options.torch.ignore = {"steps"};
+  EXPECT_EQ(error(), "");
+  options.torch.activation = config.activation;
+  options.torch.norm_position = config.norm_position;
+  options.torch.max_length = config.max_length;
+  import_model(directory / "m.safetensors", out(), options);
+  const LoadedRun run = load_run(out());
+  EXPECT_EQ(run.model->config(), config);
+  expect_parameters(*run.model, *model, 0);
+  EXPECT_EQ(run.translation.source_after, std::vector<int32_t>{1});
+  std::filesystem::remove_all(out());
+  options.source_vocabulary.clear();
+  EXPECT_EQ(error(), "a state dictionary has no vocabulary; wanted --source-vocabulary or --source-tokenizer");
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,221 @@
+"""qkv translate: what every option prints, and how the stream of lines behaves."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import QKV, SMALL, qkv
+
+LINES = ["The dog sees the cat.", "", "He sleeps.", "A man reads the old book in the garden.", "The dog sees the cat."]
+TEXT = "\n".join(LINES) + "\n"
+
+
+def translate(run, *arguments, text=TEXT):
+    return qkv("translate", run, *arguments, text=text)[1].splitlines()
+
+
+def objects(run, *arguments, text=TEXT):
+    return [json.loads(line) for line in translate(run, "--json", *arguments, text=text)]
+
+
+def test_json_has_every_field(trained):
+    found = objects(trained, "--beam", 4, "--n-best", 4, "--word-scores", "--attention")
+    assert [t["source"] for t in found] == LINES
+    assert found[0]["source_tokens"][-1] == "</s>" and found[1]["hypotheses"][0]["text"] == ""
+    for t in found:
+        scores = [h["score"] for h in t["hypotheses"]]
+        assert scores == sorted(scores, reverse=True) and len(scores) == (4 if t["source"] else 1)
+        for h in t["hypotheses"]:
+            assert h["log_probability"] == pytest.approx(sum(h["token_scores"]))
+            assert len(h["token_scores"]) in (len(h["tokens"]), len(h["tokens"]) + 1)
+            assert h["log_probability"] == pytest.approx(h["score"] * max(1, len(h["token_scores"])))
+            assert [target for _, target in h["alignment"]] == list(range(len(h["tokens"])))
+            for (source, target), row in zip(h["alignment"], h["attention"]):
+                assert len(row) == len(t["source_tokens"]) and math.isclose(sum(row), 1, abs_tol=1e-4)
+                assert row[source] == max(row[:-1])
+            if h["tokens"]:
+                assert " ".join(w["word"] for w in h["words"]).split() == h["text"].split()
+
+
+def test_plain_lines_have_fields(trained):
+    texts = translate(trained)
+    for form, count in (("--scores", 2), ("--alignment", 2), ("--word-scores", 2)):
+        lines = translate(trained, form)
+        assert [line.split(" ||| ")[0] for line in lines] == texts
+        assert all(len(line.split(" ||| ")) == count for line in lines)
+    n_best = [line.split(" ||| ") for line in translate(trained, "--n-best", 2)]
+    assert [line[0] for line in n_best] == ["0", "0", "1", "2", "2", "3", "3", "4", "4"]
+    pairs = translate(trained, "--alignment")[0].split(" ||| ")[1].split()
+    assert all(len(pair.split("-")) == 2 for pair in pairs) and pairs
+
+
+def test_the_layer_and_head_of_an_alignment_are_chosen(trained):
+    last = objects(trained, "--attention", text="The dog sees the cat.\n")
+    assert objects(trained, "--attention", "--attention-layer", 1, "--attention-head", 1, text="The dog sees the cat.\n") == last
+    other = objects(trained, "--attention", "--attention-head", 2, text="The dog sees the cat.\n")
+    assert other[0]["hypotheses"][0]["attention"] != last[0]["hypotheses"][0]["attention"]
+    status, _, error = qkv("translate", trained, "--attention-layer", 2, text="x\n", ok=False)
+    assert status == 1 and error == "qkv: attention: layer 2, the decoder has 1\n"
+
+
+def test_forced_scores_are_those_of_the_search(trained, tmp_path):
+    found = [t for t in objects(trained, "--beam", 2) if t["source"]]
+    targets, sources = tmp_path / "targets", "".join(t["source"] + "\n" for t in found)
+    targets.write_text("".join(t["hypotheses"][0]["text"] + "\n" for t in found))
+    scored = objects(trained, "--score", targets, text=sources)
+    for t, s in zip(found, scored):
+        wanted, given = t["hypotheses"][0], s["hypotheses"][0]
+        if wanted["tokens"] == given["tokens"] and len(wanted["token_scores"]) > len(wanted["tokens"]):
+            assert given["log_probability"] == pytest.approx(wanted["log_probability"], abs=1e-4)
+    assert len(scored) == len(found)
+    targets.write_text("only one\n")
+    status, _, error = qkv("translate", trained, "--score", targets, text=sources, ok=False)
+    assert status == 1 and "1 lines, standard input has more" in error
+
+
+def test_lengths_are_limited(trained):
+    for t in objects(trained, "--min-length", 6, "--max-length", 8):
+        for h in t["hypotheses"]:
+            assert not t["source"] or 6 <= len(h["tokens"]) <= 8
+
+
+def test_no_ngram_comes_twice(trained):
+    for t in objects(trained, "--no-repeat-ngram", 2, "--min-length", 12):
+        tokens = t["hypotheses"][0]["tokens"]
+        pairs = list(zip(tokens, tokens[1:]))
+        assert len(set(pairs)) == len(pairs)
+
+
+def test_prefixes_are_said_first(trained, tmp_path):
+    for line, source in zip(translate(trained, "--prefix", "Ein Hund"), LINES):
+        assert line.startswith("Ein Hund") == bool(source)
+    prefixes = tmp_path / "prefixes"
+    prefixes.write_text("Der\n\nEr\n\nDie\n")
+    lines = translate(trained, "--prefix-file", prefixes)
+    assert lines[0].startswith("Der") and lines[2].startswith("Er") and lines[4].startswith("Die")
+    assert lines[3] == translate(trained)[3]
+    prefixes.write_text("Der\n")
+    status, _, error = qkv("translate", trained, "--prefix-file", prefixes, text=TEXT, ok=False)
+    assert status == 1 and "1 lines, standard input has more" in error
+    status, _, error = qkv("translate", trained, "--prefix", "Der Hund " * 40, text=TEXT, ok=False)
+    assert status == 1 and error.startswith("qkv: line 1: the prefix has")
+
+
+def test_alternatives_differ_in_their_first_token(trained):
+    hypotheses = objects(trained, "--alternatives", "--n-best", 5, "--beam", 2, text="The dog sees the cat.\n")[0]["hypotheses"]
+    assert len({(h["tokens"] or [""])[0] for h in hypotheses}) == 5
+
+
+def test_samples_depend_on_seed_and_sentence(trained):
+    sampling = ["--sampling", "--n-best", 3, "--top-k", 50, "--top-p", 0.95, "--temperature", 1.2]
+
+    def texts(*options):
+        return [line.split(" ||| ")[1] for line in translate(trained, *sampling, *options)]
+
+    drawn = texts("--seed", 5)
+    assert texts("--seed", 5, "--batch-tokens", 1, "--threads", 1) == drawn != texts("--seed", 6)
+    assert drawn[:3] == drawn[-3:]
+    status, _, error = qkv("translate", trained, "--top-k", 5, text=TEXT, ok=False)
+    assert status == 2 and "--sampling" in error
+
+
+def test_a_run_beside_itself_is_itself(trained, corpus, tmp_path):
+    assert translate(trained, "--ensemble", trained) == translate(trained)
+    other = tmp_path / "other"
+    qkv("train", "translate", *corpus, *SMALL, "--vocab-size", 200, "--out", other, "--max-steps", 1, "--eval-every", 1)
+    status, _, error = qkv("translate", trained, "--ensemble", other, text="x\n", ok=False)
+    assert status == 1 and "vocabulary is not that of" in error and str(other) in error
+
+
+def test_workers_change_nothing(trained):
+    text = TEXT * 60
+    wanted = translate(trained, "--n-best", 2, "--threads", 1, text=text)
+    for workers in (2, 3):
+        assert translate(trained, "--n-best", 2, "--workers", workers, "--batch-tokens", 200, text=text) == wanted
+    assert translate(trained, "--n-best", 2, "--window", 1, text=text) == wanted
+
+
+def test_lines_are_translated_as_they_come(trained):
+    with subprocess.Popen([QKV, "translate", str(trained)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        wanted = translate(trained)
+        for line, translation in zip(LINES, wanted):
+            program.stdin.write(line.encode() + b"\n")
+            program.stdin.flush()
+            assert program.stdout.readline().decode() == translation + "\n"
+        program.stdin.close()
+        assert program.stdout.read() == b""
+    assert program.returncode == 0
+
+
+def test_the_lines_before_a_broken_one_are_there(trained):
+    text = TEXT.encode() * 20 + b"\xff\n" + TEXT.encode()
+    done = subprocess.run([QKV, "translate", str(trained)], input=text, capture_output=True)
+    assert done.returncode == 1 and done.stderr == b"qkv: line 101: byte 1 is not valid UTF-8\n"
+    assert done.stdout.count(b"\n") == 100
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_it_between_lines(trained, number):
+    with subprocess.Popen([QKV, "translate", str(trained)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as program:
+        program.stdin.write(TEXT.encode())
+        program.stdin.flush()
+        output = b"".join(program.stdout.readline() for _ in LINES)
+        time.sleep(0.2)
+        program.send_signal(number)
+        assert program.wait(30) == 1
+        assert program.stderr.read() == b"" and program.stdout.read() == b"" and output.count(b"\n") == len(LINES)
+
+
+def test_a_closed_pipe_ends_it_quietly(trained):
+    with subprocess.Popen([QKV, "translate", str(trained)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL)) as program:
+        program.stdout.close()
+        try:
+            program.stdin.write(TEXT.encode() * 200)
+            program.stdin.close()
+        except BrokenPipeError:
+            pass
+        assert program.wait(60) == -signal.SIGPIPE
+        assert program.stderr.read() == b""
+
+
+def test_progress_is_shown_on_a_terminal_alone(trained, tmp_path):
+    ours, theirs = os.openpty()
+    with open(tmp_path / "out", "wb") as out:
+        done = subprocess.run([QKV, "translate", str(trained)], input=TEXT.encode() * 200, stdout=out, stderr=theirs)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert done.returncode == 0 and (tmp_path / "out").read_bytes().count(b"\n") == 1000
+    assert " lines, " in shown and shown.endswith("\r\x1b[K")
+    assert qkv("translate", trained, text=TEXT * 200)[2] == ""
+
+
+def test_options_out_of_range_are_named(trained):
+    for arguments, message in [(["--n-best", 6], "n_best is 6, wanted at most the beam's 5"),
+                               (["--repetition-penalty", -1], "repetition_penalty is -1"),
+                               (["--sampling", "--temperature", 0], "temperature is 0"),
+                               (["--sampling", "--top-p", 2], "top_p is 2"),
+                               (["--coverage-penalty", "nan"], "coverage_penalty is nan")]:
+        status, _, error = qkv("translate", trained, *arguments, text=TEXT, ok=False)
+        assert status == 1 and message in error and error.count("\n") == 1, error
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc")
+def test_memory_does_not_grow_with_the_lines(trained):
+    """The peak over eight times as many lines is the same, but for what the first windows do not need yet."""
+    def peak(lines):
+        command = [QKV, "translate", str(trained), "--beam", "1", "--max-length", "1", "--threads", "1"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as program:
+            program.stdin.write(("He.\n" * lines).encode())
+            program.stdin.close()
+            _, status, usage = os.wait4(program.pid, 0)
+            program.returncode = os.waitstatus_to_exitcode(status)
+        assert program.returncode == 0
+        return usage.ru_maxrss
+    assert peak(16000) <= peak(2000) + 8 * 1024  # KiB
