@@ -1,7 +1,6 @@
 // Keeping the best of many tokens.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -17,19 +16,17 @@ struct ScoredToken {
   }
 };
 
-// The best tokens that one thread has seen of a row: a heap, the worst on top.
+// The best tokens that one thread has seen of a row, the best first. There are few, and ever fewer newcomers.
 struct BestTokens {
-  ScoredToken* heap;
+  ScoredToken* tokens;
   int32_t size, most;
 
-  float bar() const { return size < most ? -HUGE_VALF : heap[0].logit; }  // what a newcomer must reach
+  float bar() const { return size < most ? -HUGE_VALF : tokens[most - 1].logit; }  // what a newcomer must reach
   void add(ScoredToken t) {
-    if (size == most) {
-      if (!(t < heap[0])) return;
-      std::pop_heap(heap, heap + size--);
-    }
-    heap[size++] = t;
-    std::push_heap(heap, heap + size);
+    if (size == most && !(t < tokens[most - 1])) return;
+    int32_t i = size < most ? size++ : most - 1;
+    for (; i > 0 && t < tokens[i - 1]; i--) tokens[i] = tokens[i - 1];
+    tokens[i] = t;
   }
 };
 
