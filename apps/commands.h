@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 
 void add_train_command(CLI::App& app);
@@ -10,6 +11,7 @@ void add_score_command(CLI::App& app);
 void add_attend_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_import_command(CLI::App& app);
+void add_quantize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
 // Thrown by a command that was interrupted and has said so: the program ends with status 1 and no further line.
@@ -25,3 +27,5 @@ void add_threads_option(CLI::App& command);
 
 // Writes a whole file or leaves what was there; throws qkv::Error naming it.
 void write_text_file(const std::string& path, const std::string& text);
+
+inline double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }

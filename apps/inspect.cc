@@ -10,12 +10,12 @@
 
 namespace {
 
-double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+const char* type_of(const qkv::ParameterInfo& p) { return p.int8 ? "int8" : "float32"; }
 
 void print_text(const qkv::RunInfo& info) {
   fmt::print("config.json\n{}\n", qkv::to_json(info.model));
   for (const qkv::ParameterInfo& p : info.parameters)
-    fmt::print("{:<48} {:>14} {:>12}\n", p.name, fmt::format("[{}]", fmt::join(p.shape, ", ")), p.count);
+    fmt::print("{:<48} {:>14} {:>12} {}\n", p.name, fmt::format("[{}]", fmt::join(p.shape, ", ")), p.count, type_of(p));
   fmt::print("{:<48} {:>14} {:>12}\n", "all parameters", "", info.parameter_count);
   fmt::print("memory: {:.1f} MiB of weights to translate", mebibytes(info.serving_bytes));
   if (info.training_bytes > 0) fmt::print(", {:.1f} MiB to train", mebibytes(info.training_bytes));
@@ -28,7 +28,7 @@ void print_json(const qkv::RunInfo& info) {
   json["config"] = nlohmann::ordered_json::parse(qkv::to_json(info.model));
   json["parameters"] = nlohmann::ordered_json::array();
   for (const qkv::ParameterInfo& p : info.parameters)
-    json["parameters"].push_back({{"name", p.name}, {"shape", p.shape}, {"count", p.count}});
+    json["parameters"].push_back({{"name", p.name}, {"shape", p.shape}, {"count", p.count}, {"type", type_of(p)}});
   json["parameter_count"] = info.parameter_count;
   json["serving_bytes"] = info.serving_bytes;
   json["training_bytes"] = info.training_bytes;

@@ -73,6 +73,7 @@ void weights(const fs::path& directory) {
   parameters.initialise(1);
   Seeds seeds(directory, "weights");
   save_weights(seeds.path(), parameters, parameters.values());
+  quantize(parameters);
   save_int8(seeds.path(), parameters);
 }
 

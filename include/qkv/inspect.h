@@ -13,6 +13,7 @@ struct ParameterInfo {
   std::string name;
   std::vector<int64_t> shape;
   int64_t count = 0;
+  bool int8 = false;  // in 8 bits, with a scale a row; else float32
 };
 
 struct RunInfo {

@@ -1,6 +1,7 @@
 // Start here: everything that a program which links qkv can use.
 //   qkv::Translator   translates and shows attention weights, from a run directory
 //   qkv::import_model        makes a run directory of a model from elsewhere
+//   qkv::quantize_run        makes one with weights in 8 bits
 //   qkv::train_translation   makes a run directory from parallel text
 //   qkv::bleu, qkv::chrf     scores
 //   qkv::attention    the kernel by itself, on arrays
@@ -13,6 +14,7 @@
 #include "qkv/error.h"          // IWYU pragma: export
 #include "qkv/import.h"         // IWYU pragma: export
 #include "qkv/inspect.h"        // IWYU pragma: export
+#include "qkv/quantize.h"       // IWYU pragma: export
 #include "qkv/score.h"          // IWYU pragma: export
 #include "qkv/text.h"           // IWYU pragma: export
 #include "qkv/threads.h"        // IWYU pragma: export

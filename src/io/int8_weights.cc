@@ -18,14 +18,29 @@ struct Int8Weights {
   std::vector<int32_t> sums;
 };
 
+constexpr int64_t kMostColumns = 65536;  // sums of so many products of bytes fit into 32 bits
+
+bool may_be_int8(const Parameter<float>& p) {
+  return p.quantizable && p.shape[1] % 4 == 0 && p.shape[1] <= kMostColumns;
+}
+
 std::span<const int8_t> values_of(const Safetensors& file, const std::string& path, const Parameter<float>& p) {
   const TensorView& tensor = *file.find(p.name);
   if (tensor.shape != p.shape)
     fail("{}: tensor \"{}\" is {}, wanted {}", path, p.name, describe(tensor.dtype, tensor.shape),
          describe(tensor.dtype, p.shape));
-  if (p.shape[1] % 4 != 0)
-    fail("{}: tensor \"{}\" has {} columns of 8 bits, wanted a multiple of 4", path, p.name, p.shape[1]);
+  if (!may_be_int8(p))
+    fail("{}: tensor \"{}\" has {} columns of 8 bits, wanted a multiple of 4, at most {}", path, p.name, p.shape[1],
+         kMostColumns);
   return {reinterpret_cast<const int8_t*>(tensor.data.data()), tensor.data.size()};
+}
+
+// Neighbours are used as one matrix, so all matrices that may be in 8 bits are.
+void refuse_floats(const std::string& path, const ParameterList<float>& list, const std::string& int8_name) {
+  for (const auto& p : list.all())
+    if (may_be_int8(p) && !p.int8.values.data)
+      fail("{}: tensor \"{}\" is {}, wanted {} like \"{}\"", path, p.name, describe(DType::f32, p.shape),
+           describe(DType::i8, p.shape), int8_name);
 }
 
 // Makes the list use the chosen parameters' values, which lie one after the other: in the copy, where `values` is null.
@@ -81,24 +96,46 @@ void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>&
     weights.scales.insert(weights.scales.end(), scales.begin(), scales.end());
   }
   use(list, chosen, neighbours ? parts.front().data() : nullptr, std::move(weights));
+  refuse_floats(path, list, list.all()[chosen.front()].name);
+}
+
+int64_t count_int8(const ParameterList<float>& list) {
+  return std::ranges::count_if(list.all(), [](const auto& p) { return p.int8.values.data != nullptr; });
+}
+
+int64_t weight_bytes(const ParameterList<float>& list) {
+  int64_t bytes = 0;
+  for (const auto& p : list.all())
+    bytes += p.int8.values.data ? p.size() + p.shape[0] * int64_t{sizeof(float) + sizeof(int32_t)}
+                                : p.size() * int64_t{sizeof(float)};
+  return bytes;
 }
 
 void quantize(ParameterList<float>& list) {
   std::vector<size_t> chosen;
-  Int8Weights weights;
+  size_t values = 0, rows = 0;
   for (size_t i = 0; i < list.all().size(); i++) {
     const Parameter<float>& p = list.all()[i];
-    if (!p.quantizable || p.shape[1] % 4 != 0) continue;
+    if (!may_be_int8(p)) continue;
     chosen.push_back(i);
-    std::vector<int8_t> values(static_cast<size_t>(p.size()));
-    std::vector<float> scales(static_cast<size_t>(p.shape[0]));
-    parallel_blocks(p.shape[0], 64, [&](int64_t begin, int64_t end) {
-      quantize_rows(p.matrix().row_range(begin, end), values.data() + begin * p.shape[1], scales.data() + begin);
-    });
-    weights.copy.insert(weights.copy.end(), values.begin(), values.end());
-    weights.scales.insert(weights.scales.end(), scales.begin(), scales.end());
+    values += static_cast<size_t>(p.size());
+    rows += static_cast<size_t>(p.shape[0]);
   }
-  if (!chosen.empty()) use(list, chosen, nullptr, std::move(weights));
+  if (chosen.empty()) return;
+  Int8Weights weights;
+  weights.copy.resize(values);
+  weights.scales.resize(rows);
+  int8_t* value = weights.copy.data();
+  float* scale = weights.scales.data();
+  for (const size_t i : chosen) {
+    const Matrix<const float> W = list.all()[i].matrix();
+    parallel_blocks(W.rows, 64, [&](int64_t begin, int64_t end) {
+      quantize_rows(W.row_range(begin, end), value + begin * W.cols, scale + begin);
+    });
+    value += W.rows * W.cols;
+    scale += W.rows;
+  }
+  use(list, chosen, nullptr, std::move(weights));
 }
 
 void save_int8(const std::string& path, const ParameterList<float>& list) {

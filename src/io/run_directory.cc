@@ -79,6 +79,12 @@ Recipe load_recipe(const RunDirectory& run) {
   return recipe;
 }
 
+TranslationConfig load_translation(const RunDirectory& run) {
+  TranslationConfig translation;
+  fields_from_json(translation, read_file(run.translation(), kMaxConfigBytes), run.translation(), Missing::refused);
+  return translation;
+}
+
 TokenizerPair load_tokenizers(const RunDirectory& run, const std::string& unknown) {
   const std::string source_model = file_of(run.source_tokenizer(), run.tokenizer()),
                     target_model = file_of(run.target_tokenizer(), run.tokenizer()),
@@ -110,8 +116,7 @@ void create_run(const RunDirectory& run, const RunParts& parts, const std::funct
 LoadedRun load_run(const std::string& directory) {
   const RunDirectory run(directory);
   const ModelConfig model = load_config(run);
-  TranslationConfig translation;
-  fields_from_json(translation, read_file(run.translation(), kMaxConfigBytes), run.translation(), Missing::refused);
+  const TranslationConfig translation = load_translation(run);
   LoadedRun loaded{load_tokenizers(run, translation.unknown), nullptr, {}};
   for (const auto& [side, size, vocab] : {std::tuple{"source", loaded.tokenizers.source.size(), model.source_vocab},
                                           {"target", loaded.tokenizers.target.size(), model.target_vocab}})

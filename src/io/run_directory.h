@@ -43,6 +43,9 @@ ModelConfig load_config(const RunDirectory& run);
 // config.json and training.json. Throws Error, naming file and field.
 Recipe load_recipe(const RunDirectory& run);
 
+// translation.json, whose tokens are not looked up. Throws Error, naming file and field.
+TranslationConfig load_translation(const RunDirectory& run);
+
 // What every run directory holds but for the weights.
 struct RunParts {
   ModelConfig model;

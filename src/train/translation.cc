@@ -66,7 +66,8 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
     fail("training: a target tokeniser was given with joint_vocabulary, wanted joint_vocabulary false");
   const RunDirectory run(out);
   const bool resumed = std::filesystem::exists(out);
-  if (resumed && !std::filesystem::exists(run.training())) fail("{}: exists and is not a run directory", out);
+  if (resumed && !std::filesystem::exists(run.training()))
+    fail("{}: exists and holds no training.json, wanted a run that was trained there, or a new directory", out);
 
   const ParallelCorpus text(files.train, wanted.training.lowercase);
   ParallelText dev = read_parallel(files.dev, wanted.training.lowercase);

@@ -1,0 +1,79 @@
+// qkv::quantize_run: the parts of a run come along, whatever they are, and nothing is left where it fails.
+#include "qkv/quantize.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "io/atomic_file.h"
+#include "io/int8_weights.h"
+#include "io/run_directory.h"
+#include "io/weights.h"
+#include "tests/support/errors.h"
+#include "tests/support/models.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::error_of;
+
+class QuantizeRun : public ::testing::Test {
+ protected:
+  void create(int64_t width_of_heads) const {
+    const auto list = [](std::vector<std::string> pieces) {
+      return Tokenizer::with_pieces({}, std::move(pieces), "<unk>", "list");
+    };
+    ModelConfig config = testing::small_config();
+    config.key_width = config.value_width = width_of_heads / config.heads;
+    config.source_vocab = 4, config.target_vocab = 5;
+    config.shared_embeddings = false;
+    TranslationConfig translation;
+    translation.lowercase = true;
+    translation.source_end = "a", translation.never = {"b", "<s>"};
+    Transformer<float> model(config);
+    testing::randomise(model.parameters(), 1);
+    create_run(RunDirectory(run),
+               {config, {list({"<unk>", "<s>", "</s>", "a"}), list({"<s>", "</s>", "<unk>", "b", "c"})}, translation},
+               [&](const RunDirectory& partial) {
+                 save_weights(partial.model(), model.parameters(), model.parameters().values());
+               });
+  }
+
+  testing::TempDir directory;
+  std::string run = directory / "run";
+};
+
+TEST_F(QuantizeRun, KeepsAllButTheWeights) {
+  create(8);
+  const QuantizeReport report = quantize_run(run + "/");
+  EXPECT_EQ(report.out, run + "-int8");
+  const int64_t mib = 1 << 20;
+  for (const auto& entry : fs::directory_iterator(run)) {
+    const std::string name = entry.path().filename();
+    if (name == "model.safetensors") continue;
+    EXPECT_EQ(read_file(report.out + "/" + name, mib), read_file(run + "/" + name, mib)) << name;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(run), {}), std::distance(fs::directory_iterator(report.out), {}));
+  const LoadedRun before = load_run(run), after = load_run(report.out);
+  EXPECT_EQ(count_int8(after.model->parameters()), 6);  // the output of each attention has 8 columns
+  EXPECT_EQ(report.int8_matrices, 6);
+  EXPECT_EQ(report.bytes_before, 4 * before.model->parameters().size());
+  EXPECT_EQ(report.bytes, report.bytes_before - 6 * (3 * 6 * 8 - 6 * 8));
+}
+
+TEST_F(QuantizeRun, LeavesNothingWhereItFails) {
+  create(6);
+  EXPECT_EQ(error_of([&] { quantize_run(run); }),
+            run + "/model.safetensors: has no matrix whose columns are a multiple of 4");
+  fs::create_directory_symlink("nowhere", directory / "out");
+  EXPECT_EQ(error_of([&] { quantize_run(run, directory / "out"); }), directory / "out" + ": exists already");
+  fs::remove(run + "/model.safetensors");
+  EXPECT_EQ(error_of([&] { quantize_run(run); }), run + "/model.safetensors: No such file or directory");
+  EXPECT_EQ(error_of([&] { quantize_run(directory / "none"); }), directory / "none" + ": is not a run directory");
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory.path()), {}), 2);
+}
+
+}  // namespace
+}  // namespace qkv

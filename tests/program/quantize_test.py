@@ -1,0 +1,77 @@
+"""qkv quantize: a run in 8 bits that translates, and how it refuses."""
+
+import json
+import shutil
+
+import pytest
+from conftest import SMALL, qkv
+
+TEXT = "The dog sees the cat.\n\nHe sleeps.\n"
+
+
+@pytest.fixture(scope="module")
+def quantized(trained):
+    """Beside the run, under the name that the command chooses."""
+    _, output, _ = qkv("quantize", f"{trained}/", "--int8")
+    run = trained.with_name("small-int8")
+    assert output.startswith(f"{run}: ") and " matrices in 8 bits, " in output and output.count("\n") == 1
+    yield run
+    shutil.rmtree(run)
+
+
+def test_the_new_run_holds_the_same_but_for_the_weights(trained, quantized):
+    files = {path.name for path in quantized.iterdir()}
+    assert files == {"config.json", "translation.json", "tokenizer.model", "model.safetensors"}
+    for name in files - {"model.safetensors"}:
+        assert (quantized / name).read_bytes() == (trained / name).read_bytes()
+
+
+def test_it_translates_scores_and_shows_attention(quantized):
+    _, translations, _ = qkv("translate", quantized, "--beam", 3, text=TEXT)
+    assert translations.count("\n") == 3 and translations.split("\n")[1] == ""
+    assert qkv("translate", quantized, "--beam", 3, "--batch-tokens", 1, "--threads", 1, text=TEXT)[1] == translations
+    assert qkv("attend", quantized, "The dog sees the cat.")[1].count("\n") > 3
+
+
+def test_inspect_says_what_is_in_8_bits_and_counts_its_bytes(trained, quantized):
+    before, info = (json.loads(qkv("inspect", run, "--json")[1]) for run in (trained, quantized))
+    assert {p["type"] for p in before["parameters"]} == {"float32"}
+    assert before["serving_bytes"] == 4 * before["parameter_count"]
+    assert all(p["type"] == ("int8" if len(p["shape"]) == 2 else "float32") for p in info["parameters"])
+    assert info["serving_bytes"] == sum(p["count"] + 8 * p["shape"][0] if p["type"] == "int8" else 4 * p["count"]
+                                        for p in info["parameters"])
+    assert info["parameter_count"] == before["parameter_count"] and info["training_bytes"] == 0
+    assert " int8\n" in qkv("inspect", quantized)[1]
+
+
+def test_what_exists_or_is_in_8_bits_is_refused(trained, quantized, tmp_path):
+    status, output, error = qkv("quantize", trained, "--int8", ok=False)
+    assert (status, output, error) == (1, "", f"qkv: {quantized}: exists already\n")
+    out = tmp_path / "again"
+    status, output, error = qkv("quantize", quantized, "--int8", "--out", out, ok=False)
+    assert (status, output, error) == (1, "", f"qkv: {quantized}/model.safetensors: is in 8 bits already\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_broken_run_leaves_nothing_behind(trained, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(trained, broken)
+    model = (broken / "model.safetensors").read_bytes()
+    (broken / "model.safetensors").write_bytes(model[:-4])
+    status, output, error = qkv("quantize", broken, "--int8", ok=False)
+    assert (status, output) == (1, "") and error.count("\n") == 1 and "model.safetensors" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["broken"]
+
+
+def test_training_does_not_go_on_from_it(corpus, quantized):
+    status, _, error = qkv("train", "translate", *corpus, *SMALL, "--out", quantized, "--max-steps", 50, ok=False)
+    assert status == 1
+    assert error == (f"qkv: {quantized}: exists and holds no training.json, wanted a run that was trained there, "
+                     "or a new directory\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["run"], ["--int8"], ["run", "--int4"], ["run", "--int8=false"],
+                                       ["run", "--int8", "--out"]])
+def test_wrong_usage_is_one_line_and_status_2(arguments):
+    status, output, error = qkv("quantize", *arguments, ok=False)
+    assert status == 2 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")
