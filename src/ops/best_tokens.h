@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/matrix.h"
+
 namespace qkv {
 
 // A token that may be one of the best.
@@ -30,9 +32,9 @@ struct BestTokens {
   }
 };
 
-// Of a block of one row's logits: the largest, and Σ e^(logit − largest).
-struct BlockSum {
-  float largest, sum;
+// Of every row and block of columns: the largest logit, and Σ e^(logit − largest); [rows, blocks].
+struct BlockSums {
+  Matrix<float> largest, sum;
 };
 
 }  // namespace qkv

@@ -27,8 +27,9 @@ HWY_INLINE void keep_best(const float* x, int64_t cols, int32_t first_token, Bes
   });
 }
 
-// A block of logits: best[n] and sums[n · stride] of every row. Four rows go together, so that none waits for another.
-void ReadLogits(Matrix<const float> x, int32_t first_token, BestTokens* best, BlockSum* sums, int64_t stride) {
+// A block of logits: best[n] of every row, and sums.largest(n, block), sums.sum(n, block). Four rows go together, so
+// that none waits for another.
+void ReadLogits(Matrix<const float> x, int32_t first_token, BestTokens* best, const BlockSums& sums, int64_t block) {
   for (int64_t n = 0; n < x.rows; n += 4) {
     const int64_t last = x.rows - 1;
     const float* const rows[4] = {x.row(n), x.row(HWY_MIN(n + 1, last)), x.row(HWY_MIN(n + 2, last)),
@@ -54,11 +55,24 @@ void ReadLogits(Matrix<const float> x, int32_t first_token, BestTokens* best, Bl
     });
     four_sums(s0, s1, s2, s3, sum);
     for (int64_t i = 0; i < HWY_MIN(4, x.rows - n); i++) {
-      sums[(n + i) * stride] = {largest[i], sum[i]};
+      sums.largest(n + i, block) = largest[i];
+      sums.sum(n + i, block) = sum[i];
       if (largest[i] >= best[n + i].bar() && largest[i] > -HUGE_VALF)
         keep_best(rows[i], x.cols, first_token, best[n + i]);
     }
   }
+}
+
+// log Σ_i sum_i e^largest_i
+float LogSum(const float* largest, const float* sum, int64_t blocks) {
+  Vector most = set(hwy::LowestValue<float>()), total = zero();
+  for_columns(blocks, [&](int64_t c, auto io) HWY_ATTR { most = hn::Max(io.only(io.load(largest + c), most), most); });
+  const Vector shift = set(max_of_lanes(most));
+  for_columns(blocks, [&](int64_t c, auto io) HWY_ATTR {
+    const Vector factor = exp2(hn::Mul(hn::Sub(io.load(largest + c), shift), set(kLog2e)));
+    total = hn::Add(total, io.only(hn::Mul(factor, io.load(sum + c)), zero()));
+  });
+  return hn::GetLane(shift) + std::log(sum_of_lanes(total));
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -68,20 +82,7 @@ HWY_AFTER_NAMESPACE();
 namespace qkv {
 
 HWY_EXPORT(ReadLogits);
-
-namespace {
-
-// log Σ e^x over the parts of a sum.
-float log_sum_exp(std::span<const BlockSum> parts) {
-  float largest = hwy::LowestValue<float>();
-  for (const BlockSum& part : parts) largest = std::max(largest, part.largest);
-  double sum = 0;
-  for (const BlockSum& part : parts)
-    sum += static_cast<double>(part.sum) * std::exp(static_cast<double>(part.largest - largest));
-  return static_cast<float>(static_cast<double>(largest) + std::log(sum));
-}
-
-}  // namespace
+HWY_EXPORT(LogSum);
 
 float log_add_exp(float a, float b) {
   const double x = static_cast<double>(a), y = static_cast<double>(b);
@@ -96,13 +97,14 @@ void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float
                  const NextTokens& next, Arena& scratch) {
   const Arena::Scope scope(scratch);
   const int64_t N = X.rows, k = next.logits.cols, blocks = (V + kBlockColumns - 1) / kBlockColumns;
-  const Matrix<BlockSum> sums = scratch.matrix<BlockSum>(N, blocks);
+  const BlockSums sums{scratch.matrix<float>(N, blocks), scratch.matrix<float>(N, blocks)};
   BestTokens* best = scratch.take<BestTokens>(threads() * N);  // of each thread and row
   ScoredToken* tokens = scratch.take<ScoredToken>(threads() * N * k);
   for (int64_t i = 0; i < threads() * N; i++) best[i] = {tokens + i * k, 0, static_cast<int32_t>(k)};
   float* room = scratch.take<float>(threads() * kBlockRows * kBlockColumns);
 
   const auto read = QKV_DISPATCH(ReadLogits);
+  const auto log_sum = QKV_DISPATCH(LogSum);
   const auto place = [&](const Block& at) {
     return Matrix<float>(room + omp_get_thread_num() * kBlockRows * kBlockColumns, at.row_end - at.row_begin,
                          at.col_end - at.col_begin, kBlockColumns);
@@ -117,12 +119,13 @@ void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float
         logit = -HUGE_VALF;
       }
     read(logits, static_cast<int32_t>(at.col_begin), best + omp_get_thread_num() * N + at.row_begin,
-         &sums(at.row_begin, at.col_begin / kBlockColumns), sums.stride);
+         {sums.largest.row_range(at.row_begin, at.row_end), sums.sum.row_range(at.row_begin, at.row_end)},
+         at.col_begin / kBlockColumns);
   };
   row_linear_blocks(X, W, b, {place, after}, scratch);
 
   parallel_for(N, [&](int64_t n) {
-    next.lse_seen[n] = log_sum_exp({sums.row(n), static_cast<size_t>(blocks)});
+    next.lse_seen[n] = log_sum(sums.largest.row(n), sums.sum.row(n), blocks);
     next.lse[n] = next.lse_seen[n];
     for (int64_t i = 0; i < next.hidden.cols; i++) next.lse[n] = log_add_exp(next.lse[n], next.hidden(n, i));
     for (int64_t t = 1; t < threads(); t++)
