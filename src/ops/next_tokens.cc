@@ -96,18 +96,18 @@ template <class Weights>
 void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float* b, std::span<const int32_t> hidden,
                  const NextTokens& next, Arena& scratch) {
   const Arena::Scope scope(scratch);
-  const int64_t N = X.rows, k = next.logits.cols, blocks = (V + kBlockColumns - 1) / kBlockColumns;
+  const int64_t N = X.rows, k = next.logits.cols, blocks = (V + kSinkColumns - 1) / kSinkColumns;
   const BlockSums sums{scratch.matrix<float>(N, blocks), scratch.matrix<float>(N, blocks)};
   BestTokens* best = scratch.take<BestTokens>(threads() * N);  // of each thread and row
   ScoredToken* tokens = scratch.take<ScoredToken>(threads() * N * k);
   for (int64_t i = 0; i < threads() * N; i++) best[i] = {tokens + i * k, 0, static_cast<int32_t>(k)};
-  float* room = scratch.take<float>(threads() * kBlockRows * kBlockColumns);
+  float* room = scratch.take<float>(threads() * kSinkRows * kSinkColumns);
 
   const auto read = QKV_DISPATCH(ReadLogits);
   const auto log_sum = QKV_DISPATCH(LogSum);
   const auto place = [&](const Block& at) {
-    return Matrix<float>(room + omp_get_thread_num() * kBlockRows * kBlockColumns, at.row_end - at.row_begin,
-                         at.col_end - at.col_begin, kBlockColumns);
+    return Matrix<float>(room + omp_get_thread_num() * kSinkRows * kSinkColumns, at.row_end - at.row_begin,
+                         at.col_end - at.col_begin, kSinkColumns);
   };
   const auto after = [&](const Block& at, Matrix<float> logits) {
     const auto first = std::ranges::lower_bound(hidden, at.col_begin),
@@ -120,7 +120,7 @@ void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float
       }
     read(logits, static_cast<int32_t>(at.col_begin), best + omp_get_thread_num() * N + at.row_begin,
          {sums.largest.row_range(at.row_begin, at.row_end), sums.sum.row_range(at.row_begin, at.row_end)},
-         at.col_begin / kBlockColumns);
+         at.col_begin / kSinkColumns);
   };
   row_linear_blocks(X, W, b, {place, after}, scratch);
 

@@ -20,11 +20,11 @@ namespace qkv::HWY_NAMESPACE {
 
 // How the rows of X are cut and multiplied, by the vectors of an instruction set.
 struct Cut {
-  static constexpr int64_t kPanels = kBlockRows / kPanelWidth;  // of a block
+  static constexpr int64_t kPanels = kSinkRows / kPanelWidth;  // of a block
   Panels panels;
   int64_t columns;
 
-  int64_t column_blocks() const { return (columns + kBlockColumns - 1) / kBlockColumns; }
+  int64_t column_blocks() const { return (columns + kSinkColumns - 1) / kSinkColumns; }
   int64_t blocks() const { return (panels.count() + kPanels - 1) / kPanels * column_blocks(); }
 };
 
@@ -35,7 +35,7 @@ HWY_INLINE void run(const Cut& cut, float* packed, const Pack& pack, const Produ
   parallel_for(panels.count(), [&](int64_t p) HWY_ATTR { pack(p, packed + panels.offset(p)); });
   parallel_for(cut.blocks(), [&](int64_t i) HWY_ATTR {
     const int64_t first = i / cut.column_blocks() * Cut::kPanels, last = HWY_MIN(panels.count(), first + Cut::kPanels);
-    const int64_t begin = i % cut.column_blocks() * kBlockColumns, end = HWY_MIN(cut.columns, begin + kBlockColumns);
+    const int64_t begin = i % cut.column_blocks() * kSinkColumns, end = HWY_MIN(cut.columns, begin + kSinkColumns);
     const Block at{panels.begin(first), panels.end(last - 1), begin, end};
     const Matrix<float> Y = sink.place(at);
     multiply_panels(products, panels, packed, first, last, begin, end, Y);
@@ -93,7 +93,7 @@ HWY_INLINE void RowLinearFew(Matrix<const float> X, const Int8Matrix& W, const f
                              Arena& scratch) {
   const Bytes bytes(kFewRows, X.cols, scratch);
   for (int64_t n = 0; n < X.rows; n++) bytes.set_row(n, X);
-  parallel_blocks(W.values.rows, kBlockColumns, [&](int64_t begin, int64_t end) HWY_ATTR {
+  parallel_blocks(W.values.rows, kSinkColumns, [&](int64_t begin, int64_t end) HWY_ATTR {
     const Block at{0, X.rows, begin, end};
     const Matrix<float> Y = sink.place(at);
     with_shape<kFewRows, 1>(X.rows, 1, [&](auto R, auto) HWY_ATTR {

@@ -25,12 +25,12 @@ void row_linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matri
 
 // Where the blocks of Y go when Y is not wanted whole: place(block) gives a matrix of the block's size for its values,
 // after(block, values) is called when they are there, on the thread that made them. Blocks begin at columns that are
-// multiples of kBlockColumns, have as many columns or end with Y, and at most kBlockRows rows.
+// multiples of kSinkColumns, have as many columns or end with Y, and at most kSinkRows rows.
 struct BlockSink {
   FunctionRef<Matrix<float>(const Block&)> place;
   FunctionRef<void(const Block&, Matrix<float>)> after;
 };
-constexpr int64_t kBlockColumns = 128, kBlockRows = 192;
+constexpr int64_t kSinkColumns = 128, kSinkRows = 192;
 
 void row_linear_blocks(Matrix<const float> X, Matrix<const float> W, const float* b, BlockSink sink, Arena& scratch);
 void row_linear_blocks(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink, Arena& scratch);
