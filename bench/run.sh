@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the benchmarks and runs them: the kernels alone and, with a folder that ../shared/peers/install.sh made,
-# attention and training against PyTorch. What they print belongs into bench/RESULTS.md.
+# attention and training against PyTorch, translation against CTranslate2. What they print belongs into bench/RESULTS.md.
 #   bench/run.sh [PEERS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,3 +18,5 @@ cmake --install build/bench --prefix build/bench/prefix > /dev/null
   --config-settings=cmake.define.CMAKE_PREFIX_PATH="$PWD/build/bench/prefix"
 for type in float32 bfloat16; do "$peers/bin/python" bench/peers/attention.py --dtype "$type" --write; done
 "$peers/bin/python" bench/peers/train.py --torch "$peers/bin/python" --qkv build/bench/qkv --write
+"$peers/bin/python" bench/peers/decode.py --peers "$peers/bin/python" --qkv build/bench/qkv --models build/bench/models \
+  --text ../shared/data/multi30k/val.en --write

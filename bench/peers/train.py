@@ -10,30 +10,11 @@ Python's libraries included; "libraries" is what `import torch` alone takes.
 """
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
-import sys
-from pathlib import Path
+
+from common import measure, run, write
 
 CASES = {"tiny": (4096, 20), "base": (1024, 8)}  # tokens of a batch, steps
-
-
-def run(command):
-    """The last line that command prints, and the peak of its memory in MiB."""
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    lines = child.stdout.read().splitlines()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0 or not lines:
-        sys.exit(f"{' '.join(command)}: ended with {child.returncode} and {len(lines)} lines")
-    return lines[-1], usage.ru_maxrss / 1024
-
-
-def measure(command):
-    line, peak = run(command)
-    return json.loads(line), peak
 
 
 def compare(model, threads, a):
@@ -49,14 +30,6 @@ def compare(model, threads, a):
         rounds.append((*speeds, speeds[0] / speeds[1], our_peak, their_peak, our_peak / their_peak))
     x, y, ratio, our_peak, their_peak, share = (statistics.median(column) for column in zip(*rounds))
     return f"| {model} | {threads} | {x:,.0f} | {y:,.0f} | {ratio:.2f} | {our_peak:,.0f} | {their_peak:,.0f} | {share:.2f} |"
-
-
-def write(name, text):
-    """Replaces what stands between the marks of `name` in bench/RESULTS.md."""
-    file = Path(__file__).parent.parent / "RESULTS.md"
-    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
-    before, rest = file.read_text().split(begin)
-    file.write_text(before + begin + text + end + rest.split(end)[1])
 
 
 def main():

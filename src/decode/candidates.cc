@@ -74,8 +74,9 @@ std::vector<Candidate> best_candidates(const BestNext& next, int64_t first_row, 
                       next.tokens.tokens(n, j)});
     }
   }
-  std::ranges::sort(best, std::less<>());
-  if (best.size() > count) best.resize(count);
+  const size_t kept = std::min(count, best.size());
+  std::partial_sort(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(kept), best.end());
+  best.resize(kept);
   return best;
 }
 

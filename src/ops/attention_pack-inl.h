@@ -17,26 +17,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// to[u] = the sum of the lanes of a vector, u < 4.
-HWY_INLINE void four_sums(Vector a0, Vector a1, Vector a2, Vector a3, float* to) {
-#if HWY_TARGET == HWY_SCALAR
-  to[0] = a0.raw, to[1] = a1.raw, to[2] = a2.raw, to[3] = a3.raw;
-#else
-  transpose_blocks(a0, a1, a2, a3);
-  const Vector sum = hn::Add(hn::Add(a0, a2), hn::Add(a1, a3));  // of every block
-  const hn::CappedTag<float, 4> d4;
-#if HWY_TARGET == HWY_AVX3
-  const hn::CappedTag<float, 8> d8;
-  const auto half = hn::Add(hn::LowerHalf(d8, sum), hn::UpperHalf(d8, sum));
-  hn::StoreU(hn::Add(hn::LowerHalf(half), hn::UpperHalf(d4, half)), d4, to);
-#elif HWY_TARGET == HWY_AVX2
-  hn::StoreU(hn::Add(hn::LowerHalf(sum), hn::UpperHalf(d4, sum)), d4, to);
-#else
-  hn::StoreU(sum, d4, to);
-#endif
-#endif
-}
-
 // panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [x.cols, kPanel]. The last row is repeated until
 // a vector is full.
 template <class T>

@@ -1,9 +1,10 @@
 // Keeping the best of many tokens.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
+
+#include "core/matrix.h"
 
 namespace qkv {
 
@@ -17,25 +18,23 @@ struct ScoredToken {
   }
 };
 
-// The best tokens that one thread has seen of a row: a heap, the worst on top.
+// The best tokens that one thread has seen of a row, the best first. There are few, and ever fewer newcomers.
 struct BestTokens {
-  ScoredToken* heap;
+  ScoredToken* tokens;
   int32_t size, most;
 
-  float bar() const { return size < most ? -HUGE_VALF : heap[0].logit; }  // what a newcomer must reach
+  float bar() const { return size < most ? -HUGE_VALF : tokens[most - 1].logit; }  // what a newcomer must reach
   void add(ScoredToken t) {
-    if (size == most) {
-      if (!(t < heap[0])) return;
-      std::pop_heap(heap, heap + size--);
-    }
-    heap[size++] = t;
-    std::push_heap(heap, heap + size);
+    if (size == most && !(t < tokens[most - 1])) return;
+    int32_t i = size < most ? size++ : most - 1;
+    for (; i > 0 && t < tokens[i - 1]; i--) tokens[i] = tokens[i - 1];
+    tokens[i] = t;
   }
 };
 
-// Of a block of one row's logits: the largest, and Σ e^(logit − largest).
-struct BlockSum {
-  float largest, sum;
+// Of every row and block of columns: the largest logit, and Σ e^(logit − largest); [rows, blocks].
+struct BlockSums {
+  Matrix<float> largest, sum;
 };
 
 }  // namespace qkv

@@ -49,6 +49,36 @@ HWY_INLINE void transpose_blocks(Vector& x0, Vector& x1, Vector& x2, Vector& x3)
 }
 #endif
 
+// to[u] = the lanes of vector u folded into one, u < 4. fold(x, y) takes vectors of any length.
+template <class Fold>
+HWY_INLINE void fold_four(Vector a0, Vector a1, Vector a2, Vector a3, const Fold& fold, float* to) {
+#if HWY_TARGET == HWY_SCALAR
+  (void)fold;
+  to[0] = a0.raw, to[1] = a1.raw, to[2] = a2.raw, to[3] = a3.raw;
+#else
+  transpose_blocks(a0, a1, a2, a3);
+  const Vector folded = fold(fold(a0, a2), fold(a1, a3));  // of every block
+  const hn::CappedTag<float, 4> d4;
+#if HWY_TARGET == HWY_AVX3
+  const hn::CappedTag<float, 8> d8;
+  const auto half = fold(hn::LowerHalf(d8, folded), hn::UpperHalf(d8, folded));
+  hn::StoreU(fold(hn::LowerHalf(half), hn::UpperHalf(d4, half)), d4, to);
+#elif HWY_TARGET == HWY_AVX2
+  hn::StoreU(fold(hn::LowerHalf(folded), hn::UpperHalf(d4, folded)), d4, to);
+#else
+  hn::StoreU(folded, d4, to);
+#endif
+#endif
+}
+HWY_INLINE void four_sums(Vector a0, Vector a1, Vector a2, Vector a3, float* to) {
+  fold_four(
+      a0, a1, a2, a3, [](auto x, auto y) HWY_ATTR { return hn::Add(x, y); }, to);
+}
+HWY_INLINE void four_maxima(Vector a0, Vector a1, Vector a2, Vector a3, float* to) {
+  fold_four(
+      a0, a1, a2, a3, [](auto x, auto y) HWY_ATTR { return hn::Max(x, y); }, to);
+}
+
 // y(c, r) = x(r, c). The last row is repeated until a vector is full: y.stride >= x.rows rounded up to one.
 HWY_INLINE void transpose(Matrix<const float> x, Matrix<float> y) {
   [[maybe_unused]] const Floats d;
