@@ -46,7 +46,7 @@ BestNext best_next(const Transformer<float>& model, KeyValueCache& cache, std::s
   std::vector<int32_t> hidden = options.never;
   if (t < options.min_length) hidden.push_back(options.end);
   std::ranges::sort(hidden);
-  hidden.erase(std::ranges::unique(hidden).begin(), hidden.end());
+  hidden.erase(std::unique(hidden.begin(), hidden.end()), hidden.end());
   const Matrix<float> h = cache.step(0, ids, c);
   BestNext next{model.output().next(h, hidden, static_cast<int64_t>(count), c), {}};
   // The end token is out before the softmax where it comes too early; other tokens stay in the sum.

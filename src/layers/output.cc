@@ -29,9 +29,8 @@ Matrix<Real> Output<Real>::logits(Matrix<const Real> h, Context& c) const {
   return y;
 }
 
-template <class Real>
-NextTokens Output<Real>::next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k,
-                              Context& c) const requires std::same_as<Real, float> {
+template <>
+NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> hidden, int64_t k, Context& c) const {
   const NextTokens next{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k),
                         c.arena.matrix<float>(h.rows, std::ssize(hidden)), c.arena.take<float>(h.rows),
                         c.arena.take<float>(h.rows)};

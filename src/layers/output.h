@@ -2,7 +2,6 @@
 // exist at once: rows go through in blocks, and in training the gradient of a block is formed at once.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <span>
 
@@ -33,9 +32,8 @@ class Output {
 
   // logits = h Wᵀ + b; h: [N, d] -> [N, V]. For decoding.
   Matrix<Real> logits(Matrix<const Real> h, Context& c) const;
-  // The k largest of them in every row, with none of the tokens in `hidden` (rising), and their log-sum-exp.
-  NextTokens next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k,
-                  Context& c) const requires std::same_as<Real, float>;
+  // The k largest of them in every row, with none of the tokens in `hidden` (rising), and their log-sum-exp. For float.
+  NextTokens next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
 
   // h: [N, d]; labels: [N].
   Loss loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const;
@@ -46,6 +44,9 @@ class Output {
  private:
   const Parameter<Real>*weight_, *bias_;
 };
+
+template <>
+NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
 
 extern template class Output<float>;
 extern template class Output<double>;
