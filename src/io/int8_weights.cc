@@ -62,6 +62,16 @@ void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const in
   }
 }
 
+// Neighbours of one width may be used as one matrix, so all of them are in 8 bits or none.
+void refuse_lone_parts(const Safetensors& file, const std::string& path, const ParameterList<float>& list) {
+  for (size_t i = 1; i < list.all().size(); i++) {
+    const Parameter<float>&p = list.all()[i - 1], &next = list.all()[i];
+    if (!p.quantizable || !next.quantizable || p.shape[1] != next.shape[1]) continue;
+    if (is_int8(file, p) != is_int8(file, next))
+      fail("{}: of the tensors \"{}\" and \"{}\" one is in 8 bits, wanted both or none", path, p.name, next.name);
+  }
+}
+
 }  // namespace
 
 std::string int8_scale(const std::string& name) { return name + "_scale"; }
@@ -72,6 +82,7 @@ bool is_int8(const Safetensors& file, const Parameter<float>& p) {
 }
 
 void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>& file, ParameterList<float>& list) {
+  refuse_lone_parts(*file, path, list);
   std::vector<size_t> chosen;
   std::vector<std::span<const int8_t>> parts;
   bool neighbours = true;
@@ -86,8 +97,16 @@ void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>&
   if (chosen.empty()) return;
   Int8Weights weights;
   weights.file = file;
-  if (!neighbours)
+  size_t numbers = 0, rows = 0;
+  for (const size_t i : chosen) {
+    numbers += static_cast<size_t>(list.all()[i].size());
+    rows += static_cast<size_t>(list.all()[i].shape[0]);
+  }
+  weights.scales.reserve(rows);
+  if (!neighbours) {
+    weights.copy.reserve(numbers);
     for (const auto& part : parts) weights.copy.insert(weights.copy.end(), part.begin(), part.end());
+  }
   for (const size_t i : chosen) {
     const Parameter<float>& p = list.all()[i];
     std::vector<float> scales(static_cast<size_t>(p.shape[0]));

@@ -94,9 +94,10 @@ std::unique_ptr<Transformer<float>> load_model(const std::string& path, const Mo
     list.use(values, file);
     return model;
   }
-  for (const auto& p : list.all())
-    if (!is_int8(*file, p)) read_parameter(*file, path, p, part_of(p, list, list.values()));
   use_int8(path, file, list);
+  list.close_gaps();
+  for (const auto& p : list.all())
+    if (p.value) read_parameter(*file, path, p, part_of(p, list, list.values()));
   return model;
 }
 

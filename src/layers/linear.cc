@@ -6,11 +6,11 @@ template <class Real>
 void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
              Matrix<Real> y, Context& c, AfterBlock after) {
   const int64_t in = weight.shape[1];
-  const Matrix<const Real> W(weight.value + begin * in, end - begin, in);
   if constexpr (std::is_same_v<Real, float>)
     if (const Int8Matrix& W8 = weight.int8; W8.values.data)
       return row_linear(x, {{W8.values.row(begin), end - begin, in}, W8.scale + begin, W8.sums + begin}, bias, y,
                         c.arena, after);
+  const Matrix<const Real> W(weight.value + begin * in, end - begin, in);
   if (c.inference) return row_linear<Real>(x, W, bias, y, c.arena, after);
   linear<Real>(x, W, bias, y, after);
 }

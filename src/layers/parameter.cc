@@ -59,6 +59,16 @@ void ParameterList<Real>::use_int8(size_t parameter, const Int8Matrix& weights, 
 }
 
 template <class Real>
+void ParameterList<Real>::close_gaps() {
+  Real* next = values_.data();
+  for (auto& p : parameters_) {
+    p.value = p.int8.values.data ? nullptr : next;
+    if (p.value) next += p.size();
+  }
+  values_ = values_.first(static_cast<size_t>(next - values_.data()));
+}
+
+template <class Real>
 void ParameterList<Real>::allocate_gradients() {
   const Matrix<Real> block = gradient_memory_.matrix<Real>(1, size());
   gradients_ = {block.data, static_cast<size_t>(block.cols)};

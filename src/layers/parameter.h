@@ -57,6 +57,9 @@ class ParameterList {
   // values of parameters, in the order of their declaration; use_int8 what stands for one quantizable parameter.
   void use(std::span<const Real> values, std::shared_ptr<const void> owner);
   void use_int8(size_t parameter, const Int8Matrix& weights, std::shared_ptr<const void> owner);
+  // Before values are set: parameters in 8 bits keep no place among them, and the rest takes memory for no more than it
+  // holds.
+  void close_gaps();
   void initialise(uint64_t seed);
 
   const std::deque<Parameter<Real>>& all() const { return parameters_; }

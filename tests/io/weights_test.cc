@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "io/int8_weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
@@ -43,6 +46,48 @@ TEST(AverageWeights, OfAnotherModelAreRefused) {
   const std::vector<std::string> paths = {directory / "larger"};
   EXPECT_EQ(error_of([&] { average_weights(paths, model.parameters(), model.parameters().values(), arena); }),
             paths[0] + ": tensor \"output.bias\" is not part of the model");
+}
+
+// 24 columns everywhere, so that 8 bits fit.
+ModelConfig int8_config() {
+  ModelConfig config = testing::small_config();
+  config.d_model = config.ffn = 24;
+  config.key_width = config.value_width = 12;
+  return config;
+}
+
+TEST(LoadModel, InEightBitsTakesMemoryForTheRestAlone) {
+  const TempDir directory;
+  Transformer<float> model(int8_config());
+  testing::randomise(model.parameters(), 1);
+  quantize(model.parameters());
+  save_int8(directory / "w", model.parameters());
+  const auto loaded = load_model(directory / "w", int8_config());
+  size_t rest = 0;
+  for (size_t i = 0; i < model.parameters().all().size(); i++) {
+    const Parameter<float>&p = model.parameters().all()[i], &q = loaded->parameters().all()[i];
+    EXPECT_EQ(q.value == nullptr, p.quantizable) << p.name;
+    if (p.quantizable) continue;
+    rest += static_cast<size_t>(p.size());
+    EXPECT_TRUE(std::equal(p.value, p.value + p.size(), q.value)) << p.name;
+  }
+  EXPECT_EQ(loaded->parameters().values().size(), rest);
+}
+
+// q, k and v are one matrix.
+TEST(LoadModel, RefusesAPartOfAMatrixInEightBits) {
+  const TempDir directory;
+  Transformer<float> model(int8_config());
+  ParameterList<float>& list = model.parameters();
+  testing::randomise(list, 1);
+  quantize(list);
+  const auto k = std::ranges::find(list.all(), "encoder.layers.0.self_attention.k.weight", &Parameter<float>::name);
+  list.use_int8(static_cast<size_t>(k - list.all().begin()), {}, nullptr);
+  save_int8(directory / "w", list);
+  EXPECT_EQ(error_of([&] { load_model(directory / "w", int8_config()); }),
+            (directory / "w") +
+                ": of the tensors \"encoder.layers.0.self_attention.q.weight\" and "
+                "\"encoder.layers.0.self_attention.k.weight\" one is in 8 bits, wanted both or none");
 }
 
 }  // namespace
