@@ -8,7 +8,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMaxLayers = 1000;
-constexpr int64_t kMaxPositions = int64_t{1} << 28;  // numbers in the table of positions
+constexpr int64_t kMaxPositions = int64_t{1} << 23;  // numbers in a table of positions: 32 MiB, on each side
 constexpr int64_t kMaxSize = int64_t{1} << 24;  // (8 + 8) * 2^24 * 2^24 * 1000 parameters are below 2^62
 
 void check_range(std::string_view name, int64_t value, int64_t highest) {

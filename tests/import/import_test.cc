@@ -200,7 +200,7 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
   EXPECT_EQ(changed([&] { config["d_model"] = 4, config["vocab_size"] = 14; }),
             "model/model.safetensors: tensor \"final_logits_bias\": found F32 [1, 7], wanted F32 [14]");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 20, config["max_position_embeddings"] = 16384; }),
-            "model/model.safetensors: model: max_length * d_model is 17179869184, wanted 1 to 268435456");
+            "model/model.safetensors: model: max_length * d_model is 17179869184, wanted 1 to 8388608");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 14; }),
             "model/model.safetensors: 1963 numbers, the configuration asks for " + std::to_string([] {
               ModelConfig c = foreign_config();
