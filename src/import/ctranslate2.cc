@@ -113,8 +113,8 @@ PieceList read_list(const ModelFiles& files, const std::string& name, const std:
   const bool is_json = files.has(name + ".json");
   const std::string file = name + (is_json ? ".json" : ".txt");
   const auto bytes = files.open_small(file);
-  PieceList list{files.path(file),
-                 is_json ? pieces_from_json(bytes->text(), files.path(file)) : pieces_from_lines(bytes->text())};
+  PieceList list{files.path(file), is_json ? pieces_from_json(bytes->text(), files.path(file))
+                                           : pieces_from_lines(bytes->text(), files.path(file))};
   if (std::ranges::find(list.pieces, unknown) == list.pieces.end()) list.pieces.push_back(unknown);
   return list;
 }

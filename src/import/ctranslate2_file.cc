@@ -11,6 +11,8 @@ namespace {
 
 constexpr uint32_t kOldest = 2, kNewest = 6;
 constexpr uint8_t kMaxRank = 8;
+constexpr size_t kMaxName = 256;             // bytes
+constexpr uint64_t kMaxVariables = 1 << 16;  // with aliases: some 40 MB in memory
 constexpr DType kTypes[] = {DType::f32, DType::i8, DType::i16, DType::i32, DType::f16, DType::bf16};
 
 class Reader {
@@ -27,6 +29,8 @@ class Reader {
 
   std::string name(const char* what) {
     const size_t size = integer<uint16_t>(what);
+    if (size > kMaxName)
+      fail("{}: {} at byte {} has {} bytes, wanted at most {}", where_, what, size_ - rest_.size(), size, kMaxName);
     const std::span<const std::byte> bytes = take(size, what);
     const std::string text(reinterpret_cast<const char*>(bytes.data()), size);
     if (text.empty() || text.find('\0') != size - 1)
@@ -43,11 +47,21 @@ class Reader {
     return taken;
   }
 
+  // A number of variables or aliases.
+  uint32_t count(const char* what) {
+    const uint32_t n = integer<uint32_t>(what);
+    counted_ += n;
+    if (counted_ > kMaxVariables)
+      fail("{}: {} variables and aliases, wanted at most {}", where_, counted_, kMaxVariables);
+    return n;
+  }
+
   size_t left() const { return rest_.size(); }
 
  private:
   std::span<const std::byte> rest_;
   size_t size_;
+  uint64_t counted_ = 0;
   const std::string& where_;
 };
 
@@ -90,13 +104,13 @@ CTranslate2File parse_ctranslate2(std::span<const std::byte> bytes, const std::s
          kNewest);
   file.specification = reader.name("the specification");
   file.revision = reader.integer<uint32_t>("the revision");
-  const uint32_t variables = reader.integer<uint32_t>("the number of variables");
+  const uint32_t variables = reader.count("the number of variables");
   for (uint32_t i = 0; i < variables; i++) {
     std::string name = reader.name("the name of a variable");
     TensorView tensor = read_variable(reader, file.version, in_file(where, name));
     if (!file.variables.emplace(name, std::move(tensor)).second) fail("{}: stands twice", in_file(where, name));
   }
-  const uint32_t aliases = file.version >= 3 ? reader.integer<uint32_t>("the number of aliases") : 0;
+  const uint32_t aliases = file.version >= 3 ? reader.count("the number of aliases") : 0;
   for (uint32_t i = 0; i < aliases; i++) {
     const std::string alias = reader.name("an alias"), name = reader.name("the name of a variable");
     for (const char* part : {"", "_scale"}) {

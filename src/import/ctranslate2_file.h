@@ -26,7 +26,7 @@ struct CTranslate2File {
 };
 
 // Throws Error, beginning with `where`, unless every byte has its place as the grammar says, no name stands twice and
-// aliases stand for variables. Nothing is allocated beyond a small multiple of the names.
+// aliases stand for variables; names have at most 255 bytes, and there are at most 65,536 of them.
 CTranslate2File parse_ctranslate2(std::span<const std::byte> bytes, const std::string& where);
 
 }  // namespace qkv

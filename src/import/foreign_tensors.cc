@@ -33,6 +33,17 @@ std::string in_file(const std::string& path, const std::string& name) {
   return fmt::format("{}: tensor {}", path, excerpt(name));
 }
 
+Origin part_of(const Origin& origin, Rows rows) {
+  Origin part = origin;
+  const size_t row_bytes = origin.values.data.size() / static_cast<size_t>(origin.values.shape[0]);
+  const size_t begin = static_cast<size_t>(rows.begin), count = static_cast<size_t>(rows.end - rows.begin);
+  part.values.data = origin.values.data.subspan(begin * row_bytes, count * row_bytes);
+  part.values.shape[0] = rows.end - rows.begin;
+  if (origin.scales.size() > sizeof(float))
+    part.scales = origin.scales.subspan(begin * sizeof(float), count * sizeof(float));
+  return part;
+}
+
 ForeignTensors::ForeignTensors(std::string path, std::map<std::string, TensorView> tensors)
     : path_(std::move(path)), tensors_(std::move(tensors)) {}
 
@@ -44,6 +55,7 @@ const TensorView* ForeignTensors::find(const std::string& name) const {
 const TensorView& ForeignTensors::at(const std::string& name) const {
   const TensorView* tensor = find(name);
   if (!tensor) fail("{} is missing", in_file(path_, name));
+  if (tensor->data.empty()) fail("{}: {} is empty", in_file(path_, name), describe(tensor->dtype, tensor->shape));
   return *tensor;
 }
 
@@ -78,21 +90,16 @@ std::span<const std::byte> ForeignTensors::scales_of(const std::string& name, co
 }
 
 void ForeignTensors::use(const std::string& parameter, const std::string& name, Rows rows) {
-  TensorView values = at(name);
+  const TensorView& values = at(name);
   if (!holds_numbers(values.dtype))
     fail("{}: found {}, wanted numbers", in_file(path_, name), describe(values.dtype, values.shape));
   if (values.shape.empty()) fail("{}: found a single number, wanted an array", in_file(path_, name));
-  std::span<const std::byte> scales = scales_of(name, values);
+  const Origin whole{name, values, scales_of(name, values)};
   if (rows.end < 0) rows.end = values.shape[0];
   if (rows.end > values.shape[0])
     fail("{}: found {}, wanted at least {} rows", in_file(path_, name), describe(values.dtype, values.shape), rows.end);
-  const size_t row_bytes = values.shape[0] == 0 ? 0 : values.data.size() / static_cast<size_t>(values.shape[0]);
-  const size_t begin = static_cast<size_t>(rows.begin), count = static_cast<size_t>(rows.end - rows.begin);
-  if (scales.size() > sizeof(float)) scales = scales.subspan(begin * sizeof(float), count * sizeof(float));
-  values.data = values.data.subspan(begin * row_bytes, count * row_bytes);
-  values.shape[0] = rows.end - rows.begin;
   used_.insert(name);
-  if (!origins_.emplace(parameter, Origin{name, std::move(values), scales}).second)
+  if (!origins_.emplace(parameter, part_of(whole, rows)).second)
     fail("{}: a second origin of {}", in_file(path_, name), parameter);
 }
 
@@ -102,7 +109,11 @@ void ForeignTensors::use_as(const std::string& parameter, const std::string& nam
     fail("{}: found {}, wanted {}", in_file(path_, name), describe(found.dtype, found.shape),
          describe(found.dtype, shape));
   use(parameter, name);
-  origins_.at(parameter).values.shape = std::move(shape);
+  Origin& origin = origins_.at(parameter);
+  if (origin.scales.size() > sizeof(float) && shape[0] != found.shape[0])
+    fail("{}: found a scale for each row of {}, wanted {}", in_file(path_, name), describe(found.dtype, found.shape),
+         describe(found.dtype, shape));
+  origin.values.shape = std::move(shape);
 }
 
 bool ForeignTensors::same(const std::string& a, const std::string& b) const {

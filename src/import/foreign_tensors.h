@@ -38,7 +38,8 @@ class ForeignTensors {
   const std::map<std::string, TensorView>& all() const { return tensors_; }
   const TensorView* find(const std::string& name) const;  // null if there is none
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  // Throws Error if there is none.
+  // Throws Error if there is none or it is empty. So what is used has sizes, and products of them, of at most the bytes
+  // of its file.
   const TensorView& at(const std::string& name) const;
   // The sizes of one of this rank. Throws Error if there is none or it has another rank.
   std::vector<int64_t> shape(const std::string& name, size_t rank) const;
@@ -70,6 +71,9 @@ class ForeignTensors {
 
 // "FILE: tensor "NAME"", the beginning of an error.
 std::string in_file(const std::string& path, const std::string& name);
+
+// Some rows of an origin of one dimension or more.
+Origin part_of(const Origin& origin, Rows rows);
 
 // The numbers as float32; to.size() is the product of the shape. Throws Error, naming file and tensor, if one is not
 // finite.

@@ -14,6 +14,8 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kBlock = 1 << 18;  // numbers that become float32 at a time, or a row
+
 ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) {
   if (files.has("metadata.json")) return read_argos(files, options);
   if (files.has("model.bin")) return read_ctranslate2(files, options);
@@ -78,7 +80,6 @@ std::optional<SentencePieceFile> choose_splitter(bool is_source, const ImportOpt
 void write_weights(const ImportedModel& model, const std::string& path) {
   const auto transformer = declare(model);
   std::vector<TensorEntry> entries;
-  size_t largest = 0;
   for (const auto& p : transformer->parameters().all()) {
     const auto place = model.origins.find(p.name);
     if (place == model.origins.end()) fail("{}: holds nothing for {}", model.path, p.name);
@@ -87,14 +88,17 @@ void write_weights(const ImportedModel& model, const std::string& path) {
       fail("{}: found {} for {}, wanted {}", in_file(model.path, origin.name),
            describe(origin.values.dtype, origin.values.shape), p.name, describe(origin.values.dtype, p.shape));
     entries.push_back({p.name, DType::f32, p.shape});
-    largest = std::max(largest, static_cast<size_t>(p.size()));
   }
-  std::vector<float> numbers(largest);
-  const auto data = [&](size_t i) {
+  std::vector<float> numbers;
+  const auto data = [&](size_t i, WriteBytes write) {
     const Parameter<float>& p = transformer->parameters().all()[i];
-    const std::span<float> part(numbers.data(), static_cast<size_t>(p.size()));
-    read_floats(model.origins.at(p.name), model.path, part);
-    return std::as_bytes(part);
+    const int64_t rows = p.shape[0], cols = p.size() / rows, block = std::max(kBlock / cols, int64_t{1});
+    for (int64_t begin = 0; begin < rows; begin += block) {
+      const int64_t end = std::min(rows, begin + block);
+      numbers.resize(static_cast<size_t>((end - begin) * cols));
+      read_floats(part_of(model.origins.at(p.name), {begin, end}), model.path, numbers);
+      write(std::as_bytes(std::span(numbers)));
+    }
   };
   write_safetensors(path, entries, data, {{"format", "qkv"}});
 }

@@ -38,7 +38,7 @@ void override_tokens(TranslationConfig& translation, const ImportOptions& option
 std::optional<SentencePieceFile> choose_splitter(bool is_source, const ImportOptions& options,
                                                  const std::function<std::optional<SentencePieceFile>()>& own);
 
-// The weights as a file by our names, one tensor in memory at a time. Throws Error, naming the foreign file and tensor,
+// The weights as a file by our names, some rows in memory at a time. Throws Error, naming the foreign file and tensor,
 // if one has not the shape that the configuration asks for or holds a number that is not finite.
 void write_weights(const ImportedModel& model, const std::string& path);
 

@@ -141,7 +141,8 @@ Tokenizer make_tokenizer(bool is_source, const std::string& unknown, const Impor
     fail("a state dictionary has no vocabulary; wanted --source-vocabulary or --source-tokenizer");
   if (list.empty()) return Tokenizer::load(model);
   const std::string text = read_file(list, kMaxList);
-  std::vector<std::string> pieces = list.ends_with(".json") ? pieces_from_json(text, list) : pieces_from_lines(text);
+  std::vector<std::string> pieces =
+      list.ends_with(".json") ? pieces_from_json(text, list) : pieces_from_lines(text, list);
   const auto splitter = choose_splitter(is_source, options, [] { return std::optional<SentencePieceFile>(); });
   return Tokenizer::with_pieces(splitter, std::move(pieces), unknown, list);
 }

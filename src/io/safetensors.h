@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "io/mapped_file.h"
 #include "io/tensor_view.h"
 
@@ -48,6 +49,8 @@ class Safetensors {
   Metadata metadata_;
 };
 
+using WriteBytes = FunctionRef<void(std::span<const std::byte>)>;
+
 struct TensorEntry {
   std::string name;
   DType dtype = DType::f32;
@@ -55,11 +58,11 @@ struct TensorEntry {
 };
 
 // Writes the file as a whole or not at all (AtomicFile), the same bytes for the same content: tensors in the order
-// given, metadata sorted, data from a multiple of 64 bytes on. data(i) gives the bytes of tensor i; they must last
-// until the next call. Throws Error if a name stands twice, is "__metadata__" or not UTF-8, or if a tensor's bytes do
-// not fit its shape.
+// given, metadata sorted, data from a multiple of 64 bytes on. data(i, write) hands the bytes of tensor i to `write`,
+// in as many parts as it likes. Throws Error if a name stands twice, is "__metadata__" or not UTF-8, or if a tensor's
+// bytes do not fit its shape.
 void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
-                       const std::function<std::span<const std::byte>(size_t)>& data, const Metadata& metadata = {});
+                       const std::function<void(size_t, WriteBytes)>& data, const Metadata& metadata = {});
 
 struct NamedTensor {
   std::string name;

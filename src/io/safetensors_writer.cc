@@ -44,7 +44,7 @@ std::string header_text(const std::string& path, std::span<const TensorEntry> te
 }  // namespace
 
 void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
-                       const std::function<std::span<const std::byte>(size_t)>& data, const Metadata& metadata) {
+                       const std::function<void(size_t, WriteBytes)>& data, const Metadata& metadata) {
   const std::string header = header_text(path, tensors, metadata);
   const uint64_t header_size = header.size();
   AtomicFile file(path);
@@ -52,10 +52,13 @@ void write_safetensors(const std::string& path, std::span<const TensorEntry> ten
   file.write(header);
   for (size_t i = 0; i < tensors.size(); i++) {
     const auto& [name, dtype, shape] = tensors[i];
-    const std::span<const std::byte> bytes = data(i);
-    if (bytes.size() != byte_count(dtype, shape))
-      fail("{}: tensor {}: {} with {} bytes of data", path, excerpt(name), describe(dtype, shape), bytes.size());
-    file.write(bytes);
+    uint64_t written = 0;
+    data(i, [&](std::span<const std::byte> bytes) {
+      file.write(bytes);
+      written += bytes.size();
+    });
+    if (written != byte_count(dtype, shape))
+      fail("{}: tensor {}: {} with {} bytes of data", path, excerpt(name), describe(dtype, shape), written);
   }
   file.commit();
 }
@@ -64,7 +67,7 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
   std::vector<TensorEntry> entries;
   for (const auto& [name, tensor] : tensors) entries.push_back({name, tensor.dtype, tensor.shape});
   write_safetensors(
-      path, entries, [&](size_t i) { return tensors[i].tensor.data; }, metadata);
+      path, entries, [&](size_t i, WriteBytes write) { write(tensors[i].tensor.data); }, metadata);
 }
 
 }  // namespace qkv

@@ -10,7 +10,7 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMaxPieces = size_t{1} << 24;
+constexpr size_t kMaxPieces = size_t{1} << 19;  // some 100 bytes of memory each
 
 }  // namespace
 
@@ -43,8 +43,11 @@ std::vector<std::string> pieces_from_json(std::string_view text, const std::stri
   return pieces;
 }
 
-std::vector<std::string> pieces_from_lines(std::string_view text) {
+std::vector<std::string> pieces_from_lines(std::string_view text, const std::string& where) {
+  const auto lines = static_cast<size_t>(std::ranges::count(text, '\n')) + 1;
+  if (lines > kMaxPieces) fail("{}: more than {} lines, too many pieces", where, kMaxPieces);
   std::vector<std::string> pieces;
+  pieces.reserve(lines);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     pieces.emplace_back(text.substr(0, end));

@@ -12,7 +12,7 @@ namespace qkv {
 
 class Vocabulary {
  public:
-  // Throws Error, beginning with `where`, unless there are 1 to 2^24 pieces, each valid UTF-8 and none twice.
+  // Throws Error, beginning with `where`, unless there are 1 to 2^19 pieces, each valid UTF-8 and none twice.
   Vocabulary(std::vector<std::string> pieces, const std::string& where);
   Vocabulary(const Vocabulary&) = delete;  // the ids refer to the pieces
   Vocabulary& operator=(const Vocabulary&) = delete;
@@ -29,7 +29,7 @@ class Vocabulary {
 // A JSON array of strings, or a line a piece: lines end in LF, and a CR before it is a part of the piece unless every
 // line has one. Throws Error, beginning with `where`.
 std::vector<std::string> pieces_from_json(std::string_view text, const std::string& where);
-std::vector<std::string> pieces_from_lines(std::string_view text);
+std::vector<std::string> pieces_from_lines(std::string_view text, const std::string& where);
 
 // A JSON array of strings, one a line.
 std::string pieces_to_json(const std::vector<std::string>& pieces);

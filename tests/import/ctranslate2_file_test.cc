@@ -49,6 +49,16 @@ TEST(CTranslate2File, IsReadInEveryVersion) {
   }
 }
 
+TEST(CTranslate2File, HasNamesWithinLimits) {
+  CTranslate2Writer writer(6, 5);
+  writer.add_attribute(std::string(256, 'a'), int8_t{1});
+  EXPECT_EQ(error_in(writer.bytes()), "model.bin: the name of a variable at byte 32 has 257 bytes, wanted at most 256");
+  std::string many = sample(6);
+  const size_t aliases = many.size() - 2 * (2 + 2) - 4;  // before the number of them, and v and w
+  many.replace(aliases, 4, bytes_of(uint32_t{1} << 16));
+  EXPECT_EQ(error_in(many), "model.bin: 65539 variables and aliases, wanted at most 65536");
+}
+
 TEST(CTranslate2File, CutAnywhereIsAnError) {
   for (const uint32_t version : {2, 6}) {
     const std::string bytes = sample(version);

@@ -75,6 +75,23 @@ class ForeignTensorsTest : public ::testing::Test {
   ForeignTensors tensors;
 };
 
+// Sizes without a bound, whose product is zero.
+TEST(ForeignTensors, RefuseWhatIsEmpty) {
+  ForeignTensors tensors("f", {{"a", {DType::f32, {int64_t{1} << 62, 0}, {}}}});
+  const std::string message = "f: tensor \"a\": F32 [4611686018427387904, 0] is empty";
+  EXPECT_EQ(error_if_any([&] { tensors.use("p", "a"); }), message);
+  EXPECT_EQ(error_if_any([&] { tensors.shape("a", 2); }), message);
+}
+
+// There is a scale for each row of the shape in the file.
+TEST(ForeignTensors, RefuseAnotherShapeOfRowsWithScales) {
+  const std::vector<int8_t> integers(4);
+  const std::vector<float> scales = {1, 1};
+  ForeignTensors tensors("f", {{"a", view(DType::i8, {2, 2}, integers)}, {"a_scale", view(DType::f32, {2}, scales)}});
+  EXPECT_EQ(error_if_any([&] { tensors.use_as("p", "a", {4}); }),
+            "f: tensor \"a\": found a scale for each row of I8 [2, 2], wanted I8 [4]");
+}
+
 TEST_F(ForeignTensorsTest, RowsBecomeParametersWithTheirScales) {
   tensors.use("p", "a", {1, 3});
   tensors.use("q", "i", {1, 3});

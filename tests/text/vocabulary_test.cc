@@ -27,16 +27,18 @@ TEST(Vocabulary, GivesThePlaceOfAPiece) {
 
 TEST(Vocabulary, RefusesWhatIsNone) {
   const auto error = [](Pieces pieces) { return error_of([&] { Vocabulary(std::move(pieces), "list"); }); };
-  EXPECT_EQ(error({}), "list: a vocabulary of 0 pieces, wanted 1 to 16777216");
+  EXPECT_EQ(error({}), "list: a vocabulary of 0 pieces, wanted 1 to 524288");
   EXPECT_EQ(error({"a", "b", "a"}), "list: pieces 0 and 2 are both \"a\"");
   EXPECT_EQ(error({"a", "\xFF"}), "list: piece 1 is not valid UTF-8");
 }
 
 TEST(Pieces, AreReadFromLinesWithTheSpacesOfEach) {
-  EXPECT_EQ(pieces_from_lines("a\n b\u00A0\n\nc"), (Pieces{"a", " b\u00A0", "", "c"}));
-  EXPECT_EQ(pieces_from_lines("a\r\nb\r\n"), (Pieces{"a", "b"}));
-  EXPECT_EQ(pieces_from_lines("a\r\nb\n"), (Pieces{"a\r", "b"}));
-  EXPECT_TRUE(pieces_from_lines("").empty());
+  EXPECT_EQ(pieces_from_lines("a\n b\u00A0\n\nc", "list"), (Pieces{"a", " b\u00A0", "", "c"}));
+  EXPECT_EQ(pieces_from_lines("a\r\nb\r\n", "list"), (Pieces{"a", "b"}));
+  EXPECT_EQ(pieces_from_lines("a\r\nb\n", "list"), (Pieces{"a\r", "b"}));
+  EXPECT_TRUE(pieces_from_lines("", "list").empty());
+  EXPECT_EQ(error_of([] { pieces_from_lines(std::string(1 << 19, '\n'), "list"); }),
+            "list: more than 524288 lines, too many pieces");
 }
 
 TEST(Pieces, ComeBackFromJson) {
