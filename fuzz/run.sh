@@ -36,6 +36,7 @@ run_target() {
 }
 export -f run_target
 export limit OMP_NUM_THREADS=1
+[ ! -w /dev/shm ] || export TMPDIR=/dev/shm  # what importers write is in memory
 status=0
 printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I {} bash -c 'run_target {}' | tee build/fuzz/logs/summary || status=1
 echo "$(grep -c " failed$" build/fuzz/logs/summary) failed, $(grep -c " passed$" build/fuzz/logs/summary) passed"

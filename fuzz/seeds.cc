@@ -89,5 +89,6 @@ void texts(const fs::path& directory) {
 int main(int count, char** arguments) {
   if (count != 2) return std::cerr << "usage: fuzz_seeds DIRECTORY\n", 2;
   using namespace qkv::fuzz;
-  for (const auto write : {safetensors, configurations, tokenizers, training, weights, texts}) write(arguments[1]);
+  for (const auto write : {safetensors, configurations, tokenizers, training, weights, texts, import_seeds})
+    write(arguments[1]);
 }

@@ -21,4 +21,7 @@ class Seeds {
   int count_ = 0;
 };
 
+// Those of what `qkv import` reads.
+void import_seeds(const std::filesystem::path& directory);
+
 }  // namespace qkv::fuzz

@@ -1,0 +1,89 @@
+// Seeds of the importers: a small model of ours in the words of others.
+#include <zip.h>
+
+#include <memory>
+
+#include "fuzz/import.h"
+#include "fuzz/seeds.h"
+#include "tests/support/foreign_models.h"
+
+namespace qkv::fuzz {
+namespace {
+
+using testing::CTranslate2Writer;
+
+std::string ctranslate2(const Transformer<float>& model, uint32_t version, uint32_t revision,
+                        CTranslate2Writer::Type type) {
+  CTranslate2Writer writer(version, revision);
+  const testing::ForeignModel tensors = testing::as_ctranslate2(model);
+  for (const auto& tensor : tensors) writer.add(tensor, type);
+  for (const std::string side : {"encoder/", "decoder/"}) {
+    writer.add_attribute(side + "num_heads", int16_t{2});
+    writer.add_attribute(side + "pre_norm", int8_t{0});
+    writer.add_attribute(side + "activation", int8_t{2});
+  }
+  writer.add_attribute("with_target_bos", int8_t{0});
+  for (const char* name : {"encoder/embeddings_0/weight", "decoder/projection/weight"}) {
+    testing::ForeignTensor copy = tensors.front();
+    copy.name = name;
+    if (version < 3)
+      writer.add(copy, type);
+    else
+      writer.add_alias(name, tensors.front().name);
+  }
+  return writer.bytes();
+}
+
+std::unique_ptr<Transformer<float>> random_model(const ModelConfig& config) {
+  auto model = std::make_unique<Transformer<float>>(config);
+  testing::randomise(model->parameters(), 1);
+  return model;
+}
+
+}  // namespace
+
+void import_seeds(const std::filesystem::path& directory) {
+  ModelConfig config = testing::foreign_config();
+  const auto model = random_model(config);
+  Seeds marian(directory, "marian"), torch(directory, "torch"), bins(directory, "ctranslate2"),
+      packages(directory, "argos"), settings(directory, "settings");
+  testing::write_foreign(marian.path(), testing::as_marian(*model));
+
+  ModelConfig untied = config;
+  untied.tied_output = false;
+  const auto state = random_model(untied);
+  testing::ForeignModel tensors = testing::as_torch(*state);
+  testing::write_foreign(torch.path(), tensors);
+  tensors.push_back({"positions", {1, 2, untied.d_model}, std::vector<float>(static_cast<size_t>(2 * untied.d_model))});
+  testing::write_foreign(torch.path(), tensors);
+
+  config.positions = Positions::closed_halves;
+  config.max_length = 1024;
+  const auto other = random_model(config);
+  bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::f32));
+  bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::i8));
+  bins.add(ctranslate2(*other, 5, 5, CTranslate2Writer::f16));
+  bins.add(ctranslate2(*other, 4, 3, CTranslate2Writer::bf16));
+  bins.add(ctranslate2(*other, 2, 2, CTranslate2Writer::i16));
+
+  zip_t* archive = zip_open(packages.path().c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr);
+  const std::pair<std::string, std::string> files[] = {
+      {"en_de/metadata.json", R"({"from_code": "en", "to_code": "de"})"},
+      {"en_de/model/model.bin", ctranslate2(*other, 6, 7, CTranslate2Writer::i8)},
+      {"en_de/model/config.json", R"({"add_source_eos": true, "decoder_start_token": "</s>"})"},
+      {"en_de/model/shared_vocabulary.json", kPieceList}};
+  for (const auto& [name, content] : files)
+    zip_file_add(archive, name.c_str(), zip_source_buffer(archive, content.data(), content.size(), 0), 0);
+  zip_close(archive);
+
+  settings.add(kPieceList);
+  settings.add("</s>\n<unk>\na\n");
+  settings.add(R"({"</s>": 0, "<unk>": 1, "a": 2})");
+  settings.add(R"({"bad_words_ids": [[6]]})");
+  settings.add(R"({"model_type": "marian", "vocab_size": 7, "encoder_layers": 2, "decoder_layers": 1, "d_model": 8,
+      "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 12, "decoder_ffn_dim": 12,
+      "activation_function": "swish", "scale_embedding": true, "max_position_embeddings": 32, "pad_token_id": 6,
+      "decoder_start_token_id": 6, "eos_token_id": 0})");
+}
+
+}  // namespace qkv::fuzz

@@ -1,0 +1,15 @@
+// The small files of models from elsewhere: settings and lists of tokens.
+#include "fuzz/reader.h"
+#include "import/marian_config.h"
+#include "text/vocabulary.h"
+
+void qkv::fuzz::read(std::string_view bytes) {
+  attempt([&] { check(parse_marian_config(bytes, "config.json").model); });
+  attempt([&] { parse_bad_words(bytes, "config.json"); });
+  attempt([&] { Vocabulary(parse_piece_ids(bytes, "vocab.json"), "vocab.json"); });
+  attempt([&] { Vocabulary(pieces_from_lines(bytes, "vocabulary.txt"), "vocabulary.txt"); });
+  attempt([&] {
+    const std::vector<std::string> pieces = pieces_from_json(bytes, "vocabulary.json");
+    require(pieces_from_json(pieces_to_json(pieces), "again") == pieces, "a list of tokens survives writing");
+  });
+}
