@@ -62,16 +62,6 @@ void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const in
   }
 }
 
-// Neighbours of one width may be used as one matrix, so all of them are in 8 bits or none.
-void refuse_lone_parts(const Safetensors& file, const std::string& path, const ParameterList<float>& list) {
-  for (size_t i = 1; i < list.all().size(); i++) {
-    const Parameter<float>&p = list.all()[i - 1], &next = list.all()[i];
-    if (!p.quantizable || !next.quantizable || p.shape[1] != next.shape[1]) continue;
-    if (is_int8(file, p) != is_int8(file, next))
-      fail("{}: of the tensors \"{}\" and \"{}\" one is in 8 bits, wanted both or none", path, p.name, next.name);
-  }
-}
-
 }  // namespace
 
 std::string int8_scale(const std::string& name) { return name + "_scale"; }
@@ -82,7 +72,6 @@ bool is_int8(const Safetensors& file, const Parameter<float>& p) {
 }
 
 void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>& file, ParameterList<float>& list) {
-  refuse_lone_parts(*file, path, list);
   std::vector<size_t> chosen;
   std::vector<std::span<const int8_t>> parts;
   bool neighbours = true;

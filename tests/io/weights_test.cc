@@ -74,21 +74,5 @@ TEST(LoadModel, InEightBitsTakesMemoryForTheRestAlone) {
   EXPECT_EQ(loaded->parameters().values().size(), rest);
 }
 
-// q, k and v are one matrix.
-TEST(LoadModel, RefusesAPartOfAMatrixInEightBits) {
-  const TempDir directory;
-  Transformer<float> model(int8_config());
-  ParameterList<float>& list = model.parameters();
-  testing::randomise(list, 1);
-  quantize(list);
-  const auto k = std::ranges::find(list.all(), "encoder.layers.0.self_attention.k.weight", &Parameter<float>::name);
-  list.use_int8(static_cast<size_t>(k - list.all().begin()), {}, nullptr);
-  save_int8(directory / "w", list);
-  EXPECT_EQ(error_of([&] { load_model(directory / "w", int8_config()); }),
-            (directory / "w") +
-                ": of the tensors \"encoder.layers.0.self_attention.q.weight\" and "
-                "\"encoder.layers.0.self_attention.k.weight\" one is in 8 bits, wanted both or none");
-}
-
 }  // namespace
 }  // namespace qkv
