@@ -113,7 +113,8 @@ class ImportedRun {
 TEST(Marian, TokensHiddenStatesAndLogitsAreThoseOfTransformers) {
   SKIP_WITHOUT_SHARED();
   const ImportedRun imported(kCases + "marian");
-  for (const json& c : read_json(kCases + "marian/cases.json")["cases"]) {
+  const json known = read_json(kCases + "marian/cases.json");
+  for (const json& c : known["cases"]) {
     const Ids source = imported.source_ids(c["source"]);
     EXPECT_EQ(source, c["source_ids"].get<Ids>());
     testing::SpoiledArena arena;
@@ -177,7 +178,8 @@ TEST(CTranslate2, GreedySearchScoresAndAttentionAreThoseOfCTranslate2) {
   SKIP_WITHOUT_SHARED();
   const ImportedRun imported(kCases + "aren/aren-transliteration");
   const Translator translator(imported.path());
-  for (const json& c : read_json(kCases + "aren/cases.json")["cases"]) {
+  const json known = read_json(kCases + "aren/cases.json");
+  for (const json& c : known["cases"]) {
     const std::string source = joined(c["source"]);
     expect_aren(imported, source, c);
     const AttentionMap map = translator.attend(source, joined(c["greedy"]));
@@ -193,7 +195,8 @@ TEST(CTranslate2, GreedySearchScoresAndAttentionAreThoseOfCTranslate2) {
 TEST(CTranslate2, Int8WeightsGiveWhatTheyGiveInFloat32) {
   SKIP_WITHOUT_SHARED();
   const ImportedRun imported(kCases + "aren/aren-transliteration-i8");
-  for (const json& c : read_json(kCases + "aren/cases.json")["cases"])
+  const json known = read_json(kCases + "aren/cases.json");
+  for (const json& c : known["cases"])
     expect_aren(imported, joined(c["source"]), c["i8_as_float32"]);
 }
 
