@@ -11,8 +11,12 @@ namespace qkv {
 enum class Activation { relu, gelu, silu };
 constexpr std::array<std::string_view, 3> names_of(Activation) { return {"relu", "gelu", "silu"}; }
 
-enum class NormPosition { post, pre };  // norm(x + f(x)), or x + f(norm(x))
-constexpr std::array<std::string_view, 2> names_of(NormPosition) { return {"post", "pre"}; }
+// Where the norm stands around a sublayer f:
+//   post   norm(x + f(x)): the paper's
+//   pre    x + f(norm(x))
+//   query  n + f(n) with n = norm(x), and self-attention takes keys and values from x, not from n: SASRec's
+enum class NormPosition { post, pre, query };
+constexpr std::array<std::string_view, 3> names_of(NormPosition) { return {"post", "pre", "query"}; }
 
 // P[p, ·], what position p = 0, 1, … adds to a token's vector of width d, with h = ⌊d/2⌋:
 //   interleaved    sin(p r_j) at 2j and cos(p r_j) at 2j + 1, r_j = 10000^(−2j/d): the paper's
@@ -27,8 +31,8 @@ constexpr std::array<std::string_view, 4> names_of(Positions) {
 }
 
 struct ModelConfig {
-  int64_t source_vocab = 0, target_vocab = 0;  // V, number of tokens
-  int64_t encoder_layers = 6, decoder_layers = 6;
+  int64_t source_vocab = 0, target_vocab = 0;      // V, number of tokens
+  int64_t encoder_layers = 6, decoder_layers = 6;  // no encoder: a decoder-only model, with a source_vocab of 0
   int64_t d_model = 512;
   int64_t heads = 8;
   int64_t key_width = 64, value_width = 64;  // of one head: d_k, d_v
@@ -59,7 +63,7 @@ template <class Visitor>
 void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("source_vocab", c.source_vocab, "tokens of the source vocabulary");
   visit("target_vocab", c.target_vocab, "tokens of the target vocabulary");
-  visit("encoder_layers", c.encoder_layers, "layers of the encoder");
+  visit("encoder_layers", c.encoder_layers, "layers of the encoder; 0 makes a decoder-only model");
   visit("decoder_layers", c.decoder_layers, "layers of the decoder");
   visit("d_model", c.d_model, "width of a token's vector");
   visit("heads", c.heads, "attention heads");
@@ -71,7 +75,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("positions", c.positions, "what a position adds to a token's vector");
   visit("zero_start", c.zero_start, "the first target token has no embedding, only its position");
   visit("embedding_norm", c.embedding_norm, "norm of embedding and position");
-  visit("norm_position", c.norm_position, "norm after the residual sum (post) or before each sublayer (pre)");
+  visit("norm_position", c.norm_position,
+        "norm after the residual sum (post), before each sublayer (pre), or before its queries and sum (query)");
   visit("final_norm", c.final_norm, "norm after the last layer of each stack");
   visit("norm_epsilon", c.norm_epsilon, "added to the variance in a norm");
   visit("attention_input_bias", c.attention_input_bias, "bias on queries, keys and values");
@@ -87,8 +92,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 
 // Throws Error, naming the value, if a model cannot be built: sizes that are not positive, widths and vocabularies
 // beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
-// [0, 1), pre-norm without a final norm, shared embeddings of different vocabularies, positions in halves of a width
-// that has none.
+// [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
+// vocabulary without an encoder, positions in halves of a width that has none.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,

@@ -36,7 +36,7 @@ class KeyValueCache {
   void fill(int64_t tokens);
 
  private:
-  using LayerCaches = std::vector<DecoderLayer<float>::Cache>;
+  using LayerCaches = std::vector<Layer<float>::Cache>;
 
   const Ensemble& models_;
   int64_t beam_, sequences_;

@@ -116,6 +116,7 @@ void create_run(const RunDirectory& run, const RunParts& parts, const std::funct
 LoadedRun load_run(const std::string& directory) {
   const RunDirectory run(directory);
   const ModelConfig model = load_config(run);
+  if (model.encoder_layers == 0) fail("{}: encoder_layers is 0, wanted a model that translates", run.config());
   const TranslationConfig translation = load_translation(run);
   LoadedRun loaded{load_tokenizers(run, translation.unknown), nullptr, {}};
   for (const auto& [side, size, vocab] : {std::tuple{"source", loaded.tokenizers.source.size(), model.source_vocab},

@@ -1,6 +1,7 @@
 // The residual connection around a sublayer f, with its norm and dropout:
 //   post-norm (the paper's)  y = norm(x + dropout(f(x)))
 //   pre-norm                 y = x + dropout(f(norm(x)))
+//   query-norm (SASRec's)    y = n + dropout(f(n)), n = norm(x)
 #pragma once
 
 #include <string>
@@ -25,8 +26,9 @@ class Residual {
   // f takes [N, d] and returns [N, d] from the arena.
   template <class F>
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s, F&& f) const {
-    if (position_ == NormPosition::pre) return add(x, f(norm_.forward(x, c, s)), c);
-    return norm_.forward(add(x, f(x), c), c, s);
+    if (position_ == NormPosition::post) return norm_.forward(add(x, f(x), c), c, s);
+    const Matrix<Real> n = norm_.forward(x, c, s);
+    return add(position_ == NormPosition::pre ? Matrix<const Real>(x) : n, f(n), c);
   }
 
   // In place: `gradient` is dy and becomes dx. f_backward(df, dx, accumulate) assigns the gradient of f's input to dx,
@@ -37,10 +39,14 @@ class Residual {
     const Matrix<Real> d = c.arena.matrix<Real>(gradient.rows, gradient.cols);
     if (position_ == NormPosition::post) norm_.backward(gradient, c, s);
     dropout<Real>(gradient, c.dropout(p_, site_), d);
-    if (position_ == NormPosition::post) return f_backward(d, gradient, true);
-    f_backward(d, d, false);
-    norm_.backward(d, c, s);
-    add_dropout<Real>(gradient, d, Dropout{}, gradient);
+    if (position_ == NormPosition::pre) {
+      f_backward(d, d, false);
+      norm_.backward(d, c, s);
+      add_dropout<Real>(gradient, d, Dropout{}, gradient);
+    } else {
+      f_backward(d, gradient, true);
+      if (position_ == NormPosition::query) norm_.backward(gradient, c, s);
+    }
   }
 
  private:

@@ -22,9 +22,15 @@ void check_dropout(std::string_view name, double value) {
 }  // namespace
 
 void check(const ModelConfig& c) {
-  check_range("source_vocab", c.source_vocab, kMaxSize);
+  if (c.encoder_layers == 0) {
+    if (c.source_vocab != 0)
+      fail("model: encoder_layers is 0 and source_vocab is {}, wanted 0: nothing reads a source", c.source_vocab);
+    if (c.shared_embeddings) fail("model: encoder_layers is 0 and shared_embeddings is true, wanted false");
+  } else {
+    check_range("source_vocab", c.source_vocab, kMaxSize);
+    check_range("encoder_layers", c.encoder_layers, kMaxLayers);
+  }
   check_range("target_vocab", c.target_vocab, kMaxSize);
-  check_range("encoder_layers", c.encoder_layers, kMaxLayers);
   check_range("decoder_layers", c.decoder_layers, kMaxLayers);
   check_range("d_model", c.d_model, kMaxSize);
   check_range("heads", c.heads, kMaxSize);
@@ -40,8 +46,9 @@ void check(const ModelConfig& c) {
   check_dropout("ffn_dropout", c.ffn_dropout);
   if (!(c.norm_epsilon > 0 && c.norm_epsilon < 1))
     fail("model: norm_epsilon is {}, wanted above 0 and below 1", c.norm_epsilon);
-  if (c.norm_position == NormPosition::pre && !c.final_norm)
-    fail("model: norm_position is pre and final_norm is false, wanted true: nothing else normalises the last sum");
+  if (c.norm_position != NormPosition::post && !c.final_norm)
+    fail("model: norm_position is {} and final_norm is false, wanted true: nothing else normalises the last sum",
+         name_of(c.norm_position));
   const bool halves = c.positions == Positions::halves || c.positions == Positions::closed_halves;
   if (halves && (c.d_model % 2 != 0 || c.d_model < 4))
     fail("model: positions are {} and d_model is {}, wanted an even one of at least 4", name_of(c.positions), c.d_model);

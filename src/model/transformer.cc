@@ -41,6 +41,14 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* targe
   return {weight, bias};
 }
 
+bool encodes(const ModelConfig& config) { return config.encoder_layers > 0; }
+
+template <class T, class... Args>
+std::optional<T> make_if(bool wanted, Args&&... args) {
+  if (!wanted) return std::optional<T>();
+  return std::optional<T>(std::in_place, std::forward<Args>(args)...);
+}
+
 // Nothing of a layer but its result need be kept.
 Context without_backward(Context c) {
   c.recompute = true;
@@ -53,12 +61,13 @@ int64_t count_parameters(const ModelConfig& c) {
   const int64_t d = c.d_model, Q = c.heads * c.key_width, V = c.heads * c.value_width;
   const int64_t attention = (2 * Q + V) * (d + c.attention_input_bias) + d * (V + c.attention_output_bias);
   const int64_t feed_forward = c.ffn * (d + 1) + d * (c.ffn + 1), norm = 2 * d;
-  const int64_t encoder = attention + feed_forward + 2 * norm, decoder = 2 * attention + feed_forward + 3 * norm;
+  const int64_t encoder = attention + feed_forward + 2 * norm, decoder = encoder + (encodes(c) ? attention + norm : 0);
   const int64_t tables =
       c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
+  const int64_t sides = encodes(c) ? 2 : 1;
   return tables * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder + c.decoder_layers * decoder +
-         (c.final_norm ? 2 * norm : 0) + (c.embedding_norm ? 2 * norm : 0) +
-         (c.positions == Positions::learned ? 2 * c.max_length * d : 0);
+         sides * ((c.final_norm ? norm : 0) + (c.embedding_norm ? norm : 0) +
+                  (c.positions == Positions::learned ? c.max_length * d : 0));
 }
 
 Sequences sequences_of(const Packed& queries, const Packed& keys) {
@@ -69,16 +78,20 @@ Sequences sequences_of(const Packed& queries, const Packed& keys) {
 template <class Real>
 Transformer<Real>::Transformer(const ModelConfig& config)
     : config_(checked(config)),
-      source_table_(declare_table(parameters_,
-                                  config.shared_embeddings ? "embedding.weight" : "source_embedding.weight",
-                                  config.source_vocab, config)),
+      source_table_(encodes(config)
+                        ? declare_table(parameters_,
+                                        config.shared_embeddings ? "embedding.weight" : "source_embedding.weight",
+                                        config.source_vocab, config)
+                        : nullptr),
       target_table_(config.shared_embeddings
                         ? source_table_
                         : declare_table(parameters_, "target_embedding.weight", config.target_vocab, config)),
-      source_embedding_(parameters_, "encoder", source_table_, config, false, sites_),
+      source_embedding_(
+          make_if<Embedding<Real>>(encodes(config), parameters_, "encoder", source_table_, config, false, sites_)),
       target_embedding_(parameters_, "decoder", target_table_, config, config.zero_start, sites_),
-      encoder_(parameters_, "encoder", config, sites_),
-      decoder_(parameters_, "decoder", config, sites_),
+      encoder_(make_if<Stack<Real>>(encodes(config), parameters_, "encoder", config.encoder_layers, config,
+                                    StackKind{Causal::none, false}, sites_)),
+      decoder_(parameters_, "decoder", config.decoder_layers, config, {Causal::top_left, encodes(config)}, sites_),
       output_(make_output(parameters_, target_table_, config)) {
   parameters_.allocate();
 }
@@ -87,11 +100,14 @@ template <class Real>
 void Transformer<Real>::forward(const Packed& source, const Packed& target, Context& c, Saved& s) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_side("target", target, config_.target_vocab, config_.max_length);
-  if (source.sequences() != target.sequences())
-    fail("batch: {} source and {} target sequences", source.sequences(), target.sequences());
+  const int64_t wanted = encoder_ ? target.sequences() : 0;
+  if (source.sequences() != wanted)
+    fail("batch: {} source sequences, wanted {}, one for each target", source.sequences(), wanted);
 
-  const Matrix<Real> x = source_embedding_.forward(source.ids, source.positions, c, s.source_embedding);
-  s.memory = encoder_.forward(x, sequences_of(source, source), c, s.encoder);  // g = Encoder(x)
+  if (encoder_) {
+    const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, c, s.source_embedding);
+    s.memory = encoder_->forward(x, {}, sequences_of(source, source), {}, c, s.encoder);  // g = Encoder(x)
+  }
   const Matrix<Real> y = target_embedding_.forward(target.ids, target.positions, c, s.target_embedding);
   s.h = decoder_.forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
                          s.decoder);  // h = Decoder(y, g)
@@ -110,18 +126,28 @@ Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) c
 template <class Real>
 Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, Context& c) const {
   check_labels(batch, config_.target_vocab);
+  const auto smoothed = [&](Matrix<const Real> h, Matrix<Real> dh) {
+    return output_.loss_and_gradient(h, batch.labels, smoothing, dh, c);
+  };
+  return loss_and_gradient(batch, smoothed, c);
+}
+
+template <class Real>
+Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const {
   const Arena::Scope scope(c.arena);
   Saved s;
   forward(batch.source, batch.target, c, s);
   const Matrix<Real> dh = c.arena.matrix<Real>(s.h.rows, s.h.cols);
-  const Loss loss = output_.loss_and_gradient(s.h, batch.labels, smoothing, dh, c);
+  const Loss loss = loss_of(s.h, dh);
 
   const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
   decoder_.backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source), c,
                     s.decoder);
   target_embedding_.backward(dh, batch.target.ids, batch.target.positions, c, s.target_embedding);
-  encoder_.backward(dmemory, sequences_of(batch.source, batch.source), c, s.encoder);
-  source_embedding_.backward(dmemory, batch.source.ids, batch.source.positions, c, s.source_embedding);
+  if (encoder_) {
+    encoder_->backward(dmemory, {}, sequences_of(batch.source, batch.source), {}, c, s.encoder);
+    source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions, c, s.source_embedding);
+  }
   return loss;
 }
 
@@ -130,20 +156,20 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
   Context lean = without_backward(c);
   typename Embedding<Real>::Saved embedding;
-  typename Encoder<Real>::Saved s;
-  const Matrix<Real> x = source_embedding_.forward(source.ids, source.positions, lean, embedding);
-  return encoder_.forward(x, sequences_of(source, source), lean, s);
+  typename Stack<Real>::Saved s;
+  const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, lean, embedding);
+  return encoder_->forward(x, {}, sequences_of(source, source), {}, lean, s);
 }
 
 template <class Real>
-void Transformer<Real>::fill_cross(Matrix<const Real> memory,
-                                   const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const {
+void Transformer<Real>::fill_cross(Matrix<const Real> memory, const std::vector<typename Layer<Real>::Cache>& caches,
+                                   Context& c) const {
   for (size_t i = 0; i < caches.size(); i++)
     decoder_.layers()[i].cross_attention().keys_values(memory, caches[i].cross, c);
 }
 
 template <class Real>
-Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
+Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename Layer<Real>::Cache>& caches,
                                      Context& c) const {
   typename Embedding<Real>::Saved embedding;
   const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, c, embedding);

@@ -1,15 +1,17 @@
 // The encoder–decoder of "Attention Is All You Need" (Vaswani et al., 2017): from a batch to its loss and gradients.
+// Without encoder layers it is a decoder-only model, whose batches have no source.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "data/batch.h"
 #include "layers/embedding.h"
 #include "layers/output.h"
-#include "model/decoder.h"
-#include "model/encoder.h"
+#include "model/stack.h"
 #include "qkv/config.h"
 
 namespace qkv {
@@ -19,8 +21,7 @@ class Transformer {
  public:
   struct Saved {
     typename Embedding<Real>::Saved source_embedding, target_embedding;
-    typename Encoder<Real>::Saved encoder;
-    typename Decoder<Real>::Saved decoder;
+    typename Stack<Real>::Saved encoder, decoder;
     Matrix<Real> memory, h;  // [M, d], [N, d]: outputs of encoder and decoder
   };
 
@@ -37,34 +38,38 @@ class Transformer {
   Loss loss(const Batch& batch, double smoothing, Context& c) const;
   // The same in training: the gradient of the sum of losses is added to the parameters' gradients.
   Loss loss_and_gradient(const Batch& batch, double smoothing, Context& c) const;
+  // The same with another loss: loss_of(h, dh) gives it for the last hidden states h: [N, d], assigns its gradient to
+  // dh: [N, d] and adds the gradients of the parameters that it reads. Labels are not read.
+  using LossOf = FunctionRef<Loss(Matrix<const Real> h, Matrix<Real> dh)>;
+  Loss loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const;
 
   // Forward up to the last hidden state; what backward and the attention weights need is left in `s`.
   void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
 
   // Parts of decoding, with a context for inference: the encoder's output, [M, d]; the keys and values of
   // cross-attention, one cache a layer; the last hidden state of N sequences after one more token each, [N, d]
-  // (DecoderLayer::step); and from it the next token, by output().
+  // (Layer::step); and from it the next token, by output().
   Matrix<Real> encode(const Packed& source, Context& c) const;
-  void fill_cross(Matrix<const Real> memory, const std::vector<typename DecoderLayer<Real>::Cache>& caches,
-                  Context& c) const;
+  void fill_cross(Matrix<const Real> memory, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
   struct Step {
     std::span<const int32_t> ids, positions, new_rows;  // [N]
     CachedKeys self, cross;
   };
-  Matrix<Real> step(const Step& step, const std::vector<typename DecoderLayer<Real>::Cache>& caches, Context& c) const;
+  Matrix<Real> step(const Step& step, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
 
   const Output<Real>& output() const { return output_; }
-  const Encoder<Real>& encoder() const { return encoder_; }
-  const Decoder<Real>& decoder() const { return decoder_; }
+  const Stack<Real>& encoder() const { return *encoder_; }  // where there is one
+  const Stack<Real>& decoder() const { return decoder_; }
 
  private:
   ModelConfig config_;
   ParameterList<Real> parameters_;
   DropoutSites sites_;
-  const Parameter<Real>*source_table_, *target_table_;
-  Embedding<Real> source_embedding_, target_embedding_;
-  Encoder<Real> encoder_;
-  Decoder<Real> decoder_;
+  const Parameter<Real>*source_table_, *target_table_;  // the first is null without an encoder
+  std::optional<Embedding<Real>> source_embedding_;
+  Embedding<Real> target_embedding_;
+  std::optional<Stack<Real>> encoder_;
+  Stack<Real> decoder_;
   Output<Real> output_;
 };
 

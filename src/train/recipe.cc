@@ -53,7 +53,7 @@ void follow(Recipe& recipe, const nlohmann::json& given) {
     if (!given.contains("value_width")) m.value_width = m.d_model / m.heads;
   }
   if (given.contains("norm_position") && !given.contains("final_norm"))
-    m.final_norm = m.norm_position == NormPosition::pre;
+    m.final_norm = m.norm_position != NormPosition::post;
   if (given.contains("joint_vocabulary") && !given.contains("shared_embeddings"))
     m.shared_embeddings = recipe.training.joint_vocabulary;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "core/fields.h"
 #include "io/weights.h"
@@ -101,6 +102,16 @@ TEST_F(RunDirectoryTest, WhatATrainedModelNeedsIsSentencePieces) {
   EXPECT_EQ(tokens.end, tokenizer.end());
   EXPECT_EQ(tokens.unknown, tokenizer.unknown());
   EXPECT_TRUE(tokens.never.empty());
+}
+
+TEST_F(RunDirectoryTest, ADecoderOnlyModelDoesNotTranslate) {
+  create({list(), list()});
+  ModelConfig config = load_config(run);
+  config.encoder_layers = config.source_vocab = 0;
+  config.shared_embeddings = false;
+  std::ofstream(run.config()) << to_json(config);
+  EXPECT_EQ(error_if_any([&] { load_run(run.root()); }),
+            run.config() + ": encoder_layers is 0, wanted a model that translates");
 }
 
 TEST_F(RunDirectoryTest, ErrorsNameTheFileAndTheToken) {

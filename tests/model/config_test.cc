@@ -80,7 +80,9 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
     change(config);
     expect_contains(error_of([&] { check(config); }), part);
   };
-  refused("encoder_layers is 0", [](auto& c) { c.encoder_layers = 0; });
+  refused("encoder_layers is -1", [](auto& c) { c.encoder_layers = -1; });
+  refused("encoder_layers is 0 and source_vocab is 1000", [](auto& c) { c.encoder_layers = 0; });
+  refused("encoder_layers is 0 and shared_embeddings", [](auto& c) { c.encoder_layers = c.source_vocab = 0; });
   refused("decoder_layers is 1001", [](auto& c) { c.decoder_layers = 1001; });
   refused("d_model is -1", [](auto& c) { c.d_model = -1; });
   refused("heads * key_width is", [](auto& c) { c.heads = c.key_width = int64_t{1} << 24; });
@@ -90,6 +92,7 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
   refused("ffn_dropout is nan,", [](auto& c) { c.ffn_dropout = std::numeric_limits<double>::quiet_NaN(); });
   refused("norm_epsilon is 0,", [](auto& c) { c.norm_epsilon = 0; });
   refused("final_norm is false", [](auto& c) { c.norm_position = NormPosition::pre; });
+  refused("norm_position is query and final_norm", [](auto& c) { c.norm_position = NormPosition::query; });
   refused("positions are halves and d_model is 31", [](auto& c) { c.positions = Positions::halves, c.d_model = 31; });
   refused("positions are closed_halves and d_model is 2",
           [](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; });

@@ -64,13 +64,26 @@ std::vector<Case> cases() {
   learned.zero_start = true;
   learned.scale_embeddings = false;
 
+  ModelConfig query = pre;
+  query.norm_position = NormPosition::query;
+
+  ModelConfig alone = post;
+  alone.encoder_layers = alone.source_vocab = 0;
+  alone.shared_embeddings = false;
+  ModelConfig alone_query = query;
+  alone_query.encoder_layers = alone_query.source_vocab = 0;
+  alone_query.positions = Positions::learned;
+
   ModelConfig halves = post;
   halves.positions = Positions::closed_halves;
   return {{"post-norm, relu, one table", post},
           {"pre-norm, gelu, three tables", pre},
           {"silu, no biases", silu},
           {"learned positions, a norm after them, no start embedding", learned},
-          {"positions in halves", halves}};
+          {"positions in halves", halves},
+          {"query-norm", query},
+          {"decoder only", alone},
+          {"decoder only, query-norm", alone_query}};
 }
 
 template <class Real>
@@ -293,7 +306,7 @@ TEST(Transformer, RefusesABatchThatDoesNotFit) {
   EXPECT_EQ(error([](Batch& b) { b.labels[1] = 13; }), "batch: label 13 is outside the vocabulary of 13");
   EXPECT_EQ(error([](Batch& b) { b.labels.pop_back(); }), "batch: 6 labels for 7 target tokens");
   EXPECT_EQ(error([](Batch& b) { b.source.append(std::vector<int32_t>(1, 3)); }),
-            "batch: 4 source and 3 target sequences");
+            "batch: 4 source sequences, wanted 3, one for each target");
   EXPECT_EQ(error([](Batch& b) { b.source.append(std::vector<int32_t>(21, 3)); }),
             "batch: a source sequence is longer than the model's max_length of 20");
   EXPECT_EQ(error([](Batch& b) {

@@ -1,8 +1,7 @@
 // nn.TransformerEncoderLayer, nn.TransformerDecoderLayer and nn.Transformer: outputs and every gradient.
 #include <gtest/gtest.h>
 
-#include "model/decoder.h"
-#include "model/encoder.h"
+#include "model/stack.h"
 #include "tests/support/torch_case.h"
 
 namespace qkv {
@@ -13,6 +12,7 @@ using testing::Rows;
 using testing::TorchSetUp;
 
 const char* const kVariants[] = {"post_relu", "post_gelu", "pre_relu", "pre_gelu"};
+constexpr StackKind kEncoder{Causal::none, false}, kDecoder{Causal::top_left, true};
 
 template <class Real>
 void expect_encoder_layer(const std::string& variant) {
@@ -20,14 +20,14 @@ void expect_encoder_layer(const std::string& variant) {
   TorchSetUp set_up("encoder_layer_" + variant);
   auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  const EncoderLayer<Real> layer(list, "layer", file.config(), sites);
+  const Layer<Real> layer(list, "layer", file.config(), kEncoder, sites);
   file.load(list);
 
   Rows<Real> x(file, "in.src"), gradient(file, "grad_out");
   const PaddedSequences self(x.T, x.T, file.lengths("mask.src_key_padding"));
-  typename EncoderLayer<Real>::Saved saved;
-  file.expect<Real>("out", layer.forward(x.matrix(), self.view(), c, saved));
-  layer.backward(gradient.matrix(), self.view(), c, saved);
+  typename Layer<Real>::Saved saved;
+  file.expect<Real>("out", layer.forward(x.matrix(), {}, self.view(), {}, c, saved));
+  layer.backward(gradient.matrix(), {}, self.view(), {}, c, saved);
   file.expect<Real>("grad_in.src", gradient.matrix());
   file.expect_gradients(list);
 }
@@ -38,13 +38,13 @@ void expect_decoder_layer(const std::string& variant) {
   TorchSetUp set_up("decoder_layer_" + variant);
   auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  const DecoderLayer<Real> layer(list, "layer", file.config(), sites);
+  const Layer<Real> layer(list, "layer", file.config(), kDecoder, sites);
   file.load(list);
 
   Rows<Real> x(file, "in.tgt"), memory(file, "in.memory"), gradient(file, "grad_out");
   const PaddedSequences self(x.T, x.T, file.lengths("mask.tgt_key_padding"));
   const PaddedSequences cross(x.T, memory.T, file.lengths("mask.memory_key_padding"));
-  typename DecoderLayer<Real>::Saved saved;
+  typename Layer<Real>::Saved saved;
   file.expect<Real>("out", layer.forward(x.matrix(), memory.matrix(), self.view(), cross.view(), c, saved));
   const Matrix<Real> dmemory = arena.zeros<Real>(memory.B * memory.T, memory.d);
   layer.backward(gradient.matrix(), dmemory, self.view(), cross.view(), c, saved);
@@ -59,22 +59,22 @@ void expect_transformer(const std::string& variant) {
   TorchSetUp set_up("transformer_" + variant);
   auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  const Encoder<Real> encoder(list, "encoder", file.config(), sites);
-  const Decoder<Real> decoder(list, "decoder", file.config(), sites);
+  const ModelConfig config = file.config();
+  const Stack<Real> encoder(list, "encoder", config.encoder_layers, config, kEncoder, sites);
+  const Stack<Real> decoder(list, "decoder", config.decoder_layers, config, kDecoder, sites);
   file.load(list);
 
   Rows<Real> source(file, "in.src"), target(file, "in.tgt"), gradient(file, "grad_out");
   const PaddedSequences source_self(source.T, source.T, file.lengths("mask.src_key_padding"));
   const PaddedSequences target_self(target.T, target.T, file.lengths("mask.tgt_key_padding"));
   const PaddedSequences cross(target.T, source.T, file.lengths("mask.memory_key_padding"));
-  typename Encoder<Real>::Saved encoder_saved;
-  typename Decoder<Real>::Saved decoder_saved;
-  const Matrix<Real> memory = encoder.forward(source.matrix(), source_self.view(), c, encoder_saved);
+  typename Stack<Real>::Saved encoder_saved, decoder_saved;
+  const Matrix<Real> memory = encoder.forward(source.matrix(), {}, source_self.view(), {}, c, encoder_saved);
   file.expect<Real>("out",
                     decoder.forward(target.matrix(), memory, target_self.view(), cross.view(), c, decoder_saved));
   const Matrix<Real> dmemory = arena.zeros<Real>(memory.rows, memory.cols);
   decoder.backward(gradient.matrix(), dmemory, target_self.view(), cross.view(), c, decoder_saved);
-  encoder.backward(dmemory, source_self.view(), c, encoder_saved);
+  encoder.backward(dmemory, {}, source_self.view(), {}, c, encoder_saved);
   file.expect<Real>("grad_in.tgt", gradient.matrix());
   file.expect<Real>("grad_in.src", dmemory);
   file.expect_gradients(list);

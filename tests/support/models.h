@@ -59,15 +59,18 @@ inline void append_pair(Batch& batch, std::vector<int32_t> x, std::vector<int32_
   batch.target.append(y);
 }
 
-// Pair i has source_lengths[i] and target_lengths[i] tokens, the end token included.
+// Pair i has source_lengths[i] and target_lengths[i] tokens, the end token included. For a decoder-only model there are
+// no sources.
 inline Batch random_batch(const ModelConfig& config, std::span<const int64_t> source_lengths,
                           std::span<const int64_t> target_lengths, uint64_t seed) {
   Random random(seed, Stream::test);
   Batch batch;
   for (size_t i = 0; i < source_lengths.size(); i++) {
-    std::vector<int32_t> x = random_tokens(source_lengths[i] - 1, config.source_vocab, random);
+    std::vector<int32_t> x;
+    if (config.encoder_layers > 0) x = random_tokens(source_lengths[i] - 1, config.source_vocab, random);
     append_pair(batch, std::move(x), random_tokens(target_lengths[i] - 1, config.target_vocab, random));
   }
+  if (config.encoder_layers == 0) batch.source.clear();
   return batch;
 }
 

@@ -1,4 +1,8 @@
-// The decoder: N layers of causal self-attention, cross-attention over the encoder's output, and feed-forward.
+// A stack of N layers, each of self-attention, cross-attention where it has one, and feed-forward, all inside residual
+// connections with norms:
+//   the encoder             attends everywhere, without cross-attention
+//   the decoder             attends to itself causally, and to the encoder's output
+//   a decoder-only model's  attends to itself causally
 #pragma once
 
 #include <deque>
@@ -13,8 +17,13 @@
 
 namespace qkv {
 
+struct StackKind {
+  Causal causal;  // of self-attention
+  bool cross;     // whether there is cross-attention
+};
+
 template <class Real>
-class DecoderLayer {
+class Layer {
  public:
   struct Saved {
     typename MultiHeadAttention<Real>::Saved self_attention, cross_attention;
@@ -26,9 +35,11 @@ class DecoderLayer {
     Matrix<Real> self, cross;  // of the tokens so far, of the encoder's output
   };
 
-  DecoderLayer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites);
+  Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
+        DropoutSites& sites);
 
-  // x: [N, d], memory: [M, d], the encoder's output, -> [N, d].
+  // x: [N, d], memory: [M, d], the encoder's output, -> [N, d]. Without cross-attention memory and `cross` are not
+  // read.
   Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
                        Context& c, Saved& s) const;
   // In place: `gradient` becomes dx; the gradient of memory is added to dmemory.
@@ -41,47 +52,58 @@ class DecoderLayer {
                     std::span<const int32_t> new_rows, Context& c) const;
 
   const MultiHeadAttention<Real>& self_attention() const { return self_attention_; }
-  const MultiHeadAttention<Real>& cross_attention() const { return cross_attention_; }
+  const MultiHeadAttention<Real>& cross_attention() const { return cross_->attention; }
 
  private:
+  struct Cross {
+    MultiHeadAttention<Real> attention;
+    Residual<Real> residual;
+  };
+
+  // What the keys and values of self-attention are made of, x being the layer's input and h that of its queries.
+  Matrix<const Real> keys_input(Matrix<const Real> x, Matrix<const Real> h) const { return keys_of_x_ ? x : h; }
+
+  Causal causal_;
+  bool keys_of_x_;
   MultiHeadAttention<Real> self_attention_;
   Residual<Real> residual_1_;
-  MultiHeadAttention<Real> cross_attention_;
-  Residual<Real> residual_2_;
+  std::optional<Cross> cross_;
   FeedForward<Real> feed_forward_;
   Residual<Real> residual_3_;
 };
 
 template <class Real>
-class Decoder {
+class Stack {
  public:
   struct Saved {
-    std::span<typename DecoderLayer<Real>::Saved> layers;  // in the arena; not set if recomputed
-    std::span<Matrix<const Real>> inputs;                  // of the layers, [N, d]
-    Matrix<const Real> memory;                             // [M, d]
+    std::span<typename Layer<Real>::Saved> layers;  // in the arena; not set if recomputed
+    std::span<Matrix<const Real>> inputs;           // of the layers, [N, d]
+    Matrix<const Real> memory;                      // [M, d]
     typename Norm<Real>::Saved norm;
   };
 
-  Decoder(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites);
+  Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config, StackKind kind,
+        DropoutSites& sites);
 
+  // As the layers', one after the other, and the final norm where there is one.
   Matrix<Real> forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
                        Context& c, Saved& s) const;
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
                 const Saved& s) const;
   Matrix<Real> step(Matrix<Real> x, const CachedKeys& self, const CachedKeys& cross,
-                    const std::vector<typename DecoderLayer<Real>::Cache>& caches, std::span<const int32_t> new_rows,
+                    const std::vector<typename Layer<Real>::Cache>& caches, std::span<const int32_t> new_rows,
                     Context& c) const;
 
-  const std::deque<DecoderLayer<Real>>& layers() const { return layers_; }
+  const std::deque<Layer<Real>>& layers() const { return layers_; }
 
  private:
-  std::deque<DecoderLayer<Real>> layers_;
+  std::deque<Layer<Real>> layers_;
   std::optional<Norm<Real>> norm_;
 };
 
-extern template class DecoderLayer<float>;
-extern template class DecoderLayer<double>;
-extern template class Decoder<float>;
-extern template class Decoder<double>;
+extern template class Layer<float>;
+extern template class Layer<double>;
+extern template class Stack<float>;
+extern template class Stack<double>;
 
 }  // namespace qkv

@@ -1,0 +1,128 @@
+#include "model/stack.h"
+
+#include <algorithm>
+
+#include "model/recompute.h"
+
+namespace qkv {
+
+template <class Real>
+Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
+                   DropoutSites& sites)
+    : causal_(kind.causal),
+      keys_of_x_(config.norm_position == NormPosition::query),
+      self_attention_(list, name + ".self_attention", config, sites),
+      residual_1_(list, name + ".self_attention_norm", config, sites),
+      cross_(kind.cross ? std::optional<Cross>({{list, name + ".cross_attention", config, sites},
+                                                {list, name + ".cross_attention_norm", config, sites}})
+                        : std::nullopt),
+      feed_forward_(list, name + ".feed_forward", config, sites),
+      residual_3_(list, name + ".feed_forward_norm", config, sites) {}
+
+template <class Real>
+Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self,
+                                  const Sequences& cross, Context& c, Saved& s) const {
+  Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
+    return self_attention_.forward(h, keys_input(x, h), self, causal_, c, s.self_attention);
+  });
+  if (cross_)
+    y = cross_->residual.forward(y, c, s.residual_2, [&](Matrix<const Real> h) {
+      return cross_->attention.forward(h, memory, cross, Causal::none, c, s.cross_attention);
+    });
+  return residual_3_.forward(y, c, s.residual_3,
+                             [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
+}
+
+template <class Real>
+void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross,
+                           Context& c, const Saved& s) const {
+  residual_3_.backward(gradient, c, s.residual_3, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+    feed_forward_.backward(d, dx, accumulate, c, s.feed_forward);
+  });
+  if (cross_)
+    cross_->residual.backward(gradient, c, s.residual_2, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+      cross_->attention.backward(d, dx, accumulate, dmemory, cross, Causal::none, c, s.cross_attention);
+    });
+  const Arena::Scope scope(c.arena);
+  const Matrix<Real> dkeys = keys_of_x_ ? c.arena.zeros<Real>(gradient.rows, gradient.cols) : Matrix<Real>{};
+  residual_1_.backward(gradient, c, s.residual_1, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+    self_attention_.backward(d, dx, accumulate, dkeys, self, causal_, c, s.self_attention);
+  });
+  if (keys_of_x_) add_dropout<Real>(gradient, dkeys, Dropout{}, gradient);
+}
+
+template <class Real>
+Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, const CachedKeys& cross,
+                               const Cache& cache, std::span<const int32_t> new_rows, Context& c) const {
+  // Each sublayer's memory is the last one's, and so in the cache.
+  const auto sublayer = [&](Matrix<const Real> in, const Residual<Real>& residual, auto&& f) {
+    return result_alone<Real>(in, c, [&] {
+      typename Residual<Real>::Saved s;
+      return residual.forward(in, c, s, f);
+    });
+  };
+  Matrix<Real> y = sublayer(x, residual_1_, [&](Matrix<const Real> h) {
+    const Matrix<Real> kv = c.arena.matrix<Real>(h.rows, cache.self.cols);
+    self_attention_.keys_values(keys_input(x, h), kv, c);
+    for (int64_t n = 0; n < kv.rows; n++)
+      std::copy_n(kv.row(n), kv.cols, cache.self.row(new_rows[static_cast<size_t>(n)]));
+    return self_attention_.attend(h, cache.self, self, c);
+  });
+  if (cross_)
+    y = sublayer(y, cross_->residual,
+                 [&](Matrix<const Real> h) { return cross_->attention.attend(h, cache.cross, cross, c); });
+  return sublayer(y, residual_3_, [&](Matrix<const Real> h) {
+    typename FeedForward<Real>::Saved s;
+    return feed_forward_.forward(h, c, s);
+  });
+}
+
+template <class Real>
+Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config,
+                   StackKind kind, DropoutSites& sites) {
+  for (int64_t i = 0; i < layers; i++)
+    layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, kind, sites);
+  if (config.final_norm) norm_.emplace(list, name + ".norm", config.d_model, config.norm_epsilon);
+}
+
+template <class Real>
+Matrix<Real> Stack<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self,
+                                  const Sequences& cross, Context& c, Saved& s) const {
+  s.layers = c.arena.objects<typename Layer<Real>::Saved>(layers_.size());
+  s.inputs = c.arena.objects<Matrix<const Real>>(layers_.size());
+  s.memory = memory;
+  for (size_t i = 0; i < layers_.size(); i++) {
+    s.inputs[i] = x;
+    const auto layer = [&] { return layers_[i].forward(x, memory, self, cross, c, s.layers[i]); };
+    x = c.recompute ? result_alone<Real>(x, c, layer) : layer();
+  }
+  return norm_ ? norm_->forward(x, c, s.norm) : x;
+}
+
+template <class Real>
+void Stack<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross,
+                           Context& c, const Saved& s) const {
+  if (norm_) norm_->backward(gradient, c, s.norm);
+  for (size_t i = layers_.size(); i-- > 0;) {
+    const Arena::Scope scope(c.arena);
+    if (c.recompute) layers_[i].forward(s.inputs[i], s.memory, self, cross, c, s.layers[i]);
+    layers_[i].backward(gradient, dmemory, self, cross, c, s.layers[i]);
+  }
+}
+
+template <class Real>
+Matrix<Real> Stack<Real>::step(Matrix<Real> x, const CachedKeys& self, const CachedKeys& cross,
+                               const std::vector<typename Layer<Real>::Cache>& caches,
+                               std::span<const int32_t> new_rows, Context& c) const {
+  for (size_t i = 0; i < layers_.size(); i++)
+    x = result_alone<Real>(x, c, [&] { return layers_[i].step(x, self, cross, caches[i], new_rows, c); });
+  typename Norm<Real>::Saved s;
+  return norm_ ? norm_->forward(x, c, s) : x;
+}
+
+template class Layer<float>;
+template class Layer<double>;
+template class Stack<float>;
+template class Stack<double>;
+
+}  // namespace qkv
