@@ -153,14 +153,18 @@ int64_t LineFile::bytes_of(int64_t chunk) const {
   return offsets_[static_cast<size_t>(chunk) + 1] - offsets_[static_cast<size_t>(chunk)];
 }
 
-std::vector<std::string> LineFile::read(int64_t chunk) const {
-  std::string bytes(static_cast<size_t>(bytes_of(chunk)), '\0');
-  const size_t count = read_at(file_.get(), path_, bytes, offsets_[static_cast<size_t>(chunk)]);
-  if (count < bytes.size() || hash_bytes(bytes) != hashes_[static_cast<size_t>(chunk)])
+std::string LineFile::bytes(int64_t chunk) const {
+  std::string read(static_cast<size_t>(bytes_of(chunk)), '\0');
+  const size_t count = read_at(file_.get(), path_, read, offsets_[static_cast<size_t>(chunk)]);
+  if (count < read.size() || hash_bytes(read) != hashes_[static_cast<size_t>(chunk)])
     fail("{}: lines {} to {} have changed since they were first read", path_, chunk * chunk_lines_ + 1,
          std::min(lines_, (chunk + 1) * chunk_lines_));
+  return read;
+}
+
+std::vector<std::string> LineFile::read(int64_t chunk) const {
   std::vector<std::string> lines;
-  for_lines(bytes, chunk == 0, [&](std::string_view line) { lines.emplace_back(line); });
+  for_lines(bytes(chunk), chunk == 0, [&](std::string_view line) { lines.emplace_back(line); });
   return lines;
 }
 

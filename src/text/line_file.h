@@ -27,7 +27,11 @@ class LineFile {
   int64_t chunks() const { return static_cast<int64_t>(hashes_.size()); }
   uint64_t hash() const;  // of all bytes
 
-  // The lines of one chunk. Throws Error if they are no longer the bytes that were scanned.
+  // The bytes of one chunk, line ends and byte-order mark included. Throws Error if they are no longer those that were
+  // scanned.
+  std::string bytes(int64_t chunk) const;
+
+  // The lines of one chunk. Throws what bytes() throws.
   std::vector<std::string> read(int64_t chunk) const;
 
   // Asks the system to have the chunk in its memory soon.

@@ -1,0 +1,158 @@
+#include "data/event_log.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/fail.h"
+#include "core/fields.h"
+#include "core/json.h"
+#include "text/line_file.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kChunkLines = 1024;
+constexpr int64_t kMostLines = 100;  // of one event, whose fields in quotes hold line breaks
+
+std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+const json& member(const json& object, const std::string& key, const Place& where) {
+  const auto place = object.find(key);
+  if (place == object.end()) fail("{}: found no {}, which the first line has", where.text(), excerpt(key));
+  if (!place->is_string() && !place->is_number())
+    fail("{}: {} is neither a string nor a number", where.text(), excerpt(key));
+  return *place;
+}
+
+}  // namespace
+
+struct EventLog::File {
+  explicit File(const std::string& path) : place{path, 0} {}
+
+  Place place;  // of the event being read
+  LogFormat format = LogFormat::csv;
+  EventColumns columns;
+  size_t width = 0;                          // columns of every line; 0 before the first one
+  std::string user_key, item_key, time_key;  // of JSON
+  std::string open;                          // lines of an event whose quotes are not closed yet
+  int64_t open_lines = 0;
+  Fields fields;
+};
+
+EventLog::EventLog(const InteractionOptions& options, ReadReport& report) : options_(options), report_(report) {
+  check_columns(options.columns);
+}
+
+void EventLog::add_file(const std::string& path) {
+  File file(path);
+  const LineFile lines(path, kChunkLines, [&](int64_t number, std::string_view line) {
+    if (file.open_lines == 0) file.place.line = number;
+    add_line(file, line);
+  });
+  if (file.open_lines > 0) fail("{}: found a quote that is not closed", file.place.text());
+  if (file.width == 0) fail("{}: found no events", path);
+  report_.lines_read += lines.lines();
+  for (int64_t chunk = 0; chunk < lines.chunks(); chunk++) sum_.add(lines.bytes(chunk));
+}
+
+void EventLog::add_line(File& file, std::string_view line) {
+  if (file.open_lines == 0) {
+    if (line.find_first_not_of(" \t") == line.npos) {
+      report_.blank_lines++;
+      return;
+    }
+    if (file.width == 0) file.format = log_format(line, file.place);
+    if (file.format == LogFormat::json) return add_json(file, line);
+  } else {
+    file.open.append(1, '\n').append(line);
+    line = file.open;
+  }
+  if (split_fields(line, file.format, file.place, file.fields)) {
+    add_fields(file);
+    file.open_lines = 0;
+    return;
+  }
+  if (file.open_lines++ == 0) file.open = line;
+  if (file.open_lines > kMostLines)
+    fail("{}: found a quote that is not closed within {} lines", file.place.text(), kMostLines);
+}
+
+void EventLog::add_fields(File& file) {
+  const std::vector<std::string_view>& values = file.fields.values;
+  if (file.width == 0) {
+    file.columns = find_columns(values, options_.columns, file.place);
+    begin_file(file, values);
+    if (file.columns.header) {
+      report_.headers++;
+      return;
+    }
+  }
+  if (values.size() != file.width)
+    fail("{}: found {} columns, wanted {} as in the first line", file.place.text(), values.size(), file.width);
+  const auto value = [&](int column) { return values[static_cast<size_t>(column)]; };
+  if (file.columns.time >= 0) {
+    const std::string_view text = value(file.columns.time);
+    add_time(file, parse_event_time(text), text);
+  }
+  add_event(file, value(file.columns.user), value(file.columns.item));
+}
+
+void EventLog::add_json(File& file, std::string_view line) {
+  const json object = parse_json(line, file.place.text());
+  if (!object.is_object()) fail("{}: found {}, wanted a JSON object", file.place.text(), excerpt(line));
+  if (file.width == 0) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, value] : object.get_ref<const json::object_t&>()) names.push_back(name);
+    file.columns = columns_by_name(names, options_.columns, file.place);
+    if (!file.columns.found())
+      fail("{}: found no usual names of a user and an item, wanted to be told which (--columns)", file.place.text());
+    file.user_key = names[static_cast<size_t>(file.columns.user)];
+    file.item_key = names[static_cast<size_t>(file.columns.item)];
+    if (file.columns.time >= 0) file.time_key = names[static_cast<size_t>(file.columns.time)];
+    begin_file(file, names);
+  }
+  if (file.columns.time >= 0) {
+    const json& value = member(object, file.time_key, file.place);
+    add_time(file, value.is_number_float() ? event_time(value.get<double>()) : parse_event_time(text_of(value)),
+             text_of(value));
+  }
+  add_event(file, text_of(member(object, file.user_key, file.place)),
+            text_of(member(object, file.item_key, file.place)));
+}
+
+void EventLog::begin_file(File& file, std::span<const std::string_view> names) {
+  file.width = names.size();
+  const bool timed = file.columns.time >= 0;
+  if (report_.files.empty()) report_.has_times = timed;
+  if (timed != report_.has_times)
+    fail("{}: found {} column of times, wanted {} as in the first file", file.place.text(), timed ? "a" : "no",
+         timed ? "none" : "one");
+  const auto name = [&](int column) {
+    if (column < 0) return std::string("none");
+    return file.columns.header ? excerpt(names[static_cast<size_t>(column)]) : fmt::format("column {}", column + 1);
+  };
+  report_.files.push_back(fmt::format("{}: {}, user {}, item {}, time {}", file.place.path, name_of(file.format),
+                                      name(file.columns.user), name(file.columns.item), name(file.columns.time)));
+}
+
+void EventLog::add_time(const File& file, const std::optional<EventTime>& time, std::string_view text) {
+  if (!time)
+    fail("{}: the time {} is neither a number nor a date like 2024-05-01T10:30:00", file.place.text(), excerpt(text));
+  if (!dates_) dates_ = time->date;
+  if (*dates_ != time->date)
+    fail("{}: the time {} is {}, wanted {} as in the first event", file.place.text(), excerpt(text),
+         time->date ? "a date" : "a number", time->date ? "a number" : "a date");
+  if (!times.add(*time))
+    fail("{}: with the time {} the times do not fit into 64 bits (millionths are kept where one has a fraction)",
+         file.place.text(), excerpt(text));
+}
+
+void EventLog::add_event(const File& file, std::string_view user, std::string_view item) {
+  if (user.empty() || item.empty()) fail("{}: the {} is empty", file.place.text(), user.empty() ? "user" : "item");
+  event_users.push_back(users.id(user));
+  event_items.push_back(items.id(item));
+  report_.events_read++;
+}
+
+}  // namespace qkv

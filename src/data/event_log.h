@@ -1,0 +1,49 @@
+// Lines of logs become events: a user, an item and, where the log has them, a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/sha256.h"
+#include "data/event_columns.h"
+#include "data/event_fields.h"
+#include "data/event_time.h"
+#include "data/name_table.h"
+#include "qkv/interactions.h"
+
+namespace qkv {
+
+// Events in the order of the files. 8 bytes an event, 16 with times, besides the names.
+class EventLog {
+ public:
+  EventLog(const InteractionOptions& options, ReadReport& report);
+
+  // Throws Error that names the file and the line.
+  void add_file(const std::string& path);
+  std::string sha256() { return sum_.hex(); }  // of the bytes of all files; once, after the last
+
+  NameTable users, items;
+  std::vector<int32_t> event_users, event_items;
+  EventTimes times;
+
+ private:
+  struct File;
+
+  void add_line(File& file, std::string_view line);
+  void add_fields(File& file);
+  void add_json(File& file, std::string_view line);
+  void begin_file(File& file, std::span<const std::string_view> names);
+  void add_time(const File& file, const std::optional<EventTime>& time, std::string_view text);
+  void add_event(const File& file, std::string_view user, std::string_view item);
+
+  const InteractionOptions& options_;
+  ReadReport& report_;
+  Sha256 sum_;
+  std::optional<bool> dates_;  // times are dates; else numbers
+};
+
+}  // namespace qkv

@@ -1,0 +1,118 @@
+#include "data/interactions.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <tuple>
+
+#include "core/fail.h"
+#include "core/threads.h"
+#include "data/event_filter.h"
+#include "data/event_log.h"
+
+namespace qkv {
+namespace {
+
+// Events of each user, in the order of the log.
+Interactions by_user(EventLog& log) {
+  Interactions data;
+  data.users = log.users.take(), data.items = log.items.take();
+  const std::vector<int64_t> times = log.times.take();
+  std::vector<int64_t>& offsets = data.offsets;
+  offsets.assign(data.users.size() + 1, 0);
+  for (const int32_t user : log.event_users) offsets[static_cast<size_t>(user) + 1]++;
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
+  data.events.resize(log.event_items.size());
+  data.times.resize(times.size());
+  for (size_t i = 0; i < log.event_items.size(); i++) {
+    const auto place = static_cast<size_t>(next[static_cast<size_t>(log.event_users[i])]++);
+    data.events[place] = log.event_items[i];
+    if (!times.empty()) data.times[place] = times[i];
+  }
+  return data;
+}
+
+struct Event {
+  int64_t time, order;  // order: in the log
+  int32_t item;
+};
+
+// Sorts one user's events by time, those of one time as the log has them. Duplicates go: there are fewer events then.
+void sort_events(std::vector<Event>& events) {
+  std::ranges::sort(events, {}, [](const Event& e) { return std::tuple(e.time, e.item, e.order); });
+  const auto rest = std::ranges::unique(events, {}, [](const Event& e) { return std::pair(e.time, e.item); });
+  events.erase(rest.begin(), rest.end());
+  std::ranges::sort(events, {}, [](const Event& e) { return std::pair(e.time, e.order); });
+}
+
+// Puts every user's events into the order of time. Where duplicates go, kNoItem fills the user's place.
+void sort_by_time(Interactions& data) {
+  parallel_blocks(data.user_count(), 256, [&](int64_t first, int64_t last) {
+    std::vector<Event> events;
+    for (int64_t user = first; user < last; user++) {
+      const int64_t begin = data.offsets[static_cast<size_t>(user)], end = data.offsets[static_cast<size_t>(user) + 1];
+      const std::span items =
+          std::span(data.events).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+      const std::span times = std::span(data.times).subspan(static_cast<size_t>(begin), items.size());
+      if (std::ranges::adjacent_find(times, std::greater_equal()) == times.end()) continue;  // sorted, none equal
+      events.clear();
+      for (size_t i = 0; i < items.size(); i++) events.push_back({times[i], static_cast<int64_t>(i), items[i]});
+      sort_events(events);
+      std::ranges::fill(items, kNoItem);
+      for (size_t i = 0; i < events.size(); i++) items[i] = events[i].item, times[i] = events[i].time;
+    }
+  });
+}
+
+int64_t count_ties(const Interactions& data) {
+  int64_t ties = 0;
+  for (int64_t user = 0; user < data.user_count(); user++) {
+    const std::span<const int64_t> times = data.times_of(user);
+    for (size_t i = 1; i < times.size(); i++) ties += times[i] == times[i - 1];
+  }
+  return ties;
+}
+
+}  // namespace
+
+Interactions read_interactions(const std::vector<std::string>& paths, const InteractionOptions& options,
+                               ReadReport& report) {
+  if (paths.empty()) fail("interactions: found no files, wanted one or more");
+  report = {};
+  Interactions data;
+  {
+    EventLog log(options, report);
+    for (const std::string& path : paths) log.add_file(path);
+    report.sha256 = log.sha256();
+    data = by_user(log);
+  }
+  if (report.has_times) sort_by_time(data);
+  filter_interactions(data, options, report);
+  if (data.events.empty())
+    fail("{}: of {} events none is left with at least {} a user{}", paths[0], report.events_read, options.min_events,
+         options.core > 0 ? fmt::format(" and {} a user and an item", options.core) : "");
+  report.users = data.user_count(), report.items = data.item_count(), report.events = std::ssize(data.events);
+  report.ties = count_ties(data);
+  return data;
+}
+
+std::vector<std::string> ReadReport::lines() const {
+  std::vector<std::string> lines = files;
+  const auto say = [&]<class... Args>(int64_t count, fmt::format_string<Args...> format, Args&&... args) {
+    if (count > 0) lines.push_back(fmt::format(format, std::forward<Args>(args)...));
+  };
+  lines.push_back(fmt::format("{} lines, {} events", lines_read, events_read));
+  say(headers, "{} of the lines name columns", headers);
+  say(blank_lines, "{} blank lines", blank_lines);
+  if (!has_times) lines.push_back("no times: events are taken in the order of the lines");
+  say(duplicates, "{} events left out: their user, item and time are those of another", duplicates);
+  say(short_users, "{} users with {} events left out: fewer than min_events", short_users, short_events);
+  say(core_events, "{} users and {} events left out by core", core_users, core_events);
+  say(lost_items, "{} items left out with them", lost_items);
+  say(ties, "{} events have the time of the user's event before them: those are in the order of the lines", ties);
+  lines.push_back(fmt::format("kept: {} users, {} items, {} events", users, items, events));
+  return lines;
+}
+
+}  // namespace qkv

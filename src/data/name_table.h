@@ -1,0 +1,65 @@
+// Names and their ids 0, 1, …, in the order in which they come.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/fail.h"
+#include "core/hash.h"
+
+namespace qkv {
+
+// A hash table with open addressing: 8 to 16 bytes a name, besides the names.
+class NameTable {
+ public:
+  NameTable() = default;
+  explicit NameTable(std::vector<std::string> names) {  // those that stand twice have the id of the first
+    for (const std::string& name : names) id(name);
+  }
+
+  // The id of a name, which is a new one where it was not met before.
+  int32_t id(std::string_view name) {
+    if (2 * (names_.size() + 1) > slots_.size()) grow();
+    int32_t& slot = slots_[place_of(name)];
+    if (slot >= 0) return slot;
+    if (names_.size() == kMost) fail("more than {} different names of users or of items", kMost);
+    slot = static_cast<int32_t>(names_.size());
+    names_.emplace_back(name);
+    return slot;
+  }
+
+  int32_t find(std::string_view name) const { return slots_.empty() ? -1 : slots_[place_of(name)]; }  // -1: none
+
+  const std::vector<std::string>& names() const { return names_; }
+
+  std::vector<std::string> take() {  // the names; the table is empty then
+    slots_.clear();
+    return std::exchange(names_, {});
+  }
+
+ private:
+  static constexpr size_t kMost = size_t{1} << 30;
+
+  // Where the name is, or the empty slot for it.
+  size_t place_of(std::string_view name) const {
+    const size_t mask = slots_.size() - 1;
+    size_t place = hash_bytes(name) & mask;
+    while (slots_[place] >= 0 && names_[static_cast<size_t>(slots_[place])] != name) place = (place + 1) & mask;
+    return place;
+  }
+
+  void grow() {
+    slots_.assign(std::max<size_t>(16, 2 * slots_.size()), -1);
+    for (size_t i = 0; i < names_.size(); i++) slots_[place_of(names_[i])] = static_cast<int32_t>(i);
+  }
+
+  std::vector<std::string> names_;
+  std::vector<int32_t> slots_;  // a power of two of them
+};
+
+}  // namespace qkv

@@ -1,0 +1,205 @@
+// Logs of interactions: formats, columns, times, duplicates, ties, and what is left out.
+#include "data/interactions.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/random.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::expect_contains;
+using testing::TempFile;
+using Names = std::vector<std::string>;
+
+// Every event as "user item", users in the order of their ids.
+Names events_of(const Interactions& data) {
+  Names events;
+  for (int64_t user = 0; user < data.user_count(); user++)
+    for (const int32_t item : data.of(user))
+      events.push_back(data.users[static_cast<size_t>(user)] + " " + data.items[static_cast<size_t>(item)]);
+  return events;
+}
+
+struct Log {
+  ReadReport report;
+  Interactions data;
+
+  explicit Log(const std::string& text, const InteractionOptions& options = {.min_events = 1}) {
+    const TempFile file("log", text);
+    data = read_interactions({file.path()}, options, report);
+  }
+};
+
+const Names kThree = {"ann x", "ann y", "bob x"};
+
+TEST(Interactions, EveryFormatGivesTheSame) {
+  for (const std::string& text :
+       Names{"userId,movieId,rating,timestamp\nann,x,5,10\nbob,x,4.5,30\nann,y,3,20\n",
+             "\xEF\xBB\xBF\"userId\",\"movieId\",\"rating\",\"timestamp\"\r\n\"ann\",x,5,10\r\nbob,\"x\",4,30\r\nann,y,"
+             "3,20",
+             "ann::x::5::10\nbob::x::4::30\nann::y::3::20\n", "ann x\nann y\nbob x\n", "ann  x\n\n ann y \nbob x",
+             "ann\tx\nann\ty\nbob\tx\n", "ann\tx\t4\t10\nbob\tx\t1\t30\nann\ty\t3\t20\n", "ann,x\nann,y\nbob,x\n",
+             "ann,y,20\nann,x,10\nbob,x,30\n", "User-ID;ISBN;Book-Rating\nann;x;0\nann;y;1\nbob;x;2\n",
+             "timestamp,visitorid,event,itemid\n10,ann,view,x\n30,bob,view,x\n20,ann,buy,y\n",
+             "user_id:token\titem_id:token\trating:float\ttimestamp:float\nann\tx\t5\t10."
+             "0\nbob\tx\t4\t30\nann\ty\t3\t20.5\n",
+             "{\"user\": \"ann\", \"item\": \"x\", \"ts\": 10}\n{\"ts\": 2e1, \"item\": \"y\", \"user\": \"ann\", "
+             "\"more\": []}\n"
+             "{\"user\": \"bob\", \"item\": \"x\", \"ts\": \"30\"}\n",
+             "{\"reviewerID\": \"ann\", \"asin\": \"x\"}\n{\"reviewerID\": \"ann\", \"asin\": \"y\"}\n"
+             "{\"reviewerID\": \"bob\", \"asin\": \"x\"}"}) {
+    EXPECT_EQ(events_of(Log(text).data), kThree) << text;
+  }
+}
+
+TEST(Interactions, ColumnsAreNamedOrNumbered) {
+  const auto read = [](const std::string& text, const Names& columns) {
+    return events_of(Log(text, {.columns = columns, .min_events = 1}).data);
+  };
+  const std::string table = "when,who,what\n20,ann,y\n10,ann,x\n30,bob,x\n";
+  EXPECT_EQ(read(table, {"who", "what", "when"}), kThree);
+  EXPECT_EQ(read(table, {"2", "3", "1"}), kThree);  // "when" is a word where a time is wanted: a header
+  EXPECT_EQ(read("ann,1,x\nann,2,y\nbob,1,x\n", {"1", "3"}), kThree);
+  EXPECT_EQ(read("{\"a\": \"ann\", \"b\": \"x\"}\n{\"a\": \"ann\", \"b\": \"y\"}\n{\"a\": \"bob\", \"b\": \"x\"}\n",
+                 {"a", "b"}),
+            kThree);
+  EXPECT_EQ(read("user,item,other\n1,2,3\n1,4,5\n", {"3", "2"}), (Names{"3 2", "5 4"}));  // a header with usual names
+}
+
+TEST(Interactions, FieldsInQuotesHoldAnything) {
+  const Log log("user,item\nann,\"Fargo, \"\"the\"\" film\r\n(1996)\"\nann,\"\"\"\"\nann,\" \"\n");
+  EXPECT_EQ(log.data.items, (Names{"Fargo, \"the\" film\n(1996)", "\"", " "}));
+  EXPECT_EQ(log.report.lines_read, 5);
+}
+
+TEST(Interactions, UsersAndItemsAreNumberedAsTheyCome) {
+  const Log log("b 2\na 2\nb 10\na 01\na 1\n");
+  EXPECT_EQ(log.data.users, (Names{"b", "a"}));
+  EXPECT_EQ(log.data.items, (Names{"2", "10", "01", "1"}));
+  EXPECT_EQ(log.data.offsets, (std::vector<int64_t>{0, 2, 5}));
+  EXPECT_TRUE(log.data.times.empty());
+  EXPECT_FALSE(log.report.has_times);
+}
+
+TEST(Interactions, EventsOfOneTimeKeepTheOrderOfTheLog) {
+  const Log log("u,e,7\nu,d,7\nu,c,3\nu,b,7\nv,d,7\nu,a,3\n");
+  EXPECT_EQ(events_of(log.data), (Names{"u c", "u a", "u e", "u d", "u b", "v d"}));
+  EXPECT_EQ(log.data.times, (std::vector<int64_t>{3, 3, 7, 7, 7, 7}));
+  EXPECT_EQ(log.report.ties, 3);
+  expect_contains(fmt::format("{}", fmt::join(log.report.lines(), "\n")),
+                  "3 events have the time of the user's event before");
+}
+
+TEST(Interactions, DuplicatesAreLeftOutOnlyWhereTimesSaySo) {
+  const Log timed("u,a,1\nu,b,1\nu,a,1\nu,a,2\nu,a,1\nv,a,1\n");
+  EXPECT_EQ(events_of(timed.data), (Names{"u a", "u b", "u a", "v a"}));
+  EXPECT_EQ(timed.report.duplicates, 2);
+  EXPECT_EQ(timed.report.events_read, 6);
+  EXPECT_EQ(timed.report.events, 4);
+  const Log untimed("u a\nu b\nu a\n");
+  EXPECT_EQ(events_of(untimed.data), (Names{"u a", "u b", "u a"}));
+  EXPECT_EQ(untimed.report.duplicates, 0);
+}
+
+TEST(Interactions, UsersWithFewEventsAreLeftOutWithTheirItems) {
+  const Log log("a 1\nb 9\nb 1\nc 1\na 2\na 3\nc 2\nc 2\n", {});
+  EXPECT_EQ(events_of(log.data), (Names{"a 1", "a 2", "a 3", "c 1", "c 2", "c 2"}));
+  EXPECT_EQ(log.report.short_users, 1);
+  EXPECT_EQ(log.report.short_events, 2);
+  EXPECT_EQ(log.report.lost_items, 1);
+  EXPECT_EQ(log.report.users, 2);
+}
+
+// The core of random logs is what leaving out again and again gives.
+TEST(Interactions, TheCoreIsWhatRepeatedLeavingOutGives) {
+  Random random(5, Stream::test);
+  for (int round = 0; round < 30; round++) {
+    const int64_t core = 2 + static_cast<int64_t>(random.below(3)), least = static_cast<int64_t>(random.below(5));
+    std::vector<std::pair<int, int>> events;
+    for (int i = 0; i < 120; i++)
+      events.emplace_back(static_cast<int>(random.below(25)), static_cast<int>(random.below(30)));
+    std::string text;
+    for (const auto& [user, item] : events) text += fmt::format("u{} i{}\n", user, item);
+    for (size_t before = 0; before != events.size();) {
+      before = events.size();
+      std::erase_if(events, [all = events, &core, &least](const auto& event) {
+        const auto users = std::ranges::count(all, event.first, &std::pair<int, int>::first);
+        return users < std::max(core, least) ||
+               std::ranges::count(all, event.second, &std::pair<int, int>::second) < core;
+      });
+    }
+    std::vector<std::string> wanted;
+    for (const auto& [user, item] : events) wanted.push_back(fmt::format("u{} i{}", user, item));
+    std::ranges::sort(wanted);
+    const InteractionOptions options{.min_events = least, .core = core};
+    if (events.empty()) {
+      expect_contains(error_of([&] { Log(text, options); }), "of 120 events none is left");
+      continue;
+    }
+    const Log log(text, options);
+    Names found = events_of(log.data);
+    std::ranges::sort(found);
+    EXPECT_EQ(found, wanted);
+    EXPECT_EQ(log.report.short_events + log.report.core_events + log.report.events, 120);
+    EXPECT_EQ(static_cast<size_t>(log.report.items), log.data.items.size());
+  }
+}
+
+TEST(Interactions, SeveralFilesAreOneLog) {
+  const TempFile first("a", "user,item,time\nu,x,5\n"), second("b", "v::x::4::9\nu::y::4::2\n"), none("c", "u x\n");
+  ReadReport report;
+  const Interactions data = read_interactions({first.path(), second.path()}, {.min_events = 1}, report);
+  EXPECT_EQ(events_of(data), (Names{"u y", "u x", "v x"}));
+  EXPECT_EQ(report.files.size(), 2u);
+  // printf 'user,item,time\nu,x,5\nv::x::4::9\nu::y::4::2\n' | sha256sum
+  EXPECT_EQ(report.sha256, "9a34addcad52172b015e7485f0e390be23e4e26efd36bab39dab1ac82273d38e");
+  expect_contains(error_of([&] {
+                    read_interactions({first.path(), none.path()}, {.min_events = 1}, report);
+                  }),
+                  "c:1: found no column of times, wanted one as in the first file");
+}
+
+TEST(Interactions, ErrorsNameTheFileAndTheLine) {
+  const auto error = [](const std::string& text, const Names& columns = {}) {
+    return error_of([&] { Log(text, {.columns = columns, .min_events = 1}); });
+  };
+  expect_contains(error("user,item\na,b\n\na,b,c\n"), "log:4: found 3 columns, wanted 2 as in the first line");
+  expect_contains(error("user,item,time\na,b,1\na,b,soon\n"),
+                  "log:3: the time \"soon\" is neither a number nor a date");
+  expect_contains(error("user,item,time\na,b,1\na,b,2024-01-01\n"),
+                  "log:3: the time \"2024-01-01\" is a date, wanted a number");
+  expect_contains(error("user,item\na,b\na,\n"), "log:3: the item is empty");
+  expect_contains(error("user,item\n,b\n"), "log:2: the user is empty");
+  expect_contains(error("user,item\na,b\xFF\n"), "log:2: byte 4 of the line is not valid UTF-8");
+  expect_contains(error("user,item\na,b\"c\n"), "log:2: found a quote inside field 2, \"b\\\"c\"");
+  expect_contains(error("user,item\na,\"b\"c\n"), "log:2: found text after the quotes of field 2");
+  expect_contains(error("user,item\na,\"b\nc,d\n"), "log:2: found a quote that is not closed");
+  expect_contains(error("user,item\na,\"b\n" + std::string(200, '\n')),
+                  "log:2: found a quote that is not closed within 100 lines");
+  expect_contains(error("1\n2\n"), "log:1: found \"1\", wanted a user and an item with a comma, a tab");
+  expect_contains(error("1,2,3,4,5\n"), "log:1: found 5 columns without usual names of a user and an item");
+  expect_contains(error("1,2,3\n", {"1", "4"}), "log:1: found 3 columns, wanted column 4 of them");
+  expect_contains(error("a,b\n1,2\n", {"a", "c"}), "log:1: found the names \"a\", \"b\", wanted \"c\"");
+  expect_contains(error("a b\n", {"a"}), "columns: found 1, wanted those of the user, the item and");
+  expect_contains(error("[{\"user\": 1}]\n"), "log:1: found a JSON array, wanted an object a line");
+  expect_contains(error("{\"user\": 1, \"item\": 2}\n{\"user\": 1}\n"),
+                  "log:2: found no \"item\", which the first line has");
+  expect_contains(error("{\"user\": 1, \"item\": null}\n"), "log:1: \"item\" is neither a string nor a number");
+  expect_contains(error("{\"user\": 1, \"item\": 2}\n{\n"), "log:2: not valid JSON");
+  expect_contains(error("{\"user\": 1, \"item\": 2}\n5\n"), "log:2: found \"5\", wanted a JSON object");
+  expect_contains(error("{\"user\": 1}\n"), "log:1: found no usual names of a user and an item");
+  expect_contains(error(""), "log: found no events");
+  expect_contains(error("user,item\n"), "of 0 events none is left");
+  expect_contains(error("u i 99999999999999\nu j 1.5\nu k 999999999999999\n"),
+                  "log:2: with the time \"1.5\" the times do not fit into 64 bits");
+}
+
+}  // namespace
+}  // namespace qkv
