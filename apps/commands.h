@@ -17,9 +17,10 @@ void add_bench_command(CLI::App& app);
 // Thrown by a command that was interrupted and has said so: the program ends with status 1 and no further line.
 struct Interrupted {};
 
-// After this the first Ctrl-C (or SIGTERM) is told by stop_if_interrupted(), which then throws Interrupted; the second
-// one ends the program.
+// After this the first Ctrl-C (or SIGTERM) is told by interrupted(), and by stop_if_interrupted(), which then throws
+// Interrupted; the second one ends the program.
 void listen_for_interrupts();
+bool interrupted();
 void stop_if_interrupted();
 
 // Adds --threads, which acts at once.

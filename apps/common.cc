@@ -15,20 +15,22 @@
 
 namespace {
 
-std::atomic<bool> interrupted = false;
+std::atomic<bool> was_interrupted = false;
 
 }  // namespace
 
 void listen_for_interrupts() {
   for (const int signal : {SIGINT, SIGTERM})
     std::signal(signal, [](int number) {
-      interrupted = true;
+      was_interrupted = true;
       std::signal(number, SIG_DFL);
     });
 }
 
+bool interrupted() { return was_interrupted; }
+
 void stop_if_interrupted() {
-  if (interrupted) throw Interrupted();
+  if (interrupted()) throw Interrupted();
 }
 
 void add_threads_option(CLI::App& command) {

@@ -19,7 +19,7 @@ void qkv::fuzz::read(std::string_view bytes) {
     require(again == config, "a training configuration survives writing");
   });
   attempt([&] {
-    Recipe recipe = preset("tiny");
+    TranslationRecipe recipe = translation_preset("tiny");
     merge_recipe_json(recipe, text, "--config");
   });
 }

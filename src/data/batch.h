@@ -11,7 +11,7 @@ namespace qkv {
 struct Packed {
   std::vector<int32_t> ids;
   std::vector<int32_t> offsets = {0};
-  std::vector<int32_t> positions;  // of each token within its sequence, from 0
+  std::vector<int32_t> positions;  // of each token within its sequence, from 0 if nothing else is said
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
@@ -20,17 +20,17 @@ struct Packed {
     offsets.assign(1, 0);
     positions.clear();
   }
-  void append(std::span<const int32_t> sequence) {
+  void append(std::span<const int32_t> sequence, int64_t first_position = 0) {
     for (size_t i = 0; i < sequence.size(); i++) {
       ids.push_back(sequence[i]);
-      positions.push_back(static_cast<int32_t>(i));
+      positions.push_back(static_cast<int32_t>(first_position + static_cast<int64_t>(i)));
     }
     offsets.push_back(static_cast<int32_t>(ids.size()));
   }
 };
 
 // Teacher forcing: the decoder reads target (begins with the start token) and is to say labels (ends with the end
-// token); labels has one id for every token of target.
+// token); labels has one id for every token of target. A decoder-only model has no source.
 struct Batch {
   Packed source, target;
   std::vector<int32_t> labels;

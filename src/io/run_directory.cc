@@ -79,6 +79,19 @@ Recipe load_recipe(const RunDirectory& run) {
   return recipe;
 }
 
+TextConfig load_text(const RunDirectory& run) {
+  TextConfig text;
+  fields_from_json(text, read_file(run.text(), kMaxConfigBytes), run.text(), Missing::refused);
+  return text;
+}
+
+RecommendationConfig load_recommendation(const RunDirectory& run) {
+  RecommendationConfig recommendation;
+  fields_from_json(recommendation, read_file(run.recommendation(), kMaxConfigBytes), run.recommendation(),
+                   Missing::refused);
+  return recommendation;
+}
+
 TranslationConfig load_translation(const RunDirectory& run) {
   TranslationConfig translation;
   fields_from_json(translation, read_file(run.translation(), kMaxConfigBytes), run.translation(), Missing::refused);
@@ -95,22 +108,28 @@ TokenizerPair load_tokenizers(const RunDirectory& run, const std::string& unknow
   return {source, load_side(run, target_model, target_list, unknown)};
 }
 
-void create_run(const RunDirectory& run, const RunParts& parts, const std::function<void(const RunDirectory&)>& more) {
+void make_run(const RunDirectory& run, const std::function<void(const RunDirectory&)>& write) {
   const RunDirectory partial(run.root() + ".partial");
   std::error_code error;
   std::filesystem::remove_all(partial.root(), error);
   make_directory(partial.root());
   try {
-    write_file_atomic(partial.config(), to_json(parts.model));
-    write_file_atomic(partial.translation(), json_from_fields(parts.translation));
-    write_tokenizers(partial, parts.tokenizers);
-    more(partial);
+    write(partial);
   } catch (...) {
     std::filesystem::remove_all(partial.root(), error);
     throw;
   }
   std::filesystem::rename(partial.root(), run.root(), error);
   if (error) fail("{}: cannot be made: {}", run.root(), error.message());
+}
+
+void create_run(const RunDirectory& run, const RunParts& parts, const std::function<void(const RunDirectory&)>& more) {
+  make_run(run, [&](const RunDirectory& partial) {
+    write_file_atomic(partial.config(), to_json(parts.model));
+    write_file_atomic(partial.translation(), json_from_fields(parts.translation));
+    write_tokenizers(partial, parts.tokenizers);
+    more(partial);
+  });
 }
 
 LoadedRun load_run(const std::string& directory) {

@@ -8,6 +8,7 @@
 
 #include "io/translation_config.h"
 #include "model/transformer.h"
+#include "qkv/recommendation.h"
 #include "qkv/train.h"
 #include "text/tokenizer.h"
 
@@ -20,6 +21,8 @@ class RunDirectory {
   const std::string& root() const { return root_; }
   std::string config() const { return root_ + "/config.json"; }
   std::string training() const { return root_ + "/training.json"; }
+  std::string text() const { return root_ + "/text.json"; }
+  std::string recommendation() const { return root_ + "/recommendation.json"; }
   std::string translation() const { return root_ + "/translation.json"; }
   std::string model() const { return root_ + "/model.safetensors"; }    // the weights that are served
   std::string tokenizer() const { return root_ + "/tokenizer.model"; }  // of both sides
@@ -40,20 +43,27 @@ class RunDirectory {
 // config.json. Throws Error, naming file and field.
 ModelConfig load_config(const RunDirectory& run);
 
-// config.json and training.json. Throws Error, naming file and field.
+// config.json and training.json; text.json. Throws Error, naming file and field.
 Recipe load_recipe(const RunDirectory& run);
+TextConfig load_text(const RunDirectory& run);
+
+// recommendation.json. Throws Error, naming file and field.
+RecommendationConfig load_recommendation(const RunDirectory& run);
 
 // translation.json, whose tokens are not looked up. Throws Error, naming file and field.
 TranslationConfig load_translation(const RunDirectory& run);
 
-// What every run directory holds but for the weights.
+// Makes the directory with what `write` writes into it, whole or not at all. It must not exist.
+void make_run(const RunDirectory& run, const std::function<void(const RunDirectory&)>& write);
+
+// What the run of a translator holds but for the weights.
 struct RunParts {
   ModelConfig model;
   TokenizerPair tokenizers;
   TranslationConfig translation;
 };
 
-// Makes the directory with these parts and what `more` writes into it, whole or not at all. It must not exist.
+// make_run of these parts and what `more` writes.
 void create_run(const RunDirectory& run, const RunParts& parts, const std::function<void(const RunDirectory&)>& more);
 
 // For each side a SentencePiece model, a list of pieces, or both.

@@ -8,7 +8,8 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kRows = 512;  // tokens whose logits exist at one time
+// Tokens whose logits exist at one time: 512, or of a large vocabulary 32 MiB.
+int64_t rows_at_once(int64_t vocab) { return std::clamp<int64_t>((int64_t{1} << 23) / vocab, 1, 512); }
 
 template <class Real>
 Loss sum(const Real* loss, const Real* nll, int64_t N) {
@@ -25,8 +26,13 @@ Loss sum(const Real* loss, const Real* nll, int64_t N) {
 template <class Real>
 Matrix<Real> Output<Real>::logits(Matrix<const Real> h, Context& c) const {
   const Matrix<Real> y = c.arena.matrix<Real>(h.rows, weight_->shape[0]);
-  product<Real>(h, *weight_, 0, y.cols, bias_ ? bias_->value : nullptr, y, c);
+  logits_into(h, y, c);
   return y;
+}
+
+template <class Real>
+void Output<Real>::logits_into(Matrix<const Real> h, Matrix<Real> y, Context& c) const {
+  product<Real>(h, *weight_, 0, y.cols, bias_ ? bias_->value : nullptr, y, c);
 }
 
 template <>
@@ -45,9 +51,10 @@ NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> h
 template <class Real>
 Loss Output<Real>::loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const {
   Loss total;
-  for (int64_t begin = 0; begin < h.rows; begin += kRows) {
+  const int64_t block = rows_at_once(weight_->shape[0]);
+  for (int64_t begin = 0; begin < h.rows; begin += block) {
     const Arena::Scope scope(c.arena);
-    const int64_t end = std::min(h.rows, begin + kRows), n = end - begin;
+    const int64_t end = std::min(h.rows, begin + block), n = end - begin;
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     cross_entropy<Real>(logits(h.row_range(begin, end), c),
                         labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
@@ -61,9 +68,10 @@ template <class Real>
 Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing,
                                      Matrix<Real> dh, Context& c) const {
   Loss total;
-  for (int64_t begin = 0; begin < h.rows; begin += kRows) {
+  const int64_t block = rows_at_once(weight_->shape[0]);
+  for (int64_t begin = 0; begin < h.rows; begin += block) {
     const Arena::Scope scope(c.arena);
-    const int64_t end = std::min(h.rows, begin + kRows), n = end - begin;
+    const int64_t end = std::min(h.rows, begin + block), n = end - begin;
     const Matrix<const Real> rows = h.row_range(begin, end);
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q

@@ -30,8 +30,11 @@ class Output {
   // `weight`: [V, d], the target embeddings where tied; `bias`: [V] or null.
   Output(const Parameter<Real>* weight, const Parameter<Real>* bias) : weight_(weight), bias_(bias) {}
 
+  const Parameter<Real>& weight() const { return *weight_; }
+
   // logits = h Wᵀ + b; h: [N, d] -> [N, V]. For decoding.
   Matrix<Real> logits(Matrix<const Real> h, Context& c) const;
+  void logits_into(Matrix<const Real> h, Matrix<Real> y, Context& c) const;  // y: [N, V], assigned
   // The k largest of them in every row, with none of the tokens in `hidden` (rising), and their log-sum-exp. For float.
   NextTokens next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
 

@@ -23,12 +23,17 @@ class Residual {
         p_(config.dropout),
         site_(sites.next()) {}
 
+  // What f gets of x.
+  Matrix<const Real> input(Matrix<const Real> x, Context& c, Saved& s) const {
+    return position_ == NormPosition::post ? x : Matrix<const Real>(norm_.forward(x, c, s));
+  }
+
   // f takes [N, d] and returns [N, d] from the arena.
   template <class F>
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s, F&& f) const {
     if (position_ == NormPosition::post) return norm_.forward(add(x, f(x), c), c, s);
-    const Matrix<Real> n = norm_.forward(x, c, s);
-    return add(position_ == NormPosition::pre ? Matrix<const Real>(x) : n, f(n), c);
+    const Matrix<const Real> n = input(x, c, s);
+    return add(position_ == NormPosition::pre ? x : n, f(n), c);
   }
 
   // In place: `gradient` is dy and becomes dx. f_backward(df, dx, accumulate) assigns the gradient of f's input to dx,

@@ -52,6 +52,27 @@ void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Se
 }
 
 template <class Real>
+Matrix<Real> Layer<Real>::last(Matrix<const Real> x, const Sequences& self, Context& c) const {
+  const int64_t S = self.count;
+  const Matrix<Real> rows = c.arena.matrix<Real>(S, x.cols);
+  const std::span<int32_t> ends = {c.arena.take<int32_t>(S + 1), static_cast<size_t>(S + 1)};
+  for (int64_t s = 0; s < S; s++) {
+    ends[static_cast<size_t>(s)] = static_cast<int32_t>(s);
+    std::copy_n(x.row(self.q_end[s] - 1), x.cols, rows.row(s));
+  }
+  ends.back() = static_cast<int32_t>(S);
+  const Sequences one_query = {S, ends.data(), ends.data() + 1, self.k_begin, self.k_end};
+
+  Saved saved;
+  const Matrix<const Real> z = keys_of_x_ ? x : residual_1_.input(x, c, saved.residual_2);
+  const Matrix<Real> y = residual_1_.forward(rows, c, saved.residual_1, [&](Matrix<const Real> h) {
+    return self_attention_.forward(h, z, one_query, Causal::none, c, saved.self_attention);
+  });
+  return residual_3_.forward(y, c, saved.residual_3,
+                             [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, saved.feed_forward); });
+}
+
+template <class Real>
 Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, const CachedKeys& cross,
                                const Cache& cache, std::span<const int32_t> new_rows, Context& c) const {
   // Each sublayer's memory is the last one's, and so in the cache.
@@ -108,6 +129,18 @@ void Stack<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Se
     if (c.recompute) layers_[i].forward(s.inputs[i], s.memory, self, cross, c, s.layers[i]);
     layers_[i].backward(gradient, dmemory, self, cross, c, s.layers[i]);
   }
+}
+
+template <class Real>
+Matrix<Real> Stack<Real>::last(Matrix<Real> x, const Sequences& self, Context& c) const {
+  for (size_t i = 0; i + 1 < layers_.size(); i++)
+    x = result_alone<Real>(x, c, [&] {
+      typename Layer<Real>::Saved s;
+      return layers_[i].forward(x, {}, self, {}, c, s);
+    });
+  const Matrix<Real> y = layers_.back().last(x, self, c);
+  typename Norm<Real>::Saved s;
+  return norm_ ? norm_->forward(y, c, s) : y;
 }
 
 template <class Real>

@@ -46,6 +46,10 @@ class Layer {
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
                 const Saved& s) const;
 
+  // The last row of every sequence alone, [sequences, d], without a gradient. For a causal layer without
+  // cross-attention.
+  Matrix<Real> last(Matrix<const Real> x, const Sequences& self, Context& c) const;
+
   // One token of every sequence, x: [N, d] -> [N, d]; no gradient. The keys and values of token n first go to row
   // new_rows[n] of the cache.
   Matrix<Real> step(Matrix<const Real> x, const CachedKeys& self, const CachedKeys& cross, const Cache& cache,
@@ -90,6 +94,9 @@ class Stack {
                        Context& c, Saved& s) const;
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
                 const Saved& s) const;
+  // What forward gives for the last row of every sequence, [sequences, d], without a gradient. For a causal stack
+  // without cross-attention.
+  Matrix<Real> last(Matrix<Real> x, const Sequences& self, Context& c) const;
   Matrix<Real> step(Matrix<Real> x, const CachedKeys& self, const CachedKeys& cross,
                     const std::vector<typename Layer<Real>::Cache>& caches, std::span<const int32_t> new_rows,
                     Context& c) const;

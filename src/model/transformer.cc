@@ -152,6 +152,18 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
 }
 
 template <class Real>
+Matrix<Real> Transformer<Real>::last_hidden(const Packed& target, Context& c) const {
+  if (encoder_) fail("model: encoder_layers is {}, wanted a decoder-only model", config_.encoder_layers);
+  check_side("target", target, config_.target_vocab, config_.max_length);
+  for (int64_t s = 0; s < target.sequences(); s++)
+    if (target.offsets[static_cast<size_t>(s)] == target.offsets[static_cast<size_t>(s) + 1])
+      fail("batch: target sequence {} has no tokens", s);
+  typename Embedding<Real>::Saved embedding;
+  const Matrix<Real> x = target_embedding_.forward(target.ids, target.positions, c, embedding);
+  return decoder_.last(x, sequences_of(target, target), c);
+}
+
+template <class Real>
 Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
   Context lean = without_backward(c);

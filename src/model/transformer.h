@@ -46,6 +46,10 @@ class Transformer {
   // Forward up to the last hidden state; what backward and the attention weights need is left in `s`.
   void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
 
+  // The last hidden state of every sequence, [sequences, d], of a decoder-only model; what a recommender needs. Throws
+  // Error as forward does, and for a sequence without tokens.
+  Matrix<Real> last_hidden(const Packed& target, Context& c) const;
+
   // Parts of decoding, with a context for inference: the encoder's output, [M, d]; the keys and values of
   // cross-attention, one cache a layer; the last hidden state of N sequences after one more token each, [N, d]
   // (Layer::step); and from it the next token, by output().

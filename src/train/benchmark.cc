@@ -44,14 +44,14 @@ TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64
                                   bool with_profile) {
   if (tokens < kLongest) fail("benchmark: {} tokens, wanted at least {}", tokens, kLongest);
   if (steps < 1) fail("benchmark: {} steps, wanted at least 1", steps);
-  Recipe recipe = preset(name);
+  TranslationRecipe recipe = translation_preset(name);
   recipe.training.ema_decay = 0;
-  recipe.model.source_vocab = recipe.model.target_vocab = recipe.training.vocab_size;
+  recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
   Transformer<float> model(recipe.model);
   model.parameters().allocate_gradients();
   model.parameters().initialise(1);
   OptimizerState optimizer(recipe.training, model.parameters());
-  const Batch batch = random_batch(tokens, recipe.training.vocab_size);
+  const Batch batch = random_batch(tokens, recipe.text.vocab_size);
 
   Arena arena;
   std::vector<double> times;

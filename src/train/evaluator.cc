@@ -25,7 +25,7 @@ void Evaluator::set_batch_tokens(int64_t batch_tokens) {
   batch_tokens_ = batch_tokens;
 }
 
-DevScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const {
+TranslationScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const {
   Loss loss;
   Batch batch;
   Context context{arena};

@@ -14,7 +14,7 @@
 
 namespace qkv {
 
-struct DevScore {
+struct TranslationScore {
   double loss = 0, nll = 0;  // per target token
   double bleu = 0;
 };
@@ -28,7 +28,7 @@ class Evaluator {
   // Throws Error if a sequence is longer.
   void set_batch_tokens(int64_t batch_tokens);
 
-  DevScore evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const;
+  TranslationScore evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const;
   // Takes from the arena what evaluate's translation will; its loss takes less than a training step over as long
   // sequences.
   void rehearse(const Transformer<float>& model, Arena& arena) const;

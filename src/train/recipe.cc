@@ -1,28 +1,43 @@
-// Presets, and the values of a recipe by name.
+// The values of recipes by name.
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
+#include "qkv/recommendation.h"
 #include "qkv/train.h"
 
 namespace qkv {
 namespace {
 
 template <class Visitor>
-void visit_recipe(Recipe& recipe, Visitor&& visit) {
+void visit_recipe(TranslationRecipe& recipe, Visitor&& visit) {
   visit_fields(recipe.model, visit);
   visit_fields(recipe.training, visit);
+  visit_fields(recipe.text, visit);
 }
 
-// The vocabularies come from the text, so they are no options.
-bool is_option(std::string_view name) { return name != "source_vocab" && name != "target_vocab"; }
+template <class Visitor>
+void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
+  visit_fields(recipe.model, visit);
+  visit_fields(recipe.training, visit);
+  visit_fields(recipe.recommendation, visit);
+}
 
+// What comes from the data, or follows from the kind of model, is no option.
+template <class R>
+bool is_option(std::string_view name) {
+  if (name == "source_vocab" || name == "target_vocab") return false;
+  if (std::is_same_v<R, TranslationRecipe>) return true;
+  return name != "encoder_layers" && name != "shared_embeddings" && name != "zero_start";
+}
+
+template <class R>
 struct OptionLister {
   std::vector<RecipeOption> options;
 
   void add(std::string_view name, std::string value, std::string_view help) {
-    if (is_option(name)) options.push_back({std::string(name), std::move(value), std::string(help)});
+    if (is_option<R>(name)) options.push_back({std::string(name), std::move(value), std::string(help)});
   }
   template <class Value>
   void operator()(std::string_view name, const Value& value, std::string_view help) {
@@ -45,8 +60,7 @@ struct TextFinder {
 };
 
 // Values that go with others unless they are given too.
-void follow(Recipe& recipe, const nlohmann::json& given) {
-  ModelConfig& m = recipe.model;
+void follow(ModelConfig& m, const nlohmann::json& given) {
   const bool shape = given.contains("d_model") || given.contains("heads");
   if (shape && m.heads > 0) {
     if (!given.contains("key_width")) m.key_width = m.d_model / m.heads;
@@ -54,9 +68,15 @@ void follow(Recipe& recipe, const nlohmann::json& given) {
   }
   if (given.contains("norm_position") && !given.contains("final_norm"))
     m.final_norm = m.norm_position != NormPosition::post;
-  if (given.contains("joint_vocabulary") && !given.contains("shared_embeddings"))
-    m.shared_embeddings = recipe.training.joint_vocabulary;
 }
+
+void follow(TranslationRecipe& recipe, const nlohmann::json& given) {
+  follow(recipe.model, given);
+  if (given.contains("joint_vocabulary") && !given.contains("shared_embeddings"))
+    recipe.model.shared_embeddings = recipe.text.joint_vocabulary;
+}
+
+void follow(RecommendationRecipe& recipe, const nlohmann::json& given) { follow(recipe.model, given); }
 
 void check_rate(std::string_view name, double value) {
   if (!(value >= 0 && value < 1)) fail("training: {} is {}, wanted at least 0 and below 1", name, value);
@@ -68,47 +88,17 @@ void check_at_least(std::string_view name, double value, double least) {
 
 }  // namespace
 
-Recipe preset(const std::string& name) {
-  Recipe r;
-  ModelConfig& m = r.model;
-  TrainingConfig& t = r.training;
-  if (name == "base") {  // the paper's
-    t.learning_rate = 7e-4;
-    t.warmup_steps = 4000;
-    t.vocab_size = 16000;
-    return r;
-  }
-  if (name == "small") {
-    m.encoder_layers = m.decoder_layers = 6;
-    m.d_model = 256;
-    m.heads = 4;
-    m.key_width = m.value_width = 64;
-    m.ffn = 1024;
-    m.dropout = 0.2;
-    t.learning_rate = 2e-3;
-    return r;
-  }
-  if (name == "tiny") {
-    m.encoder_layers = m.decoder_layers = 4;
-    m.d_model = 128;
-    m.heads = 4;
-    m.key_width = m.value_width = 32;
-    m.ffn = 256;
-    m.dropout = 0.3;
-    return r;
-  }
-  fail("preset: \"{}\" is none of tiny, small, base", name);
-}
-
-std::vector<RecipeOption> recipe_options(const Recipe& recipe) {
-  OptionLister lister;
-  Recipe copy = recipe;
+template <class R>
+std::vector<RecipeOption> recipe_options(const R& recipe) {
+  OptionLister<R> lister;
+  R copy = recipe;
   visit_recipe(copy, lister);
   return lister.options;
 }
 
-void merge_recipe_json(Recipe& recipe, const std::string& text, const std::string& where) {
-  Recipe merged = recipe;
+template <class R>
+void merge_recipe_json(R& recipe, const std::string& text, const std::string& where) {
+  R merged = recipe;
   FieldReader reader(text, where);
   visit_recipe(merged, reader);
   reader.finish(Missing::kept);
@@ -116,7 +106,8 @@ void merge_recipe_json(Recipe& recipe, const std::string& text, const std::strin
   recipe = merged;
 }
 
-void set_recipe_option(Recipe& recipe, const std::string& name, const std::string& value) {
+template <class R>
+void set_recipe_option(R& recipe, const std::string& name, const std::string& value) {
   TextFinder finder{name};
   visit_recipe(recipe, finder);
   const std::string where = "option --" + name;
@@ -124,8 +115,23 @@ void set_recipe_option(Recipe& recipe, const std::string& name, const std::strin
   merge_recipe_json(recipe, nlohmann::json{{name, parsed}}.dump(), where);
 }
 
+template std::vector<RecipeOption> recipe_options(const TranslationRecipe&);
+template std::vector<RecipeOption> recipe_options(const RecommendationRecipe&);
+template void merge_recipe_json(TranslationRecipe&, const std::string&, const std::string&);
+template void merge_recipe_json(RecommendationRecipe&, const std::string&, const std::string&);
+template void set_recipe_option(TranslationRecipe&, const std::string&, const std::string&);
+template void set_recipe_option(RecommendationRecipe&, const std::string&, const std::string&);
+
+void check(const TextConfig& c) { check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4); }
+
+void check(const RecommendationConfig& c) {
+  check_at_least("min_events", static_cast<double>(c.min_events), 3);
+  check_at_least("core", static_cast<double>(c.core), 0);
+  check_at_least("negatives", static_cast<double>(c.negatives), 1);
+  if (!(c.calibration >= 0 && c.calibration <= 1)) fail("training: calibration is {}, wanted 0 to 1", c.calibration);
+}
+
 void check(const TrainingConfig& c) {
-  check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4);
   check_at_least("batch_tokens", static_cast<double>(c.batch_tokens), 1);
   check_at_least("accumulate", static_cast<double>(c.accumulate), 1);
   for (const auto& [name, value] : {std::pair{"warmup_steps", c.warmup_steps},

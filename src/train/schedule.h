@@ -2,6 +2,7 @@
 //   inverse_sqrt  lr = peak · min(step / warmup, √(warmup / step)): the paper's d^−½ min(step^−½, step · warmup^−³ᐟ²)
 //   with
 //                 peak = (d · warmup)^−½
+//   constant      lr = peak after the warm-up
 //   cosine        after the warm-up lr = peak · (1 + cos(π t)) / 2, t from 0 to 1 at max_steps
 #pragma once
 
@@ -16,6 +17,7 @@ namespace qkv {
 inline double learning_rate(const TrainingConfig& c, int64_t step) {
   const double s = static_cast<double>(step), warmup = static_cast<double>(std::max<int64_t>(c.warmup_steps, 1));
   if (s <= warmup) return c.learning_rate * s / warmup;
+  if (c.schedule == Schedule::constant) return c.learning_rate;
   if (c.schedule == Schedule::inverse_sqrt) return c.learning_rate * std::sqrt(warmup / s);
   const double t = std::min(1.0, (s - warmup) / std::max(1.0, static_cast<double>(c.max_steps) - warmup));
   return c.learning_rate * (1 + std::cos(std::numbers::pi * t)) / 2;

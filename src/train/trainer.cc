@@ -29,7 +29,7 @@ nlohmann::ordered_json to_json(const StepReport& r) {
 nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
   nlohmann::ordered_json json = {{"step", r.step}};
   for (const auto& c : r.candidates)
-    json["dev"][c.name] = {{"loss", c.loss}, {"perplexity", c.perplexity}, {"bleu", c.bleu}};
+    for (const auto& measure : c.measures) json["dev"][c.name][measure.name] = measure.value;
   json["best"] = r.best;
   json["improved"] = r.improved;
   json["seconds"] = seconds;
@@ -38,16 +38,14 @@ nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
 
 }  // namespace
 
-Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, BatchStream& stream, const Evaluator& evaluator,
-                 const TrainingObserver& observer)
+Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer)
     : recipe_(recipe),
       config_(recipe.training),
       run_(run),
-      stream_(stream),
-      evaluator_(evaluator),
+      task_(task),
       observer_(observer),
       metrics_(run.metrics()),
-      data_id_(stream.fingerprint()),
+      data_id_(task.fingerprint()),
       model_(recipe.model),
       candidate_(recipe.model),
       optimizer_((model_.parameters().allocate_gradients(),
@@ -69,10 +67,10 @@ void Trainer::resume() {
   }
   const auto last = truncate_metrics_after(run_.metrics(), progress_.step);
   metrics_ = MetricsWriter(run_.metrics());
-  if (!stream_.seek(progress_.data))
-    fail("{}: stands at epoch {}, window {}, batch {}, which the training text does not have", run_.state(),
+  if (!task_.seek(progress_.data))
+    fail("{}: stands at epoch {}, window {}, batch {}, which the training data does not have", run_.state(),
          progress_.data.epoch, progress_.data.window, progress_.data.batch);
-  say(stream_.summary());
+  say(task_.summary());
   if (!saved) return;
   if (last && last->contains("seconds") && (*last)["seconds"].is_number()) seconds_before_ = (*last)["seconds"];
   say(fmt::format("resumed at step {} (epoch {})", progress_.step, progress_.data.epoch + 1));
@@ -81,9 +79,8 @@ void Trainer::resume() {
 void Trainer::rehearse() {
   const std::span<float> weights = model_.parameters().values(), gradients = model_.parameters().gradients();
   std::copy(weights.begin(), weights.end(), candidate_.parameters().values().begin());
-  rehearse_step(model_, config_, std::max(stream_.longest(), evaluator_.longest()), batch_, arena_);
+  task_.rehearse(model_, candidate_, arena_);
   std::fill(gradients.begin(), gradients.end(), 0.0f);
-  evaluator_.rehearse(candidate_, arena_);
   rehearse_average(model_.parameters(), arena_);
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
@@ -114,9 +111,10 @@ bool Trainer::done(std::string& reason) const {
 
 void Trainer::next_batch() {
   const int64_t epoch = progress_.data.epoch;
-  stream_.next(batch_);
-  progress_.data = stream_.position();
-  if (progress_.data.epoch > epoch && stream_.windows() > 1) say(stream_.epoch_summary());
+  task_.next();
+  progress_.data = task_.position();
+  const std::string line = progress_.data.epoch > epoch ? task_.epoch_summary() : "";
+  if (!line.empty()) say(line);
 }
 
 StepReport Trainer::step() {
@@ -128,7 +126,7 @@ StepReport Trainer::step() {
     next_batch();
     Context context{arena_, true, static_cast<uint64_t>(config_.seed),
                     static_cast<uint32_t>(progress_.step * config_.accumulate + i), config_.recompute};
-    loss += model_.loss_and_gradient(batch_, config_.label_smoothing, context);
+    loss += task_.loss_and_gradient(model_, context);
   }
   progress_.step++;
   report.gradient_norm = optimizer_.update(progress_.step, loss.tokens);
@@ -170,8 +168,8 @@ bool Trainer::run() {
     evaluate();
     save();
   }
-  say(fmt::format("done: {}; best on the dev text at step {}: {} {:.2f}", reason, progress_.best_step,
-                  config_.selection == Selection::bleu ? "BLEU" : "-loss", progress_.best));
+  say(fmt::format("done: {}; best on the dev data at step {}: {} {:.4g}", reason, progress_.best_step,
+                  config_.selection == Selection::metric ? task_.metric() : "-loss", progress_.best));
   return true;
 }
 
@@ -184,9 +182,9 @@ void Trainer::evaluate() {
 
   double best_score = 0;
   const auto consider = [&](const std::string& name) {
-    const DevScore dev = evaluator_.evaluate(candidate_, config_.label_smoothing, arena_);
-    report.candidates.push_back({name, dev.loss, std::exp(dev.nll), dev.bleu});
-    const double score = config_.selection == Selection::bleu ? dev.bleu : -dev.loss;
+    const DevScore dev = task_.evaluate(candidate_, arena_);
+    report.candidates.push_back({name, dev.measures});
+    const double score = config_.selection == Selection::metric ? dev.metric : -dev.loss;
     if (report.best.empty() || score > best_score) best_score = score, report.best = name;
   };
 

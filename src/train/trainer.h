@@ -6,22 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "data/batch_stream.h"
 #include "io/metrics.h"
 #include "io/run_directory.h"
 #include "model/transformer.h"
-#include "qkv/train.h"
+#include "qkv/training.h"
 #include "train/checkpoint.h"
-#include "train/evaluator.h"
 #include "train/optimizer_state.h"
+#include "train/task.h"
 
 namespace qkv {
 
 class Trainer {
  public:
   // Resumes from the run directory's state where there is one. All arguments outlive the trainer.
-  Trainer(const Recipe& recipe, const RunDirectory& run, BatchStream& stream, const Evaluator& evaluator,
-          const TrainingObserver& observer);
+  Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer);
 
   bool run();  // false if the observer stopped it
 
@@ -42,15 +40,13 @@ class Trainer {
   const Recipe& recipe_;
   const TrainingConfig& config_;
   const RunDirectory& run_;
-  BatchStream& stream_;
-  const Evaluator& evaluator_;
+  Task& task_;
   const TrainingObserver& observer_;
   MetricsWriter metrics_;
   std::string data_id_;
   Transformer<float> model_, candidate_;  // the one that learns, the one that is evaluated
   OptimizerState optimizer_;
   Arena arena_;
-  Batch batch_;
   Progress progress_;
   double seconds_before_ = 0;
   std::chrono::steady_clock::time_point started_;

@@ -11,29 +11,17 @@
 #include "io/run_directory.h"
 #include "text/corpus.h"
 #include "train/fit.h"
+#include "train/resume.h"
 #include "train/trainer.h"
+#include "train/translation_task.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kMostSentences = 1'000'000;  // that a vocabulary is learned from, about
 
-// Values that may differ when a run goes on.
-bool may_differ(const std::string& name, const Recipe& recipe) {
-  if (name == "max_steps") return recipe.training.schedule != Schedule::cosine;
-  return name == "max_epochs" || name == "max_minutes" || name == "patience" || name == "recompute";
-}
-
-void check_same(const RunDirectory& run, const Recipe& saved, const Recipe& given) {
-  const std::vector<RecipeOption> a = recipe_options(saved), b = recipe_options(given);
-  for (size_t i = 0; i < a.size(); i++)
-    if (a[i].value != b[i].value && !may_differ(a[i].name, saved))
-      fail("{}: the run has {} {}, this command {}; give the same, or another --out", run.root(), a[i].name, a[i].value,
-           b[i].value);
-}
-
 // Learned from all lines or, of a long text, from a sample that `say` reports.
-TokenizerPair make_tokenizers(const TranslationFiles& files, const TrainingConfig& config, const ParallelCorpus& text,
+TokenizerPair make_tokenizers(const TranslationFiles& files, const TextConfig& config, const ParallelCorpus& text,
                               const std::function<void(const std::string&)>& say) {
   const TokenizerOptions options{config.tokenizer, config.vocab_size};
   const bool joint = config.joint_vocabulary;
@@ -54,37 +42,40 @@ TokenizerPair make_tokenizers(const TranslationFiles& files, const TrainingConfi
 
 }  // namespace
 
-bool train_translation(const TranslationFiles& files, const Recipe& wanted, const std::string& out,
+bool train_translation(const TranslationFiles& files, const TranslationRecipe& wanted, const std::string& out,
                        const TrainingObserver& observer, int64_t memory) {
   const auto say = [&](const std::string& line) {
     if (observer.on_message) observer.on_message(line);
   };
   check(wanted.training);
+  check(wanted.text);
   if (std::count(files.train.begin(), files.train.end(), "-") + std::count(files.dev.begin(), files.dev.end(), "-") > 1)
     fail("training: standard input (-) was given as more than one text, wanted files but for one");
-  if (wanted.training.joint_vocabulary && !files.target_tokenizer.empty())
+  if (wanted.text.joint_vocabulary && !files.target_tokenizer.empty())
     fail("training: a target tokeniser was given with joint_vocabulary, wanted joint_vocabulary false");
   const RunDirectory run(out);
   const bool resumed = std::filesystem::exists(out);
   if (resumed && !std::filesystem::exists(run.training()))
     fail("{}: exists and holds no training.json, wanted a run that was trained there, or a new directory", out);
 
-  const ParallelCorpus text(files.train, wanted.training.lowercase);
-  ParallelText dev = read_parallel(files.dev, wanted.training.lowercase);
+  const ParallelCorpus text(files.train, wanted.text.lowercase);
+  ParallelText dev = read_parallel(files.dev, wanted.text.lowercase);
   for (const auto& [files_of, lines] : {std::pair{&files.train, text.size()}, {&files.dev, dev.size()}})
     if (lines == 0) fail("{}: holds no sentence pair", files_of->front());
-  const TokenizerPair tokenizers =
-      resumed ? load_tokenizers(run, "") : make_tokenizers(files, wanted.training, text, say);
-  Recipe recipe = wanted;
+  const TokenizerPair tokenizers = resumed ? load_tokenizers(run, "") : make_tokenizers(files, wanted.text, text, say);
+  TranslationRecipe recipe = wanted;
   recipe.model.source_vocab = tokenizers.source.size();
   recipe.model.target_vocab = tokenizers.target.size();
   check(recipe.model);
-  if (resumed && memory > 0) recipe.training.batch_tokens = load_recipe(run).training.batch_tokens;
-  if (resumed) check_same(run, load_recipe(run), recipe);
+  if (resumed) {
+    const TranslationRecipe saved{load_recipe(run), load_text(run)};
+    if (memory > 0) recipe.training.batch_tokens = saved.training.batch_tokens;
+    check_same(run, saved, recipe);
+  }
 
-  say(fmt::format("vocabulary: {} pieces{}", tokenizers.source.size(),
-                  recipe.training.joint_vocabulary ? " for both languages"
-                                                   : fmt::format(" and {} pieces", tokenizers.target.size())));
+  say(fmt::format(
+      "vocabulary: {} pieces{}", tokenizers.source.size(),
+      recipe.text.joint_vocabulary ? " for both languages" : fmt::format(" and {} pieces", tokenizers.target.size())));
   const bool fit = memory > 0 && !resumed;
   Evaluator evaluator(std::move(dev), tokenizers.source, tokenizers.target, recipe.model.max_length,
                       fit ? std::numeric_limits<int32_t>::max() : recipe.training.batch_tokens);
@@ -101,13 +92,15 @@ bool train_translation(const TranslationFiles& files, const Recipe& wanted, cons
       {recipe.model.max_length, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)});
   if (!resumed) {
     stream.seek({});  // a text without a usable pair leaves no run behind
-    create_run(run, {recipe.model, tokenizers, trained_translation(tokenizers, recipe.training.lowercase)},
+    create_run(run, {recipe.model, tokenizers, trained_translation(tokenizers, recipe.text.lowercase)},
                [&](const RunDirectory& partial) {
                  make_directory(partial.checkpoints());
                  write_file_atomic(partial.training(), json_from_fields(recipe.training));
+                 write_file_atomic(partial.text(), json_from_fields(recipe.text));
                });
   }
-  return Trainer(recipe, run, stream, evaluator, observer).run();
+  TranslationTask task(recipe, stream, evaluator);
+  return Trainer(recipe, run, task, observer).run();
 }
 
 }  // namespace qkv

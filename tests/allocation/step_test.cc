@@ -112,8 +112,8 @@ class Training {
 };
 
 TEST(Step, OfTinyAllocatesNothingAfterTheFirst) {
-  Recipe recipe = preset("tiny");
-  recipe.model.source_vocab = recipe.model.target_vocab = recipe.training.vocab_size;
+  TranslationRecipe recipe = translation_preset("tiny");
+  recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
   std::vector<Batch> batches;
   for (const std::vector<int64_t>& lengths :
        {std::vector<int64_t>{40, 35, 30, 25, 20}, {40, 3, 17}, {5, 5, 5, 5, 5, 5}})

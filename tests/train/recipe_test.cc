@@ -10,32 +10,33 @@ namespace {
 using testing::error_of;
 using testing::expect_contains;
 
-std::string value_of(const Recipe& recipe, const std::string& name) {
+std::string value_of(const TranslationRecipe& recipe, const std::string& name) {
   for (const RecipeOption& option : recipe_options(recipe))
     if (option.name == name) return option.value;
   return "none";
 }
 
 std::string set_error(const std::string& name, const std::string& value) {
-  Recipe recipe = preset("tiny");
+  TranslationRecipe recipe = translation_preset("tiny");
   const std::string error = error_of([&] { set_recipe_option(recipe, name, value); });
-  EXPECT_TRUE(recipe.model == preset("tiny").model && recipe.training == preset("tiny").training);
+  EXPECT_TRUE(recipe.model == translation_preset("tiny").model &&
+              recipe.training == translation_preset("tiny").training);
   return error;
 }
 
 TEST(Recipe, EveryPresetCanBeTrained) {
   for (const char* name : {"tiny", "small", "base"}) {
-    Recipe recipe = preset(name);
-    recipe.model.source_vocab = recipe.model.target_vocab = recipe.training.vocab_size;
+    TranslationRecipe recipe = translation_preset(name);
+    recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
     EXPECT_NO_THROW(check(recipe.model)) << name;
     EXPECT_NO_THROW(check(recipe.training)) << name;
     EXPECT_EQ(recipe.model.heads * recipe.model.key_width, recipe.model.d_model) << name;
   }
-  EXPECT_EQ(error_of([] { preset("huge"); }), "preset: \"huge\" is none of tiny, small, base");
+  EXPECT_EQ(error_of([] { translation_preset("huge"); }), "preset: \"huge\" is none of tiny, small, base");
 }
 
 TEST(Recipe, BaseIsThePapersModel) {  // Table 3, first row
-  const ModelConfig m = preset("base").model;
+  const ModelConfig m = translation_preset("base").model;
   EXPECT_EQ(m.encoder_layers, 6);
   EXPECT_EQ(m.decoder_layers, 6);
   EXPECT_EQ(m.d_model, 512);
@@ -50,18 +51,20 @@ TEST(Recipe, BaseIsThePapersModel) {  // Table 3, first row
 }
 
 TEST(Recipe, EveryOptionTakesTheValueThatItShows) {
-  const std::vector<RecipeOption> options = recipe_options(preset("small"));
+  const std::vector<RecipeOption> options = recipe_options(translation_preset("small"));
   for (const RecipeOption& option : options) {
-    Recipe recipe = preset("small");
+    TranslationRecipe recipe = translation_preset("small");
     set_recipe_option(recipe, option.name, option.value);
-    EXPECT_TRUE(recipe.model == preset("small").model && recipe.training == preset("small").training) << option.name;
+    EXPECT_TRUE(recipe.model == translation_preset("small").model &&
+                recipe.training == translation_preset("small").training)
+        << option.name;
     EXPECT_FALSE(option.help.empty()) << option.name;
   }
   EXPECT_EQ(options.size(), 24u + 28u);  // all fields but the two vocabularies
 }
 
 TEST(Recipe, OptionsChangeWhatTheyName) {
-  Recipe recipe = preset("tiny");
+  TranslationRecipe recipe = translation_preset("tiny");
   for (const auto& [name, value] : {std::pair{"ffn", "300"},
                                     {"dropout", "0.25"},
                                     {"activation", "gelu"},
@@ -93,7 +96,7 @@ TEST(Recipe, RefusesNamesAndValuesThatItDoesNotKnow) {
 }
 
 TEST(Recipe, WidthsFollowTheShapeUnlessTheyAreGiven) {
-  Recipe recipe = preset("tiny");
+  TranslationRecipe recipe = translation_preset("tiny");
   set_recipe_option(recipe, "heads", "8");
   EXPECT_EQ(recipe.model.key_width, 16);
   EXPECT_EQ(recipe.model.value_width, 16);
@@ -107,7 +110,7 @@ TEST(Recipe, WidthsFollowTheShapeUnlessTheyAreGiven) {
 }
 
 TEST(Recipe, FinalNormAndSharedEmbeddingsFollow) {
-  Recipe recipe = preset("tiny");
+  TranslationRecipe recipe = translation_preset("tiny");
   set_recipe_option(recipe, "norm_position", "pre");
   EXPECT_TRUE(recipe.model.final_norm);
   set_recipe_option(recipe, "norm_position", "post");
@@ -119,7 +122,7 @@ TEST(Recipe, FinalNormAndSharedEmbeddingsFollow) {
 }
 
 TEST(Recipe, JsonChangesAllOrNothing) {
-  Recipe recipe = preset("tiny");
+  TranslationRecipe recipe = translation_preset("tiny");
   EXPECT_EQ(error_of([&] { merge_recipe_json(recipe, R"({"ffn": 5, "droput": 0.1})", "r.json"); }),
             "r.json: unknown name \"droput\"; did you mean \"dropout\"?");
   EXPECT_EQ(value_of(recipe, "ffn"), "256");
@@ -130,9 +133,9 @@ TEST(Recipe, JsonChangesAllOrNothing) {
 
 TEST(TrainingConfig, ErrorsNameTheValue) {
   const auto error = [](const std::string& name, const std::string& value) {
-    Recipe recipe = preset("tiny");
+    TranslationRecipe recipe = translation_preset("tiny");
     set_recipe_option(recipe, name, value);
-    return error_of([&] { check(recipe.training); });
+    return error_of([&] { check(recipe.training), check(recipe.text); });
   };
   EXPECT_EQ(error("vocab_size", "3"), "training: vocab_size is 3, wanted at least 4");
   EXPECT_EQ(error("accumulate", "0"), "training: accumulate is 0, wanted at least 1");

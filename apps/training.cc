@@ -1,0 +1,140 @@
+#include "training.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "commands.h"
+#include "qkv/error.h"
+
+namespace {
+
+std::string duration(double seconds) {
+  const long s = static_cast<long>(seconds);
+  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+                   : fmt::format("{}:{:02}", s / 60, s % 60);
+}
+
+// One line that is redrawn on a terminal; elsewhere a plain line now and then.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const qkv::TrainingConfig& limits) : limits_(limits), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+  void message(const std::string& line) {
+    clear();
+    fmt::print(stderr, "{}\n", line);
+  }
+
+  void step(const qkv::StepReport& r) {
+    tokens_ += static_cast<double>(r.target_tokens);
+    if (first_seconds_ < 0) first_seconds_ = r.seconds, first_step_ = r.step, tokens_ = 0;
+    const double since = r.seconds - shown_;
+    if (shown_ >= 0 && since < (terminal_ ? 0.2 : 10.0)) return;
+    shown_ = r.seconds;
+    const double elapsed = r.seconds - first_seconds_;
+    const double speed = elapsed > 0 ? tokens_ / elapsed : r.tokens_per_second;
+    const std::string line = fmt::format("step {}  epoch {}  loss {:.3f}  lr {:.2e}  {:.0f} tokens/s  {}{}", r.step,
+                                         r.epoch, r.loss, r.learning_rate, speed, duration(r.seconds), eta(r, elapsed));
+    if (terminal_) {
+      fmt::print(stderr, "\r{}\033[K", line);
+      drawn_ = true;
+    } else {
+      fmt::print(stderr, "{}\n", line);
+    }
+  }
+
+  void evaluation(const qkv::EvaluationReport& r) {
+    std::string line = fmt::format("step {}  dev:", r.step);
+    for (const auto& c : r.candidates) {
+      line += "  " + c.name;
+      for (const auto& m : c.measures) line += fmt::format(" {} {:.{}f}", m.name, m.value, m.digits);
+    }
+    message(line + (r.improved ? "  (best so far: " + r.best + ")" : ""));
+  }
+
+  void clear() {
+    if (drawn_) fmt::print(stderr, "\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  // To the first limit of steps or minutes.
+  std::string eta(const qkv::StepReport& r, double elapsed) const {
+    double left = -1;
+    const double steps = static_cast<double>(r.step - first_step_);
+    if (limits_.max_steps > 0 && steps > 0) left = elapsed / steps * static_cast<double>(limits_.max_steps - r.step);
+    if (limits_.max_minutes > 0) {
+      const double minutes_left = 60 * limits_.max_minutes - r.seconds;
+      left = left < 0 ? minutes_left : std::min(left, minutes_left);
+    }
+    return left < 0 ? "" : ", " + duration(left) + " left";
+  }
+
+  const qkv::TrainingConfig limits_;
+  bool terminal_, drawn_ = false;
+  double shown_ = -1, first_seconds_ = -1, tokens_ = 0;
+  int64_t first_step_ = 0;
+};
+
+}  // namespace
+
+void RecipeChoice::add_options(CLI::App& command, const std::string& preset, const std::string& names,
+                               const std::vector<qkv::RecipeOption>& values) {
+  preset_ = preset;
+  command.add_option("--preset", preset_, names)->capture_default_str();
+  command.add_option("--config", config_, "JSON file of any of the values below");
+  for (const qkv::RecipeOption& o : values) {
+    std::string name = o.name;
+    std::replace(name.begin(), name.end(), '_', '-');
+    const bool yes_no = o.value == "true" || o.value == "false";  // --lowercase alone means true
+    CLI::Option* option = command.add_option_function<std::string>(
+        "--" + name, [](const std::string&) {}, fmt::format("{} [{}]", o.help, o.value));
+    option->group(fmt::format("Recipe [values of --preset {}]", preset));
+    option->type_name("")->expected(yes_no ? 0 : 1, 1)->take_last();
+    options_.emplace_back(o.name, option);
+  }
+}
+
+CLI::Option* RecipeChoice::option(const std::string& name) const {
+  const auto is_it = [&](const auto& entry) { return entry.first == name; };
+  return std::find_if(options_.begin(), options_.end(), is_it)->second;
+}
+
+std::string RecipeChoice::config_text() const {
+  std::ifstream file(config_, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw qkv::Error(fmt::format("{}: cannot be read", config_));
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> RecipeChoice::given() const {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const auto& [name, option] : options_) {
+    if (option->count() == 0) continue;
+    const std::string value = option->results().empty() ? "" : option->results().back();
+    values.emplace_back(name, value.empty() ? "true" : value);
+  }
+  return values;
+}
+
+void run_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train) {
+  ProgressLine progress(limits);
+  qkv::TrainingObserver observer;
+  observer.on_message = [&](const std::string& line) { progress.message(line); };
+  observer.on_step = [&](const qkv::StepReport& r) { progress.step(r); };
+  observer.on_evaluation = [&](const qkv::EvaluationReport& r) { progress.evaluation(r); };
+  observer.should_stop = interrupted;
+  listen_for_interrupts();
+  bool ended = false;
+  try {
+    ended = train(observer);
+  } catch (...) {
+    progress.clear();
+    throw;
+  }
+  progress.clear();
+  if (!ended) throw Interrupted();
+}

@@ -1,0 +1,108 @@
+#include "data/item_batches.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/fail.h"
+#include "core/random.h"
+#include "core/threads.h"
+
+namespace qkv {
+
+ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& options) : log_(log), options_(options) {
+  counts_.resize(static_cast<size_t>(log.item_count()));
+  for (int64_t user = 0; user < log.user_count(); user++) {
+    for (const int32_t item : training_part(user)) counts_[static_cast<size_t>(item)]++;
+    if (options.sampling == NegativeSampling::popularity)
+      training_events_.insert(training_events_.end(), training_part(user).begin(), training_part(user).end());
+    const int64_t tokens = std::ssize(sequence(user)) - 1;
+    if (tokens < 1) continue;
+    users_.push_back(user);
+    tokens_ += tokens;
+    longest_ = std::max(longest_, tokens);
+  }
+  if (users_.empty()) fail("batches: no user has two items before those that are kept aside");
+  if (options.batch_tokens < longest_ || options.batch_tokens > std::numeric_limits<int32_t>::max())
+    fail("batches: batch_tokens {}, wanted at least {}, the longest sequence, and less than 2^31", options.batch_tokens,
+         longest_);
+}
+
+std::span<const int32_t> ItemBatches::training_part(int64_t user) const {
+  return log_.of(user).first(static_cast<size_t>(options_.split.known(log_, user, Part::validation)));
+}
+
+std::span<const int32_t> ItemBatches::sequence(int64_t user) const {
+  const std::span<const int32_t> events = training_part(user);
+  return events.last(std::min(events.size(), static_cast<size_t>(options_.max_length) + 1));
+}
+
+BatchList ItemBatches::shuffled(int64_t epoch) const {
+  BatchList list;
+  list.pairs = users_;
+  Random(options_.seed, Stream::shuffle, static_cast<uint64_t>(epoch)).shuffle(list.pairs);
+  int64_t sum = 0;
+  for (size_t i = 0; i < list.pairs.size(); i++) {
+    const int64_t next = std::ssize(sequence(list.pairs[i])) - 1;
+    sum += next;
+    if (sum <= options_.batch_tokens) continue;
+    list.offsets.push_back(static_cast<int64_t>(i));
+    sum = next;
+  }
+  list.offsets.push_back(std::ssize(list.pairs));
+  return list;
+}
+
+void ItemBatches::fill(std::span<const int64_t> users, Batch& batch) const {
+  batch.clear();
+  for (const int64_t user : users) {
+    const std::span<const int32_t> items = sequence(user);
+    const int64_t T = std::ssize(items) - 1;
+    batch.target.append(items.first(items.size() - 1), options_.positions_from_end ? options_.max_length - T : 0);
+    batch.labels.insert(batch.labels.end(), items.begin() + 1, items.end());
+  }
+}
+
+void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint64_t index, std::vector<int32_t>& ids,
+                       std::vector<float>& log_draws) const {
+  const int64_t K = options_.negatives, V = log_.item_count();
+  ids.resize(batch.labels.size() * static_cast<size_t>(K + 1));
+  log_draws.resize(ids.size());
+  parallel_for_throwing(std::ssize(users), [&](int64_t s) {
+    const auto events = static_cast<double>(training_events_.size());
+    std::vector<int32_t> own(training_part(users[static_cast<size_t>(s)]).begin(),
+                             training_part(users[static_cast<size_t>(s)]).end());
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    if (std::ssize(own) == V)
+      fail("batches: user \"{}\" has every item, wanted one that can be a negative",
+           log_.users[static_cast<size_t>(users[static_cast<size_t>(s)])]);
+    const bool uniform = options_.sampling == NegativeSampling::uniform;
+    double left = uniform ? static_cast<double>(V - std::ssize(own)) : events;  // of what is drawn from
+    if (!uniform)
+      for (const int32_t item : own) left -= static_cast<double>(counts_[static_cast<size_t>(item)]);
+    if (left == 0)
+      fail("batches: user \"{}\" has every item that others have, wanted one that can be a negative",
+           log_.users[static_cast<size_t>(users[static_cast<size_t>(s)])]);
+
+    Random random(options_.seed, Stream::training_negatives, index << 32 | static_cast<uint64_t>(s));
+    const auto drawn = [&] {
+      return uniform ? static_cast<int32_t>(random.below(static_cast<uint64_t>(V)))
+                     : training_events_[random.below(training_events_.size())];
+    };
+    for (int32_t n = batch.target.offsets[static_cast<size_t>(s)]; n < batch.target.offsets[static_cast<size_t>(s) + 1];
+         n++) {
+      const size_t first = static_cast<size_t>(n) * static_cast<size_t>(K + 1);
+      ids[first] = batch.labels[static_cast<size_t>(n)];
+      log_draws[first] = 0;
+      for (size_t k = first + 1; k <= first + static_cast<size_t>(K); k++) {
+        do ids[k] = drawn();
+        while (std::binary_search(own.begin(), own.end(), ids[k]));
+        const double weight = uniform ? 1 : static_cast<double>(counts_[static_cast<size_t>(ids[k])]);
+        log_draws[k] = static_cast<float>(std::log(static_cast<double>(K) * weight / left));
+      }
+    }
+  });
+}
+
+}  // namespace qkv

@@ -1,0 +1,44 @@
+#include "data/split.h"
+
+#include <algorithm>
+
+#include "core/fail.h"
+
+namespace qkv {
+namespace {
+
+int64_t count_before(std::span<const int64_t> times, int64_t moment) {
+  return std::ranges::lower_bound(times, moment) - times.begin();
+}
+
+}  // namespace
+
+Split Split::at_share(const Interactions& data, double share) {
+  if (data.times.empty()) fail("temporal split: the log has no times");
+  if (!(share > 0 && share < 0.5))
+    fail("temporal split: found a share of {}, wanted more than 0 and less than 1/2", share);
+  std::vector<int64_t> times = data.times;
+  const auto from_end = [&](double part) {
+    const auto count = static_cast<int64_t>(part * static_cast<double>(times.size()));
+    const auto place = times.end() - std::clamp<int64_t>(count, 1, std::ssize(times));
+    std::nth_element(times.begin(), place, times.end());
+    return *place;
+  };
+  return {true, from_end(2 * share), from_end(share)};
+}
+
+std::optional<int64_t> Split::target(const Interactions& data, int64_t user, Part part) const {
+  const auto n = std::ssize(data.of(user));
+  if (!temporal) return n < 3 ? std::nullopt : std::optional<int64_t>(part == Part::test ? n - 1 : n - 2);
+  const int64_t place = known(data, user, part);
+  if (place == n || (part == Part::validation && data.times_of(user)[static_cast<size_t>(place)] >= test_from))
+    return {};
+  return place;
+}
+
+int64_t Split::known(const Interactions& data, int64_t user, Part part) const {
+  if (temporal) return count_before(data.times_of(user), part == Part::test ? test_from : validation_from);
+  return target(data, user, part).value_or(std::ssize(data.of(user)));
+}
+
+}  // namespace qkv

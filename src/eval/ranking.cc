@@ -1,0 +1,152 @@
+#include "eval/ranking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/fail.h"
+#include "core/random.h"
+#include "core/threads.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kScoreBytes = int64_t{64} << 20;
+constexpr int64_t kMostRows = 256;  // of a batch
+constexpr size_t kListed = 10;      // of the recommendations that coverage counts
+
+// What a user is asked: events[0 … target) are the history.
+struct Question {
+  int64_t user;
+  std::span<const int32_t> history;
+  int32_t target;
+};
+
+std::vector<int32_t> distinct(std::span<const int32_t> items) {
+  std::vector<int32_t> sorted(items.begin(), items.end());
+  std::ranges::sort(sorted);
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  return sorted;
+}
+
+// 1 + the other items of the whole catalogue that are not below the target, but for `seen`, which are sorted.
+int64_t rank_in_all(std::span<const float> scores, int32_t target, std::span<const int32_t> seen) {
+  const float least = scores[static_cast<size_t>(target)];
+  int64_t rank = 0;  // counts the target, too, also where it is NaN
+  for (const float score : scores) rank += !(score < least);
+  for (const int32_t item : seen) rank -= item != target && !(scores[static_cast<size_t>(item)] < least);
+  return rank;
+}
+
+// The same among drawn items. One that is drawn twice counts twice; the target itself, drawn, counts as a tie.
+int64_t rank_in(std::span<const float> scores, int32_t target, std::span<const int32_t> drawn) {
+  const float least = scores[static_cast<size_t>(target)];
+  int64_t rank = 1;
+  for (const int32_t item : drawn) rank += !(scores[static_cast<size_t>(item)] < least);
+  return rank;
+}
+
+// The kListed best items that are not seen, in no order; of equal scores the smaller id, and NaN is no score.
+std::vector<int32_t> best_items(std::span<const float> scores, std::span<const int32_t> seen) {
+  std::vector<std::pair<float, int32_t>> heap;  // the worst one on top
+  const auto better = [](const auto& a, const auto& b) {
+    return a.first > b.first || (a.first == b.first && a.second < b.second);
+  };
+  for (size_t i = 0; i < scores.size(); i++) {
+    const float score = scores[i];
+    const auto item = static_cast<int32_t>(i);
+    const bool full = heap.size() == kListed;
+    if (std::isnan(score) || (full && !(score > heap.front().first)) || std::ranges::binary_search(seen, item))
+      continue;
+    if (full) {
+      std::ranges::pop_heap(heap, better);
+      heap.pop_back();
+    }
+    heap.emplace_back(score, item);
+    std::ranges::push_heap(heap, better);
+  }
+  std::vector<int32_t> items;
+  for (const auto& [score, item] : heap) items.push_back(item);
+  return items;
+}
+
+void add_rank(RankingScore& sum, int64_t rank) {
+  const auto r = static_cast<double>(rank);
+  for (size_t i = 0; i < kCutoffs.size(); i++) {
+    if (rank > kCutoffs[i]) continue;
+    sum.hr[i] += 1;
+    sum.ndcg[i] += 1 / std::log2(1 + r);
+    sum.mrr[i] += 1 / r;
+  }
+}
+
+}  // namespace
+
+Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed) {
+  Negatives negatives{each, std::vector<int32_t>(static_cast<size_t>(data.user_count() * each))};
+  parallel_for(data.user_count(), [&](int64_t user) {
+    const auto known = static_cast<size_t>(split.known(data, user, Part::validation));
+    const std::vector<int32_t> rejected = distinct(data.of(user).first(known));
+    const bool reject = std::ssize(rejected) < data.item_count();
+    Random random(seed, Stream::negatives, static_cast<uint64_t>(user));
+    for (int64_t i = 0; i < each;) {
+      const auto item = static_cast<int32_t>(random.below(static_cast<uint64_t>(data.item_count())));
+      if (reject && std::ranges::binary_search(rejected, item)) continue;
+      negatives.items[static_cast<size_t>(user * each + i++)] = item;
+    }
+  });
+  return negatives;
+}
+
+RankingScore rank_targets(const Interactions& data, const RankingOptions& options, ScoreItems score) {
+  RankingScore result;
+  std::vector<Question> questions;
+  for (int64_t user = 0; user < data.user_count(); user++) {
+    const std::optional<int64_t> target = options.split.target(data, user, options.part);
+    if (!target) {
+      result.no_target++;
+    } else if (*target == 0) {
+      result.no_history++;
+    } else {
+      const std::span<const int32_t> events = data.of(user);
+      const auto place = static_cast<size_t>(*target);
+      questions.push_back({user, events.first(place), events[place]});
+    }
+  }
+  result.users = std::ssize(questions);
+  if (questions.empty()) fail("ranking: no user has a target and events before it");
+
+  const int64_t items = data.item_count();
+  const int64_t rows = std::clamp<int64_t>(kScoreBytes / (static_cast<int64_t>(sizeof(float)) * items), 1,
+                                           std::min<int64_t>(kMostRows, result.users));
+  std::vector<float> scores(static_cast<size_t>(rows * items));
+  std::vector<int64_t> ranks(questions.size());
+  std::vector<std::vector<int32_t>> best(static_cast<size_t>(rows));
+  std::vector<bool> covered(static_cast<size_t>(items));
+  for (int64_t begin = 0; begin < result.users; begin += rows) {
+    const int64_t count = std::min(rows, result.users - begin);
+    const std::span<const Question> batch =
+        std::span(questions).subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+    std::vector<std::span<const int32_t>> histories;
+    for (const Question& question : batch) histories.push_back(question.history);
+    const Matrix<float> matrix(scores.data(), count, items);
+    score(histories, matrix);
+    parallel_for(count, [&](int64_t row) {
+      const auto& [user, history, target] = batch[static_cast<size_t>(row)];
+      const std::span<const float> line(matrix.row(row), static_cast<size_t>(items));
+      const std::vector<int32_t> seen = distinct(history);
+      ranks[static_cast<size_t>(begin + row)] =
+          options.negatives ? rank_in(line, target, options.negatives->of(user)) : rank_in_all(line, target, seen);
+      best[static_cast<size_t>(row)] = best_items(line, seen);
+    });
+    for (const auto& list : std::span(best).first(static_cast<size_t>(count)))
+      for (const int32_t item : list) covered[static_cast<size_t>(item)] = true;
+  }
+  for (const int64_t rank : ranks) add_rank(result, rank);
+  for (auto* metric : {&result.hr, &result.ndcg, &result.mrr})
+    for (double& value : *metric) value /= static_cast<double>(result.users);
+  result.coverage = static_cast<double>(std::ranges::count(covered, true)) / static_cast<double>(items);
+  return result;
+}
+
+}  // namespace qkv

@@ -1,0 +1,22 @@
+// Logits of a few chosen tokens in each row, for losses over samples of the vocabulary:
+//   s(n, k) = h_n · E[ids(n, k)]
+// and, from the gradient ds of a loss,
+//   dh_n = Σ_k ds(n, k) E[ids(n, k)],   dE[v] ← dE[v] + Σ_{n, k: ids(n, k) = v} ds(n, k) h_n
+#pragma once
+
+#include <cstdint>
+
+#include "core/matrix.h"
+
+namespace qkv {
+
+// h: [N, d], E: [V, d], ids: [N, K], each in [0, V), s: [N, K], assigned.
+template <class Real>
+void chosen_logits(Matrix<const Real> h, Matrix<const Real> E, Matrix<const int32_t> ids, Matrix<Real> s);
+
+// ds: [N, K], dh: [N, d], assigned, dE: [V, d]. The sums of dE run over n, k in order.
+template <class Real>
+void chosen_logits_backward(Matrix<const Real> h, Matrix<const Real> E, Matrix<const int32_t> ids,
+                            Matrix<const Real> ds, Matrix<Real> dh, Matrix<Real> dE);
+
+}  // namespace qkv

@@ -1,0 +1,81 @@
+// The recipes that have names.
+#include "core/fail.h"
+#include "qkv/recommendation.h"
+#include "qkv/train.h"
+
+namespace qkv {
+
+TranslationRecipe translation_preset(const std::string& name) {
+  TranslationRecipe r;
+  ModelConfig& m = r.model;
+  TrainingConfig& t = r.training;
+  if (name == "base") {  // the paper's
+    t.learning_rate = 7e-4;
+    t.warmup_steps = 4000;
+    r.text.vocab_size = 16000;
+    return r;
+  }
+  if (name == "small") {
+    m.encoder_layers = m.decoder_layers = 6;
+    m.d_model = 256;
+    m.heads = 4;
+    m.key_width = m.value_width = 64;
+    m.ffn = 1024;
+    m.dropout = 0.2;
+    t.learning_rate = 2e-3;
+    return r;
+  }
+  if (name == "tiny") {
+    m.encoder_layers = m.decoder_layers = 4;
+    m.d_model = 128;
+    m.heads = 4;
+    m.key_width = m.value_width = 32;
+    m.ffn = 256;
+    m.dropout = 0.3;
+    return r;
+  }
+  fail("preset: \"{}\" is none of tiny, small, base", name);
+}
+
+RecommendationRecipe recommendation_preset(const std::string& name) {
+  RecommendationRecipe r;
+  ModelConfig& m = r.model;
+  TrainingConfig& t = r.training;
+  RecommendationConfig& c = r.recommendation;
+  m.encoder_layers = 0;
+  m.shared_embeddings = false;
+  m.decoder_layers = 2;
+  m.positions = Positions::learned;
+  m.final_norm = true;
+  m.max_length = 200;
+  m.dropout = m.attention_dropout = m.ffn_dropout = 0.2;
+  t.learning_rate = 1e-3;
+  t.warmup_steps = 0;
+  t.schedule = Schedule::constant;
+  t.label_smoothing = 0;
+  t.epsilon = 1e-8;
+  t.batch_tokens = 16384;
+  t.eval_every = 0;
+  t.save_every = 0;
+  t.patience = 10;
+  t.average = 0;
+  t.ema_decay = 0;
+  if (name == "sasrec") {
+    m.norm_position = NormPosition::query;
+    m.d_model = m.key_width = m.value_width = m.ffn = 50;
+    m.heads = 1;
+    m.norm_epsilon = 1e-8;
+    c.loss = ItemLoss::bce;
+    return r;
+  }
+  if (name == "films") {
+    m.norm_position = NormPosition::query;
+    m.d_model = m.ffn = 128;
+    m.heads = 2;
+    m.key_width = m.value_width = 64;
+    return r;
+  }
+  fail("preset: \"{}\" is none of films, sasrec", name);
+}
+
+}  // namespace qkv

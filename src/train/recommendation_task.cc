@@ -1,0 +1,96 @@
+#include "train/recommendation_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/fail.h"
+#include "layers/sampled_loss.h"
+#include "recommend/item_scores.h"
+
+namespace qkv {
+namespace {
+
+Split split_of(const RecommendationConfig& config, const Interactions& log) {
+  return config.split == SplitRule::temporal ? Split::at_share(log, config.test_share) : Split{};
+}
+
+bool samples(const RecommendationConfig& config) { return config.loss != ItemLoss::softmax; }
+
+ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& split) {
+  const RecommendationConfig& config = recipe.recommendation;
+  return {recipe.model.max_length,
+          recipe.training.batch_tokens,
+          split,
+          config.positions_from_end,
+          samples(config) ? config.negatives : 0,
+          config.sampling,
+          static_cast<uint64_t>(recipe.training.seed)};
+}
+
+}  // namespace
+
+RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log,
+                                       std::string fingerprint)
+    : recipe_(recipe),
+      log_(log),
+      split_(split_of(recipe.recommendation, log)),
+      fingerprint_(std::move(fingerprint)),
+      batches_(log, options_of(recipe, split_)) {
+  seek({});
+}
+
+bool RecommendationTask::seek(const StreamPosition& position) {
+  list_ = batches_.shuffled(position.epoch);
+  position_ = position;
+  return position.window == 0 && position.batch < list_.size();
+}
+
+void RecommendationTask::next() {
+  const std::span<const int64_t> users = list_[position_.batch];
+  batches_.fill(users, batch_);
+  if (samples(recipe_.recommendation))
+    batches_.draw(users, batch_, static_cast<uint64_t>(position_.epoch) << 16 ^ static_cast<uint64_t>(position_.batch),
+                  candidates_, log_draws_);
+  if (++position_.batch == list_.size()) seek({position_.epoch + 1, 0, 0});
+}
+
+std::string RecommendationTask::summary() const {
+  return fmt::format("training: {} users with {} next items to learn, in {} batches an epoch", batches_.users(),
+                     batches_.tokens(), list_.size());
+}
+
+Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
+  if (!samples(recipe_.recommendation)) return model.loss_and_gradient(batch_, recipe_.training.label_smoothing, c);
+  const auto N = static_cast<int64_t>(batch_.labels.size());
+  const Candidates candidates = {{candidates_.data(), N, recipe_.recommendation.negatives + 1}, log_draws_};
+  const auto loss_of = [&](Matrix<const float> h, Matrix<float> dh) {
+    return sampled_loss_and_gradient<float>(model.output().weight(), h, candidates, recipe_.recommendation, dh, c);
+  };
+  return model.loss_and_gradient(batch_, loss_of, c);
+}
+
+DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& arena) {
+  const auto score = [&](Histories histories, Matrix<float> scores) {
+    score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
+  };
+  const RankingScore found = rank_targets(log_, {split_, Part::validation}, score);
+  return {0, found.ndcg[1], {{"NDCG@10", found.ndcg[1], 4}, {"HR@10", found.hr[1], 4}, {"MRR@10", found.mrr[1], 4}}};
+}
+
+void RecommendationTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
+  const StreamPosition present = position_;
+  const Arena::Scope scope(arena);
+  int64_t most = 0, largest = 0;
+  for (int64_t b = 0; b < list_.size(); b++) {
+    batches_.fill(list_[b], batch_);
+    if (batch_.target.tokens() > most) most = batch_.target.tokens(), largest = b;
+  }
+  position_.batch = largest;
+  next();
+  seek(present);
+  Context context{arena, true, static_cast<uint64_t>(recipe_.training.seed), 0, recipe_.training.recompute};
+  loss_and_gradient(model, context);
+  evaluate(candidate, arena);
+}
+
+}  // namespace qkv

@@ -1,0 +1,45 @@
+// Recommendation as something to train: a log in batches, and where the item before each user's last one is ranked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/item_batches.h"
+#include "eval/ranking.h"
+#include "qkv/recommendation.h"
+#include "train/task.h"
+
+namespace qkv {
+
+class RecommendationTask : public Task {
+ public:
+  // All arguments outlive the task. fingerprint: of the log. Throws Error if nobody has something to foretell.
+  RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log, std::string fingerprint);
+
+  std::string fingerprint() const override { return fingerprint_; }
+  bool seek(const StreamPosition& position) override;
+  const StreamPosition& position() const override { return position_; }
+  void next() override;
+  std::string summary() const override;
+
+  Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
+  std::string metric() const override { return "NDCG@10"; }
+  void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+
+  int64_t batches() const { return list_.size(); }  // of the present epoch
+
+ private:
+  const RecommendationRecipe& recipe_;
+  const Interactions& log_;
+  Split split_;
+  std::string fingerprint_;
+  ItemBatches batches_;
+  StreamPosition position_;
+  BatchList list_;  // of the present epoch
+  Batch batch_;
+  std::vector<int32_t> candidates_;  // [tokens, 1 + negatives], unless the loss is over all items
+  std::vector<float> log_draws_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,26 @@
+#include "train/translation_task.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/rehearsal.h"
+
+namespace qkv {
+
+Loss TranslationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
+  return model.loss_and_gradient(batch_, config_.label_smoothing, c);
+}
+
+DevScore TranslationTask::evaluate(const Transformer<float>& model, Arena& arena) {
+  const TranslationScore score = evaluator_.evaluate(model, config_.label_smoothing, arena);
+  return {score.loss,
+          score.bleu,
+          {{"loss", score.loss, 3}, {"perplexity", std::exp(score.nll), 2}, {"bleu", score.bleu, 2}}};
+}
+
+void TranslationTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
+  rehearse_step(model, config_, std::max(stream_.longest(), evaluator_.longest()), batch_, arena);
+  evaluator_.rehearse(candidate, arena);
+}
+
+}  // namespace qkv

@@ -1,0 +1,36 @@
+// Translation as something to train: parallel text in batches, and BLEU on a dev text.
+#pragma once
+
+#include <string>
+
+#include "train/evaluator.h"
+#include "train/task.h"
+
+namespace qkv {
+
+class TranslationTask : public Task {
+ public:
+  // All arguments outlive the task.
+  TranslationTask(const Recipe& recipe, BatchStream& stream, const Evaluator& evaluator)
+      : config_(recipe.training), stream_(stream), evaluator_(evaluator) {}
+
+  std::string fingerprint() const override { return stream_.fingerprint(); }
+  bool seek(const StreamPosition& position) override { return stream_.seek(position); }
+  const StreamPosition& position() const override { return stream_.position(); }
+  void next() override { stream_.next(batch_); }
+  std::string summary() const override { return stream_.summary(); }
+  std::string epoch_summary() const override { return stream_.windows() > 1 ? stream_.epoch_summary() : ""; }
+
+  Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
+  std::string metric() const override { return "BLEU"; }
+  void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+
+ private:
+  const TrainingConfig& config_;
+  BatchStream& stream_;
+  const Evaluator& evaluator_;
+  Batch batch_;
+};
+
+}  // namespace qkv
