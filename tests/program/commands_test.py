@@ -129,7 +129,7 @@ def test_a_full_disk_is_an_error(trained):
 def test_a_yes_no_option_needs_no_value(tmp_path, corpus):
     for name, given, wanted in [("a", ["--lowercase"], True), ("b", ["--lowercase", "false"], False), ("c", [], False)]:
         qkv("train", "translate", *corpus, *SMALL, *given, "--out", tmp_path / name, "--max-steps", 1)
-        assert json.loads((tmp_path / name / "training.json").read_text())["lowercase"] is wanted
+        assert json.loads((tmp_path / name / "text.json").read_text())["lowercase"] is wanted
 
 
 def test_the_profile_accounts_for_a_training_step():
