@@ -74,7 +74,7 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   const auto& metadata = file.metadata();
   if (!metadata.contains("format") || metadata.at("format") != kFormat) fail("{}: not a {}", path, kFormat);
   if (!metadata.contains("data") || metadata.at("data") != data)
-    fail("{}: was made with other training text; give the same text or another --out", path);
+    fail("{}: was made with other training data; give the same, or another --out", path);
 
   for (const Array& a : arrays(parameters, optimizer)) file.read(a.name, a.dtype, {a.size}, a.bytes);
 

@@ -128,6 +128,8 @@ void check(const RecommendationConfig& c) {
   check_at_least("min_events", static_cast<double>(c.min_events), 3);
   check_at_least("core", static_cast<double>(c.core), 0);
   check_at_least("negatives", static_cast<double>(c.negatives), 1);
+  if (!(c.test_share > 0 && c.test_share < 0.5))
+    fail("training: test_share is {}, wanted above 0 and below 0.5", c.test_share);
   if (!(c.calibration >= 0 && c.calibration <= 1)) fail("training: calibration is {}, wanted 0 to 1", c.calibration);
 }
 

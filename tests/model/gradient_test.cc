@@ -250,6 +250,42 @@ TEST(Loss, OfABatchIsTheSumOverItsPairs) {
   EXPECT_EQ(loss.tokens, 7);
 }
 
+TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
+  for (const NormPosition norm : {NormPosition::post, NormPosition::pre, NormPosition::query}) {
+    ModelConfig config = small_config();
+    config.encoder_layers = config.source_vocab = 0;
+    config.shared_embeddings = false;
+    config.norm_position = norm;
+    config.final_norm = true;
+    Transformer<double> model(config);
+    randomise(model.parameters(), 1);
+    const Batch batch = testing::random_batch(config, std::vector<int64_t>{1, 1, 1}, std::vector<int64_t>{5, 1, 7}, 2);
+    SpoiledArena arena;
+    Context context{arena};
+    Transformer<double>::Saved s;
+    model.forward(batch.source, batch.target, context, s);
+    const Matrix<double> last = model.last_hidden(batch.target, context);
+    ASSERT_EQ(last.rows, 3);
+    for (int64_t i = 0; i < 3; i++)
+      for (int64_t c = 0; c < last.cols; c++)
+        EXPECT_NEAR(last(i, c), s.h(batch.target.offsets[static_cast<size_t>(i) + 1] - 1, c), 1e-13);
+  }
+}
+
+TEST(Transformer, LastHiddenRefusesWhatHasNone) {
+  ModelConfig config = small_config();
+  SpoiledArena arena;
+  Context context{arena};
+  Packed empty;
+  empty.append({});
+  EXPECT_EQ(error_of([&] { Transformer<double>(config).last_hidden(empty, context); }),
+            "model: encoder_layers is 2, wanted a decoder-only model");
+  config.encoder_layers = config.source_vocab = 0;
+  config.shared_embeddings = false;
+  EXPECT_EQ(error_of([&] { Transformer<double>(config).last_hidden(empty, context); }),
+            "batch: target sequence 0 has no tokens");
+}
+
 TEST(Transformer, HiddenStatesDoNotDependOnLaterTargetTokens) {
   const ModelConfig config = small_config();
   Transformer<double> model(config);

@@ -88,4 +88,4 @@ def test_another_recipe_or_text_is_refused(trained, corpus):
     other = ["--train", corpus[2], corpus[1], *corpus[3:]]
     status, _, error = qkv("train", "translate", *other, *SMALL, "--out", trained, "--max-steps", 50, "--eval-every", 20,
                            ok=False)
-    assert status == 1 and "other training text" in error
+    assert status == 1 and "other training data" in error

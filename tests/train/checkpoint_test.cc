@@ -95,7 +95,7 @@ TEST(Checkpoint, OfOtherTextIsRefused) {
   State state(1);
   save(directory / "state", state);
   EXPECT_EQ(load_error(directory / "state", state, "another text"),
-            directory / "state" + ": was made with other training text; give the same text or another --out");
+            directory / "state" + ": was made with other training data; give the same, or another --out");
 }
 
 TEST(Checkpoint, OfAnotherModelIsRefused) {

@@ -1,0 +1,167 @@
+// Batches of a log: what is learned, what is kept aside, and what is drawn against it.
+#include "data/item_batches.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+
+// User u has the items u, u + 1, … of a catalogue of `items`, `events` of them.
+Interactions log_of(const std::vector<int64_t>& events, int64_t items) {
+  Interactions log;
+  for (int64_t i = 0; i < items; i++) log.items.push_back("i" + std::to_string(i));
+  for (int64_t u = 0; u < std::ssize(events); u++) {
+    log.users.push_back("u" + std::to_string(u));
+    for (int64_t e = 0; e < events[static_cast<size_t>(u)]; e++)
+      log.events.push_back(static_cast<int32_t>((u + e) % items));
+    log.offsets.push_back(std::ssize(log.events));
+  }
+  return log;
+}
+
+Batch batch_of(const ItemBatches& batches, const std::vector<int64_t>& users) {
+  Batch batch;
+  batches.fill(users, batch);
+  return batch;
+}
+
+TEST(ItemBatches, LeaveTheLastTwoItemsAside) {
+  const Interactions log = log_of({6, 3, 4}, 50);
+  const ItemBatches batches(log, {});
+  EXPECT_EQ(batches.users(), 2);  // the second has one item left
+  EXPECT_EQ(batches.tokens(), 3 + 1);
+  EXPECT_EQ(batches.longest(), 3);
+  const Batch batch = batch_of(batches, {2, 0});
+  EXPECT_EQ(batch.target.ids, (std::vector<int32_t>{2, 0, 1, 2}));
+  EXPECT_EQ(batch.labels, (std::vector<int32_t>{3, 1, 2, 3}));
+  EXPECT_EQ(batch.target.offsets, (std::vector<int32_t>{0, 1, 4}));
+  EXPECT_EQ(batch.source.sequences(), 0);
+}
+
+TEST(ItemBatches, CountPositionsFromEitherEnd) {
+  const Interactions log = log_of({6}, 50);
+  ItemBatchOptions options;
+  options.max_length = 8;
+  EXPECT_EQ(batch_of(ItemBatches(log, options), {0}).target.positions, (std::vector<int32_t>{5, 6, 7}));
+  options.positions_from_end = false;
+  EXPECT_EQ(batch_of(ItemBatches(log, options), {0}).target.positions, (std::vector<int32_t>{0, 1, 2}));
+}
+
+TEST(ItemBatches, CutLongHistoriesAtTheFront) {
+  const Interactions log = log_of({9}, 50);
+  ItemBatchOptions options;
+  options.max_length = 2;
+  const Batch batch = batch_of(ItemBatches(log, options), {0});
+  EXPECT_EQ(batch.target.ids, (std::vector<int32_t>{4, 5}));
+  EXPECT_EQ(batch.labels, (std::vector<int32_t>{5, 6}));
+}
+
+TEST(ItemBatches, EveryUserOnceAnEpochInAnotherOrder) {
+  std::vector<int64_t> events(40, 5);
+  const Interactions log = log_of(events, 50);
+  ItemBatchOptions options;
+  options.batch_tokens = 7;  // three users of two tokens
+  const ItemBatches batches(log, options);
+  const BatchList first = batches.shuffled(0), second = batches.shuffled(1);
+  EXPECT_EQ(first.size(), 14);
+  for (int64_t b = 0; b < first.size(); b++)
+    EXPECT_LE(batch_of(batches, {first[b].begin(), first[b].end()}).target.tokens(), 7);
+  EXPECT_NE(first.pairs, second.pairs);
+  EXPECT_EQ(first.pairs, batches.shuffled(0).pairs);
+  std::vector<int64_t> users = second.pairs;
+  std::ranges::sort(users);
+  for (int64_t u = 0; u < 40; u++) EXPECT_EQ(users[static_cast<size_t>(u)], u);
+}
+
+TEST(ItemBatches, NegativesAreNoItemsOfTheUser) {
+  const Interactions log = log_of({8, 5}, 9);
+  ItemBatchOptions options;
+  options.negatives = 200;
+  const ItemBatches batches(log, options);
+  const Batch batch = batch_of(batches, {0, 1});
+  std::vector<int32_t> ids, again;
+  std::vector<float> log_draws;
+  batches.draw(std::vector<int64_t>{0, 1}, batch, 5, ids, log_draws);
+  ASSERT_EQ(std::ssize(ids), batch.target.tokens() * 201);
+  std::map<int32_t, int64_t> drawn;
+  for (int64_t n = 0; n < batch.target.tokens(); n++)
+    for (int64_t k = 0; k <= 200; k++) {
+      const size_t i = static_cast<size_t>(n * 201 + k);
+      const bool first_user = n < batch.target.offsets[1];
+      if (k == 0) {
+        EXPECT_EQ(ids[i], batch.labels[static_cast<size_t>(n)]);
+        EXPECT_EQ(log_draws[i], 0);
+      } else if (first_user) {  // trains on 0 … 5
+        EXPECT_GE(ids[i], 6);
+        EXPECT_FLOAT_EQ(log_draws[i], std::log(200.0f / 3));
+        drawn[ids[i]]++;
+      } else {  // trains on 1, 2, 3
+        EXPECT_TRUE(ids[i] < 1 || ids[i] > 3);
+        EXPECT_FLOAT_EQ(log_draws[i], std::log(200.0f / 6));
+      }
+    }
+  // 1,000 draws of three items: 333 each, give or take five deviations of √(1000 · 1/3 · 2/3).
+  for (const int32_t item : {6, 7, 8}) EXPECT_NEAR(static_cast<double>(drawn[item]), 1000 / 3.0, 5 * 14.9);
+  batches.draw(std::vector<int64_t>{0, 1}, batch, 5, again, log_draws);
+  EXPECT_EQ(again, ids);
+  batches.draw(std::vector<int64_t>{0, 1}, batch, 6, again, log_draws);
+  EXPECT_NE(again, ids);
+}
+
+TEST(ItemBatches, PopularItemsAreDrawnAsOftenAsTheyAreMet) {
+  Interactions log = log_of({5, 5, 5, 5}, 20);
+  log.events = {0, 1, 2, 18, 18, 5, 5, 6, 18, 18, 5, 5, 6, 18, 18, 7, 7, 6, 18, 18};
+  ItemBatchOptions options;
+  options.negatives = 2000;
+  options.sampling = NegativeSampling::popularity;
+  const ItemBatches batches(log, options);
+  const Batch batch = batch_of(batches, {0});
+  std::vector<int32_t> ids;
+  std::vector<float> log_draws;
+  batches.draw(std::vector<int64_t>{0}, batch, 0, ids, log_draws);
+  std::map<int32_t, double> drawn;
+  for (size_t i = 1; i < 2001; i++) drawn[ids[i]]++;
+  EXPECT_EQ(drawn.size(), 3u);  // 5 four times, 6 three times, 7 twice; what is kept aside is not drawn
+  for (const auto& [item, count] : std::map<int32_t, double>{{5, 4}, {6, 3}, {7, 2}}) {
+    const double expected = 2000 * count / 9;
+    EXPECT_NEAR(drawn[item], expected, 5 * std::sqrt(expected));
+    const auto place = std::ranges::find(ids, item) - ids.begin();
+    EXPECT_NEAR(log_draws[static_cast<size_t>(place)], std::log(expected), 1e-5);
+  }
+}
+
+TEST(ItemBatches, ErrorsSayWhatIsWanted) {
+  const Interactions none = log_of({3, 1}, 9), whole = log_of({6}, 4), long_one = log_of({9}, 50);
+  EXPECT_EQ(error_of([&] { ItemBatches(none, {}); }),
+            "batches: no user has two items before those that are kept aside");
+  ItemBatchOptions options;
+  options.batch_tokens = 5;
+  EXPECT_EQ(error_of([&] { ItemBatches(long_one, options); }),
+            "batches: batch_tokens 5, wanted at least 6, the longest sequence, and less than 2^31");
+  options.negatives = 1;
+  const ItemBatches batches(whole, options);
+  const Batch batch = batch_of(batches, {0});
+  std::vector<int32_t> ids;
+  std::vector<float> log_draws;
+  EXPECT_EQ(error_of([&] { batches.draw(std::vector<int64_t>{0}, batch, 0, ids, log_draws); }),
+            "batches: user \"u0\" has every item, wanted one that can be a negative");
+
+  options.sampling = NegativeSampling::popularity;  // of what the other trains on, this user has all
+  const Interactions more = log_of({8, 5}, 9);
+  options.batch_tokens = 100;
+  const ItemBatches popular(more, options);
+  const Batch of_both = batch_of(popular, {0});
+  EXPECT_EQ(error_of([&] { popular.draw(std::vector<int64_t>{0}, of_both, 0, ids, log_draws); }),
+            "batches: user \"u0\" has every item that others have, wanted one that can be a negative");
+}
+
+}  // namespace
+}  // namespace qkv

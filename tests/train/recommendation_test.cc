@@ -1,0 +1,154 @@
+// A recommender learns which item follows which; its runs resume and do not depend on threads.
+#include "qkv/recommendation.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/random.h"
+#include "io/run_directory.h"
+#include "tests/support/errors.h"
+#include "tests/support/kernels.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using testing::TempDir;
+using testing::with_threads;
+
+constexpr int64_t kItems = 40;
+
+// Users who walk around a ring of items, each by a step of their own: the last two items tell the next one.
+std::string write_log(const TempDir& directory) {
+  const std::string path = directory / "log.txt";
+  std::ofstream file(path);
+  Random random(1, Stream::test);
+  for (int64_t user = 0; user < 120; user++) {
+    auto item = static_cast<int64_t>(random.below(kItems));
+    const auto step = static_cast<int64_t>(1 + random.below(3));
+    for (int64_t i = 0; i < 14; i++) file << user << ' ' << (item = (item + step) % kItems) << '\n';
+  }
+  return path;
+}
+
+RecommendationRecipe small_recipe() {
+  RecommendationRecipe recipe = recommendation_preset("films");
+  merge_recipe_json(recipe, R"({"d_model": 32, "heads": 2, "ffn": 32, "max_length": 8, "dropout": 0, "ffn_dropout": 0,
+      "attention_dropout": 0, "learning_rate": 0.01, "batch_tokens": 128, "patience": 0, "max_epochs": 15})",
+                    "");
+  return recipe;
+}
+
+// The last evaluation's NDCG@10 on the validation items.
+double train(const std::string& log, const RecommendationRecipe& recipe, const std::string& out) {
+  double ndcg = -1;
+  TrainingObserver observer;
+  observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates.front().measures.front().value; };
+  EXPECT_TRUE(train_recommendation({log}, {}, recipe, out, observer));
+  return ndcg;
+}
+
+std::string bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Recommendation, EveryLossLearnsWhatFollows) {
+  const TempDir directory;
+  const std::string log = write_log(directory);
+  for (const std::string loss : {"softmax", "sampled_softmax", "bce", "gbce"}) {
+    RecommendationRecipe recipe = small_recipe();
+    set_recipe_option(recipe, "loss", loss);
+    set_recipe_option(recipe, "negatives", "8");
+    EXPECT_GT(train(log, recipe, directory / loss), 0.7) << loss;  // by chance 0.11
+  }
+}
+
+TEST(Recommendation, EveryNormAndSplitTrains) {
+  const TempDir directory;
+  const std::string path = directory / "log.csv";
+  std::ofstream file(path);
+  file << "user,item,timestamp\n";
+  for (int64_t user = 0; user < 60; user++)
+    for (int64_t i = 0; i < 12; i++) file << user << ',' << (user + i) % kItems << ',' << 100 * i + user << '\n';
+  file.close();
+  for (const std::string norm : {"post", "pre", "query"}) {
+    RecommendationRecipe recipe = small_recipe();
+    set_recipe_option(recipe, "norm_position", norm);
+    set_recipe_option(recipe, "split", "temporal");
+    set_recipe_option(recipe, "positions_from_end", "false");
+    EXPECT_GT(train(path, recipe, directory / norm), 0.9) << norm;
+  }
+}
+
+TEST(Recommendation, ARunGoesOnWithTheSameBytesOnAnyNumberOfThreads) {
+  const TempDir directory;
+  const std::string log = write_log(directory);
+  for (const std::string loss : {"softmax", "gbce"}) {
+    RecommendationRecipe recipe = small_recipe();
+    set_recipe_option(recipe, "loss", loss);
+    set_recipe_option(recipe, "dropout", "0.2");
+    recipe.training.max_epochs = 0;
+    recipe.training.max_steps = 26;
+    const std::string whole = directory / loss + "-whole", parts = directory / loss + "-parts";
+    with_threads(1, [&] { return train(log, recipe, whole); });
+    with_threads(3, [&] {
+      for (const int64_t steps : {7, 26}) {
+        int64_t done = 0;
+        TrainingObserver observer;
+        observer.on_step = [&](const StepReport& r) { done = r.step; };
+        observer.should_stop = [&] { return done == steps && steps < 26; };
+        EXPECT_EQ(train_recommendation({log}, {}, recipe, parts, observer), steps == 26);
+      }
+      return 0;
+    });
+    for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
+      EXPECT_TRUE(bytes(whole + file) == bytes(parts + file)) << loss << file;
+  }
+}
+
+TEST(Recommendation, RefusesAnotherLogOrRecipe) {
+  const TempDir directory;
+  const std::string log = write_log(directory), out = directory / "run";
+  RecommendationRecipe recipe = small_recipe();
+  recipe.training.max_epochs = 1;
+  train(log, recipe, out);
+  RecommendationRecipe other = recipe;
+  other.recommendation.positions_from_end = false;
+  EXPECT_EQ(error_of([&] { train(log, other, out); }),
+            out + ": the run has positions_from_end true, this command false; give the same, or another --out");
+  std::ofstream(log, std::ios::app) << "119 3\n";
+  EXPECT_EQ(error_of([&] { train(log, recipe, out); }),
+            out + "/checkpoints/state.safetensors: was made with other training data; give the same, or another --out");
+  EXPECT_EQ(error_of([&] { train(log, recipe, directory.path()); }),
+            directory.path() +
+                ": exists and holds no recommendation.json, wanted a run that was trained there, or a new "
+                "directory");
+}
+
+TEST(Recommendation, ErrorsNameTheValue) {
+  const auto error = [](const std::string& name, const std::string& value) {
+    RecommendationRecipe recipe = recommendation_preset("sasrec");
+    set_recipe_option(recipe, name, value);
+    return error_of([&] { check(recipe.recommendation); });
+  };
+  EXPECT_EQ(error("negatives", "0"), "training: negatives is 0, wanted at least 1");
+  EXPECT_EQ(error("min_events", "2"), "training: min_events is 2, wanted at least 3");
+  EXPECT_EQ(error("calibration", "1.5"), "training: calibration is 1.5, wanted 0 to 1");
+  EXPECT_EQ(error("test_share", "0.5"), "training: test_share is 0.5, wanted above 0 and below 0.5");
+  EXPECT_EQ(error_of([] { recommendation_preset("huge"); }), "preset: \"huge\" is none of films, sasrec");
+}
+
+TEST(Recommendation, EncoderAndVocabulariesAreNoOptions) {
+  for (const RecipeOption& option : recipe_options(recommendation_preset("films"))) {
+    EXPECT_FALSE(option.help.empty()) << option.name;
+    for (const char* hidden : {"source_vocab", "target_vocab", "encoder_layers", "shared_embeddings", "zero_start"})
+      EXPECT_NE(option.name, hidden);
+  }
+}
+
+}  // namespace
+}  // namespace qkv
