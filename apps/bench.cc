@@ -2,14 +2,45 @@
 #include "bench.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "qkv/benchmark.h"
 #include "qkv/threads.h"
 #include "qkv/version.h"
+
+void print_profile(const std::vector<qkv::OpTime>& ops, double ms) {
+  const double peak = qkv::measure_fma_peak() / 1e9, bandwidth = qkv::measure_read_bandwidth() / 1e9;
+  fmt::print("limits: {:.0f} GFLOP/s of multiply-adds, {:.1f} GB/s read from memory\n\n", peak, bandwidth);
+  fmt::print("{:>8} {:>6} {:>6} {:>9} {:>8}  op\n", "ms", "share", "calls", "speed", "of limit");
+  double rest = ms;
+  const auto line = [&](double part, const std::string& calls, const std::string& speed, const std::string& name) {
+    fmt::print("{:8.2f} {:5.1f}% {:>6} {:>18}  {}\n", part, 100 * part / ms, calls, speed, name);
+  };
+  for (const qkv::OpTime& op : ops) {
+    const std::string speed = op.gflops > 0
+                                  ? fmt::format("{:5.0f} GF/s {:6.0f}%", op.gflops, 100 * op.gflops / peak)
+                                  : fmt::format("{:5.1f} GB/s {:6.0f}%", op.gbytes, 100 * op.gbytes / bandwidth);
+    line(op.ms, fmt::format("{:.0f}", op.calls), speed, op.name);
+    rest -= op.ms;
+  }
+  line(rest, "", "", "outside the ops");
+}
+
+int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} << 10;
+}
+
+void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& ops) {
+  for (const qkv::OpTime& op : ops)
+    figures["ops"].push_back(
+        {{"op", op.name}, {"calls", op.calls}, {"ms", op.ms}, {"gflops", op.gflops}, {"gbytes_per_s", op.gbytes}});
+  fmt::print("{}\n", figures.dump());
+}
 
 namespace {
 
@@ -33,16 +64,13 @@ void bench_train(const Options& options) {
                                    {"parameters", b.parameters},
                                    {"activation_bytes", b.activation_bytes},
                                    {"peak_memory_bytes", peak_memory()}};
-    for (const qkv::OpTime& op : b.ops)
-      json["ops"].push_back(
-          {{"op", op.name}, {"calls", op.calls}, {"ms", op.ms}, {"gflops", op.gflops}, {"gbytes_per_s", op.gbytes}});
-    fmt::print("{}\n", json.dump());
+    print_json(std::move(json), b.ops);
   } else {
     fmt::print(
         "{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens, "
         "{:.0f} MiB)\n",
         b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens,
-        static_cast<double>(peak_memory()) / (1 << 20));
+        mebibytes(peak_memory()));
     if (options.profile) print_profile(b.ops, b.mean_ms);
   }
 }
@@ -52,7 +80,7 @@ void bench_peak(bool json) {
   const nlohmann::ordered_json figures = {
       {"threads", qkv::threads()}, {"gflops", peak}, {"read_gbytes_per_s", bandwidth}};
   if (json)
-    fmt::print("{}\n", figures.dump());
+    print_json(figures, {});
   else
     fmt::print("{} threads: {:.0f} GFLOP/s of float32 multiply-adds, {:.1f} GB/s read from memory\n", qkv::threads(),
                peak, bandwidth);

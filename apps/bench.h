@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "qkv/benchmark.h"
@@ -10,6 +11,9 @@
 // By op, with the share of what limits it: the peak of multiply-adds, or the bandwidth of memory. `ms` is the whole, of
 // which the ops' ms are parts.
 void print_profile(const std::vector<qkv::OpTime>& ops, double ms);
+
+// One line: the figures, and "ops" if there are any.
+void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& ops);
 
 // The most memory that this process has held at one time, in bytes.
 int64_t peak_memory();

@@ -27,6 +27,7 @@ import torch
 import torch.nn.functional as F
 
 import qkv
+from common import Table
 
 CASES = json.loads((Path(__file__).parent.parent / "attention_cases.json").read_text())
 
@@ -89,14 +90,6 @@ def compare(problem, both, rounds, least):
     return [statistics.median(column) for column in zip(*samples)]
 
 
-def write(name, text):
-    """Replaces what stands between the marks of `name` in bench/RESULTS.md."""
-    file = Path(__file__).parent.parent / "RESULTS.md"
-    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
-    before, rest = file.read_text().split(begin)
-    file.write_text(before + begin + text + end + rest.split(end)[1])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
@@ -111,15 +104,11 @@ def main():
     torch.manual_seed(0)
     qkv.set_threads(a.threads)
 
-    lines = []
-
-    def show(line):
-        lines.append(line)
-        print(line, flush=True)
-
+    table = Table()
     peak = qkv.fma_peak() / 1e9
-    show(f"{a.dtype}, {a.threads} threads, {qkv.active_isa()}, FMA peak {peak:.0f} GFLOP/s, PyTorch {torch.__version__}\n")
-    show("| case | pass | PyTorch, GFLOP/s | qkv, GFLOP/s | ratio | share of peak |\n|---|---|---|---|---|---|")
+    table.show(f"{a.dtype}, {a.threads} threads, {qkv.active_isa()}, FMA peak {peak:.0f} GFLOP/s, "
+               f"PyTorch {torch.__version__}\n")
+    table.show("| case | pass | PyTorch, GFLOP/s | qkv, GFLOP/s | ratio | share of peak |\n|---|---|---|---|---|---|")
     ratios = {"forward": [], "both": []}
     for case in CASES:
         if a.case and case["name"] not in a.case:
@@ -129,11 +118,11 @@ def main():
         for name in ("forward", "both") if case["name"] != "decode" else ("forward",):
             theirs, ours, ratio, share = compare(problem, name == "both", a.rounds, a.least)
             ratios[name].append(ratio)
-            show(f"| {case['name']} | {name} | {theirs:.0f} | {ours:.0f} | {ratio:.2f} | {share:.0%} |")
+            table.show(f"| {case['name']} | {name} | {theirs:.0f} | {ours:.0f} | {ratio:.2f} | {share:.0%} |")
     means = ", ".join(f"{statistics.geometric_mean(x):.2f} {name}" for name, x in ratios.items() if x)
-    show(f"\nGeometric mean of the ratios: {means}.")
+    table.show(f"\nGeometric mean of the ratios: {means}.")
     if a.write:
-        write(f"attention {a.dtype}", "\n".join(lines) + "\n")
+        table.write(f"attention {a.dtype}")
 
 
 main()

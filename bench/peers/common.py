@@ -1,4 +1,5 @@
-"""What the comparisons share: running a process with its peak memory, writing a table into bench/RESULTS.md."""
+"""What the comparisons share: running a process with its peak memory, printing a table and writing it into
+bench/RESULTS.md."""
 
 import json
 import os
@@ -23,9 +24,19 @@ def measure(command):
     return json.loads(line), peak
 
 
-def write(name, text):
-    """Replaces what stands between the marks of `name` in bench/RESULTS.md."""
-    file = Path(__file__).parent.parent / "RESULTS.md"
-    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
-    before, rest = file.read_text().split(begin)
-    file.write_text(before + begin + text + end + rest.split(end)[1])
+class Table:
+    """Lines that are printed as they come, and at the end may go into bench/RESULTS.md."""
+
+    def __init__(self):
+        self.lines = []
+
+    def show(self, line):
+        self.lines.append(line)
+        print(line, flush=True)
+
+    def write(self, name):
+        """Replaces what stands between the marks of `name` in bench/RESULTS.md."""
+        file = Path(__file__).parent.parent / "RESULTS.md"
+        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+        before, rest = file.read_text().split(begin)
+        file.write_text(before + begin + "\n".join(self.lines) + "\n" + end + rest.split(end)[1])

@@ -16,7 +16,7 @@ import argparse
 import statistics
 from pathlib import Path
 
-from common import measure, run, write
+from common import Table, measure, run
 
 # name: model, beam, batch, lines, CTranslate2's compute type
 CASES = {
@@ -85,22 +85,17 @@ def main():
     parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
     a = parser.parse_args()
 
-    lines = []
-
-    def show(line):
-        lines.append(line)
-        print(line, flush=True)
-
+    table = Table()
     version, libraries = run([a.peers, "-c", "import ctranslate2, transformers; transformers.MarianTokenizer; "
                                              "print(ctranslate2.__version__)"])
-    show(f"CTranslate2 {version}; two threads; {a.rounds} rounds\n")
-    show("| case | qkv, tokens/s | CTranslate2, tokens/s | ratio | qkv, MiB | CTranslate2, MiB | qkv opens in, ms | "
-         "CTranslate2, ms |")
-    show("|---|---|---|---|---|---|---|---|")
+    table.show(f"CTranslate2 {version}; two threads; {a.rounds} rounds\n")
+    table.show("| case | qkv, tokens/s | CTranslate2, tokens/s | ratio | qkv, MiB | CTranslate2, MiB | "
+               "qkv opens in, ms | CTranslate2, ms |")
+    table.show("|---|---|---|---|---|---|---|---|")
     for name in a.case:
-        show(compare(name, a, libraries))
+        table.show(compare(name, a, libraries))
     if a.write:
-        write("decoding", "\n".join(lines) + "\n")
+        table.write("decoding")
 
 
 main()

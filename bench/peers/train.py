@@ -12,7 +12,7 @@ Python's libraries included; "libraries" is what `import torch` alone takes.
 import argparse
 import statistics
 
-from common import measure, run, write
+from common import Table, measure, run
 
 CASES = {"tiny": (4096, 20), "base": (1024, 8)}  # tokens of a batch, steps
 
@@ -43,21 +43,17 @@ def main():
     parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
     a = parser.parse_args()
 
-    lines = []
-
-    def show(line):
-        lines.append(line)
-        print(line, flush=True)
-
+    table = Table()
     version, libraries = run([a.torch, "-c", "import torch; print(torch.__version__)"])
-    show(f"PyTorch {version}, of whose memory {libraries:,.0f} MiB are libraries; {a.rounds} rounds\n")
-    show("| model | threads | qkv, target tokens/s | PyTorch, target tokens/s | ratio | qkv, MiB | PyTorch, MiB | share |")
-    show("|---|---|---|---|---|---|---|---|")
+    table.show(f"PyTorch {version}, of whose memory {libraries:,.0f} MiB are libraries; {a.rounds} rounds\n")
+    table.show("| model | threads | qkv, target tokens/s | PyTorch, target tokens/s | ratio | qkv, MiB | PyTorch, MiB | "
+               "share |")
+    table.show("|---|---|---|---|---|---|---|---|")
     for model in a.case:
         for threads in a.threads:
-            show(compare(model, threads, a))
+            table.show(compare(model, threads, a))
     if a.write:
-        write("training", "\n".join(lines) + "\n")
+        table.write("training")
 
 
 main()

@@ -50,7 +50,7 @@ struct DecodeBenchmark {
 };
 
 // Times the translation of `lines` with a run, every one to `length` tokens, so that models of any quality do the same
-// work; tokenisation is not timed. Throws Error as Translator does.
+// work; tokenisation is not timed. Throws Error as Translator does, and where the model gives no number.
 DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std::string>& lines,
                                    const DecodeBenchmarkOptions& options);
 

@@ -1,8 +1,8 @@
 #include "qkv/benchmark.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <optional>
 
 #include "core/fail.h"
@@ -23,11 +23,11 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 // The sentences in batches, the longest first.
 std::vector<std::vector<SearchInput>> batches_of(const std::vector<std::vector<int32_t>>& sources, int64_t batch) {
-  std::vector<size_t> order(sources.size());
-  for (size_t i = 0; i < order.size(); i++) order[i] = i;
-  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return sources[i].size(); });
+  std::vector<int64_t> lengths;
+  for (const auto& source : sources) lengths.push_back(std::ssize(source));
+  const Batches all = cut_by_length(lengths, std::numeric_limits<int64_t>::max());
   std::vector<std::vector<SearchInput>> batches;
-  for (const size_t i : order) {
+  for (const size_t i : all.order) {
     if (batches.empty() || std::ssize(batches.back()) == batch) batches.emplace_back();
     batches.back().push_back({sources[i], {}});
   }
@@ -73,7 +73,10 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
     const Clock::time_point begin = Clock::now();
     for (const auto& batch : batches)
       workers.submit([&](Arena& arena) {
-        for (const auto& found : n_best(model, batch, search, arena)) tokens += std::ssize(found.front().ids);
+        for (const auto& found : n_best(model, batch, search, arena)) {
+          if (found.empty()) fail("{}: the model gives no number for a line", run);
+          tokens += std::ssize(found.front().ids);
+        }
       });
     while (workers.open() > 0) workers.wait();
     const double seconds = seconds_since(begin);

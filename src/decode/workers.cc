@@ -45,17 +45,12 @@ size_t Workers::open() const {
 
 bool Workers::wait() {
   std::unique_lock lock(mutex_);
-  if (threads_.empty() && !jobs_.empty()) {
-    const Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    job(*arenas_.front());
-    lock.lock();
-    finished_++;
-  }
+  if (threads_.empty() && !jobs_.empty()) work(*arenas_.front(), lock);
   ended_.wait_for(lock, std::chrono::milliseconds(100), [&] { return finished_ > 0; });
   open_ -= finished_;
-  return std::exchange(finished_, 0) > 0;
+  const bool ended = std::exchange(finished_, 0) > 0;
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  return ended;
 }
 
 void Workers::run(Arena& arena, int threads) {
@@ -64,14 +59,25 @@ void Workers::run(Arena& arena, int threads) {
   while (true) {
     submitted_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
     if (stop_) return;
-    const Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    job(arena);
-    lock.lock();
-    finished_++;
+    work(arena, lock);
     ended_.notify_one();
   }
+}
+
+// Runs the first job, while it does not hold the lock.
+void Workers::work(Arena& arena, std::unique_lock<std::mutex>& lock) {
+  const Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    job(arena);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  if (!error_) error_ = std::move(error);
+  finished_++;
 }
 
 }  // namespace qkv

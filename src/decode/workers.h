@@ -3,9 +3,9 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -13,7 +13,7 @@
 
 namespace qkv {
 
-// A job must not throw. With one arena there is no thread: jobs run in the thread that asks for a finished one.
+// What a job throws comes out of wait(). With one arena there is no thread: jobs run in the thread that calls wait().
 class Workers {
  public:
   using Job = std::function<void(Arena&)>;
@@ -27,17 +27,20 @@ class Workers {
   size_t waiting() const;  // jobs that have not begun
   size_t open() const;     // jobs whose end wait() has not told yet
 
-  // Waits up to a tenth of a second for the end of a job; true if one has ended since the last time.
+  // Waits up to a tenth of a second for the end of a job; true if one has ended since the last time. Throws the first
+  // that jobs have thrown since then; they count as ended, and the others go on.
   bool wait();
 
  private:
   void run(Arena& arena, int threads);
+  void work(Arena& arena, std::unique_lock<std::mutex>& lock);
 
   const std::vector<Arena*> arenas_;
   mutable std::mutex mutex_;
   std::condition_variable submitted_, ended_;
   std::deque<Job> jobs_;
   size_t open_ = 0, finished_ = 0;
+  std::exception_ptr error_;
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -7,22 +7,7 @@
 #include "core/profile.h"
 #include "core/threads.h"
 #include "ops/cached_attention_reference.h"
-
-#ifndef QKV_CACHED_PAIRS
-#define QKV_CACHED_PAIRS
-namespace qkv {
-
-// Pairs of a query and a head that go through the same rows together. Lanes beyond `count` repeat the last pair.
-constexpr int kPairs = 4;
-struct CachedPairs {
-  const float* q[kPairs];
-  int64_t k[kPairs], v[kPairs];  // columns of the cache
-  float* y[kPairs];
-  int count;
-};
-
-}  // namespace qkv
-#endif
+#include "ops/cached_pairs.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cached_attention.cc"

@@ -23,6 +23,12 @@ template <class Real>
 void row_linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y, Arena& scratch,
                 AfterBlock after = {});
 
+// The same with weights in 8 bits, and X in 8 bits too: x_i ≈ s · (u_i − 128) with s = max_i |x_i| / 127 for each row.
+// The sums of products of integers are exact. `in` is a multiple of 4.
+constexpr float kLeastScaled = 1e-30f;  // a row of X without a larger number counts as zero
+void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
+                AfterBlock after = {});
+
 // Where the blocks of Y go when Y is not wanted whole: place(block) gives a matrix of the block's size for its values,
 // after(block, values) is called when they are there, on the thread that made them. Blocks begin at columns that are
 // multiples of kSinkColumns, have as many columns or end with Y, and at most kSinkRows rows.
@@ -34,11 +40,5 @@ constexpr int64_t kSinkColumns = 128, kSinkRows = 192;
 
 void row_linear_blocks(Matrix<const float> X, Matrix<const float> W, const float* b, BlockSink sink, Arena& scratch);
 void row_linear_blocks(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink, Arena& scratch);
-
-// The same with weights in 8 bits, and X in 8 bits too: x_i ≈ s · (u_i − 128) with s = max_i |x_i| / 127 for each row.
-// The sums of products of integers are exact. `in` is a multiple of 4.
-constexpr float kLeastScaled = 1e-30f;  // a row of X without a larger number counts as zero
-void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
-                AfterBlock after = {});
 
 }  // namespace qkv

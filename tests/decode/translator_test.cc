@@ -5,36 +5,21 @@
 
 #include <thread>
 
-#include "io/run_directory.h"
-#include "io/weights.h"
 #include "qkv/threads.h"
-#include "tests/decode/searcher.h"
+#include "tests/decode/random_run.h"
 #include "tests/support/errors.h"
-#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
 
 using testing::error_of;
+using testing::kText;
 
-const std::vector<std::string> kText = {"the dog sees the cat", "a man reads a book .", "he sleeps in the garden",
-                                        "the old cat sleeps", "a dog reads"};
-
-// A run with random weights and a vocabulary of the lines above. Each test may say what the output layer prefers.
 class TranslatorTest : public ::testing::Test {
  protected:
-  Translator make(const std::function<void(std::span<float> bias, const Tokenizer&)>& prefer = {},
+  Translator make(const std::function<void(testing::Searcher&, const Tokenizer&)>& change = {},
                   const std::string& name = "run", uint64_t seed = 1) {
-    const Tokenizer tokenizer = Tokenizer::train(kText, {TokenizerKind::bpe, 60});
-    Recipe recipe;
-    recipe.model = testing::config_of(tokenizer.size(), 30);
-    const RunDirectory run(directory / name);
-    const TokenizerPair both{tokenizer, tokenizer};
-    create_run(run, {recipe.model, both, trained_translation(both, false)}, [](const RunDirectory&) {});
-    testing::Searcher s(recipe.model, seed);
-    if (prefer) prefer({s.parameter("output.bias"), static_cast<size_t>(tokenizer.size())}, tokenizer);
-    save_weights(run.model(), s.model.parameters(), s.model.parameters().values());
-    return Translator(run.root());
+    return Translator(testing::make_random_run(directory / name, change, seed));
   }
 
   testing::TempDir directory;
@@ -75,7 +60,7 @@ TEST_F(TranslatorTest, ScoresOfTextAreThoseOfItsTokens) {
 
 TEST_F(TranslatorTest, UnknownWordsBecomeTheSourceWordsTheyAreAlignedWith) {
   const Translator translator =
-      make([](std::span<float> bias, const Tokenizer& t) { bias[static_cast<size_t>(t.unknown())] = 100; });
+      make([](testing::Searcher& s, const Tokenizer& t) { s.parameter("output.bias")[t.unknown()] = 100; });
   TranslateOptions options;
   options.beam = 2;
   options.max_length = 3;

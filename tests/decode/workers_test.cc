@@ -1,0 +1,53 @@
+// Jobs that fail in the threads of the workers, or in the thread that waits.
+#include "decode/workers.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+
+#include "core/fail.h"
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+class WorkersTest : public ::testing::TestWithParam<size_t> {
+ protected:
+  std::vector<Arena*> arenas() {
+    for (size_t i = 0; i < GetParam(); i++) arenas_.push_back(std::make_unique<Arena>(1 << 20));
+    std::vector<Arena*> result;
+    for (const auto& arena : arenas_) result.push_back(arena.get());
+    return result;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Arena>> arenas_;
+};
+
+TEST_P(WorkersTest, WhatAJobThrowsComesOutOfWait) {
+  Workers workers(arenas());
+  std::atomic<int> done = 0;
+  for (int job = 0; job < 5; job++)
+    workers.submit([&done, job](Arena&) {
+      done++;
+      if (job == 2) fail("job {}", job);
+    });
+  std::vector<std::string> errors;
+  while (workers.open() > 0) {
+    const std::string error = testing::error_if_any([&] { workers.wait(); });
+    if (!error.empty()) errors.push_back(error);
+  }
+  EXPECT_EQ(errors, std::vector<std::string>{"job 2"});
+  EXPECT_EQ(done, 5);
+}
+
+TEST_P(WorkersTest, ErrorsThatNobodyWaitsForAreDropped) {
+  Workers workers(arenas());
+  for (int job = 0; job < 3; job++) workers.submit([](Arena&) { fail("nobody hears"); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, WorkersTest, ::testing::Values(1, 2));
+
+}  // namespace
+}  // namespace qkv
