@@ -26,7 +26,16 @@ inline PhiloxWords philox(PhiloxWords counter, uint64_t seed) {
 }
 
 // What a stream of numbers is for; keeps streams of one seed apart.
-enum class Stream : uint32_t { parameters = 1, shuffle = 2, sampling = 3, test = 4, chunks = 5, rounding = 6, negatives = 7, training_negatives = 8 };
+enum class Stream : uint32_t {
+  parameters = 1,
+  shuffle = 2,
+  sampling = 3,
+  test = 4,
+  chunks = 5,
+  rounding = 6,
+  negatives = 7,
+  training_negatives = 8
+};
 
 // A sequence of numbers from one (seed, stream, index): for initial weights, shuffles and tests, not for hot loops.
 class Random {

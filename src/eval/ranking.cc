@@ -80,6 +80,23 @@ void add_rank(RankingScore& sum, int64_t rank) {
   }
 }
 
+// What there is to foretell; users without it are counted in `score`.
+std::vector<Question> questions_of(const Interactions& data, const Split& split, Part part, RankingScore& score) {
+  std::vector<Question> questions;
+  for (int64_t user = 0; user < data.user_count(); user++) {
+    const std::optional<int64_t> target = split.target(data, user, part);
+    if (!target || *target == 0) {
+      (target ? score.no_history : score.no_target)++;
+      continue;
+    }
+    const std::span<const int32_t> events = data.of(user);
+    const auto place = static_cast<size_t>(*target);
+    questions.push_back({user, events.first(place), events[place]});
+  }
+  score.users = std::ssize(questions);
+  return questions;
+}
+
 }  // namespace
 
 Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed) {
@@ -100,49 +117,37 @@ Negatives draw_negatives(const Interactions& data, const Split& split, int64_t e
 
 RankingScore rank_targets(const Interactions& data, const RankingOptions& options, ScoreItems score) {
   RankingScore result;
-  std::vector<Question> questions;
-  for (int64_t user = 0; user < data.user_count(); user++) {
-    const std::optional<int64_t> target = options.split.target(data, user, options.part);
-    if (!target) {
-      result.no_target++;
-    } else if (*target == 0) {
-      result.no_history++;
-    } else {
-      const std::span<const int32_t> events = data.of(user);
-      const auto place = static_cast<size_t>(*target);
-      questions.push_back({user, events.first(place), events[place]});
-    }
-  }
-  result.users = std::ssize(questions);
-  if (questions.empty()) fail("ranking: no user has a target and events before it");
+  const std::vector<Question> questions = questions_of(data, options.split, options.part, result);
+  if (questions.empty()) fail("ranking: no user has an event to foretell and one before it");
 
   const int64_t items = data.item_count();
-  const int64_t rows = std::clamp<int64_t>(kScoreBytes / (static_cast<int64_t>(sizeof(float)) * items), 1,
-                                           std::min<int64_t>(kMostRows, result.users));
+  const int64_t most_rows = std::min(kMostRows, kScoreBytes / (static_cast<int64_t>(sizeof(float)) * items));
+  const int64_t rows = std::clamp<int64_t>(most_rows, 1, result.users);
   std::vector<float> scores(static_cast<size_t>(rows * items));
-  std::vector<int64_t> ranks(questions.size());
+  std::vector<int64_t> ranks(static_cast<size_t>(rows));
   std::vector<std::vector<int32_t>> best(static_cast<size_t>(rows));
   std::vector<bool> covered(static_cast<size_t>(items));
   for (int64_t begin = 0; begin < result.users; begin += rows) {
     const int64_t count = std::min(rows, result.users - begin);
-    const std::span<const Question> batch =
-        std::span(questions).subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+    const auto batch = std::span(questions).subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
     std::vector<std::span<const int32_t>> histories;
     for (const Question& question : batch) histories.push_back(question.history);
     const Matrix<float> matrix(scores.data(), count, items);
     score(histories, matrix);
     parallel_for(count, [&](int64_t row) {
-      const auto& [user, history, target] = batch[static_cast<size_t>(row)];
+      const auto r = static_cast<size_t>(row);
+      const auto& [user, history, target] = batch[r];
       const std::span<const float> line(matrix.row(row), static_cast<size_t>(items));
       const std::vector<int32_t> seen = distinct(history);
-      ranks[static_cast<size_t>(begin + row)] =
+      ranks[r] =
           options.negatives ? rank_in(line, target, options.negatives->of(user)) : rank_in_all(line, target, seen);
-      best[static_cast<size_t>(row)] = best_items(line, seen);
+      best[r] = best_items(line, seen);
     });
-    for (const auto& list : std::span(best).first(static_cast<size_t>(count)))
-      for (const int32_t item : list) covered[static_cast<size_t>(item)] = true;
+    for (size_t r = 0; r < batch.size(); r++) {
+      add_rank(result, ranks[r]);
+      for (const int32_t item : best[r]) covered[static_cast<size_t>(item)] = true;
+    }
   }
-  for (const int64_t rank : ranks) add_rank(result, rank);
   for (auto* metric : {&result.hr, &result.ndcg, &result.mrr})
     for (double& value : *metric) value /= static_cast<double>(result.users);
   result.coverage = static_cast<double>(std::ranges::count(covered, true)) / static_cast<double>(items);

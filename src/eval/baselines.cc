@@ -1,0 +1,92 @@
+// Scores are places in an order, not counts: integers that a float holds exactly, equal where two items are.
+#include "eval/baselines.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace qkv {
+namespace {
+
+// The items that came right after each item, once for each time.
+struct Transitions {
+  std::vector<int64_t> offsets;  // after item i: items[offsets[i]] … items[offsets[i + 1] − 1]
+  std::vector<int32_t> items;
+
+  Transitions(const Interactions& data, const Split& split, Part part) : offsets(data.items.size() + 1) {
+    const auto for_all = [&](auto&& f) {
+      for (int64_t user = 0; user < data.user_count(); user++) {
+        const std::span<const int32_t> events = data.of(user);
+        const auto known = static_cast<size_t>(split.known(data, user, part));
+        for (size_t i = 1; i < known; i++) f(static_cast<size_t>(events[i - 1]), events[i]);
+      }
+    };
+    for_all([&](size_t item, int32_t) { offsets[item + 1]++; });
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+    items.resize(static_cast<size_t>(offsets.back()));
+    std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
+    for_all([&](size_t item, int32_t after) { items[static_cast<size_t>(next[item]++)] = after; });
+  }
+};
+
+}  // namespace
+
+Popularity::Popularity(const Interactions& data, const Split& split, Part part) : scores_(data.items.size()) {
+  std::vector<int64_t> counts(data.items.size());
+  for (int64_t user = 0; user < data.user_count(); user++)
+    for (const int32_t item : data.of(user).first(static_cast<size_t>(split.known(data, user, part))))
+      counts[static_cast<size_t>(item)]++;
+  std::vector<int64_t> distinct = counts;
+  std::ranges::sort(distinct);
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  for (size_t item = 0; item < counts.size(); item++)
+    scores_[item] = static_cast<float>(std::ranges::lower_bound(distinct, counts[item]) - distinct.begin());
+}
+
+void Popularity::operator()(std::span<const std::span<const int32_t>>, Matrix<float> scores) const {
+  for (int64_t row = 0; row < scores.rows; row++) std::ranges::copy(scores_, scores.row(row));
+}
+
+Markov::Markov(const Interactions& data, const Split& split, Part part) : popularity_(data, split, part) {
+  Transitions transitions(data, split, part);
+  const std::span<const float> popular = popularity_.scores();
+  const float above = popular.empty() ? 0 : *std::ranges::max_element(popular) + 1;  // of all that never came after
+  struct Counted {
+    int64_t count;
+    float popularity;
+    int32_t item;
+  };
+  std::vector<Counted> after;
+  for (size_t item = 0; item < popular.size(); item++) {
+    const auto begin = transitions.items.begin() + transitions.offsets[item],
+               end = transitions.items.begin() + transitions.offsets[item + 1];
+    std::sort(begin, end);
+    after.clear();
+    for (auto i = begin; i < end;) {
+      const auto run_end = std::upper_bound(i, end, *i);
+      after.push_back({run_end - i, popular[static_cast<size_t>(*i)], *i});
+      i = run_end;
+    }
+    const auto place = [](const Counted& c) { return std::pair(c.count, c.popularity); };
+    std::ranges::sort(after, {}, place);
+    float score = above;
+    for (size_t i = 0; i < after.size(); i++) {
+      if (i > 0 && place(after[i - 1]) != place(after[i])) score++;
+      next_.push_back({after[i].item, score});
+    }
+    offsets_.push_back(std::ssize(next_));
+  }
+}
+
+void Markov::operator()(std::span<const std::span<const int32_t>> histories, Matrix<float> scores) const {
+  popularity_(histories, scores);
+  for (int64_t row = 0; row < scores.rows; row++) {
+    const auto last = static_cast<size_t>(histories[static_cast<size_t>(row)].back());
+    for (int64_t i = offsets_[last]; i < offsets_[last + 1]; i++) {
+      const auto [item, score] = next_[static_cast<size_t>(i)];
+      scores(row, item) = score;
+    }
+  }
+}
+
+}  // namespace qkv

@@ -1,0 +1,80 @@
+// Which events are learnt from, and which are foretold.
+#include "data/split.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+
+// Users 0 … with these times; items do not matter.
+Interactions with_times(const std::vector<std::vector<int64_t>>& users) {
+  Interactions data;
+  data.items = {"item"};
+  for (const std::vector<int64_t>& times : users) {
+    data.users.push_back(std::to_string(data.users.size()));
+    data.times.insert(data.times.end(), times.begin(), times.end());
+    data.events.resize(data.times.size());
+    data.offsets.push_back(std::ssize(data.times));
+  }
+  return data;
+}
+
+TEST(Split, LeaveOneOutForetellsTheLastTwoEvents) {
+  const Interactions data = with_times({{1, 2, 3, 4, 5}, {1, 2, 3}, {1, 2}, {}});
+  const Split split;
+  EXPECT_EQ(split.target(data, 0, Part::test), 4);
+  EXPECT_EQ(split.known(data, 0, Part::test), 4);
+  EXPECT_EQ(split.target(data, 0, Part::validation), 3);
+  EXPECT_EQ(split.known(data, 0, Part::validation), 3);
+  EXPECT_EQ(split.known(data, 1, Part::validation), 1);
+  for (const Part part : {Part::validation, Part::test}) {
+    EXPECT_EQ(split.target(data, 2, part), std::nullopt);
+    EXPECT_EQ(split.known(data, 2, part), 2);
+    EXPECT_EQ(split.known(data, 3, part), 0);
+  }
+}
+
+TEST(Split, TemporalForetellsTheFirstEventFromAMomentOn) {
+  const Interactions data = with_times({{1, 10, 20}, {1, 2}, {9, 10, 10, 19, 20, 30}, {25}, {1, 21}});
+  const Split split{true, 10, 20};
+  EXPECT_EQ(split.target(data, 0, Part::validation), 1);
+  EXPECT_EQ(split.target(data, 0, Part::test), 2);
+  EXPECT_EQ(split.target(data, 1, Part::validation), std::nullopt);
+  EXPECT_EQ(split.target(data, 1, Part::test), std::nullopt);
+  EXPECT_EQ(split.target(data, 2, Part::validation), 1);
+  EXPECT_EQ(split.known(data, 2, Part::validation), 1);
+  EXPECT_EQ(split.target(data, 2, Part::test), 4);
+  EXPECT_EQ(split.known(data, 2, Part::test), 4);
+  EXPECT_EQ(split.target(data, 3, Part::test), 0);  // there is nothing before it
+  EXPECT_EQ(split.target(data, 4, Part::validation), std::nullopt);
+  EXPECT_EQ(split.target(data, 4, Part::test), 1);
+}
+
+TEST(Split, AShareOfTheEventsGivesTheMoments) {
+  std::vector<int64_t> times;
+  for (int64_t i = 0; i < 100; i++) times.push_back((i * 37) % 100);  // 0 … 99 in another order
+  const Split split = Split::at_share(with_times({times}), 0.1);
+  EXPECT_TRUE(split.temporal);
+  EXPECT_EQ(split.validation_from, 80);
+  EXPECT_EQ(split.test_from, 90);
+  const Split tied = Split::at_share(with_times({{1, 2, 3, 3, 3, 3, 3, 3, 3, 9}}), 0.2);
+  EXPECT_EQ(tied.validation_from, 3);
+  EXPECT_EQ(tied.test_from, 3);
+}
+
+TEST(Split, AShareWantsTimesAndSense) {
+  const Interactions data = with_times({{1, 2, 3}});
+  EXPECT_EQ(error_of([&] { Split::at_share({}, 0.1); }), "temporal split: the log has no times");
+  for (const double share : {0.0, -1.0, 0.5, std::nan("")})
+    EXPECT_NE(error_of([&] { Split::at_share(data, share); }).find("wanted more than 0 and less than 1/2"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,215 @@
+// Ranks, metrics and protocols against loops that follow their definitions, and hostile scores.
+#include "eval/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "core/random.h"
+#include "core/threads.h"
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+
+Interactions of_events(const std::vector<std::vector<int32_t>>& users, int items) {
+  Interactions data;
+  for (int i = 0; i < items; i++) data.items.push_back("i" + std::to_string(i));
+  for (const std::vector<int32_t>& events : users) {
+    data.users.push_back("u" + std::to_string(data.users.size()));
+    data.events.insert(data.events.end(), events.begin(), events.end());
+    data.offsets.push_back(std::ssize(data.events));
+  }
+  return data;
+}
+
+// The same scores for everybody.
+auto constant(const std::vector<float>& scores) {
+  return [scores](std::span<const std::span<const int32_t>>, Matrix<float> to) {
+    for (int64_t row = 0; row < to.rows; row++) std::ranges::copy(scores, to.row(row));
+  };
+}
+
+// The target's rank, found from MRR@20, of one user with the history 1, 2, and the target 0.
+int64_t rank_of_item_0(const std::vector<float>& scores, const Negatives* negatives = nullptr) {
+  const Interactions data = of_events({{1, 2, 0}}, static_cast<int>(scores.size()));
+  const RankingScore score = rank_targets(data, {.negatives = negatives}, constant(scores));
+  return score.mrr[2] == 0 ? 21 : std::lround(1 / score.mrr[2]);
+}
+
+TEST(Ranking, TiesAndNanCountAgainstTheTarget) {
+  EXPECT_EQ(rank_of_item_0({5, 9, 9, 1, 2, 3}), 1);  // items 1 and 2 are in the history
+  EXPECT_EQ(rank_of_item_0({5, 9, 9, 6, 2, 3}), 2);
+  EXPECT_EQ(rank_of_item_0({5, 9, 9, 5, 5, 3}), 3);
+  EXPECT_EQ(rank_of_item_0({0, 0, 0, 0, 0, 0}), 4);
+  EXPECT_EQ(rank_of_item_0({5, 9, 9, kNan, 2, 3}), 2);
+  EXPECT_EQ(rank_of_item_0({kNan, 9, 9, 1, 2, 3}), 4);
+  EXPECT_EQ(rank_of_item_0({kNan, kNan, kNan, kNan, kNan, kNan}), 4);
+  EXPECT_EQ(rank_of_item_0({-kInfinity, 0, 0, -kInfinity, 1, kInfinity}), 4);
+  EXPECT_EQ(rank_of_item_0({kInfinity, kInfinity, kNan, 0, 0, 0}), 1);
+}
+
+TEST(Ranking, ATargetThatTheHistoryHasIsACandidate) {
+  const Interactions data = of_events({{0, 1, 2, 0}}, 4);
+  const RankingScore score = rank_targets(data, {}, constant({3, 9, 9, 1}));
+  EXPECT_EQ(score.mrr[0], 1);
+}
+
+TEST(Ranking, DrawnItemsCountAsOftenAsTheyAreDrawn) {
+  const Negatives negatives{4, {3, 3, 5, 0}};
+  EXPECT_EQ(rank_of_item_0({5, 9, 9, 6, 9, 1}, &negatives), 4);  // 3 twice, and 0 itself
+  EXPECT_EQ(rank_of_item_0({kNan, 0, 0, 0, 0, 0}, &negatives), 5);
+}
+
+TEST(Ranking, MetricsAreThoseOfTheRanks) {
+  // The target of user u has rank u + 1: item u + 1 of 30 whose scores fall.
+  std::vector<std::vector<int32_t>> users;
+  std::vector<float> scores;
+  for (int32_t u = 0; u < 25; u++) users.push_back({0, 0, u + 1});
+  for (int i = 0; i < 30; i++) scores.push_back(static_cast<float>(-i));
+  const RankingScore found = rank_targets(of_events(users, 30), {}, constant(scores));
+  for (size_t i = 0; i < kCutoffs.size(); i++) {
+    double ndcg = 0, mrr = 0;
+    for (int64_t r = 1; r <= kCutoffs[i]; r++) {
+      ndcg += std::log(2) / std::log(1 + static_cast<double>(r)) / 25;
+      mrr += 1 / static_cast<double>(r) / 25;
+    }
+    EXPECT_DOUBLE_EQ(found.hr[i], static_cast<double>(kCutoffs[i]) / 25);
+    EXPECT_NEAR(found.ndcg[i], ndcg, 1e-14);  // some 60 roundings of numbers up to 1
+    EXPECT_NEAR(found.mrr[i], mrr, 1e-14);
+  }
+  EXPECT_EQ(found.users, 25);
+  EXPECT_DOUBLE_EQ(found.coverage, 10. / 30);  // items 1 … 10, for everybody
+}
+
+TEST(Ranking, CoverageLeavesOutTheHistory) {
+  const Interactions data = of_events({{0, 1, 2}, {3, 4, 5}}, 12);
+  const std::vector<float> falling = {12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
+  EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant(falling)).coverage, 1);  // 2 … 11, and 0, 1, 2, 5, 6, … 11
+  const std::vector<float> none(12, kNan);
+  EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant(none)).coverage, 0);
+}
+
+TEST(Ranking, UsersWithoutATargetOrAHistoryAreCounted) {
+  Interactions data = of_events({{0, 1, 2}, {0, 1}, {1}, {}}, 3);
+  const RankingScore left_out = rank_targets(data, {}, constant({1, 2, 3}));
+  EXPECT_EQ(left_out.users, 1);
+  EXPECT_EQ(left_out.no_target, 3);
+  data.times = {1, 2, 9, 1, 2, 9};
+  const RankingScore temporal = rank_targets(data, {.split = {true, 5, 5}}, constant({1, 2, 3}));
+  EXPECT_EQ(temporal.users, 1);
+  EXPECT_EQ(temporal.no_target, 2);
+  EXPECT_EQ(temporal.no_history, 1);
+  testing::expect_contains(testing::error_of([&] {
+                             rank_targets(of_events({{0, 1}}, 2), {}, constant({1, 2}));
+                           }),
+                           "no user has an event to foretell");
+}
+
+Interactions random_log(int users, int items) {
+  Random random(11, Stream::test);
+  std::vector<std::vector<int32_t>> events(static_cast<size_t>(users));
+  for (std::vector<int32_t>& user : events)
+    for (uint64_t n = 3 + random.below(20); n > 0; n--)
+      user.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(items))));
+  return of_events(events, items);
+}
+
+TEST(Ranking, HistoriesAreWhatComesBeforeTheTarget) {
+  const Interactions data = random_log(700, 50);  // more than one batch
+  for (const Part part : {Part::validation, Part::test}) {
+    int64_t user = 0;
+    rank_targets(data, {.part = part}, [&](std::span<const std::span<const int32_t>> histories, Matrix<float> scores) {
+      ASSERT_EQ(std::ssize(histories), scores.rows);
+      ASSERT_EQ(scores.cols, 50);
+      for (const std::span<const int32_t> history : histories) {
+        const std::span<const int32_t> events = data.of(user++);
+        const auto wanted = events.first(events.size() - (part == Part::test ? 1 : 2));
+        EXPECT_TRUE(std::ranges::equal(history, wanted));
+      }
+      std::fill_n(scores.data, scores.rows * scores.cols, 0.f);
+    });
+    EXPECT_EQ(user, 700);
+  }
+}
+
+// Scores that depend on the history alone, with many ties.
+constexpr auto score_by_history = [](std::span<const std::span<const int32_t>> histories, Matrix<float> scores) {
+  for (int64_t row = 0; row < scores.rows; row++) {
+    uint64_t seed = 0;
+    for (const int32_t item : histories[static_cast<size_t>(row)]) seed = 31 * seed + static_cast<uint64_t>(item);
+    Random random(seed, Stream::test);
+    for (int64_t i = 0; i < scores.cols; i++) scores(row, i) = static_cast<float>(random.below(40));
+  }
+};
+
+TEST(Ranking, IsTheSameForAnyNumberOfThreadsAndAsTheDefinition) {
+  const Interactions data = random_log(600, 80);
+  const Negatives negatives = draw_negatives(data, {}, 30, 4);
+  for (const Negatives* drawn : {static_cast<const Negatives*>(nullptr), &negatives}) {
+    double hr = 0, ndcg = 0, mrr = 0;
+    for (int64_t user = 0; user < data.user_count(); user++) {
+      const std::span<const int32_t> events = data.of(user), history = events.first(events.size() - 1);
+      std::vector<float> scores(80);
+      score_by_history(std::span(&history, 1), {scores.data(), 1, 80});
+      std::vector<int32_t> candidates;
+      if (drawn)
+        candidates.assign(drawn->of(user).begin(), drawn->of(user).end());
+      else
+        for (int32_t i = 0; i < 80; i++)
+          if (i != events.back() && std::ranges::find(history, i) == history.end()) candidates.push_back(i);
+      const float target = scores[static_cast<size_t>(events.back())];
+      const auto rank = 1. + static_cast<double>(std::ranges::count_if(
+                                 candidates, [&](int32_t i) { return scores[static_cast<size_t>(i)] >= target; }));
+      if (rank <= 10) hr += 1, ndcg += 1 / std::log2(1 + rank), mrr += 1 / rank;
+    }
+    const int threads = omp_get_max_threads();
+    for (const int n : {1, 3}) {
+      set_threads(n);
+      const RankingScore found = rank_targets(data, {.negatives = drawn}, score_by_history);
+      EXPECT_EQ(found.hr[1], hr / 600);
+      EXPECT_EQ(found.ndcg[1], ndcg / 600);
+      EXPECT_EQ(found.mrr[1], mrr / 600);
+    }
+    set_threads(threads);
+  }
+}
+
+TEST(Negatives, AreDrawnFromAllItemsButThoseToTrainOn) {
+  const Interactions data = random_log(200, 12);
+  const Negatives negatives = draw_negatives(data, {}, 100, 9);
+  std::vector<int64_t> counts(12);
+  for (int64_t user = 0; user < 200; user++) {
+    const std::span<const int32_t> events = data.of(user);
+    const std::set<int32_t> train(events.begin(), events.end() - 2);
+    const std::set<int32_t> drawn(negatives.of(user).begin(), negatives.of(user).end());
+    if (train.size() == 12) {
+      EXPECT_EQ(drawn.size(), 12u);  // nothing is left to draw from: all are
+      continue;
+    }
+    for (const int32_t item : drawn) EXPECT_FALSE(train.contains(item));
+    EXPECT_GE(drawn.size() + train.size(), 11u);  // each of at most 11 fails to come 100 times with (10/11)^100 < 8e-5
+  }
+}
+
+TEST(Negatives, DependOnTheSeedAndNotOnTheThreads) {
+  const Interactions data = random_log(50, 30);
+  const int threads = omp_get_max_threads();
+  set_threads(1);
+  const Negatives one = draw_negatives(data, {}, 10, 1);
+  set_threads(3);
+  EXPECT_EQ(draw_negatives(data, {}, 10, 1).items, one.items);
+  set_threads(threads);
+  EXPECT_NE(draw_negatives(data, {}, 10, 2).items, one.items);
+  std::vector<int32_t> few;
+  for (int64_t user = 0; user < 50; user++) few.insert(few.end(), one.of(user).begin(), one.of(user).begin() + 5);
+  EXPECT_EQ(draw_negatives(data, {}, 5, 1).items, few);  // the first of them
+}
+
+}  // namespace
+}  // namespace qkv
