@@ -10,6 +10,7 @@
 #include "qkv/benchmark.h"
 #include "qkv/threads.h"
 #include "qkv/version.h"
+#include "training.h"
 
 void print_profile(const std::vector<qkv::OpTime>& ops, double ms) {
   const double peak = qkv::measure_fma_peak() / 1e9, bandwidth = qkv::measure_read_bandwidth() / 1e9;
@@ -45,34 +46,45 @@ void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& 
 namespace {
 
 struct Options {
-  std::string model = "tiny";
-  int64_t tokens = 4096, steps = 20;
-  bool recompute = false, json = false, profile = false;
+  RecipeChoice choice;
+  int64_t tokens = 4096, items = 3416;
+  qkv::TrainBenchmarkOptions timing;
+  bool json = false;
 };
 
-void bench_train(const Options& options) {
-  const qkv::TrainBenchmark b =
-      qkv::benchmark_training(options.model, options.tokens, options.steps, options.recompute, options.profile);
+void print(const qkv::TrainBenchmark& b, const Options& options) {
   if (options.json) {
-    nlohmann::ordered_json json = {{"version", qkv::version()},
-                                   {"model", b.preset},
-                                   {"threads", qkv::threads()},
-                                   {"target_tokens_per_step", b.target_tokens},
-                                   {"median_step_ms", b.median_ms},
-                                   {"best_step_ms", b.best_ms},
-                                   {"target_tokens_per_s", b.tokens_per_second},
-                                   {"parameters", b.parameters},
-                                   {"activation_bytes", b.activation_bytes},
-                                   {"peak_memory_bytes", peak_memory()}};
-    print_json(std::move(json), b.ops);
+    print_json({{"version", qkv::version()},
+                {"model", options.choice.preset()},
+                {"threads", qkv::threads()},
+                {"target_tokens_per_step", b.target_tokens},
+                {"median_step_ms", b.median_ms},
+                {"best_step_ms", b.best_ms},
+                {"target_tokens_per_s", b.tokens_per_second},
+                {"parameters", b.parameters},
+                {"activation_bytes", b.activation_bytes},
+                {"peak_memory_bytes", peak_memory()}},
+               b.ops);
   } else {
     fmt::print(
         "{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens, "
         "{:.0f} MiB)\n",
-        b.preset, qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens,
+        options.choice.preset(), qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens,
         mebibytes(peak_memory()));
-    if (options.profile) print_profile(b.ops, b.mean_ms);
+    if (options.timing.profile) print_profile(b.ops, b.mean_ms);
   }
+}
+
+// The options of both kinds of training.
+std::shared_ptr<Options> add_training_options(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
+  command.add_option("--steps", options->timing.steps, "Steps that are timed")->capture_default_str();
+  command.add_flag("--recompute", options->timing.recompute, "Compute activations again in backward");
+  command.add_flag("--json", options->json, "Print as JSON");
+  command.add_flag("--profile", options->timing.profile, "Time every op, beside the machine's limits");
+  add_threads_option(command);
+  return options;
 }
 
 void bench_peak(bool json) {
@@ -91,16 +103,24 @@ void bench_peak(bool json) {
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Measure speed");
   bench->require_subcommand(1);
-  CLI::App* command = bench->add_subcommand("train", "Training steps on random sentences of 8 to 16 tokens");
-  const auto options = std::make_shared<Options>();
-  command->add_option("--model", options->model, "Preset: tiny, small or base")->capture_default_str();
-  command->add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
-  command->add_option("--steps", options->steps, "Steps that are timed")->capture_default_str();
-  command->add_flag("--recompute", options->recompute, "Compute activations again in backward");
-  command->add_flag("--json", options->json, "Print as JSON");
-  command->add_flag("--profile", options->profile, "Time every op, beside the machine's limits");
-  add_threads_option(*command);
-  command->callback([options] { bench_train(*options); });
+  CLI::App* train = bench->add_subcommand("train", "Training steps on random sentences of 8 to 16 tokens");
+  const auto translation = add_training_options(*train);
+  translation->choice.add_choice(*train, "--model", "tiny", "Preset: tiny, small or base");
+  train->callback([translation] {
+    print(qkv::benchmark_training(translation->choice.recipe(qkv::translation_preset), translation->tokens,
+                                  translation->timing),
+          *translation);
+  });
+
+  CLI::App* recommend = bench->add_subcommand("train-recommend", "Training steps on random histories of items");
+  const auto recommendation = add_training_options(*recommend);
+  recommendation->choice.add_choice(*recommend, "--model", "films", "Preset: films or sasrec");
+  recommend->add_option("--items", recommendation->items, "Items of the catalogue")->capture_default_str();
+  recommend->callback([recommendation] {
+    print(qkv::benchmark_training(recommendation->choice.recipe(qkv::recommendation_preset), recommendation->items,
+                                  recommendation->tokens, recommendation->timing),
+          *recommendation);
+  });
 
   add_bench_decode_command(*bench);
 

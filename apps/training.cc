@@ -81,11 +81,16 @@ class ProgressLine {
 
 }  // namespace
 
+void RecipeChoice::add_choice(CLI::App& command, const std::string& option, const std::string& preset,
+                              const std::string& names) {
+  preset_ = preset;
+  command.add_option(option, preset_, names)->capture_default_str();
+  command.add_option("--config", config_, "JSON file of any values of the recipe");
+}
+
 void RecipeChoice::add_options(CLI::App& command, const std::string& preset, const std::string& names,
                                const std::vector<qkv::RecipeOption>& values) {
-  preset_ = preset;
-  command.add_option("--preset", preset_, names)->capture_default_str();
-  command.add_option("--config", config_, "JSON file of any of the values below");
+  add_choice(command, "--preset", preset, names);
   for (const qkv::RecipeOption& o : values) {
     std::string name = o.name;
     std::replace(name.begin(), name.end(), '_', '-');

@@ -12,6 +12,9 @@
 // --preset, --config, and an option for every value of a recipe.
 class RecipeChoice {
  public:
+  // The preset, by an option of this name, and --config alone.
+  void add_choice(CLI::App& command, const std::string& option, const std::string& preset, const std::string& names);
+
   // `preset`: the one that stands if nothing is said; `values`: its recipe's; `names`: all presets, for the help.
   void add_options(CLI::App& command, const std::string& preset, const std::string& names,
                    const std::vector<qkv::RecipeOption>& values);
@@ -24,6 +27,7 @@ class RecipeChoice {
     for (const auto& [name, value] : given()) qkv::set_recipe_option(recipe, name, value);
     return recipe;
   }
+  const std::string& preset() const { return preset_; }
   CLI::Option* option(const std::string& name) const;  // of the value of this name
 
  private:

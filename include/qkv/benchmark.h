@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "qkv/recommendation.h"
+#include "qkv/train.h"
+
 namespace qkv {
 
 // What one op on one shape took of a training step.
@@ -18,7 +21,6 @@ struct OpTime {
 };
 
 struct TrainBenchmark {
-  std::string preset;
   int64_t target_tokens = 0;  // of a step
   double median_ms = 0, best_ms = 0, mean_ms = 0;
   double tokens_per_second = 0;  // target tokens, by the median
@@ -27,11 +29,20 @@ struct TrainBenchmark {
   std::vector<OpTime> ops;  // of a profile, the longest first; what they leave of a step is outside the ops
 };
 
-// Times whole training steps (forward, backward, Adam) of a preset on random sentences of 8 to 16 tokens, about
-// `tokens` / 16 of them, with or without recomputed activations: the work of nn.Transformer in a usual comparison.
-// Three steps are not counted. `profile` times every op too.
-TrainBenchmark benchmark_training(const std::string& preset, int64_t tokens, int64_t steps, bool recompute = false,
-                                  bool profile = false);
+struct TrainBenchmarkOptions {
+  int64_t steps = 20;      // that are timed, after three that are not
+  bool recompute = false;  // compute activations again in backward
+  bool profile = false;    // time every op too
+};
+
+// Times whole training steps (forward, backward, Adam) of a translator on random sentences of 8 to 16 tokens, about
+// `tokens` / 16 of them: the work of nn.Transformer in a usual comparison.
+TrainBenchmark benchmark_training(const TranslationRecipe& recipe, int64_t tokens,
+                                  const TrainBenchmarkOptions& options);
+
+// The same of a recommender, on random histories of the model's max_length among `items` items, about `tokens` in all.
+TrainBenchmark benchmark_training(const RecommendationRecipe& recipe, int64_t items, int64_t tokens,
+                                  const TrainBenchmarkOptions& options);
 
 struct DecodeBenchmarkOptions {
   int64_t beam = 4, batch = 32;  // sentences of a batch

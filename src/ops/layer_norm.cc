@@ -43,7 +43,8 @@ void LayerNormRows(Matrix<const float> x, const float* gamma, const float* beta,
   }
 }
 
-// dgamma, dbeta: the sums of these rows, added to what is there.
+// dgamma, dbeta: the sums of these rows, added to what is there, in whole vectors: what lies behind the last column is
+// written, too. (A store of part of a vector would hold up the load of the next row.)
 void LayerNormBackwardRows(Matrix<const float> dy, Matrix<const float> x, const float* gamma, const float* mean,
                            const float* rstd, Matrix<float> dx, float* dgamma, float* dbeta) {
   const float inverse_d = 1.0f / static_cast<float>(x.cols);
@@ -58,8 +59,8 @@ void LayerNormBackwardRows(Matrix<const float> dy, Matrix<const float> x, const 
       const Vector g = hn::Mul(io.load(gamma + c), dy_c);
       g_sum = hn::Add(g_sum, g);
       gx_sum = hn::MulAdd(g, x_hat, gx_sum);
-      io.store(hn::MulAdd(dy_c, x_hat, io.load(dgamma + c)), dgamma + c);
-      io.store(hn::Add(dy_c, io.load(dbeta + c)), dbeta + c);
+      hn::Store(hn::MulAdd(dy_c, x_hat, hn::Load(Floats(), dgamma + c)), Floats(), dgamma + c);
+      hn::Store(hn::Add(dy_c, hn::Load(Floats(), dbeta + c)), Floats(), dbeta + c);
     });
     const Vector g_mean = set(sum_of_lanes(g_sum) * inverse_d), gx_mean = set(sum_of_lanes(gx_sum) * inverse_d);
 
@@ -112,17 +113,17 @@ void layer_norm_backward<float>(Matrix<const float> dy, Matrix<const float> x, c
   const ProfiledOp profiled("layer norm, backward", {x.rows, x.cols}, memory_work(3, x.rows, x.cols));
   constexpr int64_t kBlock = 64;
   const Arena::Scope scope(scratch);
-  const int64_t d = x.cols, blocks = (x.rows + kBlock - 1) / kBlock;
-  const Matrix<float> parts = scratch.zeros<float>(blocks, 2 * d);  // of dγ, of dβ
+  const int64_t d = x.cols, room = (d + 15) / 16 * 16, blocks = (x.rows + kBlock - 1) / kBlock;
+  const Matrix<float> parts = scratch.zeros<float>(blocks, 2 * room);  // of dγ, of dβ
   const auto kernel = QKV_DISPATCH(LayerNormBackwardRows);
   parallel_blocks(x.rows, kBlock, [&](int64_t begin, int64_t end) {
     float* part = parts.row(begin / kBlock);
     kernel(dy.row_range(begin, end), x.row_range(begin, end), gamma, mean + begin, rstd + begin,
-           dx.row_range(begin, end), part, part + d);
+           dx.row_range(begin, end), part, part + room);
   });
   const auto add = QKV_DISPATCH(AddPartialSums);
   add(parts.col_range(0, d), dgamma);
-  add(parts.col_range(d, 2 * d), dbeta);
+  add(parts.col_range(room, room + d), dbeta);
 }
 
 template <>

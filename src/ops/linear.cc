@@ -31,7 +31,8 @@ void AddBias(const float* b, Matrix<float> y) {
   }
 }
 
-// sums[c] += Σ_n x(n, c), by bands of four vectors.
+// sums[c] += Σ_n x(n, c), by bands of four vectors, of which the last is summed whole: a store of part of a vector
+// would hold up the next load.
 void AddColumnSums(Matrix<const float> x, float* sums) {
   const int64_t band = 4 * lanes();
   for (int64_t begin = 0; begin < x.cols; begin += band) {
@@ -39,8 +40,9 @@ void AddColumnSums(Matrix<const float> x, float* sums) {
     alignas(64) float sum[4 * 16] = {};
     for (int64_t n = 0; n < x.rows; n++) {
       const float* x_n = x.row(n) + begin;
-      for_columns(cols,
-                  [&](int64_t c, auto io) HWY_ATTR { io.store(hn::Add(io.load(sum + c), io.load(x_n + c)), sum + c); });
+      for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
+        hn::Store(hn::Add(hn::Load(Floats(), sum + c), io.load(x_n + c)), Floats(), sum + c);
+      });
     }
     for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
       io.store(hn::Add(io.load(sums + begin + c), io.load(sum + c)), sums + begin + c);
@@ -49,6 +51,16 @@ void AddColumnSums(Matrix<const float> x, float* sums) {
 }
 
 void Transpose(Matrix<const float> x, Matrix<float> y) { transpose(x, y); }
+
+// total[i] += Σ_p parts(p, i) for i in [begin, end)
+void AddParts(Matrix<const float> parts, float* total, int64_t begin, int64_t end) {
+  for (int64_t p = 0; p < parts.rows; p++) {
+    const float* part = parts.row(p) + begin;
+    for_columns(end - begin, [&](int64_t c, auto io) HWY_ATTR {
+      io.store(hn::Add(io.load(total + begin + c), io.load(part + c)), total + begin + c);
+    });
+  }
+}
 
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -59,6 +71,7 @@ namespace qkv {
 HWY_EXPORT(AddBias);
 HWY_EXPORT(AddColumnSums);
 HWY_EXPORT(Transpose);
+HWY_EXPORT(AddParts);
 
 namespace {
 
@@ -166,6 +179,36 @@ void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix
   });
 }
 
+// A small matrix of weights, and many rows: runs of rows are the tasks. Each makes its dX and its part of dW and db
+// while its rows are in the cache, and the parts are added up in order.
+constexpr int64_t kSmallWeights = 1 << 16, kRunRows = 512;
+
+bool is_small(int64_t N, int64_t in, int64_t out) { return in * out <= kSmallWeights && N >= 8 * kRunRows; }
+
+void small_linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const float> dY,
+                           const LinearGradients<float>& g, Arena& arena) {
+  const int64_t N = dY.rows, in = W.cols, out = W.rows, runs = (N + kRunRows - 1) / kRunRows;
+  const auto transposed = QKV_DISPATCH(Transpose);
+  const auto add_sums = QKV_DISPATCH(AddColumnSums);
+  const auto add_parts = QKV_DISPATCH(AddParts);
+  const Arena::Scope scope(arena);
+  const int64_t stride = kRunRows + 16;  // not a power of two, whose rows would share cache sets
+  float* memory = arena.take<float>(threads() * out * stride);
+  const Matrix<float> dW = arena.matrix<float>(runs, out * in), db = arena.zeros<float>(g.db ? runs : 0, out);
+  parallel_for(runs, [&](int64_t i) {
+    const int64_t begin = i * kRunRows, end = std::min(N, begin + kRunRows);
+    const Matrix<const float> rows = dY.row_range(begin, end);
+    const Matrix<float> dYt(memory + omp_get_thread_num() * out * stride, out, end - begin, stride);
+    transposed(rows, dYt);
+    product(dYt, X.row_range(begin, end), false, 0, {dW.row(i), out, in});
+    if (g.db) add_sums(rows, db.row(i));
+    product(rows, W, false, g.accumulate ? 1 : 0, g.dX.row_range(begin, end));
+    if (g.after_dX) g.after_dX({begin, end, 0, in});
+  });
+  for (int64_t o = 0; o < out; o++) add_parts(dW.col_range(o * in, (o + 1) * in), g.dW.row(o), 0, in);
+  if (g.db) add_parts(db, g.db, 0, out);
+}
+
 // Blocks of dW and of dX are tasks of one loop. A band of dW transposes its columns of dY first: oneDNN is a third
 // faster on a left operand that is not transposed.
 template <>
@@ -176,6 +219,7 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
   Work work = product_work(N, out, in);
   work.flops *= 2;
   const ProfiledOp profiled("linear, backward", {N, out, in}, work);
+  if (is_small(N, in, out)) return small_linear_backward(X, W, dY, g, arena);
   const auto transposed = QKV_DISPATCH(Transpose);
   const auto add_sums = QKV_DISPATCH(AddColumnSums);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <numeric>
 #include <optional>
 
@@ -9,9 +10,11 @@
 #include "core/op_times.h"
 #include "core/profile.h"
 #include "core/random.h"
+#include "data/interactions.h"
 #include "model/transformer.h"
 #include "qkv/train.h"
 #include "train/optimizer_state.h"
+#include "train/recommendation_task.h"
 
 namespace qkv {
 namespace {
@@ -38,46 +41,84 @@ Batch random_batch(int64_t tokens, int64_t vocab) {
   return batch;
 }
 
-}  // namespace
-
-TrainBenchmark benchmark_training(const std::string& name, int64_t tokens, int64_t steps, bool recompute,
-                                  bool with_profile) {
-  if (tokens < kLongest) fail("benchmark: {} tokens, wanted at least {}", tokens, kLongest);
-  if (steps < 1) fail("benchmark: {} steps, wanted at least 1", steps);
-  TranslationRecipe recipe = translation_preset(name);
-  recipe.training.ema_decay = 0;
-  recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
-  Transformer<float> model(recipe.model);
+// Times steps: `loss` gives that of a batch of `tokens` tokens.
+TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64_t tokens,
+                          const TrainBenchmarkOptions& options, const std::function<Loss(Context&)>& loss) {
+  if (options.steps < 1) fail("benchmark: {} steps, wanted at least 1", options.steps);
   model.parameters().allocate_gradients();
   model.parameters().initialise(1);
   OptimizerState optimizer(recipe.training, model.parameters());
-  const Batch batch = random_batch(tokens, recipe.text.vocab_size);
-
   Arena arena;
   std::vector<double> times;
   std::optional<Profile> profile;
-  for (int64_t step = 1; step <= steps + kWarmup; step++) {
-    if (with_profile && step == kWarmup + 1) profile.emplace();
+  for (int64_t step = 1; step <= options.steps + kWarmup; step++) {
+    if (options.profile && step == kWarmup + 1) profile.emplace();
     const auto begin = std::chrono::steady_clock::now();
-    Context context{arena, true, 1, static_cast<uint32_t>(step), recompute};
-    const Loss loss = model.loss_and_gradient(batch, recipe.training.label_smoothing, context);
-    optimizer.update(step, loss.tokens);
+    Context context{arena, true, 1, static_cast<uint32_t>(step), options.recompute};
+    optimizer.update(step, loss(context).tokens);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (step > kWarmup) times.push_back(seconds);
   }
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
   TrainBenchmark result;
-  result.preset = name;
-  result.target_tokens = batch.target.tokens();
+  result.target_tokens = tokens;
   result.median_ms = 1e3 * median;
   result.best_ms = 1e3 * times.front();
   result.mean_ms = 1e3 * std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
-  result.tokens_per_second = static_cast<double>(result.target_tokens) / median;
+  result.tokens_per_second = static_cast<double>(tokens) / median;
   result.parameters = model.parameters().size();
   result.activation_bytes = static_cast<int64_t>(arena.high_water());
-  if (profile) result.ops = op_times(*profile, steps);
+  if (profile) result.ops = op_times(*profile, options.steps);
   return result;
+}
+
+// `users` users with `events` events each, of random items.
+Interactions random_log(int64_t users, int64_t events, int64_t items) {
+  Random random(0, Stream::sampling);
+  Interactions log;
+  log.items.resize(static_cast<size_t>(items));
+  log.users.resize(static_cast<size_t>(users));
+  for (int64_t u = 0; u < users; u++) {
+    for (int64_t e = 0; e < events; e++)
+      log.events.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(items))));
+    log.offsets.push_back(std::ssize(log.events));
+  }
+  return log;
+}
+
+}  // namespace
+
+TrainBenchmark benchmark_training(const TranslationRecipe& wanted, int64_t tokens,
+                                  const TrainBenchmarkOptions& options) {
+  if (tokens < kLongest) fail("benchmark: {} tokens, wanted at least {}", tokens, kLongest);
+  TranslationRecipe recipe = wanted;
+  recipe.training.ema_decay = 0;
+  recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
+  Transformer<float> model(recipe.model);
+  const Batch batch = random_batch(tokens, recipe.text.vocab_size);
+  return time_steps(recipe, model, batch.target.tokens(), options, [&](Context& context) {
+    return model.loss_and_gradient(batch, recipe.training.label_smoothing, context);
+  });
+}
+
+TrainBenchmark benchmark_training(const RecommendationRecipe& wanted, int64_t items, int64_t tokens,
+                                  const TrainBenchmarkOptions& options) {
+  if (tokens < wanted.model.max_length)
+    fail("benchmark: {} tokens, wanted at least {}, one history", tokens, wanted.model.max_length);
+  if (items < 2) fail("benchmark: {} items, wanted at least 2", items);
+  RecommendationRecipe recipe = wanted;
+  recipe.model.target_vocab = items;
+  const int64_t sequences = tokens / recipe.model.max_length;
+  tokens = sequences * recipe.model.max_length;
+  recipe.training.batch_tokens = tokens;
+  const Interactions log = random_log(sequences, recipe.model.max_length + 3, items);
+  Transformer<float> model(recipe.model);
+  RecommendationTask task(recipe, log, "");
+  return time_steps(recipe, model, tokens, options, [&](Context& context) {
+    task.next();
+    return task.loss_and_gradient(model, context);
+  });
 }
 
 }  // namespace qkv

@@ -45,18 +45,24 @@ Result<float> run_product(int64_t N, int64_t in, int64_t out) {
       [&](auto... args) { linear_backward<float>(args..., arena); });
 }
 
+void expect_as_accurate_as_plain_loops(int64_t N, int64_t in, int64_t out) {
+  SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
+  const Result<double> exact = run_reference<double>(N, in, out);
+  const Result<float> plain = run_reference<float>(N, in, out), fast = run_product(N, in, out);
+  testing::expect_as_accurate(fast.y, plain.y, exact.y, 2);
+  testing::expect_as_accurate(fast.dx, plain.dx, exact.dx, 3);
+  testing::expect_as_accurate(fast.dw, plain.dw, exact.dw, 3);
+  testing::expect_as_accurate(fast.db, plain.db, exact.db, 3);
+}
+
 TEST(Linear, ProductIsAsAccurateAsPlainLoops) {
   for (const int64_t N : {0, 1, 3, 65, 300})
     for (const int64_t in : {1, 129})
-      for (const int64_t out : {1, 50, 128, 530}) {
-        SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
-        const Result<double> exact = run_reference<double>(N, in, out);
-        const Result<float> plain = run_reference<float>(N, in, out), fast = run_product(N, in, out);
-        testing::expect_as_accurate(fast.y, plain.y, exact.y, 2);
-        testing::expect_as_accurate(fast.dx, plain.dx, exact.dx, 3);
-        testing::expect_as_accurate(fast.dw, plain.dw, exact.dw, 3);
-        testing::expect_as_accurate(fast.db, plain.db, exact.db, 3);
-      }
+      for (const int64_t out : {1, 50, 128, 530}) expect_as_accurate_as_plain_loops(N, in, out);
+}
+
+TEST(Linear, ManyRowsAreAsAccurate) {  // their gradients are made in parts
+  for (const int64_t out : {1, 50}) expect_as_accurate_as_plain_loops(4200, 33, out);
 }
 
 TEST(Linear, GradientsMatchFiniteDifferences) {
@@ -79,7 +85,7 @@ TEST(Linear, GradientsMatchFiniteDifferences) {
 
 // Every element is in one block, whose products and biases are there when the block is reported.
 TEST(Linear, ReportsEveryBlockOnceItIsThere) {
-  for (const int64_t N : {1, 70, 700})
+  for (const int64_t N : {1, 70, 700, 4200})
     for (const int64_t out : {1, 130, 600}) {
       SCOPED_TRACE(::testing::Message() << N << " x 20 to " << out);
       Padded<float> x({N, 20}, 1), w({out, 20}, 2), y({N, out}, 3), seen({N, out}, 4);
@@ -101,8 +107,8 @@ TEST(Linear, ReportsEveryBlockOnceItIsThere) {
 }
 
 TEST(Linear, DoesNotDependOnTheNumberOfThreads) {
-  for (const int64_t width : {16, 64, 200}) {
-    const auto run_once = [&] { return run_product(700, width, width); };
+  for (const auto& [rows, width] : {std::pair<int64_t, int64_t>{700, 16}, {700, 64}, {700, 200}, {4200, 50}}) {
+    const auto run_once = [&, N = rows, w = width] { return run_product(N, w, w); };
     const Result<float> one = testing::with_threads(1, run_once), three = testing::with_threads(3, run_once);
     EXPECT_EQ(one.y, three.y);
     EXPECT_EQ(one.dx, three.dx);
