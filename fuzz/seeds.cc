@@ -4,13 +4,16 @@
 #include <iostream>
 
 #include "core/fields.h"
+#include "eval/negatives.h"
 #include "fuzz/small.h"
 #include "io/int8_weights.h"
+#include "io/saved_interactions.h"
 #include "io/weights.h"
 #include "qkv/config.h"
 #include "qkv/train.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/support/sentences.h"
+#include "tests/support/temp_dir.h"
 #include "text/tokenizer.h"
 #include "train/checkpoint.h"
 
@@ -83,12 +86,30 @@ void texts(const fs::path& directory) {
   seeds.add("\uFEFFIÉß\n\n\u2028ba\xFF\n");
 }
 
+void logs(const fs::path& directory) {
+  Seeds seeds(directory, "interactions"), saved(directory, "saved_interactions");
+  seeds.add(
+      "userId,movieId,rating,timestamp\n1,\"Heat, 1995\",5,964982703\n1,\"a \"\"b\"\"\",4.5,964982224.5\n2,x,3,1\n");
+  seeds.add("1::2::5::978300760\n1::3::4::978300760\n2::2::4::978300762\n1::2::5::978300760\n");
+  seeds.add("1 1\n1 2\n1 3\n2 1\n2 2\n2 3\n3 1\n3 2\n3 3\n");
+  seeds.add("a\tb\ttime\nu\ti\t2024-05-01T10:30:05.5+02:00\nu\tj\t2024-05-01\n");
+  seeds.add("{\"user\": \"a\", \"item\": 5, \"ts\": 1.5}\n{\"user\": 1, \"item\": \"b\", \"ts\": \"2\"}\n");
+  Interactions data;
+  data.users = {"a", "b"}, data.items = {"x", "y"};
+  data.offsets = {0, 3, 5}, data.events = {0, 1, 1, 1, 0}, data.times = {1, 2, 2, 3, 4};
+  const testing::TempDir run;
+  save_interactions(RunDirectory(run.path()), data, std::string(64, '0'));
+  for (const char* name : {"interactions.safetensors", "users.json", "items.json"})
+    fs::copy_file(run / name, saved.path());
+  save_negatives(saved.path(), {3, {0, 1, 1, 0, 0, 1}}, std::string(64, '0'));
+}
+
 }  // namespace
 }  // namespace qkv::fuzz
 
 int main(int count, char** arguments) {
   if (count != 2) return std::cerr << "usage: fuzz_seeds DIRECTORY\n", 2;
   using namespace qkv::fuzz;
-  for (const auto write : {safetensors, configurations, tokenizers, training, weights, texts, import_seeds})
+  for (const auto write : {safetensors, configurations, tokenizers, training, weights, texts, logs, import_seeds})
     write(arguments[1]);
 }

@@ -1,7 +1,6 @@
 #include "core/json.h"
 
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "core/fail.h"
 
@@ -16,6 +15,10 @@ std::string reason(const json::exception& error) {
   std::string message = error.what();
   if (const size_t begin = message.find(": "); begin != std::string::npos) message.erase(0, begin + 2);
   return message.substr(0, message.find("; last read"));
+}
+
+[[noreturn]] void fail_syntax(const std::string& where, size_t position, const json::exception& error) {
+  fail("{}: not valid JSON at byte {}: {}", where, position, reason(error));
 }
 
 // What values take in memory, in bytes, their destruction included: one in an array that grows, one in an object with
@@ -55,7 +58,7 @@ class Builder {
   }
 
   bool parse_error(size_t position, const std::string&, const json::exception& error) {
-    fail("{}: not valid JSON at byte {}: {}", where_, position, reason(error));
+    fail_syntax(where_, position, error);
   }
 
  private:
@@ -96,15 +99,64 @@ class Builder {
   json* member_ = nullptr;   // where the value of the last key goes
 };
 
-}  // namespace
+// Takes the events of one array of strings.
+class StringList {
+ public:
+  explicit StringList(const std::string& where) : where_(where) {}
 
-json parse_json(std::string_view text, const std::string& where) {
+  std::vector<std::string> take() { return std::move(strings_); }
+
+  bool null() { return refuse(); }
+  bool boolean(bool) { return refuse(); }
+  bool number_integer(int64_t) { return refuse(); }
+  bool number_unsigned(uint64_t) { return refuse(); }
+  bool number_float(double, const std::string&) { return refuse(); }
+  bool string(std::string& value) {
+    if (!open_) return refuse();
+    strings_.push_back(value);
+    return true;
+  }
+  bool binary(json::binary_t&) { return false; }  // not in JSON text
+  bool start_object(size_t) { return refuse(); }
+  bool end_object() { return false; }
+  bool key(std::string&) { return false; }
+  bool start_array(size_t) { return open_ ? refuse() : (open_ = true); }
+  bool end_array() { return true; }
+  bool parse_error(size_t position, const std::string&, const json::exception& error) {
+    fail_syntax(where_, position, error);
+  }
+
+ private:
+  [[noreturn]] bool refuse() {
+    if (!open_) fail("{}: not a JSON array of strings", where_);
+    fail("{}: value {} is not a string", where_, strings_.size());
+  }
+
+  const std::string& where_;
+  std::vector<std::string> strings_;
+  bool open_ = false;
+};
+
+template <class Handler>
+void parse(std::string_view text, const std::string& where, Handler& handler) {
   // The parser takes a NUL for the end of the text, and would not see what follows.
   if (const size_t nul = text.find('\0'); nul != text.npos)
     fail("{}: not valid JSON at byte {}: a NUL byte", where, nul + 1);
+  json::sax_parse(text.begin(), text.end(), &handler);
+}
+
+}  // namespace
+
+json parse_json(std::string_view text, const std::string& where) {
   Builder builder(text.size(), where);
-  json::sax_parse(text.begin(), text.end(), &builder);
+  parse(text, where, builder);
   return builder.take();
+}
+
+std::vector<std::string> parse_json_strings(std::string_view text, const std::string& where) {
+  StringList list(where);
+  parse(text, where, list);
+  return list.take();
 }
 
 std::string json_string(std::string_view text) {

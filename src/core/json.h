@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qkv {
 
@@ -13,6 +14,9 @@ constexpr int kJsonDepth = 64;  // arrays and objects within each other
 // a number beyond double, a name that stands twice in one object, more than kJsonDepth levels, more values than fit
 // into the size of the text and 64 MB.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
+
+// JSON that is an array of strings, in no more memory than these. Throws Error for other values, and as above.
+std::vector<std::string> parse_json_strings(std::string_view text, const std::string& where);
 
 // A JSON string, quotes included. Invalid UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view text);

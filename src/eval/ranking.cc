@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "core/fail.h"
-#include "core/random.h"
 #include "core/threads.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kScoreBytes = int64_t{64} << 20;
-constexpr int64_t kMostRows = 256;  // of a batch
+constexpr int64_t kMostRows = 128;  // of a batch
 constexpr size_t kListed = 10;      // of the recommendations that coverage counts
 
 // What a user is asked: events[0 … target) are the history.
@@ -98,22 +97,6 @@ std::vector<Question> questions_of(const Interactions& data, const Split& split,
 }
 
 }  // namespace
-
-Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed) {
-  Negatives negatives{each, std::vector<int32_t>(static_cast<size_t>(data.user_count() * each))};
-  parallel_for(data.user_count(), [&](int64_t user) {
-    const auto known = static_cast<size_t>(split.known(data, user, Part::validation));
-    const std::vector<int32_t> rejected = distinct(data.of(user).first(known));
-    const bool reject = std::ssize(rejected) < data.item_count();
-    Random random(seed, Stream::negatives, static_cast<uint64_t>(user));
-    for (int64_t i = 0; i < each;) {
-      const auto item = static_cast<int32_t>(random.below(static_cast<uint64_t>(data.item_count())));
-      if (reject && std::ranges::binary_search(rejected, item)) continue;
-      negatives.items[static_cast<size_t>(user * each + i++)] = item;
-    }
-  });
-  return negatives;
-}
 
 RankingScore rank_targets(const Interactions& data, const RankingOptions& options, ScoreItems score) {
   RankingScore result;

@@ -66,6 +66,10 @@ std::string RunDirectory::weights(int64_t step) const {
   return fmt::format("{}/weights-{:08}.safetensors", checkpoints(), step);
 }
 
+std::string RunDirectory::negatives(int64_t each, int64_t seed) const {
+  return fmt::format("{}/negatives-{}-{}.safetensors", root_, each, seed);
+}
+
 ModelConfig load_config(const RunDirectory& run) {
   std::error_code error;
   if (!std::filesystem::is_directory(run.root(), error)) fail("{}: is not a run directory", run.root());

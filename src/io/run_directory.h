@@ -31,6 +31,10 @@ class RunDirectory {
   std::string vocabulary() const { return root_ + "/vocabulary.json"; }  // of both sides
   std::string source_vocabulary() const { return root_ + "/source_vocabulary.json"; }
   std::string target_vocabulary() const { return root_ + "/target_vocabulary.json"; }
+  std::string interactions() const { return root_ + "/interactions.safetensors"; }  // the log of a recommender
+  std::string users() const { return root_ + "/users.json"; }                       // the names of its users
+  std::string items() const { return root_ + "/items.json"; }
+  std::string negatives(int64_t each, int64_t seed) const;  // drawn for an evaluation
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
   std::string state() const { return checkpoints() + "/state.safetensors"; }  // all that resuming needs

@@ -1,7 +1,6 @@
 #include "text/vocabulary.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/fail.h"
 #include "core/json.h"
@@ -32,15 +31,7 @@ std::optional<int32_t> Vocabulary::id(std::string_view piece) const {
 }
 
 std::vector<std::string> pieces_from_json(std::string_view text, const std::string& where) {
-  nlohmann::json array = parse_json(text, where);
-  if (!array.is_array()) fail("{}: not a JSON array of pieces", where);
-  std::vector<std::string> pieces;
-  pieces.reserve(array.size());
-  for (nlohmann::json& piece : array) {
-    if (!piece.is_string()) fail("{}: piece {} is not a string", where, pieces.size());
-    pieces.push_back(std::move(piece.get_ref<std::string&>()));
-  }
-  return pieces;
+  return parse_json_strings(text, where);
 }
 
 std::vector<std::string> pieces_from_lines(std::string_view text, const std::string& where) {

@@ -8,6 +8,7 @@
 #include "data/interactions.h"
 #include "io/atomic_file.h"
 #include "io/run_directory.h"
+#include "io/saved_interactions.h"
 #include "train/recommendation_task.h"
 #include "train/resume.h"
 #include "train/trainer.h"
@@ -44,6 +45,7 @@ bool train_recommendation(const std::vector<std::string>& data, const std::vecto
       write_file_atomic(partial.config(), to_json(recipe.model));
       write_file_atomic(partial.training(), json_from_fields(recipe.training));
       write_file_atomic(partial.recommendation(), json_from_fields(recipe.recommendation));
+      save_interactions(partial, log, report.sha256);
     });
   return Trainer(recipe, run, task, observer).run();
 }

@@ -77,6 +77,18 @@ TEST(Json, ThatWouldTakeMuchMemoryIsRefused) {
     expect_contains(error_in(repeated(value, 1'000'000)), "a.json: JSON of too many values");
 }
 
+TEST(Json, AnArrayOfStringsIsReadWithoutValuesAroundThem) {
+  const std::vector<std::string> strings = {"", "a\n\"\u00e9", "b"};
+  EXPECT_EQ(parse_json_strings(" [\"\", \"a\\n\\\"\u00e9\",\"b\"] ", "x"), strings);
+  EXPECT_TRUE(parse_json_strings("[]", "x").empty());
+  for (const char* text : {"{}", "\"a\"", "1", "null"})
+    EXPECT_EQ(error_of([&] { parse_json_strings(text, "x"); }), "x: not a JSON array of strings") << text;
+  for (const char* text : {"[\"a\", 1]", "[\"a\", []]", "[\"a\", {\"b\": 1}]", "[\"a\", null]", "[\"a\", true]"})
+    EXPECT_EQ(error_of([&] { parse_json_strings(text, "x"); }), "x: value 1 is not a string") << text;
+  for (const char* text : {"", "[", "[\"a\"", "[\"a\"]]", "[\"a\" \"b\"]", "[\"\xFF\"]"})
+    testing::expect_contains(error_of([&] { parse_json_strings(text, "x"); }), "x: not valid JSON at byte ");
+}
+
 TEST(Json, AgreesWithTheParsingTestSuite) {
   const std::string archive = QKV_SHARED_DIR "/cases/json/json.tar.gz";
   if (!std::filesystem::exists(archive)) GTEST_SKIP() << "skipped: ../shared not present";

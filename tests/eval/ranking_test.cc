@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "core/threads.h"
 #include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
@@ -209,6 +210,22 @@ TEST(Negatives, DependOnTheSeedAndNotOnTheThreads) {
   std::vector<int32_t> few;
   for (int64_t user = 0; user < 50; user++) few.insert(few.end(), one.of(user).begin(), one.of(user).begin() + 5);
   EXPECT_EQ(draw_negatives(data, {}, 5, 1).items, few);  // the first of them
+}
+
+TEST(Negatives, ComeBackFromAFileOfTheSameLog) {
+  const testing::TempDir directory;
+  const std::string path = directory / "negatives.safetensors";
+  const Interactions data = random_log(5, 30);
+  const Negatives negatives = draw_negatives(data, {}, 10, 1);
+  save_negatives(path, negatives, "sum");
+  EXPECT_EQ(load_negatives(path, data, 10, "sum").items, negatives.items);
+  const auto error = [&](const Interactions& log, int64_t each, const std::string& sum) {
+    return testing::error_of([&] { load_negatives(path, log, each, sum); });
+  };
+  testing::expect_contains(error(data, 10, "other"), "not the negatives of this log");
+  testing::expect_contains(error(data, 11, "sum"), "found I32 [5, 10], wanted I32 [5, 11]");
+  testing::expect_contains(error(random_log(6, 30), 10, "sum"), "found I32 [5, 10], wanted I32 [6, 10]");
+  testing::expect_contains(error(random_log(5, 10), 10, "sum"), "wanted one from 0 to 9");
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ def test_wrong_usage_is_one_line_and_status_2(arguments):
 
 
 @pytest.mark.parametrize("arguments", [["translate", "/nonexistent"], ["inspect", "/nonexistent"],
-                                       ["attend", "/nonexistent", "hello"], ["bench", "train", "--model", "huge"]])
+                                       ["attend", "/nonexistent", "hello"], ["evaluate", "/nonexistent"],
+                                       ["bench", "train", "--model", "huge"]])
 def test_failure_is_one_line_and_status_1(arguments):
     status, output, error = qkv(*arguments, text="", ok=False)
     assert status == 1 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")

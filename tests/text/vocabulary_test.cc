@@ -45,8 +45,8 @@ TEST(Pieces, ComeBackFromJson) {
   const Pieces pieces = {"a", "\"\n\\", "", "\u2581é"};
   EXPECT_EQ(pieces_from_json(pieces_to_json(pieces), ""), pieces);
   const auto error = [](const char* text) { return error_of([&] { pieces_from_json(text, "v.json"); }); };
-  EXPECT_EQ(error("{}"), "v.json: not a JSON array of pieces");
-  EXPECT_EQ(error("[\"a\", 1]"), "v.json: piece 1 is not a string");
+  EXPECT_EQ(error("{}"), "v.json: not a JSON array of strings");
+  EXPECT_EQ(error("[\"a\", 1]"), "v.json: value 1 is not a string");
 }
 
 TEST(TokenizerWithPieces, WithoutASplitterTakesWhatStandsBetweenSpaces) {

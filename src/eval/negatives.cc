@@ -1,0 +1,59 @@
+#include "eval/negatives.h"
+
+#include <algorithm>
+
+#include "core/fail.h"
+#include "core/random.h"
+#include "core/threads.h"
+#include "io/safetensors.h"
+
+namespace qkv {
+namespace {
+
+constexpr const char* kFormat = "qkv negatives 1";
+
+}  // namespace
+
+Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed) {
+  Negatives negatives{each, std::vector<int32_t>(static_cast<size_t>(data.user_count() * each))};
+  parallel_for(data.user_count(), [&](int64_t user) {
+    const auto known = static_cast<size_t>(split.known(data, user, Part::validation));
+    const std::span<const int32_t> train = data.of(user).first(known);
+    std::vector<int32_t> rejected(train.begin(), train.end());
+    std::ranges::sort(rejected);
+    rejected.erase(std::unique(rejected.begin(), rejected.end()), rejected.end());
+    const bool reject = std::ssize(rejected) < data.item_count();
+    Random random(seed, Stream::negatives, static_cast<uint64_t>(user));
+    for (int64_t i = 0; i < each;) {
+      const auto item = static_cast<int32_t>(random.below(static_cast<uint64_t>(data.item_count())));
+      if (reject && std::ranges::binary_search(rejected, item)) continue;
+      negatives.items[static_cast<size_t>(user * each + i++)] = item;
+    }
+  });
+  return negatives;
+}
+
+void save_negatives(const std::string& path, const Negatives& negatives, const std::string& sha256) {
+  const auto users = std::ssize(negatives.items) / negatives.each;
+  const NamedTensor tensors[] = {
+      {"items", {DType::i32, {users, negatives.each}, std::as_bytes(std::span(negatives.items))}}};
+  write_safetensors(path, tensors, {{"format", kFormat}, {"sha256", sha256}});
+}
+
+Negatives load_negatives(const std::string& path, const Interactions& data, int64_t each, const std::string& sha256) {
+  const Safetensors file = Safetensors::open(path);
+  if (file.metadata() != Metadata{{"format", kFormat}, {"sha256", sha256}})
+    fail("{}: not the negatives of this log: found other metadata than format {} and sha256 {}", path, kFormat, sha256);
+  if (file.names().size() != 1) fail("{}: found {} tensors, wanted items", path, file.names().size());
+  const std::vector<int64_t> shape = {data.user_count(), each};
+  Negatives negatives{each, {}};
+  if (const TensorView* found = file.find("items"); found && found->dtype == DType::i32 && found->shape == shape)
+    negatives.items.resize(static_cast<size_t>(data.user_count() * each));
+  file.read("items", DType::i32, shape, std::as_writable_bytes(std::span(negatives.items)));
+  for (const int32_t item : negatives.items)
+    if (item < 0 || item >= data.item_count())
+      fail("{}: found item {}, wanted one from 0 to {}", path, item, data.item_count() - 1);
+  return negatives;
+}
+
+}  // namespace qkv

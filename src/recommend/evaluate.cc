@@ -1,0 +1,134 @@
+// Evaluation of a run or of a log: reads it, splits it, and ranks with the model and the baselines.
+#include "qkv/evaluate.h"
+
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+#include "core/arena.h"
+#include "core/fail.h"
+#include "eval/baselines.h"
+#include "eval/ranking.h"
+#include "io/saved_interactions.h"
+#include "io/weights.h"
+#include "recommend/item_scores.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMostNegatives = 10'000;
+
+Part part_of(const RankingProtocol& protocol) { return protocol.validation ? Part::validation : Part::test; }
+
+RankingTable start_table(const RankingProtocol& protocol, const Interactions& data, const std::string& sha256) {
+  return {protocol, sha256, data.user_count(), data.item_count(), std::ssize(data.events), {}, {}};
+}
+
+// Adds the rows of the baselines, after that of the model where there is one.
+void add_rows(RankingTable& table, const Interactions& data, const Split& split, const Negatives* negatives,
+              ScoreItems model) {
+  const Part part = part_of(table.protocol);
+  const auto add = [&](const char* name, ScoreItems score) {
+    table.rows.push_back({name, rank_targets(data, {split, part, negatives}, score)});
+  };
+  if (model) add("model", model);
+  add("popularity", Popularity(data, split, part));
+  add("markov", Markov(data, split, part));
+}
+
+// Those that the run holds, else new ones, which are kept there if it can be written.
+Negatives negatives_of_run(const RunDirectory& run, const SavedInteractions& log, const Split& split,
+                           RankingTable& table) {
+  const RankingProtocol& protocol = table.protocol;
+  const std::string path = run.negatives(protocol.negatives, protocol.seed);
+  if (std::filesystem::exists(path)) return load_negatives(path, log.data, protocol.negatives, log.sha256);
+  Negatives negatives = draw_negatives(log.data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed));
+  try {
+    save_negatives(path, negatives, log.sha256);
+    table.messages.push_back(fmt::format("{}: keeps the items that were drawn", path));
+  } catch (const Error& error) {
+    table.messages.push_back(fmt::format("the items that were drawn are not kept: {}", error.what()));
+  }
+  return negatives;
+}
+
+}  // namespace
+
+RankingProtocol RankingProtocol::named(const std::string& name) {
+  RankingProtocol protocol;
+  if (name == "full") return protocol;
+  if (name == "temporal") {
+    protocol.temporal = true;
+    return protocol;
+  }
+  const std::string prefix = "sampled-";
+  if (name.starts_with(prefix)) {
+    const char *begin = name.data() + prefix.size(), *end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(begin, end, protocol.negatives);
+    if (error == std::errc() && stop == end && protocol.negatives >= 1 && protocol.negatives <= kMostNegatives)
+      return protocol;
+  }
+  fail("protocol: found \"{}\", wanted full, temporal or sampled-N with N from 1 to {}", name, kMostNegatives);
+}
+
+std::string RankingProtocol::name() const {
+  if (negatives > 0) return fmt::format("sampled-{}", negatives);
+  return temporal ? "temporal" : "full";
+}
+
+std::string RankingProtocol::description() const {
+  const std::string target = temporal ? fmt::format("each user's first event of the {} {:g} % of the log",
+                                                    validation ? "last but one" : "last", 100 * test_share)
+                                      : fmt::format("each user's {} event", validation ? "last but one" : "last");
+  const std::string among =
+      negatives > 0
+          ? fmt::format("{} items drawn uniformly (seed {}) that the user's training part lacks", negatives, seed)
+          : "all items but those of the user before it";
+  return fmt::format("{}, among {}; ties count against the model", target, among);
+}
+
+std::string protocol_of_run(const std::string& directory) {
+  return load_recommendation(RunDirectory(directory)).split == SplitRule::temporal ? "temporal" : "full";
+}
+
+RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol) {
+  const RunDirectory run(directory);
+  const ModelConfig config = load_config(run);
+  const RecommendationConfig recommendation = load_recommendation(run);
+  const bool temporal = recommendation.split == SplitRule::temporal;
+  if (protocol.temporal != temporal)
+    fail("{}: protocol {} foretells events that this run may have been trained on: its split is {}", directory,
+         protocol.name(), temporal ? "temporal" : "leave_one_out");
+  if (temporal) protocol.test_share = recommendation.test_share;
+  const SavedInteractions log = load_interactions(run);
+  const Interactions& data = log.data;
+  if (config.target_vocab != data.item_count())
+    fail("{}: holds {} items, config.json says {}", run.items(), data.item_count(), config.target_vocab);
+  const auto model = load_model(run.model(), config);
+
+  RankingTable table = start_table(protocol, data, log.sha256);
+  const Split split = temporal ? Split::at_share(data, protocol.test_share) : Split{};
+  std::optional<Negatives> negatives;
+  if (protocol.negatives > 0) negatives = negatives_of_run(run, log, split, table);
+  Arena arena;
+  add_rows(table, data, split, negatives ? &*negatives : nullptr, [&](Histories histories, Matrix<float> scores) {
+    score_items(*model, recommendation.positions_from_end, histories, scores, arena);
+  });
+  return table;
+}
+
+RankingTable evaluate_logs(const std::vector<std::string>& logs, const InteractionOptions& options,
+                           const RankingProtocol& protocol) {
+  ReadReport report;
+  const Interactions data = read_interactions(logs, options, report);
+  RankingTable table = start_table(protocol, data, report.sha256);
+  table.messages = report.lines();
+  const Split split = protocol.temporal ? Split::at_share(data, protocol.test_share) : Split{};
+  std::optional<Negatives> negatives;
+  if (protocol.negatives > 0)
+    negatives = draw_negatives(data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed));
+  add_rows(table, data, split, negatives ? &*negatives : nullptr, {});
+  return table;
+}
+
+}  // namespace qkv
