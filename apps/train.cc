@@ -45,24 +45,29 @@ void add_translate(CLI::App& train) {
 void add_recommend(CLI::App& train) {
   CLI::App* command = train.add_subcommand("recommend", "Train a recommender from a log of who did what");
   struct Options {
-    std::vector<std::string> data, columns;
+    qkv::RecommendationFiles files;
     std::string out;
     RecipeChoice choice;
   };
   const auto options = std::make_shared<Options>();
   command
-      ->add_option("--data", options->data, "Log: CSV, MovieLens ::, JSON lines, or \"user item\" lines in time order")
+      ->add_option("--data", options->files.data,
+                   "Log: CSV, MovieLens ::, JSON lines, or \"user item\" lines in time order")
       ->required();
-  command->add_option("--columns", options->columns, "Where user, item and time stand: names or numbers, such as 1,2,4")
+  command
+      ->add_option("--columns", options->files.columns,
+                   "Where user, item and time stand: names or numbers, such as 1,2,4")
       ->delimiter(',');
   command->add_option("--out", options->out, "Run directory; one that is there is resumed")->required();
+  command->add_option("--warm-start", options->files.warm_start,
+                      "Run whose weights are the start; its items keep their ids, new ones follow");
   add_threads_option(*command);
   options->choice.add_options(*command, "films", "films or sasrec",
                               qkv::recipe_options(qkv::recommendation_preset("films")));
   command->callback([options] {
     const auto recipe = options->choice.recipe(qkv::recommendation_preset);
     run_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_recommendation(options->data, options->columns, recipe, options->out, observer);
+      return qkv::train_recommendation(options->files, recipe, options->out, observer);
     });
   });
 }

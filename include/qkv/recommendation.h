@@ -70,11 +70,18 @@ struct RecommendationRecipe : Recipe {
 // Throws Error for another name.
 RecommendationRecipe recommendation_preset(const std::string& name);
 
-// Trains into the directory `out` on the logs in `data`, read as `columns` says (InteractionOptions), but for what is
-// kept aside for validation, which chooses the best weights, and test; false if should_stop ended it early. A run that
-// is there already is resumed where it was saved last, as by train_translation. Where eval_every is 0, the model is
-// evaluated once an epoch. Throws Error for logs, options or files that will not do.
-bool train_recommendation(const std::vector<std::string>& data, const std::vector<std::string>& columns,
-                          const RecommendationRecipe& recipe, const std::string& out, const TrainingObserver& observer);
+struct RecommendationFiles {
+  std::vector<std::string> data;     // logs
+  std::vector<std::string> columns;  // how they are read: InteractionOptions
+  std::string warm_start;            // a run whose weights are the start; "": none
+};
+
+// Trains into the directory `out` on the logs, but for what is kept aside for validation, which chooses the best
+// weights, and test; false if should_stop ended it early. A run that is there already is resumed where it was saved
+// last, as by train_translation. Where eval_every is 0, the model is evaluated once an epoch. With a warm start the
+// items of that run keep their ids, whether they are in the logs or not, and new ones follow; the model must have the
+// shape of that run's but for the number of items. Throws Error for logs, options or files that will not do.
+bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
+                          const TrainingObserver& observer);
 
 }  // namespace qkv

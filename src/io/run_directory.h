@@ -35,6 +35,7 @@ class RunDirectory {
   std::string users() const { return root_ + "/users.json"; }                       // the names of its users
   std::string items() const { return root_ + "/items.json"; }
   std::string negatives(int64_t each, int64_t seed) const;  // drawn for an evaluation
+  std::string start() const { return root_ + "/start.safetensors"; }  // weights of a warm start
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
   std::string state() const { return checkpoints() + "/state.safetensors"; }  // all that resuming needs

@@ -2,6 +2,7 @@
 #include "qkv/recommendation.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/fields.h"
@@ -9,14 +10,25 @@
 #include "io/atomic_file.h"
 #include "io/run_directory.h"
 #include "io/saved_interactions.h"
+#include "io/weights.h"
 #include "train/recommendation_task.h"
 #include "train/resume.h"
 #include "train/trainer.h"
+#include "train/warm_start.h"
 
 namespace qkv {
+namespace {
 
-bool train_recommendation(const std::vector<std::string>& data, const std::vector<std::string>& columns,
-                          const RecommendationRecipe& wanted, const std::string& out,
+void save_start(const RunDirectory& run, const std::string& from, const RecommendationRecipe& recipe) {
+  Transformer<float> model(recipe.model);
+  model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed));
+  start_from(RunDirectory(from), recipe.model, model.parameters());
+  save_weights(run.start(), model.parameters(), model.parameters().values());
+}
+
+}  // namespace
+
+bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& wanted, const std::string& out,
                           const TrainingObserver& observer) {
   check(wanted.training);
   check(wanted.recommendation);
@@ -24,10 +36,12 @@ bool train_recommendation(const std::vector<std::string>& data, const std::vecto
   const bool resumed = std::filesystem::exists(out);
   if (resumed && !std::filesystem::exists(run.recommendation()))
     fail("{}: exists and holds no recommendation.json, wanted a run that was trained there, or a new directory", out);
+  const std::string& before = resumed ? out : files.warm_start;  // the run whose items keep their ids
 
   ReadReport report;
-  const Interactions log =
-      read_interactions(data, {columns, wanted.recommendation.min_events, wanted.recommendation.core}, report);
+  Interactions log = read_interactions(
+      files.data, {files.columns, wanted.recommendation.min_events, wanted.recommendation.core}, report);
+  if (!before.empty()) log = with_first_items(std::move(log), load_interactions(RunDirectory(before)).data.items);
   if (observer.on_message)
     for (const std::string& line : report.lines()) observer.on_message(line);
 
@@ -36,7 +50,7 @@ bool train_recommendation(const std::vector<std::string>& data, const std::vecto
   recipe.model.shared_embeddings = false;
   recipe.model.target_vocab = log.item_count();
   check(recipe.model);
-  RecommendationTask task(recipe, log, report.sha256);
+  RecommendationTask task(recipe, log, report.sha256, run.start());
   if (recipe.training.eval_every == 0) recipe.training.eval_every = task.batches();
   if (resumed) check_same(run, RecommendationRecipe{load_recipe(run), load_recommendation(run)}, recipe);
   if (!resumed)
@@ -46,6 +60,7 @@ bool train_recommendation(const std::vector<std::string>& data, const std::vecto
       write_file_atomic(partial.training(), json_from_fields(recipe.training));
       write_file_atomic(partial.recommendation(), json_from_fields(recipe.recommendation));
       save_interactions(partial, log, report.sha256);
+      if (!files.warm_start.empty()) save_start(partial, files.warm_start, recipe);
     });
   return Trainer(recipe, run, task, observer).run();
 }

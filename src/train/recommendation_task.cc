@@ -1,9 +1,11 @@
 #include "train/recommendation_task.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "core/fail.h"
+#include "io/weights.h"
 #include "layers/sampled_loss.h"
 #include "recommend/item_scores.h"
 
@@ -30,11 +32,12 @@ ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& spl
 }  // namespace
 
 RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log,
-                                       std::string fingerprint)
+                                       std::string fingerprint, std::string start)
     : recipe_(recipe),
       log_(log),
       split_(split_of(recipe.recommendation, log)),
       fingerprint_(std::move(fingerprint)),
+      start_(std::move(start)),
       batches_(log, options_of(recipe, split_)) {
   seek({});
 }
@@ -57,6 +60,11 @@ void RecommendationTask::next() {
 std::string RecommendationTask::summary() const {
   return fmt::format("training: {} users with {} next items to learn, in {} batches an epoch", batches_.users(),
                      batches_.tokens(), list_.size());
+}
+
+void RecommendationTask::initialise(ParameterList<float>& parameters, uint64_t seed) const {
+  parameters.initialise(seed);
+  if (std::filesystem::exists(start_)) load_weights(start_, parameters, parameters.values());
 }
 
 Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {

@@ -13,8 +13,10 @@ namespace qkv {
 
 class RecommendationTask : public Task {
  public:
-  // All arguments outlive the task. fingerprint: of the log. Throws Error if nobody has something to foretell.
-  RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log, std::string fingerprint);
+  // All arguments outlive the task. fingerprint: of the log. start: weights to start from, if the file is there.
+  // Throws Error if nobody has something to learn.
+  RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log, std::string fingerprint,
+                     std::string start = "");
 
   std::string fingerprint() const override { return fingerprint_; }
   bool seek(const StreamPosition& position) override;
@@ -22,6 +24,7 @@ class RecommendationTask : public Task {
   void next() override;
   std::string summary() const override;
 
+  void initialise(ParameterList<float>& parameters, uint64_t seed) const override;
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   std::string metric() const override { return "NDCG@10"; }
@@ -33,7 +36,7 @@ class RecommendationTask : public Task {
   const RecommendationRecipe& recipe_;
   const Interactions& log_;
   Split split_;
-  std::string fingerprint_;
+  std::string fingerprint_, start_;
   ItemBatches batches_;
   StreamPosition position_;
   BatchList list_;  // of the present epoch

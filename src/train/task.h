@@ -28,6 +28,8 @@ class Task {
   virtual std::string summary() const = 0;                  // one line for people
   virtual std::string epoch_summary() const { return ""; }  // of the epoch before the present one; "": nothing to say
 
+  // The weights that training starts from.
+  virtual void initialise(ParameterList<float>& parameters, uint64_t seed) const { parameters.initialise(seed); }
   // Of the present batch; gradients are added to the model's.
   virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;
   virtual DevScore evaluate(const Transformer<float>& model, Arena& arena) = 0;

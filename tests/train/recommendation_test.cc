@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
 #include "io/run_directory.h"
+#include "io/saved_interactions.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/support/temp_dir.h"
@@ -47,7 +50,7 @@ double train(const std::string& log, const RecommendationRecipe& recipe, const s
   double ndcg = -1;
   TrainingObserver observer;
   observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates.front().measures.front().value; };
-  EXPECT_TRUE(train_recommendation({log}, {}, recipe, out, observer));
+  EXPECT_TRUE(train_recommendation({{log}, {}, ""}, recipe, out, observer));
   return ndcg;
 }
 
@@ -101,13 +104,52 @@ TEST(Recommendation, ARunGoesOnWithTheSameBytesOnAnyNumberOfThreads) {
         TrainingObserver observer;
         observer.on_step = [&](const StepReport& r) { done = r.step; };
         observer.should_stop = [&] { return done == steps && steps < 26; };
-        EXPECT_EQ(train_recommendation({log}, {}, recipe, parts, observer), steps == 26);
+        EXPECT_EQ(train_recommendation({{log}, {}, ""}, recipe, parts, observer), steps == 26);
       }
       return 0;
     });
     for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
       EXPECT_TRUE(bytes(whole + file) == bytes(parts + file)) << loss << file;
   }
+}
+
+TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
+  const TempDir directory;
+  const std::string log = write_log(directory), out = directory / "run", longer = directory / "longer.txt";
+  RecommendationRecipe recipe = small_recipe();
+  const double learned = train(log, recipe, out);
+  testing::spill(longer, "first new\nfirst newer\nfirst 3\nfirst 4\n" + bytes(log));
+  recipe.training.max_epochs = 0;
+  recipe.training.max_steps = recipe.training.eval_every = 1;
+  recipe.training.learning_rate = 1e-6;
+  const auto after_a_step = [&](const std::string& from, const std::string& to) {
+    double ndcg = 0;
+    TrainingObserver observer;
+    observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates[0].measures[0].value; };
+    EXPECT_TRUE(train_recommendation({{longer}, {}, from}, recipe, directory / to, observer));
+    return ndcg;
+  };
+  EXPECT_NEAR(after_a_step(out, "warm"), learned, 0.05);  // one user more, who is not known
+  EXPECT_LT(after_a_step("", "cold"), learned / 2);
+
+  const std::vector<std::string> before = load_interactions(RunDirectory(out)).data.items;
+  const Interactions now = load_interactions(RunDirectory(directory / "warm")).data;
+  ASSERT_EQ(now.items.size(), before.size() + 2);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), now.items.begin()));
+  EXPECT_EQ(now.items[before.size()], "new");
+
+  const std::string whole = bytes(directory / "warm/model.safetensors");
+  for (const char* file : {"warm/model.safetensors", "warm/checkpoints/state.safetensors", "warm/metrics.jsonl"})
+    std::filesystem::remove(directory / file);  // as after a kill before the first saved state
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "warm/checkpoints"))
+    std::filesystem::remove(entry.path());
+  after_a_step("", "warm");
+  EXPECT_EQ(bytes(directory / "warm/model.safetensors"), whole);
+
+  recipe.model.ffn = 16;
+  EXPECT_EQ(error_of([&] { after_a_step(out, "other"); }),
+            out + ": its model has ffn 32, this one 16; give the same, or no warm start");
+  EXPECT_FALSE(std::filesystem::exists(directory / "other"));
 }
 
 TEST(Recommendation, RefusesAnotherLogOrRecipe) {
