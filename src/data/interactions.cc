@@ -41,8 +41,8 @@ struct Event {
 // Sorts one user's events by time, those of one time as the log has them. Duplicates go: there are fewer events then.
 void sort_events(std::vector<Event>& events) {
   std::ranges::sort(events, {}, [](const Event& e) { return std::tuple(e.time, e.item, e.order); });
-  const auto rest = std::ranges::unique(events, {}, [](const Event& e) { return std::pair(e.time, e.item); });
-  events.erase(rest.begin(), rest.end());
+  const auto same = [](const Event& a, const Event& b) { return a.time == b.time && a.item == b.item; };
+  events.erase(std::unique(events.begin(), events.end(), same), events.end());
   std::ranges::sort(events, {}, [](const Event& e) { return std::pair(e.time, e.order); });
 }
 

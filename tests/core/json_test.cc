@@ -82,11 +82,11 @@ TEST(Json, AnArrayOfStringsIsReadWithoutValuesAroundThem) {
   EXPECT_EQ(parse_json_strings(" [\"\", \"a\\n\\\"\u00e9\",\"b\"] ", "x"), strings);
   EXPECT_TRUE(parse_json_strings("[]", "x").empty());
   for (const char* text : {"{}", "\"a\"", "1", "null"})
-    EXPECT_EQ(error_of([&] { parse_json_strings(text, "x"); }), "x: not a JSON array of strings") << text;
+    EXPECT_EQ(testing::error_of([&] { parse_json_strings(text, "x"); }), "x: not a JSON array of strings") << text;
   for (const char* text : {"[\"a\", 1]", "[\"a\", []]", "[\"a\", {\"b\": 1}]", "[\"a\", null]", "[\"a\", true]"})
-    EXPECT_EQ(error_of([&] { parse_json_strings(text, "x"); }), "x: value 1 is not a string") << text;
+    EXPECT_EQ(testing::error_of([&] { parse_json_strings(text, "x"); }), "x: value 1 is not a string") << text;
   for (const char* text : {"", "[", "[\"a\"", "[\"a\"]]", "[\"a\" \"b\"]", "[\"\xFF\"]"})
-    testing::expect_contains(error_of([&] { parse_json_strings(text, "x"); }), "x: not valid JSON at byte ");
+    testing::expect_contains(testing::error_of([&] { parse_json_strings(text, "x"); }), "x: not valid JSON at byte ");
 }
 
 TEST(Json, AgreesWithTheParsingTestSuite) {
