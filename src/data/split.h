@@ -26,6 +26,11 @@ struct Split {
   // before: events of one time fall on the same side, the later one. Throws Error if the log has no times.
   static Split at_share(const Interactions& data, double share);
 
+  // That one, or leave-one-out.
+  static Split of(const Interactions& data, bool temporal, double share) {
+    return temporal ? at_share(data, share) : Split{};
+  }
+
   // The place of the target among the user's events; nothing if there is none.
   std::optional<int64_t> target(const Interactions& data, int64_t user, Part part) const;
 

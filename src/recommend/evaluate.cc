@@ -107,7 +107,7 @@ RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol
   const auto model = load_model(run.model(), config);
 
   RankingTable table = start_table(protocol, data, log.sha256);
-  const Split split = temporal ? Split::at_share(data, protocol.test_share) : Split{};
+  const Split split = Split::of(data, temporal, protocol.test_share);
   std::optional<Negatives> negatives;
   if (protocol.negatives > 0) negatives = negatives_of_run(run, log, split, table);
   Arena arena;
@@ -123,7 +123,7 @@ RankingTable evaluate_logs(const std::vector<std::string>& logs, const Interacti
   const Interactions data = read_interactions(logs, options, report);
   RankingTable table = start_table(protocol, data, report.sha256);
   table.messages = report.lines();
-  const Split split = protocol.temporal ? Split::at_share(data, protocol.test_share) : Split{};
+  const Split split = Split::of(data, protocol.temporal, protocol.test_share);
   std::optional<Negatives> negatives;
   if (protocol.negatives > 0)
     negatives = draw_negatives(data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed));

@@ -12,10 +12,6 @@
 namespace qkv {
 namespace {
 
-Split split_of(const RecommendationConfig& config, const Interactions& log) {
-  return config.split == SplitRule::temporal ? Split::at_share(log, config.test_share) : Split{};
-}
-
 bool samples(const RecommendationConfig& config) { return config.loss != ItemLoss::softmax; }
 
 ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& split) {
@@ -35,7 +31,7 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
                                        std::string fingerprint, std::string start)
     : recipe_(recipe),
       log_(log),
-      split_(split_of(recipe.recommendation, log)),
+      split_(Split::of(log, recipe.recommendation.split == SplitRule::temporal, recipe.recommendation.test_share)),
       fingerprint_(std::move(fingerprint)),
       start_(std::move(start)),
       batches_(log, options_of(recipe, split_)) {
