@@ -25,9 +25,10 @@ constexpr std::array<std::string_view, 3> names_of(NormPosition) { return {"post
 //   1/10000
 //                  and the first position is 1, as in OpenNMT and CTranslate2
 //   learned        a parameter of each side, [max_length, d]
-enum class Positions { interleaved, halves, closed_halves, learned };
-constexpr std::array<std::string_view, 4> names_of(Positions) {
-  return {"interleaved", "halves", "closed_halves", "learned"};
+//   rotary         nothing: queries and keys of self-attention turn by angles that grow with p (src/ops/rotary.h)
+enum class Positions { interleaved, halves, closed_halves, learned, rotary };
+constexpr std::array<std::string_view, 5> names_of(Positions) {
+  return {"interleaved", "halves", "closed_halves", "learned", "rotary"};
 }
 
 struct ModelConfig {
@@ -72,7 +73,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("ffn", c.ffn, "width inside the feed-forward layers");
   visit("activation", c.activation, "activation of the feed-forward layers");
   visit("scale_embeddings", c.scale_embeddings, "embeddings times the root of d_model");
-  visit("positions", c.positions, "what a position adds to a token's vector");
+  visit("positions", c.positions, "how a token's position enters");
   visit("zero_start", c.zero_start, "the first target token has no embedding, only its position");
   visit("embedding_norm", c.embedding_norm, "norm of embedding and position");
   visit("norm_position", c.norm_position,
@@ -93,7 +94,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 // Throws Error, naming the value, if a model cannot be built: sizes that are not positive, widths and vocabularies
 // beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
 // [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
-// vocabulary without an encoder, positions in halves of a width that has none.
+// vocabulary without an encoder, positions in halves of a width that has none, rotary positions of heads of an odd
+// width.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,

@@ -36,6 +36,7 @@ void take_attention(const Transformer<float>& model, const Said& batch, const Tr
   const size_t layer = static_cast<size_t>(checked_layer(place, model.config()));
   const Sequences self = sequences_of(batch.read, batch.read), cross = sequences_of(batch.read, batch.source);
   Layer<float>::Saved s;
+  c.positions = batch.read.positions;
   model.decoder().layers()[layer].forward(saved.decoder.inputs[layer], saved.memory, self, cross, c, s);
   for (size_t i = 0; i < results.size(); i++) {
     const int64_t T = cross.q_end[i] - cross.q_begin[i], S = cross.k_end[i] - cross.k_begin[i];

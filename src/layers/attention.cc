@@ -14,6 +14,15 @@ Heads<Real> as_heads(Matrix<Real> m, int64_t width) {
   return {m.data, m.stride, width};
 }
 
+// Of the last token of every sequence.
+std::span<const int32_t> last_positions(const Sequences& sequences, Context& c) {
+  if (c.positions.empty()) return {};
+  const std::span<int32_t> positions(c.arena.take<int32_t>(sequences.count), static_cast<size_t>(sequences.count));
+  for (int64_t s = 0; s < sequences.count; s++)
+    positions[static_cast<size_t>(s)] = c.positions[static_cast<size_t>(sequences.k_end[s]) - 1];
+  return positions;
+}
+
 // Whether every one of M rows is a key of some sequence; key ranges do not overlap.
 bool all_are_keys(const Sequences& sequences, int64_t M) {
   for (int64_t s = 0; s < sequences.count; s++) M -= sequences.k_end[s] - sequences.k_begin[s];
@@ -44,7 +53,7 @@ void run(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena
 
 template <class Real>
 MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const std::string& name,
-                                             const ModelConfig& config, DropoutSites& sites)
+                                             const ModelConfig& config, Kind kind, DropoutSites& sites)
     : heads_(config.heads),
       key_width_(config.key_width),
       value_width_(config.value_width),
@@ -55,7 +64,17 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
            config.d_model, config.attention_input_bias),
       output_(list, {{name + ".output", config.d_model}}, heads_ * value_width_, config.attention_output_bias),
       p_(config.attention_dropout),
-      site_(sites.next()) {}
+      site_(sites.next()) {
+  if (config.positions != Positions::rotary || kind == Kind::cross) return;
+  angles_.resize(static_cast<size_t>(config.max_length * key_width_));
+  angles_matrix_ = {angles_.data(), config.max_length, key_width_};
+  rotary_table<Real>(angles_matrix_);
+}
+
+template <class Real>
+void MultiHeadAttention<Real>::turn(Matrix<Real> m, std::span<const int32_t> positions, Turn turn) const {
+  if (angles_matrix_.data) rotary<Real>(m, positions, angles_matrix_, turn);
+}
 
 template <class Real>
 AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matrix<const Real> k, Matrix<const Real> v,
@@ -92,6 +111,8 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
     s.k = kv.col_range(0, Q);
     s.v = kv.col_range(Q, kv.cols);
   }
+  turn(s.k, c.positions, Turn::forward);
+  turn(s.q, x.rows == z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   s.lse = c.arena.take<Real>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
@@ -128,6 +149,8 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
                              as_heads<const Real>(dheads, value_width_), gradients,
                              c.arena.bytes(attention_backward_workspace(in)));
   }
+  turn(dk, c.positions, Turn::back);
+  turn(dq, c.positions, Turn::back);
   if (self) {
     qkv_.backward(s.x, dqkv, dx, c, accumulate);
   } else {
@@ -139,12 +162,14 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
 template <class Real>
 void MultiHeadAttention<Real>::keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const {
   qkv_.forward_into(z, kv, c, q_columns(), qkv_.out());
+  turn(kv.col_range(0, q_columns()), c.positions, Turn::forward);
 }
 
 template <class Real>
 Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys,
                                               Context& c) const {
   const Matrix<Real> q = qkv_.forward(x, c, 0, q_columns());
+  turn(q, c.positions, Turn::forward);
   const Matrix<Real> heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   cached_attention<Real>({q, kv, keys, heads_, key_width_, value_width_}, heads, c.arena);
   return output_.forward(heads, c);

@@ -2,10 +2,13 @@
 // Self-attention where Z = X, cross-attention where Z is the encoder's output. Section 3.2.2 of the paper.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "layers/linear.h"
 #include "ops/cached_attention.h"
+#include "ops/rotary.h"
 #include "qkv/attention.h"
 #include "qkv/config.h"
 
@@ -21,10 +24,13 @@ class MultiHeadAttention {
     Real* lse = nullptr;      // [N, H]
   };
 
-  MultiHeadAttention(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
+  // Rotary positions are those of self-attention.
+  enum class Kind { self, cross };
+  MultiHeadAttention(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, Kind kind,
                      DropoutSites& sites);
 
-  // x: [N, d], z: [M, d] -> [N, d].
+  // x: [N, d], z: [M, d] -> [N, d]. With rotary positions c.positions are z's, and also x's where N = M; else every x
+  // is the last one of its sequence.
   Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences, Causal causal,
                        Context& c, Saved& s) const;
 
@@ -47,11 +53,14 @@ class MultiHeadAttention {
   AttentionInput<Real> input(Matrix<const Real> q, Matrix<const Real> k, Matrix<const Real> v,
                              const Sequences& sequences, Causal causal, const Context* c) const;
   int64_t q_columns() const { return heads_ * key_width_; }
+  void turn(Matrix<Real> m, std::span<const int32_t> positions, Turn turn) const;  // where positions are rotary
 
   int64_t heads_, key_width_, value_width_;
   Linear<Real> qkv_, output_;
   double p_;
   uint32_t site_;
+  std::vector<Real> angles_;
+  Matrix<Real> angles_matrix_;  // [max_length, key width], or empty
 };
 
 extern template class MultiHeadAttention<float>;

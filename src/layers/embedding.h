@@ -34,6 +34,9 @@ class Embedding {
         site_(sites.next()) {
     if (config.positions == Positions::learned) {
       learned_ = list.add(name + ".positions.weight", {config.max_length, config.d_model}, Init::gaussian(0.02));
+    } else if (config.positions == Positions::rotary) {  // one row of zeros for all
+      sinusoids_.resize(static_cast<size_t>(config.d_model));
+      sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model, 0};
     } else {
       sinusoids_.resize(static_cast<size_t>(config.max_length * config.d_model));
       sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model};

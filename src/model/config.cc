@@ -52,6 +52,8 @@ void check(const ModelConfig& c) {
   const bool halves = c.positions == Positions::halves || c.positions == Positions::closed_halves;
   if (halves && (c.d_model % 2 != 0 || c.d_model < 4))
     fail("model: positions are {} and d_model is {}, wanted an even one of at least 4", name_of(c.positions), c.d_model);
+  if (c.positions == Positions::rotary && c.key_width % 2 != 0)
+    fail("model: positions are rotary and key_width is {}, wanted an even one", c.key_width);
   if (c.shared_embeddings && c.source_vocab != c.target_vocab)
     fail("model: shared_embeddings with source_vocab {} and target_vocab {}, wanted equal ones", c.source_vocab,
          c.target_vocab);

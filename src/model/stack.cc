@@ -11,10 +11,11 @@ Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, const Mod
                    DropoutSites& sites)
     : causal_(kind.causal),
       keys_of_x_(config.norm_position == NormPosition::query),
-      self_attention_(list, name + ".self_attention", config, sites),
+      self_attention_(list, name + ".self_attention", config, MultiHeadAttention<Real>::Kind::self, sites),
       residual_1_(list, name + ".self_attention_norm", config, sites),
-      cross_(kind.cross ? std::optional<Cross>({{list, name + ".cross_attention", config, sites},
-                                                {list, name + ".cross_attention_norm", config, sites}})
+      cross_(kind.cross ? std::optional<Cross>(
+                              {{list, name + ".cross_attention", config, MultiHeadAttention<Real>::Kind::cross, sites},
+                               {list, name + ".cross_attention_norm", config, sites}})
                         : std::nullopt),
       feed_forward_(list, name + ".feed_forward", config, sites),
       residual_3_(list, name + ".feed_forward_norm", config, sites) {}

@@ -106,9 +106,11 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
 
   if (encoder_) {
     const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, c, s.source_embedding);
+    c.positions = source.positions;
     s.memory = encoder_->forward(x, {}, sequences_of(source, source), {}, c, s.encoder);  // g = Encoder(x)
   }
   const Matrix<Real> y = target_embedding_.forward(target.ids, target.positions, c, s.target_embedding);
+  c.positions = target.positions;
   s.h = decoder_.forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
                          s.decoder);  // h = Decoder(y, g)
 }
@@ -145,6 +147,7 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
                     s.decoder);
   target_embedding_.backward(dh, batch.target.ids, batch.target.positions, c, s.target_embedding);
   if (encoder_) {
+    c.positions = batch.source.positions;
     encoder_->backward(dmemory, {}, sequences_of(batch.source, batch.source), {}, c, s.encoder);
     source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions, c, s.source_embedding);
   }
@@ -160,6 +163,7 @@ Matrix<Real> Transformer<Real>::last_hidden(const Packed& target, Context& c) co
       fail("batch: target sequence {} has no tokens", s);
   typename Embedding<Real>::Saved embedding;
   const Matrix<Real> x = target_embedding_.forward(target.ids, target.positions, c, embedding);
+  c.positions = target.positions;
   return decoder_.last(x, sequences_of(target, target), c);
 }
 
@@ -170,6 +174,7 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   typename Embedding<Real>::Saved embedding;
   typename Stack<Real>::Saved s;
   const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, lean, embedding);
+  lean.positions = source.positions;
   return encoder_->forward(x, {}, sequences_of(source, source), {}, lean, s);
 }
 
@@ -185,6 +190,7 @@ Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename L
                                      Context& c) const {
   typename Embedding<Real>::Saved embedding;
   const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, c, embedding);
+  c.positions = s.positions;
   return decoder_.step(x, s.self, s.cross, caches, s.new_rows, c);
 }
 

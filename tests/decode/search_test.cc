@@ -63,8 +63,11 @@ TEST(Search, FindsEverySequenceWhereTheBeamIsWideEnough) {
 }
 
 TEST(Search, CachedStepsGiveTheProbabilitiesOfTeacherForcing) {
-  for (const bool pre : {false, true}) {
-    Searcher s(config_of(30, 17, pre));
+  ModelConfig rotary = config_of(30, 17), query = config_of(30, 17, true);
+  rotary.positions = Positions::rotary;
+  query.norm_position = NormPosition::query;
+  for (const ModelConfig& config : {config_of(30, 17), config_of(30, 17, true), rotary, query}) {
+    Searcher s(config);
     const std::vector<Ids> sources = {{5, 9, 4, 8, kEnd}, {kEnd}, {7, 7, 20, kEnd}};
     const auto results = s.search(sources, 4);
     for (size_t i = 0; i < sources.size(); i++) {

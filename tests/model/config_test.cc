@@ -96,6 +96,8 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
   refused("positions are halves and d_model is 31", [](auto& c) { c.positions = Positions::halves, c.d_model = 31; });
   refused("positions are closed_halves and d_model is 2",
           [](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; });
+  refused("positions are rotary and key_width is 63",
+          [](auto& c) { c.positions = Positions::rotary, c.key_width = 63; });
   refused("target_vocab 999, wanted equal", [](auto& c) { c.target_vocab = 999; });
 }
 

@@ -74,6 +74,13 @@ std::vector<Case> cases() {
   alone_query.encoder_layers = alone_query.source_vocab = 0;
   alone_query.positions = Positions::learned;
 
+  ModelConfig rotary = post;
+  rotary.positions = Positions::rotary;
+  rotary.key_width = 4;
+  ModelConfig alone_rotary = alone_query;
+  alone_rotary.positions = Positions::rotary;
+  alone_rotary.key_width = 4;
+
   ModelConfig halves = post;
   halves.positions = Positions::closed_halves;
   return {{"post-norm, relu, one table", post},
@@ -83,7 +90,9 @@ std::vector<Case> cases() {
           {"positions in halves", halves},
           {"query-norm", query},
           {"decoder only", alone},
-          {"decoder only, query-norm", alone_query}};
+          {"decoder only, query-norm", alone_query},
+          {"rotary positions", rotary},
+          {"decoder only, query-norm, rotary positions", alone_rotary}};
 }
 
 template <class Real>
@@ -251,11 +260,16 @@ TEST(Loss, OfABatchIsTheSumOverItsPairs) {
 }
 
 TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
-  for (const NormPosition norm : {NormPosition::post, NormPosition::pre, NormPosition::query}) {
+  using Choice = std::pair<NormPosition, Positions>;
+  for (const auto& [norm, positions] : {Choice{NormPosition::post, Positions::learned},
+                                        {NormPosition::pre, Positions::rotary},
+                                        {NormPosition::query, Positions::rotary}}) {
     ModelConfig config = small_config();
     config.encoder_layers = config.source_vocab = 0;
     config.shared_embeddings = false;
     config.norm_position = norm;
+    config.positions = positions;
+    config.key_width = 4;
     config.final_norm = true;
     Transformer<double> model(config);
     randomise(model.parameters(), 1);
@@ -270,6 +284,28 @@ TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
       for (int64_t c = 0; c < last.cols; c++)
         EXPECT_NEAR(last(i, c), s.h(batch.target.offsets[static_cast<size_t>(i) + 1] - 1, c), 1e-13);
   }
+}
+
+// Queries and keys turn by angles of their positions, so only the distances count.
+TEST(Transformer, RotaryPositionsAreRelative) {
+  ModelConfig config = small_config();
+  config.encoder_layers = config.source_vocab = 0;
+  config.shared_embeddings = false;
+  config.positions = Positions::rotary;
+  config.key_width = 4;
+  Transformer<double> model(config);
+  randomise(model.parameters(), 1);
+  SpoiledArena arena;
+  Context context{arena};
+  const std::vector<int32_t> ids = {5, 3, 9, 4}, swapped = {3, 5, 9, 4};
+  const auto last = [&](const std::vector<int32_t>& tokens, int64_t first_position) {
+    Packed packed;
+    packed.append(tokens, first_position);
+    const Matrix<double> h = model.last_hidden(packed, context);
+    return std::vector<double>(h.data, h.data + h.cols);
+  };
+  EXPECT_LE(testing::max_error(last(ids, 0), last(ids, 16)), 1e-13);
+  EXPECT_GE(testing::max_error(last(ids, 0), last(swapped, 0)), 1e-3);
 }
 
 TEST(Transformer, LastHiddenRefusesWhatHasNone) {

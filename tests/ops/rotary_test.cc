@@ -1,0 +1,74 @@
+// Rotary positions: kernel against reference, the turn against its formula, and back.
+#include "ops/rotary.h"
+
+#include <cmath>
+
+#include "ops/rotary_reference.h"
+#include "tests/support/kernels.h"
+
+namespace qkv {
+namespace {
+
+using testing::for_each_isa;
+using testing::Padded;
+
+constexpr int64_t kPositions = 50;
+
+std::vector<int32_t> positions_of(int64_t N) {
+  Random random(3, Stream::test);
+  std::vector<int32_t> positions;
+  for (int64_t n = 0; n < N; n++) positions.push_back(static_cast<int32_t>(random.below(kPositions)));
+  return positions;
+}
+
+template <class Real>
+std::vector<Real> table_of(int64_t width) {
+  std::vector<Real> table(static_cast<size_t>(kPositions * width));
+  rotary_table<Real>({table.data(), kPositions, width});
+  return table;
+}
+
+TEST(Rotary, KernelIsAsAccurateAsTheReference) {
+  for_each_isa([] {
+    for (const int64_t N : {0, 1, 300})
+      for (const int64_t width : {2, 10, 32, 50, 128})
+        for (const Turn turn : {Turn::forward, Turn::back}) {
+          const std::vector<int32_t> positions = positions_of(N);
+          const auto plain = [&]<class Real>(Real) {
+            Padded<Real> x({N, 3 * width}, 1);
+            std::vector<float> rounded = table_of<float>(width);  // the same table for both
+            std::vector<Real> table(rounded.begin(), rounded.end());
+            reference::rotary<Real>(x.view(), positions, Matrix<Real>(table.data(), kPositions, width), turn);
+            return x.values();
+          };
+          std::vector<float> table = table_of<float>(width);
+          Padded<float> x({N, 3 * width}, 1);
+          rotary<float>(x.view(), positions, Matrix<float>(table.data(), kPositions, width), turn);
+          x.expect_gaps_untouched();
+          testing::expect_as_accurate(x.values(), plain(0.0f), plain(0.0), 2);
+        }
+  });
+}
+
+TEST(Rotary, TurnsPairsByTheAngleOfTheirPosition) {
+  std::vector<double> table = table_of<double>(4), x = {1, 2, 3, 4};
+  rotary<double>(Matrix<double>(x.data(), 1, 4), std::vector<int32_t>{7}, Matrix<double>(table.data(), kPositions, 4),
+                 Turn::forward);
+  const double fast = 7, slow = 7 / 100.0;  // 10000^(−2/4)
+  EXPECT_NEAR(x[0], std::cos(fast) - 3 * std::sin(fast), 1e-14);
+  EXPECT_NEAR(x[2], std::sin(fast) + 3 * std::cos(fast), 1e-14);
+  EXPECT_NEAR(x[1], 2 * std::cos(slow) - 4 * std::sin(slow), 1e-14);
+  EXPECT_NEAR(x[3], 2 * std::sin(slow) + 4 * std::cos(slow), 1e-14);
+}
+
+TEST(Rotary, TurnsBackToWhereItWas) {
+  std::vector<double> table = table_of<double>(6);
+  const std::vector<double> before = testing::normal<double>(5 * 12, 1);
+  std::vector<double> x = before;
+  for (const Turn turn : {Turn::forward, Turn::back})
+    rotary<double>(Matrix<double>(x.data(), 5, 12), positions_of(5), Matrix<double>(table.data(), kPositions, 6), turn);
+  EXPECT_LE(testing::max_error(x, before), 1e-14);
+}
+
+}  // namespace
+}  // namespace qkv
