@@ -75,6 +75,7 @@ void add_bench_command(CLI::App& app) {
   command->callback([options] { bench_train(*options); });
 
   add_bench_decode_command(*bench);
+  add_bench_recommend_command(*bench);
 
   CLI::App* peak =
       bench->add_subcommand("peak", "The machine's limits: float32 multiply-adds on registers, reading memory");

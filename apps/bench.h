@@ -15,3 +15,4 @@ void print_profile(const std::vector<qkv::OpTime>& ops, double ms);
 int64_t peak_memory();
 
 void add_bench_decode_command(CLI::App& bench);
+void add_bench_recommend_command(CLI::App& bench);
