@@ -1,39 +1,41 @@
 #!/usr/bin/env bash
-# From nothing to a translator, in some minutes on two cores: installs what is missing, builds, trains a small model on
-# the text in examples/grammar, translates sentences it has never seen, and draws what it attends to.
+# From nothing to a working model, in some minutes on two cores: installs what is missing, builds, trains, shows.
+#   ./demo.sh              a translator of the text in examples/grammar, with a page that shows what it attends to
+#   ./demo.sh recommend    a recommender of a log of films that examples/films generates
 set -euo pipefail
 cd "$(dirname "$0")"
-text=examples/grammar
-run=runs/demo
-sentence="The old teacher has not seen the small dog in the garden."
 
-echo "== 1. installing what is missing"
-./install.sh
-echo "== 2. building"
-mkdir -p build
-cmake --preset release -DQKV_BUILD_TESTS=OFF > build/configure-release.log || { cat build/configure-release.log; exit 1; }
-cmake --build --preset release --target qkv_program
-qkv=build/release/qkv
-$qkv --version
+prepare() {
+  echo "== 1. installing what is missing"
+  ./install.sh
+  echo "== 2. building"
+  mkdir -p build
+  cmake --preset release -DQKV_BUILD_TESTS=OFF > build/configure-release.log || { cat build/configure-release.log; exit 1; }
+  cmake --build --preset release --target qkv_program
+  qkv=build/release/qkv
+  $qkv --version
+}
 
-echo "== 3. training English to German on $(wc -l < $text/train.en) sentence pairs (a second run goes on from the first)"
-$qkv train translate --train $text/train.en $text/train.de --dev $text/dev.en $text/dev.de --out $run \
-  --preset tiny --encoder-layers 2 --decoder-layers 2 --dropout 0.1 --vocab-size 4000 --batch-tokens 2048 \
-  --learning-rate 4e-3 --warmup-steps 300 --max-steps 900 --eval-every 300
+translate() {
+  local text=examples/grammar run=runs/demo sentence="The old teacher has not seen the small dog in the garden."
+  echo "== 3. training English to German on $(wc -l < $text/train.en) sentence pairs (a second run goes on from the first)"
+  $qkv train translate --train $text/train.en $text/train.de --dev $text/dev.en $text/dev.de --out $run \
+    --preset tiny --encoder-layers 2 --decoder-layers 2 --dropout 0.1 --vocab-size 4000 --batch-tokens 2048 \
+    --learning-rate 4e-3 --warmup-steps 300 --max-steps 900 --eval-every 300
 
-echo "== 4. translating $(wc -l < $text/test.en) unseen sentences"
-$qkv translate $run --beam 5 < $text/test.en > $run/test.hyp
-$qkv score bleu --ref $text/test.de < $run/test.hyp
-for i in 1 400 800; do
-  printf '   %s\n   %s\n   reference: %s\n\n' "$(sed -n ${i}p $text/test.en)" "$(sed -n ${i}p $run/test.hyp)" \
-    "$(sed -n ${i}p $text/test.de)"
-done
+  echo "== 4. translating $(wc -l < $text/test.en) unseen sentences"
+  $qkv translate $run --beam 5 < $text/test.en > $run/test.hyp
+  $qkv score bleu --ref $text/test.de < $run/test.hyp
+  for i in 1 400 800; do
+    printf '   %s\n   %s\n   reference: %s\n\n' "$(sed -n ${i}p $text/test.en)" "$(sed -n ${i}p $run/test.hyp)" \
+      "$(sed -n ${i}p $text/test.de)"
+  done
 
-echo "== 5. what it attends to"
-echo "   $sentence"
-$qkv attend $run "$sentence" --words
-$qkv attend $run "$sentence" --html $run/attention.html > /dev/null
-cat << END
+  echo "== 5. what it attends to"
+  echo "   $sentence"
+  $qkv attend $run "$sentence" --words
+  $qkv attend $run "$sentence" --html $run/attention.html > /dev/null
+  cat << END
 
 Done. Open $run/attention.html in a browser to see every layer and head.
 Try next:
@@ -41,4 +43,45 @@ Try next:
   $qkv attend $run "The dog sees the cat." --kind encoder --layer 1 --head 2
   $qkv inspect $run
   $qkv train translate --help        your own text: two line-aligned files are all it needs
+  ./demo.sh recommend
 END
+}
+
+recommend() {
+  local run=runs/demo-films films=runs/demo-films-log
+  local crime="Silent Harbour, Part 1, Silent Harbour, Part 2, Silent Harbour, Part 3"
+  local both="Golden Dragon, Part 1, Silent Harbour, Part 1, Golden Dragon, Part 2, Silent Harbour, Part 2"
+  local next="Golden Dragon, Part 3"
+  show() { $qkv recommend $run --titles $films/titles.csv --top "$1" --history "$2" "${@:3}"; }
+
+  echo "== 3. a log of people who do not exist and films that nobody made"
+  python3 examples/films/generate.py --out $films
+  head -4 $films/log.csv
+  echo "== 4. training on it (a second run goes on from the first)"
+  $qkv train recommend --data $films/log.csv --out $run --preset films --d-model 64 --ffn 64 --max-length 60 \
+    --batch-tokens 4096 --learning-rate 2e-3 --max-epochs 50
+  echo "== 5. how well it foretells everybody's last film, beside two that do not learn from the order"
+  $qkv evaluate $run
+
+  echo "== 6. after the first three parts of a series:"
+  echo "   $crime"
+  show 5 "$crime"
+  echo "== 7. after two series that take turns, and what each event does to the scores:"
+  echo "   $both"
+  show 5 "$both" --explain
+  echo "== 8. the same and one event more, which counts at once: $next"
+  show 5 "$both, $next"
+  cat << END
+
+Done. Try next:
+  $qkv recommend $run --user u0042 --titles $films/titles.csv --explain
+  echo '{"history": ["f0000", "f0001"], "top": 3}' | $qkv recommend $run
+  $qkv train recommend --help        your own log: a file with user, item and time is all it needs
+  docs/recommend.md                  the same with MovieLens
+END
+}
+
+case "${1:-translate}" in
+  translate | recommend) prepare; "${1:-translate}" ;;
+  *) echo "usage: ./demo.sh [translate | recommend]" >&2; exit 2 ;;
+esac

@@ -19,3 +19,4 @@ void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& 
 int64_t peak_memory();
 
 void add_bench_decode_command(CLI::App& bench);
+void add_bench_recommend_command(CLI::App& bench);

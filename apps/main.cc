@@ -18,6 +18,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", qkv::version);
   add_train_command(app);
   add_translate_command(app);
+  add_recommend_command(app);
   add_score_command(app);
   add_evaluate_command(app);
   add_attend_command(app);

@@ -65,6 +65,26 @@ struct DecodeBenchmark {
 DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std::string>& lines,
                                    const DecodeBenchmarkOptions& options);
 
+struct RecommendBenchmarkOptions {
+  std::string run;                      // "": random weights in this shape
+  int64_t items = 3416, d_model = 128;  // heads of width 64, or one
+  int64_t layers = 2;
+  int64_t length = 200;  // events of a history, at most
+  int64_t top = 10;
+  int64_t requests = 1000;
+  bool int8 = false;  // weights and inputs of products in 8 bits
+};
+
+struct RecommendBenchmark {
+  int64_t items = 0, d_model = 0;
+  double load_ms = 0;
+  double mean_ms = 0, p50_ms = 0, p99_ms = 0, max_ms = 0;  // of a request
+};
+
+// Times requests one by one, names in and names out: of a run those of its users, again and again, else of random
+// items. Twenty are not counted. Throws Error as Recommender does, and for sizes that are not positive.
+RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& options);
+
 // The most float32 operations a second that all threads do together in multiply-adds on registers, with the active
 // instruction set: the limit that the speed of a kernel is a share of. Takes about `seconds`.
 double measure_fma_peak(double seconds = 0.2);

@@ -14,7 +14,8 @@ struct QuantizeReport {
 };
 
 // Makes the run directory `out` ("": the name of `run` with "-int8" behind it), whole or not at all: `run` with the
-// matrices of products and embeddings in 8 bits, without what training left. It translates; it cannot be trained.
+// matrices of products and embeddings in 8 bits, without what training left. It translates or recommends; it cannot be
+// trained.
 // Throws Error, naming the file, if out exists, if run cannot be read, is in 8 bits already, or has no matrix whose
 // columns are a multiple of 4.
 QuantizeReport quantize_run(const std::string& run, const std::string& out = "");

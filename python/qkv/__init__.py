@@ -1,13 +1,15 @@
-"""The Transformer on the CPU: exact attention over NumPy, PyTorch and other DLPack arrays, and translation.
+"""The Transformer on the CPU: exact attention over NumPy, PyTorch and other DLPack arrays, translation, recommendation.
 
 qkv.attention, qkv.attention_backward   the op and its gradients
 qkv.Translator                          translates with run directories, scores given targets, shows what it attends to
+qkv.Recommender                         the next items after a history, with a run directory
 """
 
 from importlib.metadata import version as _version
 
 from ._attention import attention, attention_backward
 from ._qkv import Error, TokenReport
+from ._recommender import Recommendation, Recommendations, Recommender
 from ._translator import AttentionKind, AttentionMap, Hypothesis, Translation, Translator
 from ._system import active_isa, fma_peak, set_threads, threads
 
@@ -19,6 +21,9 @@ __all__ = [
     "AttentionMap",
     "Error",
     "Hypothesis",
+    "Recommendation",
+    "Recommendations",
+    "Recommender",
     "TokenReport",
     "Translation",
     "Translator",

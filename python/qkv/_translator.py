@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from . import _qkv
+from ._arguments import checked_texts, is_unicode, set_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,7 +147,8 @@ class Translator:
         on_token: called for each token of greedy search or sampling; what is true ends that hypothesis.
         A line beyond the model's length is translated in parts, with a warning. Ctrl-C stops it after a batch.
         """
-        options = _options(
+        options = set_options(
+            _qkv.TranslateOptions(),
             "translate",
             beam=beam,
             n_best=n_best,
@@ -171,7 +173,10 @@ class Translator:
             workers=workers,
         )
         found, notes = self._translator.translate(
-            _texts("translate", "line", lines), options, _texts("translate", "prefix", prefixes), on_token
+            checked_texts("translate", "line", lines),
+            options,
+            checked_texts("translate", "prefix", prefixes),
+            on_token,
         )
         for note in notes:
             warnings.warn(note, stacklevel=2)
@@ -215,7 +220,8 @@ class Translator:
         targets: texts, or lists of tokens as hypotheses have them. Raises qkv.Error if a pair is beyond the model's
         length.
         """
-        options = _options(
+        options = set_options(
+            _qkv.TranslateOptions(),
             "score",
             length_penalty=length_penalty,
             alignment=alignment,
@@ -224,11 +230,13 @@ class Translator:
             attention_head=attention_head,
             batch_tokens=batch_tokens,
         )
-        texts, wanted = _texts("score", "source", sources), list(targets)
+        texts, wanted = checked_texts("score", "source", sources), list(targets)
         if all(isinstance(target, str) for target in wanted) and not isinstance(targets, str):
-            found = self._translator.score(texts, _texts("score", "target", wanted), options)
+            found = self._translator.score(texts, checked_texts("score", "target", wanted), options)
         else:
-            tokens = [_texts("score", f"token of target {i + 1}, number", target) for i, target in enumerate(wanted)]
+            tokens = [
+                checked_texts("score", f"token of target {i + 1}, number", target) for i, target in enumerate(wanted)
+            ]
             found = self._translator.score_tokens(texts, tokens, options)
         return [_translation(t) for t in found]
 
@@ -239,7 +247,7 @@ class Translator:
         model's length.
         """
         for name, text in (("source", source), ("target", target or "")):
-            if not isinstance(text, str) or not _is_unicode(text):
+            if not isinstance(text, str) or not is_unicode(text):
                 raise _qkv.Error(f"attend: {name} is {text!r}, wanted a str of valid Unicode")
         return AttentionMap(self._translator.attend(source, target or ""))
 
@@ -252,36 +260,3 @@ def _hypothesis(h: _qkv.Hypothesis) -> Hypothesis:
 
 def _translation(t: _qkv.Translation) -> Translation:
     return Translation(t.source, t.source_tokens, [_hypothesis(h) for h in t.hypotheses])
-
-
-def _options(op: str, **values: Any) -> _qkv.TranslateOptions:
-    """C++ checks the ranges; here are the types."""
-    options = _qkv.TranslateOptions()
-    for name, value in values.items():
-        try:
-            setattr(options, name, float(value) if isinstance(getattr(options, name), float) else value)
-        except (TypeError, ValueError, OverflowError):
-            wanted = {bool: "True or False", int: "a whole number"}.get(type(getattr(options, name)), "a number")
-            raise _qkv.Error(f"{op}: {name} is {value!r}, wanted {wanted}") from None
-    return options
-
-
-def _texts(op: str, what: str, texts: Any) -> list[str]:
-    found = [texts] if isinstance(texts, str) else list(texts)
-    for i, text in enumerate(found):
-        if isinstance(texts, str) or not isinstance(text, str):
-            raise _qkv.Error(
-                f"{op}: {what} {i + 1} of {type(texts).__name__} is {type(text).__name__}, wanted a list of str"
-            )
-        if not _is_unicode(text):
-            raise _qkv.Error(f"{op}: {what} {i + 1} is not valid Unicode")
-    return found
-
-
-def _is_unicode(text: str) -> bool:
-    """False if half a surrogate pair is in it, which UTF-8 cannot hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -29,4 +29,5 @@ NB_MODULE(_qkv, m) {
   });
   qkv::python::bind_attention(m);
   qkv::python::bind_translator(m);
+  qkv::python::bind_recommender(m);
 }

@@ -7,7 +7,7 @@
 
 #include "core/fail.h"
 #include "core/op_times.h"
-#include "decode/arena_pool.h"
+#include "core/arena_pool.h"
 #include "decode/batched.h"
 #include "decode/translation_text.h"
 #include "decode/workers.h"

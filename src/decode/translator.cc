@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/fail.h"
-#include "decode/arena_pool.h"
+#include "core/arena_pool.h"
 #include "decode/attend.h"
 #include "decode/batched.h"
 #include "decode/pipeline.h"

@@ -48,6 +48,34 @@ NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> h
   return next;
 }
 
+template <>
+BestLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const {
+  const BestLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
+  const float* bias = bias_ ? bias_->value : nullptr;
+  if (weight_->int8.values.data)
+    best_logits(h, weight_->int8, bias, hidden, best, c.arena);
+  else
+    best_logits(h, weight_->matrix(), bias, hidden, best, c.arena);
+  return best;
+}
+
+template <>
+void Output<float>::chosen(Matrix<const float> h, std::span<const int32_t> tokens, Matrix<float> y, Context& c) const {
+  const Arena::Scope scope(c.arena);
+  const int64_t K = std::ssize(tokens), d = weight_->shape[1];
+  const auto gather = [&]<class T>(const T* from, int64_t width) {
+    T* to = c.arena.take<T>(K * width);
+    for (int64_t i = 0; i < K; i++) std::copy_n(from + tokens[static_cast<size_t>(i)] * width, width, to + i * width);
+    return to;
+  };
+  const float* bias = bias_ ? gather(bias_->value, 1) : nullptr;
+  if (const Int8Matrix& W = weight_->int8; W.values.data)
+    dot_logits(h, Int8Matrix{{gather(W.values.data, d), K, d}, gather(W.scale, 1), gather(W.sums, 1)}, bias, y,
+               c.arena);
+  else
+    dot_logits(h, Matrix<const float>(gather(weight_->value, d), K, d), bias, y, c.arena);
+}
+
 template <class Real>
 Loss Output<Real>::loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const {
   Loss total;

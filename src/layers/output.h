@@ -7,6 +7,7 @@
 
 #include "layers/context.h"
 #include "layers/parameter.h"
+#include "ops/best_logits.h"
 #include "ops/next_tokens.h"
 
 namespace qkv {
@@ -38,6 +39,11 @@ class Output {
   // The k largest of them in every row, with none of the tokens in `hidden` (rising), and their log-sum-exp. For float.
   NextTokens next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
 
+  // The k largest in every row, [N, k], but for the tokens that it hides. For float.
+  BestLogits best(Matrix<const Real> h, HiddenTokens hidden, int64_t k, Context& c) const;
+  // Those of the chosen tokens alone, each as best() gives it, y: [N, tokens], assigned. For float.
+  void chosen(Matrix<const Real> h, std::span<const int32_t> tokens, Matrix<Real> y, Context& c) const;
+
   // h: [N, d]; labels: [N].
   Loss loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const;
   // The same; the gradient of the sum goes to dh: [N, d] (assigned) and to the parameters (added).
@@ -50,6 +56,10 @@ class Output {
 
 template <>
 NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
+template <>
+BestLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const;
+template <>
+void Output<float>::chosen(Matrix<const float> h, std::span<const int32_t> tokens, Matrix<float> y, Context& c) const;
 
 extern template class Output<float>;
 extern template class Output<double>;

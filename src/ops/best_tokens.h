@@ -1,6 +1,7 @@
 // Keeping the best of many tokens.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -29,6 +30,22 @@ struct BestTokens {
     int32_t i = size < most ? size++ : most - 1;
     for (; i > 0 && t < tokens[i - 1]; i--) tokens[i] = tokens[i - 1];
     tokens[i] = t;
+  }
+};
+
+// The same for any number of them: a heap with the worst in front.
+struct TokenHeap {
+  ScoredToken* tokens;
+  int64_t size, most;
+
+  float bar() const { return size < most ? -HUGE_VALF : tokens->logit; }
+  void add(ScoredToken t) {
+    if (size == most) {
+      if (!(t < *tokens)) return;
+      std::pop_heap(tokens, tokens + size--);
+    }
+    tokens[size++] = t;
+    std::push_heap(tokens, tokens + size);
   }
 };
 

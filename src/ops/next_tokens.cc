@@ -5,27 +5,17 @@
 
 #include "core/isa.h"
 #include "core/threads.h"
-#include "ops/best_tokens.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/next_tokens.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "ops/best_tokens-inl.h"
 #include "ops/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
-
-// The tokens of a row that reach the best so far.
-HWY_INLINE void keep_best(const float* x, int64_t cols, int32_t first_token, BestTokens& best) {
-  for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
-    const auto reach = hn::Ge(io.only(io.load(x + c), set(-HUGE_VALF)), set(best.bar()));
-    if (hn::AllFalse(Floats(), reach)) return;
-    for (int64_t l = c; l < HWY_MIN(cols, c + lanes()); l++)
-      if (x[l] > -HUGE_VALF) best.add({x[l], first_token + static_cast<int32_t>(l)});
-  });
-}
 
 // A block of logits: best[n] of every row, and sums.largest(n, block), sums.sum(n, block). Four rows go together, so
 // that none waits for another.

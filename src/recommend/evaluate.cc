@@ -9,8 +9,8 @@
 #include "core/fail.h"
 #include "eval/baselines.h"
 #include "eval/ranking.h"
-#include "io/saved_interactions.h"
-#include "io/weights.h"
+#include "io/recommender_run.h"
+#include "io/run_directory.h"
 #include "recommend/item_scores.h"
 
 namespace qkv {
@@ -92,27 +92,20 @@ std::string protocol_of_run(const std::string& directory) {
 }
 
 RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol) {
-  const RunDirectory run(directory);
-  const ModelConfig config = load_config(run);
-  const RecommendationConfig recommendation = load_recommendation(run);
-  const bool temporal = recommendation.split == SplitRule::temporal;
+  const RecommenderRun run = load_recommender(directory);
+  const bool temporal = run.recommendation.split == SplitRule::temporal;
   if (protocol.temporal != temporal)
     fail("{}: protocol {} foretells events that this run may have been trained on: its split is {}", directory,
          protocol.name(), temporal ? "temporal" : "leave_one_out");
-  if (temporal) protocol.test_share = recommendation.test_share;
-  const SavedInteractions log = load_interactions(run);
-  const Interactions& data = log.data;
-  if (config.target_vocab != data.item_count())
-    fail("{}: holds {} items, config.json says {}", run.items(), data.item_count(), config.target_vocab);
-  const auto model = load_model(run.model(), config);
-
-  RankingTable table = start_table(protocol, data, log.sha256);
+  if (temporal) protocol.test_share = run.recommendation.test_share;
+  const Interactions& data = run.log.data;
+  RankingTable table = start_table(protocol, data, run.log.sha256);
   const Split split = Split::of(data, temporal, protocol.test_share);
   std::optional<Negatives> negatives;
-  if (protocol.negatives > 0) negatives = negatives_of_run(run, log, split, table);
+  if (protocol.negatives > 0) negatives = negatives_of_run(RunDirectory(directory), run.log, split, table);
   Arena arena;
   add_rows(table, data, split, negatives ? &*negatives : nullptr, [&](Histories histories, Matrix<float> scores) {
-    score_items(*model, recommendation.positions_from_end, histories, scores, arena);
+    score_items(*run.model, run.recommendation.positions_from_end, histories, scores, arena);
   });
   return table;
 }

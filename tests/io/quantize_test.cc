@@ -7,10 +7,12 @@
 
 #include "io/atomic_file.h"
 #include "io/int8_weights.h"
+#include "io/recommender_run.h"
 #include "io/run_directory.h"
 #include "io/weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
+#include "tests/support/recommenders.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {
@@ -61,6 +63,21 @@ TEST_F(QuantizeRun, KeepsAllButTheWeights) {
   EXPECT_EQ(report.int8_matrices, 6);
   EXPECT_EQ(report.bytes_before, 4 * before.model->parameters().size());
   EXPECT_EQ(report.bytes, report.bytes_before - 6 * (3 * 6 * 8 - 6 * 8));
+}
+
+TEST_F(QuantizeRun, KeepsAllButTheWeightsOfARecommender) {
+  testing::create_recommender(run, 20);
+  const QuantizeReport report = quantize_run(run);
+  for (const auto& entry : fs::directory_iterator(run)) {
+    const std::string name = entry.path().filename();
+    if (name == "model.safetensors") continue;
+    EXPECT_EQ(read_file(report.out + "/" + name, 1 << 20), read_file(run + "/" + name, 1 << 20)) << name;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(run), {}), std::distance(fs::directory_iterator(report.out), {}));
+  const RecommenderRun after = load_recommender(report.out);
+  EXPECT_EQ(count_int8(after.model->parameters()), report.int8_matrices);
+  EXPECT_EQ(after.model->output().weight().int8.values.rows, 20);
+  EXPECT_EQ(error_of([&] { quantize_run(report.out); }), report.out + "/model.safetensors: is in 8 bits already");
 }
 
 TEST_F(QuantizeRun, LeavesNothingWhereItFails) {

@@ -41,3 +41,14 @@ def trained(corpus, tmp_path_factory):
     run = tmp_path_factory.mktemp("runs") / "small"
     qkv("train", "translate", *corpus, *SMALL, "--out", run, "--max-steps", 40, "--eval-every", 20)
     return run
+
+
+@pytest.fixture(scope="session")
+def films(tmp_path_factory):
+    """A folder with log.csv, titles.csv and run, a recommender after 30 steps on a small slice of the example's log."""
+    folder = tmp_path_factory.mktemp("films")
+    subprocess.run(["python3", ROOT / "examples/films/generate.py", "--out", folder], check=True, timeout=60)
+    head(folder / "log.csv", 3000, folder / "log.csv")
+    qkv("train", "recommend", "--data", folder / "log.csv", "--out", folder / "run", "--d-model", 16, "--ffn", 16,
+        "--max-length", 20, "--batch-tokens", 512, "--max-steps", 30, "--threads", 1)
+    return folder

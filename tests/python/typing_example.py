@@ -54,6 +54,15 @@ def translate(run: Path) -> list[str]:
     return lines + tokens + [str(weights.shape), str(kind.causal), str(pairs), str(forced[0].hypotheses[0].score)]
 
 
+def recommend(run: Path) -> list[str]:
+    recommender = qkv.Recommender(run)
+    history: list[str] = recommender.history(recommender.users[0]) + recommender.items[: recommender.max_length]
+    found: qkv.Recommendations = recommender.recommend(history, top=3, allow=None, deny=("x",), explain=True)
+    every: list[qkv.Recommendations] = recommender.recommend_all([history, found.names], exclude_seen=False, allow=["x"])
+    best: qkv.Recommendation = every[0].items[0]
+    return [best.item, str(best.score + sum(best.effects)), str(found.popular)] + found.read + found.unknown
+
+
 def show(report: qkv.TokenReport) -> bool:
     print(report.line, report.token, report.log_probability)
     return report.last

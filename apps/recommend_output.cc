@@ -1,0 +1,90 @@
+#include "recommend_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kEvents = 3;  // of an explanation in text
+
+std::string dump(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+// For people: the title, or else the id.
+std::string shown(const std::string& item, const qkv::Titles& titles) {
+  const std::string& title = titles.title(item);
+  return title.empty() ? item : title;
+}
+
+// The events with the largest effects, whatever their sign.
+std::string explanation(const qkv::Recommendation& item, const std::vector<std::string>& read,
+                        const qkv::Titles& titles) {
+  std::vector<size_t> order(item.effects.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t event) { return std::abs(item.effects[event]); });
+  order.resize(std::min(order.size(), kEvents));
+  std::string text;
+  for (const size_t event : order)
+    text += fmt::format("{}{} {:+.3f}", text.empty() ? "" : ", ", shown(read[event], titles), item.effects[event]);
+  return text;
+}
+
+}  // namespace
+
+std::string json_line(const RecommendRequest& request, const qkv::Recommendations& answer, const qkv::Titles& titles) {
+  ordered_json json = ordered_json::object();
+  if (!request.id.is_null()) json["id"] = request.id;
+  if (!request.user.is_null()) json["user"] = request.user;
+  json["items"] = ordered_json::array();
+  for (size_t i = 0; i < answer.items.size(); i++) {
+    const qkv::Recommendation& item = answer.items[i];
+    ordered_json entry = {{"rank", i + 1}, {"item", item.item}};
+    if (const std::string& title = titles.title(item.item); !title.empty()) entry["title"] = title;
+    entry["score"] = item.score;
+    if (request.options->explain) entry["effects"] = item.effects;
+    json["items"].push_back(std::move(entry));
+  }
+  json["popular"] = answer.popular;
+  json["read"] = answer.read;
+  json["unknown"] = answer.unknown;
+  if (!answer.unknown_listed.empty()) json["unknown_listed"] = answer.unknown_listed;
+  for (const auto& [text, items] : request.ambiguous) json["ambiguous"][text] = items;
+  return dump(json);
+}
+
+std::string json_error(const std::string& message) { return dump({{"error", message}}); }
+
+std::string text_lines(const qkv::Recommendations& answer, const qkv::Titles& titles) {
+  std::string lines;
+  for (size_t i = 0; i < answer.items.size(); i++) {
+    const qkv::Recommendation& item = answer.items[i];
+    const std::string score = fmt::format("{:.{}f}", item.score, answer.popular ? 0 : 3);
+    lines += fmt::format("{:3} {:>8}  {}\n", i + 1, score, shown(item.item, titles));
+    if (!item.effects.empty()) lines += fmt::format("{:14}{}\n", "", explanation(item, answer.read, titles));
+  }
+  return lines;
+}
+
+std::vector<std::string> notes(const RecommendRequest& request, const qkv::Recommendations& answer,
+                               const qkv::Titles& titles) {
+  std::vector<std::string> lines;
+  for (const auto& [text, items] : request.ambiguous) {
+    std::string all;
+    for (const std::string& item : items)
+      all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", item, shown(item, titles));
+    lines.push_back(fmt::format("\"{}\" is left out: it can be {}; say which by its id", text, all));
+  }
+  for (const std::string& text : answer.unknown) {
+    const std::vector<std::string> near = titles.near(text);
+    lines.push_back(fmt::format("\"{}\" is no item of the model{}{}", shown(text, titles),
+                                near.empty() ? "" : ", these are: ", fmt::join(near, ", ")));
+  }
+  if (answer.popular) lines.push_back("no known item in the history: these are the items with the most events");
+  return lines;
+}

@@ -1,0 +1,113 @@
+#include "recommend_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "qkv/error.h"
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kDepth = 4;  // arrays and objects within each other
+
+[[noreturn]] void refuse(const std::string& name, const ordered_json& found, const char* wanted) {
+  std::string text = found.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
+  if (text.size() > 60) text = text.substr(0, 60) + "…";
+  throw qkv::Error(fmt::format("\"{}\" is {}, wanted {}", name, text, wanted));
+}
+
+ordered_json parse(const std::string& line) {
+  try {
+    return ordered_json::parse(line, [](int depth, ordered_json::parse_event_t, ordered_json&) {
+      if (depth > kDepth) throw qkv::Error(fmt::format("more than {} levels of JSON", kDepth));
+      return true;
+    });
+  } catch (const ordered_json::exception&) {
+    throw qkv::Error("not a line of JSON");
+  }
+}
+
+// A name, which may be written as a whole number.
+std::string name_of(const std::string& field, const ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_integer()) refuse(field, value, "a string or a whole number");
+  return value.dump();
+}
+
+std::vector<std::string> names_of(const std::string& field, const ordered_json& value) {
+  if (!value.is_array()) refuse(field, value, "a list of names");
+  std::vector<std::string> names;
+  for (const ordered_json& entry : value) names.push_back(name_of(field, entry));
+  return names;
+}
+
+bool flag_of(const std::string& field, const ordered_json& value) {
+  if (!value.is_boolean()) refuse(field, value, "true or false");
+  return value.get<bool>();
+}
+
+}  // namespace
+
+void add_user(RecommendRequest& request, const std::string& user, const qkv::Recommender& recommender) {
+  request.user = user;
+  const std::vector<std::string> events = recommender.history(user);
+  request.history.insert(request.history.begin(), events.begin(), events.end());
+}
+
+void add_item(RecommendRequest& request, const std::string& text, const qkv::Titles& titles) {
+  std::vector<std::string> found = titles.find(text);
+  if (found.size() > 1)
+    request.ambiguous.emplace_back(text, std::move(found));
+  else
+    request.history.push_back(found.empty() ? text : found.front());
+}
+
+std::vector<std::string> items_of(const std::vector<std::string>& texts, const qkv::Titles& titles) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) {
+    const std::vector<std::string> found = titles.find(text);
+    items.insert(items.end(), found.begin(), found.end());
+    if (found.empty()) items.push_back(text);
+  }
+  return items;
+}
+
+RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
+                                 const qkv::Recommender& recommender, const qkv::Titles& titles) {
+  const ordered_json json = parse(line);
+  if (!json.is_object()) throw qkv::Error("not an object of JSON");
+  RecommendRequest request;
+  request.options = options;
+  std::shared_ptr<qkv::RecommendOptions> own_options;
+  const auto own = [&]() -> qkv::RecommendOptions& {
+    if (!own_options) request.options = own_options = std::make_shared<qkv::RecommendOptions>(*options);
+    return *own_options;
+  };
+  for (const auto& [name, value] : json.items()) {
+    if (name == "history") {
+      for (const std::string& text : names_of(name, value)) add_item(request, text, titles);
+    } else if (name == "user") {
+      request.user = name_of(name, value);
+    } else if (name == "top") {
+      if (!value.is_number_integer() || value < 1 || value > (1 << 30)) refuse(name, value, "a number from 1 to 2^30");
+      own().top = value.get<int64_t>();
+    } else if (name == "allow") {
+      own().allow = items_of(names_of(name, value), titles);
+    } else if (name == "deny") {
+      own().deny = items_of(names_of(name, value), titles);
+    } else if (name == "include_seen") {
+      own().exclude_seen = !flag_of(name, value);
+    } else if (name == "explain") {
+      own().explain = flag_of(name, value);
+    } else if (name == "id") {
+      request.id = value;
+    } else {
+      refuse(name, value, "history, user, top, allow, deny, include_seen, explain or id");
+    }
+  }
+  if (!json.contains("history") && !json.contains("user")) throw qkv::Error("has neither \"history\" nor \"user\"");
+  if (!request.user.is_null()) add_user(request, request.user.get<std::string>(), recommender);
+  return request;
+}

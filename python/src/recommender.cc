@@ -1,0 +1,69 @@
+// Recommender, with the GIL free while the model works.
+#include "qkv/recommender.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "bindings.h"
+
+namespace nb = nanobind;
+
+namespace qkv::python {
+namespace {
+
+using Histories = std::vector<std::vector<std::string>>;
+
+constexpr std::ptrdiff_t kPart = 256;  // histories between two looks for signals
+
+std::vector<Recommendations> recommend_all(const Recommender& recommender, const Histories& histories,
+                                           const RecommendOptions& options) {
+  const nb::gil_scoped_release release;
+  std::vector<Recommendations> answers;
+  for (auto begin = histories.begin(); begin != histories.end();) {
+    const auto end = begin + std::min(kPart, histories.end() - begin);
+    std::ranges::move(recommender.recommend_all({begin, end}, options), std::back_inserter(answers));
+    begin = end;
+    handle_signals();
+  }
+  return answers;
+}
+
+}  // namespace
+
+void bind_recommender(nb::module_& m) {
+  using Free = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<RecommendOptions>(m, "RecommendOptions")
+      .def(nb::init<>())
+      .def_rw("top", &RecommendOptions::top)
+      .def_rw("exclude_seen", &RecommendOptions::exclude_seen)
+      .def_rw("allow", &RecommendOptions::allow, nb::arg().none())
+      .def_rw("deny", &RecommendOptions::deny)
+      .def_rw("explain", &RecommendOptions::explain);
+  nb::class_<Recommendation>(m, "Recommendation")
+      .def_ro("item", &Recommendation::item)
+      .def_ro("score", &Recommendation::score)
+      .def_ro("effects", &Recommendation::effects);
+  nb::class_<Recommendations>(m, "Recommendations")
+      .def_ro("items", &Recommendations::items)
+      .def_ro("popular", &Recommendations::popular)
+      .def_ro("read", &Recommendations::read)
+      .def_ro("unknown", &Recommendations::unknown)
+      .def_ro("unknown_listed", &Recommendations::unknown_listed);
+  nb::class_<Recommender>(m, "Recommender")
+      .def(nb::init<const std::string&>(), Free())
+      .def("items", &Recommender::items)
+      .def("users", &Recommender::users)
+      .def("has_item", &Recommender::has_item)
+      .def("has_user", &Recommender::has_user)
+      .def("history", &Recommender::history)
+      .def("max_length", &Recommender::max_length)
+      .def("recommend_all", recommend_all);
+}
+
+}  // namespace qkv::python

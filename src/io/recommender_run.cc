@@ -1,0 +1,21 @@
+#include "io/recommender_run.h"
+
+#include "core/fail.h"
+#include "io/run_directory.h"
+#include "io/weights.h"
+
+namespace qkv {
+
+RecommenderRun load_recommender(const std::string& directory) {
+  const RunDirectory run(directory);
+  const ModelConfig model = load_config(run);
+  if (model.encoder_layers != 0)
+    fail("{}: encoder_layers is {}, wanted 0, a model that recommends", run.config(), model.encoder_layers);
+  RecommenderRun loaded{load_recommendation(run), load_interactions(run), nullptr};
+  if (loaded.log.data.item_count() != model.target_vocab)
+    fail("{}: holds {} items, config.json says {}", run.items(), loaded.log.data.item_count(), model.target_vocab);
+  loaded.model = load_model(run.model(), model);
+  return loaded;
+}
+
+}  // namespace qkv

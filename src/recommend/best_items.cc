@@ -1,0 +1,100 @@
+#include "recommend/best_items.h"
+
+#include <algorithm>
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kTokensAtOnce = 8192;   // of histories that go through the model together
+constexpr int64_t kBestAtOnce = 1 << 20;  // items kept for all of them
+constexpr int64_t kChosenAtOnce = 4096;   // rows of the output layer that are gathered
+
+// How many of `count` histories, each of `length` events at most, go through together.
+int64_t rows_at_once(int64_t length, int64_t top) {
+  return std::max<int64_t>(1, std::min(kTokensAtOnce / length, kBestAtOnce / top));
+}
+
+std::vector<ScoredToken> row_of(const BestLogits& best, int64_t n) {
+  std::vector<ScoredToken> items;
+  for (int64_t i = 0; i < best.tokens.cols && best.tokens(n, i) >= 0; i++)
+    items.push_back({best.logits(n, i), best.tokens(n, i)});
+  return items;
+}
+
+// The best of the allowed items: their rows of the output layer, some thousands at a time.
+BestLogits best_of_allowed(const ItemModel& model, Matrix<const float> h, HiddenTokens hidden,
+                           std::span<const int32_t> allowed, int64_t k, Context& c) {
+  const BestLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
+  const std::span<TokenHeap> heaps = c.arena.objects<TokenHeap>(static_cast<size_t>(h.rows));
+  for (TokenHeap& heap : heaps) heap = {c.arena.take<ScoredToken>(k), 0, k};
+  for (size_t begin = 0; begin < allowed.size(); begin += kChosenAtOnce) {
+    const Arena::Scope scope(c.arena);
+    const auto items = allowed.subspan(begin, std::min<size_t>(kChosenAtOnce, allowed.size() - begin));
+    const Matrix<float> scores = c.arena.matrix<float>(h.rows, std::ssize(items));
+    model.model.output().chosen(h, items, scores, c);
+    for (int64_t n = 0; n < h.rows; n++)
+      for (int64_t i = 0; i < scores.cols; i++) {
+        const ScoredToken item{scores(n, i), items[static_cast<size_t>(i)]};
+        if (item.logit > -HUGE_VALF && !std::ranges::binary_search(hidden[static_cast<size_t>(n)], item.token))
+          heaps[static_cast<size_t>(n)].add(item);
+      }
+  }
+  for (int64_t n = 0; n < h.rows; n++) write_best(heaps[static_cast<size_t>(n)], best, n);
+  return best;
+}
+
+}  // namespace
+
+std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::span<const ItemQuery> queries,
+                                                 const std::vector<int32_t>* allowed, int64_t top, Arena& arena) {
+  std::vector<std::vector<ScoredToken>> found;
+  const int64_t k = std::min(top, allowed ? std::ssize(*allowed) : model.items());
+  if (k == 0) return std::vector<std::vector<ScoredToken>>(queries.size());
+  const auto rows = static_cast<size_t>(rows_at_once(model.max_length(), k));
+  while (found.size() < queries.size()) {
+    const Arena::Scope scope(arena);
+    std::vector<std::span<const int32_t>> histories, hidden;
+    for (const ItemQuery& query : queries.subspan(found.size(), std::min(rows, queries.size() - found.size()))) {
+      histories.push_back(query.history);
+      hidden.emplace_back(query.hidden);
+    }
+    Context context{.arena = arena, .inference = true};
+    const Matrix<float> h = encode_histories(model.model, model.positions_from_end, histories, arena);
+    const BestLogits best = allowed ? best_of_allowed(model, h, hidden, *allowed, k, context)
+                                    : model.model.output().best(h, hidden, k, context);
+    for (int64_t n = 0; n < h.rows; n++) found.push_back(row_of(best, n));
+  }
+  return found;
+}
+
+std::vector<std::vector<double>> effects_of_events(const ItemModel& model, std::span<const int32_t> history,
+                                                   std::span<const ScoredToken> items, Arena& arena) {
+  std::vector<std::vector<double>> effects(items.size());
+  if (history.size() < 2) return effects;
+  std::vector<int32_t> ids;
+  for (const ScoredToken& item : items) ids.push_back(item.token);
+  const auto most = static_cast<size_t>(model.max_length());
+  const size_t read = std::min(history.size(), most);
+  const std::span<const int32_t> recent = history.last(std::min(history.size(), most + 1));
+  const auto rows = static_cast<size_t>(rows_at_once(model.max_length(), 1));
+  for (size_t begin = 0; begin < read; begin += rows) {
+    const Arena::Scope scope(arena);
+    std::vector<std::vector<int32_t>> shorter;
+    for (size_t event = begin; event < std::min(read, begin + rows); event++) {
+      std::vector<int32_t>& rest = shorter.emplace_back(recent.begin(), recent.end());
+      rest.erase(rest.end() - static_cast<std::ptrdiff_t>(read - event));
+    }
+    const std::vector<std::span<const int32_t>> histories(shorter.begin(), shorter.end());
+    Context context{.arena = arena, .inference = true};
+    const Matrix<float> h = encode_histories(model.model, model.positions_from_end, histories, arena);
+    const Matrix<float> without = arena.matrix<float>(h.rows, std::ssize(ids));
+    model.model.output().chosen(h, ids, without, context);
+    for (size_t i = 0; i < items.size(); i++)
+      for (int64_t n = 0; n < h.rows; n++)
+        effects[i].push_back(static_cast<double>(items[i].logit) -
+                             static_cast<double>(without(n, static_cast<int64_t>(i))));
+  }
+  return effects;
+}
+
+}  // namespace qkv

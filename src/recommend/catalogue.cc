@@ -1,0 +1,28 @@
+#include "recommend/catalogue.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace qkv {
+
+Catalogue::Catalogue(Interactions log)
+    : log_(std::move(log)), items_(std::exchange(log_.items, {})), users_(std::exchange(log_.users, {})) {
+  counts_.resize(items_.names().size());
+  popular_.resize(counts_.size());
+  for (const int32_t item : log_.events) counts_[static_cast<size_t>(item)]++;
+  std::iota(popular_.begin(), popular_.end(), 0);
+  std::ranges::stable_sort(popular_, std::greater<>(), [&](int32_t item) { return events(item); });
+}
+
+std::vector<int32_t> Catalogue::ids(const std::vector<std::string>& names, std::vector<std::string>& unknown) const {
+  std::vector<int32_t> ids;
+  for (const std::string& name : names)
+    if (const int32_t id = items_.find(name); id >= 0)
+      ids.push_back(id);
+    else
+      unknown.push_back(name);
+  return ids;
+}
+
+}  // namespace qkv

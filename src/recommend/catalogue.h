@@ -1,0 +1,36 @@
+// The names of a run's items and users, and how often each item was met.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/interactions.h"
+#include "data/name_table.h"
+
+namespace qkv {
+
+class Catalogue {
+ public:
+  explicit Catalogue(Interactions log);
+
+  const NameTable& items() const { return items_; }
+  const NameTable& users() const { return users_; }
+  std::span<const int32_t> events_of(int32_t user) const { return log_.of(user); }
+
+  // Ids of the items that are known, in order; the names of the others go to `unknown`.
+  std::vector<int32_t> ids(const std::vector<std::string>& names, std::vector<std::string>& unknown) const;
+
+  // Items by falling number of events, among equals by id.
+  std::span<const int32_t> popular() const { return popular_; }
+  int64_t events(int32_t item) const { return counts_[static_cast<size_t>(item)]; }
+
+ private:
+  Interactions log_;  // without its names
+  NameTable items_, users_;
+  std::vector<int64_t> counts_;  // events of each item
+  std::vector<int32_t> popular_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,80 @@
+#include "recommend/serving.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/fail.h"
+
+namespace qkv {
+namespace {
+
+std::vector<int32_t> sorted(std::vector<int32_t> ids) {
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  return ids;
+}
+
+// Those with the most events.
+std::vector<Recommendation> popular_items(const Catalogue& catalogue, const std::vector<int32_t>& hidden,
+                                          const std::vector<int32_t>* allowed, int64_t top) {
+  std::vector<Recommendation> items;
+  for (const int32_t item : catalogue.popular()) {
+    if (std::ssize(items) == top) break;
+    if (std::ranges::binary_search(hidden, item) || (allowed && !std::ranges::binary_search(*allowed, item))) continue;
+    items.push_back(
+        {catalogue.items().names()[static_cast<size_t>(item)], static_cast<double>(catalogue.events(item)), {}});
+  }
+  return items;
+}
+
+}  // namespace
+
+Serving::Serving(std::unique_ptr<Transformer<float>> model, bool positions_from_end, Interactions log)
+    : model_(std::move(model)), items_{*model_, positions_from_end}, catalogue_(std::move(log)) {}
+
+std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std::string>> histories,
+                                                const RecommendOptions& options) const {
+  if (options.top < 1) fail("recommend: top is {}, wanted at least 1", options.top);
+  const std::vector<std::string>& names = catalogue_.items().names();
+  std::vector<std::string> unknown_listed;
+  std::optional<std::vector<int32_t>> allow;
+  if (options.allow) allow = sorted(catalogue_.ids(*options.allow, unknown_listed));
+  const std::vector<int32_t>*allowed = allow ? &*allow : nullptr,
+        denied = sorted(catalogue_.ids(options.deny, unknown_listed));
+
+  std::vector<Recommendations> answers;
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<ItemQuery> queries;
+  for (const std::vector<std::string>& history : histories) {
+    Recommendations& answer = answers.emplace_back();
+    answer.unknown_listed = unknown_listed;
+    const std::vector<int32_t>& known = ids.emplace_back(catalogue_.ids(history, answer.unknown));
+    std::vector<int32_t> hidden = denied;
+    if (options.exclude_seen) hidden.insert(hidden.end(), known.begin(), known.end());
+    hidden = sorted(std::move(hidden));
+    answer.popular = known.empty();
+    if (answer.popular)
+      answer.items = popular_items(catalogue_, hidden, allowed, options.top);
+    else
+      queries.push_back({known, std::move(hidden)});
+  }
+
+  const ArenaPool::Lease lease(arenas_, 1);
+  const auto found = best_items(items_, queries, allowed, options.top, lease.front());
+  auto best = found.begin();
+  for (size_t i = 0; i < answers.size(); i++) {
+    if (answers[i].popular) continue;
+    for (const ScoredToken& item : *best)
+      answers[i].items.push_back({names[static_cast<size_t>(item.token)], static_cast<double>(item.logit), {}});
+    for (const int32_t item : std::span(ids[i]).last(std::min(ids[i].size(), static_cast<size_t>(max_length()))))
+      answers[i].read.push_back(names[static_cast<size_t>(item)]);
+    if (options.explain) {
+      auto effects = effects_of_events(items_, ids[i], *best, lease.front());
+      for (size_t j = 0; j < effects.size(); j++) answers[i].items[j].effects = std::move(effects[j]);
+    }
+    best++;
+  }
+  return answers;
+}
+
+}  // namespace qkv

@@ -1,0 +1,162 @@
+#include "qkv/titles.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "data/event_fields.h"
+#include "qkv/text.h"
+#include "recommend/plain_title.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kMostCommas = 16;                   // in one title of a list
+constexpr size_t kLongestRecord = size_t{64} << 10;  // bytes of a line of the table, and of those that its quotes join
+
+// Without these letters at its ends.
+std::string_view trimmed(std::string_view text, std::string_view letters = " ") {
+  const size_t begin = text.find_first_not_of(letters);
+  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(letters) - begin + 1);
+}
+
+LogFormat table_format(std::string_view line, const Place& where) {
+  for (const auto& [separator, format] : {std::pair{"\t", LogFormat::tabs},
+                                          {"::", LogFormat::colons},
+                                          {",", LogFormat::csv},
+                                          {";", LogFormat::semicolons}})
+    if (line.find(separator) != line.npos) return format;
+  fail("{}: found {}, wanted an id and a title with a comma, a semicolon, a tab or \"::\" between them", where.text(),
+       excerpt(line));
+}
+
+// The column that an entry names or numbers.
+size_t column_of(const std::string& entry, const std::vector<std::string_view>& first, const Place& where) {
+  if (const auto place = std::ranges::find(first, entry); place != first.end())
+    return static_cast<size_t>(place - first.begin());
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
+  if (error != std::errc() || end != entry.data() + entry.size() || number < 1 || number > first.size())
+    fail("{}: found {} columns, none of them is {}", where.text(), first.size(), excerpt(entry));
+  return number - 1;
+}
+
+// Those of id and title.
+std::pair<size_t, size_t> columns_of(const std::vector<std::string_view>& first,
+                                     const std::vector<std::string>& columns, const Place& where) {
+  if (columns.size() == 2) return {column_of(columns[0], first, where), column_of(columns[1], first, where)};
+  if (!columns.empty()) fail("titles: {} columns are named, wanted those of id and title", columns.size());
+  if (first.size() < 2) fail("{}: found 1 column, wanted an id and a title", where.text());
+  for (size_t i = 1; i < first.size(); i++)
+    if (const std::string name = plain_title(first[i]); name == "title" || name == "name") return {0, i};
+  return {0, 1};
+}
+
+}  // namespace
+
+Titles::Titles(const std::string& path, const std::vector<std::string>& columns, IsItem is_item)
+    : is_item_(std::move(is_item)) {
+  const std::vector<std::string> lines = read_lines(path);
+  LogFormat format{};
+  std::pair<size_t, size_t> places;
+  Fields fields;
+  for (size_t i = 0; i < lines.size(); i++) {
+    const Place where{path, static_cast<int64_t>(i) + 1};
+    std::string record = lines[i];
+    if (i == 0 && record.starts_with("\xEF\xBB\xBF")) record.erase(0, 3);
+    if (record.empty()) continue;
+    const bool first = rows_.empty();
+    if (first) format = table_format(record, where);
+    while (!split_fields(record, format, where, fields)) {
+      if (++i == lines.size() || record.size() > kLongestRecord)
+        fail("{}: a field in quotes does not end{}", where.text(),
+             i == lines.size() ? "" : fmt::format(" within {} bytes", kLongestRecord));
+      record += '\n' + lines[i];
+    }
+    if (first) places = columns_of(fields.values, columns, where);
+    if (fields.values.size() <= std::max(places.first, places.second))
+      fail("{}: found {} columns, wanted id and title in columns {} and {}", where.text(), fields.values.size(),
+           places.first + 1, places.second + 1);
+    add(fields.values[places.first], fields.values[places.second]);  // a header harms nothing: its id is no item
+  }
+}
+
+void Titles::add(std::string_view item, std::string_view title) {
+  if (!by_item_.try_emplace(std::string(item), rows_.size()).second) return;
+  for (const std::string& spelling : spellings(title)) {
+    if (spelling.empty()) continue;
+    with_year_[spelling].push_back(rows_.size());
+    const std::string_view rest = without_year(spelling);
+    if (rest.size() < spelling.size()) without_year_[std::string(rest)].push_back(rows_.size());
+  }
+  rows_.push_back({std::string(item), std::string(title)});
+}
+
+const std::string& Titles::title(const std::string& item) const {
+  static const std::string none;
+  const auto place = by_item_.find(item);
+  return place == by_item_.end() ? none : rows_[place->second].title;
+}
+
+std::vector<std::string> Titles::find(std::string_view text) const {
+  if (is_item_(text)) return {std::string(text)};
+  for (const Index* index : {&with_year_, &without_year_})
+    if (const auto place = index->find(plain_title(text)); place != index->end()) {
+      std::vector<std::string> items, known;
+      for (const size_t row : place->second) {
+        items.push_back(rows_[row].item);
+        if (is_item_(items.back())) known.push_back(items.back());
+      }
+      return known.empty() ? items : known;
+    }
+  return {};
+}
+
+std::vector<std::string> Titles::near(std::string_view text, int64_t most) const {
+  const std::string wanted = plain_title(text);
+  std::vector<std::pair<size_t, std::string>> found;
+  for (const Row& row : rows_) {
+    if (!is_item_(row.item)) continue;
+    size_t least = wanted.size() / 3 + 1;  // as many letters may differ, and not one more
+    for (const std::string& spelling : spellings(row.title))
+      for (const std::string_view title : {std::string_view(spelling), without_year(spelling)})
+        least = std::min(least, letters_between(wanted, title, least));
+    if (least <= wanted.size() / 3) found.emplace_back(least, row.title);
+  }
+  std::ranges::stable_sort(found, {}, [](const auto& title) { return title.first; });
+  std::vector<std::string> titles;
+  for (auto& [letters, title] : found)
+    if (std::ssize(titles) < most && std::ranges::find(titles, title) == titles.end()) titles.push_back(title);
+  return titles;
+}
+
+std::vector<std::string> Titles::split(std::string_view list) const {
+  std::vector<size_t> ends;  // of what stands between commas
+  for (size_t comma = list.find(','); comma != list.npos; comma = list.find(',', comma + 1)) ends.push_back(comma);
+  ends.push_back(list.size());
+  std::vector<std::string> parts;
+  size_t begin = 0, lost = list.npos;  // lost: where what is not found begins
+  const auto give_up = [&](size_t end) {
+    const std::string_view part = trimmed(list.substr(std::min(lost, end), end - std::min(lost, end)), " ,");
+    if (!part.empty()) parts.emplace_back(part);
+    lost = list.npos;
+  };
+  for (size_t i = 0; i < ends.size(); i++) {
+    size_t last = std::min(ends.size(), i + kMostCommas + 1);
+    const auto part = [&] { return trimmed(list.substr(begin, ends[last - 1] - begin)); };
+    while (last > i && find(part()).empty()) last--;
+    if (last > i) {
+      if (begin > 0) give_up(begin - 1);
+      parts.emplace_back(part());
+      i = last - 1;
+    } else if (lost == list.npos) {
+      lost = begin;
+    }
+    begin = ends[i] + 1;
+  }
+  give_up(list.size());
+  return parts;
+}
+
+}  // namespace qkv

@@ -1,0 +1,175 @@
+"""qkv recommend: histories, users and lines of JSON; titles; how it refuses."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import QKV, qkv
+
+KEYS = ["items", "popular", "read", "unknown"]
+
+
+def ask(films, *arguments, text=None):
+    """The answer's objects, and what was said beside them."""
+    _, output, notes = qkv("recommend", films / "run", *arguments, "--json", text=text)
+    return [json.loads(line) for line in output.splitlines()], notes
+
+
+def names(answer):
+    return [item["item"] for item in answer["items"]]
+
+
+def test_a_history_gets_its_best_items_in_order(films):
+    (answer,), notes = ask(films, "--history", "f0000,f0001", "--top", 5)
+    assert notes == "" and list(answer) == KEYS and not answer["popular"]
+    assert [item["rank"] for item in answer["items"]] == [1, 2, 3, 4, 5]
+    scores = [item["score"] for item in answer["items"]]
+    assert scores == sorted(scores, reverse=True) and len(set(names(answer))) == 5
+    assert answer["read"] == ["f0000", "f0001"] and not set(names(answer)) & set(answer["read"])
+    lines = qkv("recommend", films / "run", "--history", "f0000,f0001", "--top", 5)[1].splitlines()
+    assert [line.split() for line in lines] == [[str(i + 1), f"{item['score']:.3f}", item["item"]]
+                                                for i, item in enumerate(answer["items"])]
+
+
+def test_titles_may_hold_commas_and_be_told_apart(films, tmp_path):
+    titles = ["--titles", films / "titles.csv"]
+    by_id, _ = ask(films, "--history", "f0000, f0001", *titles)
+    by_title, notes = ask(films, "--history", "Silent Harbour, Part 1, silent harbour, part 2", *titles)
+    assert by_title == by_id and notes == ""
+    assert all(item["title"].count(", Part ") == 1 for item in by_id[0]["items"])
+    (tmp_path / "history").write_text("Silent Harbour, Part 1\n")
+    assert ask(films, "--history-file", tmp_path / "history", "--item", "Silent Harbour, Part 2", *titles)[0] == by_id
+    lines = qkv("recommend", films / "run", "--history", "f0000,f0001", *titles)[1].splitlines()
+    assert [line.split(maxsplit=2)[2] for line in lines] == [item["title"] for item in by_id[0]["items"]]
+
+
+def test_what_is_unknown_or_ambiguous_is_said_with_what_is_near(films, tmp_path):
+    (tmp_path / "titles.csv").write_text("item,title\nf0000,Heat (1995)\nf0001,Heat (1986)\nf0002,Fargo (1996)\nx,Lost\n")
+    (answer,), notes = ask(films, "--history", "Heat, Fergo, f0002, Lost", "--titles", tmp_path / "titles.csv")
+    assert answer["read"] == ["f0002"] and answer["unknown"] == ["Fergo", "x"]
+    assert answer["ambiguous"] == {"Heat": ["f0000", "f0001"]}
+    assert notes.splitlines() == [
+        'qkv: "Heat" is left out: it can be f0000 (Heat (1995)), f0001 (Heat (1986)); say which by its id',
+        'qkv: "Fergo" is no item of the model, these are: Fargo (1996)',
+        'qkv: "Lost" is no item of the model']
+    (answer,), notes = ask(films, "--item", "nothing")
+    assert answer["popular"] and answer["unknown"] == ["nothing"]
+    assert notes.splitlines()[1] == "qkv: no known item in the history: these are the items with the most events"
+
+
+def test_a_user_is_the_events_of_the_log_and_new_ones_count_at_once(films):
+    events = [line.split(",")[1] for line in (films / "log.csv").read_text().splitlines() if line.startswith("u0007,")]
+    (user,), _ = ask(films, "--user", "u0007")
+    (history,), _ = ask(films, "--history", ",".join(events))
+    assert user.pop("user") == "u0007" and user == history and user["read"] == events[-20:]
+    (later,), _ = ask(films, "--user", "u0007", "--item", names(user)[0])
+    assert names(user)[0] not in names(later) and later["read"] == (events + names(user)[:1])[-20:]
+    status, output, error = qkv("recommend", films / "run", "--user", "nobody", ok=False)
+    assert (status, output) == (1, "") and error.startswith('qkv: recommend: "nobody" is none of the ')
+
+
+def test_lists_and_seen_items(films, tmp_path):
+    (all_items,), _ = ask(films, "--history", "f0000", "--top", 2000)
+    best = names(all_items)
+    (tmp_path / "allow").write_text("\n".join(best[:6] + ["f0000", "nothing"]) + "\n")
+    (tmp_path / "deny").write_text(best[0] + "\n")
+    (some,), notes = ask(films, "--history", "f0000", "--allow", tmp_path / "allow", "--deny", tmp_path / "deny")
+    assert some["items"] == [dict(item, rank=i + 1) for i, item in enumerate(all_items["items"][1:6])]
+    assert notes == f'qkv: {tmp_path}/allow: 1 of its items are none of the model\'s, "nothing" first\n'
+    assert some["unknown_listed"] == ["nothing"]
+    (seen,), _ = ask(films, "--history", "f0000", "--top", 2000, "--include-seen")
+    assert len(seen["items"]) == len(best) + 1 and set(names(seen)) == {*best, "f0000"}
+
+
+def test_explanations_are_the_score_without_each_event(films):
+    (answer,), _ = ask(films, "--history", "f0000,f0010,f0001", "--explain", "--top", 3)
+    for item in answer["items"]:
+        assert len(item["effects"]) == 3
+        for effect, rest in zip(item["effects"], ["f0010,f0001", "f0000,f0001", "f0000,f0010"]):
+            (without,), _ = ask(films, "--history", rest, "--top", 2000, "--include-seen")
+            score = next(other["score"] for other in without["items"] if other["item"] == item["item"])
+            assert effect == item["score"] - score
+    lines = qkv("recommend", films / "run", "--history", "f0000,f0010,f0001", "--explain", "--top", 1)[1].splitlines()
+    effects = answer["items"][0]["effects"]
+    largest = max(range(3), key=lambda event: abs(effects[event]))
+    assert lines[1].split(",")[0].split() == [answer["read"][largest], f"{effects[largest]:+.3f}"]
+
+
+def test_lines_of_json_are_answered_in_order_and_a_bad_one_does_not_end_it(films):
+    requests = ['{"history": ["f0000", "f0001"], "top": 2}', "{", '{"user": "u0003", "id": [1, "x"]}', "[]", "",
+                '{"user": "u0003", "history": ["f0100"], "explain": true, "top": 1}', '{"history": "f0000"}',
+                '{"history": [], "top": 0}', '{"top": 3}', '{"history": [], "depth": 1}', '{"user": "nobody"}',
+                '{"history": [' + "[" * 100000, '{"history": ["f0000"], "allow": ["f0005", "f0004"], "deny": ["f0005"]}',
+                '{"history": ["f0000", 12], "include_seen": true}']
+    answers, notes = ask(films, text="\n".join(requests))
+    assert notes == "" and len(answers) == len(requests)
+    (first,), _ = ask(films, "--history", "f0000,f0001", "--top", 2)
+    assert answers[0] == first
+    (user,), _ = ask(films, "--user", "u0003")
+    assert answers[2] == {"id": [1, "x"], **user}
+    assert answers[5]["read"][-1] == "f0100" and len(answers[5]["items"][0]["effects"]) == len(answers[5]["read"])
+    assert names(answers[12]) == ["f0004"]
+    assert answers[13]["unknown"] == ["12"] and len(answers[13]["items"]) == 10
+    for line, part in [(2, "not a line of JSON"), (4, "not an object"), (5, "not a line of JSON"),
+                       (7, '"history" is "f0000", wanted a list of names'), (8, '"top" is 0, wanted a number from 1'),
+                       (9, 'has neither "history" nor "user"'), (10, '"depth" is 1, wanted history, user, top'),
+                       (11, '"nobody" is none of the'), (12, "levels of JSON")]:
+        assert list(answers[line - 1]) == ["error"]
+        assert answers[line - 1]["error"].startswith(f"line {line}: ") and part in answers[line - 1]["error"]
+
+
+def test_an_answer_comes_before_the_next_request(films):
+    with subprocess.Popen([QKV, "recommend", films / "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        for item in ("f0000", "f0001"):
+            process.stdin.write(json.dumps({"history": [item]}) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["read"] == [item]
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def test_many_lines_are_answered_as_each_alone(films, tmp_path):
+    requests = [{"history": [f"f{i % 100:04}", f"f{i % 7:04}"], "top": 3 + i // 500 % 2} for i in range(1200)]
+    (tmp_path / "requests").write_text("".join(json.dumps(request) + "\n" for request in requests))
+    answers, _ = ask(films, "--input", tmp_path / "requests", "--threads", 2)
+    for i in (0, 499, 500, 1199):
+        (alone,), _ = ask(films, "--history", ",".join(requests[i]["history"]), "--top", requests[i]["top"])
+        assert answers[i] == alone
+
+
+def test_a_run_in_8_bits_recommends(films):
+    qkv("quantize", films / "run", "--int8")
+    run = films / "run-int8"
+    assert {path.name for path in run.iterdir()} == {"config.json", "recommendation.json", "model.safetensors",
+                                                     "interactions.safetensors", "items.json", "users.json"}
+    answers = [json.loads(qkv("recommend", name, "--user", "u0001", "--top", 2000, "--json")[1])
+               for name in (films / "run", run)]
+    assert set(names(answers[0])) == set(names(answers[1]))
+    assert qkv("translate", run, text="x\n", ok=False)[0] == 1
+    shutil.rmtree(run)
+
+
+@pytest.mark.parametrize("name", ["config.json", "recommendation.json", "model.safetensors", "items.json",
+                                  "users.json", "interactions.safetensors"])
+def test_a_run_that_lacks_something_is_refused(films, tmp_path, name):
+    run = tmp_path / "run"
+    shutil.copytree(films / "run", run)
+    os.remove(run / name)
+    status, output, error = qkv("recommend", run, "--history", "f0000", ok=False)
+    assert (status, output) == (1, "") and error.count("\n") == 1 and name in error
+
+
+@pytest.mark.parametrize("arguments", [[], ["--history", "f0000"], ["run", "--top", "0"], ["run", "--top", "x"],
+                                       ["run", "--title-columns", "1"], ["run", "--nonsense"]])
+def test_wrong_usage_is_one_line_and_status_2(arguments):
+    status, output, error = qkv("recommend", *arguments, ok=False)
+    assert status == 2 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")
+
+
+def test_bench_times_requests(films):
+    for arguments in ([films / "run"], ["--items", "500", "--d-model", "64", "--int8"]):
+        figures = json.loads(qkv("bench", "recommend", *arguments, "--requests", 30, "--length", 20, "--json")[1])
+        assert 0 < figures["p50_ms"] <= figures["p99_ms"] <= figures["max_ms"] and figures["threads"] == 1

@@ -1,0 +1,77 @@
+"""qkv.Recommender on the program's trained run: it says what the program says."""
+
+import json
+import threading
+
+import pytest
+
+import qkv
+
+
+@pytest.fixture(scope="module")
+def recommender(films):
+    return qkv.Recommender(films / "run")
+
+
+def program(run_program, films, *arguments):
+    return json.loads(run_program("recommend", films / "run", *arguments, "--json")[1])
+
+
+@pytest.mark.parametrize("options", [{}, {"top": 3}, {"exclude_seen": False}, {"explain": True, "top": 2}])
+def test_answers_are_the_programs(recommender, films, run_program, options):
+    arguments = {"top": ["--top", options.get("top")], "exclude_seen": ["--include-seen"], "explain": ["--explain"]}
+    history = ["f0000", "nothing", "f0010"]
+    wanted = program(run_program, films, "--history", ",".join(history), *sum((arguments[x] for x in options), []))
+    found = recommender.recommend(history, **options)
+    assert found.names == [item["item"] for item in wanted["items"]]
+    assert [item.score for item in found.items] == [item["score"] for item in wanted["items"]]
+    assert [item.effects for item in found.items] == [item.get("effects", []) for item in wanted["items"]]
+    assert (found.popular, found.read, found.unknown) == (wanted["popular"], wanted["read"], wanted["unknown"])
+    assert recommender.recommend(iter(history), **options) == recommender.recommend_all([history], **options)[0]
+
+
+def test_lists_of_items(recommender):
+    best = recommender.recommend(["f0000"], top=6).names
+    found = recommender.recommend(["f0000"], allow=iter(best[:4] + ["x"]), deny=(best[1], "y"))
+    assert found.names == [best[0], best[2], best[3]] and found.unknown_listed == ["x", "y"]
+    assert recommender.recommend(["f0000"], allow=[]).items == []
+
+
+def test_users_and_their_new_events(recommender, films, run_program):
+    assert len(recommender.items) > 100 and recommender.users[:2] == ["u0000", "u0001"]
+    history = recommender.history("u0001")
+    before = recommender.recommend(history)
+    assert before.names == [item["item"] for item in program(run_program, films, "--user", "u0001")["items"]]
+    assert before.read == history[-recommender.max_length:]
+    assert recommender.recommend(history + before.names[:1]).names != before.names
+    assert recommender.recommend([]).popular
+
+
+def test_threads_get_the_answers_of_one(recommender):
+    histories = [[item] for item in recommender.items[:300]]
+    wanted = recommender.recommend_all(histories)
+    found = {}
+    threads = [threading.Thread(target=lambda i=i: found.update({i: recommender.recommend(histories[i])}))
+               for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[i] for i in range(8)] == wanted[:8]
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda r: r.recommend("f0000"), "recommend: event of history 1, number 1 of str is str, wanted a list of str"),
+    (lambda r: r.recommend([3]), "recommend: event of history 1, number 1 of list is int, wanted a list of str"),
+    (lambda r: r.recommend(["\ud800"]), "recommend: event of history 1, number 1 is not valid Unicode"),
+    (lambda r: r.recommend([], top=0), "recommend: top is 0, wanted at least 1"),
+    (lambda r: r.recommend([], top="3"), "recommend: top is '3', wanted a whole number"),
+    (lambda r: r.recommend([], explain=2), "recommend: explain is 2, wanted True or False"),
+    (lambda r: r.recommend([], deny="f0000"), "recommend: item of deny, number 1 of str is str, wanted a list of str"),
+    (lambda r: r.history("nobody"), 'recommend: "nobody" is none of the '),
+    (lambda r: qkv.Recommender("nowhere"), "nowhere: is not a run directory"),
+])
+def test_errors_name_what_was_wrong(recommender, call, message):
+    with pytest.raises(qkv.Error) as error:
+        call(recommender)
+    assert str(error.value).startswith(message)

@@ -1,0 +1,225 @@
+// The recommender of a run directory: histories of names in, the best items out.
+#include "qkv/recommender.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "io/recommender_run.h"
+#include "qkv/quantize.h"
+#include "recommend/item_scores.h"
+#include "tests/support/errors.h"
+#include "tests/support/kernels.h"
+#include "tests/support/recommenders.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using Names = std::vector<std::string>;
+
+constexpr int64_t kItems = 300;
+
+Names names_of(const Recommendations& answer) {
+  Names names;
+  for (const Recommendation& item : answer.items) names.push_back(item.item);
+  return names;
+}
+
+void expect_same(const Recommendations& a, const Recommendations& b) {
+  EXPECT_EQ(names_of(a), names_of(b));
+  for (size_t i = 0; i < std::min(a.items.size(), b.items.size()); i++) {
+    EXPECT_EQ(a.items[i].score, b.items[i].score);
+    EXPECT_EQ(a.items[i].effects, b.items[i].effects);
+  }
+  EXPECT_EQ(a.read, b.read);
+  EXPECT_EQ(a.unknown, b.unknown);
+}
+
+class RecommenderTest : public ::testing::Test {
+ protected:
+  RecommenderTest() { testing::create_recommender(run, kItems); }
+
+  // The score of one item after a history.
+  static double score(const Recommender& recommender, const Names& history, const std::string& item) {
+    const Recommendations answer = recommender.recommend(history, {1, false, Names{item}});
+    return answer.items.at(0).score;
+  }
+
+  testing::TempDir directory;
+  std::string run = directory / "run";
+};
+
+// A score is a sum of d products; sums in another order differ by d + 1 roundings of the sum of their sizes, twice.
+TEST_F(RecommenderTest, TheBestAreThoseOfAllScores) {
+  for (const bool positions_from_end : {true, false}) {
+    const std::string name = directory / (positions_from_end ? "end" : "start");
+    testing::create_recommender(name, kItems, positions_from_end);
+    const RecommenderRun parts = load_recommender(name);
+    const std::vector<int32_t> history = {7, 3, 250};
+    const std::span<const int32_t> only(history);
+    std::vector<float> scores(kItems);
+    Arena arena;
+    score_items(*parts.model, positions_from_end, {&only, 1}, {scores.data(), 1, kItems}, arena);
+    const Matrix<float> h = encode_histories(*parts.model, positions_from_end, {&only, 1}, arena);
+    const Matrix<float> E = parts.model->output().weight().matrix();
+    for (const bool exclude_seen : {true, false}) {
+      const Recommendations found = Recommender(name).recommend({"i7", "i3", "i250"}, {kItems, exclude_seen});
+      EXPECT_FALSE(found.popular);
+      Names names = names_of(found), wanted;
+      for (int32_t v = 0; v < kItems; v++)
+        if (!exclude_seen || std::ranges::find(history, v) == history.end()) wanted.push_back("i" + std::to_string(v));
+      std::ranges::sort(names);
+      std::ranges::sort(wanted);
+      EXPECT_EQ(names, wanted);
+      for (size_t i = 0; i < found.items.size(); i++) {
+        const auto& [item, score, effects] = found.items[i];
+        const int64_t v = std::stoll(item.substr(1));
+        double sizes = 0;
+        for (int64_t j = 0; j < E.cols; j++) sizes += std::abs(static_cast<double>(h(0, j) * E(v, j)));
+        EXPECT_NEAR(score, scores[static_cast<size_t>(v)], 2 * static_cast<double>(E.cols + 1) * 0x1p-24 * sizes);
+        EXPECT_LE(score, found.items[i ? i - 1 : 0].score);
+      }
+    }
+  }
+}
+
+TEST_F(RecommenderTest, AnAnswerIsTheSameInAnyCompanyAndForAnyNumberOfThreads) {
+  const Recommender recommender(run);
+  std::vector<Names> histories;
+  for (int i = 0; i < 1500; i++)  // more than go through the model together
+    histories.push_back({"i" + std::to_string(i % 300), "i" + std::to_string(i % 7)});
+  histories[5] = {"nothing that is known"};
+  RecommendOptions options{5};
+  const auto all = testing::with_threads(3, [&] { return recommender.recommend_all(histories, options); });
+  ASSERT_EQ(all.size(), histories.size());
+  for (const size_t i : {0, 5, 6, 1499})
+    expect_same(all[i], testing::with_threads(1, [&] { return recommender.recommend(histories[i], options); }));
+  std::vector<std::jthread> threads;
+  for (size_t t = 0; t < 4; t++)
+    threads.emplace_back([&, t] { expect_same(recommender.recommend(histories[t], options), all[t]); });
+}
+
+TEST_F(RecommenderTest, AllowedItemsHaveTheScoresThatTheyHaveAmongAll) {
+  quantize_run(run);
+  for (const std::string& name : {run, run + "-int8"}) {
+    const Recommender recommender(name);
+    const Names history = {"i1", "i2"};
+    const Recommendations all = recommender.recommend(history, {kItems});
+    Names wanted;
+    std::vector<double> scores;
+    RecommendOptions options{kItems, true, Names{"i2", "none"}, {"nor this"}};
+    for (size_t i = 0; i < all.items.size(); i += 3) {
+      options.allow->push_back(all.items[i].item);
+      if (i % 2 == 0) {
+        options.deny.push_back(all.items[i].item);
+      } else {
+        wanted.push_back(all.items[i].item);
+        scores.push_back(all.items[i].score);
+      }
+    }
+    std::ranges::reverse(*options.allow);
+    const Recommendations some = recommender.recommend(history, options);
+    EXPECT_EQ(names_of(some), wanted);
+    for (size_t i = 0; i < scores.size(); i++) EXPECT_EQ(some.items.at(i).score, scores[i]);
+    EXPECT_EQ(some.unknown_listed, (Names{"none", "nor this"}));
+    options.allow.reset();
+    EXPECT_EQ(recommender.recommend(history, options).items.size(), all.items.size() - options.deny.size() + 1);
+    EXPECT_TRUE(recommender.recommend(history, {10, true, Names{}}).items.empty());
+  }
+}
+
+TEST_F(RecommenderTest, WithoutAKnownItemItIsThePopularOnesAndSaysSo) {
+  const Recommender recommender(run);
+  for (const Names& history : {Names{}, Names{"x", "i", "x"}}) {
+    const Recommendations answer = recommender.recommend(history, {4, true, {}, {"i3"}, true});
+    EXPECT_TRUE(answer.popular);
+    EXPECT_EQ(answer.unknown, history);
+    EXPECT_TRUE(answer.read.empty());
+    EXPECT_EQ(names_of(answer), (Names{"i1", "i0", "i2", "i4"}));  // of equals the first
+    EXPECT_EQ(answer.items[0].score, 3);
+    EXPECT_EQ(answer.items[1].score, 1);
+  }
+  EXPECT_EQ(names_of(recommender.recommend({}, {4, true, Names{"i9", "i3", "i200"}})), (Names{"i3", "i9", "i200"}));
+}
+
+TEST_F(RecommenderTest, UnknownEventsAreToldAndThoseThatAreKnownCount) {
+  const Recommender recommender(run);
+  const Recommendations answer = recommender.recommend({"i4", "?", "i5", ""});
+  EXPECT_EQ(answer.unknown, (Names{"?", ""}));
+  EXPECT_EQ(answer.read, (Names{"i4", "i5"}));
+  EXPECT_FALSE(answer.popular);
+  EXPECT_EQ(names_of(answer), names_of(recommender.recommend({"i4", "i5"})));
+}
+
+TEST_F(RecommenderTest, ANewEventChangesTheAnswerAtOnce) {
+  const Recommender recommender(run);
+  Names history = recommender.history("bob");
+  EXPECT_EQ(history, (Names{"i3", "i1", "i3"}));
+  const Names before = names_of(recommender.recommend(history));
+  history.push_back(before.front());
+  const Names after = names_of(recommender.recommend(history));
+  EXPECT_NE(before, after);
+  EXPECT_EQ(std::ranges::find(after, before.front()), after.end());
+}
+
+TEST_F(RecommenderTest, OfALongHistoryTheLastEventsAreReadAndNoneIsSuggested) {
+  const Recommender recommender(run);
+  const Names history = recommender.history("ann");
+  ASSERT_EQ(history.size(), 10u);
+  const Recommendations answer = recommender.recommend(history, {kItems});
+  EXPECT_EQ(answer.read, Names(history.end() - 6, history.end()));
+  EXPECT_EQ(answer.items.size(), static_cast<size_t>(kItems - 10));
+  EXPECT_EQ(answer.items[0].score, score(recommender, answer.read, answer.items[0].item));
+}
+
+TEST_F(RecommenderTest, EffectsAreTheScoreWithAnEventLessThatWithoutIt) {
+  const Recommender recommender(run);
+  for (const Names& history : {Names{"i8", "i3"}, Names{"i1", "i2", "i1"}, recommender.history("ann")}) {
+    RecommendOptions options{4};
+    options.explain = true;
+    const Recommendations answer = recommender.recommend(history, options);
+    ASSERT_EQ(answer.items.size(), 4u);
+    for (const Recommendation& item : answer.items) {
+      ASSERT_EQ(item.effects.size(), answer.read.size());
+      for (size_t event = 0; event < answer.read.size(); event++) {
+        Names without = history;
+        without.erase(without.end() - static_cast<std::ptrdiff_t>(answer.read.size() - event));
+        EXPECT_EQ(item.effects[event], item.score - score(recommender, without, item.item));
+      }
+    }
+  }
+  EXPECT_TRUE(recommender.recommend({"i1"}, {4, true, {}, {}, true}).items[0].effects.empty());
+}
+
+TEST_F(RecommenderTest, KnowsItsItemsAndUsers) {
+  const Recommender recommender(run + "/");
+  EXPECT_EQ(recommender.items().size(), static_cast<size_t>(kItems));
+  EXPECT_EQ(recommender.users(), (Names{"ann", "bob", "eve"}));
+  EXPECT_TRUE(recommender.has_item("i299") && recommender.has_user("eve"));
+  EXPECT_FALSE(recommender.has_item("ann") || recommender.has_user("i1"));
+  EXPECT_EQ(recommender.max_length(), 6);
+  EXPECT_EQ(error_of([&] { recommender.history("joe"); }), "recommend: \"joe\" is none of the 3 users of the run");
+  EXPECT_EQ(error_of([&] { recommender.recommend({}, {0}); }), "recommend: top is 0, wanted at least 1");
+}
+
+TEST_F(RecommenderTest, RefusesWhatIsNotARecommender) {
+  const RunDirectory other(directory / "other");
+  std::filesystem::copy(run, other.root(), std::filesystem::copy_options::recursive);
+  save_interactions(other, testing::small_log(kItems - 1), std::string(64, '0'));
+  EXPECT_EQ(error_of([&] { Recommender{other.root()}; }), other.items() + ": holds 299 items, config.json says 300");
+  write_file_atomic(other.config(), to_json(testing::small_config()));
+  EXPECT_EQ(error_of([&] { Recommender{other.root()}; }),
+            other.config() + ": encoder_layers is 2, wanted 0, a model that recommends");
+  for (const std::string& file : {RunDirectory(run).recommendation(), RunDirectory(run).model()}) {
+    const std::string aside = directory / "aside";
+    std::filesystem::rename(file, aside);
+    testing::expect_contains(error_of([&] { Recommender{run}; }), file);
+    std::filesystem::rename(aside, file);
+  }
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,126 @@
+// Titles: reading tables of them, finding items by what people write, and cutting lists of titles that hold commas.
+#include "qkv/titles.h"
+
+#include <gtest/gtest.h>
+
+#include "recommend/plain_title.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using Names = std::vector<std::string>;
+
+const std::string kFilms =
+    "movieId,title,genres\n"
+    "1,Heat (1995),Crime\n"
+    "2,\"Matrix, The (1999)\",Action\n"
+    "3,Heat (1986),Crime\n"
+    "4,\"Cook, the Thief, His Wife & Her Lover, The (1989)\",Drama\n"
+    "5,Emma (1996),Drama\n"
+    "6,Emma (1996),Drama\n"
+    "7,\"Say \"\"Hi\"\"\",Drama\n"
+    "8,Ma,Drama\n"
+    "9,Fargo (1996),Crime\n"
+    "77,\"Avventura, L' (1960)\",Drama\n";
+
+bool is_item(std::string_view name) { return name.size() == 1 && name >= "1" && name <= "9" && name != "6"; }
+
+Titles read(const std::string& table, const Names& columns = {}) {
+  return Titles(testing::TempFile("titles", table).path(), columns, is_item);
+}
+
+TEST(Titles, AreThoseOfTheTable) {
+  const Titles titles = read(kFilms);
+  EXPECT_EQ(titles.title("2"), "Matrix, The (1999)");
+  EXPECT_EQ(titles.title("7"), "Say \"Hi\"");
+  EXPECT_EQ(titles.title("77"), "Avventura, L' (1960)");
+  EXPECT_EQ(titles.title("78"), "");
+}
+
+TEST(Titles, ComeInTheUsualFormats) {
+  for (const auto& [table, columns] :
+       std::initializer_list<std::pair<std::string, Names>>{{"sas_id\tml_id\ttitle\tgenres\n1\t3\tHeat\tCrime\n", {}},
+                                                            {"1::Heat::Crime\n2::Fargo::Crime\n", {}},
+                                                            {"\xEF\xBB\xBF"
+                                                             "id;name\r\n1;\"Heat\"\r\n",
+                                                             {}},
+                                                            {"genre,film,id\nCrime,Heat,1\n", {"id", "film"}},
+                                                            {"Crime,Heat,1\n", {"3", "2"}},
+                                                            {"\nid,title\n\n1,Heat\n", {}},
+                                                            {"id,title\n1,\"Heat\"\n2,\"two\nlines\"", {}}})
+    EXPECT_EQ(read(table, columns).title("1"), "Heat") << table;
+}
+
+TEST(Titles, TablesThatWillNotDoAreRefusedByTheirLine) {
+  for (const auto& [table, columns, wanted] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
+           {"Heat\n", {}, ":1: found \"Heat\", wanted an id and a title with a comma"},
+           {"id,title\n1,Heat\n2\n", {}, ":3: found 1 columns, wanted id and title in columns 1 and 2"},
+           {"id,title\n1,\"Heat\n", {}, ":2: a field in quotes does not end"},
+           {"id,title\n1,Heat\n", {"id", "name"}, ":1: found 2 columns, none of them is \"name\""},
+           {"id,title\n1,Heat\n", {"1", "3"}, "none of them is \"3\""},
+           {"id,title\n1,Heat\n", {"1"}, "titles: 1 columns are named"},
+           {"id,title\n1,\xff\n", {}, "titles:2: "}})
+    testing::expect_contains(error_of([&] { read(table, columns); }), wanted);
+  std::string endless = "id,title\n1,\"";
+  for (int i = 0; i < 20000; i++) endless += "word\n";
+  testing::expect_contains(error_of([&] { read(endless); }), ":2: a field in quotes does not end within 65536 bytes");
+}
+
+TEST(Titles, FindItemsByIdTitleAndItsSpellings) {
+  const Titles titles = read(kFilms);
+  for (const auto& [text, items] :
+       std::initializer_list<std::pair<std::string, Names>>{{"2", {"2"}},
+                                                            {"Heat (1995)", {"1"}},
+                                                            {" HEAT  (1995) ", {"1"}},
+                                                            {"heat", {"1", "3"}},
+                                                            {"matrix, the", {"2"}},
+                                                            {"The Matrix", {"2"}},
+                                                            {"the matrix (1999)", {"2"}},
+                                                            {"L'Avventura", {"77"}},  // a title of what is no item
+                                                            {"Emma (1996)", {"5"}},   // of two the one that is an item
+                                                            {"matrix", {}},
+                                                            {"", {}},
+                                                            {"\xff", {}},
+                                                            {"77", {}}})
+    EXPECT_EQ(titles.find(text), items) << text;
+}
+
+TEST(Titles, ListsAreCutWhereTheirPartsAreFound) {
+  const Titles titles = read(kFilms);
+  for (const auto& [list, parts] : std::initializer_list<std::pair<std::string, Names>>{
+           {"Heat (1995), Fargo (1996)", {"Heat (1995)", "Fargo (1996)"}},
+           {"Matrix, The (1999),Heat (1986)", {"Matrix, The (1999)", "Heat (1986)"}},
+           {"1, Cook, the Thief, His Wife & Her Lover, The, 2",
+            {"1", "Cook, the Thief, His Wife & Her Lover, The", "2"}},
+           {"Ma, trix, The (1999), Fargo", {"Ma", "trix, The (1999)", "Fargo"}},
+           {"Godfather, The (1972)", {"Godfather, The (1972)"}},
+           {"Up, , Heat (1986), so, what", {"Up", "Heat (1986)", "so, what"}},
+           {",", {}},
+           {"", {}}})
+    EXPECT_EQ(titles.split(list), parts) << list;
+  EXPECT_EQ(Titles(is_item).split("1,2 , 3"), (Names{"1", "2", "3"}));
+}
+
+TEST(Titles, NearOnesAreOfItemsAndInOrder) {
+  const Titles titles = read(kFilms);
+  EXPECT_EQ(titles.near("Fergo"), Names{"Fargo (1996)"});
+  EXPECT_EQ(titles.near("teh matrix (1999)"), Names{"Matrix, The (1999)"});
+  EXPECT_EQ(titles.near("Heat (1996)"), (Names{"Heat (1995)", "Heat (1986)"}));
+  EXPECT_EQ(titles.near("Heat (1996)", 1), Names{"Heat (1995)"});
+  EXPECT_EQ(titles.near("L'Aventura"), Names{});
+  EXPECT_EQ(titles.near("nothing of the kind"), Names{});
+}
+
+TEST(Titles, LettersBetweenIsLevenshteinsDistance) {
+  EXPECT_EQ(letters_between("kitten", "sitting", 9), 3u);
+  EXPECT_EQ(letters_between("", "abc", 9), 3u);
+  EXPECT_EQ(letters_between("abc", "", 2), 2u);
+  EXPECT_EQ(letters_between("kitten", "sitting", 2), 2u);
+  EXPECT_EQ(letters_between("same", "same", 1), 0u);
+}
+
+}  // namespace
+}  // namespace qkv

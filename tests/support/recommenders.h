@@ -1,0 +1,57 @@
+// Small recommenders with random weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fields.h"
+#include "io/atomic_file.h"
+#include "io/saved_interactions.h"
+#include "io/run_directory.h"
+#include "io/weights.h"
+#include "tests/support/models.h"
+
+namespace qkv::testing {
+
+// Two layers of width 8 that read the last 6 events.
+inline ModelConfig item_config(int64_t items) {
+  ModelConfig c;
+  c.target_vocab = items;
+  c.encoder_layers = 0;
+  c.decoder_layers = 2;
+  c.d_model = c.ffn = 8;
+  c.heads = 2;
+  c.key_width = c.value_width = 4;
+  c.shared_embeddings = false;
+  c.positions = Positions::learned;
+  c.norm_position = NormPosition::query;
+  c.final_norm = true;
+  c.max_length = 6;
+  return c;
+}
+
+// Items "i0", "i1", …; user "ann" has i0, i1, …, i9, "bob" i3, i1, i3, "eve" i1.
+inline Interactions small_log(int64_t items) {
+  Interactions log;
+  for (int64_t i = 0; i < items; i++) log.items.push_back("i" + std::to_string(i));
+  log.users = {"ann", "bob", "eve"};
+  log.events = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 3, 1, 3, 1};
+  log.offsets = {0, 10, 13, 14};
+  return log;
+}
+
+// A run directory of item_config and small_log.
+inline void create_recommender(const std::string& directory, int64_t items, bool positions_from_end = true) {
+  Transformer<float> model(item_config(items));
+  randomise(model.parameters(), 1);
+  RecommendationConfig recommendation;
+  recommendation.positions_from_end = positions_from_end;
+  make_run(RunDirectory(directory), [&](const RunDirectory& run) {
+    write_file_atomic(run.config(), to_json(model.config()));
+    write_file_atomic(run.recommendation(), json_from_fields(recommendation));
+    save_interactions(run, small_log(items), std::string(64, '0'));
+    save_weights(run.model(), model.parameters(), model.parameters().values());
+  });
+}
+
+}  // namespace qkv::testing
