@@ -19,34 +19,47 @@ run_tests() {
   OMP_WAIT_POLICY=passive ctest --test-dir "build/$1" --verbose --parallel 2 >> "$log" 2>&1 || status=1
   tail -n 20 "$log" | grep -E '^(Total|[0-9]+% tests|The following|\s+[0-9]+ - )' || true
 }
-run_tests dev
-if [ -z "${QUICK:-}" ]; then
-  run_tests asan
-  echo "== fuzz"
-  fuzz/run.sh --seconds 10 2>&1 | tee -a "$log" || status=1
-fi
 
-python=python3
-"$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
-echo "== program"
-QKV="$PWD/build/dev/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python 2>&1 |
-  tee -a "$log" || status=1
+test_program() {
+  local python=python3
+  "$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
+  echo "== program"
+  QKV="$PWD/build/dev/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python
+}
 
 # The module binds the library that the dev build made.
-echo "== python"
-folder="$PWD/build/python"
-venv="$folder/venv/bin"
 test_module() {
+  local folder="$PWD/build/python"
+  local venv="$folder/venv/bin"
   local install=("$venv/pip" install -q --disable-pip-version-check)
+  echo "== python"
   [ -x "$venv/pip" ] || /usr/bin/python3 -m venv "$folder/venv" || return 1
   "${install[@]}" scikit-build-core nanobind numpy ml_dtypes pytest mypy || return 1
   cmake --install build/dev --prefix "$folder/prefix" > /dev/null || return 1
   "${install[@]}" --no-build-isolation --no-deps --force-reinstall . --config-settings=build-dir="$folder/build" \
     --config-settings=cmake.define.QKV_USE_INSTALLED=ON \
     --config-settings=cmake.define.CMAKE_PREFIX_PATH="$folder/prefix" || return 1
-  QKV="$PWD/build/dev/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python 2>&1 | tee -a "$log"
+  QKV="$PWD/build/dev/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python
 }
-test_module || status=1
+
+run_tests dev
+# pytest leaves a core idle half of the time: it runs beside the sanitizers' builds.
+trap wait EXIT
+(
+  status=0
+  export OMP_WAIT_POLICY=passive
+  test_program || status=1
+  test_module || status=1
+  exit "$status"
+) > build/pytest.log 2>&1 &
+pytest=$!
+if [ -z "${QUICK:-}" ]; then
+  run_tests asan
+  echo "== fuzz"
+  fuzz/run.sh --seconds 10 2>&1 | tee -a "$log" || status=1
+fi
+wait "$pytest" || status=1
+tee -a "$log" < build/pytest.log
 
 # What failed, and the sum over all runners.
 grep -E '\[  FAILED  \] [A-Za-z]' "$log" | sort -u || true

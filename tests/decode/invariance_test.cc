@@ -17,7 +17,12 @@ using testing::kEnd;
 using testing::Searcher;
 using testing::with_threads;
 
+// The sanitizers look at memory, for which fewer will do.
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t kSentences = 100;
+#else
 constexpr size_t kSentences = 1000;
+#endif
 
 ModelConfig config() {
   ModelConfig c = testing::config_of(300, 24);
