@@ -8,7 +8,8 @@
 #include "commands.h"
 
 void add_quantize_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("quantize", "Make a run directory with weights in 8 bits, to translate or recommend with");
+  CLI::App* command =
+      app.add_subcommand("quantize", "Make a run directory with weights in 8 bits, to translate or recommend with");
   const auto run = std::make_shared<std::string>(), out = std::make_shared<std::string>();
   command->add_option("run", *run, "Run directory")->required();
   command->add_flag("--int8")

@@ -18,10 +18,11 @@ namespace {
 struct Options {
   std::string run, history, history_file, user, titles, allow, deny, input = "-";
   std::vector<std::string> items, title_columns;
+  const CLI::Option* history_option = nullptr;
   qkv::RecommendOptions recommend;
   bool include_seen = false, json = false;
 
-  bool asks() const { return !history.empty() || !history_file.empty() || !user.empty() || !items.empty(); }
+  bool asks() const { return history_option->count() > 0 || !history_file.empty() || !user.empty() || !items.empty(); }
 };
 
 void print(const std::string& lines) {
@@ -146,8 +147,9 @@ void add_recommend_command(CLI::App& app) {
     return command->add_option(name, value, help);
   };
   add("run", options->run, "Run directory")->required();
-  add("--history", options->history, "Items in time order, the last one is the newest: ids or titles between commas")
-      ->group("History");
+  options->history_option = add("--history", options->history,
+                                "Items in time order, the last one is the newest: ids or titles between commas")
+                                ->group("History");
   add("--item", options->items, "One more item, an id or a title; as often as there are")
       ->expected(1)
       ->take_all()

@@ -95,6 +95,11 @@ def test_anchors_are_headings():
     assert not complaints(check)
 
 
+def test_no_page_holds_the_marks_of_a_merge():
+    marks = re.compile(r"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
+    assert not [str(page.relative_to(ROOT)) for page in PAGES if marks.search(page.read_text(encoding="utf-8"))]
+
+
 def test_linked_lines_hold_what_the_link_names():
     def check(page):
         for link, target, line in line_links(page):

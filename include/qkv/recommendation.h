@@ -14,7 +14,8 @@ namespace qkv {
 
 // With s_v = h · E[v] the score of item v after a history, v the next item, and k negatives that are drawn for it:
 //   softmax          −log softmax(s)_v over the whole catalogue
-//   sampled_softmax  the same over v and the negatives, each score less the logarithm of how often it is drawn
+//   sampled_softmax  the same over v and the negatives, each negative's score less the logarithm of how often it is
+//                    expected among the k
 //   bce              −log σ(s_v) − Σ log(1 − σ(s_negative)): SASRec's, with one negative
 //   gbce             −β log σ(s_v) − Σ log(1 − σ(s_negative)), β = α (t (1 − 1/α) + 1/α) with α = k / (V − 1):
 //                    Petrov and Macdonald, "gSASRec" (2023); t is the calibration

@@ -23,7 +23,8 @@ struct RecommendOptions {
 
 struct Recommendation {
   std::string item;
-  double score = 0;             // h · E[item], natural logarithm up to a constant; of popular items their events
+  double score =
+      0;  // h · E[item]; after softmax training a natural logarithm up to a constant; of popular items their events
   std::vector<double> effects;  // of each event of `read`: the score less what it is without that event
 };
 

@@ -15,7 +15,7 @@ class Recommendation:
     """One item that is suggested."""
 
     item: str  # as the log names it
-    score: float  # natural logarithm up to a constant; of popular items the number of their events
+    score: float  # after softmax training a logarithm up to a constant; of popular items their events
     effects: list[float]  # if asked for: of each event of Recommendations.read, the score less what it is without it
 
 

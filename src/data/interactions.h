@@ -17,6 +17,8 @@ struct Interactions {
   std::vector<int32_t> events;            // item ids, in time order
   std::vector<int64_t> times;             // of each event; empty where the log has none
 
+  bool operator==(const Interactions&) const = default;
+
   int64_t user_count() const { return static_cast<int64_t>(users.size()); }
   int64_t item_count() const { return static_cast<int64_t>(items.size()); }
 

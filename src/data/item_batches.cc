@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <numeric>
 
 #include "core/fail.h"
 #include "core/random.h"
@@ -22,6 +24,8 @@ ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& option
     tokens_ += tokens;
     longest_ = std::max(longest_, tokens);
   }
+  items_.resize(static_cast<size_t>(log.item_count()));
+  std::iota(items_.begin(), items_.end(), 0);
   if (users_.empty()) fail("batches: no user has two items before those that are kept aside");
   if (options.batch_tokens < longest_ || options.batch_tokens > std::numeric_limits<int32_t>::max())
     fail("batches: batch_tokens {}, wanted at least {}, the longest sequence, and less than 2^31", options.batch_tokens,
@@ -65,44 +69,51 @@ void ItemBatches::fill(std::span<const int64_t> users, Batch& batch) const {
 
 void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint64_t index, std::vector<int32_t>& ids,
                        std::vector<float>& log_draws) const {
-  const int64_t K = options_.negatives, V = log_.item_count();
-  ids.resize(batch.labels.size() * static_cast<size_t>(K + 1));
+  const auto K = static_cast<size_t>(options_.negatives);
+  ids.resize(batch.labels.size() * (K + 1));
   log_draws.resize(ids.size());
+  const uint64_t seed = options_.seed + index * 0x9E3779B97F4A7C15;
   parallel_for_throwing(std::ssize(users), [&](int64_t s) {
-    const auto events = static_cast<double>(training_events_.size());
-    std::vector<int32_t> own(training_part(users[static_cast<size_t>(s)]).begin(),
-                             training_part(users[static_cast<size_t>(s)]).end());
-    std::sort(own.begin(), own.end());
-    own.erase(std::unique(own.begin(), own.end()), own.end());
-    if (std::ssize(own) == V)
-      fail("batches: user \"{}\" has every item, wanted one that can be a negative",
-           log_.users[static_cast<size_t>(users[static_cast<size_t>(s)])]);
-    const bool uniform = options_.sampling == NegativeSampling::uniform;
-    double left = uniform ? static_cast<double>(V - std::ssize(own)) : events;  // of what is drawn from
-    if (!uniform)
-      for (const int32_t item : own) left -= static_cast<double>(counts_[static_cast<size_t>(item)]);
-    if (left == 0)
-      fail("batches: user \"{}\" has every item that others have, wanted one that can be a negative",
-           log_.users[static_cast<size_t>(users[static_cast<size_t>(s)])]);
-
-    Random random(options_.seed, Stream::training_negatives, index << 32 | static_cast<uint64_t>(s));
-    const auto drawn = [&] {
-      return uniform ? static_cast<int32_t>(random.below(static_cast<uint64_t>(V)))
-                     : training_events_[random.below(training_events_.size())];
-    };
-    for (int32_t n = batch.target.offsets[static_cast<size_t>(s)]; n < batch.target.offsets[static_cast<size_t>(s) + 1];
-         n++) {
-      const size_t first = static_cast<size_t>(n) * static_cast<size_t>(K + 1);
-      ids[first] = batch.labels[static_cast<size_t>(n)];
+    const Negatives negatives = negatives_of(users[static_cast<size_t>(s)]);
+    Random random(seed, Stream::training_negatives, static_cast<uint64_t>(s));
+    const auto begin = static_cast<size_t>(batch.target.offsets[static_cast<size_t>(s)]),
+               end = static_cast<size_t>(batch.target.offsets[static_cast<size_t>(s) + 1]);
+    for (size_t n = begin; n < end; n++) {
+      const size_t first = n * (K + 1);
+      ids[first] = batch.labels[n];
       log_draws[first] = 0;
-      for (size_t k = first + 1; k <= first + static_cast<size_t>(K); k++) {
-        do ids[k] = drawn();
-        while (std::binary_search(own.begin(), own.end(), ids[k]));
-        const double weight = uniform ? 1 : static_cast<double>(counts_[static_cast<size_t>(ids[k])]);
-        log_draws[k] = static_cast<float>(std::log(static_cast<double>(K) * weight / left));
+      for (size_t k = first + 1; k <= first + K; k++) {
+        ids[k] = negatives.from[random.below(negatives.from.size())];
+        while (std::binary_search(negatives.not_these.begin(), negatives.not_these.end(), ids[k]))
+          ids[k] = negatives.from[random.below(negatives.from.size())];
+        const double weight = negatives.uniform ? 1 : static_cast<double>(counts_[static_cast<size_t>(ids[k])]);
+        log_draws[k] = static_cast<float>(std::log(static_cast<double>(K) * weight / negatives.weights));
       }
     }
   });
+}
+
+// Where the user has all that could be drawn, all items are drawn from.
+ItemBatches::Negatives ItemBatches::negatives_of(int64_t user) const {
+  const std::span<const int32_t> part = training_part(user);
+  std::vector<int32_t> own(part.begin(), part.end());
+  std::sort(own.begin(), own.end());
+  own.erase(std::unique(own.begin(), own.end()), own.end());
+  if (options_.sampling == NegativeSampling::popularity) {
+    auto left = static_cast<double>(training_events_.size());
+    for (const int32_t item : own) left -= static_cast<double>(counts_[static_cast<size_t>(item)]);
+    // Rejecting is quick where a fair share is left.
+    if (left > 0.01 * static_cast<double>(training_events_.size()))
+      return {false, left, training_events_, {}, std::move(own)};
+  }
+  std::vector<int32_t> rest;
+  std::set_difference(items_.begin(), items_.end(), own.begin(), own.end(), std::back_inserter(rest));
+  if (2 * std::ssize(rest) > std::ssize(items_))
+    return {true, static_cast<double>(rest.size()), items_, {}, std::move(own)};
+  if (rest.empty()) return {true, static_cast<double>(items_.size()), items_, {}, {}};
+  Negatives negatives{true, static_cast<double>(rest.size()), {}, std::move(rest), {}};
+  negatives.from = negatives.kept;
+  return negatives;
 }
 
 }  // namespace qkv

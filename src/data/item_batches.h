@@ -36,9 +36,9 @@ class ItemBatches {
   // target = the items but the last, labels = the items but the first.
   void fill(std::span<const int64_t> users, Batch& batch) const;
 
-  // For every token of that batch its label and then the negatives: none is in the training part of the user. And the
-  // logarithm of how often each is expected among them, 0 for the label. `index` tells batches apart. Throws Error,
-  // naming the user, where a user has every item.
+  // For every token of that batch its label and then the negatives, none in the training part of the user, unless that
+  // has every item. And the logarithm of how often each is expected among them, 0 for the label. Where a user has
+  // nearly all that is popular, negatives are drawn uniformly. `index` tells batches apart.
   void draw(std::span<const int64_t> users, const Batch& batch, uint64_t index, std::vector<int32_t>& ids,
             std::vector<float>& log_draws) const;
 
@@ -47,6 +47,15 @@ class ItemBatches {
   int64_t longest() const { return longest_; }
 
  private:
+  // Where a user's negatives are drawn from, and what is thrown back.
+  struct Negatives {
+    bool uniform;
+    double weights;  // sum over what may stay: of items 1, or their events
+    std::span<const int32_t> from;
+    std::vector<int32_t> kept, not_these;  // `from`, where it is the user's own; sorted
+  };
+  Negatives negatives_of(int64_t user) const;
+
   std::span<const int32_t> training_part(int64_t user) const;
   std::span<const int32_t> sequence(int64_t user) const;  // the last max_length + 1 of it
 
@@ -56,6 +65,7 @@ class ItemBatches {
   int64_t tokens_ = 0, longest_ = 0;
   std::vector<int32_t> training_events_;  // of all users, where negatives are drawn by popularity
   std::vector<int64_t> counts_;           // of each item among them
+  std::vector<int32_t> items_;            // 0, 1, …
 };
 
 }  // namespace qkv

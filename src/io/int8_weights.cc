@@ -124,7 +124,7 @@ void quantize(ParameterList<float>& list) {
   size_t values = 0, rows = 0;
   for (size_t i = 0; i < list.all().size(); i++) {
     const Parameter<float>& p = list.all()[i];
-    if (!may_be_int8(p)) continue;
+    if (!may_be_int8(p) || p.int8.values.data) continue;
     chosen.push_back(i);
     values += static_cast<size_t>(p.size());
     rows += static_cast<size_t>(p.shape[0]);

@@ -93,6 +93,11 @@ RecommendationConfig load_recommendation(const RunDirectory& run) {
   RecommendationConfig recommendation;
   fields_from_json(recommendation, read_file(run.recommendation(), kMaxConfigBytes), run.recommendation(),
                    Missing::refused);
+  try {
+    check(recommendation);
+  } catch (const Error& error) {
+    fail("{}: {}", run.recommendation(), error.what());
+  }
   return recommendation;
 }
 

@@ -16,7 +16,6 @@ Heads<Real> as_heads(Matrix<Real> m, int64_t width) {
 
 // Of the last token of every sequence.
 std::span<const int32_t> last_positions(const Sequences& sequences, Context& c) {
-  if (c.positions.empty()) return {};
   const std::span<int32_t> positions(c.arena.take<int32_t>(sequences.count), static_cast<size_t>(sequences.count));
   for (int64_t s = 0; s < sequences.count; s++)
     positions[static_cast<size_t>(s)] = c.positions[static_cast<size_t>(sequences.k_end[s]) - 1];
@@ -111,8 +110,10 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
     s.k = kv.col_range(0, Q);
     s.v = kv.col_range(Q, kv.cols);
   }
-  turn(s.k, c.positions, Turn::forward);
-  turn(s.q, x.rows == z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
+  if (angles_matrix_.data) {
+    turn(s.k, c.positions, Turn::forward);
+    turn(s.q, x.rows == z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
+  }
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   s.lse = c.arena.take<Real>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h

@@ -67,6 +67,7 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
     if (value < 1) fail("benchmark: {} is {}, wanted at least 1", name, value);
   const Clock::time_point start = Clock::now();
   RecommenderRun run = options.run.empty() ? random_run(options) : load_recommender(options.run);
+  if (run.log.data.user_count() == 0) fail("{}: holds no user", options.run);
   if (options.int8) quantize(run.model->parameters());
   RecommendBenchmark result;
   result.items = run.log.data.item_count();

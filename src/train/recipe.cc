@@ -102,7 +102,11 @@ void merge_recipe_json(R& recipe, const std::string& text, const std::string& wh
   FieldReader reader(text, where);
   visit_recipe(merged, reader);
   reader.finish(Missing::kept);
-  follow(merged, parse_json(text, where));
+  const nlohmann::json given = parse_json(text, where);
+  for (const auto& [name, value] : given.items())
+    if (!is_option<R>(name))
+      fail("{}: {} follows from the data or the kind of model, and cannot be given", where, name);
+  follow(merged, given);
   recipe = merged;
 }
 
@@ -127,7 +131,7 @@ void check(const TextConfig& c) { check_at_least("vocab_size", static_cast<doubl
 void check(const RecommendationConfig& c) {
   check_at_least("min_events", static_cast<double>(c.min_events), 3);
   check_at_least("core", static_cast<double>(c.core), 0);
-  check_at_least("negatives", static_cast<double>(c.negatives), 1);
+  if (c.negatives < 1 || c.negatives > 65536) fail("training: negatives is {}, wanted 1 to 65536", c.negatives);
   if (!(c.test_share > 0 && c.test_share < 0.5))
     fail("training: test_share is {}, wanted above 0 and below 0.5", c.test_share);
   if (!(c.calibration >= 0 && c.calibration <= 1)) fail("training: calibration is {}, wanted 0 to 1", c.calibration);

@@ -1,6 +1,7 @@
 // qkv::train_recommendation: from logs to a trained run directory.
 #include "qkv/recommendation.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -19,10 +20,27 @@
 namespace qkv {
 namespace {
 
+// What fits each other, besides the values alone.
+void check(const RecommendationRecipe& recipe) {
+  qkv::check(recipe.training);
+  qkv::check(recipe.recommendation);
+  if (recipe.training.selection != Selection::metric)
+    fail("training: selection is loss, wanted metric: the loss of the validation is not measured");
+  if (recipe.recommendation.loss == ItemLoss::softmax) return;
+  const std::string_view loss = name_of(recipe.recommendation.loss);
+  if (recipe.model.output_bias)
+    fail("training: output_bias is true and loss is {}, wanted softmax: scores of drawn items have no bias", loss);
+  if (recipe.training.label_smoothing > 0)
+    fail("training: label_smoothing is {} and loss is {}, wanted 0, or softmax", recipe.training.label_smoothing, loss);
+}
+
 void save_start(const RunDirectory& run, const std::string& from, const RecommendationRecipe& recipe) {
+  const RunDirectory start(from);
+  if (load_recommendation(start).positions_from_end != recipe.recommendation.positions_from_end)
+    fail("{}: its positions count from the other end; give the same, or no warm start", from);
   Transformer<float> model(recipe.model);
   model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed));
-  start_from(RunDirectory(from), recipe.model, model.parameters());
+  start_from(start, recipe.model, model.parameters());
   save_weights(run.start(), model.parameters(), model.parameters().values());
 }
 
@@ -30,18 +48,24 @@ void save_start(const RunDirectory& run, const std::string& from, const Recommen
 
 bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& wanted, const std::string& out,
                           const TrainingObserver& observer) {
-  check(wanted.training);
-  check(wanted.recommendation);
+  check(wanted);
   const RunDirectory run(out);
   const bool resumed = std::filesystem::exists(out);
   if (resumed && !std::filesystem::exists(run.recommendation()))
     fail("{}: exists and holds no recommendation.json, wanted a run that was trained there, or a new directory", out);
-  const std::string& before = resumed ? out : files.warm_start;  // the run whose items keep their ids
+  if (resumed && !files.warm_start.empty() && !std::filesystem::exists(run.start()))
+    fail("{}: was begun without a warm start; give none, or another --out", out);
 
   ReadReport report;
   Interactions log = read_interactions(
       files.data, {files.columns, wanted.recommendation.min_events, wanted.recommendation.core}, report);
-  if (!before.empty()) log = with_first_items(std::move(log), load_interactions(RunDirectory(before)).data.items);
+  const std::string& before = resumed ? out : files.warm_start;  // the run whose items keep their ids
+  if (!before.empty()) {
+    const SavedInteractions saved = load_interactions(RunDirectory(before));
+    log = with_first_items(std::move(log), saved.data.items);
+    if (resumed && (saved.sha256 != report.sha256 || saved.data != log))
+      fail("{}: was made with other training data; give the same, or another --out", out);
+  }
   if (observer.on_message)
     for (const std::string& line : report.lines()) observer.on_message(line);
 
@@ -51,7 +75,8 @@ bool train_recommendation(const RecommendationFiles& files, const Recommendation
   recipe.model.target_vocab = log.item_count();
   check(recipe.model);
   RecommendationTask task(recipe, log, report.sha256, run.start());
-  if (recipe.training.eval_every == 0) recipe.training.eval_every = task.batches();
+  if (recipe.training.eval_every == 0)
+    recipe.training.eval_every = std::max<int64_t>(1, task.batches() / recipe.training.accumulate);
   if (resumed) check_same(run, RecommendationRecipe{load_recipe(run), load_recommendation(run)}, recipe);
   if (!resumed)
     make_run(run, [&](const RunDirectory& partial) {

@@ -35,6 +35,10 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
       fingerprint_(std::move(fingerprint)),
       start_(std::move(start)),
       batches_(log, options_of(recipe, split_)) {
+  bool any = false;
+  for (int64_t user = 0; user < log.user_count() && !any; user++)
+    any = split_.target(log, user, Part::validation).value_or(0) > 0;
+  if (!any) fail("training: no user has an event to foretell in the validation, and events before it");
   seek({});
 }
 
@@ -48,7 +52,7 @@ void RecommendationTask::next() {
   const std::span<const int64_t> users = list_[position_.batch];
   batches_.fill(users, batch_);
   if (samples(recipe_.recommendation))
-    batches_.draw(users, batch_, static_cast<uint64_t>(position_.epoch) << 16 ^ static_cast<uint64_t>(position_.batch),
+    batches_.draw(users, batch_, static_cast<uint64_t>(position_.epoch) << 32 | static_cast<uint64_t>(position_.batch),
                   candidates_, log_draws_);
   if (++position_.batch == list_.size()) seek({position_.epoch + 1, 0, 0});
 }

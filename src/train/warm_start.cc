@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "io/saved_interactions.h"
 #include "io/weights.h"
 #include "model/transformer.h"
 
@@ -55,6 +56,8 @@ void start_from(const RunDirectory& run, const ModelConfig& config, ParameterLis
     if (before.list[i] != now.list[i])
       fail("{}: its model has {} {}, this one {}; give the same, or no warm start", run.root(), now.list[i].first,
            before.list[i].second, now.list[i].second);
+  if (const auto items = std::ssize(load_interactions(run).data.items); items != old.target_vocab)
+    fail("{}: holds {} items, config.json says {}", run.items(), items, old.target_vocab);
   const std::unique_ptr<Transformer<float>> model = load_model(run.model(), old);
   for (size_t i = 0; i < parameters.all().size(); i++) {
     const Parameter<float>&from = model->parameters().all()[i], &to = parameters.all()[i];

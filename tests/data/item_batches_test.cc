@@ -139,28 +139,35 @@ TEST(ItemBatches, PopularItemsAreDrawnAsOftenAsTheyAreMet) {
 }
 
 TEST(ItemBatches, ErrorsSayWhatIsWanted) {
-  const Interactions none = log_of({3, 1}, 9), whole = log_of({6}, 4), long_one = log_of({9}, 50);
+  const Interactions none = log_of({3, 1}, 9), long_one = log_of({9}, 50);
   EXPECT_EQ(error_of([&] { ItemBatches(none, {}); }),
             "batches: no user has two items before those that are kept aside");
   ItemBatchOptions options;
   options.batch_tokens = 5;
   EXPECT_EQ(error_of([&] { ItemBatches(long_one, options); }),
             "batches: batch_tokens 5, wanted at least 6, the longest sequence, and less than 2^31");
-  options.negatives = 1;
-  const ItemBatches batches(whole, options);
-  const Batch batch = batch_of(batches, {0});
-  std::vector<int32_t> ids;
-  std::vector<float> log_draws;
-  EXPECT_EQ(error_of([&] { batches.draw(std::vector<int64_t>{0}, batch, 0, ids, log_draws); }),
-            "batches: user \"u0\" has every item, wanted one that can be a negative");
+}
 
-  options.sampling = NegativeSampling::popularity;  // of what the other trains on, this user has all
-  const Interactions more = log_of({8, 5}, 9);
-  options.batch_tokens = 100;
-  const ItemBatches popular(more, options);
-  const Batch of_both = batch_of(popular, {0});
-  EXPECT_EQ(error_of([&] { popular.draw(std::vector<int64_t>{0}, of_both, 0, ids, log_draws); }),
-            "batches: user \"u0\" has every item that others have, wanted one that can be a negative");
+TEST(ItemBatches, WhereAUserHasEverythingAllItemsAreDrawn) {
+  const Interactions whole = log_of({6}, 4), most = log_of({8, 5}, 9);  // trains on 0 … 3; on 0 … 5 and 1 … 3
+  ItemBatchOptions options;
+  options.negatives = 100;
+  const auto drawn = [&](const Interactions& log, NegativeSampling sampling) {
+    options.sampling = sampling;
+    const ItemBatches batches(log, options);
+    std::vector<int32_t> ids;
+    std::vector<float> log_draws;
+    batches.draw(std::vector<int64_t>{0}, batch_of(batches, {0}), 0, ids, log_draws);
+    std::map<int32_t, int64_t> counts;
+    for (size_t i = 1; i <= 100; i++) counts[ids[i]]++;
+    for (size_t i = 1; i <= 100; i++)
+      EXPECT_NEAR(log_draws[i], std::log(100 / static_cast<double>(counts.size())), 1e-6);
+    return counts;
+  };
+  EXPECT_EQ(drawn(whole, NegativeSampling::uniform).size(), 4u);
+  EXPECT_EQ(drawn(whole, NegativeSampling::popularity).size(), 4u);
+  EXPECT_EQ(drawn(most, NegativeSampling::popularity).size(), 3u);  // 6, 7 and 8 have no events to train on
+  EXPECT_FALSE(drawn(most, NegativeSampling::popularity).contains(5));
 }
 
 }  // namespace

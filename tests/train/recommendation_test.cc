@@ -164,7 +164,7 @@ TEST(Recommendation, RefusesAnotherLogOrRecipe) {
             out + ": the run has positions_from_end true, this command false; give the same, or another --out");
   std::ofstream(log, std::ios::app) << "119 3\n";
   EXPECT_EQ(error_of([&] { train(log, recipe, out); }),
-            out + "/checkpoints/state.safetensors: was made with other training data; give the same, or another --out");
+            out + ": was made with other training data; give the same, or another --out");
   EXPECT_EQ(error_of([&] { train(log, recipe, directory.path()); }),
             directory.path() +
                 ": exists and holds no recommendation.json, wanted a run that was trained there, or a new "
@@ -177,11 +177,50 @@ TEST(Recommendation, ErrorsNameTheValue) {
     set_recipe_option(recipe, name, value);
     return error_of([&] { check(recipe.recommendation); });
   };
-  EXPECT_EQ(error("negatives", "0"), "training: negatives is 0, wanted at least 1");
+  EXPECT_EQ(error("negatives", "0"), "training: negatives is 0, wanted 1 to 65536");
+  EXPECT_EQ(error("negatives", "9223372036854775807"), "training: negatives is 9223372036854775807, wanted 1 to 65536");
   EXPECT_EQ(error("min_events", "2"), "training: min_events is 2, wanted at least 3");
   EXPECT_EQ(error("calibration", "1.5"), "training: calibration is 1.5, wanted 0 to 1");
   EXPECT_EQ(error("test_share", "0.5"), "training: test_share is 0.5, wanted above 0 and below 0.5");
   EXPECT_EQ(error_of([] { recommendation_preset("huge"); }), "preset: \"huge\" is none of films, sasrec");
+}
+
+// What would train, but not what was asked for.
+TEST(Recommendation, RefusesWhatDoesNotFit) {
+  const TempDir directory;
+  const std::string log = write_log(directory), out = directory / "run";
+  const auto error = [&](const std::string& json) {
+    RecommendationRecipe recipe = small_recipe();
+    const std::string message = error_of([&] {
+      merge_recipe_json(recipe, json, "r.json");
+      train(log, recipe, out);
+    });
+    EXPECT_FALSE(std::filesystem::exists(out));
+    return message;
+  };
+  EXPECT_EQ(error(R"({"selection": "loss"})"),
+            "training: selection is loss, wanted metric: the loss of the validation is not measured");
+  EXPECT_EQ(error(R"({"loss": "bce", "output_bias": true})"),
+            "training: output_bias is true and loss is bce, wanted softmax: scores of drawn items have no bias");
+  EXPECT_EQ(error(R"({"loss": "gbce", "label_smoothing": 0.1})"),
+            "training: label_smoothing is 0.1 and loss is gbce, wanted 0, or softmax");
+  EXPECT_EQ(error(R"({"zero_start": true})"),
+            "r.json: zero_start follows from the data or the kind of model, and cannot be given");
+  EXPECT_EQ(error(R"({"min_events": 15})"), log + ": of 1680 events none is left with at least 15 a user");
+}
+
+// An evaluation after each epoch, however many batches make a step.
+TEST(Recommendation, AnEpochIsCountedInSteps) {
+  const TempDir directory;
+  const std::string log = write_log(directory);
+  RecommendationRecipe recipe = small_recipe();
+  recipe.training.max_epochs = 3;
+  recipe.training.accumulate = 2;
+  std::vector<int64_t> steps;
+  TrainingObserver observer;
+  observer.on_evaluation = [&](const EvaluationReport& r) { steps.push_back(r.step); };
+  EXPECT_TRUE(train_recommendation({{log}, {}, ""}, recipe, directory / "run", observer));
+  EXPECT_EQ(steps.size(), 3u);
 }
 
 TEST(Recommendation, EncoderAndVocabulariesAreNoOptions) {
