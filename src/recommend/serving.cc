@@ -10,7 +10,7 @@ namespace {
 
 std::vector<int32_t> sorted(std::vector<int32_t> ids) {
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 
