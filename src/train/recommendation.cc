@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "core/fail.h"
@@ -34,16 +35,6 @@ void check(const RecommendationRecipe& recipe) {
     fail("training: label_smoothing is {} and loss is {}, wanted 0, or softmax", recipe.training.label_smoothing, loss);
 }
 
-void save_start(const RunDirectory& run, const std::string& from, const RecommendationRecipe& recipe) {
-  const RunDirectory start(from);
-  if (load_recommendation(start).positions_from_end != recipe.recommendation.positions_from_end)
-    fail("{}: its positions count from the other end; give the same, or no warm start", from);
-  Transformer<float> model(recipe.model);
-  model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed));
-  start_from(start, recipe.model, model.parameters());
-  save_weights(run.start(), model.parameters(), model.parameters().values());
-}
-
 }  // namespace
 
 bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& wanted, const std::string& out,
@@ -59,12 +50,15 @@ bool train_recommendation(const RecommendationFiles& files, const Recommendation
   ReadReport report;
   Interactions log = read_interactions(
       files.data, {files.columns, wanted.recommendation.min_events, wanted.recommendation.core}, report);
-  const std::string& before = resumed ? out : files.warm_start;  // the run whose items keep their ids
-  if (!before.empty()) {
-    const SavedInteractions saved = load_interactions(RunDirectory(before));
+  std::optional<RecommenderRun> start;
+  if (resumed) {
+    const SavedInteractions saved = load_interactions(run);
     log = with_first_items(std::move(log), saved.data.items);
-    if (resumed && (saved.sha256 != report.sha256 || saved.data != log))
+    if (saved.sha256 != report.sha256 || saved.data != log)
       fail("{}: was made with other training data; give the same, or another --out", out);
+  } else if (!files.warm_start.empty()) {
+    start = load_recommender(files.warm_start);
+    log = with_first_items(std::move(log), start->log.data.items);
   }
   if (observer.on_message)
     for (const std::string& line : report.lines()) observer.on_message(line);
@@ -85,7 +79,11 @@ bool train_recommendation(const RecommendationFiles& files, const Recommendation
       write_file_atomic(partial.training(), json_from_fields(recipe.training));
       write_file_atomic(partial.recommendation(), json_from_fields(recipe.recommendation));
       save_interactions(partial, log, report.sha256);
-      if (!files.warm_start.empty()) save_start(partial, files.warm_start, recipe);
+      if (!start) return;
+      Transformer<float> model(recipe.model);
+      model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed));
+      start_from(files.warm_start, *start, recipe, model.parameters());
+      save_weights(partial.start(), model.parameters(), model.parameters().values());
     });
   return Trainer(recipe, run, task, observer).run();
 }
