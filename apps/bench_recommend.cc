@@ -29,7 +29,7 @@ void bench_recommend(const qkv::RecommendBenchmarkOptions& options, bool json) {
                                             {"p99_ms", b.p99_ms},
                                             {"max_ms", b.max_ms},
                                             {"peak_memory_bytes", peak_memory()}};
-    fmt::print("{}\n", figures.dump());
+    print_json(figures, {});
   } else {
     fmt::print(
         "{} items of width {}, histories of {}, {} threads: p50 {:.3f} ms, p99 {:.3f} ms, mean {:.3f} ms, most {:.3f} "

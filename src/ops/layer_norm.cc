@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "ops/partial_sums-inl.h"
 #include "ops/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -72,14 +73,7 @@ void LayerNormBackwardRows(Matrix<const float> dy, Matrix<const float> x, const 
   }
 }
 
-// sums[c] += Σ_b parts(b, c)
-void AddPartialSums(Matrix<const float> parts, float* sums) {
-  for (int64_t b = 0; b < parts.rows; b++) {
-    const float* part = parts.row(b);
-    for_columns(parts.cols, [&](int64_t c, auto io)
-                                HWY_ATTR { io.store(hn::Add(io.load(sums + c), io.load(part + c)), sums + c); });
-  }
-}
+void AddPartialSums(Matrix<const float> parts, float* sums) { add_partial_sums(parts, sums); }
 
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

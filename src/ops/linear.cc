@@ -17,6 +17,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "ops/partial_sums-inl.h"
 #include "ops/simd-inl.h"
 #include "ops/transpose-inl.h"
 
@@ -52,15 +53,7 @@ void AddColumnSums(Matrix<const float> x, float* sums) {
 
 void Transpose(Matrix<const float> x, Matrix<float> y) { transpose(x, y); }
 
-// total[i] += Σ_p parts(p, i) for i in [begin, end)
-void AddParts(Matrix<const float> parts, float* total, int64_t begin, int64_t end) {
-  for (int64_t p = 0; p < parts.rows; p++) {
-    const float* part = parts.row(p) + begin;
-    for_columns(end - begin, [&](int64_t c, auto io) HWY_ATTR {
-      io.store(hn::Add(io.load(total + begin + c), io.load(part + c)), total + begin + c);
-    });
-  }
-}
+void AddWeightParts(Matrix<const float> parts, float* sums) { add_partial_sums(parts, sums); }
 
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -71,7 +64,7 @@ namespace qkv {
 HWY_EXPORT(AddBias);
 HWY_EXPORT(AddColumnSums);
 HWY_EXPORT(Transpose);
-HWY_EXPORT(AddParts);
+HWY_EXPORT(AddWeightParts);
 
 namespace {
 
@@ -190,7 +183,7 @@ void small_linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<
   const int64_t N = dY.rows, in = W.cols, out = W.rows, runs = (N + kRunRows - 1) / kRunRows;
   const auto transposed = QKV_DISPATCH(Transpose);
   const auto add_sums = QKV_DISPATCH(AddColumnSums);
-  const auto add_parts = QKV_DISPATCH(AddParts);
+  const auto add_parts = QKV_DISPATCH(AddWeightParts);
   const Arena::Scope scope(arena);
   const int64_t stride = kRunRows + 16;  // not a power of two, whose rows would share cache sets
   float* memory = arena.take<float>(threads() * out * stride);
@@ -205,8 +198,8 @@ void small_linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<
     product(rows, W, false, g.accumulate ? 1 : 0, g.dX.row_range(begin, end));
     if (g.after_dX) g.after_dX({begin, end, 0, in});
   });
-  for (int64_t o = 0; o < out; o++) add_parts(dW.col_range(o * in, (o + 1) * in), g.dW.row(o), 0, in);
-  if (g.db) add_parts(db, g.db, 0, out);
+  for (int64_t o = 0; o < out; o++) add_parts(dW.col_range(o * in, (o + 1) * in), g.dW.row(o));
+  if (g.db) add_parts(db, g.db);
 }
 
 // Blocks of dW and of dX are tasks of one loop. A band of dW transposes its columns of dY first: oneDNN is a third
