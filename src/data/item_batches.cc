@@ -8,6 +8,7 @@
 
 #include "core/fail.h"
 #include "core/random.h"
+#include "core/sorted_unique.h"
 #include "core/threads.h"
 
 namespace qkv {
@@ -47,7 +48,7 @@ BatchList ItemBatches::shuffled(int64_t epoch) const {
   Random(options_.seed, Stream::shuffle, static_cast<uint64_t>(epoch)).shuffle(list.pairs);
   int64_t sum = 0;
   for (size_t i = 0; i < list.pairs.size(); i++) {
-    const int64_t next = std::ssize(sequence(list.pairs[i])) - 1;
+    const int64_t next = tokens({&list.pairs[i], 1});
     sum += next;
     if (sum <= options_.batch_tokens) continue;
     list.offsets.push_back(static_cast<int64_t>(i));
@@ -55,6 +56,12 @@ BatchList ItemBatches::shuffled(int64_t epoch) const {
   }
   list.offsets.push_back(std::ssize(list.pairs));
   return list;
+}
+
+int64_t ItemBatches::tokens(std::span<const int64_t> users) const {
+  int64_t sum = 0;
+  for (const int64_t user : users) sum += std::ssize(sequence(user)) - 1;
+  return sum;
 }
 
 void ItemBatches::fill(std::span<const int64_t> users, Batch& batch) const {
@@ -96,9 +103,7 @@ void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint6
 // Where the user has all that could be drawn, all items are drawn from.
 ItemBatches::Negatives ItemBatches::negatives_of(int64_t user) const {
   const std::span<const int32_t> part = training_part(user);
-  std::vector<int32_t> own(part.begin(), part.end());
-  std::sort(own.begin(), own.end());
-  own.erase(std::unique(own.begin(), own.end()), own.end());
+  std::vector<int32_t> own = sorted_unique(std::vector<int32_t>(part.begin(), part.end()));
   if (options_.sampling == NegativeSampling::popularity) {
     auto left = static_cast<double>(training_events_.size());
     for (const int32_t item : own) left -= static_cast<double>(counts_[static_cast<size_t>(item)]);
@@ -106,12 +111,11 @@ ItemBatches::Negatives ItemBatches::negatives_of(int64_t user) const {
     if (left > 0.01 * static_cast<double>(training_events_.size()))
       return {false, left, training_events_, {}, std::move(own)};
   }
-  std::vector<int32_t> rest;
-  std::set_difference(items_.begin(), items_.end(), own.begin(), own.end(), std::back_inserter(rest));
-  if (2 * std::ssize(rest) > std::ssize(items_))
-    return {true, static_cast<double>(rest.size()), items_, {}, std::move(own)};
-  if (rest.empty()) return {true, static_cast<double>(items_.size()), items_, {}, {}};
-  Negatives negatives{true, static_cast<double>(rest.size()), {}, std::move(rest), {}};
+  const size_t left = items_.size() - own.size();
+  if (2 * left > items_.size()) return {true, static_cast<double>(left), items_, {}, std::move(own)};
+  if (left == 0) return {true, static_cast<double>(items_.size()), items_, {}, {}};
+  Negatives negatives{true, static_cast<double>(left), {}, {}, {}};
+  std::set_difference(items_.begin(), items_.end(), own.begin(), own.end(), std::back_inserter(negatives.kept));
   negatives.from = negatives.kept;
   return negatives;
 }

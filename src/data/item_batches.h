@@ -31,7 +31,8 @@ class ItemBatches {
   // sequence.
   ItemBatches(const Interactions& log, const ItemBatchOptions& options);
 
-  BatchList shuffled(int64_t epoch) const;  // users, in batches as full as the order allows
+  int64_t tokens(std::span<const int64_t> users) const;  // of their batch
+  BatchList shuffled(int64_t epoch) const;               // users, in batches as full as the order allows
 
   // target = the items but the last, labels = the items but the first.
   void fill(std::span<const int64_t> users, Batch& batch) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/sorted_unique.h"
 #include "decode/mean_probability.h"
 
 namespace qkv {
@@ -45,8 +46,7 @@ BestNext best_next(const Transformer<float>& model, KeyValueCache& cache, std::s
                    const SearchOptions& options, size_t count, Context& c) {
   std::vector<int32_t> hidden = options.never;
   if (t < options.min_length) hidden.push_back(options.end);
-  std::ranges::sort(hidden);
-  hidden.erase(std::unique(hidden.begin(), hidden.end()), hidden.end());
+  hidden = sorted_unique(std::move(hidden));
   const Matrix<float> h = cache.step(0, ids, c);
   BestNext next{model.output().next(h, hidden, static_cast<int64_t>(count), c), {}};
   // The end token is out before the softmax where it comes too early; other tokens stay in the sum.

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/sorted_unique.h"
+
 namespace qkv {
 namespace {
 
@@ -36,9 +38,7 @@ Popularity::Popularity(const Interactions& data, const Split& split, Part part) 
   for (int64_t user = 0; user < data.user_count(); user++)
     for (const int32_t item : data.of(user).first(static_cast<size_t>(split.known(data, user, part))))
       counts[static_cast<size_t>(item)]++;
-  std::vector<int64_t> distinct = counts;
-  std::ranges::sort(distinct);
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  const std::vector<int64_t> distinct = sorted_unique(counts);
   for (size_t item = 0; item < counts.size(); item++)
     scores_[item] = static_cast<float>(std::ranges::lower_bound(distinct, counts[item]) - distinct.begin());
 }

@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/random.h"
+#include "core/sorted_unique.h"
 #include "core/threads.h"
 #include "io/safetensors.h"
 
@@ -19,9 +20,7 @@ Negatives draw_negatives(const Interactions& data, const Split& split, int64_t e
   parallel_for(data.user_count(), [&](int64_t user) {
     const auto known = static_cast<size_t>(split.known(data, user, Part::validation));
     const std::span<const int32_t> train = data.of(user).first(known);
-    std::vector<int32_t> rejected(train.begin(), train.end());
-    std::ranges::sort(rejected);
-    rejected.erase(std::unique(rejected.begin(), rejected.end()), rejected.end());
+    const std::vector<int32_t> rejected = sorted_unique(std::vector<int32_t>(train.begin(), train.end()));
     const bool reject = std::ssize(rejected) < data.item_count();
     Random random(seed, Stream::negatives, static_cast<uint64_t>(user));
     for (int64_t i = 0; i < each;) {

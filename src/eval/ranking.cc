@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "core/fail.h"
+#include "core/sorted_unique.h"
 #include "core/threads.h"
+#include "ops/best_tokens.h"
 
 namespace qkv {
 namespace {
@@ -20,13 +21,6 @@ struct Question {
   std::span<const int32_t> history;
   int32_t target;
 };
-
-std::vector<int32_t> distinct(std::span<const int32_t> items) {
-  std::vector<int32_t> sorted(items.begin(), items.end());
-  std::ranges::sort(sorted);
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  return sorted;
-}
 
 // 1 + the other items of the whole catalogue that are not below the target, but for `seen`, which are sorted.
 int64_t rank_in_all(std::span<const float> scores, int32_t target, std::span<const int32_t> seen) {
@@ -47,25 +41,17 @@ int64_t rank_in(std::span<const float> scores, int32_t target, std::span<const i
 
 // The kListed best items that are not seen, in no order; of equal scores the smaller id, and NaN is no score.
 std::vector<int32_t> best_items(std::span<const float> scores, std::span<const int32_t> seen) {
-  std::vector<std::pair<float, int32_t>> heap;  // the worst one on top
-  const auto better = [](const auto& a, const auto& b) {
-    return a.first > b.first || (a.first == b.first && a.second < b.second);
-  };
+  ScoredToken kept[kListed];
+  TokenHeap heap{kept, 0, std::ssize(kept)};
   for (size_t i = 0; i < scores.size(); i++) {
-    const float score = scores[i];
-    const auto item = static_cast<int32_t>(i);
-    const bool full = heap.size() == kListed;
-    if (std::isnan(score) || (full && !(score > heap.front().first)) || std::ranges::binary_search(seen, item))
+    const ScoredToken item{scores[i], static_cast<int32_t>(i)};
+    if (std::isnan(item.logit) || (heap.size == heap.most && !(item.logit > heap.bar())) ||
+        std::ranges::binary_search(seen, item.token))
       continue;
-    if (full) {
-      std::ranges::pop_heap(heap, better);
-      heap.pop_back();
-    }
-    heap.emplace_back(score, item);
-    std::ranges::push_heap(heap, better);
+    heap.add(item);
   }
   std::vector<int32_t> items;
-  for (const auto& [score, item] : heap) items.push_back(item);
+  for (const ScoredToken& item : std::span(kept).first(static_cast<size_t>(heap.size))) items.push_back(item.token);
   return items;
 }
 
@@ -121,7 +107,7 @@ RankingScore rank_targets(const Interactions& data, const RankingOptions& option
       const auto r = static_cast<size_t>(row);
       const auto& [user, history, target] = batch[r];
       const std::span<const float> line(matrix.row(row), static_cast<size_t>(items));
-      const std::vector<int32_t> seen = distinct(history);
+      const std::vector<int32_t> seen = sorted_unique(std::vector<int32_t>(history.begin(), history.end()));
       ranks[r] =
           options.negatives ? rank_in(line, target, options.negatives->of(user)) : rank_in_all(line, target, seen);
       best[r] = best_items(line, seen);

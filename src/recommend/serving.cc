@@ -4,15 +4,10 @@
 #include <utility>
 
 #include "core/fail.h"
+#include "core/sorted_unique.h"
 
 namespace qkv {
 namespace {
-
-std::vector<int32_t> sorted(std::vector<int32_t> ids) {
-  std::ranges::sort(ids);
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
-}
 
 // Those with the most events.
 std::vector<Recommendation> popular_items(const Catalogue& catalogue, const std::vector<int32_t>& hidden,
@@ -38,9 +33,9 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
   const std::vector<std::string>& names = catalogue_.items().names();
   std::vector<std::string> unknown_listed;
   std::optional<std::vector<int32_t>> allow;
-  if (options.allow) allow = sorted(catalogue_.ids(*options.allow, unknown_listed));
+  if (options.allow) allow = sorted_unique(catalogue_.ids(*options.allow, unknown_listed));
   const std::vector<int32_t>*allowed = allow ? &*allow : nullptr,
-        denied = sorted(catalogue_.ids(options.deny, unknown_listed));
+        denied = sorted_unique(catalogue_.ids(options.deny, unknown_listed));
 
   std::vector<Recommendations> answers;
   std::vector<std::vector<int32_t>> ids;
@@ -51,7 +46,7 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
     const std::vector<int32_t>& known = ids.emplace_back(catalogue_.ids(history, answer.unknown));
     std::vector<int32_t> hidden = denied;
     if (options.exclude_seen) hidden.insert(hidden.end(), known.begin(), known.end());
-    hidden = sorted(std::move(hidden));
+    hidden = sorted_unique(std::move(hidden));
     answer.popular = known.empty();
     if (answer.popular)
       answer.items = popular_items(catalogue_, hidden, allowed, options.top);

@@ -88,12 +88,9 @@ DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& ar
 void RecommendationTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
   const StreamPosition present = position_;
   const Arena::Scope scope(arena);
-  int64_t most = 0, largest = 0;
-  for (int64_t b = 0; b < list_.size(); b++) {
-    batches_.fill(list_[b], batch_);
-    if (batch_.target.tokens() > most) most = batch_.target.tokens(), largest = b;
-  }
-  position_.batch = largest;
+  int64_t most = 0;
+  for (int64_t b = 0; b < list_.size(); b++)
+    if (const int64_t tokens = batches_.tokens(list_[b]); tokens > most) most = tokens, position_.batch = b;
   next();
   seek(present);
   Context context{arena, true, static_cast<uint64_t>(recipe_.training.seed), 0, recipe_.training.recompute};
