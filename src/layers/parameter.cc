@@ -76,14 +76,15 @@ void ParameterList<Real>::allocate_gradients() {
 }
 
 template <class Real>
-void ParameterList<Real>::initialise(uint64_t seed) {
+void ParameterList<Real>::initialise(uint64_t seed, double deviation) {
   parallel_for(static_cast<int64_t>(parameters_.size()), [&](int64_t i) {
     const Parameter<Real>& p = parameters_[static_cast<size_t>(i)];
+    const double normal = p.init.normal > 0 && deviation > 0 ? deviation : p.init.normal;
     Random random(seed, Stream::parameters, static_cast<uint64_t>(i));
     for (int64_t e = 0; e < p.size(); e++) {
       double x = p.init.mean;
       if (p.init.uniform > 0) x += p.init.uniform * (2 * random.uniform() - 1);
-      if (p.init.normal > 0) x += p.init.normal * random.normal();
+      if (normal > 0) x += normal * random.normal();
       p.value[e] = static_cast<Real>(x);
     }
   });

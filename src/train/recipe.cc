@@ -153,7 +153,8 @@ void check(const TrainingConfig& c) {
                                     {"weight_decay", c.weight_decay},
                                     {"clip_norm", c.clip_norm},
                                     {"max_minutes", c.max_minutes},
-                                    {"epsilon", c.epsilon}})
+                                    {"epsilon", c.epsilon},
+                                    {"embedding_deviation", c.embedding_deviation}})
     check_at_least(name, value, 0);
   for (const auto& [name, value] : {std::pair{"beta1", c.beta1},
                                     {"beta2", c.beta2},

@@ -81,7 +81,7 @@ bool train_recommendation(const RecommendationFiles& files, const Recommendation
       save_interactions(partial, log, report.sha256);
       if (!start) return;
       Transformer<float> model(recipe.model);
-      model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed));
+      model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed), recipe.training.embedding_deviation);
       start_from(files.warm_start, *start, recipe, model.parameters());
       save_weights(partial.start(), model.parameters(), model.parameters().values());
     });

@@ -62,8 +62,8 @@ std::string RecommendationTask::summary() const {
                      batches_.tokens(), list_.size());
 }
 
-void RecommendationTask::initialise(ParameterList<float>& parameters, uint64_t seed) const {
-  parameters.initialise(seed);
+void RecommendationTask::initialise(ParameterList<float>& parameters, const TrainingConfig& config) const {
+  Task::initialise(parameters, config);
   if (std::filesystem::exists(start_)) load_weights(start_, parameters, parameters.values());
 }
 

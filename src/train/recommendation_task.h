@@ -24,7 +24,7 @@ class RecommendationTask : public Task {
   void next() override;
   std::string summary() const override;
 
-  void initialise(ParameterList<float>& parameters, uint64_t seed) const override;
+  void initialise(ParameterList<float>& parameters, const TrainingConfig& config) const override;
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   std::string metric() const override { return "NDCG@10"; }

@@ -29,7 +29,9 @@ class Task {
   virtual std::string epoch_summary() const { return ""; }  // of the epoch before the present one; "": nothing to say
 
   // The weights that training starts from.
-  virtual void initialise(ParameterList<float>& parameters, uint64_t seed) const { parameters.initialise(seed); }
+  virtual void initialise(ParameterList<float>& parameters, const TrainingConfig& config) const {
+    parameters.initialise(static_cast<uint64_t>(config.seed), config.embedding_deviation);
+  }
   // Of the present batch; gradients are added to the model's.
   virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;
   virtual DevScore evaluate(const Transformer<float>& model, Arena& arena) = 0;

@@ -49,7 +49,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       model_(recipe.model),
       candidate_(recipe.model),
       optimizer_((model_.parameters().allocate_gradients(),
-                  task_.initialise(model_.parameters(), static_cast<uint64_t>(config_.seed)), config_),
+                  task_.initialise(model_.parameters(), config_), config_),
                  model_.parameters()),
       started_(std::chrono::steady_clock::now()) {
   resume();
