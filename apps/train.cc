@@ -61,6 +61,12 @@ void add_recommend(CLI::App& train) {
   command->add_option("--out", options->out, "Run directory; one that is there is resumed")->required();
   command->add_option("--warm-start", options->files.warm_start,
                       "Run whose weights are the start; its items keep their ids, new ones follow");
+  command->add_option("--features", options->files.features,
+                      "Table of the items' categories and words, such as movies.csv");
+  command
+      ->add_option("--feature-columns", options->files.feature_columns,
+                   "Its columns of the item and of features: names or numbers, such as movieId,genres,title:words")
+      ->delimiter(',');
   add_threads_option(*command);
   options->choice.add_options(*command, "films", "films or sasrec",
                               qkv::recipe_options(qkv::recommendation_preset("films")));

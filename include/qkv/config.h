@@ -51,8 +51,9 @@ struct ModelConfig {
   bool shared_embeddings = true;      // one table for source and target (a joint vocabulary)
   bool tied_output = true;            // the output layer uses the target embeddings
   bool output_bias = false;
-  int64_t max_length = 256;  // tokens of one sequence, the end token included
-  double dropout = 0.1;      // on embeddings and on every residual branch
+  int64_t item_features = 0;  // rows of a table that training alone reads: src/train/feature_sums.h
+  int64_t max_length = 256;   // tokens of one sequence, the end token included
+  double dropout = 0.1;       // on embeddings and on every residual branch
   double attention_dropout = 0;
   double ffn_dropout = 0;
 
@@ -85,6 +86,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("shared_embeddings", c.shared_embeddings, "one embedding table for source and target");
   visit("tied_output", c.tied_output, "output layer uses the target embeddings");
   visit("output_bias", c.output_bias, "bias on the output layer");
+  visit("item_features", c.item_features, "categories and words that items of a recommender have");
   visit("max_length", c.max_length, "tokens of the longest sequence, end token included");
   visit("dropout", c.dropout, "dropout on embeddings and residual branches");
   visit("attention_dropout", c.attention_dropout, "dropout on attention weights");

@@ -67,14 +67,16 @@ struct RecommendationRecipe : Recipe {
   RecommendationConfig recommendation;
 };
 
-// "sasrec" (the published block and loss: d 50, 1 head, 2 layers, BCE) or "films" (d 128, softmax over all items).
+// "sasrec" (the published block and loss: d 50, 1 head, 2 layers, BCE) or "films" (the same block, d 64, softmax over all items).
 // Throws Error for another name.
 RecommendationRecipe recommendation_preset(const std::string& name);
 
 struct RecommendationFiles {
-  std::vector<std::string> data;     // logs
-  std::vector<std::string> columns;  // how they are read: InteractionOptions
-  std::string warm_start;            // a run whose weights are the start; "": none
+  std::vector<std::string> data;          // logs
+  std::vector<std::string> columns = {};  // how they are read: InteractionOptions
+  std::string warm_start = {};            // a run whose weights are the start; "": none
+  std::string features = {};              // a table of what is known of the items: src/data/item_features.h; "": none
+  std::vector<std::string> feature_columns = {};  // of that table
 };
 
 // Trains into the directory `out` on the logs, but for what is kept aside for validation, which chooses the best

@@ -48,7 +48,7 @@ struct TrainingConfig {
   Selection selection = Selection::metric;  // what "better" means on the dev data: the metric of the task, or its loss
   int64_t average = 5;                      // the weights of the last k evaluations are averaged as a candidate
   double ema_decay = 0.999;                 // so is an exponential moving average; 0 turns it off
-  double embedding_deviation = 0;           // of the embeddings before training; 0: 1/√d_model, learned positions 0.02
+  double initial_deviation = 0;             // of all weights before training; 0: each kind's own (layers/parameter.h)
   int64_t seed = 1;
 
   bool operator==(const TrainingConfig&) const = default;
@@ -80,8 +80,8 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("selection", c.selection, "what is better on the dev data: the metric of the task, or its loss");
   visit("average", c.average, "evaluations whose weights are averaged");
   visit("ema_decay", c.ema_decay, "decay of the moving average of the weights; 0 is off");
-  visit("embedding_deviation", c.embedding_deviation,
-        "standard deviation of embeddings before training; 0 is 1/root of d_model");
+  visit("initial_deviation", c.initial_deviation,
+        "standard deviation of all weights before training; 0: Glorot's, embeddings 1/root of d_model");
   visit("seed", c.seed, "of initial weights, shuffling and dropout");
 }
 

@@ -33,20 +33,6 @@ std::vector<T> read_vector(const Safetensors& file, const std::string& path, con
   return values;
 }
 
-std::vector<std::string> read_names(const std::string& path, const char* what) {
-  std::vector<std::string> names = parse_json_strings(read_file(path, kMaxNamesBytes), path);
-  if (names.size() > size_t{INT32_MAX}) fail("{}: found {} names, wanted at most {}", path, names.size(), INT32_MAX);
-  std::vector<int32_t> order(names.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto name = [&](int32_t i) -> std::string_view { return names[static_cast<size_t>(i)]; };
-  std::ranges::sort(order, {}, [&](int32_t i) { return std::pair(name(i), i); });
-  if (!order.empty() && name(order[0]).empty()) fail("{}: {} {} has an empty name", path, what, order[0]);
-  const auto twice = std::ranges::adjacent_find(order, {}, name);
-  if (twice != order.end())
-    fail("{}: {}s {} and {} are both {}", path, what, twice[0], twice[1], excerpt(name(twice[0])));
-  return names;
-}
-
 void check_offsets(const std::string& path, const Interactions& data) {
   const std::vector<int64_t>& offsets = data.offsets;
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != std::ssize(data.events) ||
@@ -68,6 +54,20 @@ bool is_sha256(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string> load_names(const std::string& path, const char* what) {
+  std::vector<std::string> names = parse_json_strings(read_file(path, kMaxNamesBytes), path);
+  if (names.size() > size_t{INT32_MAX}) fail("{}: found {} names, wanted at most {}", path, names.size(), INT32_MAX);
+  std::vector<int32_t> order(names.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto name = [&](int32_t i) -> std::string_view { return names[static_cast<size_t>(i)]; };
+  std::ranges::sort(order, {}, [&](int32_t i) { return std::pair(name(i), i); });
+  if (!order.empty() && name(order[0]).empty()) fail("{}: {} {} has an empty name", path, what, order[0]);
+  const auto twice = std::ranges::adjacent_find(order, {}, name);
+  if (twice != order.end())
+    fail("{}: {}s {} and {} are both {}", path, what, twice[0], twice[1], excerpt(name(twice[0])));
+  return names;
+}
 
 void save_interactions(const RunDirectory& run, const Interactions& data, const std::string& sha256) {
   std::vector<NamedTensor> tensors = {{"events", tensor(DType::i32, data.events)},
@@ -96,8 +96,8 @@ SavedInteractions load_interactions(const RunDirectory& run) {
   if (has_times) data.times = read_vector<int64_t>(file, path, "times", DType::i64);
   check_offsets(path, data);
 
-  data.users = read_names(run.users(), "user");
-  data.items = read_names(run.items(), "item");
+  data.users = load_names(run.users(), "user");
+  data.items = load_names(run.items(), "item");
   if (data.users.size() + 1 != data.offsets.size())
     fail("{}: found {} users, wanted {} as in {}", run.users(), data.users.size(), data.offsets.size() - 1, path);
   for (const int32_t item : data.events)

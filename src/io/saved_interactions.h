@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "data/interactions.h"
 #include "io/run_directory.h"
@@ -20,5 +21,8 @@ void save_interactions(const RunDirectory& run, const Interactions& data, const 
 // tensors of other names, types or shapes, offsets that do not rise from 0 to the number of events, items that have no
 // name, a user's times that fall, names that are empty, stand twice or are too many or too few.
 SavedInteractions load_interactions(const RunDirectory& run);
+
+// A list of names: `what` is what each is. Throws Error that names the file: one that is empty or stands twice.
+std::vector<std::string> load_names(const std::string& path, const char* what);
 
 }  // namespace qkv

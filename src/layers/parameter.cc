@@ -18,7 +18,7 @@ int64_t Parameter<Real>::size() const {
 
 template <class Real>
 const Parameter<Real>* ParameterList<Real>::add(std::string name, std::vector<int64_t> shape, Init init,
-                                               bool quantizable) {
+                                                bool quantizable) {
   parameters_.push_back({std::move(name), std::move(shape), init, quantizable});
   return &parameters_.back();
 }
@@ -32,7 +32,8 @@ int64_t ParameterList<Real>::size() const {
 
 template <class Real>
 void ParameterList<Real>::allocate() {
-  const Matrix<Real> block = value_memory_.matrix<Real>(1, size());  // fresh pages are zero, and cost nothing until read
+  const Matrix<Real> block =
+      value_memory_.matrix<Real>(1, size());  // fresh pages are zero, and cost nothing until read
   place({block.data, static_cast<size_t>(block.cols)});
 }
 
@@ -79,12 +80,13 @@ template <class Real>
 void ParameterList<Real>::initialise(uint64_t seed, double deviation) {
   parallel_for(static_cast<int64_t>(parameters_.size()), [&](int64_t i) {
     const Parameter<Real>& p = parameters_[static_cast<size_t>(i)];
-    const double normal = p.init.normal > 0 && deviation > 0 ? deviation : p.init.normal;
+    const bool noisy = p.init.uniform > 0 || p.init.normal > 0;
+    const Init init = deviation > 0 && noisy ? Init{p.init.mean, 0, deviation} : p.init;
     Random random(seed, Stream::parameters, static_cast<uint64_t>(i));
     for (int64_t e = 0; e < p.size(); e++) {
-      double x = p.init.mean;
-      if (p.init.uniform > 0) x += p.init.uniform * (2 * random.uniform() - 1);
-      if (normal > 0) x += normal * random.normal();
+      double x = init.mean;
+      if (init.uniform > 0) x += init.uniform * (2 * random.uniform() - 1);
+      if (init.normal > 0) x += init.normal * random.normal();
       p.value[e] = static_cast<Real>(x);
     }
   });

@@ -60,7 +60,7 @@ class ParameterList {
   // Before values are set: parameters in 8 bits keep no place among them, and the rest takes memory for no more than it
   // holds.
   void close_gaps();
-  // With a deviation above 0 those that start with normal noise (embeddings, learned positions) start with that one.
+  // With a deviation above 0 all that start with noise start with normal noise of that one.
   void initialise(uint64_t seed, double deviation = 0);
 
   const std::deque<Parameter<Real>>& all() const { return parameters_; }

@@ -39,6 +39,7 @@ void check(const ModelConfig& c) {
   check_range("heads * key_width", c.heads * c.key_width, kMaxSize);
   check_range("heads * value_width", c.heads * c.value_width, kMaxSize);
   check_range("ffn", c.ffn, kMaxSize);
+  if (c.item_features != 0) check_range("item_features", c.item_features, kMaxSize);
   check_range("max_length", c.max_length, kMaxSize);
   check_range("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
   check_dropout("dropout", c.dropout);

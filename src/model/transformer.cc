@@ -65,7 +65,8 @@ int64_t count_parameters(const ModelConfig& c) {
   const int64_t tables =
       c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
   const int64_t sides = encodes(c) ? 2 : 1;
-  return tables * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder + c.decoder_layers * decoder +
+  return (tables + c.item_features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
+         c.decoder_layers * decoder +
          sides * ((c.final_norm ? norm : 0) + (c.embedding_norm ? norm : 0) +
                   (c.positions == Positions::learned ? c.max_length * d : 0));
 }
@@ -92,7 +93,10 @@ Transformer<Real>::Transformer(const ModelConfig& config)
       encoder_(make_if<Stack<Real>>(encodes(config), parameters_, "encoder", config.encoder_layers, config,
                                     StackKind{Causal::none, false}, sites_)),
       decoder_(parameters_, "decoder", config.decoder_layers, config, {Causal::top_left, encodes(config)}, sites_),
-      output_(make_output(parameters_, target_table_, config)) {
+      output_(make_output(parameters_, target_table_, config)),
+      features_(config.item_features > 0 ? parameters_.add("item_features.weight",
+                                                           {config.item_features, config.d_model}, Init::zeros(), true)
+                                         : nullptr) {
   parameters_.allocate();
 }
 

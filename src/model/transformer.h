@@ -62,6 +62,9 @@ class Transformer {
   Matrix<Real> step(const Step& step, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
 
   const Output<Real>& output() const { return output_; }
+  // The table of items, [V, d], which holds the sums with their features, and that of the features, [F, d], or null.
+  const Parameter<Real>& items() const { return *target_table_; }
+  const Parameter<Real>* item_features() const { return features_; }
   const Stack<Real>& encoder() const { return *encoder_; }  // where there is one
   const Stack<Real>& decoder() const { return decoder_; }
 
@@ -75,6 +78,7 @@ class Transformer {
   std::optional<Stack<Real>> encoder_;
   Stack<Real> decoder_;
   Output<Real> output_;
+  const Parameter<Real>* features_;
 };
 
 // Parameters of a model of this configuration, without making it.

@@ -1,19 +1,16 @@
 #include "qkv/titles.h"
 
 #include <algorithm>
-#include <charconv>
+#include <span>
 
 #include "core/fail.h"
-#include "core/json.h"
-#include "data/event_fields.h"
-#include "qkv/text.h"
+#include "data/table.h"
 #include "recommend/plain_title.h"
 
 namespace qkv {
 namespace {
 
-constexpr size_t kMostCommas = 16;                   // in one title of a list
-constexpr size_t kLongestRecord = size_t{64} << 10;  // bytes of a line of the table, and of those that its quotes join
+constexpr size_t kMostCommas = 16;  // in one title of a list
 
 // Without these letters at its ends.
 std::string_view trimmed(std::string_view text, std::string_view letters = " ") {
@@ -21,30 +18,9 @@ std::string_view trimmed(std::string_view text, std::string_view letters = " ") 
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(letters) - begin + 1);
 }
 
-LogFormat table_format(std::string_view line, const Place& where) {
-  for (const auto& [separator, format] : {std::pair{"\t", LogFormat::tabs},
-                                          {"::", LogFormat::colons},
-                                          {",", LogFormat::csv},
-                                          {";", LogFormat::semicolons}})
-    if (line.find(separator) != line.npos) return format;
-  fail("{}: found {}, wanted an id and a title with a comma, a semicolon, a tab or \"::\" between them", where.text(),
-       excerpt(line));
-}
-
-// The column that an entry names or numbers.
-size_t column_of(const std::string& entry, const std::vector<std::string_view>& first, const Place& where) {
-  if (const auto place = std::ranges::find(first, entry); place != first.end())
-    return static_cast<size_t>(place - first.begin());
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
-  if (error != std::errc() || end != entry.data() + entry.size() || number < 1 || number > first.size())
-    fail("{}: found {} columns, none of them is {}", where.text(), first.size(), excerpt(entry));
-  return number - 1;
-}
-
 // Those of id and title.
-std::pair<size_t, size_t> columns_of(const std::vector<std::string_view>& first,
-                                     const std::vector<std::string>& columns, const Place& where) {
+std::pair<size_t, size_t> columns_of(std::span<const std::string_view> first, const std::vector<std::string>& columns,
+                                     const Place& where) {
   if (columns.size() == 2) return {column_of(columns[0], first, where), column_of(columns[1], first, where)};
   if (!columns.empty()) fail("titles: {} columns are named, wanted those of id and title", columns.size());
   if (first.size() < 2) fail("{}: found 1 column, wanted an id and a title", where.text());
@@ -57,29 +33,14 @@ std::pair<size_t, size_t> columns_of(const std::vector<std::string_view>& first,
 
 Titles::Titles(const std::string& path, const std::vector<std::string>& columns, IsItem is_item)
     : is_item_(std::move(is_item)) {
-  const std::vector<std::string> lines = read_lines(path);
-  LogFormat format{};
   std::pair<size_t, size_t> places;
-  Fields fields;
-  for (size_t i = 0; i < lines.size(); i++) {
-    const Place where{path, static_cast<int64_t>(i) + 1};
-    std::string record = lines[i];
-    if (i == 0 && record.starts_with("\xEF\xBB\xBF")) record.erase(0, 3);
-    if (record.empty()) continue;
-    const bool first = rows_.empty();
-    if (first) format = table_format(record, where);
-    while (!split_fields(record, format, where, fields)) {
-      if (++i == lines.size() || record.size() > kLongestRecord)
-        fail("{}: a field in quotes does not end{}", where.text(),
-             i == lines.size() ? "" : fmt::format(" within {} bytes", kLongestRecord));
-      record += '\n' + lines[i];
-    }
-    if (first) places = columns_of(fields.values, columns, where);
-    if (fields.values.size() <= std::max(places.first, places.second))
-      fail("{}: found {} columns, wanted id and title in columns {} and {}", where.text(), fields.values.size(),
+  read_table(path, [&](std::span<const std::string_view> fields, const Place& where) {
+    if (rows_.empty()) places = columns_of(fields, columns, where);
+    if (fields.size() <= std::max(places.first, places.second))
+      fail("{}: found {} columns, wanted id and title in columns {} and {}", where.text(), fields.size(),
            places.first + 1, places.second + 1);
-    add(fields.values[places.first], fields.values[places.second]);  // a header harms nothing: its id is no item
-  }
+    add(fields[places.first], fields[places.second]);  // a header harms nothing: its id is no item
+  });
 }
 
 void Titles::add(std::string_view item, std::string_view title) {

@@ -70,9 +70,13 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
   }
   if (name == "films") {
     m.norm_position = NormPosition::query;
-    m.d_model = m.ffn = 128;
-    m.heads = 2;
-    m.key_width = m.value_width = 64;
+    m.d_model = m.key_width = m.value_width = m.ffn = 64;
+    m.heads = 1;
+    m.norm_epsilon = 1e-8;
+    m.dropout = m.attention_dropout = m.ffn_dropout = 0.1;
+    t.beta2 = 0.999;
+    t.initial_deviation = 0.02;
+    c.positions_from_end = false;
     return r;
   }
   fail("preset: \"{}\" is none of films, sasrec", name);

@@ -27,7 +27,7 @@ void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
 // What comes from the data, or follows from the kind of model, is no option.
 template <class R>
 bool is_option(std::string_view name) {
-  if (name == "source_vocab" || name == "target_vocab") return false;
+  if (name == "source_vocab" || name == "target_vocab" || name == "item_features") return false;
   if (std::is_same_v<R, TranslationRecipe>) return true;
   return name != "encoder_layers" && name != "shared_embeddings" && name != "zero_start";
 }
@@ -154,7 +154,7 @@ void check(const TrainingConfig& c) {
                                     {"clip_norm", c.clip_norm},
                                     {"max_minutes", c.max_minutes},
                                     {"epsilon", c.epsilon},
-                                    {"embedding_deviation", c.embedding_deviation}})
+                                    {"initial_deviation", c.initial_deviation}})
     check_at_least(name, value, 0);
   for (const auto& [name, value] : {std::pair{"beta1", c.beta1},
                                     {"beta2", c.beta2},

@@ -28,13 +28,14 @@ ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& spl
 }  // namespace
 
 RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log,
-                                       std::string fingerprint, std::string start)
+                                       std::string fingerprint, std::string start, const ItemFeatures& features)
     : recipe_(recipe),
       log_(log),
       split_(Split::of(log, recipe.recommendation.split == SplitRule::temporal, recipe.recommendation.test_share)),
       fingerprint_(std::move(fingerprint)),
       start_(std::move(start)),
-      batches_(log, options_of(recipe, split_)) {
+      batches_(log, options_of(recipe, split_)),
+      features_(features) {
   bool any = false;
   for (int64_t user = 0; user < log.user_count() && !any; user++)
     any = split_.target(log, user, Part::validation).value_or(0) > 0;
@@ -68,6 +69,18 @@ void RecommendationTask::initialise(ParameterList<float>& parameters, const Trai
 }
 
 Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
+  const Loss loss = model_loss_and_gradient(model, c);
+  if (const Parameter<float>* features = model.item_features()) {
+    features_before_.assign(features->value, features->value + features->size());
+    // Gradients of an earlier batch of the same step are summed up in the table, so those of the features are made
+    // anew.
+    std::fill_n(features->gradient, features->size(), 0.0f);
+    features_.add_gradient(model.items().gradient_matrix(), features->gradient_matrix());
+  }
+  return loss;
+}
+
+Loss RecommendationTask::model_loss_and_gradient(const Transformer<float>& model, Context& c) {
   if (!samples(recipe_.recommendation)) return model.loss_and_gradient(batch_, recipe_.training.label_smoothing, c);
   const auto N = static_cast<int64_t>(batch_.labels.size());
   const Candidates candidates = {{candidates_.data(), N, recipe_.recommendation.negatives + 1}, log_draws_};
@@ -75,6 +88,13 @@ Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Cont
     return sampled_loss_and_gradient<float>(model.output().weight(), h, candidates, recipe_.recommendation, dh, c);
   };
   return model.loss_and_gradient(batch_, loss_of, c);
+}
+
+void RecommendationTask::after_step(const Transformer<float>& model) {
+  const Parameter<float>* features = model.item_features();
+  if (!features) return;
+  const Matrix<float> G = features->matrix();
+  features_.add_change(G, {features_before_.data(), G.rows, G.cols}, 0, model.items().matrix());
 }
 
 DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& arena) {

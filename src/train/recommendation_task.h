@@ -7,16 +7,17 @@
 #include "data/item_batches.h"
 #include "eval/ranking.h"
 #include "qkv/recommendation.h"
+#include "train/feature_sums.h"
 #include "train/task.h"
 
 namespace qkv {
 
 class RecommendationTask : public Task {
  public:
-  // All arguments outlive the task. fingerprint: of the log. start: weights to start from, if the file is there.
-  // Throws Error if nobody has something to learn.
+  // recipe and log outlive the task. fingerprint: of log and features. start: weights to start from, if the file is
+  // there. features: as many as the model has. Throws Error if nobody has something to learn.
   RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log, std::string fingerprint,
-                     std::string start = "");
+                     std::string start = "", const ItemFeatures& features = {});
 
   std::string fingerprint() const override { return fingerprint_; }
   bool seek(const StreamPosition& position) override;
@@ -26,6 +27,7 @@ class RecommendationTask : public Task {
 
   void initialise(ParameterList<float>& parameters, const TrainingConfig& config) const override;
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   std::string metric() const override { return "NDCG@10"; }
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
@@ -33,6 +35,8 @@ class RecommendationTask : public Task {
   int64_t batches() const { return list_.size(); }  // of the present epoch
 
  private:
+  Loss model_loss_and_gradient(const Transformer<float>& model, Context& c);  // but for the features
+
   const RecommendationRecipe& recipe_;
   const Interactions& log_;
   Split split_;
@@ -43,6 +47,8 @@ class RecommendationTask : public Task {
   Batch batch_;
   std::vector<int32_t> candidates_;  // [tokens, 1 + negatives], unless the loss is over all items
   std::vector<float> log_draws_;
+  FeatureSums features_;
+  std::vector<float> features_before_;  // the weights of the features before the optimiser's step
 };
 
 }  // namespace qkv

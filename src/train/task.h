@@ -30,10 +30,12 @@ class Task {
 
   // The weights that training starts from.
   virtual void initialise(ParameterList<float>& parameters, const TrainingConfig& config) const {
-    parameters.initialise(static_cast<uint64_t>(config.seed), config.embedding_deviation);
+    parameters.initialise(static_cast<uint64_t>(config.seed), config.initial_deviation);
   }
   // Of the present batch; gradients are added to the model's.
   virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;
+  // Called after every step of the optimiser.
+  virtual void after_step(const Transformer<float>&) {}
   virtual DevScore evaluate(const Transformer<float>& model, Arena& arena) = 0;
   virtual std::string metric() const = 0;  // its name
   // Takes from the arena what the largest step of `model` and an evaluation of `candidate` will. Gradients are left

@@ -130,6 +130,7 @@ StepReport Trainer::step() {
   }
   progress_.step++;
   report.gradient_norm = optimizer_.update(progress_.step, loss.tokens);
+  task_.after_step(model_);
   if (!std::isfinite(loss.loss) || !std::isfinite(report.gradient_norm))
     fail("training: the loss is not finite at step {}; the last saved state is untouched, try a lower learning rate",
          progress_.step);

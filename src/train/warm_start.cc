@@ -16,7 +16,7 @@ struct Values {
 
   template <class Value>
   void operator()(std::string_view name, const Value& value, std::string_view) {
-    if (name == "target_vocab" || name.ends_with("dropout")) return;
+    if (name == "target_vocab" || name == "item_features" || name.ends_with("dropout")) return;
     if constexpr (std::is_enum_v<Value>)
       list.emplace_back(name, name_of(value));
     else
@@ -50,7 +50,8 @@ void start_from(const std::string& directory, const RecommenderRun& run, const R
     if (before.list[i] != now.list[i])
       fail("{}: its model has {} {}, this one {}; give the same, or no warm start", directory, now.list[i].first,
            before.list[i].second, now.list[i].second);
-  for (size_t i = 0; i < parameters.all().size(); i++) {
+  const size_t common = std::min(parameters.all().size(), run.model->parameters().all().size());  // features are last
+  for (size_t i = 0; i < common; i++) {
     const Parameter<float>&from = run.model->parameters().all()[i], &to = parameters.all()[i];
     if (from.int8.values.data) fail("{}: weights are in 8 bits, wanted float32", RunDirectory(directory).model());
     std::copy_n(from.value, std::min(from.size(), to.size()), to.value);

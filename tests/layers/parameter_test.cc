@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <vector>
 
 namespace qkv {
 namespace {
@@ -33,17 +32,17 @@ TEST(Parameters, StartWithTheNoiseThatTheyAreDeclaredWith) {
   for (int64_t i = 0; i < gain->size(); i++) EXPECT_EQ(gain->value[i], 1);
 }
 
-TEST(Parameters, AGivenDeviationIsForNormalNoiseAlone) {
+TEST(Parameters, AGivenDeviationIsForAllThatIsNoisy) {
   ParameterList<double> list;
   const auto* table = list.add("table", {kSize}, Init::gaussian(0.5));
-  list.add("weight", {100, 200}, Init::xavier(100, 200));
-  list.add("bias", {7}, Init::zeros());
+  const auto* weight = list.add("weight", {100, 200}, Init::xavier(100, 200));
+  const auto* bias = list.add("bias", {7}, Init::zeros());
+  const auto* gain = list.add("gain", {7}, Init::ones());
   list.allocate();
-  list.initialise(1);
-  const std::vector<double> before(list.values().begin(), list.values().end());
   list.initialise(1, 0.02);
-  EXPECT_NEAR(deviation_of(*table), 0.02, 0.02 * kShare);
-  for (size_t i = kSize; i < before.size(); i++) EXPECT_EQ(list.values()[i], before[i]);
+  for (const auto* p : {table, weight}) EXPECT_NEAR(deviation_of(*p), 0.02, 0.02 * kShare);
+  EXPECT_EQ(deviation_of(*bias), 0);
+  EXPECT_EQ(deviation_of(*gain), 1);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(Config, JsonHoldsEveryField) {
   // clang-format off
   const ModelConfig config = {
       11, 11, 1, 2, 32, 2, 15, 17, 48, Activation::gelu, false, Positions::halves, true, true, NormPosition::pre, true,
-      0.001, false, false, false, false, true, 99, 0.5, 0.25, 0.125};
+      0.001, false, false, false, false, true, 7, 99, 0.5, 0.25, 0.125};
   // clang-format on
   ModelConfig read = model_config_from_json(to_json(config), "");
   EXPECT_EQ(read, config);
@@ -48,7 +48,7 @@ TEST(Config, JsonHoldsEveryField) {
     EXPECT_FALSE(meaning.empty());
     fields++;
   });
-  EXPECT_EQ(fields, 26);
+  EXPECT_EQ(fields, 27);
 }
 
 TEST(Config, ErrorsNameTheFileAndTheField) {

@@ -56,7 +56,7 @@ TEST(Titles, ComeInTheUsualFormats) {
 
 TEST(Titles, TablesThatWillNotDoAreRefusedByTheirLine) {
   for (const auto& [table, columns, wanted] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
-           {"Heat\n", {}, ":1: found \"Heat\", wanted an id and a title with a comma"},
+           {"Heat\n", {}, ":1: found \"Heat\", wanted two columns or more with a comma"},
            {"id,title\n1,Heat\n2\n", {}, ":3: found 1 columns, wanted id and title in columns 1 and 2"},
            {"id,title\n1,\"Heat\n", {}, ":2: a field in quotes does not end"},
            {"id,title\n1,Heat\n", {"id", "name"}, ":1: found 2 columns, none of them is \"name\""},

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
+#include "io/recommender_run.h"
 #include "io/run_directory.h"
 #include "io/saved_interactions.h"
 #include "tests/support/errors.h"
@@ -82,7 +84,7 @@ TEST(Recommendation, EveryNormAndSplitTrains) {
     RecommendationRecipe recipe = small_recipe();
     set_recipe_option(recipe, "norm_position", norm);
     set_recipe_option(recipe, "split", "temporal");
-    set_recipe_option(recipe, "positions_from_end", "false");
+    set_recipe_option(recipe, "positions_from_end", "true");
     EXPECT_GT(train(path, recipe, directory / norm), 0.9) << norm;
   }
 }
@@ -152,6 +154,91 @@ TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
   EXPECT_FALSE(std::filesystem::exists(directory / "other"));
 }
 
+// 400 items of 20 colours; what comes next is any item of the next colour. Most items are too rare to learn that from
+// them alone.
+struct Colours {
+  explicit Colours(const TempDir& directory) : log(directory / "colours.txt"), table(directory / "colours.csv") {
+    std::ofstream events(log), items(table);
+    Random random(2, Stream::test);
+    items << "item,colour\n";
+    for (int64_t item = 0; item < 400; item++) items << item << ',' << item % 20 << '\n';
+    for (int64_t user = 0; user < 120; user++)
+      for (int64_t i = 0; i < 12; i++)
+        events << user << ' ' << static_cast<int64_t>(20 * random.below(20)) + (user + i) % 20 << '\n';
+  }
+
+  std::string log, table;
+};
+
+TEST(Recommendation, FeaturesTellWhatRareItemsHaveInCommon) {
+  const TempDir directory;
+  const Colours colours(directory);
+  const auto train = [&](const std::string& table, const std::string& name) {
+    double ndcg = -1;
+    TrainingObserver observer;
+    observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates.front().measures.front().value; };
+    RecommendationRecipe recipe = small_recipe();
+    recipe.training.max_epochs = 30;
+    EXPECT_TRUE(train_recommendation({{colours.log}, {}, "", table}, recipe, directory / name, observer));
+    return ndcg;
+  };
+  const double with = train(colours.table, "with"), without = train("", "without");
+  EXPECT_GT(with, 0.15);  // 10 of the 20 items of the colour, in any order: 0.23; 10 of all 400: 0.011
+  EXPECT_LT(without, 0.75 * with);
+}
+
+TEST(Recommendation, ARunWithFeaturesGoesOnWithTheSameOnes) {
+  const TempDir directory;
+  const Colours colours(directory);
+  RecommendationRecipe recipe = small_recipe();
+  recipe.training.max_epochs = 0;
+  const auto steps = [&](int64_t count, const std::string& out, const std::string& table) {
+    recipe.training.max_steps = count;
+    train_recommendation({{colours.log}, {}, "", table}, recipe, out, {});
+  };
+  const std::string whole = directory / "whole", parts = directory / "parts";
+  with_threads(1, [&] { return steps(15, whole, colours.table), 0; });
+  with_threads(3, [&] { return steps(4, parts, colours.table), 0; });
+  EXPECT_EQ(error_of([&] { steps(15, parts, ""); }),
+            parts + ": was begun with 20 item features, this command gives 0; give the same, or another --out");
+  testing::spill(directory / "others.csv", "item,colour\n0,red\n1,red\n");
+  EXPECT_EQ(error_of([&] { steps(15, parts, directory / "others.csv"); }),
+            parts + ": was begun with 20 item features, this command gives 21; give the same, or another --out");
+  steps(15, parts, colours.table);
+  for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
+    EXPECT_TRUE(bytes(whole + file) == bytes(parts + file)) << file;
+}
+
+TEST(Recommendation, ANewItemStartsFromItsFeatures) {
+  const TempDir directory;
+  const Colours colours(directory);
+  RecommendationRecipe recipe = small_recipe();
+  recipe.training.max_epochs = 6;
+  train_recommendation({{colours.log}, {}, "", colours.table}, recipe, directory / "run", {});
+  const std::string log = directory / "longer.txt", table = directory / "longer.csv";
+  testing::spill(log, bytes(colours.log) + "120 new\n120 21\n120 2\n");
+  testing::spill(table, bytes(colours.table) + "new,0\n");
+  recipe.training.learning_rate = 1e-9;
+  recipe.training.max_epochs = 1;
+  const std::string out = directory / "warm";
+  train_recommendation({{log}, {}, directory / "run", table}, recipe, out, {});
+
+  // Its vector is nearest those of its colour, whose features' parts they share.
+  const RecommenderRun run = load_recommender(out);
+  const Matrix<float> E = run.model->items().matrix();
+  const std::vector<std::string>& names = run.log.data.items;
+  const int64_t last = E.rows - 1;
+  ASSERT_EQ(names.back(), "new");
+  std::vector<std::pair<double, std::string>> near;
+  for (int64_t v = 0; v < last; v++) {
+    double dot = 0, size = 0;
+    for (int64_t j = 0; j < E.cols; j++) dot += E(v, j) * E(last, j), size += E(v, j) * E(v, j);
+    near.emplace_back(-dot / std::sqrt(size), names[static_cast<size_t>(v)]);
+  }
+  std::ranges::sort(near);
+  for (size_t i = 0; i < 5; i++) EXPECT_EQ(std::stoi(near[i].second) % 20, 0) << near[i].second;
+}
+
 TEST(Recommendation, RefusesAnotherLogOrRecipe) {
   const TempDir directory;
   const std::string log = write_log(directory), out = directory / "run";
@@ -159,9 +246,9 @@ TEST(Recommendation, RefusesAnotherLogOrRecipe) {
   recipe.training.max_epochs = 1;
   train(log, recipe, out);
   RecommendationRecipe other = recipe;
-  other.recommendation.positions_from_end = false;
+  other.recommendation.positions_from_end = true;
   EXPECT_EQ(error_of([&] { train(log, other, out); }),
-            out + ": the run has positions_from_end true, this command false; give the same, or another --out");
+            out + ": the run has positions_from_end false, this command true; give the same, or another --out");
   std::ofstream(log, std::ios::app) << "119 3\n";
   EXPECT_EQ(error_of([&] { train(log, recipe, out); }),
             out + ": was made with other training data; give the same, or another --out");

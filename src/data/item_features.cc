@@ -1,0 +1,147 @@
+#include "data/item_features.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/fail.h"
+#include "core/sorted_unique.h"
+#include "data/name_table.h"
+#include "data/table.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view kWords = ":words";
+
+struct Column {
+  size_t place = 0;
+  std::string name;
+  bool words = false;
+};
+
+struct Columns {
+  size_t item = 0;
+  std::vector<Column> features;
+};
+
+Column feature_column(std::string entry, std::span<const std::string_view> first, const Place& where) {
+  Column column;
+  column.words = entry.ends_with(kWords);
+  if (column.words) entry.resize(entry.size() - kWords.size());
+  column.place = column_of(entry, first, where);
+  column.name = std::move(entry);
+  return column;
+}
+
+Columns columns_of(std::span<const std::string_view> first, const std::vector<std::string>& wanted,
+                   const Place& where) {
+  Columns columns;
+  if (wanted.empty()) {
+    for (size_t i = 1; i < first.size(); i++) columns.features.push_back({i, std::string(first[i]), false});
+  } else {
+    columns.item = column_of(wanted[0], first, where);
+    for (size_t i = 1; i < wanted.size(); i++) columns.features.push_back(feature_column(wanted[i], first, where));
+  }
+  if (columns.features.empty()) fail("{}: found no column of features, wanted one or more", where.text());
+  return columns;
+}
+
+// Calls f(word) for runs of letters and digits; every byte beyond ASCII counts as a letter.
+template <class F>
+void for_each_word(std::string_view text, F&& f) {
+  const auto in_word = [](char c) { return c < 0 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); };
+  for (auto begin = std::ranges::find_if(text, in_word); begin != text.end();) {
+    const auto end = std::find_if_not(begin, text.end(), in_word);
+    f(std::string_view(begin, end));
+    begin = std::find_if(end, text.end(), in_word);
+  }
+}
+
+template <class F>
+void for_each_category(std::string_view text, F&& f) {
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('|', begin), text.size());
+    if (end > begin) f(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+// Adds the ids of a row's features.
+void collect(const Columns& columns, std::span<const std::string_view> row, NameTable& names,
+             std::vector<int32_t>& ids) {
+  for (const Column& column : columns.features) {
+    const auto add = [&](std::string_view value) {
+      ids.push_back(names.id(fmt::format("{}: {}", column.name, value)));
+    };
+    if (column.words)
+      for_each_word(lowercase(row[column.place]), add);
+    else
+      for_each_category(row[column.place], add);
+  }
+}
+
+// New ids without gaps for the features that stay, −1 for the others; the first `known` stay.
+std::vector<int32_t> keep(const std::vector<std::vector<int32_t>>& of_items, size_t known,
+                          std::vector<std::string>& names) {
+  std::vector<int64_t> counts(names.size());
+  for (const std::vector<int32_t>& ids : of_items)
+    for (const int32_t id : ids) counts[static_cast<size_t>(id)]++;
+  std::vector<int32_t> new_ids(names.size(), -1);
+  size_t kept = 0;
+  for (size_t id = 0; id < names.size(); id++) {
+    if (id >= known && counts[id] < 2) continue;
+    new_ids[id] = static_cast<int32_t>(kept);
+    std::swap(names[kept++], names[id]);
+  }
+  names.resize(kept);
+  return new_ids;
+}
+
+}  // namespace
+
+ItemFeatures read_item_features(const std::string& path, const std::vector<std::string>& wanted,
+                                const std::vector<std::string>& items, const std::vector<std::string>& known,
+                                std::string& report) {
+  const NameTable item_ids(items);
+  NameTable names(known);
+  std::vector<std::vector<int32_t>> of_items(items.size());
+  Columns columns;
+  int64_t width = 0, found = 0, others = -1;  // a header is not another item
+  read_table(path, [&](std::span<const std::string_view> row, const Place& where) {
+    if (width == 0) columns = columns_of(row, wanted, where);
+    if (width > 0 && std::ssize(row) != width)
+      fail("{}: found {} columns, wanted {} as in the first line", where.text(), row.size(), width);
+    width = std::ssize(row);
+    const int32_t item = item_ids.find(row[columns.item]);
+    if (item < 0) {
+      others++;
+      return;
+    }
+    std::vector<int32_t>& ids = of_items[static_cast<size_t>(item)];
+    found += ids.empty();
+    collect(columns, row, names, ids);
+    ids = sorted_unique(std::move(ids));
+  });
+  if (found == 0) fail("{}: found none of the log's {} items in its column of items", path, items.size());
+
+  ItemFeatures features;
+  features.names = names.take();
+  const size_t met = features.names.size();
+  const std::vector<int32_t> new_ids = keep(of_items, known.size(), features.names);
+  for (const std::vector<int32_t>& ids : of_items) {
+    for (const int32_t id : ids)
+      if (new_ids[static_cast<size_t>(id)] >= 0) features.ids.push_back(new_ids[static_cast<size_t>(id)]);
+    features.offsets.push_back(std::ssize(features.ids));
+  }
+  if (features.ids.empty()) fail("{}: found no feature that two of the log's items have", path);
+  report = fmt::format(
+      "features: {}: {} of {} items have {} different ones, {:.1f} each; {} that one item alone has "
+      "are left out, and {} items that the log has not",
+      path, found, items.size(), features.count(),
+      static_cast<double>(features.ids.size()) / static_cast<double>(found), met - features.names.size(),
+      std::max<int64_t>(others, 0));
+  return features;
+}
+
+}  // namespace qkv

@@ -1,0 +1,88 @@
+// Categories and words of items, read from tables.
+#include "data/item_features.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using Names = std::vector<std::string>;
+
+const std::string kFilms =
+    "movieId,title,genres\n"
+    "1,Heat (1995),Crime|Thriller\n"
+    "3,\"Heat, The (2013)\",Comedy|Crime\n"
+    "9,\"Émile, l'été (1995)\",Comedy|Comedy\n"
+    "77,Elsewhere,Western|Comedy\n";
+
+const Names kItems = {"3", "8", "1", "9"};
+
+struct Read {
+  ItemFeatures features;
+  std::string report;
+
+  Names of(int64_t item) const {
+    Names names;
+    for (const int32_t id : features.of(item)) names.push_back(features.names.at(static_cast<size_t>(id)));
+    return names;
+  }
+};
+
+Read read(const std::string& table, const Names& columns = {}, const Names& known = {}) {
+  Read read;
+  const testing::TempFile file("features", table);
+  read.features = read_item_features(file.path(), columns, kItems, known, read.report);
+  return read;
+}
+
+TEST(ItemFeatures, AreTheCategoriesThatTwoItemsHave) {
+  const Read found = read(kFilms);
+  EXPECT_EQ(found.features.names, Names({"genres: Crime", "genres: Comedy"}));  // Thriller is 1's alone, as are titles
+  EXPECT_EQ(found.features.items(), 4);
+  EXPECT_EQ(found.of(0), Names({"genres: Crime", "genres: Comedy"}));
+  EXPECT_EQ(found.of(1), Names());
+  EXPECT_EQ(found.of(2), Names({"genres: Crime"}));
+  EXPECT_EQ(found.of(3), Names({"genres: Comedy"}));
+  testing::expect_contains(found.report,
+                           "3 of 4 items have 2 different ones, 1.3 each; 4 that one item alone has are left "
+                           "out, and 1 items that the log has not");
+}
+
+TEST(ItemFeatures, AreTheWordsOfATextWhereAsked) {
+  const Read found = read(kFilms, {"movieId", "title:words"});
+  EXPECT_EQ(found.features.names, Names({"title: heat", "title: 1995"}));
+  EXPECT_EQ(found.of(0), Names({"title: heat"}));
+  EXPECT_EQ(found.of(3), Names({"title: 1995"}));
+  EXPECT_EQ(read("1\tÉté\n3\tété-là\n", {"1", "2:words"}).features.names, Names({"2: été"}));
+}
+
+TEST(ItemFeatures, ComeFromTablesWithoutAHeaderToo) {
+  const Read found = read("1::Heat::Crime\n3::Heat::Crime|Comedy\n", {"1", "3"});
+  EXPECT_EQ(found.features.names, Names({"3: Crime"}));
+  EXPECT_EQ(found.of(2), Names({"3: Crime"}));
+}
+
+TEST(ItemFeatures, KeepTheIdsThatTheyHave) {
+  const Read found = read(kFilms, {}, {"genres: Noir", "genres: Comedy"});
+  EXPECT_EQ(found.features.names, Names({"genres: Noir", "genres: Comedy", "genres: Crime"}));
+  EXPECT_EQ(found.of(0), Names({"genres: Comedy", "genres: Crime"}));
+}
+
+TEST(ItemFeatures, TablesThatWillNotDoAreRefused) {
+  for (const auto& [table, columns, wanted] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
+           {"id,genre\n1,Crime\n3\n", {}, ":3: found 1 columns, wanted 2 as in the first line"},
+           {"id,genre\n5,Crime\n", {}, "found none of the log's 4 items in its column of items"},
+           {"id,genre\n1,Crime\n3,Comedy\n", {}, "found no feature that two of the log's items have"},
+           {"id,genre\n1,Crime\n", {"id"}, ":1: found no column of features, wanted one or more"},
+           {"id,genre\n1,Crime\n", {"id", "colour"}, ":1: found 2 columns, none of them is \"colour\""},
+           {"id,genre\n1,\"Crime\n", {}, ":2: a field in quotes does not end"},
+           {"", {}, "found none of the log's 4 items"}})
+    testing::expect_contains(error_of([&] { read(table, columns); }), wanted);
+}
+
+}  // namespace
+}  // namespace qkv
