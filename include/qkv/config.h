@@ -52,6 +52,7 @@ struct ModelConfig {
   bool tied_output = true;            // the output layer uses the target embeddings
   bool output_bias = false;
   int64_t max_length = 256;  // tokens of one sequence, the end token included
+  int64_t gap_buckets = 0;   // a learned vector for each gap in time before a token (src/data/history.h); 0: none
   double dropout = 0.1;      // on embeddings and on every residual branch
   double attention_dropout = 0;
   double ffn_dropout = 0;
@@ -86,6 +87,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("tied_output", c.tied_output, "output layer uses the target embeddings");
   visit("output_bias", c.output_bias, "bias on the output layer");
   visit("max_length", c.max_length, "tokens of the longest sequence, end token included");
+  visit("gap_buckets", c.gap_buckets, "learned vectors for the time between tokens; 0 is none");
   visit("dropout", c.dropout, "dropout on embeddings and residual branches");
   visit("attention_dropout", c.attention_dropout, "dropout on attention weights");
   visit("ffn_dropout", c.ffn_dropout, "dropout inside the feed-forward layers");
@@ -95,7 +97,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 // beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
 // [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
 // vocabulary without an encoder, positions in halves of a width that has none, rotary positions of heads of an odd
-// width.
+// width, gaps in time beside an encoder.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,
