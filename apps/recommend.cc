@@ -57,7 +57,7 @@ void answer_one(const Options& options, const qkv::Recommender& recommender, con
     for (const std::string& text : qkv::read_lines(options.history_file)) add_item(request, text, titles);
   for (const std::string& text : options.items) add_item(request, text, titles);
   if (!options.user.empty()) add_user(request, options.user, recommender);
-  const qkv::Recommendations answer = recommender.recommend(request.history, *request.options);
+  const qkv::Recommendations answer = recommender.recommend(request.history, *request.options, request.times);
   for (const std::string& line : notes(request, answer, titles)) note(line);
   print(options.json ? json_line(request, answer, titles) : text_lines(answer, titles));
 }
@@ -109,9 +109,13 @@ class LineAnswers {
 
   void answer() {
     std::vector<std::vector<std::string>> histories;
-    for (RecommendRequest& request : waiting_) histories.push_back(std::move(request.history));
+    std::vector<std::vector<int64_t>> times;
+    for (RecommendRequest& request : waiting_) {
+      histories.push_back(std::move(request.history));
+      times.push_back(std::move(request.times));
+    }
     if (!waiting_.empty()) {
-      const auto answers = recommender_.recommend_all(histories, *waiting_.front().options);
+      const auto answers = recommender_.recommend_all(histories, *waiting_.front().options, times);
       for (size_t i = 0; i < answers.size(); i++) print(json_line(waiting_[i], answers[i], titles_));
     }
     waiting_.clear();

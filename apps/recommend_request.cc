@@ -43,6 +43,17 @@ std::vector<std::string> names_of(const std::string& field, const ordered_json& 
   return names;
 }
 
+std::vector<int64_t> times_of(const std::string& field, const ordered_json& value) {
+  if (!value.is_array()) refuse(field, value, "a list of times");
+  std::vector<int64_t> times;
+  for (const ordered_json& entry : value) {
+    const bool fits = entry.is_number_integer() && (!entry.is_number_unsigned() || entry.get<uint64_t>() <= INT64_MAX);
+    if (!fits && !entry.is_null()) refuse(field, entry, "whole numbers, or null");
+    times.push_back(entry.is_null() ? qkv::kNoTime : entry.get<int64_t>());
+  }
+  return times;
+}
+
 bool flag_of(const std::string& field, const ordered_json& value) {
   if (!value.is_boolean()) refuse(field, value, "true or false");
   return value.get<bool>();
@@ -54,14 +65,18 @@ void add_user(RecommendRequest& request, const std::string& user, const qkv::Rec
   request.user = user;
   const std::vector<std::string> events = recommender.history(user);
   request.history.insert(request.history.begin(), events.begin(), events.end());
+  const std::vector<int64_t> times = recommender.times(user);
+  request.times.insert(request.times.begin(), times.begin(), times.end());
 }
 
-void add_item(RecommendRequest& request, const std::string& text, const qkv::Titles& titles) {
+void add_item(RecommendRequest& request, const std::string& text, const qkv::Titles& titles, int64_t time) {
   std::vector<std::string> found = titles.find(text);
-  if (found.size() > 1)
+  if (found.size() > 1) {
     request.ambiguous.emplace_back(text, std::move(found));
-  else
-    request.history.push_back(found.empty() ? text : found.front());
+    return;
+  }
+  request.history.push_back(found.empty() ? text : found.front());
+  request.times.push_back(time);
 }
 
 std::vector<std::string> items_of(const std::vector<std::string>& texts, const qkv::Titles& titles) {
@@ -79,6 +94,8 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
   const ordered_json json = parse(line);
   if (!json.is_object()) throw qkv::Error("not an object of JSON");
   RecommendRequest request;
+  std::vector<std::string> texts;
+  std::vector<int64_t> times;
   request.options = options;
   std::shared_ptr<qkv::RecommendOptions> own_options;
   const auto own = [&]() -> qkv::RecommendOptions& {
@@ -87,7 +104,9 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
   };
   for (const auto& [name, value] : json.items()) {
     if (name == "history") {
-      for (const std::string& text : names_of(name, value)) add_item(request, text, titles);
+      texts = names_of(name, value);
+    } else if (name == "times") {
+      times = times_of(name, value);
     } else if (name == "user") {
       request.user = name_of(name, value);
     } else if (name == "top") {
@@ -104,10 +123,14 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
     } else if (name == "id") {
       request.id = value;
     } else {
-      refuse(name, value, "history, user, top, allow, deny, include_seen, explain or id");
+      refuse(name, value, "history, times, user, top, allow, deny, include_seen, explain or id");
     }
   }
   if (!json.contains("history") && !json.contains("user")) throw qkv::Error("has neither \"history\" nor \"user\"");
+  qkv::check_times(times, texts.size());
+  for (size_t i = 0; i < texts.size(); i++)
+    add_item(request, texts[i], titles, times.empty() ? qkv::kNoTime : times[i]);
   if (!request.user.is_null()) add_user(request, request.user.get<std::string>(), recommender);
+  qkv::check_times(request.times, request.history.size());
   return request;
 }

@@ -52,8 +52,9 @@ struct ModelConfig {
   bool tied_output = true;            // the output layer uses the target embeddings
   bool output_bias = false;
   int64_t item_features = 0;  // rows of a table that training alone reads: src/train/feature_sums.h
-  int64_t max_length = 256;   // tokens of one sequence, the end token included
-  double dropout = 0.1;       // on embeddings and on every residual branch
+  int64_t max_length = 256;  // tokens of one sequence, the end token included
+  int64_t gap_buckets = 0;   // a learned vector for each gap in time before a token (src/data/history.h); 0: none
+  double dropout = 0.1;      // on embeddings and on every residual branch
   double attention_dropout = 0;
   double ffn_dropout = 0;
 
@@ -88,6 +89,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("output_bias", c.output_bias, "bias on the output layer");
   visit("item_features", c.item_features, "categories and words that items of a recommender have");
   visit("max_length", c.max_length, "tokens of the longest sequence, end token included");
+  visit("gap_buckets", c.gap_buckets, "learned vectors for the time between tokens; 0 is none");
   visit("dropout", c.dropout, "dropout on embeddings and residual branches");
   visit("attention_dropout", c.attention_dropout, "dropout on attention weights");
   visit("ffn_dropout", c.ffn_dropout, "dropout inside the feed-forward layers");
@@ -97,7 +99,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 // beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
 // [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
 // vocabulary without an encoder, positions in halves of a width that has none, rotary positions of heads of an odd
-// width.
+// width, gaps in time beside an encoder.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,

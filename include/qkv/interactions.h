@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace qkv {
+
+// In the place of the time of an event that has none.
+inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
 struct InteractionOptions {
   // Where the user, the item and, if a third is named, the time stand: names of the header's columns or of JSON keys,

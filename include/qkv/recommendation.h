@@ -42,6 +42,7 @@ struct RecommendationConfig {
   NegativeSampling sampling = NegativeSampling::uniform;
   double calibration = 0.75;       // t of gBCE
   bool positions_from_end = true;  // the newest item has the last position; else the oldest has the first
+  bool time_gaps = false;          // the model reads the time between events; the log must have times
 
   bool operator==(const RecommendationConfig&) const = default;
 };
@@ -58,6 +59,7 @@ void visit_fields(RecommendationConfig& c, Visitor&& visit) {
   visit("sampling", c.sampling, "how they are drawn");
   visit("calibration", c.calibration, "t of gbce: 0 is bce, 1 has calibrated probabilities");
   visit("positions_from_end", c.positions_from_end, "the newest item has the last position");
+  visit("time_gaps", c.time_gaps, "the time between events is read");
 }
 
 // Throws Error, naming the value, for one that makes no sense.

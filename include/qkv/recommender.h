@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "qkv/interactions.h"
 
 namespace qkv {
 
@@ -52,21 +55,31 @@ class Recommender {
   bool has_item(std::string_view item) const;
   bool has_user(std::string_view user) const;
 
-  // All events of a user of the log, in time order. Throws Error for another user.
+  // All events of a user of the log, in time order, and when each was: in the log's unit (docs/interactions.md), or
+  // kNoTime. Throws Error for another user.
   std::vector<std::string> history(std::string_view user) const;
+  std::vector<int64_t> times(std::string_view user) const;
 
   int64_t max_length() const;  // events that the model reads, at most
 
-  // What comes after a history of item names, oldest first. Throws Error for an option out of range.
-  Recommendations recommend(const std::vector<std::string>& history, const RecommendOptions& options = {}) const;
+  // What comes after a history of item names, oldest first. times: of each event, in the log's unit, or kNoTime; or
+  // none at all. A model without time gaps does not read them. Throws Error for an option out of range, and as
+  // check_times does.
+  Recommendations recommend(const std::vector<std::string>& history, const RecommendOptions& options = {},
+                            const std::vector<int64_t>& times = {}) const;
 
-  // The same for many: result i, which is the same alone and in any company, is for history i.
+  // The same for many: result i, which is the same alone and in any company, is for history i. times: of each history,
+  // or none at all.
   std::vector<Recommendations> recommend_all(const std::vector<std::vector<std::string>>& histories,
-                                             const RecommendOptions& options = {}) const;
+                                             const RecommendOptions& options = {},
+                                             const std::vector<std::vector<int64_t>>& times = {}) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Throws Error unless the times are as many as events, or none, and do not fall; kNoTime may stand anywhere.
+void check_times(std::span<const int64_t> times, size_t events);
 
 }  // namespace qkv

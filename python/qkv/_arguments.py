@@ -33,6 +33,15 @@ def checked_texts(op: str, what: str, values: Any) -> list[str]:
     return found
 
 
+def checked_times(op: str, values: Any) -> list[int | None]:
+    """The values as a list, if each is None or a whole number of 64 bits."""
+    found = list(values)
+    for i, time in enumerate(found):
+        if time is not None and not (isinstance(time, int) and -(2**63) < time < 2**63):
+            raise _qkv.Error(f"{op}: time {i + 1} is {time!r}, wanted a whole number of 64 bits, or None")
+    return found
+
+
 def is_unicode(text: str) -> bool:
     """False if half a surrogate pair is in it, which UTF-8 cannot hold."""
     try:

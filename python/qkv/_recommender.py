@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable
 
 from . import _qkv
-from ._arguments import checked_texts, set_options
+from ._arguments import checked_texts, checked_times, set_options
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,21 @@ class Recommender:
         """All events of a user of the log, in time order. Raises qkv.Error for another user."""
         return self._recommender.history(checked_texts("history", "user", [user])[0])
 
-    def recommend(self, history: Iterable[str], **options: Any) -> Recommendations:
+    def times(self, user: str) -> list[int | None]:
+        """When each of these events was, in the unit of the log; None for each in a log without times."""
+        return self._recommender.times(checked_texts("times", "user", [user])[0])
+
+    def recommend(
+        self, history: Iterable[str], *, times: Iterable[int | None] | None = None, **options: Any
+    ) -> Recommendations:
         """What comes after a history of item names, oldest first; the options are those of recommend_all."""
-        return self.recommend_all([history], **options)[0]
+        return self.recommend_all([history], times=None if times is None else [times], **options)[0]
 
     def recommend_all(
         self,
         histories: Iterable[Iterable[str]],
         *,
+        times: Iterable[Iterable[int | None]] | None = None,
         top: int = 10,
         exclude_seen: bool = True,
         allow: Iterable[str] | None = None,
@@ -70,6 +77,8 @@ class Recommender:
     ) -> list[Recommendations]:
         """Result i is for history i, the same alone and in any company.
 
+        times: of each history the time of each event in the unit of the log, None for one that has none; or no times at
+            all. Models that were trained with time_gaps read them.
         top: items wanted; there are fewer where the catalogue has no more.
         exclude_seen: suggest no item that the history holds anywhere.
         allow: suggest these items alone. deny: suggest none of these.
@@ -78,6 +87,9 @@ class Recommender:
         Ctrl-C stops it after some hundred histories.
         """
         found = [checked_texts("recommend", f"event of history {i + 1}, number", h) for i, h in enumerate(histories)]
+        when = [[] for _ in found] if times is None else [checked_times("recommend", t) for t in times]
+        if len(when) != len(found):
+            raise _qkv.Error(f"recommend: times of {len(when)} histories for {len(found)}, wanted as many")
         options = set_options(
             _qkv.RecommendOptions(),
             "recommend",
@@ -87,7 +99,7 @@ class Recommender:
             deny=checked_texts("recommend", "item of deny, number", deny),
             explain=explain,
         )
-        return [_recommendations(r) for r in self._recommender.recommend_all(found, options)]
+        return [_recommendations(r) for r in self._recommender.recommend_all(found, when, options)]
 
 
 def _recommendations(r: _qkv.Recommendations) -> Recommendations:

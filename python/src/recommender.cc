@@ -18,20 +18,33 @@ namespace qkv::python {
 namespace {
 
 using Histories = std::vector<std::vector<std::string>>;
+using Times = std::vector<std::vector<std::optional<int64_t>>>;
 
 constexpr std::ptrdiff_t kPart = 256;  // histories between two looks for signals
 
+// times: of each history.
 std::vector<Recommendations> recommend_all(const Recommender& recommender, const Histories& histories,
-                                           const RecommendOptions& options) {
+                                           const Times& times, const RecommendOptions& options) {
   const nb::gil_scoped_release release;
   std::vector<Recommendations> answers;
   for (auto begin = histories.begin(); begin != histories.end();) {
     const auto end = begin + std::min(kPart, histories.end() - begin);
-    std::ranges::move(recommender.recommend_all({begin, end}, options), std::back_inserter(answers));
+    std::vector<std::vector<int64_t>> part;
+    for (auto history = begin; history != end; history++)
+      for (part.emplace_back(); const auto& time : times[static_cast<size_t>(history - histories.begin())])
+        part.back().push_back(time.value_or(kNoTime));
+    std::ranges::move(recommender.recommend_all({begin, end}, options, part), std::back_inserter(answers));
     begin = end;
     handle_signals();
   }
   return answers;
+}
+
+std::vector<std::optional<int64_t>> times(const Recommender& recommender, std::string_view user) {
+  std::vector<std::optional<int64_t>> times;
+  for (const int64_t time : recommender.times(user))
+    times.push_back(time == kNoTime ? std::nullopt : std::optional(time));
+  return times;
 }
 
 }  // namespace
@@ -62,6 +75,7 @@ void bind_recommender(nb::module_& m) {
       .def("has_item", &Recommender::has_item)
       .def("has_user", &Recommender::has_user)
       .def("history", &Recommender::history)
+      .def("times", times)
       .def("max_length", &Recommender::max_length)
       .def("recommend_all", recommend_all);
 }

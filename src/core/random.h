@@ -34,7 +34,8 @@ enum class Stream : uint32_t {
   chunks = 5,
   rounding = 6,
   negatives = 7,
-  training_negatives = 8
+  training_negatives = 8,
+  hidden_times = 9
 };
 
 // A sequence of numbers from one (seed, stream, index): for initial weights, shuffles and tests, not for hot loops.

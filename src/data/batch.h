@@ -12,6 +12,7 @@ struct Packed {
   std::vector<int32_t> ids;
   std::vector<int32_t> offsets = {0};
   std::vector<int32_t> positions;  // of each token within its sequence, from 0 if nothing else is said
+  std::vector<int32_t> gaps;       // bucket of the time before each token; empty for a model that has none
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
@@ -19,6 +20,7 @@ struct Packed {
     ids.clear();
     offsets.assign(1, 0);
     positions.clear();
+    gaps.clear();
   }
   void append(std::span<const int32_t> sequence, int64_t first_position = 0) {
     for (size_t i = 0; i < sequence.size(); i++) {

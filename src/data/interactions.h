@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/history.h"
 #include "qkv/interactions.h"
 
 namespace qkv {
@@ -24,6 +25,7 @@ struct Interactions {
 
   std::span<const int32_t> of(int64_t user) const { return part(events, user); }
   std::span<const int64_t> times_of(int64_t user) const { return part(times, user); }  // empty without times
+  History history(int64_t user) const { return {of(user), times_of(user)}; }
 
  private:
   template <class T>

@@ -12,6 +12,11 @@
 #include "core/threads.h"
 
 namespace qkv {
+namespace {
+
+constexpr double kHidden = 0.1;  // of the histories whose times are not shown
+
+}  // namespace
 
 ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& options) : log_(log), options_(options) {
   counts_.resize(static_cast<size_t>(log.item_count()));
@@ -64,12 +69,14 @@ int64_t ItemBatches::tokens(std::span<const int64_t> users) const {
   return sum;
 }
 
-void ItemBatches::fill(std::span<const int64_t> users, Batch& batch) const {
+void ItemBatches::fill(std::span<const int64_t> users, uint64_t index, Batch& batch) const {
   batch.clear();
+  Random random(options_.seed, Stream::hidden_times, index);
   for (const int64_t user : users) {
+    History history = log_.history(user).first(training_part(user).size() - 1);
+    if (options_.gaps && random.uniform() < kHidden) history.times = {};
+    append_history(history, {options_.max_length, options_.positions_from_end, options_.gaps}, batch.target);
     const std::span<const int32_t> items = sequence(user);
-    const int64_t T = std::ssize(items) - 1;
-    batch.target.append(items.first(items.size() - 1), options_.positions_from_end ? options_.max_length - T : 0);
     batch.labels.insert(batch.labels.end(), items.begin() + 1, items.end());
   }
 }

@@ -22,6 +22,7 @@ struct ItemBatchOptions {
   int64_t negatives = 0;           // drawn for each token
   NegativeSampling sampling = NegativeSampling::uniform;
   uint64_t seed = 1;
+  bool gaps = false;  // the time between events is read, of nine users in ten
 };
 
 // Its batches depend on nothing but the log, options, epoch and number.
@@ -34,8 +35,9 @@ class ItemBatches {
   int64_t tokens(std::span<const int64_t> users) const;  // of their batch
   BatchList shuffled(int64_t epoch) const;               // users, in batches as full as the order allows
 
-  // target = the items but the last, labels = the items but the first.
-  void fill(std::span<const int64_t> users, Batch& batch) const;
+  // target = the items but the last, labels = the items but the first. `index` tells batches apart: of one user in ten,
+  // others in each batch, no gap is known, for a model that is also to serve histories without times.
+  void fill(std::span<const int64_t> users, uint64_t index, Batch& batch) const;
 
   // For every token of that batch its label and then the negatives, none in the training part of the user, unless that
   // has every item. And the logarithm of how often each is expected among them, 0 for the label. Where a user has

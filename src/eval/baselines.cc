@@ -43,7 +43,7 @@ Popularity::Popularity(const Interactions& data, const Split& split, Part part) 
     scores_[item] = static_cast<float>(std::ranges::lower_bound(distinct, counts[item]) - distinct.begin());
 }
 
-void Popularity::operator()(std::span<const std::span<const int32_t>>, Matrix<float> scores) const {
+void Popularity::operator()(std::span<const History>, Matrix<float> scores) const {
   for (int64_t row = 0; row < scores.rows; row++) std::ranges::copy(scores_, scores.row(row));
 }
 
@@ -78,10 +78,10 @@ Markov::Markov(const Interactions& data, const Split& split, Part part) : popula
   }
 }
 
-void Markov::operator()(std::span<const std::span<const int32_t>> histories, Matrix<float> scores) const {
+void Markov::operator()(std::span<const History> histories, Matrix<float> scores) const {
   popularity_(histories, scores);
   for (int64_t row = 0; row < scores.rows; row++) {
-    const auto last = static_cast<size_t>(histories[static_cast<size_t>(row)].back());
+    const auto last = static_cast<size_t>(histories[static_cast<size_t>(row)].items.back());
     for (int64_t i = offsets_[last]; i < offsets_[last + 1]; i++) {
       const auto [item, score] = next_[static_cast<size_t>(i)];
       scores(row, item) = score;

@@ -18,7 +18,7 @@ class Popularity {
  public:
   Popularity(const Interactions& data, const Split& split, Part part);
 
-  void operator()(std::span<const std::span<const int32_t>> histories, Matrix<float> scores) const;
+  void operator()(std::span<const History> histories, Matrix<float> scores) const;
 
   std::span<const float> scores() const { return scores_; }  // of every item: integers from 0 on
 
@@ -32,7 +32,7 @@ class Markov {
  public:
   Markov(const Interactions& data, const Split& split, Part part);
 
-  void operator()(std::span<const std::span<const int32_t>> histories, Matrix<float> scores) const;
+  void operator()(std::span<const History> histories, Matrix<float> scores) const;
 
  private:
   struct Scored {

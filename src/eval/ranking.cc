@@ -18,7 +18,7 @@ constexpr size_t kListed = 10;      // of the recommendations that coverage coun
 // What a user is asked: events[0 … target) are the history.
 struct Question {
   int64_t user;
-  std::span<const int32_t> history;
+  History history;
   int32_t target;
 };
 
@@ -74,9 +74,8 @@ std::vector<Question> questions_of(const Interactions& data, const Split& split,
       (target ? score.no_history : score.no_target)++;
       continue;
     }
-    const std::span<const int32_t> events = data.of(user);
     const auto place = static_cast<size_t>(*target);
-    questions.push_back({user, events.first(place), events[place]});
+    questions.push_back({user, data.history(user).first(place), data.of(user)[place]});
   }
   score.users = std::ssize(questions);
   return questions;
@@ -99,7 +98,7 @@ RankingScore rank_targets(const Interactions& data, const RankingOptions& option
   for (int64_t begin = 0; begin < result.users; begin += rows) {
     const int64_t count = std::min(rows, result.users - begin);
     const auto batch = std::span(questions).subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
-    std::vector<std::span<const int32_t>> histories;
+    std::vector<History> histories;
     for (const Question& question : batch) histories.push_back(question.history);
     const Matrix<float> matrix(scores.data(), count, items);
     score(histories, matrix);
@@ -107,7 +106,7 @@ RankingScore rank_targets(const Interactions& data, const RankingOptions& option
       const auto r = static_cast<size_t>(row);
       const auto& [user, history, target] = batch[r];
       const std::span<const float> line(matrix.row(row), static_cast<size_t>(items));
-      const std::vector<int32_t> seen = sorted_unique(std::vector<int32_t>(history.begin(), history.end()));
+      const std::vector<int32_t> seen = sorted_unique(std::vector<int32_t>(history.items.begin(), history.items.end()));
       ranks[r] =
           options.negatives ? rank_in(line, target, options.negatives->of(user)) : rank_in_all(line, target, seen);
       best[r] = best_items(line, seen);

@@ -13,9 +13,9 @@
 
 namespace qkv {
 
-// Scores all items for some users. histories: of each row the items so far, at least one, oldest first; scores: [rows,
-// items], assigned. Any float may come, NaN too.
-using ScoreItems = FunctionRef<void(std::span<const std::span<const int32_t>> histories, Matrix<float> scores)>;
+// Scores all items for some users. histories: of each row the events so far, at least one; scores: [rows, items],
+// assigned. Any float may come, NaN too.
+using ScoreItems = FunctionRef<void(std::span<const History> histories, Matrix<float> scores)>;
 
 struct RankingOptions {
   Split split = {};

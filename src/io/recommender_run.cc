@@ -14,6 +14,10 @@ RecommenderRun load_recommender(const std::string& directory) {
   RecommenderRun loaded{load_recommendation(run), load_interactions(run), nullptr};
   if (loaded.log.data.item_count() != model.target_vocab)
     fail("{}: holds {} items, config.json says {}", run.items(), loaded.log.data.item_count(), model.target_vocab);
+  const int64_t gap_buckets = loaded.recommendation.time_gaps ? kGapBuckets : 0;
+  if (model.gap_buckets != gap_buckets)
+    fail("{}: gap_buckets is {}, wanted {}: {} says time_gaps {}", run.config(), model.gap_buckets, gap_buckets,
+         run.recommendation(), loaded.recommendation.time_gaps);
   loaded.model = load_model(run.model(), model);
   return loaded;
 }

@@ -1,4 +1,5 @@
-// Token embeddings scaled by √d, with positions, an optional norm, and dropout: sections 3.4, 3.5 and 5.4 of the paper.
+// Token embeddings scaled by √d, with positions, gaps in time, an optional norm, and dropout: sections 3.4, 3.5 and 5.4
+// of the paper.
 #pragma once
 
 #include <algorithm>
@@ -42,17 +43,23 @@ class Embedding {
       sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model};
       sinusoidal_positions<Real>(config.positions, sinusoids_matrix_);
     }
+    // Zeros, so that a bucket that training never meets adds nothing.
+    if (config.gap_buckets > 0)
+      gaps_ = list.add(name + ".gaps.weight", {config.gap_buckets, config.d_model}, Init::zeros());
     if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", config.d_model, config.norm_epsilon);
   }
   Embedding(const Embedding&) = delete;
   Embedding& operator=(const Embedding&) = delete;
 
-  // ids, positions: [N] -> dropout(norm(√d E[id] + P[position])): [N, d]
-  Matrix<Real> forward(std::span<const int32_t> ids, std::span<const int32_t> positions, Context& c, Saved& s) const {
+  // ids, positions: [N], gaps: [N] where there is a table of them -> dropout(norm(√d E[id] + P[position] + G[gap])):
+  // [N, d]
+  Matrix<Real> forward(std::span<const int32_t> ids, std::span<const int32_t> positions, std::span<const int32_t> gaps,
+                       Context& c, Saved& s) const {
     const Matrix<Real> P = position_table();
     Matrix<Real> y = c.arena.matrix<Real>(static_cast<int64_t>(ids.size()), P.cols);
     embed(ids, P, positions, y);
     each_zero_start(positions, [&](int64_t n) { std::copy_n(P.row(0), P.cols, y.row(n)); });
+    if (gaps_) add_embedding<Real>(gaps_->matrix(), gaps, y);
     if (norm_) y = norm_->forward(y, c, s.norm);
     if (!c.dropout(p_, site_).active()) return y;
     // The norm's backward needs its input alone, so dropout may overwrite its result.
@@ -61,10 +68,11 @@ class Embedding {
   }
 
   // In place: `gradient` is used up.
-  void backward(Matrix<Real> gradient, std::span<const int32_t> ids, std::span<const int32_t> positions, Context& c,
-                const Saved& s) const {
+  void backward(Matrix<Real> gradient, std::span<const int32_t> ids, std::span<const int32_t> positions,
+                std::span<const int32_t> gaps, Context& c, const Saved& s) const {
     if (c.dropout(p_, site_).active()) dropout<Real>(gradient, c.dropout(p_, site_), gradient);
     if (norm_) norm_->backward(gradient, c, s.norm);
+    if (gaps_) embedding_backward<Real>(gradient, gaps, Real(1), gaps_->gradient_matrix());
     if (learned_) embedding_backward<Real>(gradient, positions, Real(1), learned_->gradient_matrix());
     each_zero_start(positions, [&](int64_t n) { std::fill_n(gradient.row(n), gradient.cols, Real(0)); });
     embedding_backward<Real>(gradient, ids, scale_, table_->gradient_matrix());
@@ -89,6 +97,7 @@ class Embedding {
 
   const Parameter<Real>* table_;
   const Parameter<Real>* learned_ = nullptr;  // [max_length, d], or null
+  const Parameter<Real>* gaps_ = nullptr;     // [gap_buckets, d], or null
   std::vector<Real> sinusoids_;
   Matrix<Real> sinusoids_matrix_;  // [max_length, d], of no rows where positions are learned
   std::optional<Norm<Real>> norm_;

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kMaxLayers = 1000;
 constexpr int64_t kMaxPositions = int64_t{1} << 23;  // numbers in a table of positions: 32 MiB, on each side
+constexpr int64_t kMaxGapBuckets = 1000;
 constexpr int64_t kMaxSize = int64_t{1} << 24;  // (8 + 8) * 2^24 * 2^24 * 1000 parameters are below 2^62
 
 void check_range(std::string_view name, int64_t value, int64_t highest) {
@@ -42,6 +43,11 @@ void check(const ModelConfig& c) {
   if (c.item_features != 0) check_range("item_features", c.item_features, kMaxSize);
   check_range("max_length", c.max_length, kMaxSize);
   check_range("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
+  if (c.gap_buckets < 0 || c.gap_buckets > kMaxGapBuckets)
+    fail("model: gap_buckets is {}, wanted 0 to {}", c.gap_buckets, kMaxGapBuckets);
+  if (c.gap_buckets > 0 && c.encoder_layers > 0)
+    fail("model: gap_buckets is {} and encoder_layers is {}, wanted 0 of one: text has no times", c.gap_buckets,
+         c.encoder_layers);
   check_dropout("dropout", c.dropout);
   check_dropout("attention_dropout", c.attention_dropout);
   check_dropout("ffn_dropout", c.ffn_dropout);

@@ -18,6 +18,14 @@ void check_side(const char* side, const Packed& packed, int64_t vocab, int64_t m
       fail("batch: a {} sequence is longer than the model's max_length of {}", side, max_length);
 }
 
+void check_gaps(const Packed& target, int64_t buckets) {
+  const size_t wanted = buckets > 0 ? target.ids.size() : 0;
+  if (target.gaps.size() != wanted)
+    fail("batch: {} gaps for {} target tokens, wanted {}", target.gaps.size(), target.ids.size(), wanted);
+  for (const int32_t gap : target.gaps)
+    if (gap < 0 || gap >= buckets) fail("batch: gap {} is outside the {} buckets of the model", gap, buckets);
+}
+
 void check_labels(const Batch& batch, int64_t vocab) {
   if (batch.labels.size() != batch.target.ids.size())
     fail("batch: {} labels for {} target tokens", batch.labels.size(), batch.target.ids.size());
@@ -68,7 +76,8 @@ int64_t count_parameters(const ModelConfig& c) {
   return (tables + c.item_features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
          c.decoder_layers * decoder +
          sides * ((c.final_norm ? norm : 0) + (c.embedding_norm ? norm : 0) +
-                  (c.positions == Positions::learned ? c.max_length * d : 0));
+                  (c.positions == Positions::learned ? c.max_length * d : 0)) +
+         c.gap_buckets * d;
 }
 
 Sequences sequences_of(const Packed& queries, const Packed& keys) {
@@ -104,16 +113,17 @@ template <class Real>
 void Transformer<Real>::forward(const Packed& source, const Packed& target, Context& c, Saved& s) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_side("target", target, config_.target_vocab, config_.max_length);
+  check_gaps(target, config_.gap_buckets);
   const int64_t wanted = encoder_ ? target.sequences() : 0;
   if (source.sequences() != wanted)
     fail("batch: {} source sequences, wanted {}, one for each target", source.sequences(), wanted);
 
   if (encoder_) {
-    const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, c, s.source_embedding);
+    const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, {}, c, s.source_embedding);
     c.positions = source.positions;
     s.memory = encoder_->forward(x, {}, sequences_of(source, source), {}, c, s.encoder);  // g = Encoder(x)
   }
-  const Matrix<Real> y = target_embedding_.forward(target.ids, target.positions, c, s.target_embedding);
+  const Matrix<Real> y = target_embedding_.forward(target.ids, target.positions, target.gaps, c, s.target_embedding);
   c.positions = target.positions;
   s.h = decoder_.forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
                          s.decoder);  // h = Decoder(y, g)
@@ -149,11 +159,11 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
   const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
   decoder_.backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source), c,
                     s.decoder);
-  target_embedding_.backward(dh, batch.target.ids, batch.target.positions, c, s.target_embedding);
+  target_embedding_.backward(dh, batch.target.ids, batch.target.positions, batch.target.gaps, c, s.target_embedding);
   if (encoder_) {
     c.positions = batch.source.positions;
     encoder_->backward(dmemory, {}, sequences_of(batch.source, batch.source), {}, c, s.encoder);
-    source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions, c, s.source_embedding);
+    source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions, {}, c, s.source_embedding);
   }
   return loss;
 }
@@ -162,11 +172,12 @@ template <class Real>
 Matrix<Real> Transformer<Real>::last_hidden(const Packed& target, Context& c) const {
   if (encoder_) fail("model: encoder_layers is {}, wanted a decoder-only model", config_.encoder_layers);
   check_side("target", target, config_.target_vocab, config_.max_length);
+  check_gaps(target, config_.gap_buckets);
   for (int64_t s = 0; s < target.sequences(); s++)
     if (target.offsets[static_cast<size_t>(s)] == target.offsets[static_cast<size_t>(s) + 1])
       fail("batch: target sequence {} has no tokens", s);
   typename Embedding<Real>::Saved embedding;
-  const Matrix<Real> x = target_embedding_.forward(target.ids, target.positions, c, embedding);
+  const Matrix<Real> x = target_embedding_.forward(target.ids, target.positions, target.gaps, c, embedding);
   c.positions = target.positions;
   return decoder_.last(x, sequences_of(target, target), c);
 }
@@ -177,7 +188,7 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   Context lean = without_backward(c);
   typename Embedding<Real>::Saved embedding;
   typename Stack<Real>::Saved s;
-  const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, lean, embedding);
+  const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, {}, lean, embedding);
   lean.positions = source.positions;
   return encoder_->forward(x, {}, sequences_of(source, source), {}, lean, s);
 }
@@ -192,8 +203,9 @@ void Transformer<Real>::fill_cross(Matrix<const Real> memory, const std::vector<
 template <class Real>
 Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename Layer<Real>::Cache>& caches,
                                      Context& c) const {
+  if (config_.gap_buckets > 0) fail("model: gap_buckets is {}, wanted 0 to decode token by token", config_.gap_buckets);
   typename Embedding<Real>::Saved embedding;
-  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, c, embedding);
+  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, {}, c, embedding);
   c.positions = s.positions;
   return decoder_.step(x, s.self, s.cross, caches, s.new_rows, c);
 }

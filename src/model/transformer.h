@@ -52,7 +52,7 @@ class Transformer {
 
   // Parts of decoding, with a context for inference: the encoder's output, [M, d]; the keys and values of
   // cross-attention, one cache a layer; the last hidden state of N sequences after one more token each, [N, d]
-  // (Layer::step); and from it the next token, by output().
+  // (Layer::step); and from it the next token, by output(). A model with gaps in time is not decoded.
   Matrix<Real> encode(const Packed& source, Context& c) const;
   void fill_cross(Matrix<const Real> memory, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
   struct Step {

@@ -29,6 +29,15 @@ void EmbeddingRows(Matrix<const float> E, const int32_t* ids, float scale, Matri
   }
 }
 
+void AddEmbeddingRows(Matrix<const float> E, const int32_t* ids, Matrix<float> y) {
+  for (int64_t n = 0; n < y.rows; n++) {
+    const float* e = E.row(ids[n]);
+    float* y_n = y.row(n);
+    for_columns(y.cols,
+                [&](int64_t c, auto io) HWY_ATTR { io.store(hn::Add(io.load(y_n + c), io.load(e + c)), y_n + c); });
+  }
+}
+
 void EmbeddingBackwardBand(Matrix<const float> dy, const int32_t* ids, float scale, Matrix<float> dE) {
   const Vector factor = set(scale);
   for (int64_t n = 0; n < dy.rows; n++) {
@@ -46,6 +55,7 @@ HWY_AFTER_NAMESPACE();
 namespace qkv {
 
 HWY_EXPORT(EmbeddingRows);
+HWY_EXPORT(AddEmbeddingRows);
 HWY_EXPORT(EmbeddingBackwardBand);
 
 template <class Real>
@@ -94,6 +104,19 @@ template <>
 void embedding<double>(Matrix<const double> E, std::span<const int32_t> ids, double scale, Matrix<const double> P,
                        std::span<const int32_t> positions, Matrix<double> y) {
   reference::embedding(E, ids, scale, P, positions, y);
+}
+
+template <>
+void add_embedding<float>(Matrix<const float> E, std::span<const int32_t> ids, Matrix<float> y) {
+  const ProfiledOp profiled("embedding, added", {y.rows, y.cols}, memory_work(3, y.rows, y.cols));
+  const auto kernel = QKV_DISPATCH(AddEmbeddingRows);
+  parallel_rows(y.rows, y.cols,
+                [&](int64_t begin, int64_t end) { kernel(E, ids.data() + begin, y.row_range(begin, end)); });
+}
+
+template <>
+void add_embedding<double>(Matrix<const double> E, std::span<const int32_t> ids, Matrix<double> y) {
+  reference::add_embedding(E, ids, y);
 }
 
 template <>

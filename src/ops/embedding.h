@@ -23,6 +23,10 @@ void embedding(Matrix<const Real> E, std::span<const int32_t> ids, Real scale, M
 void embedding(const Int8Matrix& E, std::span<const int32_t> ids, float scale, Matrix<const float> P,
                std::span<const int32_t> positions, Matrix<float> y);
 
+// y_n += E[id_n]; its backward is that of embedding with a scale of 1.
+template <class Real>
+void add_embedding(Matrix<const Real> E, std::span<const int32_t> ids, Matrix<Real> y);
+
 // dE[id_n] += scale · dy_n, in the order of n for every row of E, whatever the number of threads.
 template <class Real>
 void embedding_backward(Matrix<const Real> dy, std::span<const int32_t> ids, Real scale, Matrix<Real> dE);

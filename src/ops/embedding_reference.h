@@ -15,6 +15,12 @@ void embedding(Matrix<const Real> E, std::span<const int32_t> ids, Real scale, M
 }
 
 template <class Real>
+void add_embedding(Matrix<const Real> E, std::span<const int32_t> ids, Matrix<Real> y) {
+  for (int64_t n = 0; n < y.rows; n++)
+    for (int64_t i = 0; i < y.cols; i++) y(n, i) += E(ids[n], i);
+}
+
+template <class Real>
 void embedding_backward(Matrix<const Real> dy, std::span<const int32_t> ids, Real scale, Matrix<Real> dE) {
   for (int64_t n = 0; n < dy.rows; n++)
     for (int64_t i = 0; i < dy.cols; i++) dE(ids[n], i) += scale * dy(n, i);

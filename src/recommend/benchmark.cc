@@ -81,7 +81,7 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
   std::vector<double> times;
   for (int64_t i = -kWarmUp; i < options.requests; i++) {
     const Clock::time_point begin = Clock::now();
-    serving.recommend({&histories[static_cast<size_t>(i + kWarmUp) % histories.size()], 1}, wanted);
+    serving.recommend({&histories[static_cast<size_t>(i + kWarmUp) % histories.size()], 1}, {}, wanted);
     if (i >= 0) times.push_back(milliseconds_since(begin));
   }
   for (const double ms : times) result.mean_ms += ms / static_cast<double>(times.size());

@@ -43,6 +43,15 @@ BestLogits best_of_allowed(const ItemModel& model, Matrix<const float> h, Hidden
   return best;
 }
 
+Events without_event(const History& history, size_t event) {
+  const auto all_but = [&]<class T>(std::span<const T> values) {
+    std::vector<T> rest(values.begin(), values.end());
+    if (!rest.empty()) rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(event));
+    return rest;
+  };
+  return {all_but(history.items), all_but(history.times)};
+}
+
 }  // namespace
 
 std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::span<const ItemQuery> queries,
@@ -53,7 +62,8 @@ std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::sp
   const auto rows = static_cast<size_t>(rows_at_once(model.max_length(), k));
   while (found.size() < queries.size()) {
     const Arena::Scope scope(arena);
-    std::vector<std::span<const int32_t>> histories, hidden;
+    std::vector<History> histories;
+    std::vector<std::span<const int32_t>> hidden;
     for (const ItemQuery& query : queries.subspan(found.size(), std::min(rows, queries.size() - found.size()))) {
       histories.push_back(query.history);
       hidden.emplace_back(query.hidden);
@@ -67,24 +77,24 @@ std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::sp
   return found;
 }
 
-std::vector<std::vector<double>> effects_of_events(const ItemModel& model, std::span<const int32_t> history,
+std::vector<std::vector<double>> effects_of_events(const ItemModel& model, const History& history,
                                                    std::span<const ScoredToken> items, Arena& arena) {
   std::vector<std::vector<double>> effects(items.size());
-  if (history.size() < 2) return effects;
+  if (history.items.size() < 2) return effects;
   std::vector<int32_t> ids;
   for (const ScoredToken& item : items) ids.push_back(item.token);
   const auto most = static_cast<size_t>(model.max_length());
-  const size_t read = std::min(history.size(), most);
-  const std::span<const int32_t> recent = history.last(std::min(history.size(), most + 1));
+  const size_t read = std::min(history.items.size(), most);
+  // One event takes the free place, and the one before it tells its gap.
+  const History recent = history.last(std::min(history.items.size(), most + 2));
   const auto rows = static_cast<size_t>(rows_at_once(model.max_length(), 1));
   for (size_t begin = 0; begin < read; begin += rows) {
     const Arena::Scope scope(arena);
-    std::vector<std::vector<int32_t>> shorter;
-    for (size_t event = begin; event < std::min(read, begin + rows); event++) {
-      std::vector<int32_t>& rest = shorter.emplace_back(recent.begin(), recent.end());
-      rest.erase(rest.end() - static_cast<std::ptrdiff_t>(read - event));
-    }
-    const std::vector<std::span<const int32_t>> histories(shorter.begin(), shorter.end());
+    std::vector<Events> shorter;
+    for (size_t event = begin; event < std::min(read, begin + rows); event++)
+      shorter.push_back(without_event(recent, recent.items.size() - read + event));
+    std::vector<History> histories;
+    for (const Events& rest : shorter) histories.push_back(rest.history());
     Context context{.arena = arena, .inference = true};
     const Matrix<float> h = encode_histories(model.model, model.positions_from_end, histories, arena);
     const Matrix<float> without = arena.matrix<float>(h.rows, std::ssize(ids));

@@ -20,8 +20,8 @@ struct ItemModel {
 };
 
 struct ItemQuery {
-  std::span<const int32_t> history;  // oldest first; not empty
-  std::vector<int32_t> hidden;       // items that are not wanted, rising, each once
+  History history;              // not empty
+  std::vector<int32_t> hidden;  // items that are not wanted, rising, each once
 };
 
 // The `top` best items for each query, the best first, of all items or of `allowed` (rising, each once), if it is set.
@@ -30,9 +30,9 @@ std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::sp
                                                  const std::vector<int32_t>* allowed, int64_t top, Arena& arena);
 
 // [items][read]: the score of an item after the history less its score after the history without one of the events that
-// the model reads, the last max_length of them; an older event then takes the free place. Nothing for each item of a
-// history of one event, without which there is no score.
-std::vector<std::vector<double>> effects_of_events(const ItemModel& model, std::span<const int32_t> history,
+// the model reads, the last max_length of them; an older event then takes the free place, and the gap after it reaches
+// to the event before it. Nothing for each item of a history of one event, without which there is no score.
+std::vector<std::vector<double>> effects_of_events(const ItemModel& model, const History& history,
                                                    std::span<const ScoredToken> items, Arena& arena);
 
 }  // namespace qkv

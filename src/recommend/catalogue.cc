@@ -25,4 +25,12 @@ std::vector<int32_t> Catalogue::ids(const std::vector<std::string>& names, std::
   return ids;
 }
 
+Events Catalogue::events(const std::vector<std::string>& names, std::span<const int64_t> times,
+                         std::vector<std::string>& unknown) const {
+  Events known{ids(names, unknown), {}};
+  for (size_t i = 0; i < times.size(); i++)
+    if (items_.find(names[i]) >= 0) known.times.push_back(times[i]);
+  return known;
+}
+
 }  // namespace qkv

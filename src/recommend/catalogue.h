@@ -17,10 +17,14 @@ class Catalogue {
 
   const NameTable& items() const { return items_; }
   const NameTable& users() const { return users_; }
-  std::span<const int32_t> events_of(int32_t user) const { return log_.of(user); }
+  History history_of(int32_t user) const { return log_.history(user); }
 
   // Ids of the items that are known, in order; the names of the others go to `unknown`.
   std::vector<int32_t> ids(const std::vector<std::string>& names, std::vector<std::string>& unknown) const;
+
+  // The same of a history with the times of its events, of which there may be none.
+  Events events(const std::vector<std::string>& names, std::span<const int64_t> times,
+                std::vector<std::string>& unknown) const;
 
   // Items by falling number of events, among equals by id.
   std::span<const int32_t> popular() const { return popular_; }

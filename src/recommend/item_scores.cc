@@ -1,17 +1,12 @@
 #include "recommend/item_scores.h"
 
-#include <algorithm>
-
 namespace qkv {
 
 Matrix<float> encode_histories(const Transformer<float>& model, bool positions_from_end, Histories histories,
                                Arena& arena) {
-  const auto longest = static_cast<size_t>(model.config().max_length);
+  const HistoryOptions options{model.config().max_length, positions_from_end, model.config().gap_buckets > 0};
   Packed packed;
-  for (const std::span<const int32_t> history : histories) {
-    const std::span<const int32_t> items = history.last(std::min(history.size(), longest));
-    packed.append(items, positions_from_end ? static_cast<int64_t>(longest - items.size()) : 0);
-  }
+  for (const History& history : histories) append_history(history, options, packed);
   Context context{.arena = arena, .inference = true};
   return model.last_hidden(packed, context);
 }

@@ -4,15 +4,16 @@
 #include <cstdint>
 #include <span>
 
+#include "data/history.h"
 #include "model/transformer.h"
 
 namespace qkv {
 
-using Histories = std::span<const std::span<const int32_t>>;  // item ids, oldest first
+using Histories = std::span<const History>;
 
-// h: [histories, d] from the arena. Of a history the last max_length items count; the newest has the last position if
-// positions_from_end, else the oldest has the first. A row depends on its history alone, bit by bit. Throws Error for
-// an empty history and for items that the model does not have.
+// h: [histories, d] from the arena. Of a history the last max_length events are read, as HistoryOptions says. A row
+// depends on its history alone, bit by bit. Throws Error for an empty history and for items that the model does not
+// have.
 Matrix<float> encode_histories(const Transformer<float>& model, bool positions_from_end, Histories histories,
                                Arena& arena);
 

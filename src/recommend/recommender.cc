@@ -15,6 +15,12 @@ Serving load(const std::string& directory) {
   return {std::move(run.model), run.recommendation.positions_from_end, std::move(run.log.data)};
 }
 
+History history_of(const Catalogue& catalogue, std::string_view user) {
+  const int32_t id = catalogue.users().find(user);
+  if (id < 0) fail("recommend: {} is none of the {} users of the run", excerpt(user), catalogue.users().names().size());
+  return catalogue.history_of(id);
+}
+
 }  // namespace
 
 struct Recommender::State {
@@ -33,21 +39,39 @@ bool Recommender::has_user(std::string_view user) const { return state_->serving
 int64_t Recommender::max_length() const { return state_->serving.max_length(); }
 
 std::vector<std::string> Recommender::history(std::string_view user) const {
-  const Catalogue& catalogue = state_->serving.catalogue();
-  const int32_t id = catalogue.users().find(user);
-  if (id < 0) fail("recommend: {} is none of the {} users of the run", excerpt(user), users().size());
   std::vector<std::string> names;
-  for (const int32_t item : catalogue.events_of(id)) names.push_back(items()[static_cast<size_t>(item)]);
+  for (const int32_t item : history_of(state_->serving.catalogue(), user).items)
+    names.push_back(items()[static_cast<size_t>(item)]);
   return names;
 }
 
-Recommendations Recommender::recommend(const std::vector<std::string>& history, const RecommendOptions& options) const {
-  return std::move(state_->serving.recommend({&history, 1}, options).front());
+std::vector<int64_t> Recommender::times(std::string_view user) const {
+  const auto [items, times] = history_of(state_->serving.catalogue(), user);
+  if (times.empty()) return std::vector<int64_t>(items.size(), kNoTime);
+  return {times.begin(), times.end()};
+}
+
+Recommendations Recommender::recommend(const std::vector<std::string>& history, const RecommendOptions& options,
+                                       const std::vector<int64_t>& times) const {
+  return std::move(state_->serving.recommend({&history, 1}, {&times, 1}, options).front());
 }
 
 std::vector<Recommendations> Recommender::recommend_all(const std::vector<std::vector<std::string>>& histories,
-                                                        const RecommendOptions& options) const {
-  return state_->serving.recommend(histories, options);
+                                                        const RecommendOptions& options,
+                                                        const std::vector<std::vector<int64_t>>& times) const {
+  return state_->serving.recommend(histories, times, options);
+}
+
+void check_times(std::span<const int64_t> times, size_t events) {
+  if (!times.empty() && times.size() != events)
+    fail("recommend: {} times for {} events, wanted as many", times.size(), events);
+  int64_t last = kNoTime;
+  for (size_t i = 0; i < times.size(); i++) {
+    if (times[i] == kNoTime) continue;
+    if (times[i] < last)
+      fail("recommend: the time of event {} is {}, wanted at least {}, that of one before it", i + 1, times[i], last);
+    last = times[i];
+  }
 }
 
 }  // namespace qkv

@@ -28,7 +28,10 @@ Serving::Serving(std::unique_ptr<Transformer<float>> model, bool positions_from_
     : model_(std::move(model)), items_{*model_, positions_from_end}, catalogue_(std::move(log)) {}
 
 std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std::string>> histories,
+                                                std::span<const std::vector<int64_t>> times,
                                                 const RecommendOptions& options) const {
+  if (!times.empty() && times.size() != histories.size())
+    fail("recommend: times of {} histories for {}, wanted as many", times.size(), histories.size());
   if (options.top < 1) fail("recommend: top is {}, wanted at least 1", options.top);
   const std::vector<std::string>& names = catalogue_.items().names();
   std::vector<std::string> unknown_listed;
@@ -38,20 +41,22 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
         denied = sorted_unique(catalogue_.ids(options.deny, unknown_listed));
 
   std::vector<Recommendations> answers;
-  std::vector<std::vector<int32_t>> ids;
+  std::vector<Events> known;
   std::vector<ItemQuery> queries;
-  for (const std::vector<std::string>& history : histories) {
+  for (size_t i = 0; i < histories.size(); i++) {
     Recommendations& answer = answers.emplace_back();
     answer.unknown_listed = unknown_listed;
-    const std::vector<int32_t>& known = ids.emplace_back(catalogue_.ids(history, answer.unknown));
+    const auto when = times.empty() ? std::span<const int64_t>() : std::span<const int64_t>(times[i]);
+    check_times(when, histories[i].size());
+    const Events& events = known.emplace_back(catalogue_.events(histories[i], when, answer.unknown));
     std::vector<int32_t> hidden = denied;
-    if (options.exclude_seen) hidden.insert(hidden.end(), known.begin(), known.end());
+    if (options.exclude_seen) hidden.insert(hidden.end(), events.items.begin(), events.items.end());
     hidden = sorted_unique(std::move(hidden));
-    answer.popular = known.empty();
+    answer.popular = events.items.empty();
     if (answer.popular)
       answer.items = popular_items(catalogue_, hidden, allowed, options.top);
     else
-      queries.push_back({known, std::move(hidden)});
+      queries.push_back({events.history(), std::move(hidden)});
   }
 
   const ArenaPool::Lease lease(arenas_, 1);
@@ -61,10 +66,11 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
     if (answers[i].popular) continue;
     for (const ScoredToken& item : *best)
       answers[i].items.push_back({names[static_cast<size_t>(item.token)], static_cast<double>(item.logit), {}});
-    for (const int32_t item : std::span(ids[i]).last(std::min(ids[i].size(), static_cast<size_t>(max_length()))))
+    const History history = known[i].history();
+    for (const int32_t item : history.last(std::min(history.items.size(), static_cast<size_t>(max_length()))).items)
       answers[i].read.push_back(names[static_cast<size_t>(item)]);
     if (options.explain) {
-      auto effects = effects_of_events(items_, ids[i], *best, lease.front());
+      auto effects = effects_of_events(items_, history, *best, lease.front());
       for (size_t j = 0; j < effects.size(); j++) answers[i].items[j].effects = std::move(effects[j]);
     }
     best++;

@@ -21,6 +21,7 @@ class Serving {
   int64_t max_length() const { return model_->config().max_length; }
 
   std::vector<Recommendations> recommend(std::span<const std::vector<std::string>> histories,
+                                         std::span<const std::vector<int64_t>> times,
                                          const RecommendOptions& options) const;
 
  private:

@@ -27,7 +27,8 @@ void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
 // What comes from the data, or follows from the kind of model, is no option.
 template <class R>
 bool is_option(std::string_view name) {
-  if (name == "source_vocab" || name == "target_vocab" || name == "item_features") return false;
+  if (name == "source_vocab" || name == "target_vocab" || name == "item_features" || name == "gap_buckets")
+    return false;
   if (std::is_same_v<R, TranslationRecipe>) return true;
   return name != "encoder_layers" && name != "shared_embeddings" && name != "zero_start";
 }

@@ -85,6 +85,8 @@ bool train_recommendation(const RecommendationFiles& files, const Recommendation
   ReadReport report;
   Interactions log = read_interactions(
       files.data, {files.columns, wanted.recommendation.min_events, wanted.recommendation.core}, report);
+  if (wanted.recommendation.time_gaps && !report.has_times)
+    fail("training: time_gaps is true and {} has no times, wanted a log with a time in each line", files.data.front());
   std::optional<RecommenderRun> start;
   if (resumed) {
     const SavedInteractions saved = load_interactions(run);
@@ -104,6 +106,7 @@ bool train_recommendation(const RecommendationFiles& files, const Recommendation
   recipe.model.target_vocab = log.item_count();
   const ItemFeatures features = features_of(files, run, resumed, log.items, observer);
   recipe.model.item_features = features.count();
+  recipe.model.gap_buckets = wanted.recommendation.time_gaps ? kGapBuckets : 0;
   check(recipe.model);
   RecommendationTask task(recipe, log, fingerprint_of(report.sha256, features), run.start(), features);
   if (recipe.training.eval_every == 0)

@@ -22,7 +22,8 @@ ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& spl
           config.positions_from_end,
           samples(config) ? config.negatives : 0,
           config.sampling,
-          static_cast<uint64_t>(recipe.training.seed)};
+          static_cast<uint64_t>(recipe.training.seed),
+          config.time_gaps};
 }
 
 }  // namespace
@@ -51,10 +52,9 @@ bool RecommendationTask::seek(const StreamPosition& position) {
 
 void RecommendationTask::next() {
   const std::span<const int64_t> users = list_[position_.batch];
-  batches_.fill(users, batch_);
-  if (samples(recipe_.recommendation))
-    batches_.draw(users, batch_, static_cast<uint64_t>(position_.epoch) << 32 | static_cast<uint64_t>(position_.batch),
-                  candidates_, log_draws_);
+  const uint64_t index = static_cast<uint64_t>(position_.epoch) << 32 | static_cast<uint64_t>(position_.batch);
+  batches_.fill(users, index, batch_);
+  if (samples(recipe_.recommendation)) batches_.draw(users, batch_, index, candidates_, log_draws_);
   if (++position_.batch == list_.size()) seek({position_.epoch + 1, 0, 0});
 }
 

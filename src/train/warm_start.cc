@@ -45,6 +45,9 @@ void start_from(const std::string& directory, const RecommenderRun& run, const R
                 ParameterList<float>& parameters) {
   if (run.recommendation.positions_from_end != recipe.recommendation.positions_from_end)
     fail("{}: its positions count from the other end; give the same, or no warm start", directory);
+  if (run.recommendation.time_gaps != recipe.recommendation.time_gaps)
+    fail("{}: its time_gaps is {}, this one {}; give the same, or no warm start", directory,
+         run.recommendation.time_gaps, recipe.recommendation.time_gaps);
   const Values before = values_of(run.model->config()), now = values_of(recipe.model);
   for (size_t i = 0; i < now.list.size(); i++)
     if (before.list[i] != now.list[i])

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "tests/support/errors.h"
 
@@ -29,7 +30,7 @@ Interactions log_of(const std::vector<int64_t>& events, int64_t items) {
 
 Batch batch_of(const ItemBatches& batches, const std::vector<int64_t>& users) {
   Batch batch;
-  batches.fill(users, batch);
+  batches.fill(users, 0, batch);
   return batch;
 }
 
@@ -62,6 +63,35 @@ TEST(ItemBatches, CutLongHistoriesAtTheFront) {
   const Batch batch = batch_of(ItemBatches(log, options), {0});
   EXPECT_EQ(batch.target.ids, (std::vector<int32_t>{4, 5}));
   EXPECT_EQ(batch.labels, (std::vector<int32_t>{5, 6}));
+}
+
+TEST(ItemBatches, HaveTheGapBeforeEachItemButForOneUserInTen) {
+  constexpr int64_t kUsers = 4000;
+  Interactions log = log_of(std::vector<int64_t>(kUsers, 6), 50);
+  for (int64_t user = 0; user < kUsers; user++) log.times.insert(log.times.end(), {0, 1, 3, 7, 8, 9});
+  ItemBatchOptions options;
+  options.max_length = 2;  // the second and third event, whose gaps are 1 and 2
+  std::vector<int64_t> users(kUsers);
+  std::iota(users.begin(), users.end(), 0);
+  EXPECT_TRUE(batch_of(ItemBatches(log, options), users).target.gaps.empty());
+  options.gaps = true;
+  const ItemBatches batches(log, options);
+  const auto gaps_of = [&](uint64_t index) {
+    Batch batch;
+    batches.fill(users, index, batch);
+    return batch.target.gaps;
+  };
+  const std::vector<int32_t> gaps = gaps_of(3);
+  int64_t hidden = 0;
+  ASSERT_EQ(std::ssize(gaps), 2 * kUsers);
+  for (size_t n = 0; n < gaps.size(); n += 2) {
+    const std::pair found(gaps[n], gaps[n + 1]);
+    EXPECT_TRUE(found == std::pair(2, 3) || found == std::pair(0, 0));
+    hidden += found == std::pair(0, 0);
+  }
+  EXPECT_NEAR(static_cast<double>(hidden), 0.1 * kUsers, 5 * std::sqrt(0.1 * 0.9 * kUsers));
+  EXPECT_EQ(gaps_of(3), gaps);
+  EXPECT_NE(gaps_of(4), gaps);
 }
 
 TEST(ItemBatches, EveryUserOnceAnEpochInAnotherOrder) {

@@ -25,8 +25,8 @@ Interactions small_log() {
 template <class Scorer>
 std::vector<float> scores_after(const Scorer& scorer, int32_t last) {
   std::vector<float> scores(5);
-  const std::vector<int32_t> history = {4, last};
-  const std::span<const int32_t> row = history;
+  const std::vector<int32_t> items = {4, last};
+  const History row{items};
   scorer(std::span(&row, 1), {scores.data(), 1, 5});
   return scores;
 }

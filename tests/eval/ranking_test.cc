@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "core/random.h"
@@ -31,7 +32,7 @@ Interactions of_events(const std::vector<std::vector<int32_t>>& users, int items
 
 // The same scores for everybody.
 auto constant(const std::vector<float>& scores) {
-  return [scores](std::span<const std::span<const int32_t>>, Matrix<float> to) {
+  return [scores](std::span<const History>, Matrix<float> to) {
     for (int64_t row = 0; row < to.rows; row++) std::ranges::copy(scores, to.row(row));
   };
 }
@@ -122,16 +123,19 @@ Interactions random_log(int users, int items) {
 }
 
 TEST(Ranking, HistoriesAreWhatComesBeforeTheTarget) {
-  const Interactions data = random_log(700, 50);  // more than one batch
+  Interactions data = random_log(700, 50);  // more than one batch
+  data.times.resize(data.events.size());
+  std::iota(data.times.begin(), data.times.end(), 0);
   for (const Part part : {Part::validation, Part::test}) {
     int64_t user = 0;
-    rank_targets(data, {.part = part}, [&](std::span<const std::span<const int32_t>> histories, Matrix<float> scores) {
+    rank_targets(data, {.part = part}, [&](std::span<const History> histories, Matrix<float> scores) {
       ASSERT_EQ(std::ssize(histories), scores.rows);
       ASSERT_EQ(scores.cols, 50);
-      for (const std::span<const int32_t> history : histories) {
-        const std::span<const int32_t> events = data.of(user++);
-        const auto wanted = events.first(events.size() - (part == Part::test ? 1 : 2));
-        EXPECT_TRUE(std::ranges::equal(history, wanted));
+      for (const History& history : histories) {
+        const History all = data.history(user++), wanted = all.first(all.items.size() - (part == Part::test ? 1 : 2));
+        EXPECT_TRUE(std::ranges::equal(history.items, wanted.items));
+        EXPECT_TRUE(std::ranges::equal(history.times, wanted.times));
+        EXPECT_EQ(history.times.size(), history.items.size());
       }
       std::fill_n(scores.data, scores.rows * scores.cols, 0.f);
     });
@@ -140,10 +144,10 @@ TEST(Ranking, HistoriesAreWhatComesBeforeTheTarget) {
 }
 
 // Scores that depend on the history alone, with many ties.
-constexpr auto score_by_history = [](std::span<const std::span<const int32_t>> histories, Matrix<float> scores) {
+constexpr auto score_by_history = [](std::span<const History> histories, Matrix<float> scores) {
   for (int64_t row = 0; row < scores.rows; row++) {
     uint64_t seed = 0;
-    for (const int32_t item : histories[static_cast<size_t>(row)]) seed = 31 * seed + static_cast<uint64_t>(item);
+    for (const int32_t item : histories[static_cast<size_t>(row)].items) seed = 31 * seed + static_cast<uint64_t>(item);
     Random random(seed, Stream::test);
     for (int64_t i = 0; i < scores.cols; i++) scores(row, i) = static_cast<float>(random.below(40));
   }
@@ -157,7 +161,8 @@ TEST(Ranking, IsTheSameForAnyNumberOfThreadsAndAsTheDefinition) {
     for (int64_t user = 0; user < data.user_count(); user++) {
       const std::span<const int32_t> events = data.of(user), history = events.first(events.size() - 1);
       std::vector<float> scores(80);
-      score_by_history(std::span(&history, 1), {scores.data(), 1, 80});
+      const History only{history};
+      score_by_history(std::span(&only, 1), {scores.data(), 1, 80});
       std::vector<int32_t> candidates;
       if (drawn)
         candidates.assign(drawn->of(user).begin(), drawn->of(user).end());

@@ -66,7 +66,7 @@ TEST_F(QuantizeRun, KeepsAllButTheWeights) {
 }
 
 TEST_F(QuantizeRun, KeepsAllButTheWeightsOfARecommender) {
-  testing::create_recommender(run, 20);
+  testing::create_recommender(run, testing::small_log(20));
   const QuantizeReport report = quantize_run(run);
   for (const auto& entry : fs::directory_iterator(run)) {
     const std::string name = entry.path().filename();

@@ -39,16 +39,17 @@ TEST(Config, JsonHoldsEveryField) {
   // clang-format off
   const ModelConfig config = {
       11, 11, 1, 2, 32, 2, 15, 17, 48, Activation::gelu, false, Positions::halves, true, true, NormPosition::pre, true,
-      0.001, false, false, false, false, true, 7, 99, 0.5, 0.25, 0.125};
+      0.001, false, false, false, false, true, 7, 99, 66, 0.5, 0.25, 0.125};
   // clang-format on
-  ModelConfig read = model_config_from_json(to_json(config), "");
+  ModelConfig read;  // without check(), which refuses gaps beside an encoder
+  update_from_json(read, to_json(config), "");
   EXPECT_EQ(read, config);
   int fields = 0;
   visit_fields(read, [&](std::string_view, auto&, std::string_view meaning) {
     EXPECT_FALSE(meaning.empty());
     fields++;
   });
-  EXPECT_EQ(fields, 27);
+  EXPECT_EQ(fields, 28);
 }
 
 TEST(Config, ErrorsNameTheFileAndTheField) {
@@ -98,6 +99,9 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
           [](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; });
   refused("positions are rotary and key_width is 63",
           [](auto& c) { c.positions = Positions::rotary, c.key_width = 63; });
+  refused("gap_buckets is -1, wanted 0 to 1000", [](auto& c) { c.gap_buckets = -1; });
+  refused("gap_buckets is 1001, wanted 0 to 1000", [](auto& c) { c.gap_buckets = 1001; });
+  refused("gap_buckets is 66 and encoder_layers is", [](auto& c) { c.gap_buckets = 66; });
   refused("target_vocab 999, wanted equal", [](auto& c) { c.target_vocab = 999; });
 }
 

@@ -73,6 +73,9 @@ std::vector<Case> cases() {
   ModelConfig alone_query = query;
   alone_query.encoder_layers = alone_query.source_vocab = 0;
   alone_query.positions = Positions::learned;
+  ModelConfig gaps = alone_query;
+  gaps.gap_buckets = 4;
+  gaps.embedding_norm = true;
 
   ModelConfig rotary = post;
   rotary.positions = Positions::rotary;
@@ -91,6 +94,7 @@ std::vector<Case> cases() {
           {"query-norm", query},
           {"decoder only", alone},
           {"decoder only, query-norm", alone_query},
+          {"gaps in time, a norm after them", gaps},
           {"rotary positions", rotary},
           {"decoder only, query-norm, rotary positions", alone_rotary}};
 }
@@ -386,6 +390,29 @@ TEST(Transformer, RefusesABatchThatDoesNotFit) {
               b.labels.resize(b.target.ids.size());
             }),
             "batch: a target sequence is longer than the model's max_length of 20");
+  EXPECT_EQ(error([](Batch& b) { b.target.gaps.resize(7); }), "batch: 7 gaps for 7 target tokens, wanted 0");
+}
+
+TEST(Transformer, RefusesGapsThatDoNotFit) {
+  ModelConfig config = small_config();
+  config.encoder_layers = config.source_vocab = 0;
+  config.shared_embeddings = false;
+  config.gap_buckets = 4;
+  const Transformer<float> model(config);
+  SpoiledArena arena;
+  Context context{arena};
+  const auto error = [&](auto&& change) {
+    Batch batch = sample_batch(config);
+    change(batch.target.gaps);
+    const std::string message = error_of([&] { model.loss(batch, kSmoothing, context); });
+    EXPECT_EQ(error_of([&] { model.last_hidden(batch.target, context); }), message);
+    return message;
+  };
+  EXPECT_EQ(error([](auto& gaps) { gaps.pop_back(); }), "batch: 6 gaps for 7 target tokens, wanted 7");
+  EXPECT_EQ(error([](auto& gaps) { gaps[2] = 4; }), "batch: gap 4 is outside the 4 buckets of the model");
+  EXPECT_EQ(error([](auto& gaps) { gaps[0] = -1; }), "batch: gap -1 is outside the 4 buckets of the model");
+  EXPECT_EQ(error_of([&] { model.step({}, {}, context); }),
+            "model: gap_buckets is 4, wanted 0 to decode token by token");
 }
 
 }  // namespace

@@ -45,6 +45,19 @@ TEST(Embedding, KernelIsAsAccurateAsTheReference) {
   });
 }
 
+TEST(Embedding, IsAddedToEachRow) {
+  for_each_isa([] {
+    for (const Shape shape : odd_shapes()) {
+      const std::vector<int32_t> ids = ids_for(shape.rows, V);
+      Padded<float> E({V, shape.cols}, 1), y(shape, 2), wanted(shape, 2);
+      reference::add_embedding<float>(E.view(), ids, wanted.view());
+      add_embedding<float>(E.view(), ids, y.view());
+      y.expect_gaps_untouched();
+      EXPECT_EQ(y.values(), wanted.values());  // one rounding, whatever the kernel
+    }
+  });
+}
+
 TEST(Embedding, GradientMatchesFiniteDifferences) {
   const std::vector<int32_t> ids = {2, 0, 2, 6}, positions = {0, 1, 2, 0};
   std::vector<double> table = testing::normal<double>(V * 5, 1), P = testing::normal<double>(15, 2), dE(V * 5);

@@ -52,3 +52,11 @@ def films(tmp_path_factory):
     qkv("train", "recommend", "--data", folder / "log.csv", "--out", folder / "run", "--d-model", 16, "--ffn", 16,
         "--max-length", 20, "--batch-tokens", 512, "--max-steps", 30, "--threads", 1)
     return folder
+
+
+@pytest.fixture(scope="session")
+def timed_run(films):
+    """A recommender on the same log whose model reads the time between events."""
+    qkv("train", "recommend", "--data", films / "log.csv", "--out", films / "timed", "--time-gaps", "true",
+        "--d-model", 16, "--ffn", 16, "--max-length", 20, "--batch-tokens", 512, "--max-steps", 30, "--threads", 1)
+    return films / "timed"

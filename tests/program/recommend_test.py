@@ -114,10 +114,50 @@ def test_lines_of_json_are_answered_in_order_and_a_bad_one_does_not_end_it(films
     assert answers[13]["unknown"] == ["12"] and len(answers[13]["items"]) == 10
     for line, part in [(2, "not a line of JSON"), (4, "not an object"), (5, "not a line of JSON"),
                        (7, '"history" is "f0000", wanted a list of names'), (8, '"top" is 0, wanted a number from 1'),
-                       (9, 'has neither "history" nor "user"'), (10, '"depth" is 1, wanted history, user, top'),
+                       (9, 'has neither "history" nor "user"'), (10, '"depth" is 1, wanted history, times, user, top'),
                        (11, '"nobody" is none of the'), (12, "levels of JSON")]:
         assert list(answers[line - 1]) == ["error"]
         assert answers[line - 1]["error"].startswith(f"line {line}: ") and part in answers[line - 1]["error"]
+
+
+def test_times_are_read_where_the_model_was_trained_with_them(films, timed_run):
+    for run, has_gaps in [(films / "run", False), (timed_run, True)]:
+        assert ("decoder.gaps.weight" in qkv("inspect", run)[1]) == has_gaps
+        assert "model " in qkv("evaluate", run)[1]
+    events = [line.split(",") for line in (films / "log.csv").read_text().splitlines() if line.startswith("u0007,")]
+    history, times = [event[1] for event in events], [int(event[2]) for event in events]
+    requests = [{"history": history, "times": times}, {"user": "u0007"}, {"history": history},
+                {"history": history, "times": [time // 1000 for time in times]},
+                {"user": "u0007", "history": ["f0100"]},
+                {"user": "u0007", "history": ["f0100"], "times": [times[-1] + 60]},
+                {"history": history + ["?"], "times": times + [None], "explain": True}]
+    text = "".join(json.dumps(request) + "\n" for request in requests)
+    given, user, without, faster, new, soon, unknown = (
+        [item["score"] for item in json.loads(line)["items"]]
+        for line in qkv("recommend", timed_run, text=text)[1].splitlines())
+    assert given == user == unknown and len({tuple(scores) for scores in (given, without, faster)}) == 3 and new != soon
+    (plain,), _ = ask(films, text=json.dumps(requests[0]))
+    assert plain == ask(films, text=json.dumps(requests[2]))[0][0]
+    output = qkv("recommend", timed_run, "--user", "u0007", "--item", "f0100", "--json")[1]
+    assert [item["score"] for item in json.loads(output)["items"]] == new
+
+
+def test_wrong_times_are_one_line(films, tmp_path):
+    for request, part in [({"history": ["f0000"], "times": [1, 2]}, "2 times for 1 events, wanted as many"),
+                          ({"history": ["f0000", "f0001"], "times": [3, 2]}, "the time of event 2 is 2, wanted at least 3"),
+                          ({"history": ["f0000"], "times": 3}, '"times" is 3, wanted a list of times'),
+                          ({"history": ["f0000"], "times": [1.5]}, '"times" is 1.5, wanted whole numbers, or null'),
+                          ({"history": ["f0000"], "times": [2 ** 63]}, "wanted whole numbers, or null"),
+                          ({"history": ["f0000"], "times": ["1"]}, "wanted whole numbers, or null"),
+                          ({"user": "u0007", "times": [5]}, "1 times for 0 events"),
+                          ({"user": "u0007", "history": ["f0000"], "times": [-5]}, "is -5, wanted at least")]:
+        (answer,), _ = ask(films, text=json.dumps(request))
+        assert answer["error"].startswith("line 1: ") and part in answer["error"]
+    (tmp_path / "log.txt").write_text("".join(f"{user} {item}\n" for user in range(9) for item in range(5)))
+    status, _, error = qkv("train", "recommend", "--data", tmp_path / "log.txt", "--out", tmp_path / "run",
+                           "--time-gaps", "true", ok=False)
+    assert status == 1 and error == (f"qkv: training: time_gaps is true and {tmp_path}/log.txt has no times, "
+                                     "wanted a log with a time in each line\n")
 
 
 def test_an_answer_comes_before_the_next_request(films):

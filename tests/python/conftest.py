@@ -12,7 +12,7 @@ PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "program/conftest.py"
 spec = importlib.util.spec_from_file_location("program_fixtures", PROGRAM)
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
-corpus, films, trained = program.corpus, program.films, program.trained
+corpus, films, timed_run, trained = program.corpus, program.films, program.timed_run, program.trained
 
 
 @pytest.fixture

@@ -47,6 +47,23 @@ def test_users_and_their_new_events(recommender, films, run_program):
     assert recommender.recommend([]).popular
 
 
+@pytest.fixture(scope="module")
+def timed(timed_run):
+    return qkv.Recommender(timed_run)
+
+
+def test_times_count_where_the_model_reads_them(timed, recommender):
+    history, times = timed.history("u0001"), timed.times("u0001")
+    assert len(times) == len(history) and times == sorted(times)
+    with_times = timed.recommend(history, times=times)
+    assert with_times == timed.recommend(history, times=[time + 7 for time in times])
+    assert with_times != timed.recommend(history) == timed.recommend(history, times=[None] * len(history))
+    assert recommender.recommend(history, times=times) == recommender.recommend(history)
+    later = [times + [times[-1] + 60], times + [None]]
+    answers = timed.recommend_all([history + ["f0000"]] * 2, times=later)
+    assert answers == [timed.recommend(history + ["f0000"], times=t) for t in later] and answers[0] != answers[1]
+
+
 def test_threads_get_the_answers_of_one(recommender):
     histories = [[item] for item in recommender.items[:300]]
     wanted = recommender.recommend_all(histories)
@@ -68,6 +85,12 @@ def test_threads_get_the_answers_of_one(recommender):
     (lambda r: r.recommend([], top="3"), "recommend: top is '3', wanted a whole number"),
     (lambda r: r.recommend([], explain=2), "recommend: explain is 2, wanted True or False"),
     (lambda r: r.recommend([], deny="f0000"), "recommend: item of deny, number 1 of str is str, wanted a list of str"),
+    (lambda r: r.recommend(["f0000"], times=[1, 2]), "recommend: 2 times for 1 events, wanted as many"),
+    (lambda r: r.recommend(["f0000"] * 2, times=[3, 1]), "recommend: the time of event 2 is 1, wanted at least 3"),
+    (lambda r: r.recommend(["f0000"], times=["1"]), "recommend: time 1 is '1', wanted a whole number of 64 bits, or N"),
+    (lambda r: r.recommend(["f0000"], times=[2**63]), "recommend: time 1 is 9223372036854775808, wanted a whole num"),
+    (lambda r: r.recommend_all([[], []], times=[[]]), "recommend: times of 1 histories for 2, wanted as many"),
+    (lambda r: r.times("nobody"), 'recommend: "nobody" is none of the '),
     (lambda r: r.history("nobody"), 'recommend: "nobody" is none of the '),
     (lambda r: qkv.Recommender("nowhere"), "nowhere: is not a run directory"),
 ])

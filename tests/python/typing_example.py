@@ -57,7 +57,8 @@ def translate(run: Path) -> list[str]:
 def recommend(run: Path) -> list[str]:
     recommender = qkv.Recommender(run)
     history: list[str] = recommender.history(recommender.users[0]) + recommender.items[: recommender.max_length]
-    found: qkv.Recommendations = recommender.recommend(history, top=3, allow=None, deny=("x",), explain=True)
+    times: list[int | None] = [None] * len(history)
+    found: qkv.Recommendations = recommender.recommend(history, times=times, top=3, allow=None, deny=("x",), explain=True)
     every: list[qkv.Recommendations] = recommender.recommend_all([history, found.names], exclude_seen=False, allow=["x"])
     best: qkv.Recommendation = every[0].items[0]
     return [best.item, str(best.score + sum(best.effects)), str(found.popular)] + found.read + found.unknown

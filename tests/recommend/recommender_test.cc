@@ -19,6 +19,7 @@ namespace {
 
 using testing::error_of;
 using Names = std::vector<std::string>;
+using Times = std::vector<int64_t>;
 
 constexpr int64_t kItems = 300;
 
@@ -40,11 +41,12 @@ void expect_same(const Recommendations& a, const Recommendations& b) {
 
 class RecommenderTest : public ::testing::Test {
  protected:
-  RecommenderTest() { testing::create_recommender(run, kItems); }
+  RecommenderTest() { testing::create_recommender(run, testing::small_log(kItems)); }
 
   // The score of one item after a history.
-  static double score(const Recommender& recommender, const Names& history, const std::string& item) {
-    const Recommendations answer = recommender.recommend(history, {1, false, Names{item}});
+  static double score(const Recommender& recommender, const Names& history, const std::string& item,
+                      const Times& times = {}) {
+    const Recommendations answer = recommender.recommend(history, {1, false, Names{item}}, times);
     return answer.items.at(0).score;
   }
 
@@ -56,10 +58,10 @@ class RecommenderTest : public ::testing::Test {
 TEST_F(RecommenderTest, TheBestAreThoseOfAllScores) {
   for (const bool positions_from_end : {true, false}) {
     const std::string name = directory / (positions_from_end ? "end" : "start");
-    testing::create_recommender(name, kItems, positions_from_end);
+    testing::create_recommender(name, testing::small_log(kItems), positions_from_end);
     const RecommenderRun parts = load_recommender(name);
     const std::vector<int32_t> history = {7, 3, 250};
-    const std::span<const int32_t> only(history);
+    const History only{history};
     std::vector<float> scores(kItems);
     Arena arena;
     score_items(*parts.model, positions_from_end, {&only, 1}, {scores.data(), 1, kItems}, arena);
@@ -192,6 +194,98 @@ TEST_F(RecommenderTest, EffectsAreTheScoreWithAnEventLessThatWithoutIt) {
     }
   }
   EXPECT_TRUE(recommender.recommend({"i1"}, {4, true, {}, {}, true}).items[0].effects.empty());
+}
+
+// One whose model reads the time between events.
+class RecommenderWithTimesTest : public RecommenderTest {
+ protected:
+  RecommenderWithTimesTest() {
+    Interactions log = testing::small_log(kItems);
+    log.times = {10, 11, 13, 17, 25, 41, 73, 137, 265, 521, 0, 60, 4000, 9};
+    testing::create_recommender(timed, log);
+  }
+  std::string timed = directory / "timed";
+};
+
+TEST_F(RecommenderWithTimesTest, OnlyTheGapsBetweenTheTimesCount) {
+  const Recommender recommender(timed);
+  const Names history = {"i8", "i3", "i5"};
+  const auto with = [&](const Times& times) { return score(recommender, history, "i9", times); };
+  const double wanted = with({100, 160, 4000});
+  EXPECT_EQ(with({-100, -40, 3800}), wanted);
+  EXPECT_NE(with({100, 160, 260}), wanted);
+  EXPECT_NE(with({}), wanted);
+  EXPECT_EQ(with({100, kNoTime, 4000}), with({}));
+  EXPECT_EQ(with({kNoTime, 160, 4000}), with({kNoTime, 0, 3840}));
+  EXPECT_NE(with({kNoTime, 160, 4000}), with({}));
+  EXPECT_EQ(score(Recommender(run), history, "i9", {100, 160, 4000}), score(Recommender(run), history, "i9"));
+}
+
+TEST_F(RecommenderWithTimesTest, AUserOfTheLogHasTimes) {
+  const Recommender recommender(timed);
+  EXPECT_EQ(recommender.times("bob"), (Times{0, 60, 4000}));
+  EXPECT_EQ(Recommender(run).times("bob"), Times(3, kNoTime));
+  EXPECT_EQ(error_of([&] { recommender.times("joe"); }), "recommend: \"joe\" is none of the 3 users of the run");
+}
+
+// An unknown event is as none: the gap after it reaches to the event before.
+TEST_F(RecommenderWithTimesTest, UnknownEventsLeaveAGap) {
+  const Recommender recommender(timed);
+  EXPECT_EQ(score(recommender, {"i8", "?", "i5"}, "i9", {100, 160, 4000}),
+            score(recommender, {"i8", "i5"}, "i9", {100, 4000}));
+}
+
+TEST_F(RecommenderWithTimesTest, AnAnswerIsTheSameInAnyCompany) {
+  const Recommender recommender(timed);
+  const std::vector<Names> histories = {{"i1", "i2"}, {"i1", "i2"}, {}, {"i4"}};
+  const std::vector<Times> times = {{5, 500}, {5, 6}, {}, {7}};
+  const auto all = recommender.recommend_all(histories, {}, times);
+  for (size_t i = 0; i < all.size(); i++) expect_same(all[i], recommender.recommend(histories[i], {}, times[i]));
+  EXPECT_NE(all[0].items[0].score, all[1].items[0].score);
+}
+
+TEST_F(RecommenderWithTimesTest, EffectsAreTheScoreWithAnEventLessThatWithoutIt) {
+  const Recommender recommender(timed);
+  const Names history = recommender.history("ann");  // ten events, of which six are read
+  const Times times = recommender.times("ann");
+  RecommendOptions options{4};
+  options.explain = true;
+  const Recommendations answer = recommender.recommend(history, options, times);
+  for (const Recommendation& item : answer.items) {
+    ASSERT_EQ(item.effects.size(), 6u);
+    for (size_t event = 4; event < 10; event++) {
+      Names without = history;
+      Times without_times = times;
+      without.erase(without.begin() + static_cast<std::ptrdiff_t>(event));
+      without_times.erase(without_times.begin() + static_cast<std::ptrdiff_t>(event));
+      EXPECT_EQ(item.effects[event - 4], item.score - score(recommender, without, item.item, without_times));
+    }
+  }
+}
+
+TEST_F(RecommenderWithTimesTest, In8BitsReadsGapsToo) {
+  quantize_run(timed);
+  const Recommender recommender(timed + "-int8");
+  EXPECT_NE(score(recommender, {"i1", "i2"}, "i3", {1, 2}), score(recommender, {"i1", "i2"}, "i3", {1, 2000}));
+}
+
+TEST_F(RecommenderWithTimesTest, RefusesTimesThatDoNotFit) {
+  const Recommender recommender(timed);
+  const auto error = [&](const Times& times) {
+    return error_of([&] { recommender.recommend({"i1", "i2", "i3"}, {}, times); });
+  };
+  EXPECT_EQ(error({1, 2}), "recommend: 2 times for 3 events, wanted as many");
+  EXPECT_EQ(error({1, 3, 2}), "recommend: the time of event 3 is 2, wanted at least 3, that of one before it");
+  EXPECT_EQ(error({3, kNoTime, 2}), "recommend: the time of event 3 is 2, wanted at least 3, that of one before it");
+  EXPECT_EQ(error_of([&] {
+              recommender.recommend_all({{"i1"}, {"i2"}}, {}, {{1}});
+            }),
+            "recommend: times of 1 histories for 2, wanted as many");
+  const RunDirectory files(timed);
+  RecommendationConfig other;
+  write_file_atomic(files.recommendation(), json_from_fields(other));
+  EXPECT_EQ(error_of([&] { Recommender{timed}; }),
+            files.config() + ": gap_buckets is 66, wanted 0: " + files.recommendation() + " says time_gaps false");
 }
 
 TEST_F(RecommenderTest, KnowsItsItemsAndUsers) {

@@ -40,16 +40,19 @@ inline Interactions small_log(int64_t items) {
   return log;
 }
 
-// A run directory of item_config and small_log.
-inline void create_recommender(const std::string& directory, int64_t items, bool positions_from_end = true) {
-  Transformer<float> model(item_config(items));
+// A run directory of item_config and `log`, which reads the gaps where the log has times.
+inline void create_recommender(const std::string& directory, const Interactions& log, bool positions_from_end = true) {
+  ModelConfig config = item_config(log.item_count());
+  config.gap_buckets = log.times.empty() ? 0 : kGapBuckets;
+  Transformer<float> model(config);
   randomise(model.parameters(), 1);
   RecommendationConfig recommendation;
   recommendation.positions_from_end = positions_from_end;
+  recommendation.time_gaps = !log.times.empty();
   make_run(RunDirectory(directory), [&](const RunDirectory& run) {
     write_file_atomic(run.config(), to_json(model.config()));
     write_file_atomic(run.recommendation(), json_from_fields(recommendation));
-    save_interactions(run, small_log(items), std::string(64, '0'));
+    save_interactions(run, log, std::string(64, '0'));
     save_weights(run.model(), model.parameters(), model.parameters().values());
   });
 }

@@ -60,7 +60,7 @@ TEST(Recipe, EveryOptionTakesTheValueThatItShows) {
         << option.name;
     EXPECT_FALSE(option.help.empty()) << option.name;
   }
-  EXPECT_EQ(options.size(), 25u + 28u);  // all fields but the two vocabularies
+  EXPECT_EQ(options.size(), 24u + 29u);  // all fields but those that the data give
 }
 
 TEST(Recipe, OptionsChangeWhatTheyName) {

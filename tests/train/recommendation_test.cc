@@ -13,6 +13,7 @@
 #include "io/recommender_run.h"
 #include "io/run_directory.h"
 #include "io/saved_interactions.h"
+#include "qkv/recommender.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/support/temp_dir.h"
@@ -35,6 +36,23 @@ std::string write_log(const TempDir& directory) {
     auto item = static_cast<int64_t>(random.below(kItems));
     const auto step = static_cast<int64_t>(1 + random.below(3));
     for (int64_t i = 0; i < 14; i++) file << user << ' ' << (item = (item + step) % kItems) << '\n';
+  }
+  return path;
+}
+
+// A log in which a gap of 2^k tells that item k comes next, and nothing else tells anything.
+std::string write_log_of_gaps(const TempDir& directory) {
+  const std::string path = directory / "gaps.csv";
+  std::ofstream file(path);
+  file << "user,item,timestamp\n";
+  Random random(1, Stream::test);
+  for (int64_t user = 0; user < 240; user++) {
+    auto item = static_cast<int64_t>(random.below(kItems)), time = int64_t{0};
+    for (int64_t i = 0; i < 14; i++) {
+      const auto next = static_cast<int64_t>(random.below(kItems));
+      file << user << ',' << item << ',' << (time += int64_t{1} << next) << '\n';
+      item = next;
+    }
   }
   return path;
 }
@@ -72,6 +90,37 @@ TEST(Recommendation, EveryLossLearnsWhatFollows) {
   }
 }
 
+TEST(Recommendation, ReadsTheTimeBetweenEventsWhereAskedTo) {
+  const TempDir directory;
+  const std::string log = write_log_of_gaps(directory), out = directory / "gaps";
+  RecommendationRecipe recipe = small_recipe();
+  EXPECT_LT(train(log, recipe, directory / "none"), 0.3);  // by chance about 0.15
+  set_recipe_option(recipe, "time_gaps", "true");
+  EXPECT_GT(train(log, recipe, out), 0.9);
+  const Recommender recommender(out);
+  const RecommendOptions best{1, false};
+  for (const int64_t k : {2, 17, 38}) {
+    const Recommendations answer = recommender.recommend({"5", "9"}, best, {100, 100 + (int64_t{1} << k)});
+    EXPECT_EQ(answer.items.at(0).item, std::to_string(k));
+  }
+  EXPECT_LT(recommender.recommend({"5", "9"}, best).items.at(0).score,
+            recommender.recommend({"5", "9"}, best, {100, 104}).items.at(0).score);
+
+  RecommendationRecipe later = recipe;
+  later.training.max_steps = later.training.eval_every = 1;
+  later.training.learning_rate = 1e-6;
+  double ndcg = 0;
+  TrainingObserver observer;
+  observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates[0].measures[0].value; };
+  EXPECT_TRUE(train_recommendation({{log}, {}, out}, later, directory / "warm", observer));
+  EXPECT_GT(ndcg, 0.9);
+  set_recipe_option(later, "time_gaps", "false");
+  EXPECT_EQ(error_of([&] {
+              train_recommendation({{log}, {}, out}, later, directory / "other", observer);
+            }),
+            out + ": its time_gaps is true, this one false; give the same, or no warm start");
+}
+
 TEST(Recommendation, EveryNormAndSplitTrains) {
   const TempDir directory;
   const std::string path = directory / "log.csv";
@@ -91,10 +140,11 @@ TEST(Recommendation, EveryNormAndSplitTrains) {
 
 TEST(Recommendation, ARunGoesOnWithTheSameBytesOnAnyNumberOfThreads) {
   const TempDir directory;
-  const std::string log = write_log(directory);
+  const std::string log = write_log_of_gaps(directory);
   for (const std::string loss : {"softmax", "gbce"}) {
     RecommendationRecipe recipe = small_recipe();
     set_recipe_option(recipe, "loss", loss);
+    recipe.recommendation.time_gaps = loss == "softmax";
     set_recipe_option(recipe, "dropout", "0.2");
     recipe.training.max_epochs = 0;
     recipe.training.max_steps = 26;
@@ -293,6 +343,10 @@ TEST(Recommendation, RefusesWhatDoesNotFit) {
             "training: label_smoothing is 0.1 and loss is gbce, wanted 0, or softmax");
   EXPECT_EQ(error(R"({"zero_start": true})"),
             "r.json: zero_start follows from the data or the kind of model, and cannot be given");
+  EXPECT_EQ(error(R"({"gap_buckets": 66})"),
+            "r.json: gap_buckets follows from the data or the kind of model, and cannot be given");
+  EXPECT_EQ(error(R"({"time_gaps": true})"),
+            "training: time_gaps is true and " + log + " has no times, wanted a log with a time in each line");
   EXPECT_EQ(error(R"({"min_events": 15})"), log + ": of 1680 events none is left with at least 15 a user");
 }
 
@@ -313,7 +367,8 @@ TEST(Recommendation, AnEpochIsCountedInSteps) {
 TEST(Recommendation, EncoderAndVocabulariesAreNoOptions) {
   for (const RecipeOption& option : recipe_options(recommendation_preset("films"))) {
     EXPECT_FALSE(option.help.empty()) << option.name;
-    for (const char* hidden : {"source_vocab", "target_vocab", "encoder_layers", "shared_embeddings", "zero_start"})
+    for (const char* hidden :
+         {"source_vocab", "target_vocab", "gap_buckets", "encoder_layers", "shared_embeddings", "zero_start"})
       EXPECT_NE(option.name, hidden);
   }
 }
