@@ -212,8 +212,8 @@ struct Colours {
     Random random(2, Stream::test);
     items << "item,colour\n";
     for (int64_t item = 0; item < 400; item++) items << item << ',' << item % 20 << '\n';
-    for (int64_t user = 0; user < 120; user++)
-      for (int64_t i = 0; i < 12; i++)
+    for (int64_t user = 0; user < 480; user++)
+      for (int64_t i = 0; i < 4; i++)
         events << user << ' ' << static_cast<int64_t>(20 * random.below(20)) + (user + i) % 20 << '\n';
   }
 
@@ -228,7 +228,7 @@ TEST(Recommendation, FeaturesTellWhatRareItemsHaveInCommon) {
     TrainingObserver observer;
     observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates.front().measures.front().value; };
     RecommendationRecipe recipe = small_recipe();
-    recipe.training.max_epochs = 30;
+    recipe.training.max_epochs = 20;
     EXPECT_TRUE(train_recommendation({{colours.log}, {}, "", table}, recipe, directory / name, observer));
     return ndcg;
   };
@@ -266,7 +266,7 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
   recipe.training.max_epochs = 6;
   train_recommendation({{colours.log}, {}, "", colours.table}, recipe, directory / "run", {});
   const std::string log = directory / "longer.txt", table = directory / "longer.csv";
-  testing::spill(log, bytes(colours.log) + "120 new\n120 21\n120 2\n");
+  testing::spill(log, bytes(colours.log) + "480 new\n480 21\n480 2\n");
   testing::spill(table, bytes(colours.table) + "new,0\n");
   recipe.training.learning_rate = 1e-9;
   recipe.training.max_epochs = 1;
