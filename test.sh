@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, each fuzz target for ten seconds,
+# Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, each fuzz target for five seconds,
 # the program's (pytest), and the Python module's, in a virtual environment with packages from PyPI. The last line says
 # how many passed. QUICK=1 leaves the sanitizers and the fuzz targets out.
 set -euo pipefail
@@ -56,7 +56,7 @@ pytest=$!
 if [ -z "${QUICK:-}" ]; then
   run_tests asan
   echo "== fuzz"
-  fuzz/run.sh --seconds 10 2>&1 | tee -a "$log" || status=1
+  fuzz/run.sh --seconds 5 2>&1 | tee -a "$log" || status=1
 fi
 wait "$pytest" || status=1
 tee -a "$log" < build/pytest.log
