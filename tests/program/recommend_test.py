@@ -213,3 +213,24 @@ def test_bench_times_requests(films):
     for arguments in ([films / "run"], ["--items", "500", "--d-model", "64", "--int8"]):
         figures = json.loads(qkv("bench", "recommend", *arguments, "--requests", 30, "--length", 20, "--json")[1])
         assert 0 < figures["p50_ms"] <= figures["p99_ms"] <= figures["max_ms"] and figures["threads"] == 1
+
+
+def test_what_a_table_says_of_the_items_is_learned_with_them(films, tmp_path):
+    train = ["train", "recommend", "--data", films / "log.csv", "--out", tmp_path / "run", "--d-model", 16, "--ffn", 16,
+             "--max-length", 20, "--batch-tokens", 512, "--max-steps", 3, "--threads", 1]
+    features = ["--features", films / "titles.csv", "--feature-columns", "item,genre,title:words"]
+    _, _, report = qkv(*train, *features)
+    assert "items have " in report and "0 that one item alone has are left out" in report
+    known = json.loads((tmp_path / "run/features.json").read_text())
+    assert {"genre: Crime", "title: silent"} <= set(known)
+    assert f'"item_features": {len(known)}' in qkv("inspect", tmp_path / "run")[1]
+    answer = qkv("recommend", tmp_path / "run", "--history", "f0000", "--json")[1]
+    (tmp_path / "run/features.json").unlink()  # serving reads the items' sums alone
+    assert qkv("recommend", tmp_path / "run", "--history", "f0000", "--json")[1] == answer
+    assert "was begun with 0 item features" in qkv(*train, *features, ok=False)[2]
+    for options, message in [(features[2:], "and no table of features"),
+                             (features[:3] + ["item,nothing"], 'none of them is "nothing"'),
+                             (["--features", tmp_path / "missing"], "cannot be opened")]:
+        status, _, error = qkv(*train[:4], "--out", tmp_path / "other", *options, ok=False)
+        assert status == 1 and message in error.splitlines()[-1]
+        assert not (tmp_path / "other").exists()
