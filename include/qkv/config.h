@@ -8,8 +8,12 @@
 
 namespace qkv {
 
-enum class Activation { relu, gelu, silu };
-constexpr std::array<std::string_view, 3> names_of(Activation) { return {"relu", "gelu", "silu"}; }
+enum class Activation { relu, gelu, silu, gelu_tanh };
+constexpr std::array<std::string_view, 4> names_of(Activation) { return {"relu", "gelu", "silu", "gelu_tanh"}; }
+
+// γ ∘ (x − μ) / √(σ² + ε) + β, the same without β, or γ ∘ x / √(mean of x² + ε). src/ops/layer_norm.h
+enum class NormKind { layer, layer_no_bias, rms };
+constexpr std::array<std::string_view, 3> names_of(NormKind) { return {"layer", "layer_no_bias", "rms"}; }
 
 // Where the norm stands around a sublayer f:
 //   post   norm(x + f(x)): the paper's
@@ -26,9 +30,12 @@ constexpr std::array<std::string_view, 3> names_of(NormPosition) { return {"post
 //                  and the first position is 1, as in OpenNMT and CTranslate2
 //   learned        a parameter of each side, [max_length, d]
 //   rotary         nothing: queries and keys of self-attention turn by angles that grow with p (src/ops/rotary.h)
-enum class Positions { interleaved, halves, closed_halves, learned, rotary };
-constexpr std::array<std::string_view, 5> names_of(Positions) {
-  return {"interleaved", "halves", "closed_halves", "learned", "rotary"};
+//   alibi          nothing: a score of self-attention is less by m |p − p'|, the m of head h = 0 … H − 1 being
+//                  2^(−8(h + 1)/H) where H is a power of two. Press et al., "Train Short, Test Long" (2022)
+//   none           nothing: a causal model sees what came before, and that is all it knows of places
+enum class Positions { interleaved, halves, closed_halves, learned, rotary, alibi, none };
+constexpr std::array<std::string_view, 7> names_of(Positions) {
+  return {"interleaved", "halves", "closed_halves", "learned", "rotary", "alibi", "none"};
 }
 
 struct ModelConfig {
@@ -36,13 +43,23 @@ struct ModelConfig {
   int64_t encoder_layers = 6, decoder_layers = 6;  // no encoder: a decoder-only model, with a source_vocab of 0
   int64_t d_model = 512;
   int64_t heads = 8;
+  int64_t key_value_heads = 0;  // a divisor of heads: so many of them share a head of keys and values; 0: none do
   int64_t key_width = 64, value_width = 64;  // of one head: d_k, d_v
   int64_t ffn = 2048;
   Activation activation = Activation::relu;
+  bool gated_ffn = false;        // φ(x W_1ᵀ) ∘ (x W_gateᵀ) inside: SwiGLU with silu, GeGLU with gelu
+  bool ffn_bias = true;          // on both, or all three, of its products
   bool scale_embeddings = true;  // embeddings times √d_model
   Positions positions = Positions::interleaved;
+  double rotary_base = 10000, rotary_scale = 1;  // angles p base^(−2j/d_k) / scale
+  int64_t window = 0;           // self-attention sees so many tokens, itself and those before it (and after it, in an
+                                // encoder); 0: all
+  double softcap = 0;           // c > 0: scores of attention become c tanh(s / c); Gemma 2's
+  bool query_key_norm = false;  // a norm of each head's queries and keys: Dehghani et al., "Scaling Vision
+                                // Transformers to 22 Billion Parameters" (2023)
   bool zero_start = false;      // the first target token has no embedding, only its position
   bool embedding_norm = false;  // a norm of embedding and position, before dropout
+  NormKind norm = NormKind::layer;
   NormPosition norm_position = NormPosition::post;
   bool final_norm = false;  // a norm after the last layer of each stack; pre-norm needs it
   double norm_epsilon = 1e-5;
@@ -52,9 +69,9 @@ struct ModelConfig {
   bool tied_output = true;            // the output layer uses the target embeddings
   bool output_bias = false;
   int64_t item_features = 0;  // rows of a table that training alone reads: src/train/feature_sums.h
-  int64_t max_length = 256;  // tokens of one sequence, the end token included
-  int64_t gap_buckets = 0;   // a learned vector for each gap in time before a token (src/data/history.h); 0: none
-  double dropout = 0.1;      // on embeddings and on every residual branch
+  int64_t max_length = 256;   // tokens of one sequence, the end token included
+  int64_t gap_buckets = 0;    // a learned vector for each gap in time before a token (src/data/history.h); 0: none
+  double dropout = 0.1;       // on embeddings and on every residual branch
   double attention_dropout = 0;
   double ffn_dropout = 0;
 
@@ -70,14 +87,23 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("decoder_layers", c.decoder_layers, "layers of the decoder");
   visit("d_model", c.d_model, "width of a token's vector");
   visit("heads", c.heads, "attention heads");
+  visit("key_value_heads", c.key_value_heads, "heads of keys and values, which queries share; 0 is one for each");
   visit("key_width", c.key_width, "width of one head's queries and keys");
   visit("value_width", c.value_width, "width of one head's values");
   visit("ffn", c.ffn, "width inside the feed-forward layers");
   visit("activation", c.activation, "activation of the feed-forward layers");
+  visit("gated_ffn", c.gated_ffn, "feed-forward layers with a gate, as SwiGLU (silu) and GeGLU (gelu)");
+  visit("ffn_bias", c.ffn_bias, "bias on the products of the feed-forward layers");
   visit("scale_embeddings", c.scale_embeddings, "embeddings times the root of d_model");
   visit("positions", c.positions, "how a token's position enters");
+  visit("rotary_base", c.rotary_base, "base of the rates of rotary positions");
+  visit("rotary_scale", c.rotary_scale, "rotary positions are divided by it");
+  visit("window", c.window, "tokens that self-attention sees, itself included; 0 is all");
+  visit("softcap", c.softcap, "bound of the scores of attention; 0 is none");
+  visit("query_key_norm", c.query_key_norm, "norm of each head's queries and keys");
   visit("zero_start", c.zero_start, "the first target token has no embedding, only its position");
   visit("embedding_norm", c.embedding_norm, "norm of embedding and position");
+  visit("norm", c.norm, "norm with mean and bias (layer), without bias, or by the mean square alone (rms)");
   visit("norm_position", c.norm_position,
         "norm after the residual sum (post), before each sublayer (pre), or before its queries and sum (query)");
   visit("final_norm", c.final_norm, "norm after the last layer of each stack");
@@ -99,7 +125,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 // beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
 // [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
 // vocabulary without an encoder, positions in halves of a width that has none, rotary positions of heads of an odd
-// width, gaps in time beside an encoder.
+// width, or of a base or scale that is not above 0, key_value_heads that do not divide the heads, gaps in time beside
+// an encoder, an encoder without positions.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,

@@ -1,6 +1,7 @@
 #include "layers/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "core/profile.h"
@@ -28,6 +29,14 @@ bool all_are_keys(const Sequences& sequences, int64_t M) {
   return M == 0;
 }
 
+// Of every query the last `window` keys.
+CachedKeys last_keys(const CachedKeys& keys, int64_t window, int64_t N, Arena& arena) {
+  int32_t* begin = arena.take<int32_t>(N);
+  for (int64_t n = 0; n < N; n++)
+    begin[n] = static_cast<int32_t>(std::max<int64_t>(keys.begin[n], keys.end[n] - window));
+  return {keys.rows, begin, keys.end};
+}
+
 // What the products of attention cost: 2 T S (d_k + d_v) a head, half of it where causal. Counted only for a profile.
 template <class Real>
 Work attention_work(const AttentionInput<Real>& in) {
@@ -48,26 +57,69 @@ void run(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena
   attention<Real>(in, out, lse, arena.bytes(attention_workspace(in)));
 }
 
+// 2^(−8(h + 1)/H) for heads h = 0 … H − 1; where H is no power of two, those of the next lower one and then every other
+// one of the next higher: section 3 of the paper on ALiBi, and its code.
+template <class Real>
+std::vector<Real> alibi_slopes(int64_t heads) {
+  std::vector<Real> slopes;
+  const int64_t lower = std::bit_floor(static_cast<uint64_t>(heads));
+  for (int64_t h = 0; h < heads; h++) {
+    const double place = h < lower ? static_cast<double>(h + 1) : static_cast<double>(h - lower) + 0.5;
+    slopes.push_back(static_cast<Real>(std::exp2(-8 * place / static_cast<double>(lower))));
+  }
+  return slopes;
+}
+
 }  // namespace
 
 template <class Real>
 MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const std::string& name,
                                              const ModelConfig& config, Kind kind, DropoutSites& sites)
     : heads_(config.heads),
+      kv_heads_(config.key_value_heads > 0 ? config.key_value_heads : config.heads),
       key_width_(config.key_width),
       value_width_(config.value_width),
+      window_(kind == Kind::self ? config.window : 0),
+      softcap_(static_cast<Real>(config.softcap)),
       qkv_(list,
            {{name + ".q", heads_ * key_width_},
-            {name + ".k", heads_ * key_width_},
-            {name + ".v", heads_ * value_width_}},
+            {name + ".k", kv_heads_ * key_width_},
+            {name + ".v", kv_heads_ * value_width_}},
            config.d_model, config.attention_input_bias),
       output_(list, {{name + ".output", config.d_model}}, heads_ * value_width_, config.attention_output_bias),
       p_(config.attention_dropout),
       site_(sites.next()) {
-  if (config.positions != Positions::rotary || kind == Kind::cross) return;
+  if (config.query_key_norm) {
+    q_norm_.emplace(list, name + ".q_norm", key_width_, config);
+    k_norm_.emplace(list, name + ".k_norm", key_width_, config);
+  }
+  if (kind == Kind::cross) return;
+  if (config.positions == Positions::alibi) slopes_ = alibi_slopes<Real>(heads_);
+  if (config.positions != Positions::rotary) return;
   angles_.resize(static_cast<size_t>(config.max_length * key_width_));
   angles_matrix_ = {angles_.data(), config.max_length, key_width_};
-  rotary_table<Real>(angles_matrix_);
+  rotary_table<Real>(config.rotary_base, config.rotary_scale, angles_matrix_);
+}
+
+template <class Real>
+Matrix<Real> MultiHeadAttention<Real>::normalise(const Norm<Real>& norm, Matrix<Real> m, Context& c,
+                                                 std::span<typename Norm<Real>::Saved>& saved) const {
+  const int64_t heads = m.cols / key_width_;
+  saved = c.arena.objects<typename Norm<Real>::Saved>(static_cast<size_t>(heads));
+  const Matrix<Real> y = c.inference ? m : c.arena.matrix<Real>(m.rows, m.cols);
+  for (int64_t h = 0; h < heads; h++)
+    norm.forward_into(m.col_range(h * key_width_, (h + 1) * key_width_),
+                      y.col_range(h * key_width_, (h + 1) * key_width_), c, saved[static_cast<size_t>(h)]);
+  return y;
+}
+
+template <class Real>
+void MultiHeadAttention<Real>::normalise_backward(const Norm<Real>& norm, Matrix<Real> gradient, Context& c,
+                                                  std::span<const typename Norm<Real>::Saved> saved) const {
+  for (size_t h = 0; h < saved.size(); h++) {
+    const int64_t begin = static_cast<int64_t>(h) * key_width_;
+    norm.backward(gradient.col_range(begin, begin + key_width_), c, saved[h]);
+  }
 }
 
 template <class Real>
@@ -85,10 +137,14 @@ AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matri
   in.v = as_heads(v, value_width_);
   in.sequences = sequences;
   in.heads = heads_;
+  in.kv_heads = kv_heads_;
   in.key_width = key_width_;
   in.value_width = value_width_;
   in.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(key_width_)));
+  in.softcap = softcap_;
   in.causal = causal;
+  if (window_ > 0) in.window = {window_ - 1, window_ - 1};  // causality ends it at the query
+  if (!slopes_.empty()) in.alibi = slopes_.data();
   if (c) in.dropout = c->dropout(p_, site_);
   return in;
 }
@@ -98,17 +154,21 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
                                                Causal causal, Context& c, Saved& s) const {
   s.x = x;
   s.z = z;
-  const int64_t Q = q_columns();
+  const int64_t Q = q_columns(), K = k_columns();
   if (z.data == x.data) {
     const Matrix<Real> qkv = qkv_.forward(x, c);  // Q, K, V = X W_Qᵀ + b_Q, X W_Kᵀ + b_K, X W_Vᵀ + b_V in one product
     s.q = qkv.col_range(0, Q);
-    s.k = qkv.col_range(Q, 2 * Q);
-    s.v = qkv.col_range(2 * Q, qkv.cols);
+    s.k = qkv.col_range(Q, Q + K);
+    s.v = qkv.col_range(Q + K, qkv.cols);
   } else {
     s.q = qkv_.forward(x, c, 0, Q);                             // Q = X W_Qᵀ + b_Q
     const Matrix<Real> kv = qkv_.forward(z, c, Q, qkv_.out());  // K, V = Z W_Kᵀ + b_K, Z W_Vᵀ + b_V
-    s.k = kv.col_range(0, Q);
-    s.v = kv.col_range(Q, kv.cols);
+    s.k = kv.col_range(0, K);
+    s.v = kv.col_range(K, kv.cols);
+  }
+  if (q_norm_) {
+    s.q = normalise(*q_norm_, s.q, c, s.q_norms);
+    s.k = normalise(*k_norm_, s.k, c, s.k_norms);
   }
   if (angles_matrix_.data) {
     turn(s.k, c.positions, Turn::forward);
@@ -126,17 +186,17 @@ template <class Real>
 void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz,
                                         const Sequences& sequences, Causal causal, Context& c, const Saved& s) const {
   const Arena::Scope scope(c.arena);
-  const int64_t Q = q_columns(), V = heads_ * value_width_;
+  const int64_t Q = q_columns(), K = k_columns(), KV = keys_values_width();
   const bool self = s.z.data == s.x.data;
-  // Self-attention: one packed [N, 2Q + V] gradient; cross-attention: dq and a packed [M, Q + V].
-  const Matrix<Real> dqkv = c.arena.matrix<Real>(s.x.rows, self ? 2 * Q + V : Q);
-  const Matrix<Real> dkv = self ? dqkv.col_range(Q, 2 * Q + V) : c.arena.matrix<Real>(s.z.rows, Q + V);
-  const Matrix<Real> dq = dqkv.col_range(0, Q), dk = dkv.col_range(0, Q), dv = dkv.col_range(Q, Q + V);
+  // Self-attention: one packed [N, Q + KV] gradient; cross-attention: dq and a packed [M, KV].
+  const Matrix<Real> dqkv = c.arena.matrix<Real>(s.x.rows, self ? Q + KV : Q);
+  const Matrix<Real> dkv = self ? dqkv.col_range(Q, Q + KV) : c.arena.matrix<Real>(s.z.rows, KV);
+  const Matrix<Real> dq = dqkv.col_range(0, Q), dk = dkv.col_range(0, K), dv = dkv.col_range(K, KV);
 
   if (!all_are_keys(sequences, dkv.rows))  // attention_backward leaves the others as they are
     for (int64_t n = 0; n < dkv.rows; n++) std::fill_n(dkv.row(n), dkv.cols, Real(0));
 
-  const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, V);
+  const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, s.heads.cols);
   output_.backward(s.heads, dy, dheads, c);
   const AttentionInput<Real> in = input(s.q, s.k, s.v, sequences, causal, &c);
   const AttentionGradients<Real> gradients{
@@ -152,6 +212,10 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
   }
   turn(dk, c.positions, Turn::back);
   turn(dq, c.positions, Turn::back);
+  if (q_norm_) {
+    normalise_backward(*q_norm_, dq, c, s.q_norms);
+    normalise_backward(*k_norm_, dk, c, s.k_norms);
+  }
   if (self) {
     qkv_.backward(s.x, dqkv, dx, c, accumulate);
   } else {
@@ -163,16 +227,24 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
 template <class Real>
 void MultiHeadAttention<Real>::keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const {
   qkv_.forward_into(z, kv, c, q_columns(), qkv_.out());
-  turn(kv.col_range(0, q_columns()), c.positions, Turn::forward);
+  const Matrix<Real> k = kv.col_range(0, k_columns());
+  std::span<typename Norm<Real>::Saved> saved;
+  if (k_norm_) normalise(*k_norm_, k, c, saved);
+  turn(k, c.positions, Turn::forward);
 }
 
 template <class Real>
 Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys,
                                               Context& c) const {
   const Matrix<Real> q = qkv_.forward(x, c, 0, q_columns());
+  std::span<typename Norm<Real>::Saved> saved;
+  if (q_norm_) normalise(*q_norm_, q, c, saved);
   turn(q, c.positions, Turn::forward);
   const Matrix<Real> heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
-  cached_attention<Real>({q, kv, keys, heads_, key_width_, value_width_}, heads, c.arena);
+  const CachedKeys seen = window_ > 0 ? last_keys(keys, window_, x.rows, c.arena) : keys;
+  cached_attention<Real>(
+      {q, kv, seen, heads_, kv_heads_, key_width_, value_width_, softcap_, slopes_.empty() ? nullptr : slopes_.data()},
+      heads, c.arena);
   return output_.forward(heads, c);
 }
 

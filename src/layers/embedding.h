@@ -35,7 +35,7 @@ class Embedding {
         site_(sites.next()) {
     if (config.positions == Positions::learned) {
       learned_ = list.add(name + ".positions.weight", {config.max_length, config.d_model}, Init::gaussian(0.02));
-    } else if (config.positions == Positions::rotary) {  // one row of zeros for all
+    } else if (config.positions >= Positions::rotary) {  // one row of zeros for all
       sinusoids_.resize(static_cast<size_t>(config.d_model));
       sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model, 0};
     } else {
@@ -46,7 +46,7 @@ class Embedding {
     // Zeros, so that a bucket that training never meets adds nothing.
     if (config.gap_buckets > 0)
       gaps_ = list.add(name + ".gaps.weight", {config.gap_buckets, config.d_model}, Init::zeros());
-    if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", config.d_model, config.norm_epsilon);
+    if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", config.d_model, config);
   }
   Embedding(const Embedding&) = delete;
   Embedding& operator=(const Embedding&) = delete;

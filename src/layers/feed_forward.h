@@ -1,4 +1,5 @@
-// Position-wise feed-forward: FFN(x) = dropout(φ(x W_1ᵀ + b_1)) W_2ᵀ + b_2. Section 3.3 of the paper.
+// Position-wise feed-forward: FFN(x) = dropout(φ(x W_1ᵀ + b_1)) W_2ᵀ + b_2. Section 3.3 of the paper. With a gate it is
+// dropout(φ(x W_1ᵀ + b_1) ∘ (x W_gateᵀ + b_gate)) W_2ᵀ + b_2.
 #pragma once
 
 #include <string>
@@ -13,20 +14,28 @@ template <class Real>
 class FeedForward {
  public:
   struct Saved {
-    Matrix<const Real> x;    // [N, d]
-    Matrix<Real> a, hidden;  // [N, F]: x W_1ᵀ + b_1, dropout(φ(a)); one matrix for relu
+    Matrix<const Real> x;  // [N, d]
+    Matrix<Real> a;        // [N, F]: x W_1ᵀ + b_1; with the gate beside it [N, 2F]
+    Matrix<Real> hidden;   // [N, F]: what W_2 reads; may be a
   };
 
   FeedForward(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites)
-      : first_(list, {{name + ".first", config.ffn}}, config.d_model, true),
-        second_(list, {{name + ".second", config.d_model}}, config.ffn, true),
+      : first_(list, first_parts(name, config), config.d_model, config.ffn_bias),
+        second_(list, {{name + ".second", config.d_model}}, config.ffn, config.ffn_bias),
         kind_(config.activation),
+        gated_(config.gated_ffn),
         p_(config.ffn_dropout),
         site_(sites.next()) {}
 
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {
     s.x = x;
     s.a = c.arena.matrix<Real>(x.rows, first_.out());
+    if (gated_) {
+      s.hidden = c.arena.matrix<Real>(x.rows, first_.out() / 2);
+      first_.forward_into(x, s.a, c, {});
+      gated_activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden);
+      return second_.forward(s.hidden, c);
+    }
     // Where relu's output is positive, so was its input; elsewhere its gradient is 0: backward can do with the output,
     // and without backward nothing needs the input.
     s.hidden = kind_ == Activation::relu || c.inference ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
@@ -39,6 +48,13 @@ class FeedForward {
   void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Context& c, const Saved& s) const {
     const Arena::Scope scope(c.arena);
     const Matrix<Real> d = c.arena.matrix<Real>(s.a.rows, s.a.cols);
+    if (gated_) {
+      const Matrix<Real> dhidden = c.arena.matrix<Real>(s.hidden.rows, s.hidden.cols);
+      second_.backward(s.hidden, dy, dhidden, c);
+      gated_activation_backward<Real>(kind_, s.a, dhidden, c.dropout(p_, site_), d);
+      first_.backward(s.x, d, dx, c, accumulate);
+      return;
+    }
     second_.backward(s.hidden, dy, d, c, false, [&](const Block& block) {
       activation_backward<Real>(kind_, s.a, d, c.dropout(p_, site_), d, block);
     });
@@ -46,8 +62,15 @@ class FeedForward {
   }
 
  private:
+  static typename Linear<Real>::Parts first_parts(const std::string& name, const ModelConfig& config) {
+    typename Linear<Real>::Parts parts = {{name + ".first", config.ffn}};
+    if (config.gated_ffn) parts.emplace_back(name + ".gate", config.ffn);
+    return parts;
+  }
+
   Linear<Real> first_, second_;
   Activation kind_;
+  bool gated_;
   double p_;
   uint32_t site_;
 };

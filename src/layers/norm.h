@@ -1,4 +1,4 @@
-// LayerNorm with its parameters γ (weight) and β (bias).
+// LayerNorm, or RMSNorm, with its parameters γ (weight) and β (bias).
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include "layers/context.h"
 #include "layers/parameter.h"
 #include "ops/layer_norm.h"
+#include "qkv/config.h"
 
 namespace qkv {
 
@@ -14,29 +15,36 @@ class Norm {
  public:
   struct Saved {
     Matrix<const Real> x;                   // [N, d]
-    Real *mean = nullptr, *rstd = nullptr;  // [N]
+    Real *mean = nullptr, *rstd = nullptr;  // [N]; no mean of RMSNorm
   };
 
-  Norm(ParameterList<Real>& list, const std::string& name, int64_t d, double epsilon)
+  // d: the width of its rows.
+  Norm(ParameterList<Real>& list, const std::string& name, int64_t d, const ModelConfig& config)
       : gamma_(list.add(name + ".weight", {d}, Init::ones())),
-        beta_(list.add(name + ".bias", {d}, Init::zeros())),
-        epsilon_(static_cast<Real>(epsilon)) {}
+        beta_(config.norm == NormKind::layer ? list.add(name + ".bias", {d}, Init::zeros()) : nullptr),
+        centred_(config.norm != NormKind::rms),
+        epsilon_(static_cast<Real>(config.norm_epsilon)) {}
 
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {
-    s = {x, c.arena.take<Real>(x.rows), c.arena.take<Real>(x.rows)};
     const Matrix<Real> y = c.arena.matrix<Real>(x.rows, x.cols);
-    layer_norm<Real>(x, gamma_->value, beta_->value, epsilon_, y, s.mean, s.rstd);
+    forward_into(x, y, c, s);
     return y;
+  }
+  // y may be x where there is no backward.
+  void forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, Saved& s) const {
+    s = {x, centred_ ? c.arena.take<Real>(x.rows) : nullptr, c.arena.take<Real>(x.rows)};
+    layer_norm<Real>(x, gamma_->value, beta_ ? beta_->value : nullptr, epsilon_, y, s.mean, s.rstd);
   }
 
   // In place: dy becomes dx.
   void backward(Matrix<Real> gradient, Context& c, const Saved& s) const {
-    layer_norm_backward<Real>(gradient, s.x, gamma_->value, s.mean, s.rstd, gradient, gamma_->gradient, beta_->gradient,
-                              c.arena);
+    layer_norm_backward<Real>(gradient, s.x, gamma_->value, s.mean, s.rstd, gradient, gamma_->gradient,
+                              beta_ ? beta_->gradient : nullptr, c.arena);
   }
 
  private:
-  const Parameter<Real>*gamma_, *beta_;  // [d]
+  const Parameter<Real>*gamma_, *beta_;  // [d]; beta may be null
+  bool centred_;
   Real epsilon_;
 };
 

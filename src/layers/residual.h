@@ -18,7 +18,7 @@ class Residual {
   using Saved = typename Norm<Real>::Saved;
 
   Residual(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites)
-      : norm_(list, name, config.d_model, config.norm_epsilon),
+      : norm_(list, name, config.d_model, config),
         position_(config.norm_position),
         p_(config.dropout),
         site_(sites.next()) {}

@@ -1,6 +1,8 @@
 // config.json and what makes a ModelConfig possible.
 #include "qkv/config.h"
 
+#include <cmath>
+
 #include "core/fail.h"
 #include "core/fields.h"
 
@@ -35,6 +37,8 @@ void check(const ModelConfig& c) {
   check_range("decoder_layers", c.decoder_layers, kMaxLayers);
   check_range("d_model", c.d_model, kMaxSize);
   check_range("heads", c.heads, kMaxSize);
+  if (c.key_value_heads < 0 || (c.key_value_heads > 0 && c.heads % c.key_value_heads != 0))
+    fail("model: key_value_heads is {} and heads is {}, wanted a divisor of it, or 0", c.key_value_heads, c.heads);
   check_range("key_width", c.key_width, kMaxSize);
   check_range("value_width", c.value_width, kMaxSize);
   check_range("heads * key_width", c.heads * c.key_width, kMaxSize);
@@ -61,6 +65,15 @@ void check(const ModelConfig& c) {
     fail("model: positions are {} and d_model is {}, wanted an even one of at least 4", name_of(c.positions), c.d_model);
   if (c.positions == Positions::rotary && c.key_width % 2 != 0)
     fail("model: positions are rotary and key_width is {}, wanted an even one", c.key_width);
+  if (!(c.rotary_base > 0 && std::isfinite(c.rotary_base)))
+    fail("model: rotary_base is {}, wanted above 0", c.rotary_base);
+  if (!(c.rotary_scale > 0 && std::isfinite(c.rotary_scale)))
+    fail("model: rotary_scale is {}, wanted above 0", c.rotary_scale);
+  if (c.positions == Positions::none && c.encoder_layers > 0)
+    fail("model: positions are none and encoder_layers is {}, wanted 0: an encoder would see a bag of tokens",
+         c.encoder_layers);
+  if (c.window < 0 || c.window > kMaxSize) fail("model: window is {}, wanted 0 to {}", c.window, kMaxSize);
+  if (!(c.softcap >= 0 && std::isfinite(c.softcap))) fail("model: softcap is {}, wanted at least 0", c.softcap);
   if (c.shared_embeddings && c.source_vocab != c.target_vocab)
     fail("model: shared_embeddings with source_vocab {} and target_vocab {}, wanted equal ones", c.source_vocab,
          c.target_vocab);

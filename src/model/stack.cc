@@ -104,7 +104,7 @@ Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t l
                    StackKind kind, DropoutSites& sites) {
   for (int64_t i = 0; i < layers; i++)
     layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, kind, sites);
-  if (config.final_norm) norm_.emplace(list, name + ".norm", config.d_model, config.norm_epsilon);
+  if (config.final_norm) norm_.emplace(list, name + ".norm", config.d_model, config);
 }
 
 template <class Real>

@@ -67,8 +67,11 @@ Context without_backward(Context c) {
 
 int64_t count_parameters(const ModelConfig& c) {
   const int64_t d = c.d_model, Q = c.heads * c.key_width, V = c.heads * c.value_width;
-  const int64_t attention = (2 * Q + V) * (d + c.attention_input_bias) + d * (V + c.attention_output_bias);
-  const int64_t feed_forward = c.ffn * (d + 1) + d * (c.ffn + 1), norm = 2 * d;
+  const int64_t KV = (c.key_value_heads > 0 ? c.key_value_heads : c.heads) * (c.key_width + c.value_width);
+  const int64_t norm_vectors = c.norm == NormKind::layer ? 2 : 1, norm = norm_vectors * d;
+  const int64_t attention = (Q + KV) * (d + c.attention_input_bias) + d * (V + c.attention_output_bias) +
+                            (c.query_key_norm ? 2 * norm_vectors * c.key_width : 0);
+  const int64_t feed_forward = (c.gated_ffn ? 2 : 1) * c.ffn * (d + c.ffn_bias) + d * (c.ffn + c.ffn_bias);
   const int64_t encoder = attention + feed_forward + 2 * norm, decoder = encoder + (encodes(c) ? attention + norm : 0);
   const int64_t tables =
       c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);

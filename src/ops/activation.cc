@@ -2,7 +2,9 @@
 #include "ops/activation.h"
 
 #include "core/isa.h"
+#include "core/profile.h"
 #include "ops/activation_reference.h"
+#include "ops/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/activation.cc"
@@ -58,6 +60,21 @@ struct Silu {
   }
 };
 
+struct GeluTanh {
+  static constexpr float kRoot = 0.797884561f, kCubic = 0.044715f;  // √(2/π)
+  // 1 / (1 + e^−2u) = (1 + tanh u) / 2
+  static HWY_INLINE Vector sigmoid(Vector x) {
+    const Vector u = hn::Mul(hn::Mul(x, set(2 * kRoot)), hn::MulAdd(hn::Mul(x, x), set(kCubic), set(1.0f)));
+    return hn::Div(set(1.0f), Silu::one_plus_exp(u));
+  }
+  static HWY_INLINE Vector value(Vector x) { return hn::Mul(x, sigmoid(x)); }
+  static HWY_INLINE Vector slope(Vector x) {
+    const Vector s = sigmoid(x);
+    const Vector du2 = hn::MulAdd(hn::Mul(x, x), set(6 * kRoot * kCubic), set(2 * kRoot));  // twice u'
+    return hn::Mul(s, hn::MulAdd(hn::Mul(x, du2), hn::Sub(set(1.0f), s), set(1.0f)));
+  }
+};
+
 template <class Phi>
 void forward_block(Matrix<const float> x, const Dropout& drop, Matrix<float> y, const Block& block) {
   DropoutFactors factors(drop);
@@ -83,27 +100,64 @@ void backward_block(Matrix<const float> x, Matrix<const float> dy, const Dropout
   }
 }
 
-void ActivationBlock(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y, const Block& block) {
+template <class Phi>
+void gated_rows(Matrix<const float> x, const Dropout& drop, int64_t first_row, Matrix<float> y) {
+  DropoutFactors factors(drop);
+  for (int64_t n = 0; n < y.rows; n++) {
+    const float *a = x.row(n), *b = a + y.cols;
+    float* y_n = y.row(n);
+    for_columns_dropped(first_row + n, 0, y.cols, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
+      io.store(hn::Mul(hn::Mul(Phi::value(io.load(a + c)), io.load(b + c)), factor), y_n + c);
+    });
+  }
+}
+
+template <class Phi>
+void gated_backward_rows(Matrix<const float> x, Matrix<const float> dy, const Dropout& drop, int64_t first_row,
+                         Matrix<float> dx) {
+  DropoutFactors factors(drop);
+  for (int64_t n = 0; n < dy.rows; n++) {
+    const float *a = x.row(n), *b = a + dy.cols, *dy_n = dy.row(n);
+    float *da = dx.row(n), *db = da + dy.cols;
+    for_columns_dropped(first_row + n, 0, dy.cols, factors, [&](int64_t c, auto io, Vector factor) HWY_ATTR {
+      const Vector d = hn::Mul(io.load(dy_n + c), factor), a_c = io.load(a + c), b_c = io.load(b + c);
+      io.store(hn::Mul(Phi::slope(a_c), hn::Mul(b_c, d)), da + c);
+      io.store(hn::Mul(Phi::value(a_c), d), db + c);
+    });
+  }
+}
+
+// Calls f(Phi()).
+template <class F>
+void with_activation(Activation kind, const F& f) {
   switch (kind) {
     case Activation::relu:
-      return forward_block<Relu>(x, drop, y, block);
+      return f(Relu());
     case Activation::gelu:
-      return forward_block<Gelu>(x, drop, y, block);
+      return f(Gelu());
     case Activation::silu:
-      return forward_block<Silu>(x, drop, y, block);
+      return f(Silu());
+    case Activation::gelu_tanh:
+      return f(GeluTanh());
   }
+}
+
+void ActivationBlock(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y, const Block& block) {
+  with_activation(kind, [&](auto phi) { forward_block<decltype(phi)>(x, drop, y, block); });
 }
 
 void ActivationBackwardBlock(Activation kind, Matrix<const float> x, Matrix<const float> dy, const Dropout& drop,
                              Matrix<float> dx, const Block& block) {
-  switch (kind) {
-    case Activation::relu:
-      return backward_block<Relu>(x, dy, drop, dx, block);
-    case Activation::gelu:
-      return backward_block<Gelu>(x, dy, drop, dx, block);
-    case Activation::silu:
-      return backward_block<Silu>(x, dy, drop, dx, block);
-  }
+  with_activation(kind, [&](auto phi) { backward_block<decltype(phi)>(x, dy, drop, dx, block); });
+}
+
+void GatedRows(Activation kind, Matrix<const float> x, const Dropout& drop, int64_t first_row, Matrix<float> y) {
+  with_activation(kind, [&](auto phi) { gated_rows<decltype(phi)>(x, drop, first_row, y); });
+}
+
+void GatedBackwardRows(Activation kind, Matrix<const float> x, Matrix<const float> dy, const Dropout& drop,
+                       int64_t first_row, Matrix<float> dx) {
+  with_activation(kind, [&](auto phi) { gated_backward_rows<decltype(phi)>(x, dy, drop, first_row, dx); });
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -114,6 +168,8 @@ namespace qkv {
 
 HWY_EXPORT(ActivationBlock);
 HWY_EXPORT(ActivationBackwardBlock);
+HWY_EXPORT(GatedRows);
+HWY_EXPORT(GatedBackwardRows);
 
 template <>
 void activation<float>(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y,
@@ -137,6 +193,36 @@ template <>
 void activation_backward<double>(Activation kind, Matrix<const double> x, Matrix<const double> dy, const Dropout& drop,
                                  Matrix<double> dx, const Block& block) {
   reference::activation_backward(kind, x, dy, drop, dx, block);
+}
+
+template <>
+void gated_activation<float>(Activation kind, Matrix<const float> x, const Dropout& drop, Matrix<float> y) {
+  const ProfiledOp profiled("gated activation", {y.rows, y.cols}, memory_work(3, y.rows, y.cols));
+  const auto kernel = QKV_DISPATCH(GatedRows);
+  parallel_rows(y.rows, x.cols, [&](int64_t begin, int64_t end) {
+    kernel(kind, x.row_range(begin, end), drop, begin, y.row_range(begin, end));
+  });
+}
+
+template <>
+void gated_activation<double>(Activation kind, Matrix<const double> x, const Dropout& drop, Matrix<double> y) {
+  reference::gated_activation(kind, x, drop, y);
+}
+
+template <>
+void gated_activation_backward<float>(Activation kind, Matrix<const float> x, Matrix<const float> dy,
+                                      const Dropout& drop, Matrix<float> dx) {
+  const ProfiledOp profiled("gated activation, backward", {dy.rows, dy.cols}, memory_work(5, dy.rows, dy.cols));
+  const auto kernel = QKV_DISPATCH(GatedBackwardRows);
+  parallel_rows(dy.rows, x.cols, [&](int64_t begin, int64_t end) {
+    kernel(kind, x.row_range(begin, end), dy.row_range(begin, end), drop, begin, dx.row_range(begin, end));
+  });
+}
+
+template <>
+void gated_activation_backward<double>(Activation kind, Matrix<const double> x, Matrix<const double> dy,
+                                       const Dropout& drop, Matrix<double> dx) {
+  reference::gated_activation_backward(kind, x, dy, drop, dx);
 }
 
 }  // namespace qkv

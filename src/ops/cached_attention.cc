@@ -53,6 +53,22 @@ HWY_INLINE void each_lane(Vector v, const F& f) {
   for (int64_t l = 0; l < lanes(); l++) f(l % kPairs, lane[l]);
 }
 
+// a[j, l], products, become scores: scaled, with softcap and ALiBi.
+HWY_NOINLINE void cached_scores_adjusted(const CachedAttention<float>& in, const CachedPairs& at, int64_t keys,
+                                         float scale, float* a) {
+  const Floats d;
+  for (int64_t i = 0; i < keys * kPairs; i += lanes()) {
+    Vector s = hn::Mul(hn::LoadU(d, a + i), set(scale));
+    if (in.softcap > 0) s = hn::Mul(hn::Tanh(d, hn::Div(s, set(in.softcap))), set(in.softcap));
+    if (in.alibi) {
+      const Vector j = hn::Floor(hn::Mul(hn::Iota(d, static_cast<float>(i)), set(1.0f / kPairs)));
+      const Vector slope = hn::LoadU(d, at.slope + i % kPairs);
+      s = hn::NegMulAdd(slope, hn::Sub(set(static_cast<float>(keys - 1)), j), s);
+    }
+    hn::StoreU(s, d, a + i);
+  }
+}
+
 // a[j, l] ← e^{scale (a[j, l] − max_j a[j, l])}; sums[l]: their sums over j.
 HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* sums) {
   float max[kPairs];
@@ -112,7 +128,12 @@ void AttendCached(const CachedAttention<float>& in, int64_t n, const CachedPairs
   }
   float sums[kPairs];
   cached_scores(at, rows, dk, a);
-  cached_exponentials(rows.count, kLog2e / std::sqrt(static_cast<float>(dk)), a, sums);
+  float scale = 1 / std::sqrt(static_cast<float>(dk));
+  if (in.softcap > 0 || in.alibi) {
+    cached_scores_adjusted(in, at, rows.count, scale, a);
+    scale = 1;
+  }
+  cached_exponentials(rows.count, kLog2e * scale, a, sums);
   int64_t c = 0;
   for (; c + kTileVectors * lanes() <= dv; c += kTileVectors * lanes())
     cached_mix<kTileVectors>(a, at, rows, c, sums, WholeVector());
@@ -137,9 +158,11 @@ CachedPairs pairs_of(const CachedAttention<float>& in, Matrix<float> y, int64_t 
   for (int l = 0; l < kPairs; l++) {
     const int64_t i = std::min(l, at.count - 1), row = n + i / heads, head = h + i % heads;
     at.q[l] = in.q.row(row) + head * in.key_width;
-    at.k[l] = head * in.key_width;
-    at.v[l] = in.heads * in.key_width + head * in.value_width;
+    const int64_t kv = head * in.kv_heads / in.heads;
+    at.k[l] = kv * in.key_width;
+    at.v[l] = in.kv_heads * in.key_width + kv * in.value_width;
     at.y[l] = y.row(row) + head * in.value_width;
+    for (int place = l; in.alibi && place < kSlopes; place += kPairs) at.slope[place] = in.alibi[head];
   }
   return at;
 }

@@ -1,4 +1,5 @@
-// LayerNorm by rows. In backward every block of 64 rows has its own partial sums of dγ and dβ, added up in their order.
+// LayerNorm and RMSNorm by rows. In backward every block of 64 rows has its own partial sums of dγ and dβ, added up in
+// their order.
 #include "ops/layer_norm.h"
 
 #include "core/isa.h"
@@ -24,10 +25,13 @@ void LayerNormRows(Matrix<const float> x, const float* gamma, const float* beta,
     const float* x_n = x.row(n);
     float* y_n = y.row(n);
 
-    Vector sum = zero();
-    for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR { sum = hn::Add(sum, io.load(x_n + c)); });
-    mean[n] = sum_of_lanes(sum) * inverse_d;
-    const Vector mu = set(mean[n]);
+    Vector mu = zero();
+    if (mean) {
+      Vector sum = zero();
+      for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR { sum = hn::Add(sum, io.load(x_n + c)); });
+      mean[n] = sum_of_lanes(sum) * inverse_d;
+      mu = set(mean[n]);
+    }
 
     Vector squares = zero();
     for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
@@ -39,7 +43,7 @@ void LayerNormRows(Matrix<const float> x, const float* gamma, const float* beta,
 
     for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
       const Vector x_hat = hn::Mul(hn::Sub(io.load(x_n + c), mu), r);
-      io.store(hn::MulAdd(io.load(gamma + c), x_hat, io.load(beta + c)), y_n + c);
+      io.store(hn::MulAdd(io.load(gamma + c), x_hat, beta ? io.load(beta + c) : zero()), y_n + c);
     });
   }
 }
@@ -52,7 +56,7 @@ void LayerNormBackwardRows(Matrix<const float> dy, Matrix<const float> x, const 
   for (int64_t n = 0; n < x.rows; n++) {
     const float *x_n = x.row(n), *dy_n = dy.row(n);
     float* dx_n = dx.row(n);
-    const Vector mu = set(mean[n]), r = set(rstd[n]);
+    const Vector mu = mean ? set(mean[n]) : zero(), r = set(rstd[n]);
 
     Vector g_sum = zero(), gx_sum = zero();  // Σ g, Σ g ∘ x̂
     for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
@@ -63,7 +67,8 @@ void LayerNormBackwardRows(Matrix<const float> dy, Matrix<const float> x, const 
       hn::Store(hn::MulAdd(dy_c, x_hat, hn::Load(Floats(), dgamma + c)), Floats(), dgamma + c);
       hn::Store(hn::Add(dy_c, hn::Load(Floats(), dbeta + c)), Floats(), dbeta + c);
     });
-    const Vector g_mean = set(sum_of_lanes(g_sum) * inverse_d), gx_mean = set(sum_of_lanes(gx_sum) * inverse_d);
+    const Vector g_mean = mean ? set(sum_of_lanes(g_sum) * inverse_d) : zero();
+    const Vector gx_mean = set(sum_of_lanes(gx_sum) * inverse_d);
 
     for_columns(x.cols, [&](int64_t c, auto io) HWY_ATTR {
       const Vector x_hat = hn::Mul(hn::Sub(io.load(x_n + c), mu), r);
@@ -91,7 +96,8 @@ void layer_norm<float>(Matrix<const float> x, const float* gamma, const float* b
   const ProfiledOp profiled("layer norm", {x.rows, x.cols}, memory_work(2, x.rows, x.cols));
   const auto kernel = QKV_DISPATCH(LayerNormRows);
   parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) {
-    kernel(x.row_range(begin, end), gamma, beta, epsilon, y.row_range(begin, end), mean + begin, rstd + begin);
+    kernel(x.row_range(begin, end), gamma, beta, epsilon, y.row_range(begin, end), mean ? mean + begin : nullptr,
+           rstd + begin);
   });
 }
 
@@ -112,12 +118,12 @@ void layer_norm_backward<float>(Matrix<const float> dy, Matrix<const float> x, c
   const auto kernel = QKV_DISPATCH(LayerNormBackwardRows);
   parallel_blocks(x.rows, kBlock, [&](int64_t begin, int64_t end) {
     float* part = parts.row(begin / kBlock);
-    kernel(dy.row_range(begin, end), x.row_range(begin, end), gamma, mean + begin, rstd + begin,
+    kernel(dy.row_range(begin, end), x.row_range(begin, end), gamma, mean ? mean + begin : nullptr, rstd + begin,
            dx.row_range(begin, end), part, part + room);
   });
   const auto add = QKV_DISPATCH(AddPartialSums);
   add(parts.col_range(0, d), dgamma);
-  add(parts.col_range(room, room + d), dbeta);
+  if (dbeta) add(parts.col_range(room, room + d), dbeta);
 }
 
 template <>

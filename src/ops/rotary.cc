@@ -43,10 +43,10 @@ namespace qkv {
 HWY_EXPORT(RotaryRows);
 
 template <class Real>
-void rotary_table(Matrix<Real> table) {
+void rotary_table(double base, double scale, Matrix<Real> table) {
   const int64_t h = table.cols / 2;
   for (int64_t j = 0; j < h; j++) {
-    const double rate = std::pow(10000.0, -static_cast<double>(2 * j) / static_cast<double>(table.cols));
+    const double rate = std::pow(base, -static_cast<double>(2 * j) / static_cast<double>(table.cols)) / scale;
     for (int64_t p = 0; p < table.rows; p++) {
       const double angle = static_cast<double>(p) * rate;
       table(p, j) = static_cast<Real>(std::cos(angle));
@@ -54,8 +54,8 @@ void rotary_table(Matrix<Real> table) {
     }
   }
 }
-template void rotary_table<float>(Matrix<float>);
-template void rotary_table<double>(Matrix<double>);
+template void rotary_table<float>(double, double, Matrix<float>);
+template void rotary_table<double>(double, double, Matrix<double>);
 
 template <>
 void rotary<float>(Matrix<float> x, std::span<const int32_t> positions, Matrix<const float> table, Turn turn) {

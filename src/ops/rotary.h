@@ -9,9 +9,11 @@
 
 namespace qkv {
 
-// table: [positions, width], with h = width / 2: cos(p r_j) at j and sin(p r_j) at h + j, r_j = 10000^(−2j/width).
+// table: [positions, width], with h = width / 2: cos(p r_j) at j and sin(p r_j) at h + j, r_j = base^(−2j/width) /
+// scale. A scale above 1 squeezes longer sequences into the angles of shorter ones: Chen et al., "Extending Context
+// Window of Large Language Models via Positional Interpolation" (2023).
 template <class Real>
-void rotary_table(Matrix<Real> table);
+void rotary_table(double base, double scale, Matrix<Real> table);
 
 enum class Turn { forward, back };  // backward of a turn is the turn back
 

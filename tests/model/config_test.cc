@@ -38,8 +38,9 @@ TEST(Config, JsonHoldsEveryField) {
   // A field that visit_fields forgot would keep its default. Each field here differs from it.
   // clang-format off
   const ModelConfig config = {
-      11, 11, 1, 2, 32, 2, 15, 17, 48, Activation::gelu, false, Positions::halves, true, true, NormPosition::pre, true,
-      0.001, false, false, false, false, true, 7, 99, 66, 0.5, 0.25, 0.125};
+      11, 11, 1, 2, 32, 2, 1, 15, 17, 48, Activation::gelu, true, false, false, Positions::halves, 500, 2, 8, 30, true,
+      true, true, NormKind::rms, NormPosition::pre, true, 0.001, false, false, false, false, true, 7, 99, 66, 0.5, 0.25,
+      0.125};
   // clang-format on
   ModelConfig read;  // without check(), which refuses gaps beside an encoder
   update_from_json(read, to_json(config), "");
@@ -49,7 +50,7 @@ TEST(Config, JsonHoldsEveryField) {
     EXPECT_FALSE(meaning.empty());
     fields++;
   });
-  EXPECT_EQ(fields, 28);
+  EXPECT_EQ(fields, 37);
 }
 
 TEST(Config, ErrorsNameTheFileAndTheField) {
@@ -61,7 +62,7 @@ TEST(Config, ErrorsNameTheFileAndTheField) {
   EXPECT_EQ(read("\"heads\": 8", "\"head\": 8"), "config.json: unknown name \"head\"; did you mean \"heads\"?");
   EXPECT_EQ(read("  \"heads\": 8,\n", ""), "config.json: missing heads");
   EXPECT_EQ(read("\"heads\": 8", "\"heads\": 0"), "config.json: model: heads is 0, wanted 1 to 16777216");
-  EXPECT_EQ(read("relu", "tanh"), "config.json: activation is \"tanh\", wanted one of relu, gelu, silu");
+  EXPECT_EQ(read("relu", "tanh"), "config.json: activation is \"tanh\", wanted one of relu, gelu, silu, gelu_tanh");
 }
 
 TEST(Config, AnOverrideKeepsWhatItDoesNotName) {
@@ -99,6 +100,13 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
           [](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; });
   refused("positions are rotary and key_width is 63",
           [](auto& c) { c.positions = Positions::rotary, c.key_width = 63; });
+  refused("key_value_heads is 3 and heads is 8", [](auto& c) { c.key_value_heads = 3; });
+  refused("key_value_heads is -1", [](auto& c) { c.key_value_heads = -1; });
+  refused("rotary_base is 0,", [](auto& c) { c.rotary_base = 0; });
+  refused("rotary_scale is inf,", [](auto& c) { c.rotary_scale = std::numeric_limits<double>::infinity(); });
+  refused("positions are none and encoder_layers is 6", [](auto& c) { c.positions = Positions::none; });
+  refused("window is -1,", [](auto& c) { c.window = -1; });
+  refused("softcap is nan,", [](auto& c) { c.softcap = std::numeric_limits<double>::quiet_NaN(); });
   refused("gap_buckets is -1, wanted 0 to 1000", [](auto& c) { c.gap_buckets = -1; });
   refused("gap_buckets is 1001, wanted 0 to 1000", [](auto& c) { c.gap_buckets = 1001; });
   refused("gap_buckets is 66 and encoder_layers is", [](auto& c) { c.gap_buckets = 66; });

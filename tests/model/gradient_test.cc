@@ -84,6 +84,41 @@ std::vector<Case> cases() {
   alone_rotary.positions = Positions::rotary;
   alone_rotary.key_width = 4;
 
+  // What came after the paper: as Llama's, and all of the rest.
+  ModelConfig modern = post;
+  modern.encoder_layers = modern.source_vocab = 0;
+  modern.shared_embeddings = false;
+  modern.norm = NormKind::rms;
+  modern.norm_position = NormPosition::pre;
+  modern.final_norm = true;
+  modern.positions = Positions::rotary;
+  modern.rotary_base = 100;
+  modern.rotary_scale = 2;
+  modern.heads = 4;
+  modern.key_value_heads = 2;
+  modern.key_width = 4;
+  modern.activation = Activation::silu;
+  modern.gated_ffn = true;
+  modern.ffn_bias = modern.attention_input_bias = modern.attention_output_bias = false;
+  ModelConfig capped = pre;
+  capped.norm = NormKind::layer_no_bias;
+  capped.positions = Positions::alibi;
+  capped.heads = 3;
+  capped.key_value_heads = 1;
+  capped.key_width = 8;  // a norm of fewer numbers bends too much for finite differences
+  capped.softcap = 1.5;
+  capped.window = 2;
+  capped.query_key_norm = true;
+  capped.gated_ffn = true;
+  capped.activation = Activation::gelu_tanh;
+  ModelConfig alone_capped = capped;
+  alone_capped.encoder_layers = alone_capped.source_vocab = 0;
+  ModelConfig placeless = modern;
+  placeless.positions = Positions::none;
+  placeless.window = 3;
+  placeless.query_key_norm = true;
+  placeless.norm_position = NormPosition::query;
+
   ModelConfig halves = post;
   halves.positions = Positions::closed_halves;
   return {{"post-norm, relu, one table", post},
@@ -96,7 +131,11 @@ std::vector<Case> cases() {
           {"decoder only, query-norm", alone_query},
           {"gaps in time, a norm after them", gaps},
           {"rotary positions", rotary},
-          {"decoder only, query-norm, rotary positions", alone_rotary}};
+          {"decoder only, query-norm, rotary positions", alone_rotary},
+          {"decoder only, RMSNorm, SwiGLU, shared keys, scaled rotary positions", modern},
+          {"ALiBi, softcap, window, norms of queries and keys, a gate", capped},
+          {"decoder only, the same", alone_capped},
+          {"decoder only, no positions, query-norm, norms of queries and keys", placeless}};
 }
 
 template <class Real>
@@ -264,20 +303,13 @@ TEST(Loss, OfABatchIsTheSumOverItsPairs) {
 }
 
 TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
-  using Choice = std::pair<NormPosition, Positions>;
-  for (const auto& [norm, positions] : {Choice{NormPosition::post, Positions::learned},
-                                        {NormPosition::pre, Positions::rotary},
-                                        {NormPosition::query, Positions::rotary}}) {
-    ModelConfig config = small_config();
-    config.encoder_layers = config.source_vocab = 0;
-    config.shared_embeddings = false;
-    config.norm_position = norm;
-    config.positions = positions;
-    config.key_width = 4;
-    config.final_norm = true;
-    Transformer<double> model(config);
+  for (const Case& c : cases()) {
+    if (c.config.encoder_layers > 0) continue;
+    SCOPED_TRACE(c.name);
+    Transformer<double> model(c.config);
     randomise(model.parameters(), 1);
-    const Batch batch = testing::random_batch(config, std::vector<int64_t>{1, 1, 1}, std::vector<int64_t>{5, 1, 7}, 2);
+    const Batch batch =
+        testing::random_batch(c.config, std::vector<int64_t>{1, 1, 1}, std::vector<int64_t>{5, 1, 7}, 2);
     SpoiledArena arena;
     Context context{arena};
     Transformer<double>::Saved s;
@@ -285,8 +317,8 @@ TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
     const Matrix<double> last = model.last_hidden(batch.target, context);
     ASSERT_EQ(last.rows, 3);
     for (int64_t i = 0; i < 3; i++)
-      for (int64_t c = 0; c < last.cols; c++)
-        EXPECT_NEAR(last(i, c), s.h(batch.target.offsets[static_cast<size_t>(i) + 1] - 1, c), 1e-13);
+      for (int64_t d = 0; d < last.cols; d++)
+        EXPECT_NEAR(last(i, d), s.h(batch.target.offsets[static_cast<size_t>(i) + 1] - 1, d), 1e-13);
   }
 }
 

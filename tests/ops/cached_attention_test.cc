@@ -12,12 +12,19 @@ namespace {
 
 using testing::Padded;
 
+struct Shape {
+  int64_t heads, kv_heads, key_width, value_width;
+  double softcap = 0;
+  bool alibi = false;
+};
+
 // Queries with 0 to 70 keys each, in rows that are drawn or in neighbours.
 template <class Real, class Op>
-std::vector<Real> run(int64_t heads, int64_t key_width, int64_t value_width, bool drawn, Op&& op) {
+std::vector<Real> run(const Shape& shape, bool drawn, Op&& op) {
+  const auto& [heads, kv_heads, key_width, value_width, softcap, alibi] = shape;
   constexpr int64_t N = 9, kCacheRows = 100;
   constexpr int32_t kKeys[N] = {0, 1, 3, 4, 5, 16, 17, 33, 70};
-  Padded<Real> q({N, heads * key_width}, 1), cache({kCacheRows, heads * (key_width + value_width)}, 2);
+  Padded<Real> q({N, heads * key_width}, 1), cache({kCacheRows, kv_heads * (key_width + value_width)}, 2);
   Padded<Real> y({N, heads * value_width}, 3);
   std::vector<int32_t> rows, begin, end;
   Random random(1, Stream::sampling);
@@ -27,7 +34,11 @@ std::vector<Real> run(int64_t heads, int64_t key_width, int64_t value_width, boo
     for (int32_t j = 0; j < keys; j++) rows.push_back(static_cast<int32_t>(random.below(kCacheRows)));
   }
   const CachedKeys keys{drawn ? rows.data() : nullptr, begin.data(), end.data()};
-  op(CachedAttention<Real>{q.view(), cache.view(), keys, heads, key_width, value_width}, y.view());
+  std::vector<Real> slopes;
+  for (int64_t h = 0; h < heads; h++) slopes.push_back(Real(1) / static_cast<Real>(2 << h));
+  op(CachedAttention<Real>{q.view(), cache.view(), keys, heads, kv_heads, key_width, value_width,
+                           static_cast<Real>(softcap), alibi ? slopes.data() : nullptr},
+     y.view());
   y.expect_gaps_untouched();
   return y.values();
 }
@@ -40,12 +51,19 @@ TEST(CachedAttention, IsAsAccurateAsPlainLoops) {
   };
   testing::for_each_isa([&] {
     for (const bool drawn : {false, true})
-      for (const auto& [heads, dk, dv] : {std::tuple{1, 1, 1}, {8, 64, 64}, {3, 17, 50}, {2, 130, 5}}) {
-        SCOPED_TRACE(::testing::Message() << heads << " heads of " << dk << ", " << dv << (drawn ? " drawn" : ""));
-        const std::vector<float> fast = run<float>(heads, dk, dv, drawn, kernel);
-        testing::expect_as_accurate(fast, run<float>(heads, dk, dv, drawn, loops),
-                                    run<double>(heads, dk, dv, drawn, loops), 2);
-        EXPECT_EQ(fast, testing::with_threads(3, [&] { return run<float>(heads, dk, dv, drawn, kernel); }));
+      for (const Shape& s : {Shape{1, 1, 1, 1},
+                             {8, 8, 64, 64},
+                             {3, 3, 17, 50},
+                             {2, 2, 130, 5},
+                             {8, 2, 64, 64},
+                             {6, 3, 8, 20, 0.7},
+                             {5, 5, 8, 8, 0, true},
+                             {6, 1, 16, 9, 2, true}}) {
+        SCOPED_TRACE(::testing::Message()
+                     << s.heads << " heads of " << s.key_width << ", " << s.value_width << (drawn ? " drawn" : ""));
+        const std::vector<float> fast = run<float>(s, drawn, kernel);
+        testing::expect_as_accurate(fast, run<float>(s, drawn, loops), run<double>(s, drawn, loops), 2);
+        EXPECT_EQ(fast, testing::with_threads(3, [&] { return run<float>(s, drawn, kernel); }));
       }
   });
 }

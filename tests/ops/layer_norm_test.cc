@@ -1,4 +1,4 @@
-// LayerNorm: kernel against reference, reference against finite differences, both against the ONNX cases.
+// LayerNorm and RMSNorm: kernel against reference, reference against finite differences, both against the ONNX cases.
 #include "ops/layer_norm.h"
 
 #include <filesystem>
@@ -25,54 +25,61 @@ struct Result {
   std::vector<Real> y, mean, rstd, dx, dgamma, dbeta;
 };
 
+// With mean and bias, without bias, without either.
+enum class Kind { layer, no_bias, rms };
+constexpr Kind kKinds[] = {Kind::layer, Kind::no_bias, Kind::rms};
+
 // Forward and backward over padded matrices, parameters unaligned, gradients of parameters beginning at 1.
 template <class Real, class Forward, class Backward>
-Result<Real> run(Shape shape, Forward&& forward, Backward&& backward) {
+Result<Real> run(Kind kind, Shape shape, Forward&& forward, Backward&& backward) {
   Padded<Real> x(shape, 1), y(shape, 2), dy(shape, 3);
   const std::vector<Real> gamma = normal<Real>(shape.cols + 1, 4), beta = normal<Real>(shape.cols + 1, 5);
   const size_t rows = static_cast<size_t>(shape.rows), cols = static_cast<size_t>(shape.cols);
   Result<Real> r{{}, std::vector<Real>(rows), std::vector<Real>(rows), {}, std::vector<Real>(cols, 1), {}};
   r.dbeta = r.dgamma;
   const Real epsilon = static_cast<Real>(kEpsilon);
-  forward(Matrix<const Real>(x.view()), &gamma[1], &beta[1], epsilon, y.view(), r.mean.data(), r.rstd.data());
+  Real* mean = kind == Kind::rms ? nullptr : r.mean.data();
+  forward(Matrix<const Real>(x.view()), &gamma[1], kind == Kind::layer ? &beta[1] : nullptr, epsilon, y.view(), mean,
+          r.rstd.data());
   y.expect_gaps_untouched();
   r.y = y.values();
   const Matrix<Real> dx = dy.view();  // dx may be dy
-  backward(Matrix<const Real>(dx), Matrix<const Real>(x.view()), &gamma[1], r.mean.data(), r.rstd.data(), dx,
-           r.dgamma.data(), r.dbeta.data());
+  backward(Matrix<const Real>(dx), Matrix<const Real>(x.view()), &gamma[1], mean, r.rstd.data(), dx, r.dgamma.data(),
+           kind == Kind::layer ? r.dbeta.data() : nullptr);
   dy.expect_gaps_untouched();
   r.dx = dy.values();
   return r;
 }
 
 template <class Real>
-Result<Real> run_reference(Shape shape) {
+Result<Real> run_reference(Kind kind, Shape shape) {
   return run<Real>(
-      shape, [](auto... args) { reference::layer_norm<Real>(args...); },
+      kind, shape, [](auto... args) { reference::layer_norm<Real>(args...); },
       [](auto... args) { reference::layer_norm_backward<Real>(args...); });
 }
 
-Result<float> run_kernel(Shape shape) {
+Result<float> run_kernel(Kind kind, Shape shape) {
   Arena arena(size_t{1} << 24);
   return run<float>(
-      shape, [](auto... args) { layer_norm<float>(args...); },
+      kind, shape, [](auto... args) { layer_norm<float>(args...); },
       [&](auto... args) { layer_norm_backward<float>(args..., arena); });
 }
 
 TEST(LayerNorm, KernelIsAsAccurateAsTheReference) {
   for_each_isa([] {
-    for (const Shape shape : odd_shapes()) {
-      if (shape.cols < 2) continue;  // a row of one number has no variance: its rstd is only 1 / √ε
-      SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.cols);
-      const Result<double> exact = run_reference<double>(shape);
-      const Result<float> plain = run_reference<float>(shape), fast = run_kernel(shape);
-      testing::expect_as_accurate(fast.y, plain.y, exact.y, 2);
-      testing::expect_as_accurate(fast.mean, plain.mean, exact.mean, 2, 1);
-      testing::expect_as_accurate(fast.rstd, plain.rstd, exact.rstd, 2);
-      testing::expect_as_accurate(fast.dx, plain.dx, exact.dx, 3);
-      testing::expect_as_accurate(fast.dgamma, plain.dgamma, exact.dgamma, 3);
-      testing::expect_as_accurate(fast.dbeta, plain.dbeta, exact.dbeta, 3);
-    }
+    for (const Kind kind : kKinds)
+      for (const Shape shape : odd_shapes()) {
+        if (shape.cols < 2) continue;  // a row of one number has no variance: its rstd is only 1 / √ε
+        SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.cols << " kind " << static_cast<int>(kind));
+        const Result<double> exact = run_reference<double>(kind, shape);
+        const Result<float> plain = run_reference<float>(kind, shape), fast = run_kernel(kind, shape);
+        testing::expect_as_accurate(fast.y, plain.y, exact.y, 2);
+        testing::expect_as_accurate(fast.mean, plain.mean, exact.mean, 2, 1);
+        testing::expect_as_accurate(fast.rstd, plain.rstd, exact.rstd, 2);
+        testing::expect_as_accurate(fast.dx, plain.dx, exact.dx, 3);
+        testing::expect_as_accurate(fast.dgamma, plain.dgamma, exact.dgamma, 3);
+        testing::expect_as_accurate(fast.dbeta, plain.dbeta, exact.dbeta, 3);
+      }
   });
 }
 
@@ -103,28 +110,36 @@ TEST(LayerNorm, RowsHaveMeanZeroAndVarianceOne) {
 }
 
 TEST(LayerNorm, GradientsMatchFiniteDifferences) {
-  constexpr Shape shape{3, 7};
-  std::vector<double> x = normal<double>(21, 1), gamma = normal<double>(7, 2), beta = normal<double>(7, 3);
-  const std::vector<double> dy = normal<double>(21, 4);
-  std::vector<double> y(21), dx(21), mean(3), rstd(3), dgamma(7), dbeta(7);
-  Arena arena(1 << 20);
-  const auto forward = [&] {
-    layer_norm<double>(Matrix<double>(x.data(), 3, 7), gamma.data(), beta.data(), kEpsilon,
-                       Matrix<double>(y.data(), 3, 7), mean.data(), rstd.data());
-    return dot(y, dy);
-  };
-  forward();
-  layer_norm_backward<double>(Matrix<const double>(dy.data(), shape.rows, shape.cols),
-                              Matrix<const double>(x.data(), 3, 7), gamma.data(), mean.data(), rstd.data(),
-                              Matrix<double>(dx.data(), 3, 7), dgamma.data(), dbeta.data(), arena);
-  testing::expect_gradient(x, dx, forward);
-  testing::expect_gradient(gamma, dgamma, forward);
-  testing::expect_gradient(beta, dbeta, forward);
+  for (const Kind kind : kKinds) {
+    std::vector<double> x = normal<double>(21, 1), gamma = normal<double>(7, 2), beta = normal<double>(7, 3);
+    std::vector<double> dy = normal<double>(21, 4), y(21), dx(21), means(3), rstd(3), dgamma(7), dbeta(7);
+    double* mean = kind == Kind::rms ? nullptr : means.data();
+    const Matrix<double> X(x.data(), 3, 7), Y(y.data(), 3, 7), dY(dy.data(), 3, 7), dX(dx.data(), 3, 7);
+    Arena arena(1 << 20);
+    const auto forward = [&] {
+      layer_norm<double>(X, gamma.data(), kind == Kind::layer ? beta.data() : nullptr, kEpsilon, Y, mean, rstd.data());
+      return dot(y, dy);
+    };
+    forward();
+    layer_norm_backward<double>(dY, X, gamma.data(), mean, rstd.data(), dX, dgamma.data(),
+                                kind == Kind::layer ? dbeta.data() : nullptr, arena);
+    testing::expect_gradient(x, dx, forward);
+    testing::expect_gradient(gamma, dgamma, forward);
+    if (kind == Kind::layer) testing::expect_gradient(beta, dbeta, forward);
+  }
+}
+
+TEST(LayerNorm, OfTheMeanSquareKeepsTheMean) {
+  std::vector<double> x = {3, 4}, gamma = {1, 10}, rstd(1);
+  layer_norm<double>(Matrix<double>(x.data(), 1, 2), gamma.data(), nullptr, 0.5, Matrix<double>(x.data(), 1, 2),
+                     nullptr, rstd.data());
+  EXPECT_NEAR(x[0], 3 / std::sqrt(13), 1e-15);  // (3² + 4²) / 2 + ε
+  EXPECT_NEAR(x[1], 40 / std::sqrt(13), 1e-14);
 }
 
 TEST(LayerNorm, DoesNotDependOnTheNumberOfThreads) {
   for_each_isa([] {
-    const auto run_once = [] { return run_kernel({500, 129}); };
+    const auto run_once = [] { return run_kernel(Kind::layer, {500, 129}); };
     const Result<float> one = testing::with_threads(1, run_once), three = testing::with_threads(3, run_once);
     EXPECT_EQ(one.y, three.y);
     EXPECT_EQ(one.dx, three.dx);

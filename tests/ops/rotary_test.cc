@@ -24,7 +24,7 @@ std::vector<int32_t> positions_of(int64_t N) {
 template <class Real>
 std::vector<Real> table_of(int64_t width) {
   std::vector<Real> table(static_cast<size_t>(kPositions * width));
-  rotary_table<Real>({table.data(), kPositions, width});
+  rotary_table<Real>(10000, 1, {table.data(), kPositions, width});
   return table;
 }
 
@@ -48,6 +48,16 @@ TEST(Rotary, KernelIsAsAccurateAsTheReference) {
           testing::expect_as_accurate(x.values(), plain(0.0f), plain(0.0), 2);
         }
   });
+}
+
+TEST(Rotary, BaseAndScaleChangeTheAngles) {
+  std::vector<double> table(4);
+  rotary_table<double>(100, 4, {table.data(), 1, 4});
+  EXPECT_EQ(table, (std::vector<double>{1, 1, 0, 0}));
+  std::vector<double> two(8);
+  rotary_table<double>(100, 4, {two.data(), 2, 4});
+  EXPECT_NEAR(two[6], std::sin(1 / 4.0), 1e-15);
+  EXPECT_NEAR(two[7], std::sin(1 / 40.0), 1e-15);  // 100^(−2/4) = 1/10
 }
 
 TEST(Rotary, TurnsPairsByTheAngleOfTheirPosition) {

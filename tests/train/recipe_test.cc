@@ -60,7 +60,7 @@ TEST(Recipe, EveryOptionTakesTheValueThatItShows) {
         << option.name;
     EXPECT_FALSE(option.help.empty()) << option.name;
   }
-  EXPECT_EQ(options.size(), 24u + 29u);  // all fields but those that the data give
+  EXPECT_EQ(options.size(), 33u + 29u);  // all fields but those that the data give
 }
 
 TEST(Recipe, OptionsChangeWhatTheyName) {
@@ -90,7 +90,7 @@ TEST(Recipe, RefusesNamesAndValuesThatItDoesNotKnow) {
   EXPECT_EQ(set_error("dropout", "\"0.1\""), "option --dropout: dropout is \"0.1\", wanted a number");
   EXPECT_EQ(set_error("tied_output", "1"), "option --tied_output: tied_output is 1, wanted true or false");
   EXPECT_EQ(set_error("activation", "tanh"),
-            "option --activation: activation is \"tanh\", wanted one of relu, gelu, silu");
+            "option --activation: activation is \"tanh\", wanted one of relu, gelu, silu, gelu_tanh");
   for (const char* value : {"", "four", "4,", "{", "0x10", "nan"})
     expect_contains(set_error("heads", value), "option --heads");
 }
