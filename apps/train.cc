@@ -1,9 +1,11 @@
-// qkv train translate: a translation model from parallel text. qkv train recommend: a recommender from a log.
+// qkv train translate: a translation model from parallel text. qkv train recommend: a recommender from a log. qkv train
+// lm: a language model from plain text.
 #include "qkv/train.h"
 
 #include <memory>
 
 #include "commands.h"
+#include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "training.h"
 
@@ -78,6 +80,28 @@ void add_recommend(CLI::App& train) {
   });
 }
 
+void add_lm(CLI::App& train) {
+  CLI::App* command = train.add_subcommand("lm", "Train a language model from plain text");
+  struct Options {
+    qkv::LanguageFiles files;
+    std::string out;
+    RecipeChoice choice;
+  };
+  const auto options = std::make_shared<Options>();
+  command->add_option("--text", options->files.text, "Plain text to learn from")->required();
+  command->add_option("--dev", options->files.dev, "Text to evaluate on (default: the end of the text)");
+  command->add_option("--out", options->out, "Run directory; one that is there is resumed")->required();
+  add_threads_option(*command);
+  options->choice.add_options(*command, "lm-small", "lm-small, lm-med or gpt2",
+                              qkv::recipe_options(qkv::language_preset("lm-small")));
+  command->callback([options] {
+    const auto recipe = options->choice.recipe(qkv::language_preset);
+    run_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
+      return qkv::train_language(options->files, recipe, options->out, observer);
+    });
+  });
+}
+
 }  // namespace
 
 void add_train_command(CLI::App& app) {
@@ -85,4 +109,5 @@ void add_train_command(CLI::App& app) {
   train->require_subcommand(1);
   add_translate(*train);
   add_recommend(*train);
+  add_lm(*train);
 }

@@ -1,9 +1,11 @@
 // Start here: everything that a program which links qkv can use.
 //   qkv::Translator   translates and shows attention weights, from a run directory
 //   qkv::Recommender  the next items after a history, from a run directory
+//   qkv::Generator    goes on from a text, from the run directory of a language model
 //   qkv::import_model        makes a run directory of a model from elsewhere
 //   qkv::quantize_run        makes one with weights in 8 bits
-//   qkv::train_translation, qkv::train_recommendation   make a run directory from parallel text, from a log of events
+//   qkv::train_translation, qkv::train_recommendation, qkv::train_language   make a run directory from parallel text,
+//                            from a log of events, from plain text
 //   qkv::bleu, qkv::chrf     scores
 //   qkv::attention    the kernel by itself, on arrays
 #pragma once
@@ -13,8 +15,10 @@
 #include "qkv/benchmark.h"       // IWYU pragma: export
 #include "qkv/config.h"          // IWYU pragma: export
 #include "qkv/error.h"           // IWYU pragma: export
+#include "qkv/generator.h"       // IWYU pragma: export
 #include "qkv/import.h"          // IWYU pragma: export
 #include "qkv/inspect.h"         // IWYU pragma: export
+#include "qkv/language.h"        // IWYU pragma: export
 #include "qkv/quantize.h"        // IWYU pragma: export
 #include "qkv/recommendation.h"  // IWYU pragma: export
 #include "qkv/recommender.h"     // IWYU pragma: export

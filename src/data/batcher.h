@@ -22,6 +22,22 @@ struct BatchList {
   }
 };
 
+// Where batches begin if each is as full as the order allows: 0, …, count. size_of(i): what number i takes of the budget.
+template <class SizeOf>
+std::vector<int64_t> batch_offsets(int64_t count, int64_t budget, const SizeOf& size_of) {
+  std::vector<int64_t> offsets = {0};
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t next = size_of(i);
+    sum += next;
+    if (sum <= budget) continue;
+    offsets.push_back(i);
+    sum = next;
+  }
+  offsets.push_back(count);
+  return offsets;
+}
+
 // Cuts data, which must outlive it, into batches. Its methods change nothing and depend on nothing but the arguments.
 class Batcher {
  public:

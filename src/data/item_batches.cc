@@ -51,15 +51,8 @@ BatchList ItemBatches::shuffled(int64_t epoch) const {
   BatchList list;
   list.pairs = users_;
   Random(options_.seed, Stream::shuffle, static_cast<uint64_t>(epoch)).shuffle(list.pairs);
-  int64_t sum = 0;
-  for (size_t i = 0; i < list.pairs.size(); i++) {
-    const int64_t next = tokens({&list.pairs[i], 1});
-    sum += next;
-    if (sum <= options_.batch_tokens) continue;
-    list.offsets.push_back(static_cast<int64_t>(i));
-    sum = next;
-  }
-  list.offsets.push_back(std::ssize(list.pairs));
+  list.offsets = batch_offsets(std::ssize(list.pairs), options_.batch_tokens,
+                               [&](int64_t i) { return tokens({&list.pairs[static_cast<size_t>(i)], 1}); });
   return list;
 }
 

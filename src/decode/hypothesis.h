@@ -22,14 +22,16 @@ struct TokenEvent {
   bool last = false;
 };
 
-// Drawing tokens at random, each from p^(1/temperature) over the top_k most probable tokens (0: all), and of these over
-// the fewest whose probabilities reach top_p together. The draws depend on the seed, the source and the number of the
+// Drawing tokens at random, each from p^(1/temperature) over the tokens that are at least min_p times as probable as the
+// most probable one, of these over the top_k most probable ones (0: all), and of these over the fewest whose
+// probabilities reach top_p together. The draws depend on the seed, the source and the number of the
 // hypothesis alone.
 struct SamplingOptions {
   bool enabled = false;
   double temperature = 1;
   int64_t top_k = 0;
   double top_p = 1;
+  double min_p = 0;
   uint64_t seed = 1;
 };
 

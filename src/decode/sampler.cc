@@ -17,9 +17,11 @@ Random sampling_random(uint64_t seed, std::span<const int32_t> source, int64_t h
 int32_t sample(const NextToken& next, const SamplingOptions& options, Random& random) {
   const std::span<const float> values = next.values;
   const double u = random.uniform();
+  const float highest = *std::ranges::max_element(values);
+  const double least = static_cast<double>(highest) + std::log(options.min_p);  // −∞ without min_p
   std::vector<int32_t> tokens;  // that may come, the most probable first if some of them are left out
   for (size_t v = 0; v < values.size(); v++)
-    if (values[v] > -INFINITY) tokens.push_back(static_cast<int32_t>(v));
+    if (values[v] > -INFINITY && static_cast<double>(values[v]) >= least) tokens.push_back(static_cast<int32_t>(v));
   if (tokens.empty()) return -1;
   const auto value = [&](int32_t token) { return values[static_cast<size_t>(token)]; };
   const auto better = [&](int32_t a, int32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; };
@@ -30,7 +32,6 @@ int32_t sample(const NextToken& next, const SamplingOptions& options, Random& ra
   }
   if (options.top_p < 1) std::sort(tokens.begin(), tokens.end(), better);
 
-  const float highest = value(*std::min_element(tokens.begin(), tokens.end(), better));
   std::vector<double> sums(tokens.size());  // of the weights exp((log q − max)/temperature) up to each token
   double sum = 0;
   for (size_t i = 0; i < tokens.size(); i++)

@@ -330,6 +330,8 @@ void check(const SearchOptions& o, int64_t V) {
     fail("search: temperature is {}, wanted above 0", o.sampling.temperature);
   if (!(o.sampling.top_p > 0 && o.sampling.top_p <= 1))
     fail("search: top_p is {}, wanted above 0 and at most 1", o.sampling.top_p);
+  if (!(o.sampling.min_p >= 0 && o.sampling.min_p <= 1))
+    fail("search: min_p is {}, wanted 0 to 1", o.sampling.min_p);
   if (!o.sampling.enabled && o.n_best > o.beam)
     fail("search: n_best is {}, wanted at most the beam's {}", o.n_best, o.beam);
   if (o.on_token && !o.sampling.enabled && o.beam > 1)

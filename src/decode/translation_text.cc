@@ -69,7 +69,7 @@ SearchOptions TranslationText::search_options(const TranslateOptions& o) const {
   s.max_length = o.max_length;
   s.repetition_penalty = o.repetition_penalty;
   s.no_repeat_ngram = o.no_repeat_ngram;
-  s.sampling = {o.sampling, o.temperature, o.top_k, o.top_p, o.seed};
+  s.sampling = {o.sampling, o.temperature, o.top_k, o.top_p, 0, o.seed};
   s.attention = {o.attention_layer - 1, o.attention_head - 1};  // layer 0, the last, is −1
   s.start = tokens_.start;
   s.end = tokens_.end;

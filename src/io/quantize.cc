@@ -7,6 +7,7 @@
 #include "core/fields.h"
 #include "io/atomic_file.h"
 #include "io/int8_weights.h"
+#include "io/language_run.h"
 #include "io/recommender_run.h"
 #include "io/run_directory.h"
 
@@ -33,6 +34,17 @@ QuantizeReport quantize_run(const std::string& run, const std::string& out) {
   const RunDirectory from(run), to(out.empty() ? from.root() + "-int8" : out);
   if (std::filesystem::exists(std::filesystem::symlink_status(to.root()))) fail("{}: exists already", to.root());
   const ModelConfig config = load_config(from);
+  if (std::filesystem::exists(from.language())) {
+    const LanguageRun loaded = load_language_model(run);
+    return quantize_model(from, to, *loaded.model, [&](const auto& save) {
+      make_run(to, [&](const RunDirectory& partial) {
+        write_file_atomic(partial.config(), to_json(config));
+        write_file_atomic(partial.language(), json_from_fields(load_language(from)));
+        save_codec(partial, loaded.codec);
+        save(partial);
+      });
+    });
+  }
   if (config.encoder_layers == 0) {
     const RecommenderRun loaded = load_recommender(run);
     return quantize_model(from, to, *loaded.model, [&](const auto& save) {

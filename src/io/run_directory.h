@@ -23,6 +23,7 @@ class RunDirectory {
   std::string training() const { return root_ + "/training.json"; }
   std::string text() const { return root_ + "/text.json"; }
   std::string recommendation() const { return root_ + "/recommendation.json"; }
+  std::string language() const { return root_ + "/language.json"; }
   std::string translation() const { return root_ + "/translation.json"; }
   std::string model() const { return root_ + "/model.safetensors"; }    // the weights that are served
   std::string tokenizer() const { return root_ + "/tokenizer.model"; }  // of both sides

@@ -1,5 +1,6 @@
 // The recipes that have names.
 #include "core/fail.h"
+#include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
 
@@ -80,6 +81,72 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
     return r;
   }
   fail("preset: \"{}\" is none of films, sasrec", name);
+}
+
+LanguageRecipe language_preset(const std::string& name) {
+  LanguageRecipe r;
+  ModelConfig& m = r.model;
+  TrainingConfig& t = r.training;
+  m.encoder_layers = 0;
+  m.shared_embeddings = false;
+  m.positions = Positions::learned;
+  m.norm_position = NormPosition::pre;
+  m.final_norm = true;
+  m.scale_embeddings = false;
+  m.activation = Activation::gelu_tanh;
+  m.dropout = 0;
+  t.optimizer = Optimizer::adamw;
+  t.weight_decay = 0.1;
+  t.clip_norm = 1;
+  t.schedule = Schedule::cosine;
+  t.beta2 = 0.99;
+  t.epsilon = 1e-8;
+  t.label_smoothing = 0;
+  t.initial_deviation = 0.02;
+  t.selection = Selection::loss;
+  t.average = 0;
+  t.ema_decay = 0;
+  t.learning_rate = 1e-3;
+  t.warmup_steps = 100;
+  const auto shape = [&](int64_t layers, int64_t d, int64_t heads, int64_t context) {
+    m.decoder_layers = layers;
+    m.d_model = d;
+    m.heads = heads;
+    m.key_width = m.value_width = d / heads;
+    m.ffn = 4 * d;
+    m.max_length = context;
+  };
+  if (name == "lm-small" || name == "lm-med")
+    m.attention_input_bias = m.attention_output_bias = m.ffn_bias = false, m.norm = NormKind::layer_no_bias;
+  if (name == "lm-small") {
+    shape(4, 128, 4, 64);
+    t.learning_rate = 3e-3;
+    t.batch_tokens = 12 * 64;
+    t.max_steps = 2000;
+    t.eval_every = t.save_every = 250;
+    return r;
+  }
+  if (name == "lm-med") {
+    shape(6, 384, 6, 256);
+    m.dropout = m.attention_dropout = 0.2;
+    t.batch_tokens = 16 * 256;
+    t.max_steps = 5000;
+    t.eval_every = t.save_every = 250;
+    return r;
+  }
+  if (name == "gpt2") {
+    shape(12, 768, 12, 1024);
+    m.dropout = m.attention_dropout = 0.1;
+    r.language.unit = TextUnit::bytes;
+    t.learning_rate = 6e-4;
+    t.beta2 = 0.95;
+    t.warmup_steps = 2000;
+    t.batch_tokens = 16 * 1024;
+    t.max_steps = 100000;
+    t.eval_every = t.save_every = 1000;
+    return r;
+  }
+  fail("preset: \"{}\" is none of lm-small, lm-med, gpt2", name);
 }
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
+#include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
 
@@ -15,6 +16,13 @@ void visit_recipe(TranslationRecipe& recipe, Visitor&& visit) {
   visit_fields(recipe.model, visit);
   visit_fields(recipe.training, visit);
   visit_fields(recipe.text, visit);
+}
+
+template <class Visitor>
+void visit_recipe(LanguageRecipe& recipe, Visitor&& visit) {
+  visit_fields(recipe.model, visit);
+  visit_fields(recipe.training, visit);
+  visit_fields(recipe.language, visit);
 }
 
 template <class Visitor>
@@ -79,6 +87,8 @@ void follow(TranslationRecipe& recipe, const nlohmann::json& given) {
 
 void follow(RecommendationRecipe& recipe, const nlohmann::json& given) { follow(recipe.model, given); }
 
+void follow(LanguageRecipe& recipe, const nlohmann::json& given) { follow(recipe.model, given); }
+
 void check_rate(std::string_view name, double value) {
   if (!(value >= 0 && value < 1)) fail("training: {} is {}, wanted at least 0 and below 1", name, value);
 }
@@ -122,12 +132,21 @@ void set_recipe_option(R& recipe, const std::string& name, const std::string& va
 
 template std::vector<RecipeOption> recipe_options(const TranslationRecipe&);
 template std::vector<RecipeOption> recipe_options(const RecommendationRecipe&);
+template std::vector<RecipeOption> recipe_options(const LanguageRecipe&);
 template void merge_recipe_json(TranslationRecipe&, const std::string&, const std::string&);
 template void merge_recipe_json(RecommendationRecipe&, const std::string&, const std::string&);
+template void merge_recipe_json(LanguageRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(TranslationRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(RecommendationRecipe&, const std::string&, const std::string&);
+template void set_recipe_option(LanguageRecipe&, const std::string&, const std::string&);
 
 void check(const TextConfig& c) { check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4); }
+
+void check(const LanguageConfig& c) {
+  if (!(c.dev_share > 0 && c.dev_share < 1))
+    fail("training: dev_share is {}, wanted above 0 and below 1", c.dev_share);
+  check_at_least("sample_tokens", static_cast<double>(c.sample_tokens), 0);
+}
 
 void check(const RecommendationConfig& c) {
   check_at_least("min_events", static_cast<double>(c.min_events), 3);

@@ -38,6 +38,8 @@ class Task {
   virtual void after_step(const Transformer<float>&) {}
   virtual DevScore evaluate(const Transformer<float>& model, Arena& arena) = 0;
   virtual std::string metric() const = 0;  // its name
+  // What the model makes of its task, for people; shown after an evaluation. "": nothing.
+  virtual std::string sample(const Transformer<float>&, Arena&) { return ""; }
   // Takes from the arena what the largest step of `model` and an evaluation of `candidate` will. Gradients are left
   // full of numbers.
   virtual void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) = 0;

@@ -213,6 +213,7 @@ void Trainer::evaluate() {
   }
   metrics_.append(to_json(report, seconds()));
   if (observer_.on_evaluation) observer_.on_evaluation(report);
+  if (const std::string sample = task_.sample(model_, arena_); !sample.empty()) say(sample);
 }
 
 // The mean of the weights of the last evaluations; false if there is only one.

@@ -1,0 +1,58 @@
+#include "data/text_batches.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/fail.h"
+#include "core/random.h"
+#include "data/batcher.h"
+
+namespace qkv {
+
+TextBatches::TextBatches(const TokenStream& text, const TextBatchOptions& options) : text_(text), options_(options) {
+  for (const Piece& piece : cut(options.max_length)) longest_ = std::max(longest_, piece.end - piece.begin);
+  if (options.batch_tokens < longest_ || options.batch_tokens > std::numeric_limits<int32_t>::max())
+    fail("batches: batch_tokens {}, wanted at least {}, the longest sequence, and less than 2^31", options.batch_tokens,
+         longest_);
+}
+
+// first: tokens of each document's first piece.
+std::vector<TextBatches::Piece> TextBatches::cut(int64_t first) const {
+  std::vector<Piece> pieces;
+  for (size_t d = 0; d < text_.starts.size(); d++) {
+    const int64_t end = d + 1 < text_.starts.size() ? text_.starts[d + 1] : text_.predictions();
+    int64_t length = first;
+    for (int64_t begin = text_.starts[d]; begin < end; begin += std::exchange(length, options_.max_length))
+      pieces.push_back({begin, std::min(end, begin + length)});
+  }
+  return pieces;
+}
+
+TextBatches::Epoch TextBatches::batched(std::vector<Piece> pieces) const {
+  std::vector<int64_t> offsets = batch_offsets(std::ssize(pieces), options_.batch_tokens, [&](int64_t i) {
+    return pieces[static_cast<size_t>(i)].end - pieces[static_cast<size_t>(i)].begin;
+  });
+  return {std::move(pieces), std::move(offsets)};
+}
+
+TextBatches::Epoch TextBatches::shuffled(int64_t epoch) const {
+  Random random(options_.seed, Stream::shuffle, static_cast<uint64_t>(epoch));
+  std::vector<Piece> pieces = cut(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(options_.max_length))));
+  random.shuffle(pieces);
+  return batched(std::move(pieces));
+}
+
+TextBatches::Epoch TextBatches::in_order() const { return batched(cut(options_.max_length)); }
+
+void TextBatches::fill(const Epoch& epoch, int64_t batch, Batch& to) const {
+  to.clear();
+  const std::span<const int32_t> ids(text_.ids);
+  for (int64_t i = epoch.offsets[static_cast<size_t>(batch)]; i < epoch.offsets[static_cast<size_t>(batch) + 1]; i++) {
+    const auto [begin, end] = epoch.pieces[static_cast<size_t>(i)];
+    to.target.append(ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+    to.labels.insert(to.labels.end(), ids.begin() + begin + 1, ids.begin() + end + 1);
+  }
+}
+
+}  // namespace qkv

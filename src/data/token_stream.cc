@@ -1,0 +1,53 @@
+#include "data/token_stream.h"
+
+#include <algorithm>
+
+#include "core/fail.h"
+
+namespace qkv {
+
+std::vector<std::string_view> split_documents(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> documents;
+  while (!text.empty()) {
+    const size_t end = separator.empty() ? text.size() : std::min(text.find(separator), text.size());
+    if (end > 0) documents.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + separator.size(), text.size()));
+    if (text.starts_with('\n')) text.remove_prefix(1);
+  }
+  return documents;
+}
+
+std::vector<std::string_view> take_end(std::vector<std::string_view>& documents, double share) {
+  size_t bytes = 0;
+  for (const std::string_view document : documents) bytes += document.size();
+  auto wanted = static_cast<size_t>(share * static_cast<double>(bytes));
+  std::vector<std::string_view> end;
+  while (wanted > 0 && !documents.empty()) {
+    std::string_view& last = documents.back();
+    size_t cut = last.size() - std::min(wanted, last.size());
+    while (cut > 0 && (static_cast<unsigned char>(last[cut]) & 0xC0) == 0x80) cut--;  // inside a character of UTF-8
+    end.push_back(last.substr(cut));
+    wanted -= std::min(wanted, end.back().size());
+    last = last.substr(0, cut);
+    if (last.empty()) documents.pop_back();
+  }
+  std::reverse(end.begin(), end.end());
+  return end;
+}
+
+TokenStream stream_of(const std::vector<std::string_view>& documents, const TextCodec& codec,
+                      const std::string& where) {
+  if (documents.empty()) fail("{}: holds no text", where);
+  TokenStream stream;
+  for (const std::string_view document : documents) {
+    stream.starts.push_back(static_cast<int64_t>(stream.ids.size()));
+    stream.ids.push_back(codec.end());
+    const std::vector<int32_t> ids = codec.encode(document, where);
+    stream.ids.insert(stream.ids.end(), ids.begin(), ids.end());
+    stream.bytes += static_cast<int64_t>(document.size());
+  }
+  stream.ids.push_back(codec.end());
+  return stream;
+}
+
+}  // namespace qkv

@@ -1,0 +1,27 @@
+// The run of a language model: its model, and how text becomes its tokens.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "io/run_directory.h"
+#include "model/transformer.h"
+#include "qkv/language.h"
+#include "text/text_codec.h"
+
+namespace qkv {
+
+// language.json and, of characters, vocabulary.json. Throws Error, naming the file.
+LanguageConfig load_language(const RunDirectory& run);
+TextCodec load_codec(const RunDirectory& run);
+void save_codec(const RunDirectory& run, const TextCodec& codec);
+
+struct LanguageRun {
+  TextCodec codec;
+  std::unique_ptr<Transformer<float>> model;  // a decoder alone, with the codec's tokens
+};
+
+// From a directory that is not trusted. Throws Error, naming the file.
+LanguageRun load_language_model(const std::string& directory);
+
+}  // namespace qkv

@@ -1,0 +1,87 @@
+#include "train/language_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/fail.h"
+#include "core/hash.h"
+#include "decode/generation.h"
+#include "train/rehearsal.h"
+
+namespace qkv {
+namespace {
+
+std::string fingerprint_of(const TokenStream& text) {
+  const std::string_view bytes(reinterpret_cast<const char*>(text.ids.data()), text.ids.size() * sizeof(int32_t));
+  return fmt::format("{:016x} {}", hash_bytes(bytes), text.ids.size());
+}
+
+TextBatchOptions options_of(const LanguageRecipe& recipe) {
+  return {recipe.model.max_length, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)};
+}
+
+}  // namespace
+
+LanguageTask::LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TokenStream& text,
+                           const TokenStream& dev)
+    : recipe_(recipe),
+      codec_(codec),
+      text_(text),
+      dev_(dev),
+      fingerprint_(fingerprint_of(text)),
+      batches_(text, options_of(recipe)),
+      dev_batches_(dev, options_of(recipe)) {
+  seek({});
+}
+
+bool LanguageTask::seek(const StreamPosition& position) {
+  epoch_ = batches_.shuffled(position.epoch);
+  position_ = position;
+  return position.window == 0 && position.batch < epoch_.batches();
+}
+
+void LanguageTask::next() {
+  batches_.fill(epoch_, position_.batch, batch_);
+  if (++position_.batch == epoch_.batches()) seek({position_.epoch + 1, 0, 0});
+}
+
+std::string LanguageTask::summary() const {
+  return fmt::format("training: {} documents with {} tokens, in {} batches an epoch", text_.starts.size(),
+                     text_.predictions(), epoch_.batches());
+}
+
+Loss LanguageTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
+  return model.loss_and_gradient(batch_, recipe_.training.label_smoothing, c);
+}
+
+DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {
+  Loss loss;
+  Batch batch;
+  Context context{arena};
+  const TextBatches::Epoch epoch = dev_batches_.in_order();
+  for (int64_t b = 0; b < epoch.batches(); b++) {
+    dev_batches_.fill(epoch, b, batch);
+    loss += model.loss(batch, recipe_.training.label_smoothing, context);
+  }
+  const auto tokens = static_cast<double>(loss.tokens);
+  const double bits = loss.nll / std::numbers::ln2 / static_cast<double>(dev_.bytes);
+  return {loss.loss / tokens,
+          -bits,
+          {{"loss", loss.nll / tokens, 4}, {"perplexity", std::exp(loss.nll / tokens), 3}, {"bits/byte", bits, 4}}};
+}
+
+std::string LanguageTask::sample(const Transformer<float>& model, Arena& arena) {
+  if (recipe_.language.sample_tokens == 0) return "";
+  GenerationOptions options;
+  options.max_tokens = recipe_.language.sample_tokens;
+  options.search.sampling = {.enabled = true, .temperature = 0.8, .seed = static_cast<uint64_t>(recipe_.training.seed)};
+  return "sample:\n" + codec_.decode(generate_ids(model, {}, codec_.end(), options, arena).ids);
+}
+
+void LanguageTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
+  rehearse_step(model, recipe_.training, std::max(batches_.longest(), dev_batches_.longest()), batch_, arena);
+  sample(candidate, arena);
+}
+
+}  // namespace qkv

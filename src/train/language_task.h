@@ -1,0 +1,41 @@
+// Language modelling as something to train: text in batches, and its bits per byte on text kept aside.
+#pragma once
+
+#include <string>
+
+#include "data/text_batches.h"
+#include "qkv/language.h"
+#include "text/text_codec.h"
+#include "train/task.h"
+
+namespace qkv {
+
+class LanguageTask : public Task {
+ public:
+  // All arguments outlive the task.
+  LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TokenStream& text, const TokenStream& dev);
+
+  std::string fingerprint() const override { return fingerprint_; }
+  bool seek(const StreamPosition& position) override;
+  const StreamPosition& position() const override { return position_; }
+  void next() override;
+  std::string summary() const override;
+
+  Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
+  std::string metric() const override { return "-bits/byte"; }
+  std::string sample(const Transformer<float>& model, Arena& arena) override;
+  void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+
+ private:
+  const LanguageRecipe& recipe_;
+  const TextCodec& codec_;
+  const TokenStream &text_, &dev_;
+  std::string fingerprint_;
+  TextBatches batches_, dev_batches_;
+  StreamPosition position_;
+  TextBatches::Epoch epoch_;  // the present one
+  Batch batch_;
+};
+
+}  // namespace qkv

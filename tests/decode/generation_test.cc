@@ -1,0 +1,165 @@
+// Generation token by token: against whole passes of the model, and where it ends.
+#include "decode/generation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/errors.h"
+#include "tests/support/models.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using Ids = std::vector<int32_t>;
+
+constexpr int32_t kEnd = 12;
+
+ModelConfig lm_config() {
+  ModelConfig c = testing::small_config();
+  c.encoder_layers = c.source_vocab = 0;
+  c.shared_embeddings = false;
+  c.positions = Positions::learned;
+  c.norm_position = NormPosition::pre;
+  c.final_norm = c.output_bias = true;
+  return c;
+}
+
+class GenerationTest : public ::testing::Test {
+ protected:
+  GenerationTest() {
+    testing::randomise(model_.parameters(), 3);
+    options_.max_tokens = 12;
+    options_.search.never = {kEnd};  // so that it goes on
+  }
+
+  // log p of the token after `ids`, by a pass over all of them.
+  std::vector<double> log_p(const Ids& ids) {
+    const Arena::Scope scope(arena_);
+    Context context{arena_};
+    Packed packed;
+    packed.append(ids);
+    const Matrix<float> logits = model_.output().logits(model_.last_hidden(packed, context), context);
+    double sum = 0;
+    std::vector<double> result;
+    for (int64_t v = 0; v < logits.cols; v++) sum += std::exp(static_cast<double>(logits(0, v)));
+    for (int64_t v = 0; v < logits.cols; v++) result.push_back(static_cast<double>(logits(0, v)) - std::log(sum));
+    return result;
+  }
+  // The most probable tokens, one after the other, of the text that `visible` leaves of all that was said.
+  template <class Visible>
+  GeneratedIds greedy(Ids text, int64_t count, Visible&& visible) {
+    GeneratedIds result;
+    while (std::ssize(result.ids) < count) {
+      const std::vector<double> p = log_p(visible(text));
+      const auto best = static_cast<int32_t>(std::ranges::max_element(p) - p.begin());
+      result.log_probabilities.push_back(static_cast<float>(p[static_cast<size_t>(best)]));
+      if (best == kEnd) break;
+      result.ids.push_back(best);
+      text.push_back(best);
+    }
+    return result;
+  }
+  static void expect_same(const GeneratedIds& found, const GeneratedIds& wanted) {
+    EXPECT_EQ(found.ids, wanted.ids);
+    ASSERT_EQ(found.log_probabilities.size(), wanted.log_probabilities.size());
+    for (size_t i = 0; i < found.log_probabilities.size(); i++)
+      EXPECT_NEAR(found.log_probabilities[i], wanted.log_probabilities[i], 1e-4);
+  }
+
+  Transformer<float> model_{lm_config()};
+  Arena arena_;
+  GenerationOptions options_;
+};
+
+TEST_F(GenerationTest, TakesTheMostProbableTokenOfAWholePass) {
+  for (const Ids& prompt : {Ids(), Ids{5}, Ids{3, 7, 7, 1}}) {
+    Ids text = {kEnd};
+    text.insert(text.end(), prompt.begin(), prompt.end());
+    const GenerationOptions options = {.max_tokens = 12};
+    expect_same(generate_ids(model_, prompt, kEnd, options, arena_), greedy(text, 12, [](const Ids& x) { return x; }));
+  }
+}
+
+TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
+  options_.max_tokens = 40;
+  Ids seen;  // what the model has read: the older half goes where max_length, 20, is reached
+  const auto visible = [&](const Ids& text) {
+    const size_t unread = seen.empty() ? text.size() : 1;
+    if (seen.size() + unread > 20)
+      seen.assign(text.end() - 10, text.end());
+    else
+      seen.insert(seen.end(), text.end() - static_cast<int64_t>(unread), text.end());
+    return seen;
+  };
+  GeneratedIds wanted;
+  Ids text = {kEnd, 4, 5};
+  while (wanted.ids.size() < 40) {
+    std::vector<double> p = log_p(visible(text));
+    p[kEnd] = -INFINITY;
+    const auto best = static_cast<int32_t>(std::ranges::max_element(p) - p.begin());
+    wanted.log_probabilities.push_back(static_cast<float>(p[static_cast<size_t>(best)]));
+    wanted.ids.push_back(best);
+    text.push_back(best);
+  }
+  const GeneratedIds found = generate_ids(model_, Ids{4, 5}, kEnd, options_, arena_);
+  expect_same(found, wanted);
+  EXPECT_EQ(found.end, GeneratedIds::End::length);
+}
+
+TEST_F(GenerationTest, StopsAtTheLongestContextWhereItMayNotSlide) {
+  options_.max_tokens = 40;
+  options_.context_end = ContextEnd::stop;
+  const GeneratedIds found = generate_ids(model_, Ids{4, 5}, kEnd, options_, arena_);
+  EXPECT_EQ(found.ids.size(), 18u);  // 20 were read: the end token, the prompt, and 17 of these
+  EXPECT_EQ(found.end, GeneratedIds::End::context);
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids(20, 4), kEnd, options_, arena_); }),
+            "generate: a prompt of 20 tokens, wanted fewer than the model's max_length of 20");
+  options_.context_end = ContextEnd::slide;
+  EXPECT_EQ(generate_ids(model_, Ids(50, 4), kEnd, options_, arena_).ids.size(), 40u);
+}
+
+TEST_F(GenerationTest, DrawsDependOnSeedAndPromptAlone) {
+  options_.search.sampling.enabled = true;
+  options_.search.sampling.seed = 7;
+  const Ids first = generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids;
+  EXPECT_EQ(generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids, first);
+  EXPECT_NE(generate_ids(model_, Ids{5}, kEnd, options_, arena_).ids, first);
+  options_.search.sampling.seed = 8;
+  EXPECT_NE(generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids, first);
+  options_.search.sampling.min_p = 1;  // the most probable alone
+  const Ids best = generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids;
+  options_.search.sampling.enabled = false;
+  EXPECT_EQ(generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids, best);
+}
+
+TEST_F(GenerationTest, WhoIsToldMayEndIt) {
+  Ids told;
+  options_.on_token = [&](int32_t token, float) { return told.push_back(token), told.size() == 3; };
+  const GeneratedIds found = generate_ids(model_, Ids{4}, kEnd, options_, arena_);
+  EXPECT_EQ(found.ids, told);
+  EXPECT_EQ(told.size(), 3u);
+  EXPECT_EQ(found.end, GeneratedIds::End::caller);
+}
+
+TEST_F(GenerationTest, EndsWhereTheDocumentDoes) {
+  testing::values_of(model_.parameters(), "output.bias")[kEnd] = 100;
+  const GeneratedIds found = generate_ids(model_, Ids{4}, kEnd, {}, arena_);
+  EXPECT_TRUE(found.ids.empty());
+  EXPECT_EQ(found.log_probabilities.size(), 1u);
+  EXPECT_EQ(found.end, GeneratedIds::End::document);
+}
+
+TEST_F(GenerationTest, ErrorsNameTheOption) {
+  options_.search.sampling.temperature = 0;
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnd, options_, arena_); }),
+            "search: temperature is 0, wanted above 0");
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnd, {.max_tokens = -1}, arena_); }),
+            "generate: max_tokens is -1, wanted at least 0");
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4, 99}, kEnd, {}, arena_); }),
+            "generate: token 99 of the prompt, wanted 0 to 12");
+}
+
+}  // namespace
+}  // namespace qkv
