@@ -65,7 +65,7 @@ void add_import_command(CLI::App& app) {
   qkv::ImportOptions& model = options->model;
   command
       ->add_option("source", options->source,
-                   "MarianMT or CTranslate2 directory, .argosmodel package, or .safetensors of nn.Transformer")
+                   "MarianMT, Llama or CTranslate2 directory, .argosmodel package, or .safetensors of nn.Transformer")
       ->required();
   command->add_option("out", options->out, "Run directory, which must not exist")->required();
   command->add_flag("--tokens", model.tokens, "Text is tokens with spaces between, whatever tokeniser the model has");

@@ -90,6 +90,8 @@ void add_lm(CLI::App& train) {
   const auto options = std::make_shared<Options>();
   command->add_option("--text", options->files.text, "Plain text to learn from")->required();
   command->add_option("--dev", options->files.dev, "Text to evaluate on (default: the end of the text)");
+  command->add_option("--tokenizer-model", options->files.tokenizer,
+                      "Existing SentencePiece model, for --unit pieces (default: trained from the text)");
   command->add_option("--out", options->out, "Run directory; one that is there is resumed")->required();
   add_threads_option(*command);
   options->choice.add_options(*command, "lm-small", "lm-small, lm-med or gpt2",

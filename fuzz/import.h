@@ -11,6 +11,7 @@
 #include "qkv/error.h"
 #include "qkv/import.h"
 #include "tests/support/temp_dir.h"
+#include "text/tokenizer.h"
 
 namespace qkv::fuzz {
 
@@ -38,6 +39,13 @@ inline void import_and_load(const std::string& source, const ImportOptions& opti
     require(false, error.what());
   }
   std::filesystem::remove_all(run);
+}
+
+// Of a dozen pieces, for language models.
+inline const Tokenizer& small_tokenizer() {
+  static const Tokenizer tokenizer =
+      Tokenizer::train(std::vector<std::string>(40, "a b c abc"), {.vocab_size = 12});
+  return tokenizer;
 }
 
 // The pieces of every vocabulary here.

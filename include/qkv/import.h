@@ -37,12 +37,12 @@ struct ImportOptions {
 };
 
 struct ImportReport {
-  std::string kind;  // "MarianMT", "CTranslate2", "Argos Translate", "PyTorch"
+  std::string kind;  // "MarianMT", "Llama", "CTranslate2", "Argos Translate", "PyTorch"
   ModelConfig config;
   int64_t parameters = 0;
 };
 
-// Reads `source`: a MarianMT directory in the Hugging Face layout, a CTranslate2 directory, an Argos Translate package
+// Reads `source`: a MarianMT, Llama or Mistral directory in the Hugging Face layout, a CTranslate2 directory, an Argos Translate package
 // (the .argosmodel file, or the directory it holds), or a PyTorch state dictionary as a safetensors file. Writes the
 // run directory `out`, float32, whole or not at all. Throws Error, naming file and tensor or field, if out exists or if
 // source is broken, contradicts itself or asks for what there is not. Nothing in source is trusted.

@@ -8,17 +8,22 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/text.h"
 #include "qkv/training.h"
 
 namespace qkv {
 
-// What a token is: a character (a code point that the training text has), or a byte.
-enum class TextUnit { characters, bytes };
-constexpr std::array<std::string_view, 2> names_of(TextUnit) { return {"characters", "bytes"}; }
+// What a token is: a character (a code point that the training text has), a byte, or a piece of SentencePiece's.
+enum class TextUnit { characters, bytes, pieces };
+constexpr std::array<std::string_view, 3> names_of(TextUnit) { return {"characters", "bytes", "pieces"}; }
 
 // language.json of a run.
 struct LanguageConfig {
   TextUnit unit = TextUnit::characters;
+  int64_t vocab_size = 4096;                     // pieces of the tokeniser that is trained from the text
+  TokenizerKind tokenizer = TokenizerKind::bpe;  // its kind
+  std::string start = "";                        // the piece before a text; "": the token that ends one
+  std::vector<std::string> ends = {};            // pieces that end a text; none: the vocabulary's own end
   std::string document_end = "<|endoftext|>";  // stands between the documents of a file; "": a file is one document
   double dev_share = 0.1;                      // of the text, its end, kept aside where no dev text is given
   int64_t sample_tokens = 0;                   // of a text that each evaluation shows
@@ -30,6 +35,10 @@ struct LanguageConfig {
 template <class Visitor>
 void visit_fields(LanguageConfig& c, Visitor&& visit) {
   visit("unit", c.unit, "what a token is");
+  visit("vocab_size", c.vocab_size, "pieces of the tokeniser trained from the text");
+  visit("tokenizer", c.tokenizer, "kind of that tokeniser");
+  visit("start", c.start, "the piece before a text");
+  visit("ends", c.ends, "pieces that end a text");
   visit("document_end", c.document_end, "stands between the documents of a file");
   visit("dev_share", c.dev_share, "of the text, its end, kept aside where no dev text is given");
   visit("sample_tokens", c.sample_tokens, "length of a text that each evaluation shows; 0 is none");
@@ -49,6 +58,7 @@ LanguageRecipe language_preset(const std::string& name);
 struct LanguageFiles {
   std::vector<std::string> text;      // plain text
   std::vector<std::string> dev = {};  // to evaluate on; none: the end of the text
+  std::string tokenizer = "";         // an existing SentencePiece model, for pieces; "": trained from the text
 };
 
 // Trains into the directory `out`; false if should_stop ended it early. A run that is there already is resumed where it

@@ -56,10 +56,11 @@ int32_t most_probable(const NextToken& next) {
 
 }  // namespace
 
-GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, int32_t end,
+GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,
                           const GenerationOptions& options, Arena& arena) {
   SearchOptions search = options.search;
-  search.start = search.end = end;
+  search.start = ends.start;
+  search.end = ends.ends.front();
   search.beam = 1;
   check(search, model.config().target_vocab);
   if (options.max_tokens < 0) fail("generate: max_tokens is {}, wanted at least 0", options.max_tokens);
@@ -71,7 +72,7 @@ GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32
   if (!slides && std::ssize(prompt) >= longest)
     fail("generate: a prompt of {} tokens, wanted fewer than the model's max_length of {}", prompt.size(), longest);
 
-  std::vector<int32_t> text = {end};  // all of it
+  std::vector<int32_t> text = {ends.start};  // all of it
   text.insert(text.end(), prompt.begin(), prompt.end());
   const Arena::Scope scope(arena);
   Reader reader(model, std::min(longest, std::ssize(text) + options.max_tokens), arena);
@@ -94,7 +95,7 @@ GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32
     const int32_t token = search.sampling.enabled ? sample(next, search.sampling, random) : most_probable(next);
     if (token < 0) return result;
     result.log_probabilities.push_back(next.log_p(token));
-    if (token == end) {
+    if (std::ranges::find(ends.ends, token) != ends.ends.end()) {
       result.end = GeneratedIds::End::document;
       return result;
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decode/hypothesis.h"
+#include "io/language_run.h"
 #include "model/transformer.h"
 
 namespace qkv {
@@ -27,9 +28,9 @@ struct GeneratedIds {
   enum class End { document, length, context, caller } end = End::length;
 };
 
-// `end`: the token that ends a document and stands before one; the prompt follows it. Throws Error for options out of
+// The prompt follows the start token. Throws Error for options out of
 // range, tokens that the model does not have, and a prompt that does not fit where the context may not slide.
-GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, int32_t end,
+GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,
                           const GenerationOptions& options, Arena& arena);
 
 }  // namespace qkv

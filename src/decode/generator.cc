@@ -94,11 +94,13 @@ Generation Generator::generate(const std::string& prompt, const GenerateOptions&
   how.context_end = options.slide ? ContextEnd::slide : ContextEnd::stop;
   how.search = search_of(options);
   how.on_token = [&](int32_t token, float log_probability) {
-    result.tokens.push_back({codec.decode({&token, 1}), static_cast<double>(log_probability)});
+    const bool first = prompt.empty() && result.tokens.empty();
+    result.tokens.push_back({codec.decode({&token, 1}, first), static_cast<double>(log_probability)});
     return text.add(result.tokens.back().text);
   };
   Arena arena;
-  result.end = end_of(generate_ids(*model_->run.model, codec.encode(prompt, "prompt"), codec.end(), how, arena).end);
+  result.end =
+      end_of(generate_ids(*model_->run.model, codec.encode(prompt, "prompt"), model_->run.ends, how, arena).end);
   result.text = text.finish();
   return result;
 }

@@ -146,8 +146,9 @@ ImportedModel read(const ModelFiles& files, const ImportOptions& options,
     return Tokenizer::with_pieces(chosen, std::move(list.pieces), translation.unknown, list.path);
   };
   TokenizerPair tokenizers{tokenizer(source, true), tokenizer(target, false)};
-  return {"CTranslate2",          files.path("model.bin"), config, std::move(tokenizers),
-          std::move(translation), tensors.take(),          bytes};
+  return {"CTranslate2",  files.path("model.bin"),
+          config,         TranslatorText{std::move(tokenizers), std::move(translation)},
+          tensors.take(), bytes};
 }
 
 }  // namespace

@@ -5,8 +5,11 @@
 #include <filesystem>
 
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/json.h"
 #include "import/imported_model.h"
+#include "import/settings.h"
+#include "io/atomic_file.h"
 #include "io/run_directory.h"
 #include "io/safetensors.h"
 #include "model/transformer.h"
@@ -16,10 +19,19 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 18;  // numbers that become float32 at a time, or a row
 
+ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options) {
+  const Settings config(files.open_small("config.json")->text(), files.path("config.json"));
+  const std::string type = config.text("model_type");
+  if (type == "marian") return read_marian(files, options);
+  if (type == "llama" || type == "mistral") return read_llama(files, options);
+  fail("{}: model_type is {}, wanted marian, llama or mistral", config.where(), excerpt(type));
+}
+
 ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) {
   if (files.has("metadata.json")) return read_argos(files, options);
   if (files.has("model.bin")) return read_ctranslate2(files, options);
-  if (files.has("model.safetensors") && files.has("config.json")) return read_marian(files, options);
+  if ((files.has("model.safetensors") || files.has("model.safetensors.index.json")) && files.has("config.json"))
+    return read_hugging_face(files, options);
   if (files.has("pytorch_model.bin") || files.holds_pickle())
     fail(
         "{}: weights in Python's pickle format, which can run code, are not read; wanted model.safetensors, which "
@@ -56,6 +68,30 @@ std::unique_ptr<Transformer<float>> declare(const ImportedModel& model) {
   const int64_t wanted = count_parameters(model.config), found = count_numbers(model.origins);
   if (wanted != found) fail("{}: {} numbers, the configuration asks for {}", model.path, found, wanted);
   return std::make_unique<Transformer<float>>(model.config);
+}
+
+void check_vocabulary(const ImportedModel& model, int64_t embeddings, const char* side, int64_t tokens) {
+  if (tokens != embeddings)
+    fail("{}: {} {} embeddings, the vocabulary has {} tokens", model.path, embeddings, side, tokens);
+}
+
+void create_translator(const ImportedModel& model, const TranslatorText& text, const std::string& source,
+                       const RunDirectory& out) {
+  check_vocabulary(model, model.config.source_vocab, "source", text.tokenizers.source.size());
+  check_vocabulary(model, model.config.target_vocab, "target", text.tokenizers.target.size());
+  tokens_of(text.translation, text.tokenizers, source);
+  create_run(out, {model.config, text.tokenizers, text.translation},
+             [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
+}
+
+void create_language_model(const ImportedModel& model, const LanguageText& text, const RunDirectory& out) {
+  check_vocabulary(model, model.config.target_vocab, "token", text.codec.size());
+  make_run(out, [&](const RunDirectory& partial) {
+    write_file_atomic(partial.config(), to_json(model.config));
+    write_file_atomic(partial.language(), json_from_fields(text.config));
+    save_codec(partial, text.codec);
+    write_weights(model, partial.model());
+  });
 }
 
 }  // namespace
@@ -106,13 +142,10 @@ void write_weights(const ImportedModel& model, const std::string& path) {
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options) {
   if (std::filesystem::exists(std::filesystem::symlink_status(out))) fail("{}: exists already", out);
   const ImportedModel model = read_any(source, options);
-  const auto& [source_tokenizer, target_tokenizer] = model.tokenizers;
-  for (const auto& [side, size, vocab] : {std::tuple{"source", source_tokenizer.size(), model.config.source_vocab},
-                                          {"target", target_tokenizer.size(), model.config.target_vocab}})
-    if (size != vocab) fail("{}: {} {} embeddings, the vocabulary has {} tokens", model.path, vocab, side, size);
-  tokens_of(model.translation, model.tokenizers, source);
-  create_run(RunDirectory(out), {model.config, model.tokenizers, model.translation},
-             [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
+  if (const auto* text = std::get_if<TranslatorText>(&model.text))
+    create_translator(model, *text, source, RunDirectory(out));
+  else
+    create_language_model(model, std::get<LanguageText>(model.text), RunDirectory(out));
   return {model.kind, model.config, count_parameters(model.config)};
 }
 

@@ -5,27 +5,39 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
+#include "io/language_run.h"
 #include "io/translation_config.h"
 #include "qkv/config.h"
 #include "qkv/import.h"
 
 namespace qkv {
 
+// What turns text into tokens and back: of a translator, of a language model.
+struct TranslatorText {
+  TokenizerPair tokenizers;
+  TranslationConfig translation;
+};
+struct LanguageText {
+  LanguageConfig config;
+  TextCodec codec;
+};
+
 struct ImportedModel {
   std::string kind;
   std::string path;  // of the file with the tensors
   ModelConfig config;
-  TokenizerPair tokenizers;
-  TranslationConfig translation;
+  std::variant<TranslatorText, LanguageText> text;
   Origins origins;
   std::shared_ptr<const void> file;  // which the origins are views of
 };
 
 ImportedModel read_marian(const ModelFiles& files, const ImportOptions& options);
+ImportedModel read_llama(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);

@@ -149,7 +149,8 @@ ImportedModel read_marian(const ModelFiles& files, const ImportOptions& options)
   for (const std::string& name : file->names()) views.emplace(name, *file->find(name));
   ForeignTensors tensors(path, std::move(views));
   MarianTensors(tensors, config.model).use_all();
-  return {"MarianMT", path, config.model, std::move(tokenizers), std::move(translation), tensors.take(), file};
+  return {"MarianMT",     path, config.model, TranslatorText{std::move(tokenizers), std::move(translation)},
+          tensors.take(), file};
 }
 
 }  // namespace qkv

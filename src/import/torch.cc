@@ -165,7 +165,7 @@ ImportedModel read_torch(const std::string& path, const ImportOptions& options) 
   if (!tokenizers.target.own_pieces()) translation = trained_translation(tokenizers, false);
   if (tokenizers.target.own_pieces()) translation.source_end = translation.end;
   override_tokens(translation, options);
-  return {"PyTorch", path, config, std::move(tokenizers), std::move(translation), tensors.take(), file};
+  return {"PyTorch", path, config, TranslatorText{std::move(tokenizers), std::move(translation)}, tensors.take(), file};
 }
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/json.h"
 #include "io/atomic_file.h"
 #include "io/weights.h"
 #include "text/vocabulary.h"
@@ -23,13 +24,28 @@ LanguageConfig load_language(const RunDirectory& run) {
 }
 
 TextCodec load_codec(const RunDirectory& run) {
-  if (load_language(run).unit == TextUnit::bytes) return {};
+  const TextUnit unit = load_language(run).unit;
+  if (unit == TextUnit::bytes) return {};
+  if (unit == TextUnit::pieces) return TextCodec::of_pieces(Tokenizer::load(run.tokenizer()));
   const std::string path = run.vocabulary();
   return TextCodec::of_characters(pieces_from_json(read_file(path, kMaxVocabularyBytes), path), path);
 }
 
 void save_codec(const RunDirectory& run, const TextCodec& codec) {
   if (codec.unit() == TextUnit::characters) write_file_atomic(run.vocabulary(), pieces_to_json(codec.characters()));
+  if (codec.unit() == TextUnit::pieces) write_file_atomic(run.tokenizer(), codec.tokenizer().serialized());
+}
+
+TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where) {
+  const auto id_of = [&](const std::string& piece) {
+    const auto id = codec.unit() == TextUnit::pieces ? codec.tokenizer().id(piece) : std::optional<int32_t>();
+    if (!id) fail("{}: the token {} is none of the vocabulary's", where, excerpt(piece));
+    return *id;
+  };
+  TextEnds result{config.start.empty() ? codec.end() : id_of(config.start), {}};
+  for (const std::string& piece : config.ends) result.ends.push_back(id_of(piece));
+  if (result.ends.empty()) result.ends.push_back(codec.end());
+  return result;
 }
 
 LanguageRun load_language_model(const std::string& directory) {
@@ -39,7 +55,8 @@ LanguageRun load_language_model(const std::string& directory) {
   const ModelConfig config = load_config(run);
   if (config.encoder_layers > 0)
     fail("{}: encoder_layers is {}, wanted 0 of a language model", run.config(), config.encoder_layers);
-  LanguageRun loaded{load_codec(run), nullptr};
+  LanguageRun loaded{load_codec(run), {}, nullptr};
+  loaded.ends = ends_of(load_language(run), loaded.codec, run.language());
   if (config.target_vocab != loaded.codec.size())
     fail("{}: target_vocab is {}, wanted {}, the tokens of its text", run.config(), config.target_vocab,
          loaded.codec.size());

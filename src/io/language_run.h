@@ -16,8 +16,16 @@ LanguageConfig load_language(const RunDirectory& run);
 TextCodec load_codec(const RunDirectory& run);
 void save_codec(const RunDirectory& run, const TextCodec& codec);
 
+// The tokens around a text. Throws Error, beginning with `where`, for a piece that the vocabulary does not have.
+struct TextEnds {
+  int32_t start = 0;
+  std::vector<int32_t> ends;  // one at least
+};
+TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where);
+
 struct LanguageRun {
   TextCodec codec;
+  TextEnds ends;
   std::unique_ptr<Transformer<float>> model;  // a decoder alone, with the codec's tokens
 };
 

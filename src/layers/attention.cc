@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "core/profile.h"
 
@@ -57,6 +60,22 @@ void run(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena
   attention<Real>(in, out, lse, arena.bytes(attention_workspace(in)));
 }
 
+// rotary_table of a configuration. All layers share it, so that a model of many takes no more memory for it than one.
+template <class Real>
+std::shared_ptr<const std::vector<Real>> rotary_angles(const ModelConfig& config) {
+  using Key = std::tuple<double, double, int64_t, int64_t>;
+  static std::mutex mutex;
+  static std::map<Key, std::weak_ptr<const std::vector<Real>>> tables;
+  const std::lock_guard lock(mutex);
+  auto& known = tables[Key{config.rotary_base, config.rotary_scale, config.max_length, config.key_width}];
+  if (auto table = known.lock()) return table;
+  std::vector<Real> angles(static_cast<size_t>(config.max_length * config.key_width));
+  rotary_table<Real>(config.rotary_base, config.rotary_scale, {angles.data(), config.max_length, config.key_width});
+  const auto table = std::make_shared<const std::vector<Real>>(std::move(angles));
+  known = table;
+  return table;
+}
+
 // 2^(−8(h + 1)/H) for heads h = 0 … H − 1; where H is no power of two, those of the next lower one and then every other
 // one of the next higher: section 3 of the paper on ALiBi, and its code.
 template <class Real>
@@ -96,9 +115,8 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
   if (kind == Kind::cross) return;
   if (config.positions == Positions::alibi) slopes_ = alibi_slopes<Real>(heads_);
   if (config.positions != Positions::rotary) return;
-  angles_.resize(static_cast<size_t>(config.max_length * key_width_));
-  angles_matrix_ = {angles_.data(), config.max_length, key_width_};
-  rotary_table<Real>(config.rotary_base, config.rotary_scale, angles_matrix_);
+  angles_ = rotary_angles<Real>(config);
+  angles_matrix_ = {angles_->data(), config.max_length, key_width_};
 }
 
 template <class Real>

@@ -3,6 +3,7 @@
 // heads of keys and values, H/K queries share each: Ainslie et al., "GQA" (2023).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,8 +74,8 @@ class MultiHeadAttention {
   std::optional<Norm<Real>> q_norm_, k_norm_;
   double p_;
   uint32_t site_;
-  std::vector<Real> angles_;
-  Matrix<Real> angles_matrix_;  // [max_length, key width], or empty
+  std::shared_ptr<const std::vector<Real>> angles_;  // [max_length, key width], or null
+  Matrix<const Real> angles_matrix_;
 };
 
 extern template class MultiHeadAttention<float>;

@@ -46,7 +46,10 @@ void check(const ModelConfig& c) {
   check_range("ffn", c.ffn, kMaxSize);
   if (c.item_features != 0) check_range("item_features", c.item_features, kMaxSize);
   check_range("max_length", c.max_length, kMaxSize);
-  check_range("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
+  if (c.positions == Positions::rotary)
+    check_range("max_length * key_width", c.max_length * c.key_width, kMaxPositions);
+  else if (c.positions < Positions::rotary)
+    check_range("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
   if (c.gap_buckets < 0 || c.gap_buckets > kMaxGapBuckets)
     fail("model: gap_buckets is {}, wanted 0 to {}", c.gap_buckets, kMaxGapBuckets);
   if (c.gap_buckets > 0 && c.encoder_layers > 0)

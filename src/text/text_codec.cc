@@ -36,15 +36,23 @@ TextCodec TextCodec::of_characters(std::vector<std::string> characters, const st
   return codec;
 }
 
+TextCodec TextCodec::of_pieces(Tokenizer tokenizer) {
+  TextCodec codec;
+  codec.tokenizer_ = std::move(tokenizer);
+  return codec;
+}
+
 std::vector<int32_t> TextCodec::encode(std::string_view text, const std::string& where) const {
   std::vector<int32_t> ids;
+  if (unit() != TextUnit::bytes)
+    if (const size_t bad = find_invalid_utf8(text); bad != std::string_view::npos)
+      fail("{}: byte {} is not valid UTF-8", where, bad + 1);
+  if (tokenizer_) return tokenizer_->encode(text);
   ids.reserve(text.size());
   if (!characters_) {
     for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
     return ids;
   }
-  if (const size_t bad = find_invalid_utf8(text); bad != std::string_view::npos)
-    fail("{}: byte {} is not valid UTF-8", where, bad + 1);
   for_each_character(text, [&](std::string_view character) {
     const auto id = characters_->id(character);
     if (!id) fail("{}: the character {} is none of the model's {}", where, excerpt(character), characters_->size());
@@ -53,7 +61,8 @@ std::vector<int32_t> TextCodec::encode(std::string_view text, const std::string&
   return ids;
 }
 
-std::string TextCodec::decode(std::span<const int32_t> ids) const {
+std::string TextCodec::decode(std::span<const int32_t> ids, bool first) const {
+  if (tokenizer_) return tokenizer_->decode_part(ids, first);
   std::string text;
   for (const int32_t id : ids) {
     if (id < 0 || id >= size()) fail("text: token {}, wanted 0 to {}", id, size() - 1);

@@ -50,6 +50,14 @@ void check(const sp::util::Status& status, size_t size, const char* of) {
   if (!status.ok()) fail("tokenizer: {} {}: {}", size, of, reason(status));
 }
 
+const std::string kUnknownText = " \u2047 ";
+
+// Whether the model puts a space before every text.
+bool puts_space_first(const sp::SentencePieceProcessor& processor) {
+  std::vector<std::string> pieces;
+  return processor.Encode("a", &pieces).ok() && !pieces.empty() && pieces.front().starts_with("\u2581");
+}
+
 // The name of a language at the start of a text, ">>de<<"; "" where there is none.
 std::string_view language_of(std::string_view text) {
   const size_t end = text.starts_with(">>") ? text.find("<<") : std::string_view::npos;
@@ -129,7 +137,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
   if (longest > kMaxBytes) fail("tokenizer: a sentence of {} bytes, wanted at most {}", longest, kMaxBytes);
 
   // The threads share the sums of the training, so their fixed number is a part of the result.
-  const std::unordered_map<std::string, std::string> settings = {
+  std::unordered_map<std::string, std::string> settings = {
       {"model_type", options.kind == TokenizerKind::unigram ? "unigram" : "bpe"},
       {"vocab_size", fmt::format("{}", options.vocab_size)},
       {"hard_vocab_limit", "false"},
@@ -143,6 +151,13 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
       {"eos_id", "2"},
       {"pad_id", "-1"},
       {"minloglevel", "3"}};
+  if (options.exact)
+    for (const auto& [name, value] : {std::pair{"normalization_rule_name", "identity"},
+                                      {"remove_extra_whitespaces", "false"},
+                                      {"add_dummy_prefix", "false"},
+                                      {"allow_whitespace_only_pieces", "true"},
+                                      {"byte_fallback", "true"}})
+      settings[name] = value;
   Sentences iterator(std::move(usable));
   std::string bytes;
   const sp::util::Status status = sp::SentencePieceTrainer::Train(settings, &iterator, &bytes);
@@ -226,6 +241,29 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   check(model_->vocabulary ? model_->processor->Decode(pieces(ids), &text)
                            : model_->processor->Decode(std::vector<int>(ids.begin(), ids.end()), &text),
         ids.size(), "ids");
+  return text;
+}
+
+std::string Tokenizer::decode_part(std::span<const int32_t> ids, bool first) const {
+  constexpr std::string_view kSpace = "\u2581";
+  const sp::SentencePieceProcessor& processor = *model_->processor;
+  std::string text;
+  for (const int32_t id : ids) {
+    const std::string& spelt = piece(id);
+    if (processor.IsControl(id)) continue;
+    if (processor.IsByte(id)) {  // <0x0A>
+      text += static_cast<char>(std::stoi(spelt.substr(3, 2), nullptr, 16));
+      continue;
+    }
+    const std::string& written = processor.IsUnknown(id) ? kUnknownText : spelt;
+    for (size_t begin = 0; begin < written.size();) {
+      const size_t end = std::min(written.find(kSpace, begin), written.size());
+      text.append(written, begin, end - begin);
+      if (end < written.size()) text += ' ';
+      begin = end + kSpace.size();
+    }
+  }
+  if (first && puts_space_first(processor) && text.starts_with(' ')) text.erase(0, 1);
   return text;
 }
 

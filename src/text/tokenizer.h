@@ -23,6 +23,8 @@ struct TokenizerOptions {
   int64_t vocab_size = 8000;        // at most; a small text may give fewer pieces
   double character_coverage = 1.0;  // share of the text's characters that get a piece, in [0.98, 1]
   Normalization normalization = Normalization::nmt_nfkc;
+  bool exact =
+      false;  // every text comes back as it was: no normalisation, all spaces kept, bytes for what has no piece
 };
 
 // The bytes of a model file, and its name in errors.
@@ -65,6 +67,11 @@ class Tokenizer {
   // Text of ids; SentencePiece's start and end tokens give nothing, its unknown token gives " ⁇ ". Throws Error for an
   // id outside [0, size()).
   std::string decode(std::span<const int32_t> ids) const;
+
+  // Text of ids that are a part of what a SentencePiece model writes, byte for byte; a piece of one byte may be a part
+  // of a character. first: whether it is the beginning, which loses the space that such a model puts before a text.
+  // What controls (<s>, </s>) gives nothing. Throws as decode does.
+  std::string decode_part(std::span<const int32_t> ids, bool first) const;
 
   // The piece of an id as the vocabulary spells it; "▁" begins a word. Throws as decode does.
   const std::string& piece(int32_t id) const;

@@ -1,4 +1,5 @@
 // qkv::train_language: from plain text to a trained run directory.
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -14,6 +15,7 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kMostLines = 1'000'000;  // that pieces are learned from
 constexpr size_t kMaxTextBytes = size_t{1} << 34;
 
 // The files' contents, and the documents in them.
@@ -24,7 +26,7 @@ struct Text {
   Text(const std::vector<std::string>& files, const LanguageConfig& config) {
     for (const std::string& file : files) contents.push_back(read_file(file, kMaxTextBytes));
     for (size_t i = 0; i < files.size(); i++) {
-      if (config.unit == TextUnit::characters)
+      if (config.unit != TextUnit::bytes)
         if (const size_t bad = find_invalid_utf8(contents[i]); bad != std::string::npos)
           fail("{}: byte {} is not valid UTF-8, wanted text, or --unit bytes", files[i], bad + 1);
       const std::vector<std::string_view> own = split_documents(contents[i], config.document_end);
@@ -36,9 +38,29 @@ struct Text {
   Text& operator=(const Text&) = delete;
 };
 
-TextCodec codec_of(const LanguageConfig& config, const std::vector<std::string_view>& train,
-                   const std::vector<std::string_view>& dev) {
+// SentencePiece's, learned from the lines of the text or, of a long one, from a part of them.
+Tokenizer train_pieces(const LanguageConfig& config, const std::vector<std::string_view>& train) {
+  int64_t count = 0;
+  for (const std::string_view document : train) count += std::count(document.begin(), document.end(), '\n') + 1;
+  const int64_t every = (count + kMostLines - 1) / kMostLines;
+  std::vector<std::string> lines;
+  int64_t line = 0;
+  for (std::string_view document : train)
+    while (!document.empty()) {
+      const size_t length = std::min(document.find('\n'), document.size() - 1) + 1;
+      if (line++ % every == 0) lines.emplace_back(document.substr(0, length));
+      document.remove_prefix(length);
+    }
+  return Tokenizer::train(lines, {.kind = config.tokenizer, .vocab_size = config.vocab_size, .exact = true});
+}
+
+TextCodec codec_of(const std::string& tokenizer, const LanguageConfig& config,
+                   const std::vector<std::string_view>& train, const std::vector<std::string_view>& dev) {
+  if (!tokenizer.empty() && config.unit != TextUnit::pieces)
+    fail("training: a tokeniser is given and unit is {}, wanted pieces", name_of(config.unit));
   if (config.unit == TextUnit::bytes) return {};
+  if (config.unit == TextUnit::pieces)
+    return TextCodec::of_pieces(tokenizer.empty() ? train_pieces(config, train) : Tokenizer::load(tokenizer));
   std::vector<std::string_view> all = train;
   all.insert(all.end(), dev.begin(), dev.end());
   return TextCodec::of_characters(all);
@@ -61,7 +83,7 @@ bool train_language(const LanguageFiles& files, const LanguageRecipe& wanted, co
       files.dev.empty() ? take_end(text.documents, wanted.language.dev_share) : dev.documents;
   if (text.documents.empty() || aside.empty())
     fail("{}: is too short to keep {} of it aside", files.text.front(), wanted.language.dev_share);
-  const TextCodec codec = resumed ? load_codec(run) : codec_of(wanted.language, text.documents, aside);
+  const TextCodec codec = resumed ? load_codec(run) : codec_of(files.tokenizer, wanted.language, text.documents, aside);
   const TokenStream train_stream = stream_of(text.documents, codec, files.text.front());
   const TokenStream dev_stream = stream_of(aside, codec, files.dev.empty() ? files.text.front() : files.dev.front());
   if (observer.on_message)

@@ -76,7 +76,7 @@ std::string LanguageTask::sample(const Transformer<float>& model, Arena& arena) 
   GenerationOptions options;
   options.max_tokens = recipe_.language.sample_tokens;
   options.search.sampling = {.enabled = true, .temperature = 0.8, .seed = static_cast<uint64_t>(recipe_.training.seed)};
-  return "sample:\n" + codec_.decode(generate_ids(model, {}, codec_.end(), options, arena).ids);
+  return "sample:\n" + codec_.decode(generate_ids(model, {}, {codec_.end(), {codec_.end()}}, options, arena).ids);
 }
 
 void LanguageTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {

@@ -38,6 +38,7 @@ bool is_option(std::string_view name) {
   if (name == "source_vocab" || name == "target_vocab" || name == "item_features" || name == "gap_buckets")
     return false;
   if (std::is_same_v<R, TranslationRecipe>) return true;
+  if (name == "start" || name == "ends") return false;
   return name != "encoder_layers" && name != "shared_embeddings" && name != "zero_start";
 }
 
@@ -52,6 +53,8 @@ struct OptionLister {
   void operator()(std::string_view name, const Value& value, std::string_view help) {
     if constexpr (std::is_enum_v<Value>)
       add(name, std::string(name_of(value)), fmt::format("{} ({})", help, fmt::join(kEnumNames<Value>, ", ")));
+    else if constexpr (std::is_same_v<Value, std::vector<std::string>>)
+      add(name, fmt::format("{}", fmt::join(value, ", ")), help);
     else
       add(name, fmt::format("{}", value), help);
   }
@@ -145,6 +148,7 @@ void check(const TextConfig& c) { check_at_least("vocab_size", static_cast<doubl
 void check(const LanguageConfig& c) {
   if (!(c.dev_share > 0 && c.dev_share < 1))
     fail("training: dev_share is {}, wanted above 0 and below 1", c.dev_share);
+  check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4);
   check_at_least("sample_tokens", static_cast<double>(c.sample_tokens), 0);
 }
 

@@ -15,6 +15,7 @@ using testing::error_of;
 using Ids = std::vector<int32_t>;
 
 constexpr int32_t kEnd = 12;
+const TextEnds kEnds = {kEnd, {kEnd}};
 
 ModelConfig lm_config() {
   ModelConfig c = testing::small_config();
@@ -78,7 +79,7 @@ TEST_F(GenerationTest, TakesTheMostProbableTokenOfAWholePass) {
     Ids text = {kEnd};
     text.insert(text.end(), prompt.begin(), prompt.end());
     const GenerationOptions options = {.max_tokens = 12};
-    expect_same(generate_ids(model_, prompt, kEnd, options, arena_), greedy(text, 12, [](const Ids& x) { return x; }));
+    expect_same(generate_ids(model_, prompt, kEnds, options, arena_), greedy(text, 12, [](const Ids& x) { return x; }));
   }
 }
 
@@ -103,7 +104,7 @@ TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
     wanted.ids.push_back(best);
     text.push_back(best);
   }
-  const GeneratedIds found = generate_ids(model_, Ids{4, 5}, kEnd, options_, arena_);
+  const GeneratedIds found = generate_ids(model_, Ids{4, 5}, kEnds, options_, arena_);
   expect_same(found, wanted);
   EXPECT_EQ(found.end, GeneratedIds::End::length);
 }
@@ -111,33 +112,33 @@ TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
 TEST_F(GenerationTest, StopsAtTheLongestContextWhereItMayNotSlide) {
   options_.max_tokens = 40;
   options_.context_end = ContextEnd::stop;
-  const GeneratedIds found = generate_ids(model_, Ids{4, 5}, kEnd, options_, arena_);
+  const GeneratedIds found = generate_ids(model_, Ids{4, 5}, kEnds, options_, arena_);
   EXPECT_EQ(found.ids.size(), 18u);  // 20 were read: the end token, the prompt, and 17 of these
   EXPECT_EQ(found.end, GeneratedIds::End::context);
-  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids(20, 4), kEnd, options_, arena_); }),
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids(20, 4), kEnds, options_, arena_); }),
             "generate: a prompt of 20 tokens, wanted fewer than the model's max_length of 20");
   options_.context_end = ContextEnd::slide;
-  EXPECT_EQ(generate_ids(model_, Ids(50, 4), kEnd, options_, arena_).ids.size(), 40u);
+  EXPECT_EQ(generate_ids(model_, Ids(50, 4), kEnds, options_, arena_).ids.size(), 40u);
 }
 
 TEST_F(GenerationTest, DrawsDependOnSeedAndPromptAlone) {
   options_.search.sampling.enabled = true;
   options_.search.sampling.seed = 7;
-  const Ids first = generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids;
-  EXPECT_EQ(generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids, first);
-  EXPECT_NE(generate_ids(model_, Ids{5}, kEnd, options_, arena_).ids, first);
+  const Ids first = generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids;
+  EXPECT_EQ(generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids, first);
+  EXPECT_NE(generate_ids(model_, Ids{5}, kEnds, options_, arena_).ids, first);
   options_.search.sampling.seed = 8;
-  EXPECT_NE(generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids, first);
+  EXPECT_NE(generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids, first);
   options_.search.sampling.min_p = 1;  // the most probable alone
-  const Ids best = generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids;
+  const Ids best = generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids;
   options_.search.sampling.enabled = false;
-  EXPECT_EQ(generate_ids(model_, Ids{4}, kEnd, options_, arena_).ids, best);
+  EXPECT_EQ(generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids, best);
 }
 
 TEST_F(GenerationTest, WhoIsToldMayEndIt) {
   Ids told;
   options_.on_token = [&](int32_t token, float) { return told.push_back(token), told.size() == 3; };
-  const GeneratedIds found = generate_ids(model_, Ids{4}, kEnd, options_, arena_);
+  const GeneratedIds found = generate_ids(model_, Ids{4}, kEnds, options_, arena_);
   EXPECT_EQ(found.ids, told);
   EXPECT_EQ(told.size(), 3u);
   EXPECT_EQ(found.end, GeneratedIds::End::caller);
@@ -145,7 +146,7 @@ TEST_F(GenerationTest, WhoIsToldMayEndIt) {
 
 TEST_F(GenerationTest, EndsWhereTheDocumentDoes) {
   testing::values_of(model_.parameters(), "output.bias")[kEnd] = 100;
-  const GeneratedIds found = generate_ids(model_, Ids{4}, kEnd, {}, arena_);
+  const GeneratedIds found = generate_ids(model_, Ids{4}, kEnds, {}, arena_);
   EXPECT_TRUE(found.ids.empty());
   EXPECT_EQ(found.log_probabilities.size(), 1u);
   EXPECT_EQ(found.end, GeneratedIds::End::document);
@@ -153,11 +154,13 @@ TEST_F(GenerationTest, EndsWhereTheDocumentDoes) {
 
 TEST_F(GenerationTest, ErrorsNameTheOption) {
   options_.search.sampling.temperature = 0;
-  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnd, options_, arena_); }),
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnds, options_, arena_); }),
             "search: temperature is 0, wanted above 0");
-  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnd, {.max_tokens = -1}, arena_); }),
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnds, {.max_tokens = -1}, arena_); }),
             "generate: max_tokens is -1, wanted at least 0");
-  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4, 99}, kEnd, {}, arena_); }),
+  EXPECT_EQ(error_of([&] {
+              generate_ids(model_, Ids{4, 99}, kEnds, {}, arena_);
+            }),
             "generate: token 99 of the prompt, wanted 0 to 12");
 }
 

@@ -177,7 +177,7 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
   EXPECT_EQ(changed([&] { config["normalize_before"] = true; }),
             "model/config.json: normalize_before is true, which is not supported");
   EXPECT_EQ(changed([&] { config["model_type"] = "bart"; }),
-            "model/config.json: model_type is \"bart\", wanted marian");
+            "model/config.json: model_type is \"bart\", wanted marian, llama or mistral");
   EXPECT_EQ(changed([&] { config["activation_function"] = "gelu_new"; }),
             "model/config.json: activation_function is \"gelu_new\", wanted one of relu, gelu, swish, silu");
   EXPECT_EQ(changed([&] { config["decoder_ffn_dim"] = 13; }),

@@ -344,6 +344,15 @@ TEST(Transformer, RotaryPositionsAreRelative) {
   EXPECT_GE(testing::max_error(last(ids, 0), last(swapped, 0)), 1e-3);
 }
 
+TEST(Transformer, LayersShareTheAnglesOfTheirPositions) {
+  ModelConfig config = small_config();
+  config.positions = Positions::rotary;
+  config.key_width = 4;
+  config.encoder_layers = config.decoder_layers = 500;
+  config.max_length = int64_t{1} << 21;  // 32 MiB of angles, which a thousand layers of their own would not fit
+  EXPECT_NO_THROW(Transformer<float>{config});
+}
+
 TEST(Transformer, LastHiddenRefusesWhatHasNone) {
   ModelConfig config = small_config();
   SpoiledArena arena;

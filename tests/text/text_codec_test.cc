@@ -1,6 +1,7 @@
 // Text to ids and back: characters and bytes.
 #include "text/text_codec.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/errors.h"
@@ -29,12 +30,37 @@ TEST(TextCodec, CharactersAreThoseOfTheTextByCodePoint) {
   EXPECT_EQ(codec.encode("", "text"), Ids());
 }
 
+TEST(TextCodec, PiecesLoseNothingWhereTheyWereTrainedToKeepAll) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 50; i++) lines.push_back("  To be,  or not to be:\n");
+  const TextCodec codec = TextCodec::of_pieces(Tokenizer::train(lines, {.vocab_size = 300, .exact = true}));
+  for (const std::string text : {"To be", " to  be\n\n", "", "\t\u00E9\u20AC\U0001F600 be ", "\u2581"}) {
+    const Ids ids = codec.encode(text, "text");
+    EXPECT_EQ(codec.decode(ids), text == "\u2581" ? " " : text);  // SentencePiece's own sign for a space
+    std::string parts;
+    for (size_t i = 0; i < ids.size(); i++) parts += codec.decode({&ids[i], 1}, i == 0);
+    EXPECT_EQ(parts, codec.decode(ids));
+  }
+  EXPECT_EQ(codec.decode(Ids{codec.end(), 1}), "");
+  EXPECT_EQ(error_of([&] { codec.decode(Ids{codec.size()}); }),
+            fmt::format("tokenizer: id {}, wanted 0 to {}", codec.size(), codec.size() - 1));
+}
+
+TEST(TextCodec, ASpaceThatAModelPutsFirstIsNoneOfTheText) {
+  std::vector<std::string> lines(50, "to be or not to be");
+  const TextCodec codec = TextCodec::of_pieces(Tokenizer::train(lines, {.vocab_size = 20}));
+  const Ids ids = codec.encode("to be", "text");
+  EXPECT_EQ(codec.decode(ids), "to be");
+  EXPECT_EQ(codec.decode(ids, false), " to be");
+}
+
 TEST(TextCodec, WhatItDoesNotHaveIsNamed) {
   const TextCodec codec = TextCodec::of_characters({"a", "b"}, "vocabulary.json");
-  EXPECT_EQ(error_of([&] { codec.encode("abc", "prompt"); }),
-            "prompt: the character \"c\" is none of the model's 2");
+  EXPECT_EQ(error_of([&] { codec.encode("abc", "prompt"); }), "prompt: the character \"c\" is none of the model's 2");
   EXPECT_EQ(error_of([&] { codec.encode("a\xC3", "prompt"); }), "prompt: byte 2 is not valid UTF-8");
-  EXPECT_EQ(error_of([] { TextCodec::of_characters({"a", "a"}, "vocabulary.json"); }),
+  EXPECT_EQ(error_of([] {
+              TextCodec::of_characters({"a", "a"}, "vocabulary.json");
+            }),
             "vocabulary.json: pieces 0 and 1 are both \"a\"");
 }
 

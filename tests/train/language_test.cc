@@ -27,7 +27,8 @@ std::string write_text(const TempDir& directory) {
   Random random(1, Stream::test);
   for (int i = 0; i < 300; i++) {
     const auto digit = static_cast<char>(random.below(10));
-    file << static_cast<char>('0' + digit) << ':' << std::string(9, static_cast<char>('a' + digit)) << "<|endoftext|>\n";
+    file << static_cast<char>('0' + digit) << ':' << std::string(9, static_cast<char>('a' + digit))
+         << "<|endoftext|>\n";
   }
   return path;
 }
@@ -78,6 +79,25 @@ TEST(Language, LearnsAllButWhatNobodyKnows) {
     EXPECT_EQ(generator.generate("7:", options).end, GenerationEnd::length);
     EXPECT_EQ(told, "hhhhh");
   }
+}
+
+TEST(Language, LearnsPiecesOfItsText) {
+  const TempDir directory;
+  const std::string text = write_text(directory);
+  LanguageRecipe recipe = small_recipe();
+  merge_recipe_json(recipe, R"({"unit": "pieces", "vocab_size": 300})", "");
+  const std::string out = directory / "run";
+  EXPECT_LT(train(text, recipe, out), 1.3 * 3.32 / 11);
+  EXPECT_EQ(Generator(out).generate("7:", {.temperature = 0}).text, "hhhhhhhhh");
+
+  // The same pieces for another model.
+  const LanguageFiles files = {{text}, {}, out + "/tokenizer.model"};
+  recipe.training.max_steps = 1;
+  EXPECT_TRUE(train_language(files, recipe, directory / "other", {}));
+  EXPECT_TRUE(bytes(out + "/tokenizer.model") == bytes((directory / "other") + "/tokenizer.model"));
+  set_recipe_option(recipe, "unit", "bytes");
+  EXPECT_EQ(error_of([&] { train_language(files, recipe, directory / "third", {}); }),
+            "training: a tokeniser is given and unit is bytes, wanted pieces");
 }
 
 TEST(Language, ModernModelsLearnItToo) {

@@ -1,0 +1,114 @@
+// Models of Llama's family: a real one with its official text, and configurations that will not do.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "decode/generation.h"
+#include "io/language_run.h"
+#include "qkv/generator.h"
+#include "qkv/import.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::error_of;
+using testing::TempDir;
+
+const std::string kStories = QKV_SHARED_DIR "/cases/stories260K";
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Stories : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kStories)) GTEST_SKIP() << "skipped: ../shared not present";
+    std::filesystem::copy(kStories, model());
+  }
+  std::string model() const { return directory_ / "model"; }
+  std::string out() const { return directory_ / "run"; }
+
+  // The error of an import with a member of config.json changed, without the folder of the test.
+  std::string error_with(const std::string& member, const json& value) const {
+    json config = json::parse(text_of(kStories + "/config.json"));
+    config[member] = value;
+    std::filesystem::permissions(model() + "/config.json", std::filesystem::perms::owner_all);
+    testing::spill(model() + "/config.json", config.dump());
+    std::string text = error_of([&] { import_model(model(), out()); });
+    EXPECT_FALSE(std::filesystem::exists(out()));
+    const size_t place = text.find(directory_.path());
+    return place == std::string::npos ? text : text.erase(place, directory_.path().size() + 1);
+  }
+
+  TempDir directory_;
+};
+
+TEST_F(Stories, GreedyTextIsTheOfficialOne) {
+  const ImportReport report = import_model(model(), out());
+  EXPECT_EQ(report.kind, "Llama");
+  EXPECT_EQ(report.parameters, 260032);
+  const json expected = json::parse(text_of(kStories + "/expected_ids.json"));
+  const auto ids = expected.at("ids").get<std::vector<int32_t>>();
+
+  const LanguageRun run = load_language_model(out());
+  EXPECT_EQ(run.ends.start, 1);
+  EXPECT_EQ(run.ends.ends, (std::vector<int32_t>{1, 2}));
+  Arena arena;
+  GenerationOptions options;
+  options.max_tokens = 200;
+  const GeneratedIds found = generate_ids(*run.model, {}, run.ends, options, arena);
+  EXPECT_EQ(found.ids, std::vector<int32_t>(ids.begin() + 1, ids.end()));
+
+  const Generator generator(out());
+  const Generation story = generator.generate("", {.max_tokens = 200, .temperature = 0});
+  EXPECT_EQ(story.text, text_of(kStories + "/expected.txt"));
+  // What is generated goes on from its own beginning, spaces and line breaks included.
+  const std::string half = story.text.substr(0, story.text.find(" One day"));
+  EXPECT_TRUE(story.text.starts_with(half + generator.generate(half, {.max_tokens = 100, .temperature = 0}).text));
+}
+
+TEST_F(Stories, WhatIsNotSupportedIsNamed) {
+  EXPECT_EQ(error_with("model_type", "gemma"),
+            "model/config.json: model_type is \"gemma\", wanted marian, llama or mistral");
+  EXPECT_EQ(error_with("hidden_act", "relu2"),
+            "model/config.json: hidden_act is \"relu2\", wanted silu, gelu, gelu_new or gelu_pytorch_tanh");
+  EXPECT_EQ(error_with("rope_scaling", {{"rope_type", "yarn"}, {"factor", 4}}),
+            "model/config.json: rope_type is \"yarn\", wanted default or linear");
+  EXPECT_EQ(error_with("num_key_value_heads", 3),
+            "model/model.safetensors: model: key_value_heads is 3 and heads is 8, wanted a divisor of it, or 0");
+  EXPECT_EQ(error_with("num_attention_heads", 0),
+            "model/config.json: 0 heads and 4 of keys and values, wanted at least 1");
+  EXPECT_EQ(error_with("vocab_size", 500),
+            "model/model.safetensors: 500 token embeddings, the vocabulary has 512 tokens");
+  EXPECT_EQ(error_with("hidden_size", 128),
+            "model/model.safetensors: 260032 numbers, the configuration asks for 520064");
+  EXPECT_EQ(
+      error_with("num_hidden_layers", 4),
+      "model/model.safetensors: tensor \"model.layers.4.input_layernorm.weight\": F32 [64] has no place in the model");
+  EXPECT_EQ(error_with("tie_word_embeddings", false), "model/model.safetensors: tensor \"lm_head.weight\" is missing");
+  EXPECT_EQ(error_with("max_position_embeddings", int64_t{1} << 40),
+            "model/config.json: max_position_embeddings is 1099511627776, wanted at most 1048576");
+}
+
+TEST_F(Stories, AnIndexNamesFilesOfItsDirectoryAlone) {
+  std::filesystem::rename(model() + "/model.safetensors", model() + "/model-1.safetensors");
+  json index = {{"weight_map", {{"model.norm.weight", "model-1.safetensors"}}}};
+  testing::spill(model() + "/model.safetensors.index.json", index.dump());
+  import_model(model(), out());
+  EXPECT_EQ(Generator(out()).generate("", {.max_tokens = 4, .temperature = 0}).text, "Once upon a time");
+  std::filesystem::remove_all(out());
+  index["weight_map"]["model.norm.weight"] = "../model-1.safetensors";
+  testing::spill(model() + "/model.safetensors.index.json", index.dump());
+  EXPECT_EQ(error_of([&] { import_model(model(), out()); }),
+            model() + "/model.safetensors.index.json: \"model.norm.weight\" is not in a file of this directory");
+}
+
+}  // namespace
+}  // namespace qkv
