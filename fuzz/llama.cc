@@ -1,4 +1,6 @@
 // model.safetensors of a Llama directory.
+#include <fmt/format.h>
+
 #include "fuzz/import.h"
 #include "io/language_run.h"
 
@@ -17,7 +19,7 @@ const std::string& config() {
 
 void qkv::fuzz::read(std::string_view bytes) {
   static const SourceDirectory source("model.safetensors", {{"config.json", config().c_str()}});
-  static const bool spilled = (testing::spill(source.path() + "/tokenizer.model", tokenizer_model()), true);
+  static const bool spilled = (testing::spill(source.path() + "/tokenizer.model", small_tokenizer().serialized()), true);
   const MemoryFile file(bytes);
   static const testing::TempDir directory;
   const std::string run = directory / "run";
