@@ -30,7 +30,7 @@ struct TrainingConfig {
   Optimizer optimizer = Optimizer::adam;
   double learning_rate = 5e-3;  // at its peak, at the end of the warm-up
   int64_t warmup_steps = 2000;
-  Schedule schedule = Schedule::inverse_sqrt;  // after it; cosine falls to 0 at max_steps
+  Schedule schedule = Schedule::inverse_sqrt;  // after it; cosine falls to 0 at max_steps, or max_epochs
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
   Moments moments = Moments::float32;
   double weight_decay = 0;

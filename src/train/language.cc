@@ -10,6 +10,7 @@
 #include "text/unicode.h"
 #include "train/language_task.h"
 #include "train/resume.h"
+#include "train/schedule.h"
 #include "train/trainer.h"
 
 namespace qkv {
@@ -95,8 +96,9 @@ bool train_language(const LanguageFiles& files, const LanguageRecipe& wanted, co
   recipe.model.shared_embeddings = false;
   recipe.model.target_vocab = codec.size();
   check(recipe.model);
-  if (resumed) check_same(run, LanguageRecipe{load_recipe(run), load_language(run)}, recipe);
   LanguageTask task(recipe, codec, train_stream, dev_stream);
+  end_by_steps(recipe.training, task.batches());
+  if (resumed) check_same(run, LanguageRecipe{load_recipe(run), load_language(run)}, recipe);
   if (!resumed)
     make_run(run, [&](const RunDirectory& partial) {
       make_directory(partial.checkpoints());

@@ -27,6 +27,8 @@ class LanguageTask : public Task {
   std::string sample(const Transformer<float>& model, Arena& arena) override;
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
+  int64_t batches() const { return epoch_.batches(); }  // of the present epoch
+
  private:
   const LanguageRecipe& recipe_;
   const TextCodec& codec_;

@@ -70,12 +70,20 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
     return r;
   }
   if (name == "films") {
-    m.norm_position = NormPosition::query;
-    m.d_model = m.key_width = m.value_width = m.ffn = 64;
+    m.norm_position = NormPosition::pre;
+    m.activation = Activation::gelu;
+    m.d_model = m.key_width = m.value_width = 64;
+    m.ffn = 256;
     m.heads = 1;
     m.norm_epsilon = 1e-8;
     m.dropout = m.attention_dropout = m.ffn_dropout = 0.1;
+    t.learning_rate = 2e-3;
+    t.warmup_steps = 100;
+    t.schedule = Schedule::cosine;
+    t.max_epochs = 150;
+    t.patience = 0;
     t.beta2 = 0.999;
+    t.ema_decay = 0.998;
     t.initial_deviation = 0.02;
     c.positions_from_end = false;
     return r;

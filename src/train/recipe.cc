@@ -185,7 +185,7 @@ void check(const TrainingConfig& c) {
                                     {"ema_decay", c.ema_decay},
                                     {"label_smoothing", c.label_smoothing}})
     check_rate(name, value);
-  if (c.schedule == Schedule::cosine && c.max_steps == 0)
+  if (c.schedule == Schedule::cosine && c.max_steps == 0 && c.max_epochs == 0)
     fail("training: schedule is cosine and max_steps is 0, wanted the step at which the learning rate is to reach 0");
 }
 

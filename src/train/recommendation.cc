@@ -19,6 +19,7 @@
 #include "train/feature_sums.h"
 #include "train/recommendation_task.h"
 #include "train/resume.h"
+#include "train/schedule.h"
 #include "train/trainer.h"
 #include "train/warm_start.h"
 
@@ -109,6 +110,7 @@ bool train_recommendation(const RecommendationFiles& files, const Recommendation
   recipe.model.gap_buckets = wanted.recommendation.time_gaps ? kGapBuckets : 0;
   check(recipe.model);
   RecommendationTask task(recipe, log, fingerprint_of(report.sha256, features), run.start(), features);
+  end_by_steps(recipe.training, task.batches());
   if (recipe.training.eval_every == 0)
     recipe.training.eval_every = std::max<int64_t>(1, task.batches() / recipe.training.accumulate);
   if (resumed) check_same(run, RecommendationRecipe{load_recipe(run), load_recommendation(run)}, recipe);

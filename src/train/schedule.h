@@ -23,4 +23,10 @@ inline double learning_rate(const TrainingConfig& c, int64_t step) {
   return c.learning_rate * (1 + std::cos(std::numbers::pi * t)) / 2;
 }
 
+// The step at which the last of max_epochs ends, for a cosine that says nothing else: epochs of so many batches.
+inline void end_by_steps(TrainingConfig& c, int64_t batches) {
+  if (c.schedule == Schedule::cosine && c.max_steps == 0)
+    c.max_steps = std::max<int64_t>(1, c.max_epochs * batches / c.accumulate);
+}
+
 }  // namespace qkv

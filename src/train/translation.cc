@@ -49,6 +49,8 @@ bool train_translation(const TranslationFiles& files, const TranslationRecipe& w
   };
   check(wanted.training);
   check(wanted.text);
+  if (wanted.training.schedule == Schedule::cosine && wanted.training.max_steps == 0)
+    fail("training: schedule is cosine and max_steps is 0, wanted the step at which the learning rate is to reach 0");
   if (std::count(files.train.begin(), files.train.end(), "-") + std::count(files.dev.begin(), files.dev.end(), "-") > 1)
     fail("training: standard input (-) was given as more than one text, wanted files but for one");
   if (wanted.text.joint_vocabulary && !files.target_tokenizer.empty())

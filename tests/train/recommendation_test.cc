@@ -60,7 +60,7 @@ std::string write_log_of_gaps(const TempDir& directory) {
 RecommendationRecipe small_recipe() {
   RecommendationRecipe recipe = recommendation_preset("films");
   merge_recipe_json(recipe, R"({"d_model": 32, "heads": 2, "ffn": 32, "max_length": 8, "dropout": 0, "ffn_dropout": 0,
-      "attention_dropout": 0, "learning_rate": 0.01, "batch_tokens": 128, "patience": 0, "max_epochs": 15})",
+      "attention_dropout": 0, "learning_rate": 0.01, "batch_tokens": 128, "schedule": "constant", "warmup_steps": 0, "ema_decay": 0, "max_epochs": 15})",
                     "");
   return recipe;
 }

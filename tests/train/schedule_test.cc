@@ -32,6 +32,19 @@ TEST(Schedule, CosineRisesToThePeakAndFallsToZero) {
   EXPECT_DOUBLE_EQ(learning_rate(c, 1000), 0);
 }
 
+TEST(Schedule, ACosineOfEpochsEndsWithTheLastStepOfThem) {
+  TrainingConfig c;
+  c.max_epochs = 3;
+  c.accumulate = 2;
+  end_by_steps(c, 11);
+  EXPECT_EQ(c.max_steps, 0);  // no cosine
+  c.schedule = Schedule::cosine;
+  end_by_steps(c, 11);
+  EXPECT_EQ(c.max_steps, 16);
+  end_by_steps(c, 50);
+  EXPECT_EQ(c.max_steps, 16);  // it is said
+}
+
 TEST(Schedule, WithoutWarmupBeginsAtThePeak) {
   TrainingConfig c;
   c.learning_rate = 3;
