@@ -87,11 +87,12 @@ class LineAnswers {
 
   void take(const std::string& line) {
     std::optional<RecommendRequest> request;
+    nlohmann::ordered_json id;
     std::string error;
     try {
-      request = request_of_line(line, options_, recommender_, titles_);
+      request = request_of_line(line, options_, recommender_, titles_, id);
     } catch (const qkv::Error& refused) {
-      error = json_error(fmt::format("line {}: {}", lines_.lines(), refused.what()));
+      error = json_error(id, fmt::format("line {}: {}", lines_.lines(), refused.what()));
     }
     if (!request || !asks_like_those(*request)) answer();
     if (request)

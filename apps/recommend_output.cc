@@ -58,7 +58,12 @@ std::string json_line(const RecommendRequest& request, const qkv::Recommendation
   return dump(json);
 }
 
-std::string json_error(const std::string& message) { return dump({{"error", message}}); }
+std::string json_error(const ordered_json& id, const std::string& message) {
+  ordered_json json = ordered_json::object();
+  if (!id.is_null()) json["id"] = id;
+  json["error"] = message;
+  return dump(json);
+}
 
 std::string text_lines(const qkv::Recommendations& answer, const qkv::Titles& titles) {
   std::string lines;

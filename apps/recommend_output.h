@@ -9,7 +9,7 @@
 
 // One line of JSON; docs/recommend.md describes it.
 std::string json_line(const RecommendRequest& request, const qkv::Recommendations& answer, const qkv::Titles& titles);
-std::string json_error(const std::string& message);
+std::string json_error(const nlohmann::ordered_json& id, const std::string& message);  // id: null if there is none
 
 // A line for each item, and with explanations one more; titles where there are some.
 std::string text_lines(const qkv::Recommendations& answer, const qkv::Titles& titles);

@@ -90,10 +90,12 @@ std::vector<std::string> items_of(const std::vector<std::string>& texts, const q
 }
 
 RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
-                                 const qkv::Recommender& recommender, const qkv::Titles& titles) {
+                                 const qkv::Recommender& recommender, const qkv::Titles& titles, ordered_json& id) {
   const ordered_json json = parse(line);
   if (!json.is_object()) throw qkv::Error("not an object of JSON");
+  id = json.value("id", ordered_json());
   RecommendRequest request;
+  request.id = id;
   std::vector<std::string> texts;
   std::vector<int64_t> times;
   request.options = options;
@@ -120,9 +122,7 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
       own().exclude_seen = !flag_of(name, value);
     } else if (name == "explain") {
       own().explain = flag_of(name, value);
-    } else if (name == "id") {
-      request.id = value;
-    } else {
+    } else if (name != "id") {
       refuse(name, value, "history, times, user, top, allow, deny, include_seen, explain or id");
     }
   }

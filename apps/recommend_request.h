@@ -31,6 +31,8 @@ std::vector<std::string> items_of(const std::vector<std::string>& texts, const q
 
 // A line of JSON: an object with "history", a list of ids and titles, "user", or both, the user's events being the
 // first; "times" are those of "history", null where there is none; "top", "allow", "deny", "include_seen" and "explain"
-// stand in the place of those in `options`; "id" comes back with the answer. Throws qkv::Error.
+// stand in the place of those in `options`; "id" comes back with the answer. Throws qkv::Error; `id` is assigned
+// before, if the line has one that can be read.
 RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
-                                 const qkv::Recommender& recommender, const qkv::Titles& titles);
+                                 const qkv::Recommender& recommender, const qkv::Titles& titles,
+                                 nlohmann::ordered_json& id);

@@ -32,7 +32,8 @@ void qkv::fuzz::read(std::string_view bytes) {
       const Interactions data = read_interactions({file.path()}, options, report);
       check_names(data.users);
       check_names(data.items);
-      require(report.events_read == report.events + report.duplicates + report.short_events + report.core_events,
+      require(report.events_read ==
+                  report.events + report.incomplete + report.duplicates + report.short_events + report.core_events,
               "every event is kept or counted");
       require(data.offsets.size() == data.users.size() + 1 && data.offsets.back() == std::ssize(data.events),
               "offsets are those of the users");

@@ -94,6 +94,8 @@ void logs(const fs::path& directory) {
   seeds.add("1 1\n1 2\n1 3\n2 1\n2 2\n2 3\n3 1\n3 2\n3 3\n");
   seeds.add("a\tb\ttime\nu\ti\t2024-05-01T10:30:05.5+02:00\nu\tj\t2024-05-01\n");
   seeds.add("{\"user\": \"a\", \"item\": 5, \"ts\": 1.5}\n{\"user\": 1, \"item\": \"b\", \"ts\": \"2\"}\n");
+  seeds.add(
+      "userId,venueId,utcTimestamp\n1,a,Tue Apr 03 18:00:09 +0000 2012\n,a,\n1,b,Tue Apr 03 18:00:10 +0000 2012\n");
   Interactions data;
   data.users = {"a", "b"}, data.items = {"x", "y"};
   data.offsets = {0, 3, 5}, data.events = {0, 1, 1, 1, 0}, data.times = {1, 2, 2, 3, 4};
@@ -104,12 +106,23 @@ void logs(const fs::path& directory) {
   save_negatives(saved.path(), {3, {0, 1, 1, 0, 0, 1}}, std::string(64, '0'));
 }
 
+void tables(const fs::path& directory) {
+  Seeds titles(directory, "titles"), features(directory, "item_features");
+  for (const char* table : {"movieId,title,genres\n1,\"Matrix, The (1999)\",Action|Drama\n2,Heat (1995),Drama|Action\n",
+                            "1::Heat (1995)::Drama\n2::\"Heat\" (1986)::Drama\n3::::\n", "id;name\n1;a b\n2;b a\n",
+                            "1\ta|b\tc d\n2\tb|a\td, e\n"}) {
+    titles.add(table);
+    features.add(table);
+  }
+}
+
 }  // namespace
 }  // namespace qkv::fuzz
 
 int main(int count, char** arguments) {
   if (count != 2) return std::cerr << "usage: fuzz_seeds DIRECTORY\n", 2;
   using namespace qkv::fuzz;
-  for (const auto write : {safetensors, configurations, tokenizers, training, weights, texts, logs, import_seeds})
+  for (const auto write :
+       {safetensors, configurations, tokenizers, training, weights, texts, logs, tables, import_seeds})
     write(arguments[1]);
 }

@@ -8,12 +8,11 @@ of 3,416; PyTorch with tcmalloc, its fused attention and fused AdamW. Every figu
 the median of the ratios of neighbours in time.
 """
 
-import argparse
 import json
 import statistics
 import tempfile
 
-from common import Table, measure, run
+from common import compare_training, measure
 
 SAME = {"norm_position": "pre", "attention_dropout": 0, "ffn_dropout": 0, "dropout": 0.2, "decoder_layers": 2,
         "max_length": 200}
@@ -38,27 +37,5 @@ def compare(case, threads, a):
     return f"| {case} | {threads} | {x:,.0f} | {y:,.0f} | {ratio:.2f} | {our_peak:,.0f} | {their_peak:,.0f} |"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch", required=True, help="a Python that has PyTorch")
-    parser.add_argument("--peer", default="../shared/peers/decoder_torch.py")
-    parser.add_argument("--qkv", default="build/release/qkv")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
-    a = parser.parse_args()
-
-    table = Table()
-    version, _ = run([a.torch, "-c", "import torch; print(torch.__version__)"])
-    table.show(f"PyTorch {version}; {a.rounds} rounds\n")
-    table.show("| model | threads | qkv, items/s | PyTorch, items/s | ratio | qkv, MiB | PyTorch, MiB |")
-    table.show("|---|---|---|---|---|---|---|")
-    for case in a.case:
-        for threads in a.threads:
-            table.show(compare(case, threads, a))
-    if a.write:
-        table.write("recommenders")
-
-
-main()
+compare_training(__doc__, "decoder_torch.py", list(CASES), compare,
+                 ["model", "threads", "qkv, items/s", "PyTorch, items/s", "ratio", "qkv, MiB", "PyTorch, MiB"], "recommenders")

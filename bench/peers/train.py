@@ -9,10 +9,9 @@ is the median of the ratios of neighbours in time. Memory is the peak of the who
 Python's libraries included; "libraries" is what `import torch` alone takes.
 """
 
-import argparse
 import statistics
 
-from common import Table, measure, run
+from common import compare_training, measure
 
 CASES = {"tiny": (4096, 20), "base": (1024, 8)}  # tokens of a batch, steps
 
@@ -32,28 +31,6 @@ def compare(model, threads, a):
     return f"| {model} | {threads} | {x:,.0f} | {y:,.0f} | {ratio:.2f} | {our_peak:,.0f} | {their_peak:,.0f} | {share:.2f} |"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch", required=True, help="a Python that has PyTorch")
-    parser.add_argument("--peer", default="../shared/peers/train_torch.py")
-    parser.add_argument("--qkv", default="build/release/qkv")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
-    a = parser.parse_args()
-
-    table = Table()
-    version, libraries = run([a.torch, "-c", "import torch; print(torch.__version__)"])
-    table.show(f"PyTorch {version}, of whose memory {libraries:,.0f} MiB are libraries; {a.rounds} rounds\n")
-    table.show("| model | threads | qkv, target tokens/s | PyTorch, target tokens/s | ratio | qkv, MiB | PyTorch, MiB | "
-               "share |")
-    table.show("|---|---|---|---|---|---|---|---|")
-    for model in a.case:
-        for threads in a.threads:
-            table.show(compare(model, threads, a))
-    if a.write:
-        table.write("training")
-
-
-main()
+compare_training(__doc__, "train_torch.py", list(CASES), compare,
+                 ["model", "threads", "qkv, target tokens/s", "PyTorch, target tokens/s",
+                  "ratio", "qkv, MiB", "PyTorch, MiB", "share"], "training")

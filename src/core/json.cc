@@ -1,5 +1,6 @@
 #include "core/json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
@@ -137,6 +138,69 @@ class StringList {
   bool open_ = false;
 };
 
+// Takes the members of one object that have the names wanted.
+class Members {
+ public:
+  Members(const std::string& where, std::span<const std::string> names, std::span<std::string> values)
+      : where_(where), names_(names), values_(values), seen_(names.size()) {
+    for (std::string& value : values) value.clear();
+  }
+
+  bool null() { return take({}); }
+  bool boolean(bool) { return refuse(); }
+  bool number_integer(int64_t value) { return take(std::to_string(value)); }
+  bool number_unsigned(uint64_t value) { return take(std::to_string(value)); }
+  bool number_float(double, const std::string& text) { return take(text); }
+  bool string(std::string& value) { return take(value); }
+  bool binary(json::binary_t&) { return false; }  // not in JSON text
+  bool start_object(size_t) { return open(true); }
+  bool start_array(size_t) { return open(false); }
+  bool end_object() { return depth_-- > 0; }
+  bool end_array() { return depth_-- > 0; }
+
+  bool key(std::string& name) {
+    if (depth_ > 1) return true;
+    const auto place = std::ranges::find(names_, name);
+    member_ = static_cast<size_t>(place - names_.begin());
+    if (place == names_.end()) return true;
+    if (seen_[member_]) fail("{}: the name {} stands twice in one object", where_, excerpt(name));
+    return seen_[member_] = true;
+  }
+
+  bool parse_error(size_t position, const std::string&, const json::exception& error) {
+    fail_syntax(where_, position, error);
+  }
+
+ private:
+  bool is_wanted() const {
+    if (depth_ == 0) fail("{}: not a JSON object", where_);
+    return depth_ == 1 && member_ < names_.size();
+  }
+
+  bool take(const std::string& text) {
+    if (is_wanted()) values_[member_] = text;
+    return true;
+  }
+
+  bool refuse() {
+    if (is_wanted()) fail("{}: {} is neither a string nor a number", where_, excerpt(names_[member_]));
+    return true;
+  }
+
+  bool open(bool object) {
+    if (depth_ > 0 || !object) refuse();
+    if (depth_++ == kJsonDepth) fail("{}: JSON nested more than {} levels deep", where_, kJsonDepth);
+    return true;
+  }
+
+  const std::string& where_;
+  std::span<const std::string> names_;
+  std::span<std::string> values_;
+  std::vector<bool> seen_;
+  size_t member_ = 0;  // the last key of the object, by its place in names_
+  int depth_ = 0;
+};
+
 template <class Handler>
 void parse(std::string_view text, const std::string& where, Handler& handler) {
   // The parser takes a NUL for the end of the text, and would not see what follows.
@@ -157,6 +221,12 @@ std::vector<std::string> parse_json_strings(std::string_view text, const std::st
   StringList list(where);
   parse(text, where, list);
   return list.take();
+}
+
+void parse_json_members(std::string_view text, const std::string& where, std::span<const std::string> names,
+                        std::span<std::string> values) {
+  Members members(where, names, values);
+  parse(text, where, members);
 }
 
 std::string json_string(std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,12 @@ nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 // JSON that is an array of strings, in no more memory than these. Throws Error for other values, and as above.
 std::vector<std::string> parse_json_strings(std::string_view text, const std::string& where);
+
+// JSON that is an object: puts its members of these names into `values`, strings as they are and numbers as they are
+// written; empty where one is absent or null. Of the others only the syntax is checked. Throws Error: another value, a
+// member of these names that stands twice or is neither, and what parse_json says of syntax, depth and numbers.
+void parse_json_members(std::string_view text, const std::string& where, std::span<const std::string> names,
+                        std::span<std::string> values);
 
 // A JSON string, quotes included. Invalid UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view text);

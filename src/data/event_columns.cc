@@ -1,7 +1,6 @@
 #include "data/event_columns.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "core/fail.h"
@@ -14,19 +13,28 @@ namespace {
 using Names = std::span<const std::string_view>;
 
 // In each list the first that is there counts.
-constexpr std::array<std::string_view, 22> kUsers = {
-    "user",     "userid",     "uid",      "username",   "member",  "memberid", "customer", "customerid",
-    "reviewer", "reviewerid", "visitor",  "visitorid",  "client",  "clientid", "account",  "accountid",
-    "player",   "playerid",   "listener", "listenerid", "session", "sessionid"};
-constexpr std::array<std::string_view, 43> kItems = {
-    "item",    "itemid",     "iid",      "movie",      "movieid",   "film",    "filmid",  "product",  "productid",
-    "asin",    "parentasin", "track",    "trackid",    "song",      "songid",  "artist",  "artistid", "artid",
-    "book",    "bookid",     "isbn",     "article",    "articleid", "video",   "videoid", "game",     "gameid",
-    "app",     "appid",      "business", "businessid", "venue",     "venueid", "recipe",  "recipeid", "sku",
-    "content", "contentid",  "location", "locationid", "place",     "placeid", "poi"};
-constexpr std::array<std::string_view, 16> kTimes = {
-    "timestamp", "time",      "ts",          "unixtime",        "unixreviewtime", "eventtime", "datetime", "date",
-    "eventdate", "createdat", "timecreated", "ratingtimestamp", "reviewtime",     "when",      "timems",   "t"};
+constexpr std::string_view kUsers[] = {"user",     "userid",     "uid",      "username",   "member",  "memberid",
+                                       "customer", "customerid", "reviewer", "reviewerid", "visitor", "visitorid",
+                                       "client",   "clientid",   "account",  "accountid",  "player",  "playerid",
+                                       "listener", "listenerid", "buyer",    "buyerid",    "person",  "personid",
+                                       "profile",  "profileid",  "session",  "sessionid"};
+constexpr std::string_view kItems[] = {
+    "item",      "itemid",     "iid",      "movie",     "movieid",  "film",        "filmid",     "product",
+    "productid", "parentasin", "asin",     "track",     "trackid",  "song",        "songid",     "artist",
+    "artistid",  "artid",      "book",     "bookid",    "isbn",     "article",     "articleid",  "video",
+    "videoid",   "game",       "gameid",   "app",       "appid",    "business",    "businessid", "venue",
+    "venueid",   "recipe",     "recipeid", "sku",       "content",  "contentid",   "location",   "locationid",
+    "place",     "placeid",    "poi",      "stockcode", "itemcode", "productcode", "aid",        "gmapid",
+    "anime",     "animeid",    "show",     "showid",    "course",   "courseid",    "news",       "newsid",
+    "hotel",     "hotelid",    "beer",     "beerid",    "post",     "postid",      "listing",    "listingid"};
+constexpr std::string_view kTimes[] = {
+    "timestamp",      "time",        "ts",          "unixtime",    "unixreviewtime", "eventtime",
+    "datetime",       "date",        "eventdate",   "createdat",   "timecreated",    "ratingtimestamp",
+    "reviewtime",     "when",        "timems",      "t",           "unixtimestamp",  "orderdate",
+    "clicktimestamp", "utctime",     "timestampms", "tdat",        "reviewdate",     "transactiondate",
+    "invoicedate",    "datecreated", "ratingdate",  "playedat",    "addedat",        "timestampcreated",
+    "dateadded",      "created",     "createdtime", "checkintime", "utctimestamp",   "purchasedate",
+    "eventtimestamp", "createtime"};
 
 std::string plain(std::string_view name) {
   std::string text;
@@ -59,6 +67,15 @@ int column_of(const std::string& entry, Names first, const Place& where) {
   return static_cast<int>(number) - 1;
 }
 
+// The first names, for an error.
+std::string some_of(Names names) {
+  constexpr size_t kMost = 10;
+  std::string text;
+  for (const std::string_view name : names.first(std::min(names.size(), kMost)))
+    text += (text.empty() ? "" : ", ") + excerpt(name);
+  return text + (names.size() > kMost ? ", ..." : "");
+}
+
 // Whether a line whose columns are known only by number is a header: its time is a word without a digit.
 bool names_a_time(Names first, int time) {
   if (time < 0) return false;
@@ -66,20 +83,32 @@ bool names_a_time(Names first, int time) {
   return !field.empty() && field.find_first_of("0123456789") == field.npos && !parse_event_time(field);
 }
 
-EventColumns columns_by_number(Names first, const std::vector<std::string>& columns, const Place& where) {
+// Whether nothing speaks against user item, user item time, or user item rating time: a date elsewhere, or a header
+// that names something else.
+bool in_usual_order(Names first, const EventColumns& usual) {
+  if (first.size() < 2 || first.size() > 4 || usual.user > 0 || (usual.item >= 0 && usual.item != 1)) return false;
+  const int last = static_cast<int>(first.size()) - 1;
+  if (last > 1 && names_a_time(first, last)) return usual.time == last;
+  return std::none_of(first.begin(), first.end() - 1, [](std::string_view field) {
+    const auto time = parse_event_time(field);
+    return time && time->date;
+  });
+}
+
+EventColumns columns_by_number(Names first, const std::vector<std::string>& columns, const EventColumns& usual,
+                               const Place& where) {
   EventColumns found;
   if (!columns.empty()) {
     found.user = column_of(columns[0], first, where);
     found.item = column_of(columns[1], first, where);
     if (columns.size() == 3) found.time = column_of(columns[2], first, where);
-  } else if (first.size() >= 2 && first.size() <= 4) {
+  } else if (in_usual_order(first, usual)) {
     found.user = 0, found.item = 1;
     if (first.size() > 2) found.time = static_cast<int>(first.size()) - 1;  // a rating may stand before it
   } else {
-    fail("{}: found {} columns without usual names of a user and an item, wanted to be told which (--columns)",
-         where.text(), first.size());
+    fail_unknown(first, where);
   }
-  found.header = names_a_time(first, found.time);
+  found.header = usual.found() || names_a_time(first, found.time);
   return found;
 }
 
@@ -95,13 +124,8 @@ EventColumns columns_by_name(Names header, const std::vector<std::string>& colum
   int* const places[] = {&found.user, &found.item, &found.time};
   for (size_t i = 0; i < columns.size(); i++) {
     const auto place = std::find(header.begin(), header.end(), columns[i]);
-    if (place == header.end()) {
-      std::vector<std::string> names;
-      for (const std::string_view name : header.first(std::min<size_t>(header.size(), 10)))
-        names.push_back(excerpt(name));
-      fail("{}: found the names {}{}, wanted {}", where.text(), fmt::join(names, ", "),
-           header.size() > 10 ? ", ..." : "", excerpt(columns[i]));
-    }
+    if (place == header.end())
+      fail("{}: found the names {}, wanted {}", where.text(), some_of(header), excerpt(columns[i]));
     *places[i] = static_cast<int>(place - header.begin());
   }
   return found;
@@ -111,9 +135,14 @@ EventColumns find_columns(Names first, const std::vector<std::string>& columns, 
   if (!std::ranges::all_of(columns, is_number)) return columns_by_name(first, columns, where);
   const EventColumns usual = columns_by_name(first, {}, where);
   if (columns.empty() && usual.found()) return usual;
-  EventColumns found = columns_by_number(first, columns, where);
-  found.header |= usual.found();
-  return found;
+  return columns_by_number(first, columns, usual, where);
+}
+
+void fail_unknown(Names first, const Place& where) {
+  fail(
+      "{}: found {} columns without usual names of a user and an item, {}: wanted to be told which they are "
+      "(--columns USER,ITEM,TIME: names, or numbers such as 1,2,4)",
+      where.text(), first.size(), some_of(first));
 }
 
 void check_columns(const std::vector<std::string>& columns) {

@@ -25,9 +25,12 @@ EventColumns columns_by_name(std::span<const std::string_view> header, const std
 
 // Columns of a file whose first line has these fields: by name if `columns` has names or the line has usual ones, else
 // by number: those of `columns`, or user item, user item time, user item rating time. Throws Error if neither gives
-// them.
+// them, or a date or a name stands where these do not have it.
 EventColumns find_columns(std::span<const std::string_view> first, const std::vector<std::string>& columns,
                           const Place& where);
+
+// Throws the Error that nothing says which columns are the user and the item.
+[[noreturn]] void fail_unknown(std::span<const std::string_view> first, const Place& where);
 
 // Throws Error unless `columns` has two or three entries, or none.
 void check_columns(const std::vector<std::string>& columns);

@@ -71,8 +71,11 @@ bool split_csv(std::string_view line, char separator, const Place& where, Fields
 
 LogFormat log_format(std::string_view line, const Place& where) {
   const size_t first = line.find_first_not_of(" \t");
+  if (line.substr(first).starts_with("{'") || line.substr(first).starts_with("{u'"))
+    fail("{}: found a dictionary of Python, wanted JSON, with names in double quotes", where.text());
   if (line.substr(first).starts_with('{')) return LogFormat::json;
-  if (line.substr(first).starts_with('[')) fail("{}: found a JSON array, wanted an object a line", where.text());
+  if (line.substr(first).starts_with('['))
+    fail("{}: found a JSON array, wanted an object a line (\"jq -c .[] FILE\" prints them)", where.text());
   for (const auto& [separator, format] : {std::pair{"\t", LogFormat::tabs},
                                           {"::", LogFormat::colons},
                                           {",", LogFormat::csv},

@@ -15,16 +15,6 @@ using nlohmann::json;
 constexpr int64_t kChunkLines = 1024;
 constexpr int64_t kMostLines = 100;  // of one event, whose fields in quotes hold line breaks
 
-std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
-
-const json& member(const json& object, const std::string& key, const Place& where) {
-  const auto place = object.find(key);
-  if (place == object.end()) fail("{}: found no {}, which the first line has", where.text(), excerpt(key));
-  if (!place->is_string() && !place->is_number())
-    fail("{}: {} is neither a string nor a number", where.text(), excerpt(key));
-  return *place;
-}
-
 }  // namespace
 
 struct EventLog::File {
@@ -33,9 +23,9 @@ struct EventLog::File {
   Place place;  // of the event being read
   LogFormat format = LogFormat::csv;
   EventColumns columns;
-  size_t width = 0;                          // columns of every line; 0 before the first one
-  std::string user_key, item_key, time_key;  // of JSON
-  std::string open;                          // lines of an event whose quotes are not closed yet
+  size_t width = 0;                       // columns of every line; 0 before the first one
+  std::vector<std::string> keys, values;  // of JSON: user, item and, where there is one, time
+  std::string open;                       // lines of an event whose quotes are not closed yet
   int64_t open_lines = 0;
   Fields fields;
 };
@@ -91,34 +81,26 @@ void EventLog::add_fields(File& file) {
   if (values.size() != file.width)
     fail("{}: found {} columns, wanted {} as in the first line", file.place.text(), values.size(), file.width);
   const auto value = [&](int column) { return values[static_cast<size_t>(column)]; };
-  if (file.columns.time >= 0) {
-    const std::string_view text = value(file.columns.time);
-    add_time(file, parse_event_time(text), text);
-  }
-  add_event(file, value(file.columns.user), value(file.columns.item));
+  add_event(file, value(file.columns.user), value(file.columns.item),
+            file.columns.time >= 0 ? value(file.columns.time) : "");
 }
 
 void EventLog::add_json(File& file, std::string_view line) {
+  if (file.width == 0) begin_json(file, line);
+  parse_json_members(line, file.place.text(), file.keys, file.values);
+  add_event(file, file.values[0], file.values[1], file.columns.time >= 0 ? file.values[2] : "");
+}
+
+void EventLog::begin_json(File& file, std::string_view line) {
   const json object = parse_json(line, file.place.text());
-  if (!object.is_object()) fail("{}: found {}, wanted a JSON object", file.place.text(), excerpt(line));
-  if (file.width == 0) {
-    std::vector<std::string_view> names;
-    for (const auto& [name, value] : object.get_ref<const json::object_t&>()) names.push_back(name);
-    file.columns = columns_by_name(names, options_.columns, file.place);
-    if (!file.columns.found())
-      fail("{}: found no usual names of a user and an item, wanted to be told which (--columns)", file.place.text());
-    file.user_key = names[static_cast<size_t>(file.columns.user)];
-    file.item_key = names[static_cast<size_t>(file.columns.item)];
-    if (file.columns.time >= 0) file.time_key = names[static_cast<size_t>(file.columns.time)];
-    begin_file(file, names);
-  }
-  if (file.columns.time >= 0) {
-    const json& value = member(object, file.time_key, file.place);
-    add_time(file, value.is_number_float() ? event_time(value.get<double>()) : parse_event_time(text_of(value)),
-             text_of(value));
-  }
-  add_event(file, text_of(member(object, file.user_key, file.place)),
-            text_of(member(object, file.item_key, file.place)));
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : object.get_ref<const json::object_t&>()) names.push_back(name);
+  file.columns = columns_by_name(names, options_.columns, file.place);
+  if (!file.columns.found()) fail_unknown(names, file.place);
+  for (const int column : {file.columns.user, file.columns.item, file.columns.time})
+    if (column >= 0) file.keys.emplace_back(names[static_cast<size_t>(column)]);
+  file.values.resize(file.keys.size());
+  begin_file(file, names);
 }
 
 void EventLog::begin_file(File& file, std::span<const std::string_view> names) {
@@ -136,7 +118,8 @@ void EventLog::begin_file(File& file, std::span<const std::string_view> names) {
                                       name(file.columns.user), name(file.columns.item), name(file.columns.time)));
 }
 
-void EventLog::add_time(const File& file, const std::optional<EventTime>& time, std::string_view text) {
+void EventLog::add_time(const File& file, std::string_view text) {
+  const std::optional<EventTime> time = parse_event_time(text);
   if (!time)
     fail("{}: the time {} is neither a number nor a date like 2024-05-01T10:30:00", file.place.text(), excerpt(text));
   if (!dates_) dates_ = time->date;
@@ -148,11 +131,16 @@ void EventLog::add_time(const File& file, const std::optional<EventTime>& time, 
          file.place.text(), excerpt(text));
 }
 
-void EventLog::add_event(const File& file, std::string_view user, std::string_view item) {
-  if (user.empty() || item.empty()) fail("{}: the {} is empty", file.place.text(), user.empty() ? "user" : "item");
+void EventLog::add_event(const File& file, std::string_view user, std::string_view item, std::string_view time) {
+  const bool timed = file.columns.time >= 0;
+  report_.events_read++;
+  if (user.empty() || item.empty() || (timed && time.empty())) {
+    report_.incomplete++;
+    return;
+  }
+  if (timed) add_time(file, time);
   event_users.push_back(users.id(user));
   event_items.push_back(items.id(item));
-  report_.events_read++;
 }
 
 }  // namespace qkv

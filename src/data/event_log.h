@@ -36,9 +36,10 @@ class EventLog {
   void add_line(File& file, std::string_view line);
   void add_fields(File& file);
   void add_json(File& file, std::string_view line);
+  void begin_json(File& file, std::string_view line);
   void begin_file(File& file, std::span<const std::string_view> names);
-  void add_time(const File& file, const std::optional<EventTime>& time, std::string_view text);
-  void add_event(const File& file, std::string_view user, std::string_view item);
+  void add_time(const File& file, std::string_view text);
+  void add_event(const File& file, std::string_view user, std::string_view item, std::string_view time);
 
   const InteractionOptions& options_;
   ReadReport& report_;

@@ -8,6 +8,8 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMillion = 1'000'000;
+constexpr std::string_view kWeekdays = "SunMonTueWedThuFriSat";
+constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 // What is left of a text.
 class Cursor {
@@ -33,6 +35,14 @@ class Cursor {
     rest_.remove_prefix(n);
     return true;
   }
+  // One of the names, of three letters each; its place among them, from 1.
+  bool name(std::string_view names, int& place) {
+    const size_t found = rest_.size() < 3 ? names.npos : names.find(rest_.substr(0, 3));
+    if (found == names.npos || found % 3 != 0) return false;
+    place = static_cast<int>(found / 3) + 1;
+    rest_.remove_prefix(3);
+    return true;
+  }
   // One digit or more, as millionths; those after the sixth are cut off.
   bool fraction(int32_t& millionths) {
     size_t n = 0;
@@ -48,53 +58,82 @@ class Cursor {
   std::string_view rest_;
 };
 
-// Seconds after midnight, in the zone that the text names.
+// Adds the seconds after midnight.
 bool parse_clock(Cursor& text, EventTime& time) {
-  int hour, minute, second = 0, zone_hour = 0, zone_minute = 0;
+  int hour, minute, second = 0;
   if (!text.number(2, 0, 23, hour) || !text.skip(":") || !text.number(2, 0, 59, minute)) return false;
   if (text.skip(":")) {
     if (!text.number(2, 0, 60, second)) return false;
     if (text.skip(".") && !text.fraction(time.millionths)) return false;
   }
-  int sign = 0;
+  time.whole += 3600 * hour + 60 * minute + second;
+  return true;
+}
+
+// Takes away the seconds that the zone is ahead of UTC; a text without a zone is left as it is.
+bool parse_zone(Cursor& text, EventTime& time) {
+  int sign = 0, hour = 0, minute = 0;
+  text.skip(" ");
   if (text.skip("+"))
     sign = 1;
   else if (text.skip("-"))
     sign = -1;
   else if (!text.skip_any("Zz"))
-    text.skip(" UTC");
+    text.skip("UTC");
   if (sign != 0) {
-    if (!text.number(2, 0, 23, zone_hour)) return false;
+    if (!text.number(2, 0, 23, hour)) return false;
     text.skip(":");
-    if (!text.number(2, 0, 59, zone_minute)) return false;
+    if (!text.number(2, 0, 59, minute)) return false;
   }
-  time.whole += 3600 * hour + 60 * minute + second - sign * (3600 * zone_hour + 60 * zone_minute);
-  return text.at_end();
+  time.whole -= sign * (3600 * hour + 60 * minute);
+  return true;
 }
 
-std::optional<EventTime> parse_date(Cursor text) {
+// Adds the seconds from 1970 to the day.
+bool add_day(int year, int month, int day, EventTime& time) {
   namespace chrono = std::chrono;
-  int year, month, day;
-  if (!text.number(4, 0, 9999, year) || !text.skip("-") || !text.number(2, 1, 12, month) || !text.skip("-") ||
-      !text.number(2, 1, 31, day))
-    return {};
   const chrono::year_month_day date{chrono::year(year), chrono::month(static_cast<unsigned>(month)),
                                     chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok()) return {};
-  EventTime time{chrono::sys_seconds(chrono::sys_days(date)).time_since_epoch().count(), 0, true};
-  if (text.at_end() || (text.skip_any("Tt ") && parse_clock(text, time))) return time;
+  if (!date.ok()) return false;
+  time.whole += chrono::sys_seconds(chrono::sys_days(date)).time_since_epoch().count();
+  return true;
+}
+
+// 2024-05-01T10:30:00Z
+std::optional<EventTime> parse_date(Cursor text) {
+  int year, month, day;
+  if (!text.number(4, 0, 9999, year)) return {};
+  const std::string_view separator = text.skip("/") ? "/" : "-";
+  if ((separator == "-" && !text.skip("-")) || !text.number(2, 1, 12, month) || !text.skip(separator) ||
+      !text.number(2, 1, 31, day))
+    return {};
+  EventTime time{0, 0, true};
+  if (!add_day(year, month, day, time)) return {};
+  if (text.at_end()) return time;
+  if (text.skip_any("Tt ") && parse_clock(text, time) && parse_zone(text, time) && text.at_end()) return time;
   return {};
 }
 
-}  // namespace
+// Wed May 01 10:30:00 +0200 2024
+std::optional<EventTime> parse_named_date(Cursor text) {
+  int weekday, month, day, year;
+  EventTime time{0, 0, true};
+  if (text.name(kWeekdays, weekday) && text.skip(" ") && text.name(kMonths, month) && text.skip(" ") &&
+      text.number(2, 1, 31, day) && text.skip(" ") && parse_clock(text, time) && parse_zone(text, time) &&
+      text.skip(" ") && text.number(4, 0, 9999, year) && text.at_end() && add_day(year, month, day, time))
+    return time;
+  return {};
+}
 
-std::optional<EventTime> event_time(double value) {
+std::optional<EventTime> event_time(double value) {  // nothing for one that is not finite, or 2^53 and more
   if (!(std::abs(value) < 0x1p53)) return {};
   EventTime time{static_cast<int64_t>(std::floor(value)), 0, false};
   time.millionths = static_cast<int32_t>(std::lround((value - std::floor(value)) * kMillion));
   if (time.millionths == kMillion) time.whole++, time.millionths = 0;
   return time;
 }
+
+}  // namespace
 
 std::optional<EventTime> parse_event_time(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -106,7 +145,8 @@ std::optional<EventTime> parse_event_time(std::string_view text) {
   double decimal = 0;
   if (const auto [stop, error] = std::from_chars(begin, end, decimal); stop == end && error == std::errc())
     return event_time(decimal);
-  return parse_date(Cursor(text));
+  const std::optional<EventTime> date = parse_date(Cursor(text));
+  return date ? date : parse_named_date(Cursor(text));
 }
 
 bool EventTimes::add(const EventTime& time) {

@@ -15,10 +15,10 @@ struct EventTime {
   bool date = false;
 };
 
-// An integer, a decimal below 2^53, or a date of ISO 8601: 2024-05-01, and after a T or a space 10:30, 10:30:00 or
-// 10:30:00.25, and after that Z, UTC, +02:00 or +0200 (without a zone it is UTC). Nothing if the text is none of these.
+// An integer, a decimal below 2^53, or a date: of ISO 8601, 2024-05-01 (or 2024/05/01), and after a T or a space 10:30,
+// 10:30:00 or 10:30:00.25, and after that Z, UTC, +02:00 or +0200 (without a zone it is UTC); or as Twitter's API
+// writes it, Wed May 01 10:30:00 +0200 2024. Nothing if the text is none of these.
 std::optional<EventTime> parse_event_time(std::string_view text);
-std::optional<EventTime> event_time(double value);  // nothing for one that is not finite, or 2^53 and more
 
 // Times as integers: of the log's unit, or of millionths of it once a fraction has come.
 class EventTimes {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/fail.h"
+#include "core/json.h"
 #include "core/threads.h"
 #include "data/event_filter.h"
 #include "data/event_log.h"
@@ -65,6 +66,12 @@ void sort_by_time(Interactions& data) {
   });
 }
 
+void find_busiest(const Interactions& data, ReadReport& report) {
+  for (int64_t user = 0; user < data.user_count(); user++)
+    if (const int64_t events = std::ssize(data.of(user)); events > report.busiest_events)
+      report.busiest_events = events, report.busiest = data.users[static_cast<size_t>(user)];
+}
+
 int64_t count_ties(const Interactions& data) {
   int64_t ties = 0;
   for (int64_t user = 0; user < data.user_count(); user++) {
@@ -89,11 +96,14 @@ Interactions read_interactions(const std::vector<std::string>& paths, const Inte
   }
   if (report.has_times) sort_by_time(data);
   filter_interactions(data, options, report);
+  if (report.events_read == 0) fail("{}: found no events", paths[0]);
   if (data.events.empty())
-    fail("{}: of {} events none is left with at least {} a user{}", paths[0], report.events_read, options.min_events,
-         options.core > 0 ? fmt::format(" and {} a user and an item", options.core) : "");
+    fail("{}: of {} events{} none is left with at least {} a user{} (--min-events)", paths[0], report.events_read,
+         report.incomplete > 0 ? fmt::format(", {} without user, item or time,", report.incomplete) : "",
+         options.min_events, options.core > 0 ? fmt::format(" and {} a user and an item", options.core) : "");
   report.users = data.user_count(), report.items = data.item_count(), report.events = std::ssize(data.events);
   report.ties = count_ties(data);
+  find_busiest(data, report);
   return data;
 }
 
@@ -106,11 +116,14 @@ std::vector<std::string> ReadReport::lines() const {
   say(headers, "{} of the lines name columns", headers);
   say(blank_lines, "{} blank lines", blank_lines);
   if (!has_times) lines.push_back("no times: events are taken in the order of the lines");
+  say(incomplete, "{} events left out: they have no user, no item or no time", incomplete);
   say(duplicates, "{} events left out: their user, item and time are those of another", duplicates);
   say(short_users, "{} users with {} events left out: fewer than min_events", short_users, short_events);
   say(core_events, "{} users and {} events left out by core", core_users, core_events);
   say(lost_items, "{} items left out with them", lost_items);
   say(ties, "{} events have the time of the user's event before them: those are in the order of the lines", ties);
+  if (2 * busiest_events > events)
+    lines.push_back(fmt::format("{} of the events are of one user, {}", busiest_events, excerpt(busiest)));
   lines.push_back(fmt::format("kept: {} users, {} items, {} events", users, items, events));
   return lines;
 }

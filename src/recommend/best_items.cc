@@ -80,7 +80,7 @@ std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::sp
 std::vector<std::vector<double>> effects_of_events(const ItemModel& model, const History& history,
                                                    std::span<const ScoredToken> items, Arena& arena) {
   std::vector<std::vector<double>> effects(items.size());
-  if (history.items.size() < 2) return effects;
+  if (items.empty() || history.items.size() < 2) return effects;
   std::vector<int32_t> ids;
   for (const ScoredToken& item : items) ids.push_back(item.token);
   const auto most = static_cast<size_t>(model.max_length());

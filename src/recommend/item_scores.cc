@@ -1,6 +1,24 @@
 #include "recommend/item_scores.h"
 
+#include <algorithm>
+
 namespace qkv {
+namespace {
+
+constexpr int64_t kMostTokens = 25'600;  // of a batch, or one history
+
+// How many of the histories go through the model together.
+size_t batch_size(Histories histories, int64_t max_length) {
+  int64_t tokens = 0;
+  size_t count = 0;
+  for (; count < histories.size(); count++) {
+    tokens += std::min(max_length, std::ssize(histories[count].items));
+    if (tokens > kMostTokens && count > 0) break;
+  }
+  return count;
+}
+
+}  // namespace
 
 Matrix<float> encode_histories(const Transformer<float>& model, bool positions_from_end, Histories histories,
                                Arena& arena) {
@@ -13,10 +31,15 @@ Matrix<float> encode_histories(const Transformer<float>& model, bool positions_f
 
 void score_items(const Transformer<float>& model, bool positions_from_end, Histories histories, Matrix<float> scores,
                  Arena& arena) {
-  const Arena::Scope scope(arena);
   Context context{.arena = arena, .inference = true};
-  const Matrix<float> h = encode_histories(model, positions_from_end, histories, arena);
-  model.output().logits_into(h, scores, context);
+  for (int64_t row = 0; !histories.empty();) {
+    const Arena::Scope scope(arena);
+    const size_t count = batch_size(histories, model.config().max_length);
+    const Matrix<float> h = encode_histories(model, positions_from_end, histories.first(count), arena);
+    model.output().logits_into(h, scores.row_range(row, row + h.rows), context);
+    histories = histories.subspan(count);
+    row += h.rows;
+  }
 }
 
 }  // namespace qkv

@@ -17,7 +17,8 @@ using Histories = std::span<const History>;
 Matrix<float> encode_histories(const Transformer<float>& model, bool positions_from_end, Histories histories,
                                Arena& arena);
 
-// scores: [histories, items], assigned.
+// scores: [histories, items], assigned. Histories go through the model some at a time: memory does not grow with their
+// number.
 void score_items(const Transformer<float>& model, bool positions_from_end, Histories histories, Matrix<float> scores,
                  Arena& arena);
 

@@ -133,8 +133,9 @@ LineFile::LineFile(const std::string& path, int64_t chunk_lines, const Check& ch
     if (invalid != std::string_view::npos) {
       const std::string_view before = chunk.substr(0, invalid);
       const size_t line = before.rfind('\n') + 1;  // npos + 1 = 0
-      fail("{}:{}: byte {} of the line is not valid UTF-8", path_,
-           lines_ + std::count(before.begin(), before.end(), '\n') + 1, invalid - line + 1);
+      fail("{}:{}: byte {} of the line is not valid UTF-8{}", path_,
+           lines_ + std::count(before.begin(), before.end(), '\n') + 1, invalid - line + 1,
+           encoding_hint(lines_ == 0 ? chunk : ""));
     }
     int64_t number = lines_;
     if (check) for_lines(chunk, lines_ == 0, [&](std::string_view line) { check(++number, line); });

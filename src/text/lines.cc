@@ -18,7 +18,8 @@ std::vector<std::string> read_lines(std::istream& in, const std::string& name) {
     if (line.ends_with('\r')) line.pop_back();
     const size_t invalid = find_invalid_utf8(line);
     if (invalid != std::string::npos)
-      fail("{}:{}: byte {} of the line is not valid UTF-8", name, lines.size() + 1, invalid + 1);
+      fail("{}:{}: byte {} of the line is not valid UTF-8{}", name, lines.size() + 1, invalid + 1,
+           encoding_hint(lines.empty() ? line : ""));
     lines.push_back(std::move(line));
   }
   if (in.bad()) fail("{}: cannot be read: {}", name, std::strerror(errno ? errno : EIO));

@@ -89,6 +89,26 @@ TEST(Json, AnArrayOfStringsIsReadWithoutValuesAroundThem) {
     testing::expect_contains(testing::error_of([&] { parse_json_strings(text, "x"); }), "x: not valid JSON at byte ");
 }
 
+TEST(JsonMembers, AreTakenAsTextAndOthersPassedOver) {
+  const std::string text = R"( {"a": "x\n", "more": {"a": [1, {"b": 2}]}, "c": 1.50, "b": -7, "e": null, "d": true} )";
+  const std::vector<std::string> names = {"b", "a", "c", "e", "none"};
+  std::vector<std::string> values(names.size(), "old");
+  parse_json_members(text, "x", names, values);
+  EXPECT_EQ(values, (std::vector<std::string>{"-7", "x\n", "1.50", "", ""}));
+  const auto error = [&](const std::string& bytes) {
+    return error_if_any([&] { parse_json_members(bytes, "x", names, values); });
+  };
+  EXPECT_EQ(error(R"({"more": 1, "more": 2, "a": 1})"), "");
+  EXPECT_EQ(error(R"({"a": 1, "a": 2})"), "x: the name \"a\" stands twice in one object");
+  EXPECT_EQ(error(R"({"a": [1]})"), "x: \"a\" is neither a string nor a number");
+  EXPECT_EQ(error(R"({"a": {"a": 1}})"), "x: \"a\" is neither a string nor a number");
+  EXPECT_EQ(error(R"({"a": false})"), "x: \"a\" is neither a string nor a number");
+  for (const char* other : {"5", "[]", "null", "\"a\"", "true"}) EXPECT_EQ(error(other), "x: not a JSON object");
+  expect_contains(error("{\"a\": 1} 2"), "x: not valid JSON at byte ");
+  expect_contains(error("{\"more\": " + std::string(kJsonDepth, '[') + std::string(kJsonDepth, ']') + "}"),
+                  "x: JSON nested more than 64 levels deep");
+}
+
 TEST(Json, AgreesWithTheParsingTestSuite) {
   const std::string archive = QKV_SHARED_DIR "/cases/json/json.tar.gz";
   if (!std::filesystem::exists(archive)) GTEST_SKIP() << "skipped: ../shared not present";

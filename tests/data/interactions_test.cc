@@ -73,6 +73,66 @@ TEST(Interactions, ColumnsAreNamedOrNumbered) {
   EXPECT_EQ(read("user,item,other\n1,2,3\n1,4,5\n", {"3", "2"}), (Names{"3 2", "5 4"}));  // a header with usual names
 }
 
+TEST(Interactions, WellKnownLogsNeedNoColumns) {
+  for (const std::string& text :
+       Names{"t_dat,customer_id,article_id,price\n2018-09-22,ann,y,.1\n2018-09-20,ann,x,.1\n2018-09-20,bob,x,.1\n",
+             "userId,venueId,utcTimestamp\nann,y,Tue Apr 03 18:00:10 +0000 2012\n"
+             "ann,x,Tue Apr 03 18:00:09 +0000 2012\nbob,x,Tue Apr 03 18:00:09 +0000 2012\n",
+             "Invoice,StockCode,InvoiceDate,Customer ID\n1,y,2010-12-02 08:26:00,ann\n1,x,2010-12-01 08:26:00,ann\n"
+             "1,x,2010-12-01 08:26:00,bob\n",
+             "session,aid,ts,type\nann,y,2,0\nann,x,1,0\nbob,x,1,0\n",
+             "{\"user_id\": \"ann\", \"asin\": \"x1\", \"parent_asin\": \"x\", \"timestamp\": 1}\n"
+             "{\"user_id\": \"ann\", \"asin\": \"y1\", \"parent_asin\": \"y\", \"timestamp\": 2}\n"
+             "{\"user_id\": \"bob\", \"asin\": \"x2\", \"parent_asin\": \"x\", \"timestamp\": 3}\n",
+             "who,what,timestamp\nann,y,2\nann,x,1\nbob,x,1\n"}) {
+    const Log log(text);
+    Names events = events_of(log.data);
+    std::ranges::sort(events);
+    EXPECT_EQ(events, kThree) << text;
+    EXPECT_EQ(log.data.of(0).size() == 2, log.data.users[0] == "ann") << text;
+    const int64_t ann = log.data.users[0] == "ann" ? 0 : 1;
+    EXPECT_EQ(log.data.items[static_cast<size_t>(log.data.of(ann)[0])], "x") << text;
+  }
+}
+
+TEST(Interactions, ColumnsThatMayMeanSomethingElseAreAskedFor) {
+  const auto error = [](const std::string& text) { return error_of([&] { Log{text}; }); };
+  expect_contains(error("7,2014-04-07T10:51:09.277Z,214,0\n"),
+                  "log:1: found 4 columns without usual names of a user and an item, \"7\", "
+                  "\"2014-04-07T10:51:09.277Z\", \"214\", \"0\": wanted to be told which they are (--columns "
+                  "USER,ITEM,TIME: names, or numbers such as 1,2,4)");
+  expect_contains(error("order_id,product_id,add_to_cart_order,reordered\n1,2,3,4\n"),
+                  "log:1: found 4 columns without");
+  expect_contains(error("item_id,buyer name,date\nx,ann,3\n"), "log:1: found 3 columns without");
+  expect_contains(error("{\"session\": 1, \"events\": []}\n"), "log:1: found 2 columns without");
+}
+
+TEST(Interactions, EventsThatLackSomethingAreLeftOutAndCounted) {
+  const std::string csv = "user,item,time\nann,x,10\n,x,20\nann,,30\nann,y,\nann,y,20\nbob,x,10\n";
+  const std::string json =
+      "{\"user\": \"ann\", \"item\": \"x\", \"time\": 10}\n{\"user\": null, \"item\": \"x\", \"time\": 20}\n"
+      "{\"user\": \"ann\", \"time\": 30}\n{\"user\": \"ann\", \"item\": \"y\", \"time\": \"\"}\n"
+      "{\"user\": \"ann\", \"item\": \"y\", \"time\": 20.0}\n{\"user\": \"bob\", \"item\": \"x\", \"time\": 1e1}\n";
+  for (const std::string& text : {csv, json}) {
+    const Log log(text);
+    EXPECT_EQ(events_of(log.data), kThree);
+    EXPECT_EQ(log.report.incomplete, 3);
+    EXPECT_EQ(log.report.events_read, 6);
+    expect_contains(fmt::format("{}", fmt::join(log.report.lines(), "\n")),
+                    "3 events left out: they have no user, no item or no time");
+  }
+  expect_contains(error_of([] { Log("user,item\n,x\n,y\n"); }),
+                  "of 2 events, 2 without user, item or time, none is left with at least 1 a user");
+}
+
+TEST(Interactions, AUserWithMostEventsIsNamed) {
+  const auto lines = [](const std::string& text) {
+    return fmt::format("{}", fmt::join(Log(text).report.lines(), "\n"));
+  };
+  expect_contains(lines("NA 1\nNA 2\nb 3\n"), "2 of the events are of one user, \"NA\"");
+  EXPECT_EQ(lines("a 1\na 2\nb 3\nb 4\n").find("one user"), std::string::npos);
+}
+
 TEST(Interactions, FieldsInQuotesHoldAnything) {
   const Log log("user,item\nann,\"Fargo, \"\"the\"\" film\r\n(1996)\"\nann,\"\"\"\"\nann,\" \"\n");
   EXPECT_EQ(log.data.items, (Names{"Fargo, \"the\" film\n(1996)", "\"", " "}));
@@ -175,8 +235,6 @@ TEST(Interactions, ErrorsNameTheFileAndTheLine) {
                   "log:3: the time \"soon\" is neither a number nor a date");
   expect_contains(error("user,item,time\na,b,1\na,b,2024-01-01\n"),
                   "log:3: the time \"2024-01-01\" is a date, wanted a number");
-  expect_contains(error("user,item\na,b\na,\n"), "log:3: the item is empty");
-  expect_contains(error("user,item\n,b\n"), "log:2: the user is empty");
   expect_contains(error("user,item\na,b\xFF\n"), "log:2: byte 4 of the line is not valid UTF-8");
   expect_contains(error("user,item\na,b\"c\n"), "log:2: found a quote inside field 2, \"b\\\"c\"");
   expect_contains(error("user,item\na,\"b\"c\n"), "log:2: found text after the quotes of field 2");
@@ -189,14 +247,13 @@ TEST(Interactions, ErrorsNameTheFileAndTheLine) {
   expect_contains(error("a,b\n1,2\n", {"a", "c"}), "log:1: found the names \"a\", \"b\", wanted \"c\"");
   expect_contains(error("a b\n", {"a"}), "columns: found 1, wanted those of the user, the item and");
   expect_contains(error("[{\"user\": 1}]\n"), "log:1: found a JSON array, wanted an object a line");
-  expect_contains(error("{\"user\": 1, \"item\": 2}\n{\"user\": 1}\n"),
-                  "log:2: found no \"item\", which the first line has");
-  expect_contains(error("{\"user\": 1, \"item\": null}\n"), "log:1: \"item\" is neither a string nor a number");
+  expect_contains(error("{\"user\": 1, \"item\": [2]}\n"), "log:1: \"item\" is neither a string nor a number");
+  expect_contains(error("{'user': 1, 'item': 2}\n"), "log:1: found a dictionary of Python, wanted JSON");
   expect_contains(error("{\"user\": 1, \"item\": 2}\n{\n"), "log:2: not valid JSON");
-  expect_contains(error("{\"user\": 1, \"item\": 2}\n5\n"), "log:2: found \"5\", wanted a JSON object");
-  expect_contains(error("{\"user\": 1}\n"), "log:1: found no usual names of a user and an item");
+  expect_contains(error("{\"user\": 1, \"item\": 2}\n5\n"), "log:2: not a JSON object");
+  expect_contains(error("{\"user\": 1}\n"), "log:1: found 1 columns without usual names of a user and an item");
   expect_contains(error(""), "log: found no events");
-  expect_contains(error("user,item\n"), "of 0 events none is left");
+  expect_contains(error("user,item\n"), "log: found no events");
   expect_contains(error("u i 99999999999999\nu j 1.5\nu k 999999999999999\n"),
                   "log:2: with the time \"1.5\" the times do not fit into 64 bits");
 }

@@ -102,7 +102,7 @@ def test_lines_of_json_are_answered_in_order_and_a_bad_one_does_not_end_it(films
                 '{"user": "u0003", "history": ["f0100"], "explain": true, "top": 1}', '{"history": "f0000"}',
                 '{"history": [], "top": 0}', '{"top": 3}', '{"history": [], "depth": 1}', '{"user": "nobody"}',
                 '{"history": [' + "[" * 100000, '{"history": ["f0000"], "allow": ["f0005", "f0004"], "deny": ["f0005"]}',
-                '{"history": ["f0000", 12], "include_seen": true}']
+                '{"history": ["f0000", 12], "include_seen": true}', '{"history": 1, "id": {"n": 9}}']
     answers, notes = ask(films, text="\n".join(requests))
     assert notes == "" and len(answers) == len(requests)
     (first,), _ = ask(films, "--history", "f0000,f0001", "--top", 2)
@@ -112,6 +112,7 @@ def test_lines_of_json_are_answered_in_order_and_a_bad_one_does_not_end_it(films
     assert answers[5]["read"][-1] == "f0100" and len(answers[5]["items"][0]["effects"]) == len(answers[5]["read"])
     assert names(answers[12]) == ["f0004"]
     assert answers[13]["unknown"] == ["12"] and len(answers[13]["items"]) == 10
+    assert answers[14] == {"id": {"n": 9}, "error": 'line 15: "history" is 1, wanted a list of names'}
     for line, part in [(2, "not a line of JSON"), (4, "not an object"), (5, "not a line of JSON"),
                        (7, '"history" is "f0000", wanted a list of names'), (8, '"top" is 0, wanted a number from 1'),
                        (9, 'has neither "history" nor "user"'), (10, '"depth" is 1, wanted history, times, user, top'),

@@ -194,6 +194,7 @@ TEST_F(RecommenderTest, EffectsAreTheScoreWithAnEventLessThatWithoutIt) {
     }
   }
   EXPECT_TRUE(recommender.recommend({"i1"}, {4, true, {}, {}, true}).items[0].effects.empty());
+  EXPECT_TRUE(recommender.recommend({"i1", "i2"}, {4, true, Names{}, {}, true}).items.empty());
 }
 
 // One whose model reads the time between events.

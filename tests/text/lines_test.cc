@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "qkv/error.h"
+#include "tests/support/errors.h"
 
 namespace qkv {
 namespace {
@@ -28,12 +29,26 @@ TEST(ReadLines, TheLastLineMayLackItsEnd) {
   EXPECT_TRUE(lines_of("").empty());
 }
 
+TEST(ReadLines, WhatIsNoTextIsNamed) {
+  const auto error = [](const std::string& bytes) { return testing::error_of([&] { lines_of(bytes); }); };
+  testing::expect_contains(error("\x1F\x8B\x08\n"),
+                           "in.txt:1: byte 2 of the line is not valid UTF-8 (the file is "
+                           "compressed, \"zcat FILE\" prints its text)");
+  testing::expect_contains(error("PK\3\4\xFF"), "the file is a zip archive");
+  testing::expect_contains(error(std::string("\xFF\xFE"
+                                             "a\0\n\0",
+                                             6)),
+                           "the file is UTF-16");
+}
+
 TEST(ReadLines, InvalidUtf8IsNamedByLineAndByte) {
   try {
     lines_of("fine\nbad \xff\n");
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "in.txt:2: byte 5 of the line is not valid UTF-8");
+    EXPECT_STREQ(error.what(),
+                 "in.txt:2: byte 5 of the line is not valid UTF-8 (Latin-1? \"iconv -f latin1 -t utf-8 "
+                 "FILE\" makes it so)");
   }
   EXPECT_THROW(lines_of("cut \xe2\x82"), Error);
   EXPECT_THROW(lines_of("surrogate \xed\xa0\x80"), Error);

@@ -347,7 +347,8 @@ TEST(Recommendation, RefusesWhatDoesNotFit) {
             "r.json: gap_buckets follows from the data or the kind of model, and cannot be given");
   EXPECT_EQ(error(R"({"time_gaps": true})"),
             "training: time_gaps is true and " + log + " has no times, wanted a log with a time in each line");
-  EXPECT_EQ(error(R"({"min_events": 15})"), log + ": of 1680 events none is left with at least 15 a user");
+  EXPECT_EQ(error(R"({"min_events": 15})"),
+            log + ": of 1680 events none is left with at least 15 a user (--min-events)");
 }
 
 // An evaluation after each epoch, however many batches make a step.
