@@ -1,6 +1,9 @@
 #include "core/profile.h"
 
+#include <omp.h>
+
 #include <algorithm>
+#include <mutex>
 
 namespace qkv {
 
@@ -10,6 +13,8 @@ Profile::Profile() { current_ = this; }
 Profile::~Profile() { current_ = nullptr; }
 
 void Profile::add(const std::string& name, double seconds, const Work& work) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   Entry& entry = entries_[name];
   entry.calls++;
   entry.seconds += seconds;
@@ -26,7 +31,8 @@ void ProfiledOp::begin(const char* op, std::initializer_list<int64_t> shape, con
 }
 
 void ProfiledOp::end() {
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  if (omp_in_parallel()) seconds /= omp_get_num_threads();
   std::string name = op_;
   for (size_t i = 0; i < dimensions_; i++) name += (i ? " × " : " ") + std::to_string(shape_[i]);
   profile_->add(name, seconds, work_);

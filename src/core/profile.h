@@ -19,7 +19,8 @@ inline Work memory_work(int passes, int64_t rows, int64_t cols) {
   return {0, 4.0 * passes * static_cast<double>(rows * cols)};
 }
 
-// Adds up the calls of every op while it is alive. One at a time; ops are called from one thread.
+// Adds up the calls of every op while it is alive. One at a time. Of an op that runs on one of N threads, beside
+// others, an Nth of its time is counted.
 class Profile {
  public:
   struct Entry {

@@ -12,7 +12,7 @@ void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin,
                         c.arena, after);
   const Matrix<const Real> W(weight.value + begin * in, end - begin, in);
   if (c.inference) return row_linear<Real>(x, W, bias, y, c.arena, after);
-  linear<Real>(x, W, bias, y, after);
+  linear<Real>(x, W, bias, y, c.arena, after);
 }
 
 template <class Real>

@@ -121,7 +121,7 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
 
 // The same for all queries of a block; k: the panel's keys.
 HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matrix<float> dq) {
-  for_tiles(b.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
+  for_tiles<kTileRows>(b.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
     const TileKeys keys(b.pair, b.i + first, n, b.j, k.rows);
     if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(k.rows, lanes()));
     const Matrix<float> dq_rows = dq.data ? dq.row_range(first, first + n) : dq;
@@ -316,7 +316,7 @@ void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float
   for (int64_t r = 0; r < A.rows; r++) std::fill_n(A.row(r), A.cols, 0.0f);
   for_spans(call.in, part.s, pair.kv, {0, pair.at.S}, scratch, [&](Range keys) HWY_ATTR {
     for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
-      for_tiles(block.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
+      for_tiles<kTileRows>(block.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
         const TileKeys seen(pair, block.i + first, n, block.j, HWY_MIN(kPanel, keys.end - block.j));
         with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR { recompute_tile<R()>(block, first, seen); });
         for (int64_t r = first; r < first + n; r++) {

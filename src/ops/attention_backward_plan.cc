@@ -22,8 +22,8 @@ struct Plan {
       : longest(in.sequences),
         pairs(in.sequences.count * in.key_value_heads()),
         group(in.heads / in.key_value_heads()) {
-    const int64_t rounds = (pairs + threads() - 1) / threads();
-    split = longest.queries > kBlockRows && 5 * rounds * threads() > 7 * pairs;  // products that are computed
+    const int64_t workers = omp_in_parallel() ? 1 : threads(), rounds = (pairs + workers - 1) / workers;
+    split = longest.queries > kBlockRows && 5 * rounds * workers > 7 * pairs;  // products that are computed
     Workspace w;
     scratch(in, w);
     scratch_bytes = w.bytes();

@@ -178,7 +178,7 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
   const Range keys = pair.visible(rows.begin, rows.end);
   for (int64_t group = keys.begin / kGroup * kGroup; group < keys.end; group += kGroup) {
     const int64_t count = HWY_MIN(kGroup, pair.at.S - group);
-    for_tiles(rows.size(), [&](int64_t first, int64_t n) HWY_ATTR {
+    for_tiles<kTileRows>(rows.size(), [&](int64_t first, int64_t n) HWY_ATTR {
       const TileKeys tile_keys(pair, rows.begin + first, n, group, count);
       if (tile_keys.all.empty()) return;
       const AttendTile tile{q.row_range(first, first + n),

@@ -19,13 +19,6 @@ namespace qkv::HWY_NAMESPACE {
 // A tile is kTileRows × this many vectors: 24 sums in 32 registers, or 12 in 16.
 constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 
-// Calls f(first, count) for tiles of at most kTileRows rows, as equal as can be.
-template <class F>
-HWY_INLINE void for_tiles(int64_t rows, const F& f) {
-  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
-  for (int64_t t = 0; t < tiles; t++) f(rows * t / tiles, rows * (t + 1) / tiles - rows * t / tiles);
-}
-
 // c += A b for R rows and all columns of c; A: rows row_stride apart, columns depth_stride. c and b hold whole vectors.
 template <int R, int kVectors = kTileVectors>
 HWY_INLINE void add_product(const float* a, int64_t row_stride, int64_t depth_stride, Matrix<const float> b,

@@ -1,4 +1,5 @@
-// Products by oneDNN, block by block; what follows a product is done while its block is in the cache.
+// Products by oneDNN, block by block, where ops/tile_linear.h does not have them; what follows a product is done while
+// its block is in the cache.
 #include "ops/linear.h"
 
 #include <oneapi/dnnl/dnnl.h>
@@ -11,13 +12,13 @@
 #include "core/profile.h"
 #include "core/threads.h"
 #include "ops/linear_reference.h"
+#include "ops/tile_linear.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/linear.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "ops/partial_sums-inl.h"
 #include "ops/simd-inl.h"
 #include "ops/transpose-inl.h"
 
@@ -32,28 +33,7 @@ void AddBias(const float* b, Matrix<float> y) {
   }
 }
 
-// sums[c] += Σ_n x(n, c), by bands of four vectors, of which the last is summed whole: a store of part of a vector
-// would hold up the next load.
-void AddColumnSums(Matrix<const float> x, float* sums) {
-  const int64_t band = 4 * lanes();
-  for (int64_t begin = 0; begin < x.cols; begin += band) {
-    const int64_t cols = HWY_MIN(band, x.cols - begin);
-    alignas(64) float sum[4 * 16] = {};
-    for (int64_t n = 0; n < x.rows; n++) {
-      const float* x_n = x.row(n) + begin;
-      for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
-        hn::Store(hn::Add(hn::Load(Floats(), sum + c), io.load(x_n + c)), Floats(), sum + c);
-      });
-    }
-    for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
-      io.store(hn::Add(io.load(sums + begin + c), io.load(sum + c)), sums + begin + c);
-    });
-  }
-}
-
 void Transpose(Matrix<const float> x, Matrix<float> y) { transpose(x, y); }
-
-void AddWeightParts(Matrix<const float> parts, float* sums) { add_partial_sums(parts, sums); }
 
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -62,9 +42,7 @@ HWY_AFTER_NAMESPACE();
 namespace qkv {
 
 HWY_EXPORT(AddBias);
-HWY_EXPORT(AddColumnSums);
 HWY_EXPORT(Transpose);
-HWY_EXPORT(AddWeightParts);
 
 namespace {
 
@@ -160,8 +138,10 @@ Work product_work(int64_t M, int64_t K, int64_t N) {
 }  // namespace
 
 template <>
-void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, AfterBlock after) {
+void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& arena,
+            AfterBlock after) {
   const ProfiledOp profiled("linear", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows));
+  if (suits_tiles(W)) return tile_linear(X, W, b, Y, arena, after);
   const auto add_bias = QKV_DISPATCH(AddBias);
   const Cut cut = Cut::of_rows(Y.rows, Y.cols);
   parallel_for(cut.blocks(), [&](int64_t i) {
@@ -170,36 +150,6 @@ void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix
     if (b) add_bias(b + at.col_begin, Y.block(at));
     if (after) after(at);
   });
-}
-
-// A small matrix of weights, and many rows: runs of rows are the tasks. Each makes its dX and its part of dW and db
-// while its rows are in the cache, and the parts are added up in order.
-constexpr int64_t kSmallWeights = 1 << 16, kRunRows = 512;
-
-bool is_small(int64_t N, int64_t in, int64_t out) { return in * out <= kSmallWeights && N >= 8 * kRunRows; }
-
-void small_linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const float> dY,
-                           const LinearGradients<float>& g, Arena& arena) {
-  const int64_t N = dY.rows, in = W.cols, out = W.rows, runs = (N + kRunRows - 1) / kRunRows;
-  const auto transposed = QKV_DISPATCH(Transpose);
-  const auto add_sums = QKV_DISPATCH(AddColumnSums);
-  const auto add_parts = QKV_DISPATCH(AddWeightParts);
-  const Arena::Scope scope(arena);
-  const int64_t stride = kRunRows + 16;  // not a power of two, whose rows would share cache sets
-  float* memory = arena.take<float>(threads() * out * stride);
-  const Matrix<float> dW = arena.matrix<float>(runs, out * in), db = arena.zeros<float>(g.db ? runs : 0, out);
-  parallel_for(runs, [&](int64_t i) {
-    const int64_t begin = i * kRunRows, end = std::min(N, begin + kRunRows);
-    const Matrix<const float> rows = dY.row_range(begin, end);
-    const Matrix<float> dYt(memory + omp_get_thread_num() * out * stride, out, end - begin, stride);
-    transposed(rows, dYt);
-    product(dYt, X.row_range(begin, end), false, 0, {dW.row(i), out, in});
-    if (g.db) add_sums(rows, db.row(i));
-    product(rows, W, false, g.accumulate ? 1 : 0, g.dX.row_range(begin, end));
-    if (g.after_dX) g.after_dX({begin, end, 0, in});
-  });
-  for (int64_t o = 0; o < out; o++) add_parts(dW.col_range(o * in, (o + 1) * in), g.dW.row(o));
-  if (g.db) add_parts(db, g.db);
 }
 
 // Blocks of dW and of dX are tasks of one loop. A band of dW transposes its columns of dY first: oneDNN is a third
@@ -212,9 +162,8 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
   Work work = product_work(N, out, in);
   work.flops *= 2;
   const ProfiledOp profiled("linear, backward", {N, out, in}, work);
-  if (is_small(N, in, out)) return small_linear_backward(X, W, dY, g, arena);
+  if (suits_tiles(W)) return tile_linear_backward(X, W, dY, g, arena);
   const auto transposed = QKV_DISPATCH(Transpose);
-  const auto add_sums = QKV_DISPATCH(AddColumnSums);
 
   const Cut bands = Cut::of_weights(out, in), blocks = Cut::of_rows(N, in);
   const Arena::Scope scope(arena);
@@ -227,7 +176,7 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
       const Matrix<float> dYt(memory + omp_get_thread_num() * bands.row_block * stride, columns.cols, N, stride);
       transposed(columns, dYt);
       product(dYt, X, false, 1, g.dW.row_range(at.row_begin, at.row_end));
-      if (g.db) add_sums(columns, g.db + at.row_begin);
+      if (g.db) add_column_sums(columns, g.db + at.row_begin);
     } else {
       const Block at = blocks[i - bands.blocks()];
       product(dY.row_range(at.row_begin, at.row_end), W.col_range(at.col_begin, at.col_end), false,
@@ -238,7 +187,8 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
 }
 
 template <>
-void linear(Matrix<const double> X, Matrix<const double> W, const double* b, Matrix<double> Y, AfterBlock after) {
+void linear(Matrix<const double> X, Matrix<const double> W, const double* b, Matrix<double> Y, Arena&,
+            AfterBlock after) {
   reference::linear(X, W, b, Y);
   if (after) after(Y.whole());
 }

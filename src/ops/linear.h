@@ -1,5 +1,5 @@
-// Linear layer: Y = X Wᵀ + b. The products are oneDNN's, cut into blocks whose size does not depend on the number of
-// threads, so that neither does the result.
+// Linear layer: Y = X Wᵀ + b. Products of narrow rows or few weights are ours, others oneDNN's; all are cut into blocks
+// whose size does not depend on the number of threads, so that neither does the result.
 #pragma once
 
 #include "core/arena.h"
@@ -14,7 +14,8 @@ using AfterBlock = FunctionRef<void(const Block&)>;
 
 // X: [N, in], W: [out, in], b: [out] or null, Y: [N, out]; Y is assigned and overlaps none of the others.
 template <class Real>
-void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y, AfterBlock after = {});
+void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y, Arena& scratch,
+            AfterBlock after = {});
 
 // Where the gradients go: dX is assigned, or added to when `accumulate`; the others are added to.
 template <class Real>

@@ -27,15 +27,31 @@ HWY_INLINE void with_shape(int64_t rows, int64_t vectors, const F& f) {
   f(std::integral_constant<int, kRows>(), std::integral_constant<int, kVectors>());
 }
 
-// sum_rc += Σ_e a_re b_ec for R rows of a and C vectors of columns of b: the heart of every product here.
-template <int R, int C>
+// Calls f(first, count) for tiles of at most kRows rows, as equal as can be.
+template <int kRows, class F>
+HWY_INLINE void for_tiles(int64_t rows, const F& f) {
+  const int64_t tiles = (rows + kRows - 1) / kRows;
+  if (tiles == 0) return;
+  const int64_t least = rows / tiles, longer = rows % tiles;
+  for (int64_t t = 0, first = 0; t < tiles; t++) {
+    const int64_t n = least + (t < longer);
+    f(first, n);
+    first += n;
+  }
+}
+
+// sum_rc += Σ_e a_re b_ec for R rows of a and C vectors of columns of b, the last of them read through `last`: the
+// heart of every product here.
+template <int R, int C, class Io = WholeVector>
 HWY_INLINE void multiply(const float* HWY_RESTRICT a, int64_t row_stride, int64_t depth_stride,
-                         const float* HWY_RESTRICT b, int64_t b_stride, int64_t depth, Vector (&sum)[R][C]) {
+                         const float* HWY_RESTRICT b, int64_t b_stride, int64_t depth, Vector (&sum)[R][C],
+                         Io last = {}) {
 #pragma GCC unroll 4
   for (int64_t e = 0; e < depth; e++, a += depth_stride, b += b_stride) {
     Vector x[C];
     HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) x[c] = hn::LoadU(Floats(), b + c * lanes());
+    for (int c = 0; c + 1 < C; c++) x[c] = hn::LoadU(Floats(), b + c * lanes());
+    x[C - 1] = last.load(b + (C - 1) * lanes());
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
       const Vector y = set(a[r * row_stride]);

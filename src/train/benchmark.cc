@@ -115,10 +115,12 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& wanted, int64_t it
   const Interactions log = random_log(sequences, recipe.model.max_length + 3, items);
   Transformer<float> model(recipe.model);
   RecommendationTask task(recipe, log, "");
-  return time_steps(recipe, model, tokens, options, [&](Context& context) {
+  TrainBenchmark result = time_steps(recipe, model, tokens, options, [&](Context& context) {
     task.next();
     return task.loss_and_gradient(model, context);
   });
+  result.activation_bytes += static_cast<int64_t>(task.bytes());
+  return result;
 }
 
 }  // namespace qkv

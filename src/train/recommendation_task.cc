@@ -81,13 +81,24 @@ Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Cont
 }
 
 Loss RecommendationTask::model_loss_and_gradient(const Transformer<float>& model, Context& c) {
-  if (!samples(recipe_.recommendation)) return model.loss_and_gradient(batch_, recipe_.training.label_smoothing, c);
-  const auto N = static_cast<int64_t>(batch_.labels.size());
-  const Candidates candidates = {{candidates_.data(), N, recipe_.recommendation.negatives + 1}, log_draws_};
-  const auto loss_of = [&](Matrix<const float> h, Matrix<float> dh) {
-    return sampled_loss_and_gradient<float>(model.output().weight(), h, candidates, recipe_.recommendation, dh, c);
+  if (!Replicas::suit(model)) return part_loss_and_gradient(model, batch_, 0, c);
+  const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& context) {
+    return part_loss_and_gradient(replica, part, first, context);
   };
-  return model.loss_and_gradient(batch_, loss_of, c);
+  return replicas_.loss_and_gradient(model, batch_, loss_of, c);
+}
+
+Loss RecommendationTask::part_loss_and_gradient(const Transformer<float>& model, const Batch& part, int64_t first,
+                                                Context& c) const {
+  const RecommendationConfig& config = recipe_.recommendation;
+  if (!samples(config)) return model.loss_and_gradient(part, recipe_.training.label_smoothing, c);
+  const int64_t N = part.target.tokens(), K = config.negatives + 1;
+  const Candidates candidates = {{candidates_.data() + first * K, N, K},
+                                 {log_draws_.data() + first * K, static_cast<size_t>(N * K)}};
+  const auto loss_of = [&](Matrix<const float> h, Matrix<float> dh) {
+    return sampled_loss_and_gradient<float>(model.output().weight(), h, candidates, config, dh, c);
+  };
+  return model.loss_and_gradient(part, loss_of, c);
 }
 
 void RecommendationTask::after_step(const Transformer<float>& model) {

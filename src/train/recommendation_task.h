@@ -6,6 +6,7 @@
 
 #include "data/item_batches.h"
 #include "eval/ranking.h"
+#include "model/replicas.h"
 #include "qkv/recommendation.h"
 #include "train/feature_sums.h"
 #include "train/task.h"
@@ -32,10 +33,14 @@ class RecommendationTask : public Task {
   std::string metric() const override { return "NDCG@10"; }
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
+  size_t bytes() const override { return replicas_.bytes(); }
+
   int64_t batches() const { return list_.size(); }  // of the present epoch
 
  private:
   Loss model_loss_and_gradient(const Transformer<float>& model, Context& c);  // but for the features
+  // Of some sequences of the batch, of which `first` is the first token.
+  Loss part_loss_and_gradient(const Transformer<float>& model, const Batch& part, int64_t first, Context& c) const;
 
   const RecommendationRecipe& recipe_;
   const Interactions& log_;
@@ -47,6 +52,7 @@ class RecommendationTask : public Task {
   Batch batch_;
   std::vector<int32_t> candidates_;  // [tokens, 1 + negatives], unless the loss is over all items
   std::vector<float> log_draws_;
+  Replicas replicas_;  // where the model is small
   FeatureSums features_;
   std::vector<float> features_before_;  // the weights of the features before the optimiser's step
 };

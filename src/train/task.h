@@ -43,6 +43,7 @@ class Task {
   // Takes from the arena what the largest step of `model` and an evaluation of `candidate` will. Gradients are left
   // full of numbers.
   virtual void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) = 0;
+  virtual size_t bytes() const { return 0; }  // of its own that its steps have taken so far, beside the arena's
 };
 
 }  // namespace qkv

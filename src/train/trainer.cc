@@ -84,7 +84,7 @@ void Trainer::rehearse() {
   rehearse_average(model_.parameters(), arena_);
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
-               activations = mebibytes(arena_.high_water());
+               activations = mebibytes(arena_.high_water() + task_.bytes());
   say(
       fmt::format("memory: {:.1f} MiB: weights {:.1f}, gradients {:.1f}, optimiser {:.1f}, evaluation {:.1f}, "
                   "activations {:.1f} ({} tokens a batch)",

@@ -1,0 +1,99 @@
+#include "model/replicas.h"
+
+#include <algorithm>
+
+#include "core/threads.h"
+
+namespace qkv {
+namespace {
+
+// Sequences [begin, end).
+void copy(const Packed& from, int64_t begin, int64_t end, Packed& to) {
+  const int32_t first = from.offsets[static_cast<size_t>(begin)], last = from.offsets[static_cast<size_t>(end)];
+  const auto assign = [&](const std::vector<int32_t>& values, std::vector<int32_t>& part) {
+    if (values.empty()) return part.clear();
+    part.assign(values.begin() + first, values.begin() + last);
+  };
+  assign(from.ids, to.ids);
+  assign(from.positions, to.positions);
+  assign(from.gaps, to.gaps);
+  to.offsets.assign(from.offsets.begin() + begin, from.offsets.begin() + end + 1);
+  for (int32_t& offset : to.offsets) offset -= first;
+}
+
+void copy(const Batch& batch, int64_t begin, int64_t end, Batch& part) {
+  copy(batch.target, begin, end, part.target);
+  if (batch.source.sequences() > 0) copy(batch.source, begin, end, part.source);
+  const auto offset = [&](int64_t s) { return batch.labels.begin() + batch.target.offsets[static_cast<size_t>(s)]; };
+  part.labels.assign(offset(begin), offset(end));
+}
+
+}  // namespace
+
+void Replicas::cut(const Batch& batch) {
+  cuts_.assign(1, 0);
+  int32_t first = 0;
+  for (int64_t s = 1; s <= batch.target.sequences(); s++) {
+    const int32_t end = batch.target.offsets[static_cast<size_t>(s)];
+    if (end - first < kPartTokens && s < batch.target.sequences()) continue;
+    cuts_.push_back(s);
+    first = end;
+  }
+}
+
+void Replicas::make_replicas(const Transformer<float>& model, size_t count) {
+  const std::span<float> values = model.parameters().values();
+  if (!replicas_.empty() && replicas_.front()->parameters().values().data() != values.data()) replicas_.clear();
+  while (replicas_.size() < count) {
+    replicas_.push_back(std::make_unique<Transformer<float>>(model.config()));
+    replicas_.back()->parameters().use(values, nullptr);
+    replicas_.back()->parameters().allocate_gradients();
+  }
+  while (workers_.size() < static_cast<size_t>(threads())) workers_.emplace_back();
+  losses_.resize(count);
+}
+
+// By blocks of elements, each over the replicas in order.
+void Replicas::add_gradients(const Transformer<float>& model, int64_t count) const {
+  const std::span<float> sum = model.parameters().gradients();
+  parallel_blocks(std::ssize(sum), 1 << 13, [&](int64_t begin, int64_t end) {
+    for (int64_t r = 0; r < count; r++) {
+      const float* part = replicas_[static_cast<size_t>(r)]->parameters().gradients().data();
+      for (int64_t e = begin; e < end; e++) sum[static_cast<size_t>(e)] += part[e];
+    }
+  });
+}
+
+Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of,
+                                 const Context& c) {
+  cut(batch);
+  const auto parts = std::ssize(cuts_) - 1, count = std::min<int64_t>(parts, kMostReplicas);
+  make_replicas(model, static_cast<size_t>(count));
+  parallel_for_throwing(count, [&](int64_t r) {
+    const Transformer<float>& replica = *replicas_[static_cast<size_t>(r)];
+    Worker& worker = workers_[static_cast<size_t>(omp_get_thread_num())];
+    std::ranges::fill(replica.parameters().gradients(), 0.0f);
+    Loss& loss = losses_[static_cast<size_t>(r)] = Loss();
+    for (int64_t p = parts * r / count; p < parts * (r + 1) / count; p++) {
+      const int64_t begin = cuts_[static_cast<size_t>(p)], end = cuts_[static_cast<size_t>(p) + 1];
+      copy(batch, begin, end, worker.part);
+      const uint64_t seed = c.seed + static_cast<uint64_t>(p + 1) * 0x9E3779B97F4A7C15u;
+      Context context{worker.arena, c.training, seed, c.step, c.recompute};
+      const Arena::Scope scope(worker.arena);
+      loss += loss_of(replica, worker.part, batch.target.offsets[static_cast<size_t>(begin)], context);
+    }
+  });
+  add_gradients(model, count);
+  Loss total;
+  for (const Loss& loss : losses_) total += loss;
+  return total;
+}
+
+size_t Replicas::bytes() const {
+  size_t total = 0;
+  for (const Worker& worker : workers_) total += worker.arena.high_water();
+  for (const auto& replica : replicas_) total += static_cast<size_t>(replica->parameters().size()) * sizeof(float);
+  return total;
+}
+
+}  // namespace qkv

@@ -1,0 +1,97 @@
+// Gradients made by sequences: those of the whole batch, whatever the number of threads.
+#include "model/replicas.h"
+
+#include "tests/support/kernels.h"
+#include "tests/support/models.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kSmoothing = 0.1;
+
+ModelConfig config_of(int64_t encoder_layers) {
+  ModelConfig config = testing::small_config();
+  config.encoder_layers = encoder_layers;
+  if (encoder_layers == 0) config.source_vocab = 0, config.shared_embeddings = false, config.gap_buckets = 3;
+  config.max_length = 90;
+  return config;
+}
+
+// Many parts, and more than there are replicas: sequences of 1 to 90 tokens.
+Batch sample_batch(const ModelConfig& config) {
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < 160; i++) lengths.push_back(1 + 37 * i % 90);
+  return testing::random_batch(config, lengths, lengths, 7);
+}
+
+struct Result {
+  double loss = 0;
+  std::vector<float> gradient;
+};
+
+// Gradients are added to ones.
+Result run(Replicas& replicas, const Transformer<float>& model, const Batch& batch, bool training) {
+  Arena arena;
+  const Context context{arena, training, 3, 5};
+  std::ranges::fill(model.parameters().gradients(), 1.0f);
+  const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& c) {
+    EXPECT_EQ(batch.labels[static_cast<size_t>(first)], part.labels[0]);
+    EXPECT_EQ(batch.target.ids[static_cast<size_t>(first)], part.target.ids[0]);
+    return replica.loss_and_gradient(part, kSmoothing, c);
+  };
+  const Loss loss = replicas.loss_and_gradient(model, batch, loss_of, context);
+  EXPECT_EQ(loss.tokens, batch.target.tokens());
+  const std::span<const float> gradients = model.parameters().gradients();
+  return {loss.loss, {gradients.begin(), gradients.end()}};
+}
+
+// The whole batch at once, without dropout.
+template <class Real>
+std::pair<double, std::vector<Real>> at_once(const Batch& batch, Transformer<Real>& model) {
+  Arena arena;
+  Context context{arena};
+  model.parameters().allocate_gradients();
+  std::ranges::fill(model.parameters().gradients(), Real(1));
+  const double loss = model.loss_and_gradient(batch, kSmoothing, context).loss;
+  return {loss, {model.parameters().gradients().begin(), model.parameters().gradients().end()}};
+}
+
+TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
+  for (const int64_t encoder_layers : {0, 2}) {
+    const ModelConfig config = config_of(encoder_layers);
+    const Batch batch = sample_batch(config);
+    Transformer<float> model(config);
+    Transformer<double> precise(config);
+    Replicas replicas;
+    for (const uint64_t seed : {1, 2}) {  // weights that change are the replicas', too
+      testing::randomise(model.parameters(), seed);
+      testing::randomise(precise.parameters(), seed);
+      const auto exact = at_once(batch, precise);
+      const auto plain = at_once(batch, model);
+      const Result found = run(replicas, model, batch, false);
+      EXPECT_NEAR(found.loss, exact.first, 1e-6 * exact.first);
+      testing::expect_as_accurate(found.gradient, plain.second, exact.second, 2);
+    }
+  }
+}
+
+TEST(Replicas, GiveTheSameBytesForAnyNumberOfThreads) {
+  ModelConfig config = config_of(2);
+  config.dropout = config.attention_dropout = config.ffn_dropout = 0.2;
+  const Batch batch = sample_batch(config);
+  Transformer<float> model(config);
+  model.parameters().allocate_gradients();
+  testing::randomise(model.parameters(), 1);
+  const auto with = [&](int threads) {
+    return testing::with_threads(threads, [&] {
+      Replicas replicas;
+      return run(replicas, model, batch, true);
+    });
+  };
+  const Result one = with(1), three = with(3);
+  EXPECT_EQ(one.loss, three.loss);
+  EXPECT_EQ(one.gradient, three.gradient);
+}
+
+}  // namespace
+}  // namespace qkv
