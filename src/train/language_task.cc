@@ -52,7 +52,12 @@ std::string LanguageTask::summary() const {
 }
 
 Loss LanguageTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
-  return model.loss_and_gradient(batch_, recipe_.training.label_smoothing, c);
+  const double smoothing = recipe_.training.label_smoothing;
+  if (!Replicas::suit(model)) return model.loss_and_gradient(batch_, smoothing, c);
+  const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t, Context& context) {
+    return replica.loss_and_gradient(part, smoothing, context);
+  };
+  return replicas_.loss_and_gradient(model, batch_, loss_of, c);
 }
 
 DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {
@@ -81,6 +86,8 @@ std::string LanguageTask::sample(const Transformer<float>& model, Arena& arena) 
 
 void LanguageTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
   rehearse_step(model, recipe_.training, std::max(batches_.longest(), dev_batches_.longest()), batch_, arena);
+  Context context{arena, true};
+  loss_and_gradient(model, context);
   sample(candidate, arena);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/text_batches.h"
+#include "model/replicas.h"
 #include "qkv/language.h"
 #include "text/text_codec.h"
 #include "train/task.h"
@@ -26,6 +27,7 @@ class LanguageTask : public Task {
   std::string metric() const override { return "-bits/byte"; }
   std::string sample(const Transformer<float>& model, Arena& arena) override;
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+  size_t bytes() const override { return replicas_.bytes(); }
 
   int64_t batches() const { return epoch_.batches(); }  // of the present epoch
 
@@ -38,6 +40,7 @@ class LanguageTask : public Task {
   StreamPosition position_;
   TextBatches::Epoch epoch_;  // the present one
   Batch batch_;
+  Replicas replicas_;  // where the model is small
 };
 
 }  // namespace qkv
