@@ -21,7 +21,7 @@ inline uint64_t hash_bytes(std::string_view bytes) {
     hash = hash_mix(hash, word);
   }
   word = 0;
-  std::memcpy(&word, bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(&word, bytes.data(), bytes.size());  // no bytes may have no address
   return hash_mix(hash, word);
 }
 
