@@ -47,7 +47,7 @@ namespace {
 
 struct Options {
   RecipeChoice choice;
-  int64_t tokens = 4096, items = 3416;
+  int64_t tokens = 4096, items = 3416, vocab = 65;
   qkv::TrainBenchmarkOptions timing;
   bool json = false;
 };
@@ -75,7 +75,7 @@ void print(const qkv::TrainBenchmark& b, const Options& options) {
   }
 }
 
-// The options of both kinds of training.
+// The options of all kinds of training.
 std::shared_ptr<Options> add_training_options(CLI::App& command) {
   const auto options = std::make_shared<Options>();
   command.add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
@@ -120,6 +120,16 @@ void add_bench_command(CLI::App& app) {
     print(qkv::benchmark_training(recommendation->choice.recipe(qkv::recommendation_preset), recommendation->items,
                                   recommendation->tokens, recommendation->timing),
           *recommendation);
+  });
+
+  CLI::App* lm = bench->add_subcommand("train-lm", "Training steps of a language model on random tokens");
+  const auto language = add_training_options(*lm);
+  language->choice.add_choice(*lm, "--model", "lm-small", "Preset: lm-small, lm-med or gpt2");
+  lm->add_option("--vocab", language->vocab, "Kinds of tokens")->capture_default_str();
+  lm->callback([language] {
+    print(qkv::benchmark_training(language->choice.recipe(qkv::language_preset), language->vocab, language->tokens,
+                                  language->timing),
+          *language);
   });
 
   add_bench_decode_command(*bench);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
 
@@ -42,6 +43,10 @@ TrainBenchmark benchmark_training(const TranslationRecipe& recipe, int64_t token
 
 // The same of a recommender, on random histories of the model's max_length among `items` items, about `tokens` in all.
 TrainBenchmark benchmark_training(const RecommendationRecipe& recipe, int64_t items, int64_t tokens,
+                                  const TrainBenchmarkOptions& options);
+
+// The same of a language model, on random sequences of the model's max_length of `vocab` kinds of tokens.
+TrainBenchmark benchmark_training(const LanguageRecipe& recipe, int64_t vocab, int64_t tokens,
                                   const TrainBenchmarkOptions& options);
 
 struct DecodeBenchmarkOptions {

@@ -30,12 +30,14 @@ void copy(const Batch& batch, int64_t begin, int64_t end, Batch& part) {
 
 }  // namespace
 
+// Into parts of equal size, as far as sequences allow.
 void Replicas::cut(const Batch& batch) {
+  const int64_t tokens = batch.target.tokens(), parts = (tokens + kPartTokens - 1) / kPartTokens;
   cuts_.assign(1, 0);
   int32_t first = 0;
   for (int64_t s = 1; s <= batch.target.sequences(); s++) {
     const int32_t end = batch.target.offsets[static_cast<size_t>(s)];
-    if (end - first < kPartTokens && s < batch.target.sequences()) continue;
+    if ((end - first) * parts < tokens && s < batch.target.sequences()) continue;
     cuts_.push_back(s);
     first = end;
   }
@@ -64,8 +66,8 @@ void Replicas::add_gradients(const Transformer<float>& model, int64_t count) con
   });
 }
 
-Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of,
-                                 const Context& c) {
+Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of, Context& c) {
+  if (model.parameters().size() > kMostParameters) return loss_of(model, batch, 0, c);
   cut(batch);
   const auto parts = std::ssize(cuts_) - 1, count = std::min<int64_t>(parts, kMostReplicas);
   make_replicas(model, static_cast<size_t>(count));
@@ -87,6 +89,14 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
   Loss total;
   for (const Loss& loss : losses_) total += loss;
   return total;
+}
+
+Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, double label_smoothing,
+                                 Context& c) {
+  const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t, Context& context) {
+    return replica.loss_and_gradient(part, label_smoothing, context);
+  };
+  return loss_and_gradient(model, batch, loss_of, c);
 }
 
 size_t Replicas::bytes() const {

@@ -15,14 +15,15 @@ namespace qkv {
 
 class Replicas {
  public:
-  // Whether a model is small enough: every replica has as many gradients as it has parameters.
-  static bool suit(const Transformer<float>& model) { return model.parameters().size() <= kMostParameters; }
-
   // loss_of(replica, part, first, c) gives the loss of a part of the batch, whose first target token is the batch's
   // `first`, and adds its gradient to the replica's parameters. The gradient of the batch is added to the model's. The
-  // cut into parts depends on the batch alone; dropout draws a mask of its own for every part.
+  // cut into parts depends on the batch alone; dropout draws a mask of its own for every part. A model with more than
+  // kMostParameters, which every replica would have gradients of, takes the batch as one part.
   using LossOf = FunctionRef<Loss(const Transformer<float>& replica, const Batch& part, int64_t first, Context& c)>;
-  Loss loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of, const Context& c);
+  Loss loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of, Context& c);
+
+  // The same with the model's own loss.
+  Loss loss_and_gradient(const Transformer<float>& model, const Batch& batch, double label_smoothing, Context& c);
 
   size_t bytes() const;  // the most that was ever used for activations and gradients
 

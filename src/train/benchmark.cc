@@ -11,6 +11,7 @@
 #include "core/profile.h"
 #include "core/random.h"
 #include "data/interactions.h"
+#include "model/replicas.h"
 #include "model/transformer.h"
 #include "qkv/train.h"
 #include "train/optimizer_state.h"
@@ -21,14 +22,15 @@ namespace {
 
 constexpr int64_t kLongest = 16, kShortest = 8, kFirstId = 4, kWarmup = 3;
 
-Batch random_batch(int64_t tokens, int64_t vocab) {
+std::vector<int32_t> random_ids(Random& random, int64_t length, int64_t first, int64_t end) {
+  std::vector<int32_t> ids(static_cast<size_t>(length));
+  for (int32_t& id : ids) id = static_cast<int32_t>(first + random.below(static_cast<uint64_t>(end - first)));
+  return ids;
+}
+
+Batch random_sentences(int64_t tokens, int64_t vocab) {
   Random random(0, Stream::sampling);
-  const auto sequence = [&](int64_t length) {
-    std::vector<int32_t> ids(static_cast<size_t>(length));
-    for (int32_t& id : ids)
-      id = static_cast<int32_t>(kFirstId) + static_cast<int32_t>(random.below(static_cast<uint64_t>(vocab - kFirstId)));
-    return ids;
-  };
+  const auto sequence = [&](int64_t length) { return random_ids(random, length, kFirstId, vocab); };
   Batch batch;
   const int64_t B = tokens / kLongest;
   for (int64_t b = 0; b < B; b++) {  // lengths rise evenly from the shortest to the longest
@@ -38,6 +40,14 @@ Batch random_batch(int64_t tokens, int64_t vocab) {
     const std::vector<int32_t> labels = sequence(length);
     batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
   }
+  return batch;
+}
+
+Batch random_text(int64_t sequences, int64_t length, int64_t vocab) {
+  Random random(0, Stream::sampling);
+  Batch batch;
+  for (int64_t s = 0; s < sequences; s++) batch.target.append(random_ids(random, length, 0, vocab));
+  batch.labels = random_ids(random, sequences * length, 0, vocab);
   return batch;
 }
 
@@ -96,7 +106,7 @@ TrainBenchmark benchmark_training(const TranslationRecipe& wanted, int64_t token
   recipe.training.ema_decay = 0;
   recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
   Transformer<float> model(recipe.model);
-  const Batch batch = random_batch(tokens, recipe.text.vocab_size);
+  const Batch batch = random_sentences(tokens, recipe.text.vocab_size);
   return time_steps(recipe, model, batch.target.tokens(), options, [&](Context& context) {
     return model.loss_and_gradient(batch, recipe.training.label_smoothing, context);
   });
@@ -120,6 +130,23 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& wanted, int64_t it
     return task.loss_and_gradient(model, context);
   });
   result.activation_bytes += static_cast<int64_t>(task.bytes());
+  return result;
+}
+
+TrainBenchmark benchmark_training(const LanguageRecipe& wanted, int64_t vocab, int64_t tokens,
+                                  const TrainBenchmarkOptions& options) {
+  const int64_t length = wanted.model.max_length;
+  if (tokens < length) fail("benchmark: {} tokens, wanted at least {}, one sequence", tokens, length);
+  if (vocab < 2) fail("benchmark: a vocabulary of {}, wanted at least 2", vocab);
+  LanguageRecipe recipe = wanted;
+  recipe.model.target_vocab = vocab;
+  Transformer<float> model(recipe.model);
+  const Batch batch = random_text(tokens / length, length, vocab);
+  Replicas replicas;
+  TrainBenchmark result = time_steps(recipe, model, batch.target.tokens(), options, [&](Context& context) {
+    return replicas.loss_and_gradient(model, batch, recipe.training.label_smoothing, context);
+  });
+  result.activation_bytes += static_cast<int64_t>(replicas.bytes());
   return result;
 }
 

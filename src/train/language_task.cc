@@ -52,12 +52,7 @@ std::string LanguageTask::summary() const {
 }
 
 Loss LanguageTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
-  const double smoothing = recipe_.training.label_smoothing;
-  if (!Replicas::suit(model)) return model.loss_and_gradient(batch_, smoothing, c);
-  const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t, Context& context) {
-    return replica.loss_and_gradient(part, smoothing, context);
-  };
-  return replicas_.loss_and_gradient(model, batch_, loss_of, c);
+  return replicas_.loss_and_gradient(model, batch_, recipe_.training.label_smoothing, c);
 }
 
 DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {

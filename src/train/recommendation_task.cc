@@ -81,7 +81,6 @@ Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Cont
 }
 
 Loss RecommendationTask::model_loss_and_gradient(const Transformer<float>& model, Context& c) {
-  if (!Replicas::suit(model)) return part_loss_and_gradient(model, batch_, 0, c);
   const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& context) {
     return part_loss_and_gradient(replica, part, first, context);
   };

@@ -32,7 +32,7 @@ struct Result {
 // Gradients are added to ones.
 Result run(Replicas& replicas, const Transformer<float>& model, const Batch& batch, bool training) {
   Arena arena;
-  const Context context{arena, training, 3, 5};
+  Context context{arena, training, 3, 5};
   std::ranges::fill(model.parameters().gradients(), 1.0f);
   const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& c) {
     EXPECT_EQ(batch.labels[static_cast<size_t>(first)], part.labels[0]);

@@ -1,0 +1,53 @@
+"""Training speed of recommenders and language models against PyTorch, in turn, on the same machine: prints the table of
+bench/RESULTS.md.
+
+    python3 bench/peers/decoder.py --torch VENV/bin/python --peer ../shared/peers/decoder_torch.py
+        [--qkv build/release/qkv] [--threads 1 2] [--rounds 3] [--case sasrec sasrec-ce lm-small lm-med] [--write]
+
+--write puts the table into bench/RESULTS.md. Both train the same shapes with the same loss on the same number of tokens:
+128 histories of 200 items of 3,416, or sequences of 65 characters, 12 of 64 (lm-small) and 16 of 256 (lm-med). PyTorch
+with tcmalloc, its fused attention and fused AdamW. Every figure is the median of the rounds; a ratio is the median of
+the ratios of neighbours in time.
+"""
+
+import json
+import statistics
+import tempfile
+
+from common import compare_training, measure
+
+ITEMS = {"norm_position": "pre", "attention_dropout": 0, "ffn_dropout": 0, "dropout": 0.2, "decoder_layers": 2,
+         "max_length": 200}
+TEXT = {"norm": "layer", "attention_input_bias": True, "attention_output_bias": True, "ffn_bias": True,
+        "activation": "gelu", "attention_dropout": 0}
+# What measures ours, tokens of a batch, steps, the configuration.
+CASES = {"sasrec": ("train-recommend", 25600, 10,
+                    {**ITEMS, "d_model": 50, "heads": 1, "ffn": 50, "loss": "bce", "negatives": 1}),
+         "sasrec-ce": ("train-recommend", 25600, 10,
+                       {**ITEMS, "d_model": 128, "heads": 2, "ffn": 128, "loss": "softmax"}),
+         "lm-small": ("train-lm", 12 * 64, 60, TEXT),
+         "lm-med": ("train-lm", 16 * 256, 5, TEXT)}
+
+
+def compare(case, threads, a):
+    """One row of the table."""
+    command, tokens, steps, values = CASES[case]
+    shape = ["--steps", str(steps), "--threads", str(threads)]
+    preset = ["--model", case] if command == "train-lm" else []
+    rounds = []
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
+        json.dump(values, config)
+        config.flush()
+        for _ in range(a.rounds):
+            ours, our_peak = measure([a.qkv, "bench", command, *preset, "--config", config.name, "--tokens",
+                                      str(tokens), *shape, "--json"])
+            theirs, their_peak = measure([a.torch, a.peer, "--model", case, *shape])
+            assert ours["target_tokens_per_step"] == tokens, "the batches differ"
+            speeds = ours["target_tokens_per_s"], theirs["tokens_per_s"]
+            rounds.append((*speeds, speeds[0] / speeds[1], our_peak, their_peak))
+    x, y, ratio, our_peak, their_peak = (statistics.median(column) for column in zip(*rounds))
+    return f"| {case} | {threads} | {x:,.0f} | {y:,.0f} | {ratio:.2f} | {our_peak:,.0f} | {their_peak:,.0f} |"
+
+
+compare_training(__doc__, "decoder_torch.py", list(CASES), compare,
+                 ["model", "threads", "qkv, tokens/s", "PyTorch, tokens/s", "ratio", "qkv, MiB", "PyTorch, MiB"], "decoders")
