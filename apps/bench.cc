@@ -105,7 +105,7 @@ void add_bench_command(CLI::App& app) {
   bench->require_subcommand(1);
   CLI::App* train = bench->add_subcommand("train", "Training steps on random sentences of 8 to 16 tokens");
   const auto translation = add_training_options(*train);
-  translation->choice.add_choice(*train, "--model", "tiny", "Preset: tiny, small or base");
+  translation->choice.add_choice(*train, "--model", "tiny", "Preset: tiny, tiny-modern, small or base");
   train->callback([translation] {
     print(qkv::benchmark_training(translation->choice.recipe(qkv::translation_preset), translation->tokens,
                                   translation->timing),

@@ -32,7 +32,7 @@ void add_translate(CLI::App& train) {
   CLI::Option* memory = command->add_option(
       "--memory", options->memory, "Choose the largest --batch-tokens for so much, whatever --config says: 512M, 4G");
   memory->transform(CLI::AsSizeValue(false))->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50))->type_name("SIZE");
-  options->choice.add_options(*command, "tiny", "tiny, small or base",
+  options->choice.add_options(*command, "tiny", "tiny, tiny-modern, small or base",
                               qkv::recipe_options(qkv::translation_preset("tiny")));
   options->choice.option("batch_tokens")->excludes(memory);
   command->callback([options] {

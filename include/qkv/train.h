@@ -35,8 +35,9 @@ struct TranslationRecipe : Recipe {
   TextConfig text;
 };
 
-// "tiny" (d 128, 4 heads, ffn 256, 4 + 4 layers), "small" (d 256, 4, 1024, 6 + 6) or "base" (d 512, 8, 2048, 6 + 6).
-// Throws Error for another name.
+// "tiny" (d 128, 4 heads, ffn 256, 4 + 4 layers), "small" (d 256, 4, 1024, 6 + 6), "base" (d 512, 8, 2048, 6 + 6) or
+// "tiny-modern": tiny with RMSNorm before every sub-layer, rotary positions, SwiGLU and no biases. Throws Error for
+// another name.
 TranslationRecipe translation_preset(const std::string& name);
 
 struct TranslationFiles {

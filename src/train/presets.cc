@@ -5,6 +5,21 @@
 #include "qkv/train.h"
 
 namespace qkv {
+namespace {
+
+// What Llama has, in a feed-forward layer of as many weights.
+void make_modern(ModelConfig& m) {
+  m.norm = NormKind::rms;
+  m.norm_position = NormPosition::pre;
+  m.final_norm = true;
+  m.positions = Positions::rotary;
+  m.activation = Activation::silu;
+  m.gated_ffn = true;
+  m.ffn = m.ffn * 2 / 3 / 8 * 8;
+  m.ffn_bias = m.attention_input_bias = m.attention_output_bias = false;
+}
+
+}  // namespace
 
 TranslationRecipe translation_preset(const std::string& name) {
   TranslationRecipe r;
@@ -26,16 +41,17 @@ TranslationRecipe translation_preset(const std::string& name) {
     t.learning_rate = 2e-3;
     return r;
   }
-  if (name == "tiny") {
+  if (name == "tiny" || name == "tiny-modern") {
     m.encoder_layers = m.decoder_layers = 4;
     m.d_model = 128;
     m.heads = 4;
     m.key_width = m.value_width = 32;
     m.ffn = 256;
     m.dropout = 0.3;
+    if (name == "tiny-modern") make_modern(m);
     return r;
   }
-  fail("preset: \"{}\" is none of tiny, small, base", name);
+  fail("preset: \"{}\" is none of tiny, tiny-modern, small, base", name);
 }
 
 RecommendationRecipe recommendation_preset(const std::string& name) {

@@ -25,14 +25,14 @@ std::string set_error(const std::string& name, const std::string& value) {
 }
 
 TEST(Recipe, EveryPresetCanBeTrained) {
-  for (const char* name : {"tiny", "small", "base"}) {
+  for (const char* name : {"tiny", "tiny-modern", "small", "base"}) {
     TranslationRecipe recipe = translation_preset(name);
     recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
     EXPECT_NO_THROW(check(recipe.model)) << name;
     EXPECT_NO_THROW(check(recipe.training)) << name;
     EXPECT_EQ(recipe.model.heads * recipe.model.key_width, recipe.model.d_model) << name;
   }
-  EXPECT_EQ(error_of([] { translation_preset("huge"); }), "preset: \"huge\" is none of tiny, small, base");
+  EXPECT_EQ(error_of([] { translation_preset("huge"); }), "preset: \"huge\" is none of tiny, tiny-modern, small, base");
 }
 
 TEST(Recipe, BaseIsThePapersModel) {  // Table 3, first row
