@@ -69,8 +69,8 @@ struct RecommendationRecipe : Recipe {
   RecommendationConfig recommendation;
 };
 
-// "sasrec" (the published block and loss: d 50, 1 head, 2 layers, BCE) or "films" (pre-norm blocks, d 64, softmax over
-// all items, 150 epochs of a cosine). Throws Error for another name.
+// "sasrec" (the published block and loss: d 50, 1 head, 2 layers, BCE; 300 epochs) or "films" (pre-norm blocks, d 64,
+// softmax over all items; 150 epochs), both with a cosine. Throws Error for another name.
 RecommendationRecipe recommendation_preset(const std::string& name);
 
 struct RecommendationFiles {

@@ -66,23 +66,25 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
   m.final_norm = true;
   m.max_length = 200;
   m.dropout = m.attention_dropout = m.ffn_dropout = 0.2;
-  t.learning_rate = 1e-3;
-  t.warmup_steps = 0;
-  t.schedule = Schedule::constant;
-  t.label_smoothing = 0;
+  m.heads = 1;
+  m.norm_epsilon = 1e-8;
+  t.learning_rate = 2e-3;
+  t.warmup_steps = 100;
+  t.schedule = Schedule::cosine;
+  t.beta2 = 0.999;
   t.epsilon = 1e-8;
+  t.label_smoothing = 0;
   t.batch_tokens = 16384;
   t.eval_every = 0;
   t.save_every = 0;
-  t.patience = 10;
+  t.patience = 0;
   t.average = 0;
-  t.ema_decay = 0;
+  t.ema_decay = 0.998;
   if (name == "sasrec") {
     m.norm_position = NormPosition::query;
     m.d_model = m.key_width = m.value_width = m.ffn = 50;
-    m.heads = 1;
-    m.norm_epsilon = 1e-8;
     c.loss = ItemLoss::bce;
+    t.max_epochs = 300;
     return r;
   }
   if (name == "films") {
@@ -90,16 +92,8 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
     m.activation = Activation::gelu;
     m.d_model = m.key_width = m.value_width = 64;
     m.ffn = 256;
-    m.heads = 1;
-    m.norm_epsilon = 1e-8;
     m.dropout = m.attention_dropout = m.ffn_dropout = 0.1;
-    t.learning_rate = 2e-3;
-    t.warmup_steps = 100;
-    t.schedule = Schedule::cosine;
     t.max_epochs = 150;
-    t.patience = 0;
-    t.beta2 = 0.999;
-    t.ema_decay = 0.998;
     t.initial_deviation = 0.02;
     c.positions_from_end = false;
     return r;
