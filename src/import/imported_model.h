@@ -10,6 +10,7 @@
 
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
+#include "import/settings.h"
 #include "io/language_run.h"
 #include "io/translation_config.h"
 #include "qkv/config.h"
@@ -41,6 +42,11 @@ ImportedModel read_llama(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);
+
+// The text of a language model in the Hugging Face layout: its tokeniser, from tokenizer.model, and the tokens before a
+// text and after it, by eos_token_id of generation_config.json or else of `config`, which is config.json. Throws Error,
+// naming the file.
+LanguageText read_language_text(const ModelFiles& files, const Settings& config);
 
 // The tokens of the options in place of the model's.
 void override_tokens(TranslationConfig& translation, const ImportOptions& options);
