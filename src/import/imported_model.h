@@ -43,9 +43,13 @@ ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& opt
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);
 
-// The text of a language model in the Hugging Face layout: its tokeniser, from tokenizer.model, and the tokens before a
-// text and after it, by eos_token_id of generation_config.json or else of `config`, which is config.json. Throws Error,
-// naming the file.
+// The tokeniser of a model in the Hugging Face layout: tokenizer.model, or else tokenizer.json, vocab.json with
+// merges.txt, or vocab.txt. It may have fewer tokens than the model. `config` is config.json. Throws Error, naming file
+// and field.
+TextCodec read_text_codec(const ModelFiles& files, const Settings& config);
+
+// It and the tokens around a text. These are what the tokeniser puts there, or else bos_token_id and eos_token_id of
+// generation_config.json or config.json; all of eos_token_id end a text.
 LanguageText read_language_text(const ModelFiles& files, const Settings& config);
 
 // The tokens of the options in place of the model's.
