@@ -45,12 +45,13 @@ class NamedTokens {
       for (const json& token : *list) names_[fmt::format("additional {}", others_++)] = spelling(token, map_.where());
     added_ = added_tokens_of(settings);
     if (!added_.empty()) return;
-    const Settings own = settings_or_none(files, "added_tokens.json");
     if (!files.has("added_tokens.json")) return;
-    const auto bytes = files.open_small("added_tokens.json");
-    for (const auto& [token, id] : parse_json(bytes->text(), own.where()).items()) {
+    const std::string where = files.path("added_tokens.json");
+    const json ids = parse_json(files.open_small("added_tokens.json")->text(), where);
+    if (!ids.is_object()) fail("{}: not an object of tokens and ids", where);
+    for (const auto& [token, id] : ids.items()) {
       if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX)
-        fail("{}: {} has the id {}, wanted an integer from 0", own.where(), excerpt(token), id.dump());
+        fail("{}: {} has the id {}, wanted an integer from 0", where, excerpt(token), id.dump());
       added_.push_back({.id = id.get<int32_t>(), .text = token, .normalized = true, .special = false});
     }
   }

@@ -93,9 +93,8 @@ TEST_F(LanguageTextTest, VocabularyAndMergesAreThoseOfGpt2OrTheClassThatIsNamed)
   EXPECT_EQ(text.config.start, "<s>");
   EXPECT_EQ(text.config.ends, std::vector<std::string>{"</s>"});
   put("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})");
-  EXPECT_EQ(
-      error().substr(0, 107),
-      "tokenizer_config.json: tokenizer_class is \"CLIPTokenizer\", wanted GPT2Tokenizer, RobertaTokenizer or Qwe");
+  EXPECT_TRUE(error().starts_with(
+      "tokenizer_config.json: tokenizer_class is \"CLIPTokenizer\", wanted GPT2Tokenizer, RobertaTokenizer or Qwen2"));
 }
 
 TEST_F(LanguageTextTest, AddedTokensStandBesideAVocabulary) {
@@ -123,7 +122,8 @@ TEST_F(LanguageTextTest, LinesAreWordPieces) {
   put("tokenizer_config.json", R"({"do_lower_case": false})");
   expect_ids_of("bert-cased", read().codec);
   put("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
-  EXPECT_EQ(error().substr(0, 75), "tokenizer_config.json: tokenizer_class is \"BertJapaneseTokenizer\", wanted B");
+  EXPECT_TRUE(error().starts_with(
+      "tokenizer_config.json: tokenizer_class is \"BertJapaneseTokenizer\", wanted BertTokenizer, Distil"));
 }
 
 TEST_F(LanguageTextTest, SettingsThatDoNotAgreeWithTheTokeniserAreRefused) {
