@@ -14,7 +14,9 @@
 #include "tests/support/sentencepiece_model.h"
 #include "tests/support/sentences.h"
 #include "tests/support/temp_dir.h"
+#include "text/byte_pairs.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_json.h"
 #include "train/checkpoint.h"
 
 namespace qkv::fuzz {
@@ -58,6 +60,30 @@ void tokenizers(const fs::path& directory) {
     tables.add(trie.charsmap(std::string("a\0bc\0", 5)));
     models.add(spm::with_charsmap(trie.charsmap(std::string("a\0bc\0", 5))));
   }
+}
+
+void tokenizer_files(const fs::path& directory) {
+  Seeds seeds(directory, "tokenizer_json");
+  TokenizerSpec spec;
+  for (int byte = 0; byte < 256; byte++) spec.pieces.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
+  spec.pieces.insert(spec.pieces.end(), {"Ġt", "he", "Ġthe"});
+  spec.added = {{.id = 259, .text = "<|endoftext|>"},
+                {.id = 260, .text = "é", .single_word = true, .strips_left = true, .normalized = true}};
+  spec.before = 259;
+  spec.model = BytePieces{.merges = "Ġ t\nh e\nĠt he\n"};
+  seeds.add(to_json(spec));
+  spec.model = BytePieces{.merges = "h e\nĠ t\n",
+                          .whole_words = true,
+                          .compose = true,
+                          .splits = {WordPattern::digit, WordPattern::qwen2},
+                          .space_first = true,
+                          .gpt2_words = false};
+  seeds.add(to_json(spec));
+  seeds.add(to_json({.pieces = {"[UNK]", "[CLS]", "[SEP]", "a", "##a", "##á"},
+                     .added = {{.id = 1, .text = "[CLS]"}},
+                     .before = 1,
+                     .after = 2,
+                     .model = WordPieceModel{}}));
 }
 
 void training(const fs::path& directory) {
@@ -123,6 +149,6 @@ int main(int count, char** arguments) {
   if (count != 2) return std::cerr << "usage: fuzz_seeds DIRECTORY\n", 2;
   using namespace qkv::fuzz;
   for (const auto write :
-       {safetensors, configurations, tokenizers, training, weights, texts, logs, tables, import_seeds})
+       {safetensors, configurations, tokenizers, tokenizer_files, training, weights, texts, logs, tables, import_seeds})
     write(arguments[1]);
 }

@@ -125,6 +125,7 @@ void import_seeds(const std::filesystem::path& directory) {
   settings.add(kPieceList);
   settings.add("</s>\n<unk>\na\n");
   settings.add(R"({"</s>": 0, "<unk>": 1, "a": 2})");
+  settings.add(R"({"added_tokens_decoder": {"5": {"content": "<s>", "lstrip": true, "special": true}}})");
   settings.add(R"({"bad_words_ids": [[6]]})");
   settings.add(R"({"model_type": "marian", "vocab_size": 7, "encoder_layers": 2, "decoder_layers": 1, "d_model": 8,
       "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 12, "decoder_ffn_dim": 12,

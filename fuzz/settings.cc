@@ -1,6 +1,7 @@
 // The small files of models from elsewhere: settings and lists of tokens.
 #include "fuzz/reader.h"
 #include "import/marian_config.h"
+#include "import/vocabulary_files.h"
 #include "text/vocabulary.h"
 
 void qkv::fuzz::read(std::string_view bytes) {
@@ -8,6 +9,7 @@ void qkv::fuzz::read(std::string_view bytes) {
   attempt([&] { parse_bad_words(bytes, "config.json"); });
   attempt([&] { Vocabulary(parse_piece_ids(bytes, "vocab.json"), "vocab.json"); });
   attempt([&] { Vocabulary(pieces_from_lines(bytes, "vocabulary.txt"), "vocabulary.txt"); });
+  attempt([&] { added_tokens_of(Settings(bytes, "tokenizer_config.json")); });
   attempt([&] {
     const std::vector<std::string> pieces = pieces_from_json(bytes, "vocabulary.json");
     require(pieces_from_json(pieces_to_json(pieces), "again") == pieces, "a list of tokens survives writing");

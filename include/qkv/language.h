@@ -13,9 +13,12 @@
 
 namespace qkv {
 
-// What a token is: a character (a code point that the training text has), a byte, or a piece of SentencePiece's.
-enum class TextUnit { characters, bytes, pieces };
-constexpr std::array<std::string_view, 3> names_of(TextUnit) { return {"characters", "bytes", "pieces"}; }
+// What a token is: a character (a code point that the training text has), a byte, or a piece of SentencePiece's. Models
+// from elsewhere also have pieces of a tokenizer.json: runs of bytes (byte-level BPE), or parts of words (WordPiece).
+enum class TextUnit { characters, bytes, pieces, byte_pieces, word_pieces };
+constexpr std::array<std::string_view, 5> names_of(TextUnit) {
+  return {"characters", "bytes", "pieces", "byte_pieces", "word_pieces"};
+}
 
 // language.json of a run.
 struct LanguageConfig {

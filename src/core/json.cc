@@ -1,6 +1,7 @@
 #include "core/json.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
@@ -98,6 +99,90 @@ class Builder {
   json root_;
   std::vector<json*> open_;  // arrays and objects around the current place; an open one is the last of its parent
   json* member_ = nullptr;   // where the value of the last key goes
+};
+
+// Builds the value but for some lists in a member of the object, whose items it hands on.
+class ListTaker {
+ public:
+  ListTaker(size_t text_size, const std::string& where, std::string_view object,
+            std::span<const std::string_view> lists, FunctionRef<void(const JsonItem&)> take)
+      : where_(where), builder_(text_size, where), object_(object), lists_(lists), take_(take) {}
+
+  json take() { return builder_.take(); }
+
+  bool null() { return inside() ? item({}) : builder_.null(); }
+  bool boolean(bool value) { return inside() ? item({}) : builder_.boolean(value); }
+  bool number_integer(int64_t value) { return inside() ? item({}) : builder_.number_integer(value); }
+  bool number_unsigned(uint64_t value) {
+    return inside() ? item({.kind = JsonItem::Kind::number, .number = value}) : builder_.number_unsigned(value);
+  }
+  bool number_float(double value, const std::string& text) {
+    return inside() ? item({}) : builder_.number_float(value, text);
+  }
+  bool string(std::string& value) {
+    return inside() ? item({.kind = JsonItem::Kind::string, .text = value}) : builder_.string(value);
+  }
+  bool binary(json::binary_t&) { return false; }  // not in JSON text
+  bool start_object(size_t count) {
+    open();
+    return within_ > 1 || builder_.start_object(count);
+  }
+  bool start_array(size_t count) {
+    open();
+    return within_ > 1 || builder_.start_array(count);
+  }
+  bool end_object() { return close() || builder_.end_object(); }
+  bool end_array() { return close() || builder_.end_array(); }
+
+  bool key(std::string& name) {
+    if (within_ > 0) {
+      if (within_ == 1) name_ = name;
+      return true;
+    }
+    if (depth_ == 1) outer_ = name;
+    if (depth_ == 2) inner_ = name;
+    return builder_.key(name);
+  }
+
+  bool parse_error(size_t position, const std::string& token, const json::exception& error) {
+    return builder_.parse_error(position, token, error);
+  }
+
+ private:
+  bool inside() const { return within_ > 0; }
+
+  bool item(JsonItem found) {
+    found.list = inner_;
+    found.name = name_;
+    found.depth = static_cast<size_t>(within_);
+    found.place = places_[std::min(within_, 2) - 1]++;
+    take_(found);
+    return true;
+  }
+
+  // An array or object begins: the list itself, in it, or elsewhere.
+  void open() {
+    if (depth_++ == kJsonDepth) fail("{}: JSON nested more than {} levels deep", where_, kJsonDepth);
+    const bool list = depth_ == 3 && outer_ == object_ && std::ranges::find(lists_, inner_) != lists_.end();
+    if (within_ == 0 && !list) return;
+    within_++;
+    places_[std::min(within_, 2) - 1] = 0;
+    if (within_ == 1) name_.clear();
+  }
+  // Whether what ends is in a list.
+  bool close() {
+    depth_--;
+    return within_ > 0 && --within_ > 0;
+  }
+
+  const std::string& where_;
+  Builder builder_;
+  std::string_view object_;
+  std::span<const std::string_view> lists_;
+  FunctionRef<void(const JsonItem&)> take_;
+  std::string outer_, inner_, name_;  // the last keys of the object, of its members, of a list
+  int depth_ = 0, within_ = 0;        // open arrays and objects; of these the list and what is in it
+  std::array<size_t, 2> places_ = {};
 };
 
 // Takes the events of one array of strings.
@@ -215,6 +300,13 @@ json parse_json(std::string_view text, const std::string& where) {
   Builder builder(text.size(), where);
   parse(text, where, builder);
   return builder.take();
+}
+
+json parse_json_lists(std::string_view text, const std::string& where, std::string_view object,
+                      std::span<const std::string_view> lists, FunctionRef<void(const JsonItem&)> take) {
+  ListTaker taker(text.size(), where, object, lists, take);
+  parse(text, where, taker);
+  return taker.take();
 }
 
 std::vector<std::string> parse_json_strings(std::string_view text, const std::string& where) {

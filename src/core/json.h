@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/function_ref.h"
+
 namespace qkv {
 
 constexpr int kJsonDepth = 64;  // arrays and objects within each other
@@ -15,6 +17,23 @@ constexpr int kJsonDepth = 64;  // arrays and objects within each other
 // a number beyond double, a name that stands twice in one object, more than kJsonDepth levels, more values than fit
 // into the size of the text and 64 MB.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
+
+// What stands in a long list, an array or an object.
+struct JsonItem {
+  enum class Kind { string, number, other };  // number: a whole one from 0 on
+
+  std::string_view list = {}, name = {};  // the list's name; of what is in an object, the member's
+  size_t depth = 1, place = 0;            // 2 in an array in the list; its place in its array or object
+  Kind kind = Kind::other;
+  std::string_view text = {};
+  uint64_t number = 0;
+};
+
+// parse_json of an object, without the lists of these names in its member `object`: they are empty there, and what
+// stands in them goes to `take`, in order, in no more memory than an item. Whether a name stands twice in a list is not
+// checked.
+nlohmann::json parse_json_lists(std::string_view text, const std::string& where, std::string_view object,
+                                std::span<const std::string_view> lists, FunctionRef<void(const JsonItem&)> take);
 
 // JSON that is an array of strings, in no more memory than these. Throws Error for other values, and as above.
 std::vector<std::string> parse_json_strings(std::string_view text, const std::string& where);

@@ -72,7 +72,9 @@ GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32
   if (!slides && std::ssize(prompt) >= longest)
     fail("generate: a prompt of {} tokens, wanted fewer than the model's max_length of {}", prompt.size(), longest);
 
-  std::vector<int32_t> text = {ends.start};  // all of it
+  std::vector<int32_t> text;  // all of it
+  if (prompt.empty() || ends.starts_prompts) text.push_back(ends.start);
+  const size_t starts = text.size();
   text.insert(text.end(), prompt.begin(), prompt.end());
   const Arena::Scope scope(arena);
   Reader reader(model, std::min(longest, std::ssize(text) + options.max_tokens), arena);
@@ -90,7 +92,7 @@ GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32
       unread = static_cast<size_t>(std::max<int64_t>(1, longest / 2));
     }
     reader.read(std::span(text).last(unread), log_p);
-    const NextToken next = next_token(log_p, std::span(text).subspan(1), search);
+    const NextToken next = next_token(log_p, std::span(text).subspan(starts), search);
     if (std::isnan(next.values.front())) fail("generate: the model gives no number");
     const int32_t token = search.sampling.enabled ? sample(next, search.sampling, random) : most_probable(next);
     if (token < 0) return result;

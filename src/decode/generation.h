@@ -28,7 +28,7 @@ struct GeneratedIds {
   enum class End { document, length, context, caller } end = End::length;
 };
 
-// The prompt follows the start token. Throws Error for options out of
+// The prompt follows the start token, where the ends say that this stands before one. Throws Error for options out of
 // range, tokens that the model does not have, and a prompt that does not fit where the context may not slide.
 GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,
                           const GenerationOptions& options, Arena& arena);

@@ -6,11 +6,12 @@
 #include "core/fail.h"
 #include "decode/generation.h"
 #include "io/language_run.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {
 
-// The generated text, of which nothing is told that may yet become a stop text.
+// The generated text, of which nothing is told that may yet become a stop text, nor a part of a character.
 class GrowingText {
  public:
   explicit GrowingText(const GenerateOptions& options) : options_(options) {
@@ -27,7 +28,8 @@ class GrowingText {
     size_t end = std::string::npos;
     for (const std::string& stop : options_.stop) end = std::min(end, text_.find(stop, from));
     if (end == std::string::npos) {
-      tell(text_.size() - std::min(text_.size(), longest_));
+      const std::string_view safe = std::string_view(text_).substr(0, text_.size() - std::min(text_.size(), longest_));
+      tell(whole_characters(safe));
       return false;
     }
     text_.resize(end);

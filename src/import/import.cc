@@ -84,7 +84,8 @@ void create_translator(const ImportedModel& model, const TranslatorText& text, c
              [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
 }
 
-void create_language_model(const ImportedModel& model, const LanguageText& text, const RunDirectory& out) {
+void create_language_model(const ImportedModel& model, LanguageText text, const RunDirectory& out) {
+  if (has_tokenizer_json(text.codec.unit())) text.codec.pad(model.config.target_vocab, model.path);
   check_vocabulary(model, model.config.target_vocab, "token", text.codec.size());
   make_run(out, [&](const RunDirectory& partial) {
     write_file_atomic(partial.config(), to_json(model.config));

@@ -10,6 +10,7 @@
 
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
+#include "import/settings.h"
 #include "io/language_run.h"
 #include "io/translation_config.h"
 #include "qkv/config.h"
@@ -41,6 +42,15 @@ ImportedModel read_llama(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);
+
+// The tokeniser of a model in the Hugging Face layout: tokenizer.model, or else tokenizer.json, vocab.json with
+// merges.txt, or vocab.txt. It may have fewer tokens than the model. `config` is config.json. Throws Error, naming file
+// and field.
+TextCodec read_text_codec(const ModelFiles& files, const Settings& config);
+
+// It and the tokens around a text. These are what the tokeniser puts there, or else bos_token_id and eos_token_id of
+// generation_config.json or config.json; all of eos_token_id end a text.
+LanguageText read_language_text(const ModelFiles& files, const Settings& config);
 
 // The tokens of the options in place of the model's.
 void override_tokens(TranslationConfig& translation, const ImportOptions& options);

@@ -1,5 +1,6 @@
 #include "io/language_run.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/fail.h"
@@ -7,6 +8,7 @@
 #include "core/json.h"
 #include "io/atomic_file.h"
 #include "io/weights.h"
+#include "text/tokenizer_json.h"
 #include "text/vocabulary.h"
 
 namespace qkv {
@@ -14,6 +16,14 @@ namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 constexpr size_t kMaxVocabularyBytes = size_t{1} << 27;
+
+TextCodec load_tokenizer_json(const RunDirectory& run, TextUnit unit) {
+  const std::string path = run.tokenizer_json();
+  const TextCodec codec = TextCodec::of_tokenizer(
+      HuggingFaceTokenizer(parse_tokenizer_json(read_file(path, kMaxVocabularyBytes), path), path));
+  if (codec.unit() != unit) fail("{}: has {}, wanted {} by language.json", path, name_of(codec.unit()), name_of(unit));
+  return codec;
+}
 
 }  // namespace
 
@@ -27,6 +37,7 @@ TextCodec load_codec(const RunDirectory& run) {
   const TextUnit unit = load_language(run).unit;
   if (unit == TextUnit::bytes) return {};
   if (unit == TextUnit::pieces) return TextCodec::of_pieces(Tokenizer::load(run.tokenizer()));
+  if (has_tokenizer_json(unit)) return load_tokenizer_json(run, unit);
   const std::string path = run.vocabulary();
   return TextCodec::of_characters(pieces_from_json(read_file(path, kMaxVocabularyBytes), path), path);
 }
@@ -34,17 +45,22 @@ TextCodec load_codec(const RunDirectory& run) {
 void save_codec(const RunDirectory& run, const TextCodec& codec) {
   if (codec.unit() == TextUnit::characters) write_file_atomic(run.vocabulary(), pieces_to_json(codec.characters()));
   if (codec.unit() == TextUnit::pieces) write_file_atomic(run.tokenizer(), codec.tokenizer().serialized());
+  if (has_tokenizer_json(codec.unit()))
+    write_file_atomic(run.tokenizer_json(), to_json(codec.hugging_face_tokenizer().spec()));
 }
 
 TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where) {
   const auto id_of = [&](const std::string& piece) {
-    const auto id = codec.unit() == TextUnit::pieces ? codec.tokenizer().id(piece) : std::optional<int32_t>();
+    const auto id = codec.id(piece);
     if (!id) fail("{}: the token {} is none of the vocabulary's", where, excerpt(piece));
     return *id;
   };
   TextEnds result{config.start.empty() ? codec.end() : id_of(config.start), {}};
   for (const std::string& piece : config.ends) result.ends.push_back(id_of(piece));
   if (result.ends.empty()) result.ends.push_back(codec.end());
+  if (std::ranges::min(result.ends) < 0 || result.start < 0)
+    fail("{}: ends is empty, and the vocabulary names no end", where);
+  if (has_tokenizer_json(codec.unit())) result.starts_prompts = codec.before().has_value();
   return result;
 }
 
@@ -56,6 +72,7 @@ LanguageRun load_language_model(const std::string& directory) {
   if (config.encoder_layers > 0)
     fail("{}: encoder_layers is {}, wanted 0 of a language model", run.config(), config.encoder_layers);
   LanguageRun loaded{load_codec(run), {}, nullptr};
+  if (has_tokenizer_json(loaded.codec.unit())) loaded.codec.pad(config.target_vocab, run.config());
   loaded.ends = ends_of(load_language(run), loaded.codec, run.language());
   if (config.target_vocab != loaded.codec.size())
     fail("{}: target_vocab is {}, wanted {}, the tokens of its text", run.config(), config.target_vocab,

@@ -11,15 +11,18 @@
 
 namespace qkv {
 
-// language.json and, of characters, vocabulary.json. Throws Error, naming the file.
+// language.json, and the file of its unit: vocabulary.json of characters, tokenizer.model of pieces, tokenizer.json of
+// byte pieces and word pieces. Throws Error, naming the file.
 LanguageConfig load_language(const RunDirectory& run);
 TextCodec load_codec(const RunDirectory& run);
 void save_codec(const RunDirectory& run, const TextCodec& codec);
 
-// The tokens around a text. Throws Error, beginning with `where`, for a piece that the vocabulary does not have.
+// The tokens around a text. Throws Error, beginning with `where`, for a piece that the vocabulary does not have, and if
+// there is no end.
 struct TextEnds {
   int32_t start = 0;
-  std::vector<int32_t> ends;  // one at least
+  std::vector<int32_t> ends;   // one at least
+  bool starts_prompts = true;  // start stands before a prompt, too, and not only before a text from nothing
 };
 TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where);
 

@@ -27,6 +27,7 @@ class RunDirectory {
   std::string translation() const { return root_ + "/translation.json"; }
   std::string model() const { return root_ + "/model.safetensors"; }    // the weights that are served
   std::string tokenizer() const { return root_ + "/tokenizer.model"; }  // of both sides
+  std::string tokenizer_json() const { return root_ + "/tokenizer.json"; }
   std::string source_tokenizer() const { return root_ + "/source.model"; }
   std::string target_tokenizer() const { return root_ + "/target.model"; }
   std::string vocabulary() const { return root_ + "/vocabulary.json"; }  // of both sides

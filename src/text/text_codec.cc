@@ -1,6 +1,6 @@
 #include "text/text_codec.h"
 
-#include <algorithm>
+#include <limits>
 #include <set>
 
 #include "core/fail.h"
@@ -32,14 +32,27 @@ TextCodec TextCodec::of_characters(std::span<const std::string_view> texts) {
 
 TextCodec TextCodec::of_characters(std::vector<std::string> characters, const std::string& where) {
   TextCodec codec;
-  codec.characters_ = std::make_shared<const Vocabulary>(std::move(characters), where);
+  codec.kind_ = std::make_shared<const Vocabulary>(std::move(characters), where);
   return codec;
 }
 
 TextCodec TextCodec::of_pieces(Tokenizer tokenizer) {
   TextCodec codec;
-  codec.tokenizer_ = std::move(tokenizer);
+  codec.kind_ = std::move(tokenizer);
   return codec;
+}
+
+TextCodec TextCodec::of_tokenizer(HuggingFaceTokenizer tokenizer) {
+  TextCodec codec;
+  codec.kind_ = std::move(tokenizer);
+  return codec;
+}
+
+void TextCodec::pad(int64_t wanted, const std::string& where) {
+  const int32_t own = hugging_face_tokenizer().size();
+  if (wanted < own || wanted > std::numeric_limits<int32_t>::max())
+    fail("{}: {} tokens of the model, the tokeniser has {}", where, wanted, own);
+  padding_ = static_cast<int32_t>(wanted) - own;
 }
 
 std::vector<int32_t> TextCodec::encode(std::string_view text, const std::string& where) const {
@@ -47,32 +60,84 @@ std::vector<int32_t> TextCodec::encode(std::string_view text, const std::string&
   if (unit() != TextUnit::bytes)
     if (const size_t bad = find_invalid_utf8(text); bad != std::string_view::npos)
       fail("{}: byte {} is not valid UTF-8", where, bad + 1);
-  if (tokenizer_) return tokenizer_->encode(text);
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->encode(text);
+  if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->encode(text);
   ids.reserve(text.size());
-  if (!characters_) {
+  const auto* characters = std::get_if<Characters>(&kind_);
+  if (!characters) {
     for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
     return ids;
   }
   for_each_character(text, [&](std::string_view character) {
-    const auto id = characters_->id(character);
-    if (!id) fail("{}: the character {} is none of the model's {}", where, excerpt(character), characters_->size());
+    const auto id = (*characters)->id(character);
+    if (!id) fail("{}: the character {} is none of the model's {}", where, excerpt(character), (*characters)->size());
     ids.push_back(*id);
   });
   return ids;
 }
 
 std::string TextCodec::decode(std::span<const int32_t> ids, bool first) const {
-  if (tokenizer_) return tokenizer_->decode_part(ids, first);
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->decode_part(ids, first);
   std::string text;
   for (const int32_t id : ids) {
     if (id < 0 || id >= size()) fail("text: token {}, wanted 0 to {}", id, size() - 1);
+    if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) {
+      if (id < tokenizer->size()) text += tokenizer->decode({&id, 1}, first && text.empty());
+      continue;
+    }
     if (id == end()) continue;
-    if (characters_)
-      text += characters_->pieces()[static_cast<size_t>(id)];
+    if (const auto* characters = std::get_if<Characters>(&kind_))
+      text += (*characters)->pieces()[static_cast<size_t>(id)];
     else
       text += static_cast<char>(id);
   }
   return text;
 }
+
+std::optional<int32_t> TextCodec::before() const {
+  const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_);
+  return tokenizer ? tokenizer->spec().before : std::nullopt;
+}
+
+std::optional<int32_t> TextCodec::after() const {
+  const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_);
+  return tokenizer ? tokenizer->spec().after : std::nullopt;
+}
+
+int32_t TextCodec::end() const {
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->end();
+  if (std::holds_alternative<HuggingFaceTokenizer>(kind_)) return after().value_or(-1);
+  const auto* characters = std::get_if<Characters>(&kind_);
+  return characters ? (*characters)->size() : 256;
+}
+
+int32_t TextCodec::size() const {
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->size();
+  if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->size() + padding_;
+  return end() + 1;
+}
+
+TextUnit TextCodec::unit() const {
+  if (std::holds_alternative<Tokenizer>(kind_)) return TextUnit::pieces;
+  if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_))
+    return tokenizer->has_byte_pieces() ? TextUnit::byte_pieces : TextUnit::word_pieces;
+  return std::holds_alternative<Characters>(kind_) ? TextUnit::characters : TextUnit::bytes;
+}
+
+std::optional<int32_t> TextCodec::id(std::string_view piece) const {
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->id(piece);
+  if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->id(piece);
+  return {};
+}
+
+std::string TextCodec::piece(int32_t id) const {
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->piece(id);
+  if (id < 0 || id >= size()) fail("text: token {}, wanted 0 to {}", id, size() - 1);
+  return id < hugging_face_tokenizer().size() ? hugging_face_tokenizer().piece(id) : "";
+}
+
+const std::vector<std::string>& TextCodec::characters() const { return std::get<Characters>(kind_)->pieces(); }
+const Tokenizer& TextCodec::tokenizer() const { return std::get<Tokenizer>(kind_); }
+const HuggingFaceTokenizer& TextCodec::hugging_face_tokenizer() const { return std::get<HuggingFaceTokenizer>(kind_); }
 
 }  // namespace qkv

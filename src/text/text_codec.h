@@ -1,5 +1,6 @@
-// Text to the token ids of a language model and back: characters or bytes, without loss, or SentencePiece's pieces. A
-// token of its own stands at the end of a document and, in text to learn from, before the first one.
+// Text to the token ids of a language model and back: characters or bytes, without loss, SentencePiece's pieces, or
+// those of a tokenizer.json. A token of its own stands at the end of a document and, in text to learn from, before the
+// first one.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,19 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "qkv/language.h"
+#include "text/hugging_face_tokenizer.h"
 #include "text/tokenizer.h"
 #include "text/vocabulary.h"
 
 namespace qkv {
+
+constexpr bool has_tokenizer_json(TextUnit unit) {
+  return unit == TextUnit::byte_pieces || unit == TextUnit::word_pieces;
+}
 
 class TextCodec {
  public:
@@ -26,6 +33,10 @@ class TextCodec {
   static TextCodec of_characters(std::vector<std::string> characters, const std::string& where);
 
   static TextCodec of_pieces(Tokenizer tokenizer);  // SentencePiece's
+  // Of byte pieces or word pieces. A model may have more tokens than its tokeniser: those behind have no text. Throws
+  // Error, beginning with `where`, if it has fewer.
+  static TextCodec of_tokenizer(HuggingFaceTokenizer tokenizer);
+  void pad(int64_t size, const std::string& where);
 
   // Throws Error, beginning with `where`, for a character that is none of the vocabulary's.
   std::vector<int32_t> encode(std::string_view text, const std::string& where) const;
@@ -33,15 +44,28 @@ class TextCodec {
   // a space before the first word of one is none of it, where the tokeniser puts it there.
   std::string decode(std::span<const int32_t> ids, bool first = true) const;
 
-  int32_t end() const { return tokenizer_ ? tokenizer_->end() : characters_ ? characters_->size() : 256; }
-  int32_t size() const { return tokenizer_ ? tokenizer_->size() : end() + 1; }
-  TextUnit unit() const { return tokenizer_ ? TextUnit::pieces : characters_ ? TextUnit::characters : TextUnit::bytes; }
-  const std::vector<std::string>& characters() const { return characters_->pieces(); }  // where these are the unit
-  const Tokenizer& tokenizer() const { return *tokenizer_; }                            // where pieces are
+  // What a tokenizer.json puts around a text ([CLS] and [SEP]); its end() is `after`, or −1 if there is none.
+  std::optional<int32_t> before() const;
+  std::optional<int32_t> after() const;
+
+  int32_t end() const;
+  int32_t size() const;
+  TextUnit unit() const;
+  // Of pieces of all kinds: the id of one as the vocabulary spells it, and its spelling, "" of one without text. Throws
+  // Error for an id outside [0, size()).
+  std::optional<int32_t> id(std::string_view piece) const;
+  std::string piece(int32_t id) const;
+
+  const std::vector<std::string>& characters() const;          // where these are the unit
+  const Tokenizer& tokenizer() const;                          // where pieces are
+  const HuggingFaceTokenizer& hugging_face_tokenizer() const;  // where byte pieces or word pieces are
 
  private:
-  std::shared_ptr<const Vocabulary> characters_;  // null for bytes
-  std::optional<Tokenizer> tokenizer_;            // of pieces
+  struct Bytes {};
+  using Characters = std::shared_ptr<const Vocabulary>;
+
+  std::variant<Bytes, Characters, Tokenizer, HuggingFaceTokenizer> kind_;
+  int32_t padding_ = 0;  // tokens behind the tokeniser's
 };
 
 }  // namespace qkv

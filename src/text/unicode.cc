@@ -2,8 +2,11 @@
 
 #include <unicode/bytestream.h>
 #include <unicode/casemap.h>
+#include <unicode/normalizer2.h>
+#include <unicode/uniset.h>
 #include <unicode/utf8.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -11,6 +14,21 @@
 #include "core/fail.h"
 
 namespace qkv {
+namespace {
+
+std::string normalize(const icu::Normalizer2* (*form)(UErrorCode&), std::string_view text) {
+  UErrorCode status = U_ZERO_ERROR;
+  static const icu::UnicodeSet known(u"[:age=9.0:]", status);
+  std::string normal;
+  icu::StringByteSink<std::string> sink(&normal);
+  if (const icu::Normalizer2* all = form(status); U_SUCCESS(status))
+    icu::FilteredNormalizer2(*all, known)
+        .normalizeUTF8(0, icu::StringPiece(text.data(), static_cast<int32_t>(text.size())), sink, nullptr, status);
+  if (U_FAILURE(status)) fail("normal form: {} on a text of {} bytes", u_errorName(status), text.size());
+  return normal;
+}
+
+}  // namespace
 
 size_t find_invalid_utf8(std::string_view text) {
   const int64_t length = static_cast<int64_t>(text.size());
@@ -26,6 +44,13 @@ size_t find_invalid_utf8(std::string_view text) {
     if (c < 0) return static_cast<size_t>(begin);
   }
   return std::string_view::npos;
+}
+
+size_t whole_characters(std::string_view text) {
+  const std::string_view end = text.substr(text.size() - std::min<size_t>(text.size(), 4));
+  auto whole = static_cast<int32_t>(end.size());
+  U8_TRUNCATE_IF_INCOMPLETE(end.data(), 0, whole);
+  return text.size() - end.size() + static_cast<size_t>(whole);
 }
 
 std::string encoding_hint(std::string_view beginning) {
@@ -52,5 +77,8 @@ std::string lowercase(std::string_view text) {
   if (U_FAILURE(status)) fail("lower case: {} on a text of {} bytes", u_errorName(status), text.size());
   return lower;
 }
+
+std::string compose(std::string_view text) { return normalize(icu::Normalizer2::getNFCInstance, text); }
+std::string decompose(std::string_view text) { return normalize(icu::Normalizer2::getNFDInstance, text); }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// UTF-8 text: validity and lower case.
+// UTF-8 text: validity, lower case, normal forms.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,19 @@ namespace qkv {
 // Position of the first byte that is not part of valid UTF-8, or npos.
 size_t find_invalid_utf8(std::string_view text);
 
+// Length of the text without the beginning of a character that is not whole at its end.
+size_t whole_characters(std::string_view text);
+
 // What a file may be whose text is not valid UTF-8, and what makes it so, for the end of an error; `beginning` are its
 // first bytes, or none where they are fine.
 std::string encoding_hint(std::string_view beginning);
 
 // Full Unicode lower case, without a language's own rules (what Python's str.lower does). text is valid UTF-8.
 std::string lowercase(std::string_view text);
+
+// The normal forms C, with characters composed, and D, with them decomposed, of Unicode 9, which the library tokenizers
+// goes by: characters that came later stay as they are. text is valid UTF-8.
+std::string compose(std::string_view text);
+std::string decompose(std::string_view text);
 
 }  // namespace qkv

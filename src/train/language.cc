@@ -59,6 +59,9 @@ TextCodec codec_of(const std::string& tokenizer, const LanguageConfig& config,
                    const std::vector<std::string_view>& train, const std::vector<std::string_view>& dev) {
   if (!tokenizer.empty() && config.unit != TextUnit::pieces)
     fail("training: a tokeniser is given and unit is {}, wanted pieces", name_of(config.unit));
+  if (has_tokenizer_json(config.unit))
+    fail("training: unit is {}, which models from elsewhere have, wanted characters, bytes or pieces",
+         name_of(config.unit));
   if (config.unit == TextUnit::bytes) return {};
   if (config.unit == TextUnit::pieces)
     return TextCodec::of_pieces(tokenizer.empty() ? train_pieces(config, train) : Tokenizer::load(tokenizer));

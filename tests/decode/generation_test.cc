@@ -83,6 +83,14 @@ TEST_F(GenerationTest, TakesTheMostProbableTokenOfAWholePass) {
   }
 }
 
+TEST_F(GenerationTest, APromptStandsAloneWhereNothingIsPutBeforeIt) {
+  const TextEnds ends = {kEnd, {kEnd}, false};
+  const GenerationOptions options = {.max_tokens = 12};
+  const auto all = [](const Ids& x) { return x; };
+  expect_same(generate_ids(model_, Ids{3, 7}, ends, options, arena_), greedy({3, 7}, 12, all));
+  expect_same(generate_ids(model_, Ids(), ends, options, arena_), greedy({kEnd}, 12, all));
+}
+
 TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
   options_.max_tokens = 40;
   Ids seen;  // what the model has read: the older half goes where max_length, 20, is reached

@@ -1,4 +1,4 @@
-// Text to ids and back: characters and bytes.
+// Text to ids and back: characters, bytes, pieces.
 #include "text/text_codec.h"
 
 #include <fmt/format.h>
@@ -52,6 +52,27 @@ TEST(TextCodec, ASpaceThatAModelPutsFirstIsNoneOfTheText) {
   const Ids ids = codec.encode("to be", "text");
   EXPECT_EQ(codec.decode(ids), "to be");
   EXPECT_EQ(codec.decode(ids, false), " to be");
+}
+
+TEST(TextCodec, OfATokenizerJsonMayHaveFewerTokensThanTheModel) {
+  TokenizerSpec spec{.pieces = {"[UNK]", "[CLS]", "[SEP]", "a", "##b"}, .before = 1, .after = 2};
+  spec.model = WordPieceModel{};
+  TextCodec codec = TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "pieces"));
+  EXPECT_EQ(codec.unit(), TextUnit::word_pieces);
+  EXPECT_EQ(codec.encode("A ab", "text"), (Ids{3, 3, 4}));
+  EXPECT_EQ(codec.before(), 1);
+  EXPECT_EQ(codec.end(), 2);
+  EXPECT_EQ(codec.size(), 5);
+  codec.pad(8, "config.json");
+  EXPECT_EQ(codec.size(), 8);
+  EXPECT_EQ(codec.decode(Ids{3, 7, 3, 4}), "a ab");  // token 7 has no text
+  EXPECT_EQ(codec.piece(4), "##b");
+  EXPECT_EQ(codec.piece(7), "");
+  EXPECT_EQ(codec.id("##b"), 4);
+  EXPECT_EQ(codec.id("b"), std::nullopt);
+  EXPECT_EQ(error_of([&] { codec.decode(Ids{8}); }), "text: token 8, wanted 0 to 7");
+  EXPECT_EQ(error_of([&] { codec.pad(4, "config.json"); }), "config.json: 4 tokens of the model, the tokeniser has 5");
+  EXPECT_EQ(error_of([&] { codec.encode("a\xC3", "prompt"); }), "prompt: byte 2 is not valid UTF-8");
 }
 
 TEST(TextCodec, WhatItDoesNotHaveIsNamed) {

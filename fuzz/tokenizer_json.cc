@@ -1,0 +1,19 @@
+// tokenizer.json: what is read is written and read again as the same, and cuts text that its own pieces make up.
+#include "text/tokenizer_json.h"
+
+#include <algorithm>
+
+#include "fuzz/reader.h"
+
+void qkv::fuzz::read(std::string_view bytes) {
+  const TokenizerSpec spec = parse_tokenizer_json(bytes, "tokenizer.json");
+  const HuggingFaceTokenizer tokenizer(spec, "tokenizer.json");
+  require(parse_tokenizer_json(to_json(spec), "again") == spec, "a tokeniser survives writing");
+  std::string text = "It's  12,345 Äa\u0301\r\n\n ☃ 你好 ﬁ\u00A0x";
+  for (int32_t id = 0; id < std::min(tokenizer.size(), 1000); id++) text += tokenizer.piece(id);
+  const std::vector<int32_t> ids = tokenizer.encode(text);
+  tokenizer.decode(ids, true);
+  const auto* model = std::get_if<BytePieces>(&spec.model);
+  if (model && !model->compose && !model->space_first && spec.added.empty())
+    require(tokenizer.decode(ids, true) == text, "text comes back byte for byte");
+}

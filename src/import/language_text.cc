@@ -1,0 +1,99 @@
+// The text of a language model in the Hugging Face layout: which tokeniser it has, and which tokens stand around a
+// text.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "import/imported_model.h"
+#include "import/vocabulary_files.h"
+#include "text/tokenizer_json.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxTokenizer = size_t{1} << 27;  // bytes; those of a vocabulary of 256,000 pieces are about 2^25
+
+// transformers lets some fields of tokenizer_config.json override tokenizer.json.
+void check_agreement(const TokenizerSpec& spec, const Settings& settings) {
+  const auto check = [&](const char* name, bool found) {
+    if (settings.flag(name, found) != found)
+      fail("{}: {} is {}, tokenizer.json says {}", settings.where(), name, !found, found);
+  };
+  if (const auto* bytes = std::get_if<BytePieces>(&spec.model)) check("add_prefix_space", bytes->space_first);
+  if (const auto* words = std::get_if<WordPieceModel>(&spec.model)) {
+    check("do_lower_case", words->cleaning.lowercase);
+    check("strip_accents", words->cleaning.strip_accents);
+    check("tokenize_chinese_chars", words->cleaning.space_chinese);
+  }
+  check("add_bos_token", spec.before.has_value());
+  check("add_eos_token", spec.after.has_value());
+  for (const AddedToken& token : added_tokens_of(settings))
+    if (std::ranges::find(spec.added, token) == spec.added.end())
+      fail("{}: the added token {} {} is not that of tokenizer.json", settings.where(), token.id, excerpt(token.text));
+}
+
+TokenizerSpec read_tokenizer_json(const ModelFiles& files) {
+  const auto bytes = files.open("tokenizer.json");
+  const std::string path = files.path("tokenizer.json");
+  if (bytes->text().size() > kMaxTokenizer) fail("{}: {} bytes, wanted at most 128 MiB", path, bytes->text().size());
+  TokenizerSpec spec = parse_tokenizer_json(bytes->text(), path);
+  check_agreement(spec, read_tokenizer_config(files));
+  return spec;
+}
+
+TextCodec of_spec(TokenizerSpec spec, const std::string& where) {
+  return TextCodec::of_tokenizer(HuggingFaceTokenizer(std::move(spec), where));
+}
+
+// The pieces with the ids of `name`, a number or a list of them.
+std::vector<std::string> pieces_of(const Settings& settings, const std::string& name, const TextCodec& codec) {
+  std::vector<std::string> pieces;
+  const json* found = settings.find(name);
+  if (!found) return pieces;
+  for (const json& id : found->is_array() ? *found : json::array({*found})) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() >= static_cast<uint64_t>(codec.size()))
+      fail("{}: {} is {}, wanted ids below {}", settings.where(), name, found->dump(), codec.size());
+    pieces.push_back(codec.piece(id.get<int32_t>()));
+  }
+  return pieces;
+}
+
+}  // namespace
+
+TextCodec read_text_codec(const ModelFiles& files, const Settings& config) {
+  if (files.has("tokenizer.model")) return TextCodec::of_pieces(Tokenizer::load(files.path("tokenizer.model")));
+  if (files.has("tokenizer.json")) return of_spec(read_tokenizer_json(files), files.path("tokenizer.json"));
+  if (files.has("vocab.json") && files.has("merges.txt"))
+    return of_spec(read_vocabulary_and_merges(files, config), files.path("vocab.json"));
+  if (files.has("vocab.txt")) return of_spec(read_vocabulary_lines(files), files.path("vocab.txt"));
+  fail("{}: found none of tokenizer.model, tokenizer.json, vocab.json with merges.txt, vocab.txt", files.path());
+}
+
+LanguageText read_language_text(const ModelFiles& files, const Settings& config) {
+  LanguageText text{{}, read_text_codec(files, config)};
+  const TextCodec& codec = text.codec;
+  text.config.unit = codec.unit();
+  std::vector<std::string> starts;
+  const auto read = [&](const Settings& settings) {
+    if (text.config.ends.empty()) text.config.ends = pieces_of(settings, "eos_token_id", codec);
+    if (starts.empty()) starts = pieces_of(settings, "bos_token_id", codec);
+  };
+  if (files.has("generation_config.json"))
+    read(Settings(files.open_small("generation_config.json")->text(), files.path("generation_config.json")));
+  read(config);
+  if (codec.unit() == TextUnit::pieces) {
+    text.config.start = codec.piece(codec.tokenizer().start());
+    return text;
+  }
+  if (text.config.ends.empty() && codec.after()) text.config.ends = {codec.piece(*codec.after())};
+  if (text.config.ends.empty()) fail("{}: eos_token_id is missing", config.where());
+  text.config.start = codec.before()   ? codec.piece(*codec.before())
+                      : starts.empty() ? text.config.ends.front()
+                                       : starts.front();
+  return text;
+}
+
+}  // namespace qkv

@@ -1,0 +1,45 @@
+// Byte-pair encoding of bytes: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units" (2016),
+// on bytes as Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), have it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/vocabulary.h"
+
+namespace qkv {
+
+// Pieces are spelt with a character a byte: printable ones stand for themselves, the others are U+0100 and up.
+std::string spell_bytes(std::string_view bytes);
+// Of a piece with a character that stands for no byte, the piece itself.
+std::string bytes_of_spelling(std::string_view piece);
+
+class BytePairs {
+ public:
+  // `merges` has a pair of pieces a line, "Ġ t", the one to merge first at the top. Throws Error, beginning with
+  // `where`, if a byte, a part of a pair or what it becomes is not in the vocabulary, for a pair that stands twice, and
+  // beyond 2^20 pairs.
+  BytePairs(const Vocabulary& vocabulary, std::string_view merges, const std::string& where);
+
+  // Appends the ids of a word. The pair that stands highest in the list is merged first, the leftmost of several, in
+  // time n log n of its bytes.
+  void encode(std::string_view word, std::vector<int32_t>& ids) const;
+
+ private:
+  struct Merge {
+    int32_t left, right;  // ids
+    int32_t rank, piece;  // place in the list, what it becomes
+
+    std::pair<int32_t, int32_t> pair() const { return {left, right}; }
+  };
+  const Merge* find(int32_t left, int32_t right) const;  // null: the two do not merge
+
+  std::array<int32_t, 256> bytes_;  // their pieces
+  std::vector<Merge> merges_;       // sorted by pair
+};
+
+}  // namespace qkv

@@ -1,0 +1,161 @@
+#include "text/hugging_face_tokenizer.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "text/byte_pairs.h"
+#include "text/unicode.h"
+#include "text/word_pieces.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{1} << 30;  // of a text
+constexpr size_t kMaxAdded = 1024;             // bytes of an added token
+
+// All pieces by id, the added ones that the model does not have behind the model's.
+std::vector<std::string> all_pieces(const TokenizerSpec& spec, const std::string& where) {
+  std::vector<std::string> pieces = spec.pieces;
+  if (const auto empty = std::ranges::find(pieces, ""); empty != pieces.end())
+    fail("{}: piece {} is empty", where, empty - pieces.begin());
+  for (const AddedToken& token : spec.added) {
+    if (token.text.empty() || token.text.size() > kMaxAdded)
+      fail("{}: the added token {} has {} bytes, wanted 1 to {}", where, token.id, token.text.size(), kMaxAdded);
+    if (token.id == std::ssize(pieces))
+      pieces.push_back(token.text);
+    else if (token.id < 0 || token.id > std::ssize(pieces))
+      fail("{}: the added token {} has id {}, wanted at most the next one, {}", where, excerpt(token.text), token.id,
+           pieces.size());
+    else if (pieces[static_cast<size_t>(token.id)] != token.text)
+      fail("{}: the added token {} has id {}, which is that of {}", where, excerpt(token.text), token.id,
+           excerpt(pieces[static_cast<size_t>(token.id)]));
+  }
+  return pieces;
+}
+
+using ModelOfWords = std::variant<BytePairs, WordPieces>;
+
+ModelOfWords model_of_words(const TokenizerSpec& spec, const Vocabulary& vocabulary, const std::string& where) {
+  if (const auto* bytes = std::get_if<BytePieces>(&spec.model)) return BytePairs(vocabulary, bytes->merges, where);
+  const auto& words = std::get<WordPieceModel>(spec.model);
+  return WordPieces(spec.pieces, words.unknown, words.continuation, words.max_characters, where);
+}
+
+}  // namespace
+
+struct HuggingFaceTokenizer::Model {
+  const TokenizerSpec spec;
+  const Vocabulary vocabulary;  // of all pieces
+  const ModelOfWords words;
+  std::vector<bool> is_added;  // by id
+  AddedTokens raw, normalized;
+
+  Model(TokenizerSpec s, const std::string& where)
+      : spec(std::move(s)),
+        vocabulary(all_pieces(spec, where), where),
+        words(model_of_words(spec, vocabulary, where)),
+        is_added(static_cast<size_t>(vocabulary.size())),
+        raw(spec.added, false, [](std::string_view text) { return std::string(text); }),
+        normalized(spec.added, true, [&](std::string_view text) { return normalize(text); }) {
+    for (const AddedToken& token : spec.added) is_added[static_cast<size_t>(token.id)] = true;
+    for (const std::optional<int32_t>& id : {spec.before, spec.after})
+      if (id) check_id(*id, where);
+  }
+
+  void check_id(int32_t id, const std::string& where) const {
+    if (id < 0 || id >= vocabulary.size()) fail("{}: token {}, wanted 0 to {}", where, id, vocabulary.size() - 1);
+  }
+
+  std::string normalize(std::string_view text) const {
+    if (const auto* bytes = std::get_if<BytePieces>(&spec.model))
+      return bytes->compose ? compose(text) : std::string(text);
+    return clean(std::get<WordPieceModel>(spec.model).cleaning, text);
+  }
+
+  // The ids of text without added tokens, normalised.
+  void encode(std::string_view text, std::vector<int32_t>& ids) const {
+    if (const auto* bytes = std::get_if<BytePieces>(&spec.model)) {
+      encode_bytes(*bytes, text, ids);
+      return;
+    }
+    std::vector<std::string_view> found;
+    split_bert_words(text, found);
+    for (const std::string_view word : found) std::get<WordPieces>(words).encode(word, ids);
+  }
+
+  void encode_bytes(const BytePieces& how, std::string_view text, std::vector<int32_t>& ids) const {
+    std::vector<std::string_view> parts = {text}, cut;
+    const auto split = [&](WordPattern pattern) {
+      cut.clear();
+      for (const std::string_view part : parts) split_words(pattern, part, cut);
+      parts.swap(cut);
+    };
+    for (const WordPattern pattern : how.splits) split(pattern);
+    std::deque<std::string> spaced;  // where the parts lie that got a space
+    if (how.space_first)
+      for (std::string_view& part : parts)
+        if (!part.starts_with(' ')) part = spaced.emplace_back(std::string(" ").append(part));
+    if (how.gpt2_words) split(WordPattern::gpt2);
+    for (const std::string_view word : parts) {
+      const auto whole = how.whole_words ? vocabulary.id(spell_bytes(word)) : std::optional<int32_t>();
+      if (whole && *whole < std::ssize(spec.pieces))
+        ids.push_back(*whole);
+      else
+        std::get<BytePairs>(words).encode(word, ids);
+    }
+  }
+};
+
+HuggingFaceTokenizer::HuggingFaceTokenizer(TokenizerSpec spec, const std::string& where)
+    : model_(std::make_shared<const Model>(std::move(spec), where)) {}
+
+const TokenizerSpec& HuggingFaceTokenizer::spec() const { return model_->spec; }
+int32_t HuggingFaceTokenizer::size() const { return model_->vocabulary.size(); }
+std::optional<int32_t> HuggingFaceTokenizer::id(std::string_view piece) const { return model_->vocabulary.id(piece); }
+
+const std::string& HuggingFaceTokenizer::piece(int32_t id) const {
+  model_->check_id(id, "tokenizer");
+  return model_->vocabulary.pieces()[static_cast<size_t>(id)];
+}
+
+std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text) const {
+  if (text.size() > kMaxBytes) fail("tokenizer: a text of {} bytes, wanted at most {}", text.size(), kMaxBytes);
+  std::vector<int32_t> ids;
+  for (const auto& part : model_->raw.find(text)) {
+    if (const auto* id = std::get_if<int32_t>(&part)) {
+      ids.push_back(*id);
+      continue;
+    }
+    const std::string normal = model_->normalize(std::get<std::string_view>(part));
+    for (const auto& inner : model_->normalized.find(normal)) {
+      if (const auto* id = std::get_if<int32_t>(&inner))
+        ids.push_back(*id);
+      else
+        model_->encode(std::get<std::string_view>(inner), ids);
+    }
+  }
+  return ids;
+}
+
+std::string HuggingFaceTokenizer::decode(std::span<const int32_t> ids, bool first) const {
+  const auto* words = std::get_if<WordPieceModel>(&spec().model);
+  std::string text;
+  for (const int32_t id : ids) {
+    std::string_view spelling = piece(id);
+    const bool added = model_->is_added[static_cast<size_t>(id)];
+    if (!words) {
+      text += added ? std::string(spelling) : bytes_of_spelling(spelling);
+      continue;
+    }
+    if (!added && spelling.starts_with(words->continuation))
+      spelling.remove_prefix(words->continuation.size());
+    else if (!first || !text.empty())
+      text += ' ';
+    text += spelling;
+  }
+  return text;
+}
+
+}  // namespace qkv

@@ -1,0 +1,75 @@
+// A tokeniser as Hugging Face's tokenizer.json describes it: byte-level BPE or WordPiece, and what goes before.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "text/added_tokens.h"
+#include "text/bert_text.h"
+#include "text/word_pattern.h"
+
+namespace qkv {
+
+// Bytes of words, merged in pairs (byte_pairs.h).
+struct BytePieces {
+  std::string merges = {};               // a pair a line
+  bool whole_words = false;              // a word that is a piece is not merged
+  bool compose = false;                  // Unicode's normal form C, first of all
+  std::vector<WordPattern> splits = {};  // one after the other
+  bool space_first = false;              // a space before each part so far that has none
+  bool gpt2_words = true;                // then the words of WordPattern::gpt2
+
+  bool operator==(const BytePieces&) const = default;
+};
+
+// Words of letters, and punctuation marks (bert_text.h), in the longest pieces from the left (word_pieces.h).
+struct WordPieceModel {
+  std::string unknown = "[UNK]", continuation = "##";
+  int64_t max_characters = 100;  // a longer word is unknown
+  BertCleaning cleaning = {};
+
+  bool operator==(const WordPieceModel&) const = default;
+};
+
+struct TokenizerSpec {
+  std::vector<std::string> pieces = {};            // of the model, by id
+  std::vector<AddedToken> added = {};              // in the order of ids; those behind the pieces have the next ones
+  std::optional<int32_t> before = {}, after = {};  // around a text
+  std::variant<BytePieces, WordPieceModel> model = {};
+
+  bool operator==(const TokenizerSpec&) const = default;
+};
+
+// Immutable; copies share it; all methods may be called from many threads.
+class HuggingFaceTokenizer {
+ public:
+  // Throws Error, beginning with `where`, for pieces, merges and tokens that do not fit each other.
+  HuggingFaceTokenizer(TokenizerSpec spec, const std::string& where);
+
+  const TokenizerSpec& spec() const;
+  bool has_byte_pieces() const { return std::holds_alternative<BytePieces>(spec().model); }
+
+  // Ids of a text of valid UTF-8, at most 2^30 bytes, as transformers gives with add_special_tokens=False.
+  std::vector<int32_t> encode(std::string_view text) const;
+
+  // The bytes of byte pieces, a part of a character among them; of word pieces words with spaces between, the first
+  // without one where these ids begin a text. Added tokens are spelt. Throws Error for an id outside [0, size()).
+  std::string decode(std::span<const int32_t> ids, bool first) const;
+
+  // The spelling of an id, an error outside [0, size()), and the id of one.
+  const std::string& piece(int32_t id) const;
+  std::optional<int32_t> id(std::string_view piece) const;
+  int32_t size() const;  // of pieces and added tokens
+
+ private:
+  struct Model;
+  std::shared_ptr<const Model> model_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,22 @@
+// tokenizer.json: the file in which Hugging Face's library tokenizers keeps a tokeniser, as far as it is supported
+// here.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "text/hugging_face_tokenizer.h"
+
+namespace qkv {
+
+// Appends a merge, "Ġ t", to a list with one a line; a line that names a version is none.
+void add_merge(std::string_view merge, std::string& merges);
+
+// Throws Error, beginning with `where`, for JSON that is none, and for anything that changes ids and is not supported,
+// naming its place in the file. `truncation` and `padding` are not read: transformers sets them anew for each text.
+TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& where);
+
+// The text of such a file. Read again, it is the same.
+std::string to_json(const TokenizerSpec& spec);
+
+}  // namespace qkv

@@ -1,0 +1,151 @@
+// The tokenisers of directories in the Hugging Face layout, in each of their forms.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "import/imported_model.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::error_of;
+using testing::TempDir;
+using Ids = std::vector<int32_t>;
+
+const std::string kGolden = QKV_GOLDEN_DIR "/tokenizers/";
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A directory with a tokeniser of the golden ones, as tokenizer.json or in the files that were before it.
+class LanguageTextTest : public ::testing::Test {
+ protected:
+  void put(const std::string& file, const std::string& text) { testing::spill(directory_ / file, text); }
+  void put_json(const std::string& name) { put("tokenizer.json", text_of(kGolden + name + ".json")); }
+  void put_vocabulary_and_merges(const std::string& name) {
+    const json file = json::parse(text_of(kGolden + name + ".json"));
+    json vocabulary = file["model"]["vocab"];
+    for (const json& token : file["added_tokens"]) vocabulary[token["content"].get<std::string>()] = token["id"];
+    put("vocab.json", vocabulary.dump());
+    std::string merges = "#version: 0.2\n";
+    for (const json& merge : file["model"]["merges"])
+      merges += merge[0].get<std::string>() + " " + merge[1].get<std::string>() + "\n";
+    put("merges.txt", merges);
+  }
+  void put_vocabulary_lines(const std::string& name) {
+    const json file = json::parse(text_of(kGolden + name + ".json"));
+    std::vector<std::string> pieces(file["model"]["vocab"].size());
+    for (const auto& [piece, id] : file["model"]["vocab"].items()) pieces[id.get<size_t>()] = piece;
+    std::string lines;
+    for (const std::string& piece : pieces) lines += piece + "\n";
+    put("vocab.txt", lines);
+  }
+
+  LanguageText read(const std::string& config = "{}") const {
+    return read_language_text(ModelFiles::of_directory(directory_.path()), Settings(config, "config.json"));
+  }
+  std::string error(const std::string& config = R"({"eos_token_id": 0})") const {
+    std::string text = error_of([&] { read(config); });
+    const size_t place = text.find(directory_.path());
+    return place == std::string::npos ? text : text.erase(place, directory_.path().size() + 1);
+  }
+  void expect_ids_of(const std::string& name, const TextCodec& codec) const {
+    for (const json& example : json::parse(text_of(kGolden + name + ".ids.json")))
+      EXPECT_EQ(codec.encode(example[0].get<std::string>(), "text"), example[1].get<Ids>()) << example[0];
+  }
+
+  TempDir directory_;
+};
+
+TEST_F(LanguageTextTest, TokenizerJsonIsRead) {
+  put_json("llama3");
+  const LanguageText text = read(R"({"bos_token_id": 3, "eos_token_id": [421, 7]})");
+  expect_ids_of("llama3", text.codec);
+  EXPECT_EQ(text.config.unit, TextUnit::byte_pieces);
+  EXPECT_EQ(text.config.start, "<|begin_of_text|>");  // what the tokeniser puts there
+  EXPECT_EQ(text.config.ends, (std::vector<std::string>{"<|endoftext|>", "("}));
+  put("generation_config.json", R"({"eos_token_id": 420})");
+  EXPECT_EQ(read(R"({"eos_token_id": 7})").config.ends, std::vector<std::string>{"<|begin_of_text|>"});
+}
+
+TEST_F(LanguageTextTest, AStartThatTheTokeniserDoesNotPutIsThatOfTheConfiguration) {
+  put_json("gpt2");
+  EXPECT_EQ(read(R"({"bos_token_id": 7, "eos_token_id": 420})").config.start, "(");
+  EXPECT_EQ(read(R"({"eos_token_id": 420})").config.start, "<|endoftext|>");
+  EXPECT_EQ(error("{}"), "config.json: eos_token_id is missing");
+  EXPECT_EQ(error(R"({"eos_token_id": 421})"), "config.json: eos_token_id is 421, wanted ids below 421");
+}
+
+TEST_F(LanguageTextTest, VocabularyAndMergesAreThoseOfGpt2OrTheClassThatIsNamed) {
+  put_vocabulary_and_merges("gpt2");
+  expect_ids_of("gpt2", read(R"({"eos_token_id": 420})").codec);
+  put_vocabulary_and_merges("roberta");
+  put("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizerFast", "add_prefix_space": true})");
+  const LanguageText text = read();
+  expect_ids_of("roberta", text.codec);
+  EXPECT_EQ(text.config.start, "<s>");
+  EXPECT_EQ(text.config.ends, std::vector<std::string>{"</s>"});
+  put("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})");
+  EXPECT_TRUE(error().starts_with(
+      "tokenizer_config.json: tokenizer_class is \"CLIPTokenizer\", wanted GPT2Tokenizer, RobertaTokenizer or Qwen2"));
+}
+
+TEST_F(LanguageTextTest, AddedTokensStandBesideAVocabulary) {
+  put_vocabulary_and_merges("qwen2");
+  put("tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer", "added_tokens_decoder": {
+      "420": {"content": "<|endoftext|>", "special": true}, "421": {"content": "<|im_start|>", "special": true},
+      "422": {"content": "<|im_end|>", "special": true}, "423": {"content": "<think>", "normalized": false}}})");
+  expect_ids_of("qwen2", read(R"({"eos_token_id": 420})").codec);
+  put("tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer"})");
+  put("special_tokens_map.json", R"({"additional_special_tokens": ["<|im_start|>", {"content": "<|im_end|>"}]})");
+  put("added_tokens.json", R"({"<think>": 423})");
+  expect_ids_of("qwen2", read(R"({"eos_token_id": 420})").codec);
+  put("added_tokens.json", R"({"<think>": 424})");
+  EXPECT_EQ(error(), "vocab.json: pieces 423 and 424 are both \"<think>\"");
+}
+
+TEST_F(LanguageTextTest, LinesAreWordPieces) {
+  put_vocabulary_lines("bert-uncased");
+  LanguageText text = read();
+  expect_ids_of("bert-uncased", text.codec);
+  EXPECT_EQ(text.config.unit, TextUnit::word_pieces);
+  EXPECT_EQ(text.config.start, "[CLS]");
+  EXPECT_EQ(text.config.ends, std::vector<std::string>{"[SEP]"});
+  put_vocabulary_lines("bert-cased");
+  put("tokenizer_config.json", R"({"do_lower_case": false})");
+  expect_ids_of("bert-cased", read().codec);
+  put("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
+  EXPECT_TRUE(error().starts_with(
+      "tokenizer_config.json: tokenizer_class is \"BertJapaneseTokenizer\", wanted BertTokenizer, Distil"));
+}
+
+TEST_F(LanguageTextTest, SettingsThatDoNotAgreeWithTheTokeniserAreRefused) {
+  put_json("bert-cased");
+  put("tokenizer_config.json", R"({"do_lower_case": false, "strip_accents": null})");
+  read();
+  put("tokenizer_config.json", R"({"do_lower_case": true})");
+  EXPECT_EQ(error(), "tokenizer_config.json: do_lower_case is true, tokenizer.json says false");
+  put_json("gpt2");
+  put("tokenizer_config.json", R"({"add_prefix_space": true})");
+  EXPECT_EQ(error(), "tokenizer_config.json: add_prefix_space is true, tokenizer.json says false");
+  put("tokenizer_config.json", R"({"add_bos_token": true})");
+  EXPECT_EQ(error(), "tokenizer_config.json: add_bos_token is true, tokenizer.json says false");
+  put("tokenizer_config.json", R"({"added_tokens_decoder": {"421": {"content": "<x>"}}})");
+  EXPECT_EQ(error(), "tokenizer_config.json: the added token 421 \"<x>\" is not that of tokenizer.json");
+}
+
+TEST_F(LanguageTextTest, WhatIsNotThereIsNamed) {
+  put("vocab.json", "{}");
+  EXPECT_NE(error().find("found none of tokenizer.model, tokenizer.json, vocab.json with merges.txt, vocab.txt"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace qkv
