@@ -23,8 +23,9 @@ LanguageConfig load_language(const RunDirectory& run) {
   return config;
 }
 
-TextCodec load_codec(const RunDirectory& run) {
-  const TextUnit unit = load_language(run).unit;
+TextCodec load_codec(const RunDirectory& run) { return load_codec(run, load_language(run).unit); }
+
+TextCodec load_codec(const RunDirectory& run, TextUnit unit) {
   if (unit == TextUnit::bytes) return {};
   if (unit == TextUnit::pieces) return TextCodec::of_pieces(Tokenizer::load(run.tokenizer()));
   const std::string path = run.vocabulary();
@@ -36,14 +37,15 @@ void save_codec(const RunDirectory& run, const TextCodec& codec) {
   if (codec.unit() == TextUnit::pieces) write_file_atomic(run.tokenizer(), codec.tokenizer().serialized());
 }
 
+int32_t id_of(const std::string& piece, const TextCodec& codec, const std::string& where) {
+  const auto id = codec.unit() == TextUnit::pieces ? codec.tokenizer().id(piece) : std::optional<int32_t>();
+  if (!id) fail("{}: the token {} is none of the vocabulary's", where, excerpt(piece));
+  return *id;
+}
+
 TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where) {
-  const auto id_of = [&](const std::string& piece) {
-    const auto id = codec.unit() == TextUnit::pieces ? codec.tokenizer().id(piece) : std::optional<int32_t>();
-    if (!id) fail("{}: the token {} is none of the vocabulary's", where, excerpt(piece));
-    return *id;
-  };
-  TextEnds result{config.start.empty() ? codec.end() : id_of(config.start), {}};
-  for (const std::string& piece : config.ends) result.ends.push_back(id_of(piece));
+  TextEnds result{config.start.empty() ? codec.end() : id_of(config.start, codec, where), {}};
+  for (const std::string& piece : config.ends) result.ends.push_back(id_of(piece, codec, where));
   if (result.ends.empty()) result.ends.push_back(codec.end());
   return result;
 }
