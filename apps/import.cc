@@ -29,6 +29,7 @@ void import_model(const Options& options) {
   const qkv::ImportReport report = qkv::import_model(options.source, options.out, options.model);
   fmt::print("{}: {} model, {} + {} layers of width {}, {} parameters\n", options.out, report.kind,
              report.config.encoder_layers, report.config.decoder_layers, report.config.d_model, report.parameters);
+  for (const std::string& note : report.notes) fmt::print("{}\n", note);
 }
 
 void add_torch_options(CLI::App& command, qkv::TorchModel& torch) {
@@ -65,7 +66,8 @@ void add_import_command(CLI::App& app) {
   qkv::ImportOptions& model = options->model;
   command
       ->add_option("source", options->source,
-                   "MarianMT, Llama or CTranslate2 directory, .argosmodel package, or .safetensors of nn.Transformer")
+                   "MarianMT, Llama, BERT or CTranslate2 directory, .argosmodel package, or .safetensors of "
+                   "nn.Transformer")
       ->required();
   command->add_option("out", options->out, "Run directory, which must not exist")->required();
   command->add_flag("--tokens", model.tokens, "Text is tokens with spaces between, whatever tokeniser the model has");

@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   add_translate_command(app);
   add_recommend_command(app);
   add_generate_command(app);
+  add_embed_command(app);
   add_score_command(app);
   add_evaluate_command(app);
   add_attend_command(app);

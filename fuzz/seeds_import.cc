@@ -40,19 +40,10 @@ std::unique_ptr<Transformer<float>> random_model(const ModelConfig& config) {
   return model;
 }
 
-// By the names of transformers' LlamaForCausalLM.
-testing::ForeignModel as_llama(const Transformer<float>& model) {
-  const std::pair<const char*, const char*> names[] = {{"target_embedding.", "model.embed_tokens."},
-                                                       {"decoder.", "model."},
-                                                       {"self_attention_norm", "input_layernorm"},
-                                                       {"feed_forward_norm", "post_attention_layernorm"},
-                                                       {"self_attention.output", "self_attn.o_proj"},
-                                                       {"self_attention.q", "self_attn.q_proj"},
-                                                       {"self_attention.k", "self_attn.k_proj"},
-                                                       {"self_attention.v", "self_attn.v_proj"},
-                                                       {"feed_forward.first", "mlp.gate_proj"},
-                                                       {"feed_forward.gate", "mlp.up_proj"},
-                                                       {"feed_forward.second", "mlp.down_proj"}};
+using Names = std::vector<std::pair<const char*, const char*>>;  // a part of ours, of theirs
+
+// The tensors of a model, by names in which each part of ours has become theirs.
+testing::ForeignModel renamed(const Transformer<float>& model, const Names& names) {
   testing::ForeignModel tensors;
   for (const auto& p : model.parameters().all()) {
     std::string name = p.name;
@@ -62,6 +53,57 @@ testing::ForeignModel as_llama(const Transformer<float>& model) {
     tensors.push_back({name, p.shape, std::vector<float>(p.value, p.value + p.size())});
   }
   return tensors;
+}
+
+// By the names of transformers' LlamaForCausalLM.
+testing::ForeignModel as_llama(const Transformer<float>& model) {
+  return renamed(model, {{"target_embedding.", "model.embed_tokens."},
+                         {"decoder.", "model."},
+                         {"self_attention_norm", "input_layernorm"},
+                         {"feed_forward_norm", "post_attention_layernorm"},
+                         {"self_attention.output", "self_attn.o_proj"},
+                         {"self_attention.q", "self_attn.q_proj"},
+                         {"self_attention.k", "self_attn.k_proj"},
+                         {"self_attention.v", "self_attn.v_proj"},
+                         {"feed_forward.first", "mlp.gate_proj"},
+                         {"feed_forward.gate", "mlp.up_proj"},
+                         {"feed_forward.second", "mlp.down_proj"}});
+}
+
+// By those of BertModel, with two types of tokens.
+testing::ForeignModel as_bert(const Transformer<float>& model) {
+  testing::ForeignModel tensors = renamed(model, {{"source_embedding.", "embeddings.word_embeddings."},
+                                                  {"encoder.positions.", "embeddings.position_embeddings."},
+                                                  {"encoder.embedding_norm.", "embeddings.LayerNorm."},
+                                                  {"encoder.layers.", "encoder.layer."},
+                                                  {"self_attention_norm", "attention.output.LayerNorm"},
+                                                  {"feed_forward_norm", "output.LayerNorm"},
+                                                  {"self_attention.output", "attention.output.dense"},
+                                                  {"self_attention.q", "attention.self.query"},
+                                                  {"self_attention.k", "attention.self.key"},
+                                                  {"self_attention.v", "attention.self.value"},
+                                                  {"feed_forward.first", "intermediate.dense"},
+                                                  {"feed_forward.second", "output.dense"}});
+  const int64_t d = model.config().d_model;
+  tensors.push_back(
+      {"embeddings.token_type_embeddings.weight", {2, d}, std::vector<float>(static_cast<size_t>(2 * d), 1)});
+  return tensors;
+}
+
+ModelConfig bert_config() {
+  ModelConfig c;
+  c.decoder_layers = 0;
+  c.shared_embeddings = c.scale_embeddings = c.tied_output = false;
+  c.source_vocab = 8;
+  c.encoder_layers = 2;
+  c.d_model = 8;
+  c.heads = 2;
+  c.key_width = c.value_width = 4;
+  c.ffn = 12;
+  c.max_length = 32;
+  c.embedding_norm = true;
+  c.positions = Positions::learned;
+  return c;
 }
 
 ModelConfig llama_config() {
@@ -94,6 +136,8 @@ void import_seeds(const std::filesystem::path& directory) {
   testing::write_foreign(marian.path(), testing::as_marian(*model));
   Seeds llama(directory, "llama");
   testing::write_foreign(llama.path(), as_llama(*random_model(llama_config())));
+  Seeds bert(directory, "bert");
+  testing::write_foreign(bert.path(), as_bert(*random_model(bert_config())));
 
   ModelConfig untied = config;
   untied.tied_output = false;

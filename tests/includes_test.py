@@ -18,6 +18,7 @@ BELOW = {
     "import": {"core", "ops", "layers", "model", "text", "data", "io"},
     "eval": {"core", "ops", "layers", "model", "text", "data", "io"},
     "decode": {"core", "ops", "layers", "model", "text", "data", "io"},
+    "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},
     "recommend": {"core", "ops", "layers", "model", "text", "data", "io", "eval"},
     "train": {"core", "ops", "layers", "model", "text", "data", "io", "eval", "decode", "recommend"},
 }

@@ -40,7 +40,8 @@ constexpr std::array<std::string_view, 7> names_of(Positions) {
 
 struct ModelConfig {
   int64_t source_vocab = 0, target_vocab = 0;      // V, number of tokens
-  int64_t encoder_layers = 6, decoder_layers = 6;  // no encoder: a decoder-only model, with a source_vocab of 0
+  int64_t encoder_layers = 6, decoder_layers = 6;  // one may be 0: a decoder or an encoder alone, and the other side's
+                                                   // vocabulary is 0
   int64_t d_model = 512;
   int64_t heads = 8;
   int64_t key_value_heads = 0;  // a divisor of heads: so many of them share a head of keys and values; 0: none do
@@ -84,7 +85,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("source_vocab", c.source_vocab, "tokens of the source vocabulary");
   visit("target_vocab", c.target_vocab, "tokens of the target vocabulary");
   visit("encoder_layers", c.encoder_layers, "layers of the encoder; 0 makes a decoder-only model");
-  visit("decoder_layers", c.decoder_layers, "layers of the decoder");
+  visit("decoder_layers", c.decoder_layers, "layers of the decoder; 0 makes an encoder-only model");
   visit("d_model", c.d_model, "width of a token's vector");
   visit("heads", c.heads, "attention heads");
   visit("key_value_heads", c.key_value_heads, "heads of keys and values, which queries share; 0 is one for each");
@@ -124,9 +125,9 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 // Throws Error, naming the value, if a model cannot be built: sizes that are not positive, widths and vocabularies
 // beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
 // [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
-// vocabulary without an encoder, positions in halves of a width that has none, rotary positions of heads of an odd
-// width, or of a base or scale that is not above 0, key_value_heads that do not divide the heads, gaps in time beside
-// an encoder, an encoder without positions.
+// vocabulary without an encoder, a target vocabulary or an output without a decoder, neither of them, positions in
+// halves of a width that has none, rotary positions of heads of an odd width, or of a base or scale that is not above
+// 0, key_value_heads that do not divide the heads, gaps in time beside an encoder, an encoder without positions.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,

@@ -2,6 +2,7 @@
 //   qkv::Translator   translates and shows attention weights, from a run directory
 //   qkv::Recommender  the next items after a history, from a run directory
 //   qkv::Generator    goes on from a text, from the run directory of a language model
+//   qkv::Embedder     vectors of texts, from the run directory of an encoder, a translator or a language model
 //   qkv::import_model        makes a run directory of a model from elsewhere
 //   qkv::quantize_run        makes one with weights in 8 bits
 //   qkv::train_translation, qkv::train_recommendation, qkv::train_language   make a run directory from parallel text,
@@ -14,6 +15,7 @@
 #include "qkv/attention_map.h"   // IWYU pragma: export
 #include "qkv/benchmark.h"       // IWYU pragma: export
 #include "qkv/config.h"          // IWYU pragma: export
+#include "qkv/embedder.h"        // IWYU pragma: export
 #include "qkv/error.h"           // IWYU pragma: export
 #include "qkv/generator.h"       // IWYU pragma: export
 #include "qkv/import.h"          // IWYU pragma: export

@@ -1,13 +1,15 @@
-"""The Transformer on the CPU: exact attention over NumPy, PyTorch and other DLPack arrays, translation, recommendation.
+"""The Transformer on the CPU: exact attention over NumPy, PyTorch and DLPack arrays, translation, recommendation, vectors.
 
 qkv.attention, qkv.attention_backward   the op and its gradients
 qkv.Translator                          translates with run directories, scores given targets, shows what it attends to
+qkv.Embedder                            vectors of texts, with run directories of encoders and others
 qkv.Recommender                         the next items after a history, with a run directory
 """
 
 from importlib.metadata import version as _version
 
 from ._attention import attention, attention_backward
+from ._embedder import Embedder
 from ._qkv import Error, TokenReport
 from ._recommender import Recommendation, Recommendations, Recommender
 from ._translator import AttentionKind, AttentionMap, Hypothesis, Translation, Translator
@@ -19,6 +21,7 @@ Error.__module__ = "qkv"
 __all__ = [
     "AttentionKind",
     "AttentionMap",
+    "Embedder",
     "Error",
     "Hypothesis",
     "Recommendation",

@@ -182,3 +182,23 @@ class Recommender:
     def recommend_all(
         self, histories: list[list[str]], times: list[list[int | None]], options: RecommendOptions
     ) -> list[Recommendations]: ...
+
+class Pooling(enum.Enum):
+    mean = 0
+    first = 1
+    last = 2
+
+class EmbedOptions:
+    pooling: Pooling | None
+    normalize: bool | None
+    prefix: str | None
+    max_length: int | None
+    batch_tokens: int
+    def __init__(self) -> None: ...
+
+class Embedder:
+    def __init__(self, run_directory: str) -> None: ...
+    def width(self) -> int: ...
+    def max_length(self) -> int: ...
+    # the number of texts that were cut
+    def embed(self, texts: list[str], options: EmbedOptions) -> tuple[NDArray[np.float32], int]: ...

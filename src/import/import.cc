@@ -24,7 +24,10 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
   const std::string type = config.text("model_type");
   if (type == "marian") return read_marian(files, options);
   if (type == "llama" || type == "mistral") return read_llama(files, options);
-  fail("{}: model_type is {}, wanted marian, llama or mistral", config.where(), excerpt(type));
+  for (const char* encoder : {"bert", "roberta", "xlm-roberta", "distilbert"})
+    if (type == encoder) return read_bert(files, options);
+  fail("{}: model_type is {}, wanted marian, llama, mistral, bert, roberta, xlm-roberta or distilbert", config.where(),
+       excerpt(type));
 }
 
 ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) {
@@ -95,6 +98,18 @@ void create_language_model(const ImportedModel& model, LanguageText text, const 
   });
 }
 
+// A vocabulary may have fewer tokens than the table has rows: many were filled up to a round number.
+void create_encoder(const ImportedModel& model, const EncoderText& text, const RunDirectory& out) {
+  if (text.codec.size() > model.config.source_vocab)
+    fail("{}: {} embeddings, the vocabulary has {} tokens", model.path, model.config.source_vocab, text.codec.size());
+  edges_of(text.config, text.codec, model.path);
+  make_run(out, [&](const RunDirectory& partial) {
+    write_file_atomic(partial.config(), to_json(model.config));
+    save_encoder_text(partial, text.config, text.codec);
+    write_weights(model, partial.model());
+  });
+}
+
 }  // namespace
 
 void override_tokens(TranslationConfig& t, const ImportOptions& options) {
@@ -145,9 +160,11 @@ ImportReport import_model(const std::string& source, const std::string& out, con
   const ImportedModel model = read_any(source, options);
   if (const auto* text = std::get_if<TranslatorText>(&model.text))
     create_translator(model, *text, source, RunDirectory(out));
+  else if (const auto* language = std::get_if<LanguageText>(&model.text))
+    create_language_model(model, *language, RunDirectory(out));
   else
-    create_language_model(model, std::get<LanguageText>(model.text), RunDirectory(out));
-  return {model.kind, model.config, count_parameters(model.config)};
+    create_encoder(model, std::get<EncoderText>(model.text), RunDirectory(out));
+  return {model.kind, model.config, count_parameters(model.config), model.notes};
 }
 
 }  // namespace qkv

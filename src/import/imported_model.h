@@ -11,6 +11,7 @@
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
 #include "import/settings.h"
+#include "io/encoder_run.h"
 #include "io/language_run.h"
 #include "io/translation_config.h"
 #include "qkv/config.h"
@@ -18,7 +19,7 @@
 
 namespace qkv {
 
-// What turns text into tokens and back: of a translator, of a language model.
+// What turns text into tokens and back: of a translator, of a language model, of an encoder.
 struct TranslatorText {
   TokenizerPair tokenizers;
   TranslationConfig translation;
@@ -28,17 +29,24 @@ struct LanguageText {
   TextCodec codec;
 };
 
+struct EncoderText {
+  EmbeddingConfig config;
+  TextCodec codec;
+};
+
 struct ImportedModel {
   std::string kind;
   std::string path;  // of the file with the tensors
   ModelConfig config;
-  std::variant<TranslatorText, LanguageText> text;
+  std::variant<TranslatorText, LanguageText, EncoderText> text;
   Origins origins;
   std::shared_ptr<const void> file;  // which the origins are views of
+  std::vector<std::string> notes = {};
 };
 
 ImportedModel read_marian(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_llama(const ModelFiles& files, const ImportOptions& options);
+ImportedModel read_bert(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);

@@ -2,13 +2,12 @@
 // names of transformers' LlamaForCausalLM, whose queries and keys turn in halves, as ours do.
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/fail.h"
 #include "core/json.h"
 #include "import/imported_model.h"
 #include "import/settings.h"
-#include "io/safetensors.h"
+#include "import/shards.h"
 
 namespace qkv {
 namespace {
@@ -105,38 +104,6 @@ void use_all(ForeignTensors& tensors, const ModelConfig& m) {
   tensors.refuse_others();
 }
 
-// The tensors of one file, or of those that an index names.
-struct Shards {
-  std::vector<Safetensors> files;
-  std::map<std::string, TensorView> views;
-
-  explicit Shards(const ModelFiles& from) {
-    constexpr const char* kIndex = "model.safetensors.index.json";
-    if (!from.has(kIndex)) {
-      open(from, "model.safetensors");
-      return;
-    }
-    const Settings index(from.open_small(kIndex)->text(), from.path(kIndex));
-    const json* map = index.find("weight_map");
-    if (!map || !map->is_object()) fail("{}: weight_map is not an object", index.where());
-    std::set<std::string> names;
-    for (const auto& [tensor, name] : map->items()) {
-      if (!name.is_string() || name.get<std::string>().find('/') != std::string::npos)
-        fail("{}: {} is not in a file of this directory", index.where(), excerpt(tensor));
-      names.insert(name.get<std::string>());
-    }
-    for (const std::string& name : names) open(from, name);
-  }
-
- private:
-  void open(const ModelFiles& from, const std::string& name) {
-    files.push_back(Safetensors::open(from.path(name)));
-    for (const std::string& tensor : files.back().names())
-      if (!views.emplace(tensor, *files.back().find(tensor)).second)
-        fail("{}: a second tensor of this name", in_file(from.path(name), tensor));
-  }
-};
-
 }  // namespace
 
 ImportedModel read_llama(const ModelFiles& files, const ImportOptions&) {
@@ -144,7 +111,7 @@ ImportedModel read_llama(const ModelFiles& files, const ImportOptions&) {
   const ModelConfig config = config_of(settings);
   LanguageText text = read_language_text(files, settings);
   const auto shards = std::make_shared<const Shards>(files);
-  ForeignTensors tensors(files.path("model.safetensors"), shards->views);
+  ForeignTensors tensors(files.path("model.safetensors"), shards->views());
   use_all(tensors, config);
   return {"Llama", tensors.path(), config, std::move(text), tensors.take(), shards};
 }

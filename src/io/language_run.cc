@@ -33,8 +33,9 @@ LanguageConfig load_language(const RunDirectory& run) {
   return config;
 }
 
-TextCodec load_codec(const RunDirectory& run) {
-  const TextUnit unit = load_language(run).unit;
+TextCodec load_codec(const RunDirectory& run) { return load_codec(run, load_language(run).unit); }
+
+TextCodec load_codec(const RunDirectory& run, TextUnit unit) {
   if (unit == TextUnit::bytes) return {};
   if (unit == TextUnit::pieces) return TextCodec::of_pieces(Tokenizer::load(run.tokenizer()));
   if (has_tokenizer_json(unit)) return load_tokenizer_json(run, unit);
@@ -49,14 +50,15 @@ void save_codec(const RunDirectory& run, const TextCodec& codec) {
     write_file_atomic(run.tokenizer_json(), to_json(codec.hugging_face_tokenizer().spec()));
 }
 
+int32_t id_of(const std::string& piece, const TextCodec& codec, const std::string& where) {
+  const auto id = codec.id(piece);
+  if (!id) fail("{}: the token {} is none of the vocabulary's", where, excerpt(piece));
+  return *id;
+}
+
 TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where) {
-  const auto id_of = [&](const std::string& piece) {
-    const auto id = codec.id(piece);
-    if (!id) fail("{}: the token {} is none of the vocabulary's", where, excerpt(piece));
-    return *id;
-  };
-  TextEnds result{config.start.empty() ? codec.end() : id_of(config.start), {}};
-  for (const std::string& piece : config.ends) result.ends.push_back(id_of(piece));
+  TextEnds result{config.start.empty() ? codec.end() : id_of(config.start, codec, where), {}};
+  for (const std::string& piece : config.ends) result.ends.push_back(id_of(piece, codec, where));
   if (result.ends.empty()) result.ends.push_back(codec.end());
   if (std::ranges::min(result.ends) < 0 || result.start < 0)
     fail("{}: ends is empty, and the vocabulary names no end", where);

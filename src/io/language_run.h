@@ -15,7 +15,11 @@ namespace qkv {
 // byte pieces and word pieces. Throws Error, naming the file.
 LanguageConfig load_language(const RunDirectory& run);
 TextCodec load_codec(const RunDirectory& run);
+TextCodec load_codec(const RunDirectory& run, TextUnit unit);
 void save_codec(const RunDirectory& run, const TextCodec& codec);
+
+// The token with this spelling. Throws Error, beginning with `where`, if the vocabulary has none.
+int32_t id_of(const std::string& piece, const TextCodec& codec, const std::string& where);
 
 // The tokens around a text. Throws Error, beginning with `where`, for a piece that the vocabulary does not have, and if
 // there is no end.

@@ -6,6 +6,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "io/atomic_file.h"
+#include "io/encoder_run.h"
 #include "io/int8_weights.h"
 #include "io/language_run.h"
 #include "io/recommender_run.h"
@@ -41,6 +42,16 @@ QuantizeReport quantize_run(const std::string& run, const std::string& out) {
         write_file_atomic(partial.config(), to_json(config));
         write_file_atomic(partial.language(), json_from_fields(load_language(from)));
         save_codec(partial, loaded.codec);
+        save(partial);
+      });
+    });
+  }
+  if (config.decoder_layers == 0) {
+    const EncoderRun loaded = load_encoder(run);
+    return quantize_model(from, to, *loaded.model, [&](const auto& save) {
+      make_run(to, [&](const RunDirectory& partial) {
+        write_file_atomic(partial.config(), to_json(config));
+        save_encoder_text(partial, loaded.config, loaded.codec);
         save(partial);
       });
     });

@@ -29,16 +29,6 @@ void write_sides(const std::string& both, const std::string& source, const std::
   if (!target_content.empty()) write_file_atomic(target, target_content);
 }
 
-void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers) {
-  const auto& [source, target] = tokenizers;
-  write_sides(run.tokenizer(), run.source_tokenizer(), run.target_tokenizer(),
-              source.serialized() == target.serialized(), source.serialized(), target.serialized());
-  const auto content = [](const std::vector<std::string>* pieces) { return pieces ? pieces_to_json(*pieces) : ""; };
-  write_sides(run.vocabulary(), run.source_vocabulary(), run.target_vocabulary(),
-              same(source.own_pieces(), target.own_pieces()), content(source.own_pieces()),
-              content(target.own_pieces()));
-}
-
 // The file of one side, or of both; "" where there is neither.
 std::string file_of(const std::string& side, const std::string& both) {
   for (const std::string& path : {side, both})
@@ -107,6 +97,16 @@ TranslationConfig load_translation(const RunDirectory& run) {
   return translation;
 }
 
+void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers) {
+  const auto& [source, target] = tokenizers;
+  write_sides(run.tokenizer(), run.source_tokenizer(), run.target_tokenizer(),
+              source.serialized() == target.serialized(), source.serialized(), target.serialized());
+  const auto content = [](const std::vector<std::string>* pieces) { return pieces ? pieces_to_json(*pieces) : ""; };
+  write_sides(run.vocabulary(), run.source_vocabulary(), run.target_vocabulary(),
+              same(source.own_pieces(), target.own_pieces()), content(source.own_pieces()),
+              content(target.own_pieces()));
+}
+
 TokenizerPair load_tokenizers(const RunDirectory& run, const std::string& unknown) {
   const std::string source_model = file_of(run.source_tokenizer(), run.tokenizer()),
                     target_model = file_of(run.target_tokenizer(), run.tokenizer()),
@@ -144,7 +144,9 @@ void create_run(const RunDirectory& run, const RunParts& parts, const std::funct
 LoadedRun load_run(const std::string& directory) {
   const RunDirectory run(directory);
   const ModelConfig model = load_config(run);
-  if (model.encoder_layers == 0) fail("{}: encoder_layers is 0, wanted a model that translates", run.config());
+  for (const auto& [name, layers] :
+       {std::pair{"encoder_layers", model.encoder_layers}, {"decoder_layers", model.decoder_layers}})
+    if (layers == 0) fail("{}: {} is 0, wanted a model that translates", run.config(), name);
   const TranslationConfig translation = load_translation(run);
   LoadedRun loaded{load_tokenizers(run, translation.unknown), nullptr, {}};
   for (const auto& [side, size, vocab] : {std::tuple{"source", loaded.tokenizers.source.size(), model.source_vocab},

@@ -24,6 +24,7 @@ class RunDirectory {
   std::string text() const { return root_ + "/text.json"; }
   std::string recommendation() const { return root_ + "/recommendation.json"; }
   std::string language() const { return root_ + "/language.json"; }
+  std::string embedding() const { return root_ + "/embedding.json"; }
   std::string translation() const { return root_ + "/translation.json"; }
   std::string model() const { return root_ + "/model.safetensors"; }    // the weights that are served
   std::string tokenizer() const { return root_ + "/tokenizer.model"; }  // of both sides
@@ -75,6 +76,7 @@ struct RunParts {
 void create_run(const RunDirectory& run, const RunParts& parts, const std::function<void(const RunDirectory&)>& more);
 
 // For each side a SentencePiece model, a list of pieces, or both.
+void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers);
 TokenizerPair load_tokenizers(const RunDirectory& run, const std::string& unknown);
 
 // What translating needs, from a directory that is not trusted. Throws Error, naming the file.

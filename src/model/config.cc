@@ -22,19 +22,38 @@ void check_dropout(std::string_view name, double value) {
   if (!(value >= 0 && value < 1)) fail("model: {} is {}, wanted at least 0 and below 1", name, value);
 }
 
-}  // namespace
-
-void check(const ModelConfig& c) {
+// A model of one side has nothing of the other.
+void check_sides(const ModelConfig& c) {
+  if (c.encoder_layers == 0 && c.decoder_layers == 0)
+    fail("model: encoder_layers and decoder_layers are 0, wanted layers of one of them");
   if (c.encoder_layers == 0) {
     if (c.source_vocab != 0)
       fail("model: encoder_layers is 0 and source_vocab is {}, wanted 0: nothing reads a source", c.source_vocab);
-    if (c.shared_embeddings) fail("model: encoder_layers is 0 and shared_embeddings is true, wanted false");
   } else {
     check_range("source_vocab", c.source_vocab, kMaxSize);
     check_range("encoder_layers", c.encoder_layers, kMaxLayers);
   }
-  check_range("target_vocab", c.target_vocab, kMaxSize);
-  check_range("decoder_layers", c.decoder_layers, kMaxLayers);
+  if (c.decoder_layers == 0) {
+    if (c.target_vocab != 0)
+      fail("model: decoder_layers is 0 and target_vocab is {}, wanted 0: nothing writes a target", c.target_vocab);
+    for (const auto& [name, value] : {std::pair{"tied_output", c.tied_output},
+                                      {"output_bias", c.output_bias},
+                                      {"zero_start", c.zero_start},
+                                      {"item_features", c.item_features != 0}})
+      if (value) fail("model: decoder_layers is 0 and {} is set, wanted none: nothing writes a target", name);
+  } else {
+    check_range("target_vocab", c.target_vocab, kMaxSize);
+    check_range("decoder_layers", c.decoder_layers, kMaxLayers);
+  }
+  for (const auto& [name, layers] :
+       {std::pair{"encoder_layers", c.encoder_layers}, {"decoder_layers", c.decoder_layers}})
+    if (layers == 0 && c.shared_embeddings) fail("model: {} is 0 and shared_embeddings is true, wanted false", name);
+}
+
+}  // namespace
+
+void check(const ModelConfig& c) {
+  check_sides(c);
   check_range("d_model", c.d_model, kMaxSize);
   check_range("heads", c.heads, kMaxSize);
   if (c.key_value_heads < 0 || (c.key_value_heads > 0 && c.heads % c.key_value_heads != 0))

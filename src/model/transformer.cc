@@ -33,9 +33,11 @@ void check_labels(const Batch& batch, int64_t vocab) {
     if (id < 0 || id >= vocab) fail("batch: label {} is outside the vocabulary of {}", id, vocab);
 }
 
+// Null for a side that is not there.
 template <class Real>
 const Parameter<Real>* declare_table(ParameterList<Real>& list, const std::string& name, int64_t vocab,
                                      const ModelConfig& config) {
+  if (vocab == 0) return nullptr;
   const double deviation = 1 / std::sqrt(static_cast<double>(config.d_model));
   return list.add(name, {vocab, config.d_model}, Init::gaussian(deviation), true);
 }
@@ -50,6 +52,7 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* targe
 }
 
 bool encodes(const ModelConfig& config) { return config.encoder_layers > 0; }
+bool decodes(const ModelConfig& config) { return config.decoder_layers > 0; }
 
 template <class T, class... Args>
 std::optional<T> make_if(bool wanted, Args&&... args) {
@@ -75,7 +78,7 @@ int64_t count_parameters(const ModelConfig& c) {
   const int64_t encoder = attention + feed_forward + 2 * norm, decoder = encoder + (encodes(c) ? attention + norm : 0);
   const int64_t tables =
       c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
-  const int64_t sides = encodes(c) ? 2 : 1;
+  const int64_t sides = encodes(c) + decodes(c);
   return (tables + c.item_features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
          c.decoder_layers * decoder +
          sides * ((c.final_norm ? norm : 0) + (c.embedding_norm ? norm : 0) +
@@ -91,21 +94,21 @@ Sequences sequences_of(const Packed& queries, const Packed& keys) {
 template <class Real>
 Transformer<Real>::Transformer(const ModelConfig& config)
     : config_(checked(config)),
-      source_table_(encodes(config)
-                        ? declare_table(parameters_,
-                                        config.shared_embeddings ? "embedding.weight" : "source_embedding.weight",
-                                        config.source_vocab, config)
-                        : nullptr),
+      source_table_(declare_table(parameters_,
+                                  config.shared_embeddings ? "embedding.weight" : "source_embedding.weight",
+                                  config.source_vocab, config)),
       target_table_(config.shared_embeddings
                         ? source_table_
                         : declare_table(parameters_, "target_embedding.weight", config.target_vocab, config)),
       source_embedding_(
           make_if<Embedding<Real>>(encodes(config), parameters_, "encoder", source_table_, config, false, sites_)),
-      target_embedding_(parameters_, "decoder", target_table_, config, config.zero_start, sites_),
+      target_embedding_(make_if<Embedding<Real>>(decodes(config), parameters_, "decoder", target_table_, config,
+                                                 config.zero_start, sites_)),
       encoder_(make_if<Stack<Real>>(encodes(config), parameters_, "encoder", config.encoder_layers, config,
                                     StackKind{Causal::none, false}, sites_)),
-      decoder_(parameters_, "decoder", config.decoder_layers, config, {Causal::top_left, encodes(config)}, sites_),
-      output_(make_output(parameters_, target_table_, config)),
+      decoder_(make_if<Stack<Real>>(decodes(config), parameters_, "decoder", config.decoder_layers, config,
+                                    StackKind{Causal::top_left, encodes(config)}, sites_)),
+      output_(decodes(config) ? std::optional(make_output(parameters_, target_table_, config)) : std::nullopt),
       features_(config.item_features > 0 ? parameters_.add("item_features.weight",
                                                            {config.item_features, config.d_model}, Init::zeros(), true)
                                          : nullptr) {
@@ -117,6 +120,7 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_side("target", target, config_.target_vocab, config_.max_length);
   check_gaps(target, config_.gap_buckets);
+  if (!decoder_) fail("model: decoder_layers is 0, wanted a decoder: an encoder alone foretells nothing");
   const int64_t wanted = encoder_ ? target.sequences() : 0;
   if (source.sequences() != wanted)
     fail("batch: {} source sequences, wanted {}, one for each target", source.sequences(), wanted);
@@ -126,10 +130,10 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
     c.positions = source.positions;
     s.memory = encoder_->forward(x, {}, sequences_of(source, source), {}, c, s.encoder);  // g = Encoder(x)
   }
-  const Matrix<Real> y = target_embedding_.forward(target.ids, target.positions, target.gaps, c, s.target_embedding);
+  const Matrix<Real> y = target_embedding_->forward(target.ids, target.positions, target.gaps, c, s.target_embedding);
   c.positions = target.positions;
-  s.h = decoder_.forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
-                         s.decoder);  // h = Decoder(y, g)
+  s.h = decoder_->forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
+                          s.decoder);  // h = Decoder(y, g)
 }
 
 template <class Real>
@@ -139,14 +143,14 @@ Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) c
   Context lean = without_backward(c);
   Saved s;
   forward(batch.source, batch.target, lean, s);
-  return output_.loss(s.h, batch.labels, smoothing, c);
+  return output_->loss(s.h, batch.labels, smoothing, c);
 }
 
 template <class Real>
 Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, Context& c) const {
   check_labels(batch, config_.target_vocab);
   const auto smoothed = [&](Matrix<const Real> h, Matrix<Real> dh) {
-    return output_.loss_and_gradient(h, batch.labels, smoothing, dh, c);
+    return output_->loss_and_gradient(h, batch.labels, smoothing, dh, c);
   };
   return loss_and_gradient(batch, smoothed, c);
 }
@@ -160,9 +164,9 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
   const Loss loss = loss_of(s.h, dh);
 
   const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
-  decoder_.backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source), c,
-                    s.decoder);
-  target_embedding_.backward(dh, batch.target.ids, batch.target.positions, batch.target.gaps, c, s.target_embedding);
+  decoder_->backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source), c,
+                     s.decoder);
+  target_embedding_->backward(dh, batch.target.ids, batch.target.positions, batch.target.gaps, c, s.target_embedding);
   if (encoder_) {
     c.positions = batch.source.positions;
     encoder_->backward(dmemory, {}, sequences_of(batch.source, batch.source), {}, c, s.encoder);
@@ -180,9 +184,9 @@ Matrix<Real> Transformer<Real>::last_hidden(const Packed& target, Context& c) co
     if (target.offsets[static_cast<size_t>(s)] == target.offsets[static_cast<size_t>(s) + 1])
       fail("batch: target sequence {} has no tokens", s);
   typename Embedding<Real>::Saved embedding;
-  const Matrix<Real> x = target_embedding_.forward(target.ids, target.positions, target.gaps, c, embedding);
+  const Matrix<Real> x = target_embedding_->forward(target.ids, target.positions, target.gaps, c, embedding);
   c.positions = target.positions;
-  return decoder_.last(x, sequences_of(target, target), c);
+  return decoder_->last(x, sequences_of(target, target), c);
 }
 
 template <class Real>
@@ -197,10 +201,19 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
 }
 
 template <class Real>
+Matrix<Real> Transformer<Real>::hidden(const Packed& texts, Context& c) const {
+  if (encoder_) return encode(texts, c);
+  Context lean = without_backward(c);
+  Saved s;
+  forward({}, texts, lean, s);
+  return s.h;
+}
+
+template <class Real>
 void Transformer<Real>::fill_cross(Matrix<const Real> memory, const std::vector<typename Layer<Real>::Cache>& caches,
                                    Context& c) const {
   for (size_t i = 0; i < caches.size(); i++)
-    decoder_.layers()[i].cross_attention().keys_values(memory, caches[i].cross, c);
+    decoder_->layers()[i].cross_attention().keys_values(memory, caches[i].cross, c);
 }
 
 template <class Real>
@@ -208,9 +221,9 @@ Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename L
                                      Context& c) const {
   if (config_.gap_buckets > 0) fail("model: gap_buckets is {}, wanted 0 to decode token by token", config_.gap_buckets);
   typename Embedding<Real>::Saved embedding;
-  const Matrix<Real> x = target_embedding_.forward(s.ids, s.positions, {}, c, embedding);
+  const Matrix<Real> x = target_embedding_->forward(s.ids, s.positions, {}, c, embedding);
   c.positions = s.positions;
-  return decoder_.step(x, s.self, s.cross, caches, s.new_rows, c);
+  return decoder_->step(x, s.self, s.cross, caches, s.new_rows, c);
 }
 
 template class Transformer<float>;

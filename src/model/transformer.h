@@ -1,5 +1,6 @@
 // The encoder–decoder of "Attention Is All You Need" (Vaswani et al., 2017): from a batch to its loss and gradients.
-// Without encoder layers it is a decoder-only model, whose batches have no source.
+// Without encoder layers it is a decoder-only model, whose batches have no source; without decoder layers an encoder
+// that gives hidden states and no more.
 #pragma once
 
 #include <cstdint>
@@ -61,23 +62,25 @@ class Transformer {
   };
   Matrix<Real> step(const Step& step, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
 
-  const Output<Real>& output() const { return output_; }
+  // What the model makes of texts, [N, d], in inference: the encoder's output, or the last hidden states of a decoder
+  // alone. Throws Error if an id or a length does not fit the model.
+  Matrix<Real> hidden(const Packed& texts, Context& c) const;
+
+  const Output<Real>& output() const { return *output_; }  // where there is a decoder, as the next
   // The table of items, [V, d], which holds the sums with their features, and that of the features, [F, d], or null.
   const Parameter<Real>& items() const { return *target_table_; }
   const Parameter<Real>* item_features() const { return features_; }
   const Stack<Real>& encoder() const { return *encoder_; }  // where there is one
-  const Stack<Real>& decoder() const { return decoder_; }
+  const Stack<Real>& decoder() const { return *decoder_; }
 
  private:
   ModelConfig config_;
   ParameterList<Real> parameters_;
   DropoutSites sites_;
-  const Parameter<Real>*source_table_, *target_table_;  // the first is null without an encoder
-  std::optional<Embedding<Real>> source_embedding_;
-  Embedding<Real> target_embedding_;
-  std::optional<Stack<Real>> encoder_;
-  Stack<Real> decoder_;
-  Output<Real> output_;
+  const Parameter<Real>*source_table_, *target_table_;  // null without that side
+  std::optional<Embedding<Real>> source_embedding_, target_embedding_;
+  std::optional<Stack<Real>> encoder_, decoder_;
+  std::optional<Output<Real>> output_;
   const Parameter<Real>* features_;
 };
 

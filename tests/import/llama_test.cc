@@ -76,7 +76,8 @@ TEST_F(Stories, GreedyTextIsTheOfficialOne) {
 
 TEST_F(Stories, WhatIsNotSupportedIsNamed) {
   EXPECT_EQ(error_with("model_type", "gemma"),
-            "model/config.json: model_type is \"gemma\", wanted marian, llama or mistral");
+            "model/config.json: model_type is \"gemma\", wanted marian, llama, mistral, bert, roberta, "
+            "xlm-roberta or distilbert");
   EXPECT_EQ(error_with("hidden_act", "relu2"),
             "model/config.json: hidden_act is \"relu2\", wanted silu, gelu, gelu_new or gelu_pytorch_tanh");
   EXPECT_EQ(error_with("rope_scaling", {{"rope_type", "yarn"}, {"factor", 4}}),

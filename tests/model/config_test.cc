@@ -85,6 +85,14 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
   refused("encoder_layers is -1", [](auto& c) { c.encoder_layers = -1; });
   refused("encoder_layers is 0 and source_vocab is 1000", [](auto& c) { c.encoder_layers = 0; });
   refused("encoder_layers is 0 and shared_embeddings", [](auto& c) { c.encoder_layers = c.source_vocab = 0; });
+  const auto no_decoder = [](ModelConfig& c) { c.decoder_layers = c.target_vocab = 0, c.tied_output = false; };
+  refused("decoder_layers is 0 and target_vocab is 1000", [](auto& c) { c.decoder_layers = 0; });
+  refused("decoder_layers is 0 and tied_output is set", [](auto& c) { c.decoder_layers = c.target_vocab = 0; });
+  refused("decoder_layers is 0 and shared_embeddings", no_decoder);
+  refused("decoder_layers is 0 and output_bias is set", [&](auto& c) { no_decoder(c), c.output_bias = true; });
+  refused("decoder_layers is 0 and zero_start is set", [&](auto& c) { no_decoder(c), c.zero_start = true; });
+  refused("decoder_layers is 0 and item_features is set", [&](auto& c) { no_decoder(c), c.item_features = 3; });
+  refused("encoder_layers and decoder_layers are 0", [](auto& c) { c.encoder_layers = c.decoder_layers = 0; });
   refused("decoder_layers is 1001", [](auto& c) { c.decoder_layers = 1001; });
   refused("d_model is -1", [](auto& c) { c.d_model = -1; });
   refused("heads * key_width is", [](auto& c) { c.heads = c.key_width = int64_t{1} << 24; });

@@ -20,7 +20,7 @@ def random():
     return pytest.importorskip("numpy").random.default_rng(7)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_program():
     """Runs the program qkv; returns (status, standard output, standard error)."""
     return program.qkv

@@ -64,6 +64,12 @@ def recommend(run: Path) -> list[str]:
     return [best.item, str(best.score + sum(best.effects)), str(found.popular)] + found.read + found.unknown
 
 
+def embed(run: Path) -> Array:
+    embedder = qkv.Embedder(run)
+    vectors: Array = embedder.embed(["A dog."], pooling="mean", normalize=True, prefix="query: ")
+    return vectors[: embedder.width + embedder.max_length]
+
+
 def show(report: qkv.TokenReport) -> bool:
     print(report.line, report.token, report.log_probability)
     return report.last

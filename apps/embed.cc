@@ -1,0 +1,148 @@
+// qkv embed: a vector for each line of text.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "commands.h"
+#include "line_reader.h"
+#include "qkv/embedder.h"
+#include "qkv/error.h"
+
+namespace {
+
+constexpr size_t kWindow = 4096;                  // lines that are read at once, at most
+constexpr size_t kWindowBytes = size_t{1} << 24;  // and of them so many bytes and a line
+
+struct Options {
+  std::string run, file = "-", npy;
+  bool json = false;
+  qkv::EmbedOptions embed;
+};
+
+// float32 [lines, d] in NumPy's format, version 1.0. The number of lines is known at the end, and its header is written
+// then; the file has its name only when it is whole.
+class NpyFile {
+ public:
+  NpyFile(std::string path, int64_t width)
+      : path_(std::move(path)), temporary_(path_ + ".partial"), file_(temporary_, std::ios::binary), width_(width) {
+    file_ << header();
+  }
+  ~NpyFile() {
+    std::error_code error;
+    if (!done_) std::filesystem::remove(temporary_, error);
+  }
+  NpyFile(const NpyFile&) = delete;
+  NpyFile& operator=(const NpyFile&) = delete;
+
+  void add(std::span<const float> vector) {
+    file_.write(reinterpret_cast<const char*>(vector.data()), static_cast<std::streamsize>(vector.size_bytes()));
+    lines_++;
+  }
+  // Throws qkv::Error, naming the file.
+  void finish() {
+    file_.seekp(0);
+    file_ << header();
+    file_.close();
+    std::error_code error;
+    if (file_) std::filesystem::rename(temporary_, path_, error);
+    if (!file_ || error)
+      throw qkv::Error(fmt::format("{}: cannot be written: {}", path_, error ? error.message() : std::strerror(errno)));
+    done_ = true;
+  }
+
+ private:
+  std::string header() const {
+    constexpr size_t kBytes = 128, kLength = kBytes - 10;  // a multiple of 64; the first ten are no text
+    std::string text = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", lines_, width_);
+    text.resize(kLength - 1, ' ');
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(kLength) + '\0' + text + '\n';
+  }
+
+  std::string path_, temporary_;
+  std::ofstream file_;
+  int64_t width_, lines_ = 0;
+  bool done_ = false;
+};
+
+void print_vector(const std::string& text, std::span<const float> vector, bool json) {
+  if (json)
+    fmt::print("{{\"text\": {}, \"vector\": [{}]}}\n", nlohmann::json(text).dump(), fmt::join(vector, ", "));
+  else
+    fmt::print("{}\n", fmt::join(vector, " "));
+}
+
+// The lines that are there, at least one unless all were read; false if there are no more.
+bool read_window(LineReader& reader, std::vector<std::string>& lines) {
+  lines.clear();
+  std::string line;
+  for (size_t bytes = 0; lines.size() < kWindow && bytes < kWindowBytes; bytes += line.size()) {
+    const qkv::Next next = reader.next(line, lines.empty());
+    if (next != qkv::Next::line) return next != qkv::Next::end;
+    lines.push_back(line);
+  }
+  return true;
+}
+
+void embed(Options& options) {
+  const qkv::Embedder embedder(options.run);
+  listen_for_interrupts();
+  LineReader reader(options.file);
+  std::unique_ptr<NpyFile> npy;
+  if (!options.npy.empty()) npy = std::make_unique<NpyFile>(options.npy, embedder.width());
+  int64_t cut = 0;
+  std::vector<std::string> lines;
+  for (bool more = true; more;) {
+    options.embed.first_number = reader.lines() + 1;
+    more = read_window(reader, lines);
+    const qkv::Embeddings found = embedder.embed(lines, options.embed);
+    stop_if_interrupted();
+    cut += found.cut;
+    const auto width = static_cast<size_t>(found.width);
+    for (size_t i = 0; i < lines.size(); i++) {
+      const std::span<const float> vector = std::span(found.values).subspan(i * width, width);
+      if (npy)
+        npy->add(vector);
+      else
+        print_vector(lines[i], vector, options.json);
+    }
+    std::fflush(stdout);
+  }
+  if (npy) npy->finish();
+  if (cut > 0)
+    fmt::print(stderr, "qkv: {} of {} lines had more than {} tokens and lost their ends\n", cut, reader.lines(),
+               options.embed.max_length.value_or(embedder.max_length()));
+}
+
+}  // namespace
+
+void add_embed_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("embed", "Vectors of lines of text");
+  const auto options = std::make_shared<Options>();
+  qkv::EmbedOptions& e = options->embed;
+  command->add_option("run", options->run, "Run directory of an encoder, a translator or a language model")->required();
+  command->add_option("--file", options->file, "Text, a line a vector; - is standard input")->capture_default_str();
+  command
+      ->add_option("--pooling", e.pooling,
+                   "How tokens' vectors become one: mean, first or last (default: the run's; of a language model last)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, qkv::Pooling>{
+          {"mean", qkv::Pooling::mean}, {"first", qkv::Pooling::first}, {"last", qkv::Pooling::last}}));
+  command->add_flag_function(
+      "--normalize,!--no-normalize", [&e](int64_t count) { e.normalize = count > 0; },
+      "Divide vectors by their norm, or not (default: the run's)");
+  command->add_option("--prefix", e.prefix, "Text before every line (default: the run's)");
+  command->add_option("--max-length", e.max_length,
+                      "Tokens of the longest line; others lose their ends (default: the run's)");
+  command->add_option("--batch-tokens", e.batch_tokens, "Tokens that the model reads at once")->capture_default_str();
+  CLI::Option* json = command->add_flag("--json", options->json, "Print JSON lines: text and vector");
+  command->add_option("--npy", options->npy, "Write the vectors to this file, for NumPy: float32 [lines, d]")
+      ->excludes(json);
+  add_threads_option(*command);
+  command->callback([options] { embed(*options); });
+}

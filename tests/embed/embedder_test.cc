@@ -1,0 +1,226 @@
+// Vectors of texts: those of torch, the same in any company, of all kinds of runs.
+#include "qkv/embedder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "core/fields.h"
+#include "embed/pooling.h"
+#include "io/atomic_file.h"
+#include "io/encoder_run.h"
+#include "io/language_run.h"
+#include "io/weights.h"
+#include "qkv/import.h"
+#include "qkv/quantize.h"
+#include "qkv/threads.h"
+#include "tests/decode/random_run.h"
+#include "tests/support/bert_case.h"
+#include "tests/support/errors.h"
+#include "tests/support/numeric.h"
+
+namespace qkv {
+namespace {
+
+using testing::BertCase;
+using testing::error_of;
+using testing::relative_error;
+using testing::TempDir;
+
+constexpr double kTolerance = 1e-5;  // of float32 hidden states, as in tests/import/bert_test.cc
+
+// The run of a golden encoder.
+class EmbedderTest : public ::testing::Test {
+ protected:
+  void SetUp() override { import_model(BertCase("sentence").path(), run(), testing::listed_tokens()); }
+  std::string run() const { return directory_ / "run"; }
+
+  TempDir directory_;
+};
+
+std::vector<float> row(const Embeddings& e, size_t i) {
+  const auto width = static_cast<std::ptrdiff_t>(e.width);
+  return {e.values.begin() + static_cast<std::ptrdiff_t>(i) * width,
+          e.values.begin() + static_cast<std::ptrdiff_t>(i + 1) * width};
+}
+
+TEST(Pooling, TakesTheMeanTheFirstOrTheLastRow) {
+  const std::vector<float> h = {1, 2, 9, 3, 4, 9, 8, 0, 9};
+  const Matrix<const float> rows(h.data(), 3, 2, 3);
+  std::vector<float> v(2);
+  pool(rows, Pooling::mean, v);
+  EXPECT_EQ(v, (std::vector<float>{4, 2}));
+  pool(rows, Pooling::first, v);
+  EXPECT_EQ(v, (std::vector<float>{1, 2}));
+  pool(rows, Pooling::last, v);
+  EXPECT_EQ(v, (std::vector<float>{8, 0}));
+  v = {3, -4};
+  normalize(v);
+  EXPECT_EQ(v, (std::vector<float>{0.6F, -0.8F}));
+  v = {0, 0};
+  normalize(v);
+  EXPECT_EQ(v, (std::vector<float>{0, 0}));
+}
+
+TEST_F(EmbedderTest, VectorsAreThoseOfTorch) {
+  const BertCase expected("sentence");
+  const Embedder embedder(run());
+  EXPECT_EQ(embedder.width(), 12);
+  EXPECT_EQ(embedder.max_length(), 14);
+  const Embeddings as_imported = embedder.embed(BertCase::texts());
+  EXPECT_EQ(as_imported.cut, 0);
+  EXPECT_LE(relative_error(as_imported.values, expected.values<float>("normalized")), kTolerance);
+  for (const auto& [name, pooling] :
+       {std::pair{"mean", Pooling::mean}, {"first", Pooling::first}, {"last", Pooling::last}}) {
+    const Embeddings found = embedder.embed(BertCase::texts(), {.pooling = pooling, .normalize = false});
+    EXPECT_LE(relative_error(found.values, expected.values<float>(name)), kTolerance) << name;
+  }
+}
+
+TEST_F(EmbedderTest, ATextHasOneVectorInAnyBatchAndOnAnyNumberOfThreads) {
+  const Embedder embedder(run());
+  std::vector<std::string> texts;
+  for (int i = 0; i < 50; i++) {
+    std::string text;
+    for (int k = 0; k < i % 11; k++) text += std::string(1, static_cast<char>('a' + (i * 7 + k * 3) % 8)) + " ";
+    texts.push_back(text);
+  }
+  const Embeddings wanted = embedder.embed(texts);
+  for (const int64_t batch_tokens : {1, 16, 100})
+    EXPECT_EQ(embedder.embed(texts, {.batch_tokens = batch_tokens}).values, wanted.values) << batch_tokens;
+  const int before = threads();
+  for (const int count : {1, 3}) {
+    set_threads(count);
+    EXPECT_EQ(embedder.embed(texts).values, wanted.values) << count;
+  }
+  set_threads(before);
+  for (size_t i = 0; i < texts.size(); i++) EXPECT_EQ(embedder.embed({texts[i]}).values, row(wanted, i)) << i;
+  EXPECT_EQ(embedder.embed({}).values, std::vector<float>());
+}
+
+TEST_F(EmbedderTest, LongTextsLoseTheirEnds) {
+  const Embedder embedder(run());
+  const std::string twelve = "a b c d e f g h a b c d";
+  const Embeddings found = embedder.embed({twelve, twelve + " e", twelve + " f g h"});
+  EXPECT_EQ(found.cut, 2);
+  EXPECT_EQ(row(found, 1), row(found, 0));
+  EXPECT_EQ(row(found, 2), row(found, 0));
+  const Embeddings longer = embedder.embed({twelve + " e"}, {.max_length = 16});
+  EXPECT_EQ(longer.cut, 0);
+  EXPECT_NE(longer.values, row(found, 0));
+  EXPECT_EQ(embedder.embed({"a b", "a c"}, {.max_length = 3}).cut, 2);
+}
+
+TEST_F(EmbedderTest, APrefixStandsBeforeEveryText) {
+  const Embedder embedder(run());
+  EXPECT_EQ(embedder.embed({"b c"}, {.prefix = "a "}).values, embedder.embed({"a b c"}).values);
+}
+
+TEST_F(EmbedderTest, WhatCannotBeReadIsNamed) {
+  const Embedder embedder(run());
+  EXPECT_EQ(error_of([&] { embedder.embed({"a", "b\xFF"}); }), "text 2: byte 2 is not valid UTF-8");
+  EXPECT_EQ(error_of([&] { embedder.embed({"\xFF"}, {.first_number = 7}); }), "text 7: byte 1 is not valid UTF-8");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 2}); }), "embed: max_length is 2, wanted 3 to 16");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 17}); }), "embed: max_length is 17, wanted 3 to 16");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.batch_tokens = 0}); }),
+            "embed: batch_tokens is 0, wanted 1 to 16777216");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.prefix = "\xC3"}); }), "embed: the prefix is not valid UTF-8");
+  EXPECT_EQ(error_of([&] { Embedder("nowhere"); }), "nowhere: is not a run directory");
+}
+
+TEST_F(EmbedderTest, ABrokenRunIsNamed) {
+  const RunDirectory files(run());
+  const EmbeddingConfig config = load_embedding(files);
+  const auto error_with = [&](auto&& change) {
+    EmbeddingConfig changed = config;
+    change(changed);
+    write_file_atomic(files.embedding(), json_from_fields(changed));
+    return error_of([&] { Embedder{run()}; });
+  };
+  EXPECT_EQ(error_with([](EmbeddingConfig& c) { c.max_length = 17; }),
+            files.embedding() + ": max_length is 17, wanted 0 to 16, the model's");
+  EXPECT_EQ(error_with([](EmbeddingConfig& c) { c.start = "<x>"; }),
+            files.embedding() + ": the token \"<x>\" is none of the vocabulary's");
+  EXPECT_EQ(error_with([](EmbeddingConfig& c) { c.unknown = "<x>"; }),
+            files.vocabulary() + ": the unknown token \"<x>\" is not in the vocabulary");
+  EXPECT_EQ(error_with([](EmbeddingConfig& c) { c.unit = TextUnit::bytes; }),
+            files.embedding() + ": the token \"[CLS]\" is none of the vocabulary's");
+  std::filesystem::remove(files.embedding());
+  EXPECT_EQ(error_of([&] { Embedder{run()}; }), run() +
+                                                    ": holds none of embedding.json, translation.json, "
+                                                    "language.json, wanted a model that reads text");
+}
+
+TEST_F(EmbedderTest, AModelWithoutNumbersIsNamed) {
+  const RunDirectory files(run());
+  EncoderRun encoder = load_encoder(run());
+  ParameterList<float>& list = encoder.model->parameters();
+  std::vector<float> values(list.values().begin(), list.values().end());
+  const float* gain = testing::values_of(list, "encoder.layers.1.feed_forward_norm.weight");
+  std::fill_n(values.begin() + (gain - list.values().data()), 12, std::numeric_limits<float>::max());
+  save_weights(files.model(), list, values);
+  EXPECT_EQ(error_of([&] { Embedder(run()).embed({"a"}); }), "text 1: the model gives no number");
+}
+
+TEST_F(EmbedderTest, InEightBitsVectorsAreAlmostTheSame) {
+  quantize_run(run(), directory_ / "int8");
+  const Embeddings wanted = Embedder(run()).embed(BertCase::texts()),
+                   found = Embedder(directory_ / "int8").embed(BertCase::texts());
+  EXPECT_NE(found.values, wanted.values);
+  for (size_t i = 0; i < BertCase::texts().size(); i++) {
+    const std::vector<float> a = row(wanted, i), b = row(found, i);
+    double cosine = 0;
+    for (size_t k = 0; k < a.size(); k++) cosine += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+    EXPECT_GE(cosine, 0.99) << i;
+  }
+}
+
+// The encoder of a translator, with the tokens that stand around a source sentence.
+TEST(Embedder, ReadsTheRunsOfTranslators) {
+  const TempDir directory;
+  const std::string path = testing::make_random_run(directory / "run");
+  const LoadedRun run = load_run(path);
+  const std::string text = testing::kText.front();
+  std::vector<int32_t> ids = run.tokenizers.source.encode(text);
+  ids.insert(ids.end(), run.translation.source_after.begin(), run.translation.source_after.end());
+  Packed packed;
+  packed.append(ids);
+  Arena arena;
+  Context context{.arena = arena, .inference = true};
+  std::vector<float> wanted(static_cast<size_t>(run.model->config().d_model));
+  pool(run.model->encode(packed, context), Pooling::mean, wanted);
+  EXPECT_EQ(Embedder(path).embed({text}).values, wanted);
+}
+
+// The last hidden states of a language model; the last one is that of a recommender's op, too.
+TEST(Embedder, ReadsTheRunsOfLanguageModels) {
+  const TempDir directory;
+  const RunDirectory files(directory / "run");
+  ModelConfig config = testing::small_config();
+  config.encoder_layers = config.source_vocab = 0;
+  config.shared_embeddings = false;
+  config.target_vocab = 257;
+  Transformer<float> model(config);
+  testing::randomise(model.parameters(), 1);
+  make_run(files, [&](const RunDirectory& partial) {
+    write_file_atomic(partial.config(), to_json(config));
+    write_file_atomic(partial.language(), json_from_fields(LanguageConfig{.unit = TextUnit::bytes}));
+    save_weights(partial.model(), model.parameters(), model.parameters().values());
+  });
+  const std::vector<int32_t> ids = {256, 'a', 'b', 'c'};
+  Packed packed;
+  packed.append(ids);
+  Arena arena;
+  Context context{.arena = arena, .inference = true};
+  const Matrix<float> last = model.last_hidden(packed, context);
+  const Embedder embedder(files.root());
+  EXPECT_EQ(embedder.embed({"abc"}).values, std::vector<float>(last.row(0), last.row(0) + config.d_model));
+  const Embeddings long_text = embedder.embed({std::string(30, 'x')}, {.pooling = Pooling::mean});
+  EXPECT_EQ(long_text.cut, 1);
+  EXPECT_EQ(long_text.values.size(), 6U);
+}
+
+}  // namespace
+}  // namespace qkv

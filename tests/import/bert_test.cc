@@ -1,0 +1,246 @@
+// Encoders of BERT's family: their hidden states are those of transformers, and what is refused.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "io/encoder_run.h"
+#include "qkv/import.h"
+#include "tests/support/bert_case.h"
+#include "tests/support/errors.h"
+#include "tests/support/numeric.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::BertCase;
+using testing::error_of;
+using testing::TempDir;
+
+constexpr double kTolerance = 1e-5;  // relative, of all hidden states of a model in float32
+
+const ImportOptions kTokens = testing::listed_tokens();
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What is imported has the hidden states of transformers; returns the report.
+ImportReport expect_hidden_states(const std::string& name) {
+  SCOPED_TRACE(name);
+  const BertCase expected(name);
+  const TempDir directory;
+  const ImportReport report = import_model(expected.path(), directory / "run", kTokens);
+  const EncoderRun run = load_encoder(directory / "run");
+  Packed packed;
+  for (const auto& text : expected.ids()) packed.append(text);
+  Arena arena;
+  Context context{.arena = arena, .inference = true};
+  const Matrix<float> h = run.model->hidden(packed, context);
+  const std::vector<float> found(h.row(0), h.row(h.rows));
+  EXPECT_LE(testing::relative_error(found, expected.values<float>("hidden")), kTolerance);
+  return report;
+}
+
+TEST(Bert, HiddenStatesAreThoseOfTransformers) {
+  const ImportReport report = expect_hidden_states("sentence");
+  EXPECT_EQ(report.kind, "BERT");
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: pooler; no hidden state depends on them"}));
+  EXPECT_EQ(report.config.activation, Activation::gelu);
+}
+
+TEST(Bert, InsideAnotherModelInSeveralFilesWithOldNamesTheyAreToo) {
+  const ImportReport report = expect_hidden_states("pretraining");
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: cls, pooler; no hidden state depends on them"}));
+  EXPECT_EQ(report.config.activation, Activation::gelu_tanh);
+  EXPECT_EQ(report.config.source_vocab, 16);
+}
+
+TEST(Bert, RobertaBeginsItsPositionsAfterThePadding) {
+  const ImportReport report = expect_hidden_states("roberta");
+  EXPECT_EQ(report.kind, "RoBERTa");
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: lm_head; no hidden state depends on them"}));
+  EXPECT_EQ(report.config.max_length, 16);
+}
+
+TEST(Bert, DistilBertHasNoTypesOfTokens) {
+  const ImportReport report = expect_hidden_states("distilbert");
+  EXPECT_EQ(report.kind, "DistilBERT");
+  EXPECT_EQ(report.notes,
+            (std::vector<std::string>{
+                "left out: vocab_layer_norm, vocab_projector, vocab_transform; no hidden state depends on "
+                "them"}));
+}
+
+// A copy of the sentence encoder that tests change.
+class BertFiles : public ::testing::Test {
+ protected:
+  void SetUp() override { copy("sentence"); }
+  void copy(const std::string& name) {
+    std::filesystem::remove_all(model());
+    std::filesystem::copy(BertCase(name).path(), model(), std::filesystem::copy_options::recursive);
+  }
+
+  std::string model() const { return directory_ / "model"; }
+  std::string out() const { return directory_ / "run"; }
+
+  void change(const std::string& file, const std::string& member, const json& value) {
+    json object = std::filesystem::exists(model() + "/" + file) ? json::parse(text_of(model() + "/" + file)) : json();
+    object[member] = value;
+    testing::spill(model() + "/" + file, object.dump());
+  }
+  EmbeddingConfig imported() {
+    import_model(model(), out(), kTokens);
+    const EmbeddingConfig config = load_embedding(RunDirectory(out()));
+    std::filesystem::remove_all(out());
+    return config;
+  }
+
+  // The error of an import, without the folder of the test.
+  std::string error(const ImportOptions& options = kTokens) const {
+    std::string text = error_of([&] { import_model(model(), out(), options); });
+    EXPECT_FALSE(std::filesystem::exists(out()));
+    const size_t place = text.find(directory_.path());
+    return place == std::string::npos ? text : text.erase(place, directory_.path().size() + 1);
+  }
+  // The same with a member of a file changed, which is as before afterwards.
+  std::string error_with(const std::string& file, const std::string& member, const json& value) {
+    const bool existed = std::filesystem::exists(model() + "/" + file);
+    const std::string before = existed ? text_of(model() + "/" + file) : "";
+    change(file, member, value);
+    const std::string message = error();
+    existed ? testing::spill(model() + "/" + file, before) : void(std::filesystem::remove(model() + "/" + file));
+    return message;
+  }
+
+  TempDir directory_;
+};
+
+TEST_F(BertFiles, SayHowTextBecomesAVector) {
+  const EmbeddingConfig wanted = {.start = "[CLS]",
+                                  .end = "[SEP]",
+                                  .unknown = "[UNK]",
+                                  .max_length = 14,
+                                  .pooling = Pooling::mean,
+                                  .normalize = true};
+  EXPECT_EQ(imported(), wanted);
+
+  change("tokenizer_config.json", "cls_token", "a");
+  change("tokenizer_config.json", "sep_token", {{"content", "b"}});
+  change("sentence_bert_config.json", "max_seq_length", 100);
+  change("sentence_bert_config.json", "do_lower_case", true);
+  change("1_Pooling/config.json", "pooling_mode_mean_tokens", false);
+  change("1_Pooling/config.json", "pooling_mode_cls_token", true);
+  change("config_sentence_transformers.json", "default_prompt_name", "query");
+  change("config_sentence_transformers.json", "prompts", {{"query", "c "}, {"passage", "d "}});
+  EXPECT_EQ(imported(), (EmbeddingConfig{.lowercase = true,
+                                         .prefix = "c ",
+                                         .start = "a",
+                                         .end = "b",
+                                         .unknown = "[UNK]",
+                                         .max_length = 16,
+                                         .pooling = Pooling::first,
+                                         .normalize = true}));
+  std::filesystem::remove(model() + "/modules.json");
+  EXPECT_EQ(imported(), (EmbeddingConfig{.start = "a", .end = "b", .unknown = "[UNK]"}));
+}
+
+TEST_F(BertFiles, ConfigurationsThatWillNotDoAreNamed) {
+  const auto error = [&](const std::string& member, const json& value) {
+    return error_with("config.json", member, value);
+  };
+  EXPECT_EQ(error("hidden_act", "tanh"),
+            "model/config.json: hidden_act is \"tanh\", wanted gelu, gelu_new, gelu_pytorch_tanh, relu or silu");
+  EXPECT_EQ(error("is_decoder", true), "model/config.json: is_decoder is true, wanted an encoder");
+  EXPECT_EQ(error("position_embedding_type", "relative_key"),
+            "model/config.json: position_embedding_type is \"relative_key\", wanted absolute");
+  EXPECT_EQ(error("num_attention_heads", 0),
+            "model/config.json: num_attention_heads is 0 and hidden_size is 12, wanted a divisor of it");
+  EXPECT_EQ(error("num_attention_heads", 5),
+            "model/config.json: num_attention_heads is 5 and hidden_size is 12, wanted a divisor of it");
+  EXPECT_EQ(error("max_position_embeddings", int64_t{1} << 40),
+            "model/config.json: max_position_embeddings is 1099511627776, wanted 1 to 1048576");
+  EXPECT_EQ(error("max_position_embeddings", 15),
+            "model/model.safetensors: tensor \"embeddings.position_embeddings.weight\": 16 rows, config.json says 15");
+  EXPECT_EQ(error("vocab_size", 12), "model/model.safetensors: 12 embeddings, the vocabulary has 13 tokens");
+  EXPECT_EQ(error("vocab_size", 14), "model/model.safetensors: 2740 numbers, the configuration asks for 2752");
+  EXPECT_EQ(
+      error("num_hidden_layers", 1),
+      "model/model.safetensors: tensor \"encoder.layer.1.attention.output.LayerNorm.bias\": F32 [12] has no place "
+      "in the model");
+  EXPECT_EQ(error("num_hidden_layers", 0),
+            "model/model.safetensors: model: encoder_layers and decoder_layers are 0, "
+            "wanted layers of one of them");
+  EXPECT_EQ(error("model_type", "distilbert"), "model/config.json: vocab_size is missing");
+}
+
+TEST_F(BertFiles, ModulesAndPoolingsThatThereAreNotHereAreNamed) {
+  EXPECT_EQ(
+      error_with("1_Pooling/config.json", "pooling_mode_max_tokens", true),
+      "model/1_Pooling/config.json: pooling_mode_max_tokens is true, wanted the mean, the first or the last token");
+  EXPECT_EQ(error_with("1_Pooling/config.json", "pooling_mode_cls_token", true),
+            "model/1_Pooling/config.json: pooling_mode_cls_token beside another pooling, wanted one");
+  EXPECT_EQ(error_with("1_Pooling/config.json", "pooling_mode_mean_tokens", false),
+            "model/1_Pooling/config.json: found no pooling, wanted the mean, the first or the last token");
+  EXPECT_EQ(error_with("sentence_bert_config.json", "max_seq_length", -1),
+            "model/sentence_bert_config.json: max_seq_length is -1, wanted at least 0");
+  EXPECT_EQ(error_with("config_sentence_transformers.json", "default_prompt_name", "query"),
+            "model/config_sentence_transformers.json: prompts are not an object");
+  const auto module = [&](const char* kind, const char* path) {
+    testing::spill(model() + "/modules.json", json::array({{{"type", kind}, {"path", path}}}).dump());
+    return error();
+  };
+  EXPECT_EQ(
+      module("sentence_transformers.models.Dense", "2_Dense"),
+      "model/modules.json: the module \"sentence_transformers.models.Dense\" at \"2_Dense\", wanted Transformer at "
+      "\"\", Pooling or Normalize");
+  EXPECT_EQ(module("sentence_transformers.models.Pooling", "../model/1_Pooling"),
+            "model/modules.json: the path \"../model/1_Pooling\" is not a folder of this directory");
+  testing::spill(model() + "/modules.json", "[3]");
+  EXPECT_EQ(error(), "model/modules.json: a module without the text type");
+}
+
+TEST_F(BertFiles, NeedATokeniserOrAListOfTokens) {
+  EXPECT_EQ(error({}),
+            "model: found none of sentencepiece.bpe.model, tokenizer.model; --tokens takes the tokens of "
+            "vocab.txt or vocab.json");
+  change("tokenizer_config.json", "cls_token", "<cls>");
+  EXPECT_EQ(error(), "model/model.safetensors: the token \"<cls>\" is none of the vocabulary's");
+  std::filesystem::remove(model() + "/vocab.txt");
+  EXPECT_EQ(error(), "model: holds neither vocab.txt nor vocab.json, wanted a list of tokens");
+}
+
+TEST_F(BertFiles, PositionsOfRobertaNeedRowsBehindThePadding) {
+  copy("roberta");
+  EXPECT_EQ(error_with("config.json", "pad_token_id", -1),
+            "model/config.json: pad_token_id is -1, wanted 0 to 1048576");
+  EXPECT_EQ(error_with("config.json", "pad_token_id", 17),
+            "model/config.json: max_position_embeddings is 18, wanted 19 to 1048576");
+  change("config.json", "pad_token_id", 2);  // fewer positions are left
+  import_model(model(), out(), kTokens);
+  EXPECT_EQ(load_config(RunDirectory(out())).max_length, 15);
+}
+
+// XLM-R's tokenisers are SentencePiece's with ids of fairseq.
+TEST_F(BertFiles, PiecesMayHaveTheIdsOfFairseq) {
+  copy("roberta");
+  const Tokenizer pieces = Tokenizer::train(std::vector<std::string>(40, "a b c ab"), {.vocab_size = 11});
+  ASSERT_EQ(pieces.size(), 11);
+  testing::spill(model() + "/sentencepiece.bpe.model", pieces.serialized());
+  change("config.json", "model_type", "xlm-roberta");
+  import_model(model(), out());
+  const EncoderRun run = load_encoder(out());
+  std::vector<int32_t> wanted = pieces.encode("a c ab z");
+  for (int32_t& id : wanted) id = id == 0 ? 3 : id + 1;
+  EXPECT_EQ(run.codec.encode("a c ab z", "text"), wanted);
+  EXPECT_EQ(run.edges.before, std::vector<int32_t>{0});
+  EXPECT_EQ(run.edges.after, std::vector<int32_t>{2});
+  EXPECT_EQ(run.codec.size(), 13);
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,99 @@
+"""qkv embed: vectors of lines, of an imported encoder and of what was trained."""
+
+import json
+import struct
+
+import pytest
+from conftest import ROOT, qkv
+
+GOLDEN = ROOT / "tests/golden/bert"
+TEXTS = (GOLDEN / "texts.txt").read_text()
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    run = tmp_path_factory.mktemp("encoder") / "run"
+    _, out, _ = qkv("import", GOLDEN / "sentence", run, "--tokens")
+    assert out == (f"{run}: BERT model, 2 + 0 layers of width 12, 2740 parameters\n"
+                   "left out: pooler; no hidden state depends on them\n")
+    return run
+
+
+def vectors(out):
+    return [[float(x) for x in line.split(" ")] for line in out.splitlines()]
+
+
+def rounded(x):
+    """To float32."""
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def test_a_line_has_one_vector_in_all_forms(encoder, tmp_path):
+    _, out, err = qkv("embed", encoder, text=TEXTS)
+    found = vectors(out)
+    assert err == "" and len(found) == 6 and {len(v) for v in found} == {12}
+    assert all(abs(sum(x * x for x in v) - 1) < 1e-5 for v in found)
+
+    lines = [json.loads(line) for line in qkv("embed", encoder, "--json", "--file", GOLDEN / "texts.txt")[1].splitlines()]
+    assert [line["text"] for line in lines] == TEXTS.splitlines()
+    assert [line["vector"] for line in lines] == found
+
+    assert qkv("embed", encoder, "--npy", tmp_path / "vectors.npy", text=TEXTS)[1] == ""
+    npy = (tmp_path / "vectors.npy").read_bytes()
+    assert npy.startswith(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (6, 12), }")
+    assert npy[127:128] == b"\n" and len(npy) == 128 + 6 * 12 * 4
+    numbers = struct.unpack("<72f", npy[128:])
+    assert list(numbers) == [rounded(x) for v in found for x in v]
+    assert [path.name for path in tmp_path.iterdir()] == ["vectors.npy"]
+
+
+def test_options_change_the_vectors(encoder):
+    def embed(*options, text="a b\n"):
+        return vectors(qkv("embed", encoder, *options, text=text)[1])
+
+    plain = embed("--no-normalize")
+    assert abs(sum(x * x for x in plain[0]) - 1) > 0.1
+    assert embed("--normalize") == embed() != plain
+    assert len({str(embed("--pooling", pooling)) for pooling in ("mean", "first", "last")}) == 3
+    assert embed("--prefix", "a ", text="b\n") == embed()
+    assert embed("--batch-tokens", 1, "--threads", 1, text=TEXTS) == embed(text=TEXTS)
+
+
+def test_long_lines_are_cut_and_counted(encoder):
+    _, out, err = qkv("embed", encoder, "--max-length", 4, text="a b\na b c\na b c d\n")
+    first, second, third = vectors(out)
+    assert first == second == third
+    assert err == "qkv: 2 of 3 lines had more than 4 tokens and lost their ends\n"
+
+
+def test_more_lines_than_a_window_are_all_there(encoder):
+    text = "".join("abcdefgh"[i % 8] + "\n" for i in range(5000))
+    found = qkv("embed", encoder, text=text)[1].splitlines()
+    assert len(found) == 5000 and found[4999] == found[7] and found[4096:4104] == found[:8]
+
+
+def test_a_line_that_will_not_do_is_numbered(encoder, tmp_path):
+    (tmp_path / "text").write_bytes(b"a\n" * 4500 + b"b\xff\n")
+    status, _, err = qkv("embed", encoder, "--file", tmp_path / "text", "--npy", tmp_path / "x.npy", ok=False)
+    assert (status, err) == (1, "qkv: text 4501: byte 2 is not valid UTF-8\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+    assert qkv("embed", encoder, "--pooling", "max", text="", ok=False)[0] == 2
+    assert qkv("embed", encoder, text="")[1] == ""
+
+
+def test_a_trained_translator_embeds(trained):
+    found = vectors(qkv("embed", trained, text="the dog sees the cat\n\nthe dog sees the cat\n")[1])
+    assert found[0] == found[2] != found[1] and len(found[0]) == 32
+
+
+def test_what_an_encoder_is_not_is_one_line(encoder, tmp_path):
+    for command, message in (("translate", "config.json: decoder_layers is 0, wanted a model that translates"),
+                             ("attend", "config.json: decoder_layers is 0, wanted a model that translates"),
+                             ("generate", "holds no language.json, wanted the run of a language model")):
+        status, _, err = qkv(command, encoder, *(["x"] if command == "attend" else []), text="a\n", ok=False)
+        assert status == 1 and err.count("\n") == 1 and message in err
+    info = json.loads(qkv("inspect", encoder, "--json")[1])
+    assert info["parameter_count"] == 2740 and info["config"]["decoder_layers"] == 0
+    qkv("quantize", encoder, "--int8", "--out", tmp_path / "int8")
+    assert {path.name for path in (tmp_path / "int8").iterdir()} == {path.name for path in encoder.iterdir()}
+    assert len(vectors(qkv("embed", tmp_path / "int8", text="a\n")[1])[0]) == 12
