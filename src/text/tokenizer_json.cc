@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxPieces = size_t{1} << 19;
+constexpr int64_t kMaxCharacters = 10'000;  // of a word: time may grow with the square of it
 
 // model.vocab and model.merges, as they are read. What is wrong is said later: it may be the list of another model.
 class Lists {
@@ -210,6 +211,7 @@ WordPieceModel read_word_pieces(const Object& root, const json& value) {
   model.unknown = object.text("unk_token");
   model.continuation = object.text("continuing_subword_prefix");
   model.max_characters = object.integer("max_input_chars_per_word");
+  if (model.max_characters > kMaxCharacters) object.wrong("max_input_chars_per_word", "at most 10000");
   if (type_of(root.find("normalizer")) != "BertNormalizer")
     fail("{}: type is {}, wanted BertNormalizer", root.at("normalizer"), excerpt(type_of(root.find("normalizer"))));
   const Object cleaning(*root.find("normalizer"), root.at("normalizer"),
