@@ -4,7 +4,7 @@ well-known models, learned from examples/grammar and the texts below, and what t
     python3 tests/golden/tokenizers/make.py      # pip install tokenizers
 
 NAME.json is a tokenizer.json, NAME.ids.json a list of texts and their ids, without and with what the tokeniser puts
-around a text.
+around a text. The library settles ties between word pieces at random: those files change each time, together.
 """
 import json
 from pathlib import Path
