@@ -125,6 +125,8 @@ TEST_F(RefusedTokenizer, WhatIsNotSupportedIsNamed) {
             "FILE: post_processor.processors[1].special_tokens: \"x\" is not there");
   EXPECT_EQ(error_with("bert-cased", "/pre_tokenizer/type", "Whitespace"),
             "FILE: pre_tokenizer: type is \"Whitespace\", wanted BertPreTokenizer");
+  EXPECT_EQ(error_with("bert-cased", "/model/max_input_chars_per_word", 10001),
+            "FILE: model.max_input_chars_per_word is 10001, wanted at most 10000");
   EXPECT_EQ(error_with("bert-cased", "/normalizer/other", true), "FILE: normalizer.\"other\" is not supported");
 }
 

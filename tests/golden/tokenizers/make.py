@@ -4,7 +4,7 @@ well-known models, learned from examples/grammar and the texts below, and what t
     python3 tests/golden/tokenizers/make.py      # pip install tokenizers
 
 NAME.json is a tokenizer.json, NAME.ids.json a list of texts and their ids, without and with what the tokeniser puts
-around a text.
+around a text. The library settles ties between word pieces at random: those files change each time, together.
 """
 import json
 from pathlib import Path
@@ -14,7 +14,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer, ByteLevel, Digits, Seque
 
 HERE = Path(__file__).parent
 GRAMMAR = HERE.parent.parent.parent / "examples" / "grammar"
-MODERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+MODERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+          r"|\s+(?!\S)|\s+")
 QWEN_3_5 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+"
             r"|\s+(?!\S)|\s+")
 
