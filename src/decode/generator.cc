@@ -93,9 +93,10 @@ Generation Generator::generate(const std::string& prompt, const GenerateOptions&
   how.max_tokens = options.max_tokens;
   how.context_end = options.slide ? ContextEnd::slide : ContextEnd::stop;
   how.search = search_of(options);
-  how.on_token = [&](int32_t token, float log_probability) {
+  how.on_token = [&](size_t, const GeneratedIds& ids) {
     const bool first = prompt.empty() && result.tokens.empty();
-    result.tokens.push_back({codec.decode({&token, 1}, first), static_cast<double>(log_probability)});
+    result.tokens.push_back(
+        {codec.decode({&ids.ids.back(), 1}, first), static_cast<double>(ids.log_probabilities.back())});
     return text.add(result.tokens.back().text);
   };
   Arena arena;
