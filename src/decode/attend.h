@@ -1,4 +1,5 @@
-// All attention weights of a model while it reads a source and says a target.
+// All attention weights of a model while it reads a source and says a target, or of a decoder-only model while it reads
+// a text.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 namespace qkv {
 
 struct AttendRequest {
-  std::vector<int32_t> source_ids;  // the end token included
-  std::vector<int32_t> target_ids;  // without start and end
+  std::vector<int32_t> source_ids;  // the end token included; of a decoder-only model none
+  std::vector<int32_t> target_ids;  // without start and end; of a decoder-only model the text
   int32_t start = 1, end = 2;
 };
 
