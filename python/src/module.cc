@@ -30,4 +30,5 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_attention(m);
   qkv::python::bind_translator(m);
   qkv::python::bind_recommender(m);
+  qkv::python::bind_generator(m);
 }
