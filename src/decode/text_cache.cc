@@ -10,8 +10,9 @@ constexpr int64_t kRowsAtOnce = 64;  // by which memory grows: whole cache lines
 }  // namespace
 
 TextCache::TextCache(const Transformer<float>& model, int64_t kept_bytes) : model_(model) {
-  for (const auto& layer : model.decoder().layers()) {
-    Arena& memory = memory_.emplace_back();
+  const auto& layers = model.decoder().layers();
+  for (const auto& layer : layers) {
+    Arena& memory = memory_.emplace_back(physical_memory() / layers.size());
     caches_.push_back({memory.matrix<float>(0, layer.self_attention().keys_values_width()), {}});
   }
   kept_rows_ = kept_bytes / row_bytes();
