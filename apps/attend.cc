@@ -1,35 +1,49 @@
-// qkv attend: the attention weights of a sentence, in the terminal, as JSON or as a page.
+// qkv attend: the attention weights of a sentence and its translation, or of a text, in the terminal, as JSON or as a
+// page.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "commands.h"
 #include "qkv/attention_map.h"
 #include "qkv/error.h"
+#include "qkv/generator.h"
 #include "qkv/translator.h"
 
 namespace {
 
 struct Options {
-  std::string run, source, target, html, json, kind = "cross";
+  std::string run, source, target, html, json, kind;
+  int64_t more = 0;
   int layer = 0, head = 0;  // counted from 1; 0 is the last layer, the first head
   bool words = false;
 };
 
 void print_text(const qkv::AttentionMap& map, const Options& options) {
-  for (const qkv::AttentionKind& kind : map.kinds) {
-    if (kind.name != options.kind) continue;
-    const int layers = static_cast<int>(kind.layers.size()), heads = static_cast<int>(kind.layers.front().size());
-    const int layer = options.layer == 0 ? layers : options.layer, head = options.head == 0 ? 1 : options.head;
-    if (layer > layers) throw qkv::Error(fmt::format("attend: --layer {}, the model has {}", layer, layers));
-    if (head > heads) throw qkv::Error(fmt::format("attend: --head {}, the model has {}", head, heads));
-    fmt::print("{}", qkv::attention_to_text(kind, layer - 1, head - 1));
-  }
+  const std::string& name = options.kind.empty() ? map.kinds.back().name : options.kind;
+  const auto kind = std::ranges::find(map.kinds, name, &qkv::AttentionKind::name);
+  if (kind == map.kinds.end())
+    throw qkv::Error(fmt::format("attend: --kind {}, a language model has decoder alone", name));
+  const int layers = static_cast<int>(kind->layers.size()), heads = static_cast<int>(kind->layers.front().size());
+  const int layer = options.layer == 0 ? layers : options.layer, head = options.head == 0 ? 1 : options.head;
+  if (layer > layers) throw qkv::Error(fmt::format("attend: --layer {}, the model has {}", layer, layers));
+  if (head > heads) throw qkv::Error(fmt::format("attend: --head {}, the model has {}", head, heads));
+  fmt::print("{}", qkv::attention_to_text(*kind, layer - 1, head - 1));
+}
+
+qkv::AttentionMap map_of(const Options& options) {
+  const bool language = qkv::holds_language_model(options.run);
+  if (language && !options.target.empty())
+    throw qkv::Error(fmt::format("attend: --target, but {} is a language model, wanted --generate", options.run));
+  if (!language && options.more > 0)
+    throw qkv::Error(fmt::format("attend: --generate, but {} is no language model, wanted --target", options.run));
+  if (language) return qkv::Generator(options.run).attend(options.source, options.more);
+  return qkv::Translator(options.run).attend(options.source, options.target);
 }
 
 void attend(const Options& options) {
-  const qkv::Translator translator(options.run);
-  qkv::AttentionMap map = translator.attend(options.source, options.target);
+  qkv::AttentionMap map = map_of(options);
   if (options.words) map = qkv::merge_words(map);
   if (!options.html.empty()) write_text_file(options.html, qkv::attention_to_html(map));
   if (!options.json.empty()) {
@@ -40,23 +54,28 @@ void attend(const Options& options) {
       write_text_file(options.json, json);
   }
   if (options.json == "-") return;
-  fmt::print("{}\n", map.target);
+  if (!map.target.empty()) fmt::print("{}\n", map.target);
   if (options.html.empty() && options.json.empty()) print_text(map, options);
 }
 
 }  // namespace
 
 void add_attend_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("attend", "Show what a model attends to while it translates a sentence");
+  CLI::App* command = app.add_subcommand(
+      "attend", "Show what a model attends to while it translates a sentence, or reads a text and goes on");
   const auto options = std::make_shared<Options>();
   command->add_option("run", options->run, "Run directory")->required();
-  command->add_option("sentence", options->source, "Source sentence")->required();
+  command->add_option("sentence,--text,--prompt", options->source, "Source sentence; a language model's text")
+      ->required();
   command->add_option("--target", options->target, "Target sentence (default: the model's own translation)");
+  command->add_option("--generate", options->more, "Tokens that a language model goes on with, the most probable ones")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--html", options->html, "Write a self-contained page to this file");
   command->add_option("--json", options->json, "Write JSON to this file; - is standard output");
-  command->add_option("--kind", options->kind, "For the terminal: encoder, decoder or cross")
-      ->check(CLI::IsMember({"encoder", "decoder", "cross"}))
-      ->capture_default_str();
+  command
+      ->add_option("--kind", options->kind,
+                   "For the terminal: encoder, decoder or cross (default: cross where there is one)")
+      ->check(CLI::IsMember({"encoder", "decoder", "cross"}));
   command->add_option("--layer", options->layer, "For the terminal: layer, from 1 (default: the last)")
       ->check(CLI::Range(1, 1000));
   command->add_option("--head", options->head, "For the terminal: head, from 1 (default: 1)")

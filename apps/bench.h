@@ -19,4 +19,5 @@ void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& 
 int64_t peak_memory();
 
 void add_bench_decode_command(CLI::App& bench);
+void add_bench_generate_command(CLI::App& bench);
 void add_bench_recommend_command(CLI::App& bench);

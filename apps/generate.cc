@@ -27,8 +27,12 @@ void print(std::string_view text) {
 
 ordered_json to_json(const std::string& prompt, const qkv::Generation& found) {
   ordered_json tokens = ordered_json::array();
-  for (const qkv::GeneratedToken& token : found.tokens)
+  for (const qkv::GeneratedToken& token : found.tokens) {
     tokens.push_back({{"text", token.text}, {"log_probability", token.log_probability}});
+    for (const qkv::TokenAlternative& other : token.alternatives)
+      tokens.back()["alternatives"].push_back(
+          {{"text", other.text}, {"log_probability", other.log_probability}, {"end", other.end}});
+  }
   return {{"prompt", prompt},
           {"text", found.text},
           {"end", qkv::names_of(found.end)[static_cast<size_t>(found.end)]},
@@ -45,15 +49,19 @@ void generate(Options& options) {
     if (options.stream) print(text);
     stop_if_interrupted();
   };
-  for (const std::string& prompt : prompts) {
-    if (options.stream) print(prompt);
-    const qkv::Generation found = generator.generate(prompt, options.generate);
+  const auto begin = [&](size_t i) {
+    if (options.stream && i < prompts.size()) print(prompts[i]);
+  };
+  begin(0);
+  generator.generate_all(prompts, options.generate, [&](size_t i, const qkv::Generation& found) {
     if (options.json)
       // A byte of a character that is not whole is replaced.
-      print(to_json(prompt, found).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+      print(to_json(prompts[i], found).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     else
-      print((options.stream ? "" : prompt + found.text) + "\n");
-  }
+      print((options.stream ? "" : prompts[i] + found.text) + "\n");
+    if (options.generate.alternatives > 0 && !options.json) print("\n" + qkv::tokens_to_text(found) + "\n");
+    begin(i + 1);
+  });
 }
 
 }  // namespace
@@ -87,6 +95,15 @@ void add_generate_command(CLI::App& app) {
       ->capture_default_str();
   CLI::Option* stream = command->add_flag("--stream", options->stream, "Print the text as it grows");
   command->add_flag("--json", options->json, "Print JSON, with the log-probability of each token")->excludes(stream);
+  command
+      ->add_option("--explain", g.alternatives,
+                   "Show the most probable tokens for each one, so many; with --json as members of its tokens")
+      ->expected(0, 1)
+      ->default_str("5")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--batch", g.batch, "Prompts that are worked on together; changes no text")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   add_threads_option(*command);
   command->callback([options] { generate(*options); });
 }

@@ -20,7 +20,7 @@ struct AttentionKind {
 };
 
 struct AttentionMap {
-  std::string source, target;  // the sentences
+  std::string source, target;  // the sentences; a language model's text, and what it goes on with
   std::vector<AttentionKind> kinds;
 };
 

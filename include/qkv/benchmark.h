@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/config.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
@@ -89,6 +90,33 @@ struct RecommendBenchmark {
 // Times requests one by one, names in and names out: of a run those of its users, again and again, else of random
 // items. Twenty are not counted. Throws Error as Recommender does, and for sizes that are not positive.
 RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& options);
+
+struct GenerationBenchmarkOptions {
+  std::string run;  // of a language model; "": random weights in the shape of `model`
+  ModelConfig model;
+  int64_t batch = 1;     // texts side by side
+  int64_t prompt = 64;   // tokens that each begins with
+  int64_t tokens = 64;   // that are generated after them
+  bool int8 = false;     // weights and inputs of products in 8 bits
+  bool profile = false;  // time every op too
+};
+
+struct GenerationBenchmark {
+  int64_t parameters = 0;
+  double load_ms = 0;
+  double first_token_ms = 0;     // from the prompts to the first token of every text
+  double tokens_per_second = 0;  // of all texts together, after the first ones
+  int64_t weight_bytes = 0;      // that a token takes: of all products
+  double read_bandwidth = 0;     // bytes a second that the machine reads (measure_read_bandwidth)
+  std::vector<OpTime> ops;       // ms of a step after the first token, as calls are
+
+  // Of the tokens a second that reading the weights allows at this bandwidth.
+  double bandwidth_share = 0;
+};
+
+// Times generation: the most probable token after random prompts, until every text has its tokens. The best of three
+// times, after one that is not counted. Throws Error as Generator does, and for sizes out of range.
+GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& options);
 
 // The most float32 operations a second that all threads do together in multiply-adds on registers, with the active
 // instruction set: the limit that the speed of a kernel is a share of. Takes about `seconds`.

@@ -202,3 +202,53 @@ class Embedder:
     def max_length(self) -> int: ...
     # the number of texts that were cut
     def embed(self, texts: list[str], options: EmbedOptions) -> tuple[NDArray[np.float32], int]: ...
+
+class GenerateOptions:
+    max_tokens: int
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repetition_penalty: float
+    stop: list[str]
+    seed: int
+    slide: bool
+    alternatives: int
+    batch: int
+    def __init__(self) -> None: ...
+
+class TokenAlternative:
+    @property
+    def text(self) -> str: ...
+    @property
+    def log_probability(self) -> float: ...
+    @property
+    def end(self) -> bool: ...
+
+class GeneratedToken:
+    @property
+    def text(self) -> str: ...
+    @property
+    def log_probability(self) -> float: ...
+    @property
+    def alternatives(self) -> list[TokenAlternative]: ...
+
+class Generation:
+    @property
+    def text(self) -> str: ...
+    @property
+    def tokens(self) -> list[GeneratedToken]: ...
+    @property
+    def end(self) -> str: ...
+
+class Generator:
+    def __init__(self, run_directory: str, cache_bytes: int) -> None: ...
+    # on_text: pieces of UTF-8 that may end within a character
+    def generate(
+        self,
+        prompts: list[str],
+        options: GenerateOptions,
+        on_text: Callable[[bytes], object] | None,
+        on_done: Callable[[int, Generation], object] | None,
+    ) -> list[Generation]: ...
+    def attend(self, text: str, more: int) -> AttentionMap: ...

@@ -30,11 +30,11 @@ class AttentionKind:
 
 
 class AttentionMap:
-    """The attention weights of a sentence and its translation."""
+    """The attention weights of a sentence and its translation, or of a text and what a model goes on with."""
 
     source: str
     target: str
-    kinds: dict[str, AttentionKind]  # by name: "encoder", "decoder", "cross"
+    kinds: dict[str, AttentionKind]  # by name: "encoder", "decoder", "cross"; of a language model "decoder" alone
 
     def __init__(self, found: _qkv.AttentionMap) -> None:
         self._found = found

@@ -3,12 +3,18 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string_view>
+
 namespace qkv::python {
 
 void bind_attention(nanobind::module_& m);
 void bind_translator(nanobind::module_& m);
 void bind_recommender(nanobind::module_& m);
 void bind_embedder(nanobind::module_& m);
+void bind_generator(nanobind::module_& m);
+
+// What is no UTF-8 becomes U+FFFD.
+nanobind::str text_of(std::string_view bytes);
 
 // Lets Python handle a signal that came; throws what its handler raises, as KeyboardInterrupt. Takes the GIL meanwhile.
 void handle_signals();

@@ -31,4 +31,5 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_translator(m);
   qkv::python::bind_recommender(m);
   qkv::python::bind_embedder(m);
+  qkv::python::bind_generator(m);
 }

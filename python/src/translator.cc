@@ -116,8 +116,8 @@ void bind_translator(nb::module_& m) {
       .def_ro("columns", &AttentionKind::columns)
       .def("weights", weights);
   nb::class_<AttentionMap>(m, "AttentionMap")
-      .def_ro("source", &AttentionMap::source)
-      .def_ro("target", &AttentionMap::target)
+      .def_prop_ro("source", [](const AttentionMap& map) { return text_of(map.source); })
+      .def_prop_ro("target", [](const AttentionMap& map) { return text_of(map.target); })
       .def_ro("kinds", &AttentionMap::kinds)
       .def("merge_words", merge_words)
       .def("to_html", attention_to_html)

@@ -22,11 +22,12 @@ std::vector<AttentionHead> heads_of(const Attention& attention, const Attention:
 AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
                            const PiecesOf& pieces) {
   const Arena::Scope scope(arena);
-  std::vector<int32_t> read = {request.start}, said = request.target_ids;
+  std::vector<int32_t> read, said = request.target_ids;
+  if (request.start) read.push_back(*request.start);
   read.insert(read.end(), request.target_ids.begin(), request.target_ids.end());
   said.push_back(request.end);
   Packed source, target;
-  source.append(request.source_ids);
+  if (model.config().encoder_layers > 0) source.append(request.source_ids);
   target.append(read);
 
   Context context{arena};
@@ -38,6 +39,7 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
   AttentionKind decoder{"decoder", true, read_pieces, read_pieces, {}};
   AttentionKind cross{"cross", false, pieces(said, false), source_pieces, {}};
   const int64_t H = model.config().heads;
+  const bool encodes = model.config().encoder_layers > 0;
   for (size_t i = 0; i < saved.encoder.layers.size(); i++)
     encoder.layers.push_back(heads_of(model.encoder().layers()[i].self_attention(),
                                       saved.encoder.layers[i].self_attention, H, sequences_of(source, source),
@@ -47,9 +49,11 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
     const auto& s = saved.decoder.layers[i];
     decoder.layers.push_back(
         heads_of(layer.self_attention(), s.self_attention, H, sequences_of(target, target), Causal::top_left));
-    cross.layers.push_back(
-        heads_of(layer.cross_attention(), s.cross_attention, H, sequences_of(target, source), Causal::none));
+    if (encodes)
+      cross.layers.push_back(
+          heads_of(layer.cross_attention(), s.cross_attention, H, sequences_of(target, source), Causal::none));
   }
+  if (!encodes) return {"", "", {std::move(decoder)}};
   return {"", "", {std::move(encoder), std::move(decoder), std::move(cross)}};
 }
 

@@ -1,8 +1,10 @@
-// All attention weights of a model while it reads a source and says a target.
+// All attention weights of a model while it reads a source and says a target, or of a decoder-only model while it reads
+// a text.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,9 +15,10 @@
 namespace qkv {
 
 struct AttendRequest {
-  std::vector<int32_t> source_ids;  // the end token included
-  std::vector<int32_t> target_ids;  // without start and end
-  int32_t start = 1, end = 2;
+  std::vector<int32_t> source_ids;  // the end token included; of a decoder-only model none
+  std::vector<int32_t> target_ids;  // without start and end; of a decoder-only model the text
+  std::optional<int32_t> start = 1;  // none where the text begins without one
+  int32_t end = 2;
 };
 
 // Gives the pieces of ids, for the axes.

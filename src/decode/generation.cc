@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 #include <numeric>
+#include <optional>
+#include <tuple>
 
 #include "core/fail.h"
+#include "core/threads.h"
 #include "decode/mean_probability.h"
 #include "decode/sampler.h"
 #include "decode/search.h"
@@ -12,41 +16,16 @@
 namespace qkv {
 namespace {
 
-// The tokens that a model has read, at most max_length of them: row p of each layer's cache is that of position p.
-class Reader {
- public:
-  Reader(const Transformer<float>& model, int64_t capacity, Arena& arena)
-      : model_(model), context_{.arena = arena, .inference = true} {
-    for (const auto& layer : model.decoder().layers())
-      caches_.push_back({arena.matrix<float>(capacity, layer.self_attention().keys_values_width()), {}});
-  }
+using End = GeneratedIds::End;
 
-  int64_t size() const { return size_; }
-  void forget() { size_ = 0; }
-
-  // Reads tokens after those that it has; log_p: [V], of the next one.
-  void read(std::span<const int32_t> ids, std::vector<float>& log_p) {
-    const Arena::Scope scope(context_.arena);
-    const auto N = static_cast<int64_t>(ids.size());
-    places_.resize(ids.size());
-    std::iota(places_.begin(), places_.end(), static_cast<int32_t>(size_));
-    begins_.assign(ids.size(), 0);
-    ends_.resize(ids.size());
-    std::iota(ends_.begin(), ends_.end(), static_cast<int32_t>(size_) + 1);
-    const Matrix<float> h =
-        model_.step({ids, places_, places_, {nullptr, begins_.data(), ends_.data()}, {}}, caches_, context_);
-    size_ += N;
-    const Matrix<float> logits = model_.output().logits(h.row_range(N - 1, N), context_);
-    const Matrix<float> last = log_mean_probability({&logits, 1});
-    log_p.assign(last.row(0), last.row(0) + last.cols);
-  }
-
- private:
-  const Transformer<float>& model_;
-  Context context_;
-  std::vector<Layer<float>::Cache> caches_;
-  int64_t size_ = 0;
-  std::vector<int32_t> places_, begins_, ends_;
+// A text that goes on.
+struct Growing {
+  size_t prompt;
+  std::vector<int32_t> text;  // from the start token on
+  TextCache::Text* seen;      // the part of it that the model sees
+  Random random;
+  GeneratedIds result = {};
+  int32_t next = -1;  // the token that was chosen last, or none
 };
 
 int32_t most_probable(const NextToken& next) {
@@ -54,61 +33,147 @@ int32_t most_probable(const NextToken& next) {
   return *best > -HUGE_VALF ? static_cast<int32_t>(best - next.values.begin()) : -1;
 }
 
+GeneratedIds::Alternatives best_of(std::span<const float> log_p, int64_t count) {
+  std::vector<int32_t> tokens(log_p.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  const auto middle = tokens.begin() + std::min(count, std::ssize(tokens));
+  const auto p = [&](int32_t token) { return log_p[static_cast<size_t>(token)]; };
+  std::partial_sort(tokens.begin(), middle, tokens.end(),
+                    [&](int32_t a, int32_t b) { return p(a) != p(b) ? p(a) > p(b) : a < b; });
+  GeneratedIds::Alternatives best;
+  for (auto token = tokens.begin(); token != middle; token++) best.emplace_back(*token, p(*token));
+  return best;
+}
+
+class Generating {
+ public:
+  Generating(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options)
+      : cache_(cache), prompts_(prompts), ends_(ends), options_(options), search_(options.search) {
+    const ModelConfig& model = cache.model().config();
+    longest_ = model.max_length;
+    search_.start = ends.start;
+    search_.end = ends.ends.front();
+    search_.beam = 1;
+    check(search_, model.target_vocab);
+    for (const auto& [name, value, least] : {std::tuple{"max_tokens", options.max_tokens, 0},
+                                             {"alternatives", options.alternatives, 0},
+                                             {"batch", options.batch, 1}})
+      if (value < least) fail("generate: {} is {}, wanted at least {}", name, value, least);
+    for (const auto& prompt : prompts) {
+      for (const int32_t token : prompt)
+        if (token < 0 || token >= model.target_vocab)
+          fail("generate: token {} of the prompt, wanted 0 to {}", token, model.target_vocab - 1);
+      if (options.context_end == ContextEnd::stop && std::ssize(prompt) >= longest_)
+        fail("generate: a prompt of {} tokens, wanted fewer than the model's max_length of {}", prompt.size(),
+             longest_);
+    }
+  }
+
+  using Done = std::function<void(size_t, GeneratedIds&&)>;
+
+  void run(Arena& arena, const Done& done) {
+    for (size_t next = 0; next < prompts_.size() || !growing_.empty();) {
+      if (next < prompts_.size() && std::ssize(growing_) < options_.batch) {
+        begin(next++, done);
+        continue;
+      }
+      for (const auto& growing : step(arena))
+        if (const auto end = go_on(*growing)) finish(growing, *end, done);
+    }
+  }
+
+ private:
+  using Place = std::list<Growing>::iterator;
+
+  void begin(size_t prompt, const Done& done) {
+    if (options_.max_tokens == 0) return done(prompt, {});
+    std::vector<int32_t> text = ends_.beginning(prompts_[prompt]);
+    TextCache::Text& seen = cache_.open(visible(text));
+    growing_.push_back({prompt, std::move(text), &seen, sampling_random(search_.sampling.seed, prompts_[prompt], 0)});
+  }
+
+  // All of a text, or the newer half of what the model can see where it is longer than that.
+  std::span<const int32_t> visible(const std::vector<int32_t>& text) const {
+    if (std::ssize(text) <= longest_) return text;
+    return std::span(text).last(static_cast<size_t>(std::max<int64_t>(1, longest_ / 2)));
+  }
+
+  // Reads on, and chooses the next tokens of the texts that are read to their ends.
+  std::vector<Place> step(Arena& arena) {
+    const Arena::Scope scope(arena);
+    Context context{.arena = arena, .inference = true};
+    std::vector<TextCache::Text*> ready;
+    const Matrix<float> h = cache_.step(ready, context);
+    const Matrix<float> logits = cache_.model().output().logits(h, context);
+    const Matrix<float> log_p = log_mean_probability({&logits, 1});
+    std::vector<Place> places;
+    for (const TextCache::Text* text : ready) places.push_back(std::ranges::find(growing_, text, &Growing::seen));
+    parallel_for_throwing(log_p.rows, [&](int64_t n) {
+      choose(*places[static_cast<size_t>(n)], {log_p.row(n), static_cast<size_t>(log_p.cols)});
+    });
+    return places;
+  }
+
+  void choose(Growing& growing, std::span<float> log_p) const {
+    GeneratedIds& result = growing.result;
+    if (std::isnan(log_p.front())) fail("generate: the model gives no number");
+    if (options_.alternatives > 0) result.alternatives.push_back(best_of(log_p, options_.alternatives));
+    const size_t said = prompts_[growing.prompt].size() + result.ids.size();
+    const NextToken next = next_token(log_p, std::span(growing.text).last(said), search_);
+    growing.next = search_.sampling.enabled ? sample(next, search_.sampling, growing.random) : most_probable(next);
+    if (growing.next >= 0) result.log_probabilities.push_back(next.log_p(growing.next));
+  }
+
+  // Takes the token that was chosen; why the text ends there, if it does.
+  std::optional<End> go_on(Growing& growing) {
+    GeneratedIds& result = growing.result;
+    if (growing.next < 0) return End::length;
+    if (std::ranges::find(ends_.ends, growing.next) != ends_.ends.end()) return End::document;
+    result.ids.push_back(growing.next);
+    growing.text.push_back(growing.next);
+    if (options_.on_token && options_.on_token(growing.prompt, result)) return End::caller;
+    if (std::ssize(result.ids) == options_.max_tokens) return End::length;
+    if (std::ssize(growing.seen->ids) < longest_) {
+      cache_.append(*growing.seen, growing.next);
+      return {};
+    }
+    if (options_.context_end == ContextEnd::stop) return End::context;
+    cache_.close(*growing.seen);
+    growing.seen = &cache_.open(visible(growing.text));
+    return {};
+  }
+
+  void finish(Place growing, End end, const Done& done) {
+    cache_.close(*growing->seen);
+    growing->result.end = end;
+    const size_t prompt = growing->prompt;
+    GeneratedIds result = std::move(growing->result);
+    growing_.erase(growing);
+    done(prompt, std::move(result));
+  }
+
+  TextCache& cache_;
+  const Prompts& prompts_;
+  const TextEnds& ends_;
+  const GenerationOptions& options_;
+  SearchOptions search_;
+  int64_t longest_;
+  std::list<Growing> growing_;
+};
+
 }  // namespace
+
+void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
+                  Arena& arena, const std::function<void(size_t, GeneratedIds&&)>& done) {
+  Generating(cache, prompts, ends, options).run(arena, done);
+}
 
 GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,
                           const GenerationOptions& options, Arena& arena) {
-  SearchOptions search = options.search;
-  search.start = ends.start;
-  search.end = ends.ends.front();
-  search.beam = 1;
-  check(search, model.config().target_vocab);
-  if (options.max_tokens < 0) fail("generate: max_tokens is {}, wanted at least 0", options.max_tokens);
-  for (const int32_t token : prompt)
-    if (token < 0 || token >= model.config().target_vocab)
-      fail("generate: token {} of the prompt, wanted 0 to {}", token, model.config().target_vocab - 1);
-  const int64_t longest = model.config().max_length;
-  const bool slides = options.context_end == ContextEnd::slide;
-  if (!slides && std::ssize(prompt) >= longest)
-    fail("generate: a prompt of {} tokens, wanted fewer than the model's max_length of {}", prompt.size(), longest);
-
-  std::vector<int32_t> text;  // all of it
-  if (prompt.empty() || ends.starts_prompts) text.push_back(ends.start);
-  const size_t starts = text.size();
-  text.insert(text.end(), prompt.begin(), prompt.end());
-  const Arena::Scope scope(arena);
-  Reader reader(model, std::min(longest, std::ssize(text) + options.max_tokens), arena);
-  Random random = sampling_random(search.sampling.seed, prompt, 0);
+  TextCache cache(model, 0);
   GeneratedIds result;
-  std::vector<float> log_p;
-  size_t unread = text.size();  // tokens at the end of the text
-  while (std::ssize(result.ids) < options.max_tokens) {
-    if (reader.size() + static_cast<int64_t>(unread) > longest) {
-      if (!slides) {
-        result.end = GeneratedIds::End::context;
-        return result;
-      }
-      reader.forget();
-      unread = static_cast<size_t>(std::max<int64_t>(1, longest / 2));
-    }
-    reader.read(std::span(text).last(unread), log_p);
-    const NextToken next = next_token(log_p, std::span(text).subspan(starts), search);
-    if (std::isnan(next.values.front())) fail("generate: the model gives no number");
-    const int32_t token = search.sampling.enabled ? sample(next, search.sampling, random) : most_probable(next);
-    if (token < 0) return result;
-    result.log_probabilities.push_back(next.log_p(token));
-    if (std::ranges::find(ends.ends, token) != ends.ends.end()) {
-      result.end = GeneratedIds::End::document;
-      return result;
-    }
-    result.ids.push_back(token);
-    text.push_back(token);
-    unread = 1;
-    if (options.on_token && options.on_token(token, result.log_probabilities.back())) {
-      result.end = GeneratedIds::End::caller;
-      return result;
-    }
-  }
+  generate_ids(cache, {{prompt.begin(), prompt.end()}}, ends, options, arena,
+               [&](size_t, GeneratedIds&& text) { result = std::move(text); });
   return result;
 }
 

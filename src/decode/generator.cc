@@ -1,17 +1,22 @@
 #include "qkv/generator.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
+#include "core/arena_pool.h"
 #include "core/fail.h"
+#include "decode/attend.h"
+#include "decode/caches.h"
 #include "decode/generation.h"
 #include "io/language_run.h"
 #include "text/unicode.h"
+#include "text/visible.h"
 
 namespace qkv {
 namespace {
 
-// The generated text, of which nothing is told that may yet become a stop text, nor a part of a character.
+// A generated text, of which nothing is told that may yet become a stop text, nor a part of a character.
 class GrowingText {
  public:
   explicit GrowingText(const GenerateOptions& options) : options_(options) {
@@ -27,28 +32,25 @@ class GrowingText {
     text_ += piece;
     size_t end = std::string::npos;
     for (const std::string& stop : options_.stop) end = std::min(end, text_.find(stop, from));
-    if (end == std::string::npos) {
-      const std::string_view safe = std::string_view(text_).substr(0, text_.size() - std::min(text_.size(), longest_));
-      tell(whole_characters(safe));
-      return false;
-    }
+    if (end == std::string::npos) return false;
     text_.resize(end);
     return true;
   }
-  std::string finish() {
-    tell(text_.size());
-    return std::move(text_);
-  }
+  void finish() { finished_ = true; }
+  const std::string& text() const { return text_; }
 
- private:
-  void tell(size_t end) {
+  void tell() {
+    const std::string_view safe = std::string_view(text_).substr(0, text_.size() - std::min(text_.size(), longest_));
+    const size_t end = finished_ ? text_.size() : whole_characters(safe);
     if (options_.on_text && end > told_) options_.on_text(std::string_view(text_).substr(told_, end - told_));
     told_ = std::max(told_, end);
   }
 
+ private:
   const GenerateOptions& options_;
   std::string text_;
   size_t longest_ = 0, told_ = 0;
+  bool finished_ = false;
 };
 
 SearchOptions search_of(const GenerateOptions& options) {
@@ -59,6 +61,18 @@ SearchOptions search_of(const GenerateOptions& options) {
                      options.top_k,           options.top_p,
                      options.min_p,           options.seed};
   return search;
+}
+
+GenerationOptions ids_options(const GenerateOptions& options,
+                              std::function<bool(size_t, const GeneratedIds&)> on_token) {
+  GenerationOptions how;
+  how.max_tokens = options.max_tokens;
+  how.context_end = options.slide ? ContextEnd::slide : ContextEnd::stop;
+  how.search = search_of(options);
+  how.alternatives = options.alternatives;
+  how.batch = options.batch;
+  how.on_token = std::move(on_token);
+  return how;
 }
 
 GenerationEnd end_of(GeneratedIds::End end) {
@@ -77,34 +91,115 @@ GenerationEnd end_of(GeneratedIds::End end) {
 
 }  // namespace
 
+bool holds_language_model(const std::string& run_directory) {
+  return std::filesystem::exists(RunDirectory(run_directory).language());
+}
+
 struct Generator::Model {
   LanguageRun run;
+  mutable Caches caches;
+  mutable ArenaPool arenas;
+
+  Model(LanguageRun loaded, int64_t cache_bytes) : run(std::move(loaded)), caches(*run.model, cache_bytes) {}
+
+  void generate(const Prompts& prompts, const GenerationOptions& options,
+                const std::function<void(size_t, GeneratedIds&&)>& done) const {
+    Prompts texts;
+    for (const auto& prompt : prompts) texts.push_back(run.ends.beginning(prompt));
+    std::unique_ptr<TextCache> cache = caches.take(texts);
+    const ArenaPool::Lease lease(arenas, 1);
+    generate_ids(*cache, prompts, run.ends, options, lease.front(), done);
+    caches.give_back(std::move(cache));
+  }
+
+  // The last token that was generated; first: it begins the text.
+  GeneratedToken token_of(const GeneratedIds& ids, bool first) const {
+    const auto text_of = [&](int32_t token) { return run.codec.decode({&token, 1}, first); };
+    GeneratedToken token{text_of(ids.ids.back()), static_cast<double>(ids.log_probabilities.back())};
+    if (ids.alternatives.empty()) return token;
+    for (const auto& [id, log_p] : ids.alternatives.back()) {
+      const bool end = std::ranges::find(run.ends.ends, id) != run.ends.ends.end();
+      token.alternatives.push_back({text_of(id), static_cast<double>(log_p), end});
+    }
+    return token;
+  }
+
+  // As they stand beside the weights of attention.
+  std::vector<std::string> pieces(std::span<const int32_t> ids) const {
+    std::vector<std::string> pieces;
+    for (const int32_t id : ids) {
+      pieces.push_back(visible(run.codec.decode({&id, 1}, false)));
+      if (pieces.back().empty()) pieces.back() = id == run.ends.start ? "<s>" : "</s>";
+    }
+    return pieces;
+  }
 };
 
-Generator::Generator(const std::string& run_directory)
-    : model_(std::make_unique<const Model>(Model{load_language_model(run_directory)})) {}
+Generator::Generator(const std::string& run_directory, int64_t cache_bytes)
+    : model_(std::make_unique<const Model>(load_language_model(run_directory), cache_bytes)) {
+  if (cache_bytes < 0) fail("generator: cache_bytes is {}, wanted at least 0", cache_bytes);
+}
 Generator::~Generator() = default;
 Generator::Generator(Generator&&) noexcept = default;
 Generator& Generator::operator=(Generator&&) noexcept = default;
 
 Generation Generator::generate(const std::string& prompt, const GenerateOptions& options) const {
-  const TextCodec& codec = model_->run.codec;
-  Generation result;
-  GrowingText text(options);
-  GenerationOptions how;
-  how.max_tokens = options.max_tokens;
-  how.context_end = options.slide ? ContextEnd::slide : ContextEnd::stop;
-  how.search = search_of(options);
-  how.on_token = [&](int32_t token, float log_probability) {
-    const bool first = prompt.empty() && result.tokens.empty();
-    result.tokens.push_back({codec.decode({&token, 1}, first), static_cast<double>(log_probability)});
-    return text.add(result.tokens.back().text);
+  return std::move(generate_all({prompt}, options).front());
+}
+
+std::vector<Generation> Generator::generate_all(const std::vector<std::string>& prompts, const GenerateOptions& options,
+                                                const Done& done) const {
+  Prompts ids;
+  for (size_t i = 0; i < prompts.size(); i++)
+    ids.push_back(
+        model_->run.codec.encode(prompts[i], prompts.size() == 1 ? "prompt" : fmt::format("prompt {}", i + 1)));
+  std::vector<Generation> results(prompts.size());
+  std::vector<GrowingText> texts(prompts.size(), GrowingText(options));
+  std::vector<char> complete(prompts.size());
+  size_t front = 0;  // the first that is not done
+  const auto on_token = [&](size_t i, const GeneratedIds& found) {
+    std::vector<GeneratedToken>& tokens = results[i].tokens;
+    tokens.push_back(model_->token_of(found, prompts[i].empty() && tokens.empty()));
+    const bool stops = texts[i].add(tokens.back().text);
+    if (stops) texts[i].finish();
+    if (i == front) texts[i].tell();
+    return stops;
   };
-  Arena arena;
-  result.end =
-      end_of(generate_ids(*model_->run.model, codec.encode(prompt, "prompt"), model_->run.ends, how, arena).end);
-  result.text = text.finish();
-  return result;
+  model_->generate(ids, ids_options(options, on_token), [&](size_t i, GeneratedIds&& found) {
+    results[i].end = end_of(found.end);
+    texts[i].finish();
+    complete[i] = true;
+    for (; front < results.size() && complete[front]; front++) {
+      texts[front].tell();
+      results[front].text = texts[front].text();
+      if (done) done(front, results[front]);
+    }
+    if (front < results.size()) texts[front].tell();
+  });
+  return results;
+}
+
+AttentionMap Generator::attend(const std::string& text, int64_t more) const {
+  const Transformer<float>& model = *model_->run.model;
+  AttendRequest request;
+  request.target_ids = model_->run.codec.encode(text, "text");
+  const std::vector<int32_t> beginning = model_->run.ends.beginning(request.target_ids);
+  request.start.reset();
+  if (beginning.size() > request.target_ids.size()) request.start = beginning.front();
+  const int64_t room = model.config().max_length - std::ssize(beginning);
+  if (room < 0)
+    fail("attend: the text has {} tokens with the one that begins it, the model takes {}", beginning.size(),
+         model.config().max_length);
+  std::vector<int32_t> said;
+  model_->generate({request.target_ids}, {.max_tokens = std::min(more, room)},
+                   [&](size_t, GeneratedIds&& found) { said = std::move(found.ids); });
+  request.target_ids.insert(request.target_ids.end(), said.begin(), said.end());
+  const ArenaPool::Lease lease(model_->arenas, 1);
+  AttentionMap map = attention_map(model, request, lease.front(),
+                                   [&](std::span<const int32_t> ids, bool) { return model_->pieces(ids); });
+  map.source = text;
+  map.target = model_->run.codec.decode(said, text.empty());
+  return map;
 }
 
 }  // namespace qkv

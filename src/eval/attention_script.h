@@ -278,6 +278,8 @@ addEventListener('resize', showMap);
 
 // ---- Start: the page's address may name kind/layer/head/words, as in #cross/6/1/words
 
+if (data.kinds.length === 1)  // of a language model
+  document.querySelectorAll('.sentences dt').forEach((dt, i) => { dt.textContent = ['Text', 'Goes on'][i]; });
 $('source').textContent = data.source;
 $('target').textContent = data.target;
 document.title = 'Attention: ' + data.source;

@@ -111,11 +111,14 @@ int64_t count_int8(const ParameterList<float>& list) {
   return std::ranges::count_if(list.all(), [](const auto& p) { return p.int8.values.data != nullptr; });
 }
 
+int64_t weight_bytes(const Parameter<float>& p) {
+  constexpr int64_t kFloat = sizeof(float), kOfRow = sizeof(float) + sizeof(int32_t);
+  return p.int8.values.data ? p.size() + p.shape[0] * kOfRow : p.size() * kFloat;
+}
+
 int64_t weight_bytes(const ParameterList<float>& list) {
   int64_t bytes = 0;
-  for (const auto& p : list.all())
-    bytes += p.int8.values.data ? p.size() + p.shape[0] * int64_t{sizeof(float) + sizeof(int32_t)}
-                                : p.size() * int64_t{sizeof(float)};
+  for (const auto& p : list.all()) bytes += weight_bytes(p);
   return bytes;
 }
 

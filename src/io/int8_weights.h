@@ -20,7 +20,8 @@ bool is_int8(const Safetensors& file, const Parameter<float>& p);
 void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>& file, ParameterList<float>& list);
 
 int64_t count_int8(const ParameterList<float>& list);    // matrices that it uses in 8 bits
-int64_t weight_bytes(const ParameterList<float>& list);  // of what it uses, in memory
+int64_t weight_bytes(const Parameter<float>& p);         // of what is used of it, in memory
+int64_t weight_bytes(const ParameterList<float>& list);  // of all of them
 
 // Makes the list use 8 bits for every matrix that may have them; a row's scale is its largest absolute value / 127.
 void quantize(ParameterList<float>& list);

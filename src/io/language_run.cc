@@ -56,6 +56,13 @@ int32_t id_of(const std::string& piece, const TextCodec& codec, const std::strin
   return *id;
 }
 
+std::vector<int32_t> TextEnds::beginning(std::span<const int32_t> prompt) const {
+  std::vector<int32_t> text;
+  if (prompt.empty() || starts_prompts) text.push_back(start);
+  text.insert(text.end(), prompt.begin(), prompt.end());
+  return text;
+}
+
 TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where) {
   TextEnds result{config.start.empty() ? codec.end() : id_of(config.start, codec, where), {}};
   for (const std::string& piece : config.ends) result.ends.push_back(id_of(piece, codec, where));

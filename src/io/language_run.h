@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "io/run_directory.h"
 #include "model/transformer.h"
@@ -27,6 +29,9 @@ struct TextEnds {
   int32_t start = 0;
   std::vector<int32_t> ends;   // one at least
   bool starts_prompts = true;  // start stands before a prompt, too, and not only before a text from nothing
+
+  // What a model reads that goes on from a prompt.
+  std::vector<int32_t> beginning(std::span<const int32_t> prompt) const;
 };
 TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where);
 

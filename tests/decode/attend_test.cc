@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/decode/language_models.h"
 #include "tests/support/models.h"
 #include "tests/support/spoiled_arena.h"
 
@@ -123,6 +124,52 @@ TEST_F(Attend, WeightsAreTheSoftmaxOfTheScores) {
       for (size_t j = 0; j < 3; j++)
         EXPECT_NEAR(map.kinds[1].layers[0][head].weights[i * 3 + j], wanted[j], 1e-5) << i << ", " << j;
     }
+  }
+}
+
+// head_h = Σ_j a_ij v_j of the weights and of the kernel, for every kind of attention that a model may have.
+TEST(AttendOfADecoder, WeightsAreThoseOfTheKernel) {
+  for (const ModelConfig& config : testing::language_configs(13, 20)) {
+    Transformer<float> model(config);
+    testing::randomise(model.parameters(), 2);
+    Arena arena;
+    const AttendRequest request{{}, {7, 3, 3, 9, 11, 4, 5}};
+    const AttentionMap map = attention_map(model, request, arena, [](std::span<const int32_t> ids, bool) {
+      return std::vector<std::string>(ids.size(), "x");
+    });
+    ASSERT_EQ(map.kinds.size(), 1u);
+    EXPECT_EQ(map.kinds.front().name, "decoder");
+
+    Packed text;
+    text.append(std::vector<int32_t>{1, 7, 3, 3, 9, 11, 4, 5});
+    Context context{arena};
+    Transformer<float>::Saved saved;
+    model.forward({}, text, context, saved);
+    const int64_t N = 8, H = config.heads, K = config.key_value_heads ? config.key_value_heads : H;
+    for (size_t layer = 0; layer < 2; layer++)
+      for (int64_t h = 0; h < H; h++) {
+        const auto& attention = saved.decoder.layers[layer].self_attention;
+        const std::vector<float>& a = map.kinds.front().layers[layer][static_cast<size_t>(h)].weights;
+        for (int64_t i = 0; i < N; i++) {
+          const auto weight = [&](int64_t j) { return static_cast<double>(a[static_cast<size_t>(i * N + j)]); };
+          double sum = 0;
+          for (int64_t j = 0; j < N; j++) {
+            EXPECT_EQ(weight(j) > 0, j <= i && (config.window == 0 || j > i - config.window)) << i << ", " << j;
+            sum += weight(j);
+          }
+          EXPECT_NEAR(sum, 1, N * 0x1p-22);
+          for (int64_t c = 0; c < config.value_width; c++) {
+            double mix = 0, size = 0;
+            for (int64_t j = 0; j < N; j++) {
+              const double v = attention.v(j, h * K / H * config.value_width + c);
+              mix += weight(j) * v;
+              size += weight(j) * std::abs(v);
+            }
+            // A few roundings of each product, and of the exponentials and their sum.
+            EXPECT_NEAR(attention.heads(i, h * config.value_width + c), mix, size * (N + 8) * 0x1p-23);
+          }
+        }
+      }
   }
 }
 

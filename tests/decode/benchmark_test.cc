@@ -1,4 +1,4 @@
-// What the benchmark of decoding counts, and how it refuses.
+// What the benchmarks of decoding and generation count, and how they refuse.
 #include "qkv/benchmark.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "tests/decode/random_run.h"
 #include "tests/support/errors.h"
+#include "tests/support/models.h"
 
 namespace qkv {
 namespace {
@@ -35,6 +36,53 @@ TEST(DecodeBenchmark, ModelWithoutNumbersIsAnErrorOfOneLine) {
   for (const int64_t workers : {1, 2})
     EXPECT_EQ(testing::error_of([&] { benchmark_decoding(run, kText, {.batch = 1, .workers = workers}); }),
               run + ": the model gives no number for a line");
+}
+
+GenerationBenchmarkOptions of_random_weights() {
+  GenerationBenchmarkOptions options;
+  options.model = testing::small_config();
+  options.model.encoder_layers = options.model.source_vocab = 0;
+  options.model.shared_embeddings = false;
+  options.model.positions = Positions::learned;
+  options.model.max_length = 12;
+  options.prompt = 5;
+  options.tokens = 4;
+  return options;
+}
+
+TEST(GenerationBenchmark, CountsTheBytesThatAStepReadsWhole) {
+  GenerationBenchmarkOptions options = of_random_weights();
+  const int64_t d = options.model.d_model, V = options.model.target_vocab, positions = options.model.max_length * d;
+  GenerationBenchmark b = benchmark_generation(options);
+  EXPECT_EQ(b.parameters, count_parameters(options.model));
+  EXPECT_EQ(b.weight_bytes, 4 * (b.parameters - positions));
+  EXPECT_GT(b.first_token_ms, 0);
+  EXPECT_DOUBLE_EQ(b.bandwidth_share, b.tokens_per_second * static_cast<double>(b.weight_bytes) / b.read_bandwidth);
+  options.model.tied_output = false;
+  options.batch = 3;
+  options.profile = true;
+  b = benchmark_generation(options);
+  EXPECT_EQ(b.parameters, count_parameters(options.model));
+  EXPECT_EQ(b.weight_bytes, 4 * (b.parameters - positions - V * d));
+  EXPECT_DOUBLE_EQ(b.bandwidth_share, b.tokens_per_second / 3 * static_cast<double>(b.weight_bytes) / b.read_bandwidth);
+  // Of a step after the first token: products of the three texts' rows, one to the logits among them.
+  const auto logits = std::ranges::find(b.ops, "row linear 3 × 6 × 13", &OpTime::name);
+  ASSERT_NE(logits, b.ops.end());
+  EXPECT_EQ(logits->calls, 1);
+}
+
+TEST(GenerationBenchmark, ErrorsNameTheOption) {
+  const auto error = [](auto&& change) {
+    GenerationBenchmarkOptions options = of_random_weights();
+    change(options);
+    return testing::error_of([&] { benchmark_generation(options); });
+  };
+  EXPECT_EQ(error([](auto& o) { o.batch = 0; }), "benchmark: batch is 0, wanted at least 1");
+  EXPECT_EQ(error([](auto& o) { o.tokens = 1; }), "benchmark: tokens is 1, wanted at least 2");
+  EXPECT_EQ(error([](auto& o) { o.prompt = 9; }),
+            "benchmark: prompt and tokens are 13, wanted at most the model's max_length of 12");
+  EXPECT_EQ(error([](auto& o) { o.model = testing::small_config(); }),
+            "benchmark: encoder_layers is 2, wanted 0 of a language model");
 }
 
 }  // namespace

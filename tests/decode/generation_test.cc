@@ -5,7 +5,10 @@
 
 #include <cmath>
 
+#include "io/int8_weights.h"
+#include "tests/decode/language_models.h"
 #include "tests/support/errors.h"
+#include "tests/support/kernels.h"
 #include "tests/support/models.h"
 
 namespace qkv {
@@ -145,7 +148,7 @@ TEST_F(GenerationTest, DrawsDependOnSeedAndPromptAlone) {
 
 TEST_F(GenerationTest, WhoIsToldMayEndIt) {
   Ids told;
-  options_.on_token = [&](int32_t token, float) { return told.push_back(token), told.size() == 3; };
+  options_.on_token = [&](size_t, const GeneratedIds& text) { return (told = text.ids).size() == 3; };
   const GeneratedIds found = generate_ids(model_, Ids{4}, kEnds, options_, arena_);
   EXPECT_EQ(found.ids, told);
   EXPECT_EQ(told.size(), 3u);
@@ -158,6 +161,51 @@ TEST_F(GenerationTest, EndsWhereTheDocumentDoes) {
   EXPECT_TRUE(found.ids.empty());
   EXPECT_EQ(found.log_probabilities.size(), 1u);
   EXPECT_EQ(found.end, GeneratedIds::End::document);
+}
+
+// What is generated for every prompt in batches of so many, by all kinds of attention.
+std::vector<GeneratedIds> together(const Transformer<float>& model, const Prompts& prompts,
+                                   const GenerationOptions& options) {
+  Arena arena;
+  TextCache cache(model, 1 << 16);
+  std::vector<GeneratedIds> found(prompts.size());
+  generate_ids(cache, prompts, kEnds, options, arena,
+               [&](size_t i, GeneratedIds&& text) { found[i] = std::move(text); });
+  return found;
+}
+
+TEST(BatchInvariance, OfGeneration) {
+  Random random(5, Stream::test);
+  Prompts prompts;
+  for (int64_t i = 0; i < 12; i++) {  // a third begin alike, two are the same
+    prompts.push_back(i % 3 ? Ids() : Ids{4, 5, 6, 7, 8, 9, 10});
+    const Ids rest = testing::random_tokens(static_cast<int64_t>(random.below(9)), 13, random);
+    prompts.back().insert(prompts.back().end(), rest.begin(), rest.end());
+  }
+  prompts.push_back(prompts[3]);
+  GenerationOptions options;
+  options.max_tokens = 25;  // beyond the longest context of 20
+  options.search.sampling.enabled = true;
+  options.search.never = {kEnd};
+  for (const ModelConfig& config : testing::language_configs(13, 20))
+    for (const bool int8 : {false, true}) {
+      Transformer<float> model(config);
+      testing::randomise(model.parameters(), 3);
+      if (int8) quantize(model.parameters());
+      std::vector<GeneratedIds> alone;
+      testing::with_threads(1, [&] {
+        for (const Ids& prompt : prompts) alone.push_back(together(model, {prompt}, options).front());
+        return 0;
+      });
+      for (const auto& [batch, threads] : {std::pair{1, 3}, {4, 1}, {13, 3}}) {
+        options.batch = batch;
+        const auto found = testing::with_threads(threads, [&] { return together(model, prompts, options); });
+        for (size_t i = 0; i < prompts.size(); i++) {
+          EXPECT_EQ(found[i].ids, alone[i].ids) << i << ", batch " << batch << ", threads " << threads;
+          EXPECT_EQ(found[i].log_probabilities, alone[i].log_probabilities);
+        }
+      }
+    }
 }
 
 TEST_F(GenerationTest, ErrorsNameTheOption) {

@@ -60,3 +60,17 @@ def timed_run(films):
     qkv("train", "recommend", "--data", films / "log.csv", "--out", films / "timed", "--time-gaps", "true",
         "--d-model", 16, "--ffn", 16, "--max-length", 20, "--batch-tokens", 512, "--max-steps", 30, "--threads", 1)
     return films / "timed"
+
+
+@pytest.fixture(scope="session")
+def counting(tmp_path_factory):
+    """A language model of a text that counts from 0 to 9 again and again."""
+    folder = tmp_path_factory.mktemp("lm")
+    (folder / "text.txt").write_text("0123456789\n" * 200)
+    train = ["train", "lm", "--text", folder / "text.txt", "--out", folder / "run", "--d-model", 32, "--heads", 2, "--ffn", 64,
+             "--decoder-layers", 1, "--max-length", 32, "--batch-tokens", 256, "--max-steps", 120, "--warmup-steps", 10,
+             "--learning-rate", 0.01, "--eval-every", 60, "--threads", 1]
+    _, _, report = qkv(*train)
+    assert "12 kinds of tokens" in report and "bits/byte 0.0" in report
+    assert "resumed at step 120" in qkv(*train)[2]
+    return folder / "run"

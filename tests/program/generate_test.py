@@ -7,17 +7,8 @@ from conftest import qkv
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """A model of a text that counts from 0 to 9 again and again."""
-    folder = tmp_path_factory.mktemp("lm")
-    (folder / "text.txt").write_text("0123456789\n" * 200)
-    train = ["train", "lm", "--text", folder / "text.txt", "--out", folder / "run", "--d-model", 32, "--heads", 2, "--ffn", 64,
-             "--decoder-layers", 1, "--max-length", 32, "--batch-tokens", 256, "--max-steps", 120, "--warmup-steps", 10,
-             "--learning-rate", 0.01, "--eval-every", 60, "--threads", 1]
-    _, _, report = qkv(*train)
-    assert "12 kinds of tokens" in report and "bits/byte 0.0" in report
-    assert "resumed at step 120" in qkv(*train)[2]
-    return folder / "run"
+def model(counting):
+    return counting
 
 
 def generate(run, *arguments, **more):
@@ -45,6 +36,57 @@ def test_json_has_every_token_and_why_it_ended(model, tmp_path):
     assert generate(model, "--prompts", "-", "--max-tokens", 2, "--temperature", 0, text="45\n9\n") == "4567\n9\n0\n"
 
 
+def test_explanations_show_the_most_probable_tokens(model):
+    likely = ["--prompt", "89", "--max-tokens", 2, "--temperature", 0]
+    lines = generate(model, *likely, "--explain", 2).split("\n")
+    assert lines[:4] == ["89", "0", "", "    p  token         the most probable"]
+    newline, zero = [line.split() for line in lines[4:6]]
+    assert newline[1:3] == ["⏎", "⏎"] and newline[0] == newline[3] and len(newline) == 6
+    assert zero[1:3] == ["0", "0"] and float(zero[0]) > 0.5
+    tokens = json.loads(generate(model, *likely, "--explain", "--json"))["tokens"]
+    for token in tokens:
+        assert len(token["alternatives"]) == 5
+        best = token["alternatives"][0]
+        assert best == {"text": token["text"], "log_probability": token["log_probability"], "end": False}
+    assert "alternatives" not in generate(model, *likely, "--json")
+
+
+def test_prompts_together_give_the_texts_alone(model, tmp_path):
+    prompts = ["0123", "", "012345", "9", "0123", "01"]
+    (tmp_path / "prompts").write_text("\n".join(prompts) + "\n")
+    drawn = ["--max-tokens", 40, "--temperature", 2, "--seed", 4]
+    alone = "".join(generate(model, "--prompt", prompt, *drawn) for prompt in prompts)
+    for options in (["--batch", 1], ["--batch", 4, "--threads", 1], ["--threads", 2], ["--stream"]):
+        assert generate(model, "--prompts", tmp_path / "prompts", *drawn, *options) == alone, options
+    assert generate(model, "--prompts", "-", text="") == ""
+
+
+def test_attention_of_a_text_and_what_follows(model, tmp_path):
+    _, shown, _ = qkv("attend", model, "45", "--generate", 3)
+    lines = shown.splitlines()
+    assert lines[0] == "678" and lines[1].startswith("decoder attention, layer 1 of 1, head 1 of 2")
+    assert [line.split()[0] for line in lines[6:12]] == ["<s>"] + list("45678")
+    assert qkv("attend", model, "--text", "45678")[1].splitlines() == lines[1:]
+    qkv("attend", model, "--prompt", "45", "--html", tmp_path / "a.html", "--json", tmp_path / "a.json")
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert (found["source"], found["target"]) == ("45", "") and len(found["attention"]) == 1
+    decoder = found["attention"][0]
+    assert decoder["kind"] == "decoder" and decoder["rows"] == decoder["columns"] == ["<s>", "4", "5"]
+    for head in decoder["layers"][0]:
+        assert all(abs(sum(row) - 1) < 1e-5 and not any(row[i + 1:]) for i, row in enumerate(head))
+    assert "const data" in (tmp_path / "a.html").read_text()
+
+
+def test_attention_that_is_not_there_is_refused(model, trained):
+    for run, arguments, message in [(model, ["--target", "4"], "is a language model, wanted --generate"),
+                                    (model, ["--kind", "cross"], "--kind cross, a language model has decoder alone"),
+                                    (model, ["--generate", 100], ""),
+                                    (trained, ["--generate", 1], "is no language model, wanted --target")]:
+        status, output, error = qkv("attend", run, "45", *arguments, ok=message == "")
+        assert (status == 0) == (message == "") and message in error and error.count("\n") <= 1
+    assert "the text has 40 tokens, the model takes 32" in qkv("attend", model, "4" * 40, ok=False)[2]
+
+
 def test_the_seed_decides_what_is_drawn(model):
     hot = ["--prompt", "0", "--temperature", 3, "--max-tokens", 30]
     first = generate(model, *hot, "--seed", 1)
@@ -56,6 +98,19 @@ def test_weights_in_8_bits_go_on_alike(model, tmp_path):
     qkv("quantize", model, "--int8", "--out", tmp_path / "int8")
     likely = ["--prompt", "45", "--max-tokens", 8, "--temperature", 0]
     assert generate(tmp_path / "int8", *likely) == generate(model, *likely)
+
+
+def test_the_benchmark_says_how_much_of_the_bandwidth_it_uses(model):
+    sizes = ["--prompt", 4, "--tokens", 4, "--json"]
+    found = json.loads(qkv("bench", "generate", model, "--batch", 2, *sizes)[1])
+    assert found["batch"] == 2 and found["tokens_per_s"] > 0 and found["first_token_ms"] > 0
+    used = found["tokens_per_s"] / 2 * found["weight_bytes"] / (1e9 * found["read_gbytes_per_s"])
+    assert abs(found["bandwidth_share"] - used) < 1e-6 * used
+    shape = ["--preset", "lm-small", "--vocab", 100]
+    plain, int8 = [json.loads(qkv("bench", "generate", *shape, *sizes, *more)[1]) for more in ([], ["--int8"])]
+    assert plain["parameters"] == int8["parameters"] and plain["weight_bytes"] > 3 * int8["weight_bytes"]
+    assert "of what that allows\n" in qkv("bench", "generate", *shape, "--tokens", 3, "--prompt", 2, "--profile")[1]
+    assert qkv("bench", "generate", model, "--preset", "gpt2", ok=False)[0] == 2
 
 
 def test_errors_are_one_line(model, trained):

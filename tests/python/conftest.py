@@ -12,7 +12,8 @@ PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "program/conftest.py"
 spec = importlib.util.spec_from_file_location("program_fixtures", PROGRAM)
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
-corpus, films, timed_run, trained = program.corpus, program.films, program.timed_run, program.trained
+corpus, counting, films = program.corpus, program.counting, program.films
+timed_run, trained = program.timed_run, program.trained
 
 
 @pytest.fixture

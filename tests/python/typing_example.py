@@ -70,6 +70,17 @@ def embed(run: Path) -> Array:
     return vectors[: embedder.width + embedder.max_length]
 
 
+def generate(run: Path) -> list[str]:
+    generator = qkv.Generator(run, cache_bytes=1 << 20)
+    found: qkv.Generation = generator.generate("A dog", max_tokens=5, temperature=0, stop=["."], on_text=print)
+    every: list[qkv.Generation] = generator.generate(["A", "B"], alternatives=2, batch=2, on_done=lambda i, text: print(i, text))
+    token: qkv.GeneratedToken = every[0].tokens[0]
+    other: qkv.TokenAlternative = token.alternatives[0]
+    pieces: list[str] = list(generator.stream("A dog", seed=2))
+    weights: Array = generator.attend("A dog", 3).kinds["decoder"].weights
+    return pieces + [found.text, found.end, token.text, other.text, str(other.end or other.log_probability), str(weights)]
+
+
 def show(report: qkv.TokenReport) -> bool:
     print(report.line, report.token, report.log_probability)
     return report.last

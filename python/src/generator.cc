@@ -1,0 +1,71 @@
+// Generator, with the GIL free while the model works.
+#include "qkv/generator.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+
+namespace nb = nanobind;
+
+namespace qkv::python {
+namespace {
+
+// on_text gets bytes, which may end within a character. Signals are handled as the texts grow.
+std::vector<Generation> generate(const Generator& generator, const std::vector<std::string>& prompts,
+                                 GenerateOptions options, const nb::object& on_text, const nb::object& on_done) {
+  options.on_text = [&](std::string_view text) {
+    handle_signals();
+    const nb::gil_scoped_acquire gil;
+    if (!on_text.is_none()) on_text(nb::bytes(text.data(), text.size()));
+  };
+  const auto done = [&](size_t prompt, const Generation& text) {
+    const nb::gil_scoped_acquire gil;
+    if (!on_done.is_none()) on_done(prompt, nb::cast(text));
+  };
+  const nb::gil_scoped_release release;
+  return generator.generate_all(prompts, options, done);
+}
+
+}  // namespace
+
+nb::str text_of(std::string_view bytes) {
+  return nb::steal<nb::str>(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
+void bind_generator(nb::module_& m) {
+  using Free = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<GenerateOptions>(m, "GenerateOptions")
+      .def(nb::init<>())
+      .def_rw("max_tokens", &GenerateOptions::max_tokens)
+      .def_rw("temperature", &GenerateOptions::temperature)
+      .def_rw("top_k", &GenerateOptions::top_k)
+      .def_rw("top_p", &GenerateOptions::top_p)
+      .def_rw("min_p", &GenerateOptions::min_p)
+      .def_rw("repetition_penalty", &GenerateOptions::repetition_penalty)
+      .def_rw("stop", &GenerateOptions::stop)
+      .def_rw("seed", &GenerateOptions::seed)
+      .def_rw("slide", &GenerateOptions::slide)
+      .def_rw("alternatives", &GenerateOptions::alternatives)
+      .def_rw("batch", &GenerateOptions::batch);
+  nb::class_<TokenAlternative>(m, "TokenAlternative")
+      .def_prop_ro("text", [](const TokenAlternative& t) { return text_of(t.text); })
+      .def_ro("log_probability", &TokenAlternative::log_probability)
+      .def_ro("end", &TokenAlternative::end);
+  nb::class_<GeneratedToken>(m, "GeneratedToken")
+      .def_prop_ro("text", [](const GeneratedToken& t) { return text_of(t.text); })
+      .def_ro("log_probability", &GeneratedToken::log_probability)
+      .def_ro("alternatives", &GeneratedToken::alternatives);
+  nb::class_<Generation>(m, "Generation")
+      .def_prop_ro("text", [](const Generation& g) { return text_of(g.text); })
+      .def_ro("tokens", &Generation::tokens)
+      .def_prop_ro("end", [](const Generation& g) { return text_of(names_of(g.end)[static_cast<size_t>(g.end)]); });
+  nb::class_<Generator>(m, "Generator")
+      .def(nb::init<const std::string&, int64_t>(), Free())
+      .def("generate", generate, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none())
+      .def("attend", &Generator::attend, Free());
+}
+
+}  // namespace qkv::python

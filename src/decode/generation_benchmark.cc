@@ -1,0 +1,109 @@
+// qkv::benchmark_generation: how fast a language model goes on from a text.
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "core/fail.h"
+#include "core/op_times.h"
+#include "core/random.h"
+#include "decode/generation.h"
+#include "io/int8_weights.h"
+#include "io/language_run.h"
+#include "qkv/benchmark.h"
+
+namespace qkv {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::unique_ptr<Transformer<float>> model_of(const GenerationBenchmarkOptions& options) {
+  if (!options.run.empty()) return load_language_model(options.run).model;
+  if (options.model.encoder_layers > 0)
+    fail("benchmark: encoder_layers is {}, wanted 0 of a language model", options.model.encoder_layers);
+  auto model = std::make_unique<Transformer<float>>(options.model);
+  model->parameters().initialise(1, 0.02);
+  return model;
+}
+
+// Of all that a step reads whole: not of tables of which it takes a row a token.
+int64_t bytes_of_products(const Transformer<float>& model) {
+  int64_t bytes = weight_bytes(model.parameters());
+  for (const Parameter<float>& p : model.parameters().all()) {
+    const bool rows = p.name == "target_embedding.weight" && !model.config().tied_output;
+    if (rows || p.name == "decoder.positions.weight") bytes -= weight_bytes(p);
+  }
+  return bytes;
+}
+
+// Differ from their first tokens on, so that they share nothing.
+Prompts random_prompts(const GenerationBenchmarkOptions& options, int64_t vocab) {
+  Random random(1, Stream::test);
+  Prompts prompts(static_cast<size_t>(options.batch));
+  for (size_t i = 0; i < prompts.size(); i++) {
+    prompts[i].push_back(static_cast<int32_t>(static_cast<int64_t>(i) % vocab));
+    while (std::ssize(prompts[i]) < options.prompt)
+      prompts[i].push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(vocab))));
+  }
+  return prompts;
+}
+
+}  // namespace
+
+GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& options) {
+  for (const auto& [name, value, least] :
+       {std::tuple{"batch", options.batch, 1}, {"prompt", options.prompt, 1}, {"tokens", options.tokens, 2}})
+    if (value < least) fail("benchmark: {} is {}, wanted at least {}", name, value, least);
+  const Clock::time_point start = Clock::now();
+  const std::unique_ptr<Transformer<float>> model = model_of(options);
+  GenerationBenchmark result;
+  result.load_ms = 1e3 * seconds_since(start);
+  const ModelConfig& config = model->config();
+  if (options.prompt + options.tokens > config.max_length)
+    fail("benchmark: prompt and tokens are {}, wanted at most the model's max_length of {}",
+         options.prompt + options.tokens, config.max_length);
+  if (options.int8) quantize(model->parameters());
+  result.parameters = model->parameters().size();
+  result.weight_bytes = bytes_of_products(*model);
+  result.read_bandwidth = measure_read_bandwidth();
+
+  const TextEnds ends = {0, {0}};
+  const Prompts prompts = random_prompts(options, config.target_vocab);
+  GenerationOptions how;
+  how.max_tokens = options.tokens;
+  how.batch = options.batch;
+  how.search.never = ends.ends;
+  Arena arena;
+  double best = 0;
+  for (int repeat = 0; repeat < 4; repeat++) {  // the first one is not counted
+    TextCache cache(*model, 0);
+    std::optional<Profile> profile;
+    Clock::time_point begin = Clock::now();
+    double first = 0;
+    size_t began = 0;
+    int64_t after = 0;  // tokens, after the first ones
+    how.on_token = [&](size_t, const GeneratedIds& text) {
+      after += began == prompts.size();
+      if (text.ids.size() > 1 || ++began < prompts.size()) return false;
+      first = seconds_since(begin);
+      begin = Clock::now();
+      if (options.profile) profile.emplace();
+      return false;
+    };
+    generate_ids(cache, prompts, ends, how, arena, [](size_t, GeneratedIds&&) {});
+    const double seconds = seconds_since(begin);
+    if (repeat == 0 || (best > 0 && seconds > best)) continue;
+    best = seconds;
+    result.first_token_ms = 1e3 * first;
+    result.tokens_per_second = static_cast<double>(after) / seconds;
+    if (profile) result.ops = op_times(*profile, options.tokens - 1);
+  }
+  result.read_bandwidth = std::max(result.read_bandwidth, measure_read_bandwidth());
+  result.bandwidth_share =
+      static_cast<double>((options.tokens - 1) * result.weight_bytes) / (best * result.read_bandwidth);
+  return result;
+}
+
+}  // namespace qkv

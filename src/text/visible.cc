@@ -1,0 +1,46 @@
+#include "text/visible.h"
+
+#include <fmt/format.h>
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <cstdint>
+#include <iterator>
+
+namespace qkv {
+namespace {
+
+bool is_hidden(UChar32 c) {
+  constexpr uint32_t kHidden = U_GC_CC_MASK | U_GC_CF_MASK | U_GC_ZL_MASK | U_GC_ZP_MASK;
+  return (U_GET_GC_MASK(c) & kHidden) != 0;
+}
+
+}  // namespace
+
+std::string visible(std::string_view text) {
+  std::string shown;
+  const auto length = static_cast<int32_t>(text.size());
+  for (int32_t i = 0; i < length;) {
+    const int32_t begin = i;
+    UChar32 c;
+    U8_NEXT(text.data(), i, length, c);
+    if (c == ' ') {
+      shown += "▁";
+    } else if (c == '\n') {
+      shown += "⏎";
+    } else if (c == '\t') {
+      shown += "⇥";
+    } else if (c < 0 || (c < 0x80 && is_hidden(c))) {
+      for (int32_t k = begin; k < i; k++)
+        fmt::format_to(std::back_inserter(shown), "<0x{:02X}>",
+                       static_cast<unsigned char>(text[static_cast<size_t>(k)]));
+    } else if (is_hidden(c)) {
+      shown += "\uFFFD";
+    } else {
+      shown.append(text, static_cast<size_t>(begin), static_cast<size_t>(i - begin));
+    }
+  }
+  return shown;
+}
+
+}  // namespace qkv

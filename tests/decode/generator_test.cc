@@ -1,0 +1,192 @@
+// qkv::Generator: several texts at once, what it keeps between calls, and what it tells of its tokens.
+#include "qkv/generator.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "core/profile.h"
+#include "tests/decode/language_models.h"
+#include "tests/support/errors.h"
+#include "tests/support/kernels.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+
+// Tokens that f has the model read: rows of the products that make queries, [N, 24] to 2 heads of width 10.
+template <class F>
+int64_t tokens_read(F&& f) {
+  const Profile profile;
+  f();
+  int64_t tokens = 0;
+  for (const auto& [name, entry] : profile.entries())
+    if (name.starts_with("row linear ") && name.ends_with(" × 24 × 20"))
+      tokens += entry.calls * std::stoll(name.substr(11)) / 2;  // two layers
+  return tokens;
+}
+
+bool same(const Generation& a, const Generation& b) {
+  const auto equal = [](const GeneratedToken& x, const GeneratedToken& y) {
+    return x.text == y.text && x.log_probability == y.log_probability;
+  };
+  return a.text == b.text && a.end == b.end && std::ranges::equal(a.tokens, b.tokens, equal);
+}
+
+class GeneratorTest : public ::testing::Test {
+ protected:
+  static testing::TempDir& directory() {
+    static testing::TempDir directory;
+    return directory;
+  }
+  static const std::string& run() {
+    static const std::string run = testing::make_language_run(directory() / "run");
+    return run;
+  }
+  const std::vector<std::string> prompts_ = {
+      "a long beginning, one", "", "a long beginning, two", "x", "x", "a long beg"};
+};
+
+TEST_F(GeneratorTest, TextsTogetherAreTheTextsAloneAndComeInOrder) {
+  for (const int threads : {1, 3})
+    testing::with_threads(threads, [&] {
+      const Generator generator(run());
+      for (const int64_t batch : {1, 2, 3, 8}) {
+        GenerateOptions options = {.max_tokens = 30, .stop = {"e", "\xA0"}, .batch = batch};
+        std::vector<std::string> told(1);
+        options.on_text = [&](std::string_view text) { told.back() += text; };
+        std::vector<size_t> done;
+        const auto found = generator.generate_all(prompts_, options, [&](size_t i, const Generation& text) {
+          done.push_back(i);
+          EXPECT_EQ(told.back(), text.text);
+          told.emplace_back();
+        });
+        EXPECT_EQ(done, (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
+        options.on_text = {};
+        for (size_t i = 0; i < prompts_.size(); i++)
+          EXPECT_TRUE(same(found[i], Generator(run(), 0).generate(prompts_[i], options))) << batch << ", " << i;
+      }
+      return 0;
+    });
+  EXPECT_TRUE(Generator(run()).generate_all({}).empty());
+}
+
+TEST_F(GeneratorTest, ABeginningIsReadOnce) {
+  const Generator generator(run());
+  const std::vector<std::string> prompts = {"abcdefghij12", "abcdefghij345", "abcdefghij"};
+  const GenerateOptions options = {.max_tokens = 1, .temperature = 0};
+  // The start token and ten letters, what two have besides, and the last letter of the third for itself.
+  EXPECT_EQ(tokens_read([&] { generator.generate_all(prompts, options); }), 1 + 10 + 2 + 3 + 1);
+  EXPECT_EQ(tokens_read([&] { generator.generate("abcdefghij12345", options); }), 3);
+  EXPECT_EQ(tokens_read([&] { generator.generate("abcdefghij12345", options); }), 1);
+  EXPECT_EQ(tokens_read([&] { Generator(run()).generate("abcdefghij12345", options); }), 16);
+}
+
+TEST_F(GeneratorTest, AChatThatGrowsReadsWhatIsNew) {
+  const GenerateOptions options = {.max_tokens = 4};
+  std::string chat = "hello";
+  const Generator generator(run()), forgets(run(), 0);
+  int64_t known = 0;
+  for (int turn = 0; turn < 3; turn++) {
+    Generation found;
+    const int64_t length = 1 + std::ssize(chat);
+    EXPECT_EQ(tokens_read([&] { found = generator.generate(chat, options); }), length - known + 3);
+    EXPECT_EQ(tokens_read([&] { EXPECT_TRUE(same(forgets.generate(chat, options), found)); }), length + 3);
+    known = length + 3;  // the last token that was drawn has not been read
+    chat += found.tokens[0].text + found.tokens[1].text + found.tokens[2].text + found.tokens[3].text + "you";
+  }
+}
+
+TEST_F(GeneratorTest, ThreadsGetTheTextsOfOne) {
+  const Generator generator(run());
+  const GenerateOptions options = {.max_tokens = 20};
+  std::vector<Generation> found(prompts_.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < prompts_.size(); i++)
+    threads.emplace_back([&, i] {
+      for (int repeat = 0; repeat < 3; repeat++) found[i] = generator.generate(prompts_[i], options);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < prompts_.size(); i++)
+    EXPECT_TRUE(same(found[i], Generator(run()).generate(prompts_[i], options)));
+}
+
+TEST_F(GeneratorTest, WhatACallbackThrowsLeavesTheGeneratorSound) {
+  const Generator generator(run());
+  GenerateOptions options = {.max_tokens = 10};
+  const Generation wanted = generator.generate("abc", options);
+  int calls = 0;
+  options.on_text = [&](std::string_view) {
+    if (++calls == 3) throw Error("enough");
+  };
+  EXPECT_EQ(error_of([&] { generator.generate("abc", options); }), "enough");
+  options.on_text = {};
+  EXPECT_TRUE(same(generator.generate("abc", options), wanted));
+}
+
+TEST_F(GeneratorTest, AlternativesAreTheMostProbableTokens) {
+  const Generator generator(run());
+  for (const GeneratedToken& token :
+       generator.generate("abc", {.max_tokens = 8, .temperature = 0, .alternatives = 257}).tokens) {
+    ASSERT_EQ(token.alternatives.size(), 257u);
+    EXPECT_EQ(token.alternatives.front().text, token.text);
+    EXPECT_EQ(token.alternatives.front().log_probability, token.log_probability);
+    EXPECT_TRUE(std::ranges::is_sorted(token.alternatives, std::greater<>(), &TokenAlternative::log_probability));
+    double sum = 0;
+    for (const TokenAlternative& other : token.alternatives) sum += std::exp(other.log_probability);
+    EXPECT_NEAR(sum, 1, 257 * 0x1p-22);  // each is rounded after its logarithm, of a few units
+    EXPECT_EQ(std::ranges::count(token.alternatives, true, &TokenAlternative::end), 1);
+  }
+  const auto drawn = generator.generate("abc", {.max_tokens = 8, .repetition_penalty = 3, .alternatives = 2});
+  for (const GeneratedToken& token : drawn.tokens) EXPECT_EQ(token.alternatives.size(), 2u);
+  EXPECT_TRUE(generator.generate("abc", {.max_tokens = 1}).tokens.front().alternatives.empty());
+}
+
+TEST(TokensToText, HasALineForEachTokenWithItsAlternatives) {
+  const double third = std::log(1.0 / 3), none = std::log(1e-5);
+  Generation text;
+  text.tokens = {{" the", third, {{" a", std::log(0.5)}, {"\n", third}, {"", none, true}}}, {"\xE2", 0, {}}};
+  EXPECT_EQ(tokens_to_text(text),
+            "    p  token         the most probable\n"
+            "0.333  ▁the          ▁a 0.500  ⏎ 0.333  <end> 0.000\n"
+            "1.000  <0xE2>\n");
+}
+
+TEST_F(GeneratorTest, AttendsToATextAndWhatItGoesOnWith) {
+  const Generator generator(run());
+  const Generation more = generator.generate("a b\n", {.max_tokens = 5, .temperature = 0});
+  const AttentionMap map = generator.attend("a b\n", 5);
+  EXPECT_EQ(map.source, "a b\n");
+  EXPECT_EQ(map.target, more.text);
+  ASSERT_EQ(map.kinds.size(), 1u);
+  const AttentionKind& decoder = map.kinds.front();
+  EXPECT_EQ(decoder.name, "decoder");
+  EXPECT_TRUE(decoder.causal);
+  ASSERT_EQ(decoder.rows.size(), 5 + more.tokens.size());
+  EXPECT_EQ(std::vector(decoder.rows.begin(), decoder.rows.begin() + 5),
+            (std::vector<std::string>{"<s>", "a", "▁", "b", "⏎"}));
+  EXPECT_EQ(decoder.columns, decoder.rows);
+  ASSERT_EQ(decoder.layers.size(), 2u);
+  EXPECT_EQ(decoder.layers.front().size(), 2u);
+  EXPECT_EQ(generator.attend("").kinds.front().rows, std::vector<std::string>{"<s>"});
+}
+
+TEST_F(GeneratorTest, ErrorsNameWhatWasWrong) {
+  const Generator generator(run());
+  EXPECT_EQ(error_of([&] { generator.generate("", {.alternatives = -1}); }),
+            "generate: alternatives is -1, wanted at least 0");
+  EXPECT_EQ(error_of([&] { generator.generate("", {.batch = 0}); }), "generate: batch is 0, wanted at least 1");
+  EXPECT_EQ(error_of([&] { generator.generate_all({"a", "b"}, {.stop = {""}}); }), "generate: a stop text is empty");
+  EXPECT_EQ(error_of([&] { generator.attend(std::string(40, 'x')); }),
+            "attend: the text has 40 tokens, the model takes 40 with the one that begins it");
+  EXPECT_EQ(error_of([&] { generator.attend("x", -1); }), "generate: max_tokens is -1, wanted at least 0");
+  EXPECT_EQ(error_of([&] { Generator other(run(), -1); }), "generator: cache_bytes is -1, wanted at least 0");
+  EXPECT_TRUE(holds_language_model(run()));
+  EXPECT_FALSE(holds_language_model(directory() / "nothing"));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,53 @@
+// Small decoder-only models of text, and a run directory with random weights.
+#pragma once
+
+#include <string>
+
+#include "core/fields.h"
+#include "io/atomic_file.h"
+#include "io/language_run.h"
+#include "io/weights.h"
+#include "tests/decode/searcher.h"
+#include "tests/support/models.h"
+
+namespace qkv::testing {
+
+// Two layers, wide enough that nothing divides evenly.
+inline ModelConfig language_config(int64_t vocab, int64_t max_length) {
+  ModelConfig c = config_of(vocab, max_length, true);
+  c.encoder_layers = c.source_vocab = 0;
+  c.shared_embeddings = false;
+  c.positions = Positions::learned;
+  return c;
+}
+
+// The same with what attention can do besides.
+inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_length) {
+  std::vector<ModelConfig> configs(4, language_config(vocab, max_length));
+  configs[1].positions = Positions::rotary;
+  configs[1].key_value_heads = 1;
+  configs[1].query_key_norm = true;
+  configs[2].positions = Positions::alibi;
+  configs[2].softcap = 2;
+  configs[3].positions = Positions::none;
+  configs[3].window = 3;
+  return configs;
+}
+
+// A run of bytes whose texts do not end by themselves; returns its path.
+inline std::string make_language_run(const std::string& path, int64_t max_length = 40) {
+  Transformer<float> model(language_config(257, max_length));
+  randomise(model.parameters(), 3);
+  values_of(model.parameters(), "output.bias")[256] = -100;
+  const RunDirectory run(path);
+  make_run(run, [&](const RunDirectory& partial) {
+    write_file_atomic(partial.config(), to_json(model.config()));
+    LanguageConfig language;
+    language.unit = TextUnit::bytes;
+    write_file_atomic(partial.language(), json_from_fields(language));
+    save_weights(partial.model(), model.parameters(), model.parameters().values());
+  });
+  return run.root();
+}
+
+}  // namespace qkv::testing

@@ -1,0 +1,156 @@
+// Keys and values of texts: what is shared gives the bits that reading it again would give, and memory stays bounded.
+#include "decode/text_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "decode/caches.h"
+#include "tests/decode/language_models.h"
+#include "tests/support/models.h"
+
+namespace qkv {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+class TextCacheTest : public ::testing::Test {
+ protected:
+  TextCacheTest() : model_(testing::language_config(40, 700)) { testing::randomise(model_.parameters(), 3); }
+
+  static Ids ids(int64_t count, uint64_t seed = 1) {
+    Random random(seed, Stream::test);
+    return testing::random_tokens(count, 40, random);
+  }
+  // Hidden states of the ends of the texts that one step reads.
+  std::vector<std::vector<float>> step(TextCache& cache) {
+    const Arena::Scope scope(arena_);
+    Context context{.arena = arena_, .inference = true};
+    std::vector<TextCache::Text*> ready;
+    const Matrix<float> h = cache.step(ready, context);
+    EXPECT_EQ(h.rows, std::ssize(ready));
+    std::vector<std::vector<float>> rows;
+    for (int64_t n = 0; n < h.rows; n++) rows.emplace_back(h.row(n), h.row(n) + h.cols);
+    return rows;
+  }
+  std::vector<float> alone(const Ids& ids) {
+    TextCache cache(model_, 0);
+    cache.open(ids);
+    std::vector<std::vector<float>> rows;
+    while (rows.empty()) rows = step(cache);
+    return rows.front();
+  }
+  int64_t bytes(int64_t rows) const { return rows * 2 * 2 * (10 + 7) * 4; }  // two layers, two heads
+
+  Transformer<float> model_;
+  Arena arena_;
+};
+
+TEST_F(TextCacheTest, TextsOfOneStepShareWhatTheyBeginWith) {
+  Ids other = ids(30);
+  other.resize(20);
+  other.insert(other.end(), {3, 4, 3});
+  ASSERT_NE(other[20], ids(30)[20]);
+  TextCache cache(model_, 0);
+  const TextCache::Text &a = cache.open(ids(30)), &b = cache.open(other), &c = cache.open(ids(30)),
+                        &d = cache.open(ids(5));
+  EXPECT_TRUE(std::equal(a.rows.begin(), a.rows.begin() + 20, b.rows.begin()));
+  EXPECT_NE(a.rows[20], b.rows[20]);
+  EXPECT_TRUE(std::equal(a.rows.begin(), a.rows.begin() + 29, c.rows.begin()));
+  EXPECT_NE(a.rows[29], c.rows[29]);
+  EXPECT_TRUE(std::equal(a.rows.begin(), a.rows.begin() + 4, d.rows.begin()));
+  EXPECT_NE(a.rows[4], d.rows[4]);
+  const auto h = step(cache);
+  ASSERT_EQ(h.size(), 4u);
+  EXPECT_EQ(h[0], alone(ids(30)));
+  EXPECT_EQ(h[1], alone(other));
+  EXPECT_EQ(h[2], h[0]);
+  EXPECT_EQ(h[3], alone(ids(5)));
+}
+
+TEST_F(TextCacheTest, ATextGoesOnFromAnOpenAndFromAClosedOne) {
+  TextCache cache(model_, bytes(128));
+  TextCache::Text& a = cache.open(ids(10));
+  step(cache);
+  cache.append(a, ids(12)[10]);
+  TextCache::Text& b = cache.open(ids(12));
+  EXPECT_EQ(b.rows[10], a.rows[10]);
+  const auto h = step(cache);
+  ASSERT_EQ(h.size(), 2u);
+  EXPECT_EQ(h[0], alone(ids(11)));
+  EXPECT_EQ(h[1], alone(ids(12)));
+  cache.append(a, 5);  // is not read
+  cache.close(a);
+  cache.close(b);
+  EXPECT_EQ(cache.known(ids(40)), 12u);
+  cache.open(ids(40));
+  EXPECT_EQ(step(cache).front(), alone(ids(40)));
+}
+
+TEST_F(TextCacheTest, LongTextsAreReadInPieces) {
+  const Ids all = ids(650);
+  TextCache cache(model_, 0);
+  const TextCache::Text &a = cache.open(all), &b = cache.open(Ids(all.begin(), all.begin() + 600));
+  EXPECT_TRUE(step(cache).empty());
+  EXPECT_EQ(a.read, 512u);
+  EXPECT_EQ(b.read, 512u);
+  EXPECT_EQ(step(cache).size(), 2u);
+  TextCache other(model_, bytes(704));
+  for (const size_t end : {300u, 301u, 650u}) {
+    TextCache::Text& text = other.open(Ids(all.begin(), all.begin() + static_cast<int64_t>(end)));
+    const auto h = step(other);
+    ASSERT_EQ(h.size(), 1u);
+    EXPECT_EQ(h.front(), alone(Ids(all.begin(), all.begin() + static_cast<int64_t>(end))));
+    other.close(text);
+  }
+}
+
+TEST_F(TextCacheTest, TheLastTextsAreKeptWithinTheBytes) {
+  TextCache cache(model_, bytes(128));
+  for (uint64_t seed = 1; seed <= 9; seed++) {
+    TextCache::Text& text = cache.open(ids(40, seed));
+    EXPECT_EQ(step(cache).front(), alone(ids(40, seed)));
+    cache.close(text);
+  }
+  EXPECT_EQ(cache.bytes(), bytes(128));
+  EXPECT_EQ(cache.known(ids(40, 9)), 40u);
+  EXPECT_EQ(cache.known(ids(40, 8)), 40u);
+  EXPECT_LT(cache.known(ids(40, 1)), 40u);
+  std::vector<TextCache::Text*> open;
+  for (uint64_t seed = 1; seed <= 9; seed++) open.push_back(&cache.open(ids(40, seed)));
+  EXPECT_EQ(step(cache).size(), 9u);
+  EXPECT_EQ(cache.bytes(), bytes(384));  // what the open ones need
+  TextCache none(model_, 0);
+  TextCache::Text& text = none.open(ids(40));
+  step(none);
+  none.close(text);
+  EXPECT_EQ(none.known(ids(40)), 0u);
+}
+
+TEST_F(TextCacheTest, ACallGetsTheCacheThatKnowsMost) {
+  Caches caches(model_, bytes(256));
+  const auto read = [&](TextCache& cache, const Ids& ids) {
+    TextCache::Text& text = cache.open(ids);
+    step(cache);
+    cache.close(text);
+  };
+  auto a = caches.take({ids(9)}), b = caches.take({ids(9)});
+  EXPECT_NE(a, b);
+  read(*a, ids(9, 1));
+  read(*b, ids(9, 2));
+  const TextCache *first = a.get(), *second = b.get();
+  caches.give_back(std::move(b));
+  caches.give_back(std::move(a));
+  auto again = caches.take({ids(20, 2)});
+  EXPECT_EQ(again.get(), second);
+  caches.give_back(std::move(again));
+  again = caches.take({ids(20, 1)});
+  EXPECT_EQ(again.get(), first);
+  const auto other = caches.take({ids(20, 1)});
+  EXPECT_EQ(other.get(), second);
+  for (uint64_t seed = 1; seed < 9; seed++) again->open(ids(40, seed));
+  EXPECT_GT(again->bytes(), bytes(256));
+  caches.give_back(std::move(again));  // is too large to wait
+  EXPECT_EQ(caches.take({ids(9)})->known(ids(9)), 0u);
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,115 @@
+"""qkv.Generator on the program's language model: it says what the program says."""
+
+import json
+import signal
+import threading
+import time
+
+import pytest
+
+import qkv
+
+PROMPTS = ["45", "", "0123", "9", "45"]
+
+
+@pytest.fixture(scope="module")
+def generator(counting):
+    return qkv.Generator(counting)
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0}, {"stop": ["8"]}, {"temperature": 3, "seed": 5, "top_p": 0.9},
+                                     {"alternatives": 3, "batch": 2}])
+def test_texts_are_the_programs(generator, counting, run_program, tmp_path, options):
+    named = {"stop": "--stop", "alternatives": "--explain"}
+    arguments = [x for name, value in options.items()
+                 for x in (named.get(name, f"--{name.replace('_', '-')}"), value[0] if name == "stop" else value)]
+    (tmp_path / "prompts").write_text("\n".join(PROMPTS) + "\n")
+    output = run_program("generate", counting, "--prompts", tmp_path / "prompts", "--max-tokens", 20, "--json", *arguments)[1]
+    found = generator.generate(PROMPTS, max_tokens=20, **options)
+    for result, wanted in zip(found, map(json.loads, output.splitlines()), strict=True):
+        assert (result.text, str(result), result.end) == (wanted["text"], wanted["text"], wanted["end"])
+        for token, exact in zip(result.tokens, wanted["tokens"], strict=True):
+            assert (token.text, token.log_probability) == (exact["text"], exact["log_probability"])
+            assert [vars(a) for a in token.alternatives] == exact.get("alternatives", [])
+    assert [generator.generate(prompt, max_tokens=20, **options) for prompt in PROMPTS] == found
+
+
+def test_texts_are_told_as_they_grow(generator):
+    told, done = [], []
+    found = generator.generate(iter(PROMPTS), max_tokens=12, on_text=told.append,
+                               on_done=lambda i, text: done.append((i, text, "".join(told))))
+    assert [i for i, _, _ in done] == list(range(5)) and [text for _, text, _ in done] == found
+    so_far = ""
+    for _, text, known in done:
+        so_far += text.text
+        assert known == so_far
+    assert generator.generate([]) == []
+
+
+def test_a_stream_gives_the_text(generator):
+    wanted = generator.generate("45", max_tokens=40).text
+    pieces = list(generator.stream("45", max_tokens=40))
+    assert "".join(pieces) == wanted and len(pieces) > 10
+    stream = generator.stream("45", max_tokens=10**9, temperature=0)
+    assert next(stream) == "6"
+    stream.close()
+    with pytest.raises(qkv.Error, match="temperature is -1"):
+        next(generator.stream("45", temperature=-1))
+
+
+def test_what_a_callback_raises_comes_back(generator):
+    for callback in ("on_text", "on_done"):
+        def fail(*arguments):
+            raise KeyError("enough")
+
+        with pytest.raises(KeyError):
+            generator.generate("45", max_tokens=3, **{callback: fail})
+    assert generator.generate("45", max_tokens=2, temperature=0).text == "67"
+
+
+def test_ctrl_c_stops_it(generator):
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        generator.generate("45", max_tokens=10**9, temperature=0)  # counts without end
+    assert time.monotonic() - begin < 30
+
+
+def test_threads_get_the_texts_of_one(generator, counting):
+    wanted, found = [generator.generate(prompt, max_tokens=15) for prompt in PROMPTS], {}
+    threads = [threading.Thread(target=lambda i=i: found.update({i: generator.generate(PROMPTS[i], max_tokens=15)}))
+               for i in range(len(PROMPTS))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[i] for i in range(len(PROMPTS))] == wanted
+    assert qkv.Generator(counting, cache_bytes=0).generate(PROMPTS, max_tokens=15) == wanted
+
+
+def test_attention_of_a_text(generator, counting, run_program, tmp_path):
+    np = pytest.importorskip("numpy")
+    run_program("attend", counting, "--text", "45\n", "--generate", 2, "--json", tmp_path / "map.json")
+    found = generator.attend("45\n", 2)
+    assert json.loads(found.to_json()) == json.loads((tmp_path / "map.json").read_text())
+    decoder = found.kinds["decoder"]
+    assert decoder.rows[:4] == ["<s>", "4", "5", "⏎"] and len(decoder.rows) == 6 and len(found.target) == 2
+    np.testing.assert_allclose(decoder.weights.sum(-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda g: g.generate(["4", 3]), "generate: prompt 2 of list is int, wanted a list of str"),
+    (lambda g: g.generate("x"), 'prompt: the character "x" is none of the model\'s 11'),
+    (lambda g: g.generate(["4", "x"]), 'prompt 2: the character "x" is none of the model\'s 11'),
+    (lambda g: g.generate("4", temperature=-1), "generate: temperature is -1, wanted at least 0"),
+    (lambda g: g.generate("4", top_k="3"), "generate: top_k is '3', wanted a whole number"),
+    (lambda g: g.generate("4", stop="8"), "generate: stop text 1 of str is str, wanted a list of str"),
+    (lambda g: g.generate("4", alternatives=-1), "generate: alternatives is -1, wanted at least 0"),
+    (lambda g: g.attend("4" * 40), "attend: the text has 40 tokens, the model takes 32 with the one that begins it"),
+    (lambda g: qkv.Generator("nowhere"), "nowhere: holds no language.json"),
+])
+def test_errors_name_what_was_wrong(generator, call, message):
+    with pytest.raises(qkv.Error) as error:
+        call(generator)
+    assert str(error.value).startswith(message)
