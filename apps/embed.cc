@@ -30,9 +30,10 @@ struct Options {
 // then; the file has its name only when it is whole.
 class NpyFile {
  public:
+  // Throws qkv::Error, naming the file, as finish does.
   NpyFile(std::string path, int64_t width)
       : path_(std::move(path)), temporary_(path_ + ".partial"), file_(temporary_, std::ios::binary), width_(width) {
-    file_ << header();
+    if (!(file_ << header())) fail(std::strerror(errno));
   }
   ~NpyFile() {
     std::error_code error;
@@ -45,19 +46,20 @@ class NpyFile {
     file_.write(reinterpret_cast<const char*>(vector.data()), static_cast<std::streamsize>(vector.size_bytes()));
     lines_++;
   }
-  // Throws qkv::Error, naming the file.
   void finish() {
     file_.seekp(0);
     file_ << header();
     file_.close();
     std::error_code error;
     if (file_) std::filesystem::rename(temporary_, path_, error);
-    if (!file_ || error)
-      throw qkv::Error(fmt::format("{}: cannot be written: {}", path_, error ? error.message() : std::strerror(errno)));
+    if (!file_ || error) fail(error ? error.message() : std::strerror(errno));
     done_ = true;
   }
 
  private:
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw qkv::Error(fmt::format("{}: cannot be written: {}", path_, reason));
+  }
   std::string header() const {
     constexpr size_t kBytes = 128, kLength = kBytes - 10;  // a multiple of 64; the first ten are no text
     std::string text = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", lines_, width_);

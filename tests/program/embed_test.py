@@ -77,6 +77,8 @@ def test_a_line_that_will_not_do_is_numbered(encoder, tmp_path):
     status, _, err = qkv("embed", encoder, "--file", tmp_path / "text", "--npy", tmp_path / "x.npy", ok=False)
     assert (status, err) == (1, "qkv: text 4501: byte 2 is not valid UTF-8\n")
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
+    status, _, err = qkv("embed", encoder, "--npy", tmp_path / "none/x.npy", text="a\n", ok=False)
+    assert (status, err) == (1, f"qkv: {tmp_path}/none/x.npy: cannot be written: No such file or directory\n")
     assert qkv("embed", encoder, "--pooling", "max", text="", ok=False)[0] == 2
     assert qkv("embed", encoder, text="")[1] == ""
 
