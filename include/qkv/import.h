@@ -37,15 +37,17 @@ struct ImportOptions {
 };
 
 struct ImportReport {
-  std::string kind;  // "MarianMT", "Llama", "CTranslate2", "Argos Translate", "PyTorch"
+  // "MarianMT", "GPT-2", "Llama", "Mistral", "Qwen2", "Qwen3", "CTranslate2", "Argos Translate", "PyTorch"
+  std::string kind;
   ModelConfig config;
   int64_t parameters = 0;
 };
 
-// Reads `source`: a MarianMT, Llama or Mistral directory in the Hugging Face layout, a CTranslate2 directory, an Argos Translate package
-// (the .argosmodel file, or the directory it holds), or a PyTorch state dictionary as a safetensors file. Writes the
-// run directory `out`, float32, whole or not at all. Throws Error, naming file and tensor or field, if out exists or if
-// source is broken, contradicts itself or asks for what there is not. Nothing in source is trusted.
+// Reads `source`: a MarianMT, GPT-2, Llama, Mistral or Qwen directory in the Hugging Face layout, a CTranslate2
+// directory, an Argos Translate package (the .argosmodel file, or the directory it holds), or a PyTorch state
+// dictionary as a safetensors file. Writes the run directory `out`, float32, whole or not at all. Throws Error, naming
+// file and tensor or field, if out exists or if source is broken, contradicts itself or asks for what there is not.
+// Nothing in source is trusted.
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options = {});
 
 }  // namespace qkv

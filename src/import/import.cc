@@ -23,8 +23,11 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
   const Settings config(files.open_small("config.json")->text(), files.path("config.json"));
   const std::string type = config.text("model_type");
   if (type == "marian") return read_marian(files, options);
-  if (type == "llama" || type == "mistral") return read_llama(files, options);
-  fail("{}: model_type is {}, wanted marian, llama or mistral", config.where(), excerpt(type));
+  const auto decoder = std::ranges::find(kEnumNames<DecoderFamily>, type);
+  if (decoder != kEnumNames<DecoderFamily>.end())
+    return read_decoder(static_cast<DecoderFamily>(decoder - kEnumNames<DecoderFamily>.begin()), files);
+  fail("{}: model_type is {}, wanted marian, {}", config.where(), excerpt(type),
+       fmt::join(kEnumNames<DecoderFamily>, ", "));
 }
 
 ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) {

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "import/decoder_config.h"
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
 #include "io/language_run.h"
@@ -37,7 +38,7 @@ struct ImportedModel {
 };
 
 ImportedModel read_marian(const ModelFiles& files, const ImportOptions& options);
-ImportedModel read_llama(const ModelFiles& files, const ImportOptions& options);
+ImportedModel read_decoder(DecoderFamily family, const ModelFiles& files);
 ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);
