@@ -3,6 +3,7 @@
 //   qkv::Recommender  the next items after a history, from a run directory
 //   qkv::Generator    goes on from a text, from the run directory of a language model
 //   qkv::import_model        makes a run directory of a model from elsewhere
+//   qkv::export_model        makes a model for transformers of a run directory
 //   qkv::quantize_run        makes one with weights in 8 bits
 //   qkv::train_translation, qkv::train_recommendation, qkv::train_language   make a run directory from parallel text,
 //                            from a log of events, from plain text
@@ -15,6 +16,7 @@
 #include "qkv/benchmark.h"       // IWYU pragma: export
 #include "qkv/config.h"          // IWYU pragma: export
 #include "qkv/error.h"           // IWYU pragma: export
+#include "qkv/export.h"          // IWYU pragma: export
 #include "qkv/generator.h"       // IWYU pragma: export
 #include "qkv/import.h"          // IWYU pragma: export
 #include "qkv/inspect.h"         // IWYU pragma: export
