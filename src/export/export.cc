@@ -2,6 +2,7 @@
 #include "qkv/export.h"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,10 @@
 #include "export/family.h"
 
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "core/fail.h"
 #include "core/fields.h"
 #include "import/decoder_config.h"
@@ -10,7 +15,7 @@ namespace qkv {
 namespace {
 
 // Several values that compute the same become one.
-ModelConfig without_differences_in_words(ModelConfig m) {
+ModelConfig canonical(ModelConfig m) {
   if (m.key_value_heads == m.heads) m.key_value_heads = 0;
   m.dropout = m.attention_dropout = m.ffn_dropout = 0;
   m.item_features = 0;  // training alone reads it
@@ -85,7 +90,7 @@ struct FieldTexts {
 
 FieldTexts texts_of(const ModelConfig& config) {
   FieldTexts texts;
-  ModelConfig plain = without_differences_in_words(config);
+  ModelConfig plain = canonical(config);
   visit_fields(plain, texts);
   return texts;
 }

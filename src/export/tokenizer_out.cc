@@ -83,6 +83,12 @@ std::vector<std::string> pieces_of(const Tokenizer& tokenizer) {
   return pieces;
 }
 
+// Does the tokeniser put a space before a text?
+bool begins_with_space(const Tokenizer& tokenizer) {
+  const std::vector<int32_t> ids = tokenizer.encode("x");
+  return !ids.empty() && tokenizer.piece(ids.front()).starts_with("▁");
+}
+
 void check_marian(const TranslationConfig& translation, const std::string& where) {
   if (translation.lowercase) fail("{}: lowercase is true, wanted false: MarianTokenizer changes no text", where);
   if (!translation.source_start.empty())
@@ -108,6 +114,7 @@ void write_language_tokenizer(const std::string& directory, const TextCodec& cod
     config["bos_token"] = tokenizer.piece(ends.start);
     config["eos_token"] = tokenizer.piece(tokenizer.end());
     if (tokenizer.unknown() >= 0) config["unk_token"] = tokenizer.piece(tokenizer.unknown());
+    config["add_prefix_space"] = begins_with_space(tokenizer);
     config["add_bos_token"] = true;
     config["add_eos_token"] = false;
     config["legacy"] = false;

@@ -28,6 +28,11 @@ Activation activation_of(const Settings& settings, const std::string& field, con
        excerpt(found));
 }
 
+void check_layers(const Settings& settings, const std::string& field, int64_t layers) {
+  constexpr int64_t kMost = 1000;
+  if (layers > kMost) fail("{}: {} is {}, wanted at most {}", settings.where(), field, layers, kMost);
+}
+
 std::string name_of_activation(Activation activation) {
   for (const auto& [name, known] : kActivations)
     if (known == activation) return name;

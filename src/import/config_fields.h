@@ -15,6 +15,9 @@ namespace qkv {
 Activation activation_of(const Settings& settings, const std::string& field, const std::string& otherwise = "");
 std::string name_of_activation(Activation activation);
 
+// Throws Error, naming the field, for more layers than a model may have. Tensors are listed by this number.
+void check_layers(const Settings& settings, const std::string& field, int64_t layers);
+
 class FieldsFrom {
  public:
   explicit FieldsFrom(const Settings& settings) : settings_(settings) {}

@@ -1,5 +1,6 @@
 #include "import/decoder_config.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/fail.h"
@@ -32,7 +33,7 @@ void visit_gpt2(ModelConfig& m, Visitor&& visit) {
   visit("n_layer", m.decoder_layers);
   visit("n_embd", m.d_model);
   visit("n_head", m.heads);
-  visit("n_inner", m.ffn, 4 * m.d_model);
+  visit("n_inner", m.ffn, 4 * std::clamp<int64_t>(m.d_model, 0, 1 << 24));  // check() refuses what is wider
   visit("activation_function", m.activation, "gelu_new");
   visit("layer_norm_epsilon", m.norm_epsilon, 1e-5);
   visit("tie_word_embeddings", m.tied_output, true);
@@ -176,10 +177,12 @@ ModelConfig parse_llama(DecoderFamily family, const Settings& s) {
 }  // namespace
 
 ModelConfig parse_decoder_config(DecoderFamily family, const Settings& s) {
-  const ModelConfig m = family == DecoderFamily::gpt2 ? parse_gpt2(s) : parse_llama(family, s);
+  const bool gpt2 = family == DecoderFamily::gpt2;
+  const ModelConfig m = gpt2 ? parse_gpt2(s) : parse_llama(family, s);
+  check_layers(s, gpt2 ? "n_layer" : "num_hidden_layers", m.decoder_layers);
   if (m.max_length > kMaxLength)
-    fail("{}: {} is {}, wanted at most {}", s.where(),
-         family == DecoderFamily::gpt2 ? "n_positions" : "max_position_embeddings", m.max_length, kMaxLength);
+    fail("{}: {} is {}, wanted at most {}", s.where(), gpt2 ? "n_positions" : "max_position_embeddings", m.max_length,
+         kMaxLength);
   return m;
 }
 

@@ -64,6 +64,8 @@ ModelConfig parse_marian_model(const Settings& s) {
     refuse(s, name);
   ModelConfig m, decoder;
   visit_marian(m, decoder, FieldsFrom(s));
+  check_layers(s, "encoder_layers", m.encoder_layers);
+  check_layers(s, "decoder_layers", m.decoder_layers);
   refuse_other(s, "attention_heads", m.heads, decoder.heads);
   refuse_other(s, "ffn_dim", m.ffn, decoder.ffn);
   if (m.heads < 1 || m.d_model % m.heads != 0)

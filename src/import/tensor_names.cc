@@ -79,7 +79,7 @@ std::string held_name(ForeignTensors& tensors, const TensorName& name) {
     if (!tensors.has(copy)) continue;
     if (!tensors.has(held)) held = copy;
     if (!tensors.same(held, copy))
-      fail("{} and {} differ, config.json says they are one table", in_file(tensors.path(), copy), excerpt(held));
+      fail("{} and {} differ, config.json says they are one table", in_file(tensors.path(), held), excerpt(copy));
     tensors.let_go(copy);
   }
   return held;

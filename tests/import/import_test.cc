@@ -196,14 +196,16 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
             "model/config.json: bad_words_ids holds what is not an array of one id, which is not supported");
   EXPECT_EQ(changed([&] { config["encoder_layers"] = 3; }),
             "model/model.safetensors: tensor \"model.encoder.layers.2.self_attn.q_proj.weight\" is missing");
+  EXPECT_EQ(changed([&] { config["encoder_layers"] = int64_t{1} << 60; }),
+            "model/config.json: encoder_layers is 1152921504606846976, wanted at most 1000");
   EXPECT_EQ(changed([&] { config["encoder_layers"] = 1; }),
             "model/model.safetensors: tensor \"model.encoder.layers.1.fc1.bias\": F32 [12] has no place in the model");
   EXPECT_EQ(changed([&] { config["d_model"] = 4, config["vocab_size"] = 14; }),
-            "model/model.safetensors: 1963 numbers, the configuration asks for " + std::to_string([] {
-              ModelConfig c = foreign_config();
-              c.d_model = 4, c.key_width = c.value_width = 2, c.source_vocab = c.target_vocab = 14;
-              return count_parameters(c);
-            }()));
+            "model/model.safetensors: 14 source embeddings, the vocabulary has 7 tokens");
+  EXPECT_EQ(changed([&] {
+              tensor("final_logits_bias").shape = {7, 1};
+            }),
+            "model/model.safetensors: tensor \"final_logits_bias\": found F32 [7, 1], wanted F32 [1]");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 20, config["max_position_embeddings"] = 16384; }),
             "model/model.safetensors: model: max_length * d_model is 17179869184, wanted 1 to 8388608");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 14; }),

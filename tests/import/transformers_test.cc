@@ -139,6 +139,8 @@ TEST_F(Transformers, WhatIsNotSupportedIsNamed) {
   EXPECT_EQ(error_with("gpt2", "scale_attn_by_inverse_layer_idx", true),
             "model/config.json: scale_attn_by_inverse_layer_idx is true, which is not supported");
   EXPECT_EQ(error_with("gpt2", "n_head", 3), "model/config.json: n_embd is 16 and n_head 3, wanted a multiple");
+  EXPECT_EQ(error_with("gpt2", "n_layer", int64_t{1} << 60),
+            "model/config.json: n_layer is 1152921504606846976, wanted at most 1000");
   EXPECT_EQ(error_with("gpt2", "n_inner", 32),
             "model/model.safetensors: 8128 numbers, the configuration asks for 6016");
   EXPECT_EQ(error_with("llama3", "rope_parameters", {{"rope_type", "longrope"}}),
