@@ -15,6 +15,7 @@ void add_evaluate_command(CLI::App& app);
 void add_attend_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_import_command(CLI::App& app);
+void add_export_command(CLI::App& app);
 void add_quantize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 

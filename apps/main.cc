@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
   add_attend_command(app);
   add_inspect_command(app);
   add_import_command(app);
+  add_export_command(app);
   add_quantize_command(app);
   add_bench_command(app);
   try {

@@ -11,14 +11,13 @@
 #include "qkv/error.h"
 #include "qkv/import.h"
 #include "tests/support/temp_dir.h"
-#include "text/tokenizer.h"
 
 namespace qkv::fuzz {
 
 // Files that stay, and one, `name`, that is the MemoryFile of the moment.
 class SourceDirectory {
  public:
-  SourceDirectory(const std::string& name, std::initializer_list<std::pair<const char*, const char*>> files) {
+  SourceDirectory(const std::string& name, std::initializer_list<std::pair<const char*, std::string>> files) {
     std::filesystem::create_symlink(MemoryFile("").path(), directory_ / name);
     for (const auto& [other, content] : files) testing::spill(directory_ / other, content);
   }
@@ -39,13 +38,6 @@ inline void import_and_load(const std::string& source, const ImportOptions& opti
     require(false, error.what());
   }
   std::filesystem::remove_all(run);
-}
-
-// Of a dozen pieces, for language models.
-inline const Tokenizer& small_tokenizer() {
-  static const Tokenizer tokenizer =
-      Tokenizer::train(std::vector<std::string>(40, "a b c abc"), {.vocab_size = 12});
-  return tokenizer;
 }
 
 // The pieces of every vocabulary here.

@@ -3,7 +3,9 @@
 
 #include <memory>
 
-#include "fuzz/import.h"
+#include "core/fields.h"
+#include "export/weights_out.h"
+#include "fuzz/decoder.h"
 #include "fuzz/seeds.h"
 #include "tests/support/foreign_models.h"
 
@@ -55,21 +57,6 @@ testing::ForeignModel renamed(const Transformer<float>& model, const Names& name
   return tensors;
 }
 
-// By the names of transformers' LlamaForCausalLM.
-testing::ForeignModel as_llama(const Transformer<float>& model) {
-  return renamed(model, {{"target_embedding.", "model.embed_tokens."},
-                         {"decoder.", "model."},
-                         {"self_attention_norm", "input_layernorm"},
-                         {"feed_forward_norm", "post_attention_layernorm"},
-                         {"self_attention.output", "self_attn.o_proj"},
-                         {"self_attention.q", "self_attn.q_proj"},
-                         {"self_attention.k", "self_attn.k_proj"},
-                         {"self_attention.v", "self_attn.v_proj"},
-                         {"feed_forward.first", "mlp.gate_proj"},
-                         {"feed_forward.gate", "mlp.up_proj"},
-                         {"feed_forward.second", "mlp.down_proj"}});
-}
-
 // By those of BertModel, with two types of tokens.
 testing::ForeignModel as_bert(const Transformer<float>& model) {
   testing::ForeignModel tensors = renamed(model, {{"source_embedding.", "embeddings.word_embeddings."},
@@ -106,24 +93,12 @@ ModelConfig bert_config() {
   return c;
 }
 
-ModelConfig llama_config() {
-  ModelConfig c;
-  c.encoder_layers = 0;
-  c.shared_embeddings = c.scale_embeddings = false;
-  c.target_vocab = small_tokenizer().size();
-  c.decoder_layers = 2;
-  c.d_model = 8;
-  c.heads = 2;
-  c.key_value_heads = 1;
-  c.key_width = c.value_width = 4;
-  c.ffn = 12;
-  c.max_length = 32;
-  c.gated_ffn = c.final_norm = true;
-  c.ffn_bias = c.attention_input_bias = c.attention_output_bias = false;
-  c.norm = NormKind::rms;
-  c.norm_position = NormPosition::pre;
-  c.positions = Positions::rotary;
-  return c;
+void add_decoder(const std::filesystem::path& directory, DecoderFamily type) {
+  Seeds seeds(directory, std::string(name_of(type)));
+  const auto model = random_model(small_decoder(type));
+  const Family family = family_of(model->config(), "seed");
+  for (const ExportType as : {ExportType::float32, ExportType::bfloat16, ExportType::float16})
+    write_tensors(seeds.path(), *model, family, as);
 }
 
 }  // namespace
@@ -134,8 +109,7 @@ void import_seeds(const std::filesystem::path& directory) {
   Seeds marian(directory, "marian"), torch(directory, "torch"), bins(directory, "ctranslate2"),
       packages(directory, "argos"), settings(directory, "settings");
   testing::write_foreign(marian.path(), testing::as_marian(*model));
-  Seeds llama(directory, "llama");
-  testing::write_foreign(llama.path(), as_llama(*random_model(llama_config())));
+  for (const DecoderFamily type : {DecoderFamily::gpt2, DecoderFamily::llama}) add_decoder(directory, type);
   Seeds bert(directory, "bert");
   testing::write_foreign(bert.path(), as_bert(*random_model(bert_config())));
 

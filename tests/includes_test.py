@@ -16,6 +16,7 @@ BELOW = {
     "model": {"core", "ops", "layers", "data"},  # data/batch.h is where both sides meet
     "io": {"core", "ops", "layers", "model", "text", "data"},
     "import": {"core", "ops", "layers", "model", "text", "data", "io"},
+    "export": {"core", "ops", "layers", "model", "text", "data", "io", "import"},
     "eval": {"core", "ops", "layers", "model", "text", "data", "io"},
     "decode": {"core", "ops", "layers", "model", "text", "data", "io"},
     "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},

@@ -38,6 +38,17 @@ constexpr std::array<std::string_view, 7> names_of(Positions) {
   return {"interleaved", "halves", "closed_halves", "learned", "rotary", "alibi", "none"};
 }
 
+// Which rates of rotary positions are divided by rotary_scale, for sequences longer than the rotary_context tokens that
+// a model learned from. Slow pairs are, those that turn at most rotary_low times in rotary_context tokens; fast ones,
+// from rotary_high turns on, are kept; between them the share that is divided goes
+//   linear  nowhere: all rates are divided. Chen et al., "Extending Context Window of Large Language Models via
+//           Positional Interpolation" (2023)
+//   llama3  with the number of turns: Llama 3.1's
+//   yarn    with the number of the pair: Peng et al., "YaRN: Efficient Context Window Extension of Large Language
+//           Models" (2024)
+enum class RotaryScaling { linear, llama3, yarn };
+constexpr std::array<std::string_view, 3> names_of(RotaryScaling) { return {"linear", "llama3", "yarn"}; }
+
 struct ModelConfig {
   int64_t source_vocab = 0, target_vocab = 0;      // V, number of tokens
   int64_t encoder_layers = 6, decoder_layers = 6;  // one may be 0: a decoder or an encoder alone, and the other side's
@@ -53,6 +64,10 @@ struct ModelConfig {
   bool scale_embeddings = true;  // embeddings times √d_model
   Positions positions = Positions::interleaved;
   double rotary_base = 10000, rotary_scale = 1;  // angles p base^(−2j/d_k) / scale
+  RotaryScaling rotary_scaling = RotaryScaling::linear;
+  int64_t rotary_context = 8192;
+  double rotary_low = 1, rotary_high = 4;
+  double rotary_factor = 1;     // of cosines and sines, so that scores grow by its square: YaRN's
   int64_t window = 0;           // self-attention sees so many tokens, itself and those before it (and after it, in an
                                 // encoder); 0: all
   double softcap = 0;           // c > 0: scores of attention become c tanh(s / c); Gemma 2's
@@ -99,6 +114,11 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("positions", c.positions, "how a token's position enters");
   visit("rotary_base", c.rotary_base, "base of the rates of rotary positions");
   visit("rotary_scale", c.rotary_scale, "rotary positions are divided by it");
+  visit("rotary_scaling", c.rotary_scaling, "whether that is so of all rates (linear), or of slow ones (llama3, yarn)");
+  visit("rotary_context", c.rotary_context, "tokens within which turns are counted for that");
+  visit("rotary_low", c.rotary_low, "slow is what turns at most so often");
+  visit("rotary_high", c.rotary_high, "fast is what turns at least so often");
+  visit("rotary_factor", c.rotary_factor, "of the cosines and sines of rotary positions");
   visit("window", c.window, "tokens that self-attention sees, itself included; 0 is all");
   visit("softcap", c.softcap, "bound of the scores of attention; 0 is none");
   visit("query_key_norm", c.query_key_norm, "norm of each head's queries and keys");
@@ -127,7 +147,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 // [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
 // vocabulary without an encoder, a target vocabulary or an output without a decoder, neither of them, positions in
 // halves of a width that has none, rotary positions of heads of an odd width, or of a base or scale that is not above
-// 0, key_value_heads that do not divide the heads, gaps in time beside an encoder, an encoder without positions.
+// 0, or with an order of low and high that is none, key_value_heads that do not divide the heads, gaps in time beside an
+// encoder, an encoder without positions.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,

@@ -4,6 +4,7 @@
 //   qkv::Generator    goes on from a text, from the run directory of a language model
 //   qkv::Embedder     vectors of texts, from the run directory of an encoder, a translator or a language model
 //   qkv::import_model        makes a run directory of a model from elsewhere
+//   qkv::export_model        makes a model for transformers of a run directory
 //   qkv::quantize_run        makes one with weights in 8 bits
 //   qkv::train_translation, qkv::train_recommendation, qkv::train_language   make a run directory from parallel text,
 //                            from a log of events, from plain text
@@ -17,6 +18,7 @@
 #include "qkv/config.h"          // IWYU pragma: export
 #include "qkv/embedder.h"        // IWYU pragma: export
 #include "qkv/error.h"           // IWYU pragma: export
+#include "qkv/export.h"          // IWYU pragma: export
 #include "qkv/generator.h"       // IWYU pragma: export
 #include "qkv/import.h"          // IWYU pragma: export
 #include "qkv/inspect.h"         // IWYU pragma: export

@@ -22,6 +22,8 @@ bool holds_numbers(DType dtype) {
   }
 }
 
+size_t item_size(DType dtype) { return static_cast<size_t>(*byte_count(dtype, {})); }
+
 bool is_integer(DType dtype) { return dtype == DType::i8 || dtype == DType::i16; }
 
 // int16 weights of old files have no scale of their own.
@@ -35,10 +37,14 @@ std::string in_file(const std::string& path, const std::string& name) {
 
 Origin part_of(const Origin& origin, Rows rows) {
   Origin part = origin;
-  const size_t row_bytes = origin.values.data.size() / static_cast<size_t>(origin.values.shape[0]);
   const size_t begin = static_cast<size_t>(rows.begin), count = static_cast<size_t>(rows.end - rows.begin);
-  part.values.data = origin.values.data.subspan(begin * row_bytes, count * row_bytes);
   part.values.shape[0] = rows.end - rows.begin;
+  if (origin.columns > 0) {
+    part.values.data = origin.values.data.subspan(begin * item_size(origin.values.dtype));
+    return part;
+  }
+  const size_t row_bytes = origin.values.data.size() / static_cast<size_t>(origin.values.shape[0]);
+  part.values.data = origin.values.data.subspan(begin * row_bytes, count * row_bytes);
   if (origin.scales.size() > sizeof(float))
     part.scales = origin.scales.subspan(begin * sizeof(float), count * sizeof(float));
   return part;
@@ -99,8 +105,48 @@ void ForeignTensors::use(const std::string& parameter, const std::string& name, 
   if (rows.end > values.shape[0])
     fail("{}: found {}, wanted at least {} rows", in_file(path_, name), describe(values.dtype, values.shape), rows.end);
   used_.insert(name);
-  if (!origins_.emplace(parameter, part_of(whole, rows)).second)
+  add_origin(parameter, part_of(whole, rows));
+}
+
+void ForeignTensors::add_origin(const std::string& parameter, Origin origin) {
+  const std::string name = origin.name;
+  if (!origins_.emplace(parameter, std::move(origin)).second)
     fail("{}: a second origin of {}", in_file(path_, name), parameter);
+}
+
+int64_t ForeignTensors::share(const std::string& name, size_t dimension, size_t parts) const {
+  const TensorView& tensor = at(name);
+  const int64_t count = static_cast<int64_t>(parts);
+  if (tensor.shape.size() <= dimension || tensor.shape[dimension] % count != 0)
+    fail("{}: found {}, wanted {} parts of the same size", in_file(path_, name), describe(tensor.dtype, tensor.shape),
+         parts);
+  return tensor.shape[dimension] / count;
+}
+
+void ForeignTensors::use_rows(const std::vector<std::string>& parameters, const std::string& name) {
+  if (parameters.size() == 1) return use(parameters.front(), name);
+  const int64_t rows = share(name, 0, parameters.size());
+  int64_t begin = 0;
+  for (const std::string& parameter : parameters) {
+    use(parameter, name, {begin, begin + rows});
+    begin += rows;
+  }
+}
+
+void ForeignTensors::use_columns(const std::vector<std::string>& parameters, const std::string& name) {
+  const std::vector<int64_t> sizes = shape(name, 2);
+  const TensorView& tensor = at(name);
+  if (!holds_numbers(tensor.dtype) || is_integer(tensor.dtype))
+    fail("{}: found {}, wanted floats", in_file(path_, name), describe(tensor.dtype, sizes));
+  const int64_t columns = share(name, 1, parameters.size());
+  Origin whole{name, tensor, {}, sizes[1]};
+  whole.values.shape = {sizes[1], sizes[0]};
+  used_.insert(name);
+  int64_t begin = 0;
+  for (const std::string& parameter : parameters) {
+    add_origin(parameter, part_of(whole, {begin, begin + columns}));
+    begin += columns;
+  }
 }
 
 void ForeignTensors::use_as(const std::string& parameter, const std::string& name, std::vector<int64_t> shape) {

@@ -18,6 +18,7 @@ struct Origin {
   std::string name;                   // of the tensor in its file
   TensorView values;                  // [rows, …]
   std::span<const std::byte> scales;  // float32: one for each row, or one for all; empty for floats
+  int64_t columns = 0;                // above 0: the rows are columns of the tensor, which has so many of them
 };
 
 // By name of the parameter.
@@ -49,7 +50,11 @@ class ForeignTensors {
   // Makes rows of a tensor the origin of a parameter. Throws Error if there is no such tensor, it has not so many rows,
   // its type is not one of numbers, or the parameter has an origin already.
   void use(const std::string& parameter, const std::string& name, Rows rows = {});
-  // The same with another shape of as many numbers.
+  // Its rows, shared out evenly, become the origins of several parameters. Throws Error where they cannot be.
+  void use_rows(const std::vector<std::string>& parameters, const std::string& name);
+  // The same of the columns of a matrix of floats: column j of a part is row j of its parameter.
+  void use_columns(const std::vector<std::string>& parameters, const std::string& name);
+  // The same as use() with another shape of as many numbers.
   void use_as(const std::string& parameter, const std::string& name, std::vector<int64_t> shape);
   // A tensor that has no part in the result.
   void let_go(const std::string& name) { used_.insert(name); }
@@ -61,6 +66,8 @@ class ForeignTensors {
   Origins take() { return std::move(origins_); }
 
  private:
+  void add_origin(const std::string& parameter, Origin origin);
+  int64_t share(const std::string& name, size_t dimension, size_t parts) const;
   std::span<const std::byte> scales_of(const std::string& name, const TensorView& values);
 
   std::string path_;

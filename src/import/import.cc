@@ -2,6 +2,7 @@
 #include "qkv/import.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "core/fail.h"
@@ -23,11 +24,13 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
   const Settings config(files.open_small("config.json")->text(), files.path("config.json"));
   const std::string type = config.text("model_type");
   if (type == "marian") return read_marian(files, options);
-  if (type == "llama" || type == "mistral") return read_llama(files, options);
-  for (const char* encoder : {"bert", "roberta", "xlm-roberta", "distilbert"})
-    if (type == encoder) return read_bert(files, options);
-  fail("{}: model_type is {}, wanted marian, llama, mistral, bert, roberta, xlm-roberta or distilbert", config.where(),
-       excerpt(type));
+  const auto decoder = std::ranges::find(kEnumNames<DecoderFamily>, type);
+  if (decoder != kEnumNames<DecoderFamily>.end())
+    return read_decoder(static_cast<DecoderFamily>(decoder - kEnumNames<DecoderFamily>.begin()), files);
+  constexpr std::array<std::string_view, 4> kEncoders = {"bert", "roberta", "xlm-roberta", "distilbert"};
+  if (std::ranges::find(kEncoders, type) != kEncoders.end()) return read_bert(files, options);
+  fail("{}: model_type is {}, wanted marian, {}, {}", config.where(), excerpt(type),
+       fmt::join(kEnumNames<DecoderFamily>, ", "), fmt::join(kEncoders, ", "));
 }
 
 ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) {

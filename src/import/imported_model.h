@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "import/decoder_config.h"
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
 #include "import/settings.h"
@@ -45,7 +46,7 @@ struct ImportedModel {
 };
 
 ImportedModel read_marian(const ModelFiles& files, const ImportOptions& options);
-ImportedModel read_llama(const ModelFiles& files, const ImportOptions& options);
+ImportedModel read_decoder(DecoderFamily family, const ModelFiles& files);
 ImportedModel read_bert(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);

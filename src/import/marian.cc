@@ -8,91 +8,17 @@
 #include "import/imported_model.h"
 #include "import/marian_config.h"
 #include "import/settings.h"
+#include "import/tensor_names.h"
 #include "io/safetensors.h"
 
 namespace qkv {
 namespace {
 
-constexpr const char* kShared = "model.shared.weight";
-constexpr const char* kEncoderTable = "model.encoder.embed_tokens.weight";
-constexpr const char* kDecoderTable = "model.decoder.embed_tokens.weight";
-constexpr const char* kOutput = "lm_head.weight";
-
-class MarianTensors {
- public:
-  MarianTensors(ForeignTensors& tensors, ModelConfig& config) : tensors_(tensors), config_(config) {}
-
-  void use_all() {
-    use_tables();
-    use_positions();
-    tensors_.use_as("output.bias", "final_logits_bias", {config_.target_vocab});
-    for (int64_t i = 0; i < config_.encoder_layers; i++)
-      use_layer(fmt::format("encoder.layers.{}.", i), fmt::format("model.encoder.layers.{}.", i), false);
-    for (int64_t i = 0; i < config_.decoder_layers; i++)
-      use_layer(fmt::format("decoder.layers.{}.", i), fmt::format("model.decoder.layers.{}.", i), true);
-    tensors_.refuse_others();
-  }
-
- private:
-  // Tied tables are in a file under one of their names, or under several with the same numbers.
-  std::string table(const std::vector<std::string>& names) {
-    std::string found;
-    for (const std::string& name : names) {
-      if (!tensors_.has(name)) continue;
-      if (!found.empty() && !tensors_.same(found, name))
-        fail("{} and {} differ, config.json says they are one table", in_file(tensors_.path(), found), excerpt(name));
-      if (found.empty()) found = name;
-      tensors_.let_go(name);
-    }
-    return found.empty() ? names.front() : found;
-  }
-
-  void use_tables() {
-    if (config_.shared_embeddings) {
-      std::vector<std::string> names = {kShared, kEncoderTable, kDecoderTable};
-      if (config_.tied_output) names.push_back(kOutput);
-      tensors_.use("embedding.weight", table(names));
-    } else {
-      std::vector<std::string> names = {kDecoderTable};
-      if (config_.tied_output) names.push_back(kOutput);
-      tensors_.use("source_embedding.weight", kEncoderTable);
-      tensors_.use("target_embedding.weight", table(names));
-    }
-    if (!config_.tied_output) tensors_.use("output.weight", kOutput);
-  }
-
-  // Files of old versions hold the sinusoids; what they hold is what counts.
-  void use_positions() {
-    const std::string encoder = "model.encoder.embed_positions.weight",
-                      decoder = "model.decoder.embed_positions.weight";
-    if (!tensors_.has(encoder) && !tensors_.has(decoder)) return;
-    config_.positions = Positions::learned;
-    tensors_.use("encoder.positions.weight", encoder);
-    tensors_.use("decoder.positions.weight", decoder);
-  }
-
-  void use_pair(const std::string& ours, const std::string& theirs) {
-    tensors_.use(ours + ".weight", theirs + ".weight");
-    tensors_.use(ours + ".bias", theirs + ".bias");
-  }
-
-  void use_attention(const std::string& ours, const std::string& theirs) {
-    for (const char* part : {"q", "k", "v"}) use_pair(ours + "." + part, fmt::format("{}.{}_proj", theirs, part));
-    use_pair(ours + ".output", theirs + ".out_proj");
-    use_pair(ours + "_norm", theirs + "_layer_norm");
-  }
-
-  void use_layer(const std::string& ours, const std::string& theirs, bool cross) {
-    use_attention(ours + "self_attention", theirs + "self_attn");
-    if (cross) use_attention(ours + "cross_attention", theirs + "encoder_attn");
-    use_pair(ours + "feed_forward.first", theirs + "fc1");
-    use_pair(ours + "feed_forward.second", theirs + "fc2");
-    use_pair(ours + "feed_forward_norm", theirs + "final_layer_norm");
-  }
-
-  ForeignTensors& tensors_;
-  ModelConfig& config_;
-};
+// Files of old versions hold the sinusoids; what they hold is what counts.
+void find_positions(const ForeignTensors& tensors, ModelConfig& config) {
+  for (const char* side : {"encoder", "decoder"})
+    if (tensors.has(fmt::format("model.{}.embed_positions.weight", side))) config.positions = Positions::learned;
+}
 
 const std::string& piece_of(int64_t id, const std::vector<std::string>& pieces, const char* what,
                             const std::string& where) {
@@ -148,7 +74,8 @@ ImportedModel read_marian(const ModelFiles& files, const ImportOptions& options)
   std::map<std::string, TensorView> views;
   for (const std::string& name : file->names()) views.emplace(name, *file->find(name));
   ForeignTensors tensors(path, std::move(views));
-  MarianTensors(tensors, config.model).use_all();
+  find_positions(tensors, config.model);
+  use_names(tensors, marian_names(config.model));
   return {"MarianMT",     path, config.model, TranslatorText{std::move(tokenizers), std::move(translation)},
           tensors.take(), file};
 }

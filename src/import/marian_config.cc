@@ -4,7 +4,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "import/settings.h"
+#include "import/config_fields.h"
 
 namespace qkv {
 namespace {
@@ -17,20 +17,31 @@ void refuse(const Settings& s, const std::string& name) {
   if (s.flag(name, false)) fail("{}: {} is true, which is not supported", s.where(), name);
 }
 
-// The encoder's value, which must be the decoder's too.
-int64_t same_of_both(const Settings& s, const std::string& name) {
-  const int64_t encoder = s.integer("encoder_" + name), decoder = s.integer("decoder_" + name);
-  if (encoder != decoder)
-    fail("{}: encoder_{} is {} and decoder_{} is {}, wanted equal ones", s.where(), name, encoder, name, decoder);
-  return encoder;
+// The encoder's shape, and the decoder's where it has fields of its own.
+template <class Visitor>
+void visit_marian(ModelConfig& m, ModelConfig& decoder, Visitor&& visit) {
+  visit("vocab_size", m.source_vocab);
+  visit("decoder_vocab_size", m.target_vocab, m.source_vocab);
+  visit("encoder_layers", m.encoder_layers);
+  visit("decoder_layers", m.decoder_layers);
+  visit("d_model", m.d_model);
+  visit("encoder_attention_heads", m.heads);
+  visit("decoder_attention_heads", decoder.heads);
+  visit("encoder_ffn_dim", m.ffn);
+  visit("decoder_ffn_dim", decoder.ffn);
+  visit("activation_function", m.activation);
+  visit("scale_embedding", m.scale_embeddings, false);
+  visit("share_encoder_decoder_embeddings", m.shared_embeddings, true);
+  visit("tie_word_embeddings", m.tied_output, true);
+  visit("max_position_embeddings", m.max_length);
+  visit("dropout", m.dropout, 0.0);
+  visit("attention_dropout", m.attention_dropout, 0.0);
+  visit("activation_dropout", m.ffn_dropout, 0.0);
 }
 
-Activation activation_of(const Settings& s) {
-  const std::string name = s.text("activation_function");
-  if (name == "relu") return Activation::relu;
-  if (name == "gelu") return Activation::gelu;
-  if (name == "swish" || name == "silu") return Activation::silu;
-  fail("{}: activation_function is {}, wanted one of relu, gelu, swish, silu", s.where(), excerpt(name));
+void refuse_other(const Settings& s, const char* name, int64_t encoder, int64_t decoder) {
+  if (encoder != decoder)
+    fail("{}: encoder_{} is {} and decoder_{} is {}, wanted equal ones", s.where(), name, encoder, name, decoder);
 }
 
 std::vector<int64_t> bad_words(const Settings& s) {
@@ -48,36 +59,38 @@ std::vector<int64_t> bad_words(const Settings& s) {
 
 }  // namespace
 
+ModelConfig parse_marian_model(const Settings& s) {
+  for (const char* name : {"normalize_before", "normalize_embedding", "add_final_layer_norm", "is_decoder"})
+    refuse(s, name);
+  ModelConfig m, decoder;
+  visit_marian(m, decoder, FieldsFrom(s));
+  check_layers(s, "encoder_layers", m.encoder_layers);
+  check_layers(s, "decoder_layers", m.decoder_layers);
+  refuse_other(s, "attention_heads", m.heads, decoder.heads);
+  refuse_other(s, "ffn_dim", m.ffn, decoder.ffn);
+  if (m.heads < 1 || m.d_model % m.heads != 0)
+    fail("{}: d_model is {} and encoder_attention_heads {}, wanted a multiple", s.where(), m.d_model, m.heads);
+  m.key_width = m.value_width = m.d_model / m.heads;
+  m.positions = Positions::halves;
+  m.output_bias = true;
+  if (m.max_length > kMaxLength)
+    fail("{}: max_position_embeddings is {}, wanted at most {}", s.where(), m.max_length, kMaxLength);
+  return m;
+}
+
+json marian_model_json(const ModelConfig& config) {
+  json object = {{"model_type", "marian"}};
+  ModelConfig m = config;
+  visit_marian(m, m, FieldsTo(object));
+  return object;
+}
+
 MarianConfig parse_marian_config(std::string_view text, const std::string& where) {
   const Settings s(text, where);
   const std::string type = s.text("model_type");
   if (type != "marian") fail("{}: model_type is {}, wanted marian", where, excerpt(type));
-  for (const char* name : {"normalize_before", "normalize_embedding", "add_final_layer_norm", "is_decoder"})
-    refuse(s, name);
   MarianConfig result;
-  ModelConfig& m = result.model;
-  m.source_vocab = s.integer("vocab_size");
-  m.target_vocab = s.integer("decoder_vocab_size", m.source_vocab);
-  m.encoder_layers = s.integer("encoder_layers");
-  m.decoder_layers = s.integer("decoder_layers");
-  m.d_model = s.integer("d_model");
-  m.heads = same_of_both(s, "attention_heads");
-  m.ffn = same_of_both(s, "ffn_dim");
-  if (m.heads < 1 || m.d_model % m.heads != 0)
-    fail("{}: d_model is {} and encoder_attention_heads {}, wanted a multiple", where, m.d_model, m.heads);
-  m.key_width = m.value_width = m.d_model / m.heads;
-  m.activation = activation_of(s);
-  m.scale_embeddings = s.flag("scale_embedding", false);
-  m.positions = Positions::halves;
-  m.shared_embeddings = s.flag("share_encoder_decoder_embeddings", true);
-  m.tied_output = s.flag("tie_word_embeddings", true);
-  m.output_bias = true;
-  m.max_length = s.integer("max_position_embeddings");
-  if (m.max_length > kMaxLength)
-    fail("{}: max_position_embeddings is {}, wanted at most {}", where, m.max_length, kMaxLength);
-  m.dropout = s.number("dropout", 0);
-  m.attention_dropout = s.number("attention_dropout", 0);
-  m.ffn_dropout = s.number("activation_dropout", 0);
+  result.model = parse_marian_model(s);
   const int64_t pad = s.integer("pad_token_id");
   result.start = s.integer("decoder_start_token_id", pad);
   result.end = s.integer("eos_token_id");

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "import/settings.h"
 #include "qkv/config.h"
 
 namespace qkv {
@@ -16,8 +18,13 @@ struct MarianConfig {
   std::vector<int64_t> never;  // ids
 };
 
-// Throws Error, beginning with `where` and naming the field: one that is missing or of a wrong type, and what there is
-// not here: a decoder unlike the encoder, pre-norm, a norm of embeddings, another activation.
+// The shape of the model. Throws Error, naming the field: one that is missing or of a wrong type, and what there is not
+// here: a decoder unlike the encoder, pre-norm, a norm of embeddings, another activation.
+ModelConfig parse_marian_model(const Settings& settings);
+// The fields that are read back as this configuration, as far as they can say it.
+nlohmann::json marian_model_json(const ModelConfig& config);
+
+// The same with the tokens. Error begins with `where`.
 MarianConfig parse_marian_config(std::string_view text, const std::string& where);
 
 // Ids that no translation may hold, of `bad_words_ids` in config.json or generation_config.json. Throws Error for a

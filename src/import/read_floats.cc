@@ -1,27 +1,14 @@
 // Numbers of any stored type as float32.
-#include <bit>
 #include <cmath>
 #include <cstring>
 
 #include "core/fail.h"
 #include "import/foreign_tensors.h"
+#include "io/float16.h"
 #include "qkv/bfloat16.h"
 
 namespace qkv {
 namespace {
-
-// IEEE 754 binary16.
-struct float16 {
-  uint16_t bits;
-
-  operator float() const {
-    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 31,
-                   mantissa = bits & 1023;
-    if (exponent == 0) return std::copysign(std::ldexp(static_cast<float>(mantissa), -24), sign ? -1.0f : 1.0f);
-    const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-    return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
-  }
-};
 
 template <class T>
 T load(std::span<const std::byte> bytes, size_t i) {
@@ -32,7 +19,14 @@ T load(std::span<const std::byte> bytes, size_t i) {
 
 template <class T>
 void convert(const Origin& origin, std::span<float> to) {
-  for (size_t i = 0; i < to.size(); i++) to[i] = static_cast<float>(load<T>(origin.values.data, i));
+  if (origin.columns == 0) {
+    for (size_t i = 0; i < to.size(); i++) to[i] = static_cast<float>(load<T>(origin.values.data, i));
+    return;
+  }
+  const size_t rows = static_cast<size_t>(origin.values.shape[0]), cols = to.size() / rows;
+  for (size_t c = 0; c < cols; c++)
+    for (size_t r = 0; r < rows; r++)
+      to[r * cols + c] = static_cast<float>(load<T>(origin.values.data, c * static_cast<size_t>(origin.columns) + r));
 }
 
 // value = integer / scale of its row

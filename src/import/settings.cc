@@ -35,11 +35,13 @@ int64_t Settings::integer(const std::string& name, int64_t otherwise) const {
   return find(name) ? integer(name) : otherwise;
 }
 
-double Settings::number(const std::string& name, double otherwise) const {
+double Settings::number(const std::string& name) const {
   const nlohmann::json* value = find(name);
-  if (!value) return otherwise;
-  if (!value->is_number()) wrong(name, "a number");
+  if (!value || !value->is_number()) wrong(name, "a number");
   return value->get<double>();
+}
+double Settings::number(const std::string& name, double otherwise) const {
+  return find(name) ? number(name) : otherwise;
 }
 
 bool Settings::flag(const std::string& name, bool otherwise) const {

@@ -23,6 +23,7 @@ class Settings {
   // Throw Error, naming the member, if it has another type. Without `otherwise` also if it is missing.
   int64_t integer(const std::string& name) const;
   int64_t integer(const std::string& name, int64_t otherwise) const;
+  double number(const std::string& name) const;
   double number(const std::string& name, double otherwise) const;
   bool flag(const std::string& name, bool otherwise) const;
   std::string text(const std::string& name) const;

@@ -58,6 +58,7 @@ int32_t id_of(const std::string& piece, const TextCodec& codec, const std::strin
 
 std::vector<int32_t> TextEnds::beginning(std::span<const int32_t> prompt) const {
   std::vector<int32_t> text;
+  text.reserve(prompt.size() + 1);
   if (prompt.empty() || starts_prompts) text.push_back(start);
   text.insert(text.end(), prompt.begin(), prompt.end());
   return text;

@@ -63,14 +63,15 @@ void run(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena
 // rotary_table of a configuration. All layers share it, so that a model of many takes no more memory for it than one.
 template <class Real>
 std::shared_ptr<const std::vector<Real>> rotary_angles(const ModelConfig& config) {
-  using Key = std::tuple<double, double, int64_t, int64_t>;
+  using Key = std::tuple<RotaryRates, int64_t, int64_t>;
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<const std::vector<Real>>> tables;
   const std::lock_guard lock(mutex);
-  auto& known = tables[Key{config.rotary_base, config.rotary_scale, config.max_length, config.key_width}];
+  const RotaryRates rates = rotary_rates(config);
+  auto& known = tables[Key{rates, config.max_length, config.key_width}];
   if (auto table = known.lock()) return table;
   std::vector<Real> angles(static_cast<size_t>(config.max_length * config.key_width));
-  rotary_table<Real>(config.rotary_base, config.rotary_scale, {angles.data(), config.max_length, config.key_width});
+  rotary_table<Real>(rates, {angles.data(), config.max_length, config.key_width});
   const auto table = std::make_shared<const std::vector<Real>>(std::move(angles));
   known = table;
   return table;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kMaxLayers = 1000;
 constexpr int64_t kMaxPositions = int64_t{1} << 23;  // numbers in a table of positions: 32 MiB, on each side
+constexpr int64_t kMaxAngles = 2 * kMaxPositions;    // in that of rotary positions, which all layers share
 constexpr int64_t kMaxGapBuckets = 1000;
 constexpr int64_t kMaxSize = int64_t{1} << 24;  // (8 + 8) * 2^24 * 2^24 * 1000 parameters are below 2^62
 
@@ -66,7 +67,7 @@ void check(const ModelConfig& c) {
   if (c.item_features != 0) check_range("item_features", c.item_features, kMaxSize);
   check_range("max_length", c.max_length, kMaxSize);
   if (c.positions == Positions::rotary)
-    check_range("max_length * key_width", c.max_length * c.key_width, kMaxPositions);
+    check_range("max_length * key_width", c.max_length * c.key_width, kMaxAngles);
   else if (c.positions < Positions::rotary)
     check_range("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
   if (c.gap_buckets < 0 || c.gap_buckets > kMaxGapBuckets)
@@ -91,6 +92,13 @@ void check(const ModelConfig& c) {
     fail("model: rotary_base is {}, wanted above 0", c.rotary_base);
   if (!(c.rotary_scale > 0 && std::isfinite(c.rotary_scale)))
     fail("model: rotary_scale is {}, wanted above 0", c.rotary_scale);
+  if (!(c.rotary_factor > 0 && std::isfinite(c.rotary_factor)))
+    fail("model: rotary_factor is {}, wanted above 0", c.rotary_factor);
+  check_range("rotary_context", c.rotary_context, kMaxSize);
+  if (!(c.rotary_low > 0 && c.rotary_high > c.rotary_low && std::isfinite(c.rotary_high)))
+    fail("model: rotary_low is {} and rotary_high {}, wanted 0 < low < high", c.rotary_low, c.rotary_high);
+  if (c.rotary_scaling == RotaryScaling::yarn && !(c.rotary_base > 1))
+    fail("model: rotary_scaling is yarn and rotary_base is {}, wanted above 1", c.rotary_base);
   if (c.positions == Positions::none && c.encoder_layers > 0)
     fail("model: positions are none and encoder_layers is {}, wanted 0: an encoder would see a bag of tokens",
          c.encoder_layers);

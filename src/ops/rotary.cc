@@ -1,6 +1,8 @@
 #include "ops/rotary.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/isa.h"
 #include "core/profile.h"
@@ -42,20 +44,44 @@ namespace qkv {
 
 HWY_EXPORT(RotaryRows);
 
+namespace {
+
+// γ_j, the share of pair j's rate b that is not divided.
+double kept_share(const RotaryRates& r, double j, double b, double width) {
+  const double circle = 2 * std::numbers::pi, context = static_cast<double>(r.context);
+  if (r.scaling == RotaryScaling::linear) return 0;
+  if (r.scaling == RotaryScaling::llama3)
+    return std::clamp((context * b / circle - r.low) / (r.high - r.low), 0.0, 1.0);
+  const auto pair = [&](double turns) { return width * std::log(context / (circle * turns)) / (2 * std::log(r.base)); };
+  const double first = std::max(std::floor(pair(r.high)), 0.0), last = std::min(std::ceil(pair(r.low)), width - 1);
+  const double range = first == last ? 1e-3 : last - first;
+  return 1 - std::clamp((j - first) / range, 0.0, 1.0);
+}
+
+}  // namespace
+
+RotaryRates rotary_rates(const ModelConfig& c) {
+  return {c.rotary_base, c.rotary_scale, c.rotary_scaling, c.rotary_context,
+          c.rotary_low,  c.rotary_high,  c.rotary_factor};
+}
+
 template <class Real>
-void rotary_table(double base, double scale, Matrix<Real> table) {
+void rotary_table(const RotaryRates& rates, Matrix<Real> table) {
   const int64_t h = table.cols / 2;
+  const double width = static_cast<double>(table.cols);
   for (int64_t j = 0; j < h; j++) {
-    const double rate = std::pow(base, -static_cast<double>(2 * j) / static_cast<double>(table.cols)) / scale;
+    const double b = std::pow(rates.base, -static_cast<double>(2 * j) / width);
+    const double kept = kept_share(rates, static_cast<double>(j), b, width);
+    const double rate = kept * b + (1 - kept) * b / rates.scale;
     for (int64_t p = 0; p < table.rows; p++) {
       const double angle = static_cast<double>(p) * rate;
-      table(p, j) = static_cast<Real>(std::cos(angle));
-      table(p, h + j) = static_cast<Real>(std::sin(angle));
+      table(p, j) = static_cast<Real>(rates.factor * std::cos(angle));
+      table(p, h + j) = static_cast<Real>(rates.factor * std::sin(angle));
     }
   }
 }
-template void rotary_table<float>(double, double, Matrix<float>);
-template void rotary_table<double>(double, double, Matrix<double>);
+template void rotary_table<float>(const RotaryRates&, Matrix<float>);
+template void rotary_table<double>(const RotaryRates&, Matrix<double>);
 
 template <>
 void rotary<float>(Matrix<float> x, std::span<const int32_t> positions, Matrix<const float> table, Turn turn) {

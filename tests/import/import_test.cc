@@ -177,9 +177,11 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
   EXPECT_EQ(changed([&] { config["normalize_before"] = true; }),
             "model/config.json: normalize_before is true, which is not supported");
   EXPECT_EQ(changed([&] { config["model_type"] = "bart"; }),
-            "model/config.json: model_type is \"bart\", wanted marian, llama or mistral");
-  EXPECT_EQ(changed([&] { config["activation_function"] = "gelu_new"; }),
-            "model/config.json: activation_function is \"gelu_new\", wanted one of relu, gelu, swish, silu");
+            "model/config.json: model_type is \"bart\", wanted marian, gpt2, llama, mistral, qwen2, qwen3, bert, "
+            "roberta, xlm-roberta, distilbert");
+  EXPECT_EQ(changed([&] { config["activation_function"] = "tanh"; }),
+            "model/config.json: activation_function is \"tanh\", wanted one of relu, gelu, silu, swish, gelu_new, "
+            "gelu_pytorch_tanh");
   EXPECT_EQ(changed([&] { config["decoder_ffn_dim"] = 13; }),
             "model/config.json: encoder_ffn_dim is 12 and decoder_ffn_dim is 13, wanted equal ones");
   EXPECT_EQ(changed([&] { config.erase("d_model"); }), "model/config.json: d_model is missing");
@@ -195,10 +197,16 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
             "model/config.json: bad_words_ids holds what is not an array of one id, which is not supported");
   EXPECT_EQ(changed([&] { config["encoder_layers"] = 3; }),
             "model/model.safetensors: tensor \"model.encoder.layers.2.self_attn.q_proj.weight\" is missing");
+  EXPECT_EQ(changed([&] { config["encoder_layers"] = int64_t{1} << 60; }),
+            "model/config.json: encoder_layers is 1152921504606846976, wanted at most 1000");
   EXPECT_EQ(changed([&] { config["encoder_layers"] = 1; }),
             "model/model.safetensors: tensor \"model.encoder.layers.1.fc1.bias\": F32 [12] has no place in the model");
   EXPECT_EQ(changed([&] { config["d_model"] = 4, config["vocab_size"] = 14; }),
-            "model/model.safetensors: tensor \"final_logits_bias\": found F32 [1, 7], wanted F32 [14]");
+            "model/model.safetensors: 14 source embeddings, the vocabulary has 7 tokens");
+  EXPECT_EQ(changed([&] {
+              tensor("final_logits_bias").shape = {7, 1};
+            }),
+            "model/model.safetensors: tensor \"final_logits_bias\": found F32 [7, 1], wanted F32 [1]");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 20, config["max_position_embeddings"] = 16384; }),
             "model/model.safetensors: model: max_length * d_model is 17179869184, wanted 1 to 8388608");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 14; }),

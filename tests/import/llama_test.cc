@@ -76,12 +76,13 @@ TEST_F(Stories, GreedyTextIsTheOfficialOne) {
 
 TEST_F(Stories, WhatIsNotSupportedIsNamed) {
   EXPECT_EQ(error_with("model_type", "gemma"),
-            "model/config.json: model_type is \"gemma\", wanted marian, llama, mistral, bert, roberta, "
-            "xlm-roberta or distilbert");
+            "model/config.json: model_type is \"gemma\", wanted marian, gpt2, llama, mistral, qwen2, qwen3, bert, "
+            "roberta, xlm-roberta, distilbert");
   EXPECT_EQ(error_with("hidden_act", "relu2"),
-            "model/config.json: hidden_act is \"relu2\", wanted silu, gelu, gelu_new or gelu_pytorch_tanh");
-  EXPECT_EQ(error_with("rope_scaling", {{"rope_type", "yarn"}, {"factor", 4}}),
-            "model/config.json: rope_type is \"yarn\", wanted default or linear");
+            "model/config.json: hidden_act is \"relu2\", wanted one of relu, gelu, silu, swish, gelu_new, "
+            "gelu_pytorch_tanh");
+  EXPECT_EQ(error_with("rope_scaling", {{"rope_type", "dynamic"}, {"factor", 4}}),
+            "model/config.json: rope_type is \"dynamic\", wanted default, linear, llama3 or yarn");
   EXPECT_EQ(error_with("num_key_value_heads", 3),
             "model/model.safetensors: model: key_value_heads is 3 and heads is 8, wanted a divisor of it, or 0");
   EXPECT_EQ(error_with("num_attention_heads", 0),

@@ -38,8 +38,8 @@ TEST(Config, JsonHoldsEveryField) {
   // A field that visit_fields forgot would keep its default. Each field here differs from it.
   // clang-format off
   const ModelConfig config = {
-      11, 11, 1, 2, 32, 2, 1, 15, 17, 48, Activation::gelu, true, false, false, Positions::halves, 500, 2, 8, 30, true,
-      true, true, NormKind::rms, NormPosition::pre, true, 0.001, false, false, false, false, true, 7, 99, 66, 0.5, 0.25,
+      11, 11, 1, 2, 32, 2, 1, 15, 17, 48, Activation::gelu, true, false, false, Positions::halves, 500, 2,
+      RotaryScaling::yarn, 77, 2, 3, 1.5, 8, 30, true, true, true, NormKind::rms, NormPosition::pre, true, 0.001, false, false, false, false, true, 7, 99, 66, 0.5, 0.25,
       0.125};
   // clang-format on
   ModelConfig read;  // without check(), which refuses gaps beside an encoder
@@ -50,7 +50,7 @@ TEST(Config, JsonHoldsEveryField) {
     EXPECT_FALSE(meaning.empty());
     fields++;
   });
-  EXPECT_EQ(fields, 37);
+  EXPECT_EQ(fields, 42);
 }
 
 TEST(Config, ErrorsNameTheFileAndTheField) {
@@ -112,6 +112,11 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
   refused("key_value_heads is -1", [](auto& c) { c.key_value_heads = -1; });
   refused("rotary_base is 0,", [](auto& c) { c.rotary_base = 0; });
   refused("rotary_scale is inf,", [](auto& c) { c.rotary_scale = std::numeric_limits<double>::infinity(); });
+  refused("rotary_factor is 0,", [](auto& c) { c.rotary_factor = 0; });
+  refused("rotary_context is 0,", [](auto& c) { c.rotary_context = 0; });
+  refused("rotary_low is 4 and rotary_high 4,", [](auto& c) { c.rotary_low = 4; });
+  refused("rotary_scaling is yarn and rotary_base is 1,",
+          [](auto& c) { c.rotary_scaling = RotaryScaling::yarn, c.rotary_base = 1; });
   refused("positions are none and encoder_layers is 6", [](auto& c) { c.positions = Positions::none; });
   refused("window is -1,", [](auto& c) { c.window = -1; });
   refused("softcap is nan,", [](auto& c) { c.softcap = std::numeric_limits<double>::quiet_NaN(); });

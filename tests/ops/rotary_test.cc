@@ -24,7 +24,7 @@ std::vector<int32_t> positions_of(int64_t N) {
 template <class Real>
 std::vector<Real> table_of(int64_t width) {
   std::vector<Real> table(static_cast<size_t>(kPositions * width));
-  rotary_table<Real>(10000, 1, {table.data(), kPositions, width});
+  rotary_table<Real>({}, {table.data(), kPositions, width});
   return table;
 }
 
@@ -52,12 +52,42 @@ TEST(Rotary, KernelIsAsAccurateAsTheReference) {
 
 TEST(Rotary, BaseAndScaleChangeTheAngles) {
   std::vector<double> table(4);
-  rotary_table<double>(100, 4, {table.data(), 1, 4});
+  rotary_table<double>({.base = 100, .scale = 4}, {table.data(), 1, 4});
   EXPECT_EQ(table, (std::vector<double>{1, 1, 0, 0}));
   std::vector<double> two(8);
-  rotary_table<double>(100, 4, {two.data(), 2, 4});
+  rotary_table<double>({.base = 100, .scale = 4}, {two.data(), 2, 4});
   EXPECT_NEAR(two[6], std::sin(1 / 4.0), 1e-15);
   EXPECT_NEAR(two[7], std::sin(1 / 40.0), 1e-15);  // 100^(−2/4) = 1/10
+}
+
+// The rates of 8 pairs: the angles of position 1.
+std::vector<double> rates_of(const RotaryRates& rates) {
+  std::vector<double> table(32), angles;
+  rotary_table<double>(rates, {table.data(), 2, 16});
+  for (size_t j = 0; j < 8; j++) angles.push_back(std::atan2(table[24 + j], table[16 + j]));
+  return angles;
+}
+
+// Pair j turns 1000 · 10^(−j/2) / 2π times in 1000 tokens: 159, 50, 16, 5.0, 1.6, 0.5, …
+TEST(Rotary, SlowPairsAloneAreScaled) {
+  RotaryRates rates{10000, 8, RotaryScaling::llama3, 1000, 1, 4};
+  std::vector<double> found = rates_of(rates);
+  const auto rate = [](int j) { return std::pow(10, -j / 2.0); };
+  for (int j = 0; j < 4; j++) EXPECT_NEAR(found[static_cast<size_t>(j)], rate(j), 1e-15) << j;
+  for (int j = 5; j < 8; j++) EXPECT_NEAR(found[static_cast<size_t>(j)], rate(j) / 8, 1e-15) << j;
+  const double kept = (1000 * rate(4) / (2 * M_PI) - 1) / 3;
+  EXPECT_NEAR(found[4], rate(4) * (kept + (1 - kept) / 8), 1e-15);
+
+  // The pairs of 32 turns and 1: ⌊1.39…⌋ = 1 and ⌈4.40…⌉ = 5.
+  rates.scaling = RotaryScaling::yarn, rates.high = 32, rates.factor = 1.25;
+  found = rates_of(rates);
+  for (int j = 0; j < 8; j++) {
+    const double divided = std::clamp((j - 1) / 4.0, 0.0, 1.0);
+    EXPECT_NEAR(found[static_cast<size_t>(j)], rate(j) * (1 - divided + divided / 8), 1e-15) << j;
+  }
+  std::vector<double> table(16);
+  rotary_table<double>(rates, {table.data(), 1, 16});
+  EXPECT_EQ(table[0], 1.25);
 }
 
 TEST(Rotary, TurnsPairsByTheAngleOfTheirPosition) {

@@ -47,6 +47,13 @@ def test_a_line_has_one_vector_in_all_forms(encoder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["vectors.npy"]
 
 
+def test_word_pieces_of_a_text_are_the_tokens_it_is_cut_into(encoder, tmp_path):
+    _, out, _ = qkv("import", GOLDEN / "sentence", tmp_path / "run")
+    assert "BERT model" in out
+    assert vectors(qkv("embed", tmp_path / "run", text="A b\n  c, d\n")[1]) == vectors(
+        qkv("embed", encoder, text="a b\nc [UNK] d\n")[1])
+
+
 def test_options_change_the_vectors(encoder):
     def embed(*options, text="a b\n"):
         return vectors(qkv("embed", encoder, *options, text=text)[1])

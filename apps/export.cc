@@ -1,0 +1,34 @@
+// qkv export: a run directory becomes a model that transformers loads.
+#include "qkv/export.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "commands.h"
+
+namespace {
+
+struct Options {
+  std::string run, out;
+  qkv::ExportType type = qkv::ExportType::float32;
+};
+
+}  // namespace
+
+void add_export_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("export", "Make a model for Hugging Face's transformers of a run directory");
+  const auto options = std::make_shared<Options>();
+  command->add_option("run", options->run, "Run directory")->required();
+  command->add_option("out", options->out, "Directory, which must not exist")->required();
+  std::map<std::string, qkv::ExportType> types;
+  for (const std::string_view name : names_of(qkv::ExportType{}))
+    types.emplace(name, static_cast<qkv::ExportType>(types.size()));
+  command->add_option("--dtype", options->type, "Type of the weights: float32, float16 or bfloat16 [float32]")
+      ->transform(CLI::CheckedTransformer(types));
+  command->callback([options] {
+    const qkv::ExportReport report = qkv::export_model(options->run, options->out, options->type);
+    fmt::print("{}: {} model, {} parameters\n", options->out, report.model_type, report.parameters);
+  });
+}

@@ -1,0 +1,60 @@
+// `qkv import` of a decoder-only model whose model.safetensors is the fuzzer's bytes; what is written can be loaded.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "fuzz/import.h"
+#include "import/decoder_config.h"
+#include "io/language_run.h"
+
+namespace qkv::fuzz {
+
+// Of a dozen pieces. Checking a table of normalisation would take 50 ms an input.
+inline const Tokenizer& small_tokenizer() {
+  static const Tokenizer tokenizer = Tokenizer::train(std::vector<std::string>(40, "a b c abc"),
+                                                      {.vocab_size = 12, .normalization = Normalization::none});
+  return tokenizer;
+}
+
+inline ModelConfig small_decoder(DecoderFamily family) {
+  ModelConfig c;
+  c.encoder_layers = 0;
+  c.shared_embeddings = c.scale_embeddings = false;
+  c.target_vocab = small_tokenizer().size();
+  c.decoder_layers = 2;
+  c.d_model = 8;
+  c.heads = 2;
+  c.key_width = c.value_width = 4;
+  c.ffn = 12;
+  c.max_length = 32;
+  c.norm_position = NormPosition::pre;
+  c.final_norm = true;
+  if (family == DecoderFamily::gpt2) {
+    c.positions = Positions::learned;
+    return c;
+  }
+  c.key_value_heads = 1;
+  c.gated_ffn = true;
+  c.ffn_bias = c.attention_input_bias = c.attention_output_bias = false;
+  c.norm = NormKind::rms;
+  c.positions = Positions::rotary;
+  return c;
+}
+
+inline void import_decoder(DecoderFamily family, std::string_view bytes) {
+  static const SourceDirectory source("model.safetensors",
+                                      {{"config.json", decoder_config_json(family, small_decoder(family)).dump()},
+                                       {"tokenizer.model", small_tokenizer().serialized()}});
+  static const testing::TempDir directory;
+  const std::string run = directory / "run";
+  const MemoryFile file(bytes);
+  import_model(source.path(), run, {});
+  try {
+    load_language_model(run);
+  } catch (const Error& error) {
+    require(false, error.what());
+  }
+  std::filesystem::remove_all(run);
+}
+
+}  // namespace qkv::fuzz

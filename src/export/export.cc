@@ -1,0 +1,109 @@
+// qkv::export_model: which kind of run it is, and the directory of its class.
+#include "qkv/export.h"
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/fail.h"
+#include "core/fields.h"
+#include "export/family.h"
+#include "export/tokenizer_out.h"
+#include "export/weights_out.h"
+#include "io/atomic_file.h"
+#include "io/int8_weights.h"
+#include "io/language_run.h"
+#include "io/recommender_run.h"
+#include "io/run_directory.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+const std::map<std::string, const char*> kClasses = {{"marian", "MarianMTModel"},   {"gpt2", "GPT2LMHeadModel"},
+                                                     {"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"},
+                                                     {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"}};
+
+// What is written beside the weights.
+struct Parts {
+  json tokens;      // ids of special tokens: fields of config.json and of generation_config.json
+  json generation;  // of the latter alone
+  std::function<void(const std::string& directory)> write_text;
+};
+
+ExportReport write(const RunDirectory& run, const RunDirectory& out, const Transformer<float>& model,
+                   const Parts& parts, ExportType type) {
+  if (count_int8(model.parameters()) > 0)
+    fail("{}: is in 8 bits, wanted float32: the run that it was made of", run.model());
+  Family family = family_of(model.config(), run.config());
+  ExportReport report{family.type, 0};
+  family.settings.update(parts.tokens);
+  family.settings["architectures"] = {kClasses.at(family.type)};
+  family.settings["torch_dtype"] = name_of(type);
+  json generation = parts.tokens;
+  generation.update(parts.generation);
+  generation["max_length"] = family.config.max_length;
+  make_run(out, [&](const RunDirectory& partial) {
+    write_file_atomic(partial.config(), family.settings.dump(2) + "\n");
+    write_file_atomic(partial.root() + "/generation_config.json", generation.dump(2) + "\n");
+    parts.write_text(partial.root());
+    report.parameters = write_tensors(partial.model(), model, family, type);
+  });
+  return report;
+}
+
+ExportReport export_language_model(const RunDirectory& run, const RunDirectory& out, ExportType type) {
+  const LanguageRun loaded = load_language_model(run.root());
+  const std::vector<int32_t>& ends = loaded.ends.ends;
+  const json tokens = {{"bos_token_id", loaded.ends.start},
+                       {"eos_token_id", ends.size() == 1 ? json(ends.front()) : json(ends)},
+                       {"pad_token_id", ends.front()}};
+  const auto write_text = [&](const std::string& directory) {
+    write_language_tokenizer(directory, loaded.codec, loaded.ends, loaded.model->config().max_length);
+  };
+  return write(run, out, *loaded.model, {tokens, json::object(), write_text}, type);
+}
+
+ExportReport export_recommender(const RunDirectory& run, const RunDirectory& out, ExportType type) {
+  const RecommenderRun loaded = load_recommender(run.root());
+  if (loaded.recommendation.positions_from_end && loaded.model->config().positions <= Positions::learned)
+    fail("{}: positions_from_end is true, wanted false: classes of transformers count from the beginning",
+         run.recommendation());
+  const json tokens = {{"bos_token_id", nullptr}, {"eos_token_id", nullptr}, {"pad_token_id", nullptr}};
+  const auto write_text = [&](const std::string& directory) {
+    write_vocabulary(directory + "/vocab.json", loaded.log.data.items);
+  };
+  return write(run, out, *loaded.model, {tokens, json::object(), write_text}, type);
+}
+
+ExportReport export_translator(const RunDirectory& run, const RunDirectory& out, ExportType type) {
+  const LoadedRun loaded = load_run(run.root());
+  const TranslationTokens& t = loaded.translation;
+  // As in Marian's own models what a translation starts from is what pads.
+  const json tokens = {{"decoder_start_token_id", t.start},
+                       {"pad_token_id", t.start},
+                       {"eos_token_id", t.end},
+                       {"bos_token_id", nullptr},
+                       {"forced_eos_token_id", nullptr}};
+  json generation = {{"min_new_tokens", t.min_length}};
+  for (const int32_t id : t.never) generation["bad_words_ids"].push_back({id});
+  const auto write_text = [&](const std::string& directory) {
+    write_translation_tokenizers(directory, loaded.tokenizers, load_translation(run), loaded.model->config().max_length,
+                                 run.translation());
+  };
+  return write(run, out, *loaded.model, {tokens, generation, write_text}, type);
+}
+
+}  // namespace
+
+ExportReport export_model(const std::string& run, const std::string& out, ExportType type) {
+  const RunDirectory from(run), to(out);
+  if (std::filesystem::exists(std::filesystem::symlink_status(to.root()))) fail("{}: exists already", to.root());
+  const ModelConfig config = load_config(from);
+  if (std::filesystem::exists(from.language())) return export_language_model(from, to, type);
+  return config.encoder_layers == 0 ? export_recommender(from, to, type) : export_translator(from, to, type);
+}
+
+}  // namespace qkv

@@ -1,0 +1,121 @@
+#include "export/weights_out.h"
+
+#include <cmath>
+#include <map>
+
+#include "core/fail.h"
+#include "io/float16.h"
+#include "io/safetensors.h"
+#include "ops/embedding.h"
+#include "qkv/bfloat16.h"
+
+namespace qkv {
+namespace {
+
+constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};  // in the order of ExportType
+
+using Parameters = std::map<std::string, const Parameter<float>*>;
+
+Parameters by_name(const Transformer<float>& model) {
+  Parameters result;
+  for (const Parameter<float>& p : model.parameters().all()) result.emplace(p.name, &p);
+  return result;
+}
+
+// The numbers of a class's parameters, those that the model does not have included.
+class Numbers {
+ public:
+  Numbers(const Transformer<float>& model, const ModelConfig& wanted)
+      : model_(model), shapes_(wanted), own_(by_name(model_)), wanted_(by_name(shapes_)) {}
+
+  const std::vector<int64_t>& shape(const std::string& name) const { return wanted_.at(name)->shape; }
+
+  std::vector<float> of(const std::string& name) const {
+    const auto place = own_.find(name);
+    if (place == own_.end()) return missing(name);
+    const Parameter<float>* own = place->second;
+    std::vector<float> numbers(own->value, own->value + own->size());
+    if (own == &model_.items() && model_.config().scale_embeddings && !shapes_.config().scale_embeddings)
+      for (float& x : numbers) x *= std::sqrt(static_cast<float>(model_.config().d_model));
+    return numbers;
+  }
+
+ private:
+  std::vector<float> missing(const std::string& name) const {
+    const Parameter<float>& wanted = *wanted_.at(name);
+    if (name == "output.weight") return {model_.items().value, model_.items().value + model_.items().size()};
+    std::vector<float> numbers(static_cast<size_t>(wanted.size()));  // of a bias
+    const Positions kind = model_.config().positions;
+    if (name.ends_with(".positions.weight") && kind != Positions::none)
+      sinusoidal_positions<float>(kind, {numbers.data(), wanted.shape[0], wanted.shape[1]});
+    return numbers;
+  }
+
+  const Transformer<float>& model_;
+  const Transformer<float> shapes_;  // whose values take no memory, for nobody writes to them
+  Parameters own_, wanted_;
+};
+
+// What a tensor of theirs holds.
+std::vector<float> gather(const Numbers& numbers, const TensorName& name) {
+  std::vector<float> all;
+  for (const std::string& ours : name.ours) {
+    const std::vector<float> part = numbers.of(ours);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  if (name.layout != Layout::columns) return all;
+  const size_t cols = static_cast<size_t>(numbers.shape(name.ours.front())[1]), rows = all.size() / cols;
+  std::vector<float> transposed(all.size());
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c++) transposed[c * rows + r] = all[r * cols + c];
+  return transposed;
+}
+
+std::vector<int64_t> shape_of(const Numbers& numbers, const TensorName& name) {
+  std::vector<int64_t> shape = numbers.shape(name.ours.front());
+  shape[0] = 0;
+  for (const std::string& ours : name.ours) shape[0] += numbers.shape(ours)[0];
+  if (name.layout == Layout::columns) std::swap(shape[0], shape[1]);
+  if (name.layout == Layout::line) shape.insert(shape.begin(), 1);
+  return shape;
+}
+
+template <class T>
+void write_as(std::span<const float> numbers, const std::string& name, WriteBytes write) {
+  std::vector<T> rounded(numbers.begin(), numbers.end());
+  for (const T x : rounded)
+    if (!std::isfinite(static_cast<float>(x))) fail("export: {} holds a number that is too large for the type", name);
+  write(std::as_bytes(std::span(rounded)));
+}
+
+}  // namespace
+
+int64_t write_tensors(const std::string& path, const Transformer<float>& model, const Family& family, ExportType type) {
+  const Numbers numbers(model, family.config);
+  std::vector<TensorEntry> entries;
+  std::vector<const TensorName*> sources;
+  int64_t count = 0;
+  const auto add = [&](const std::string& theirs, const TensorName& name) {
+    entries.push_back({theirs, kTypes[static_cast<size_t>(type)], shape_of(numbers, name)});
+    sources.push_back(&name);
+    int64_t size = 1;
+    for (const int64_t n : entries.back().shape) size *= n;
+    count += size;
+  };
+  for (const TensorName& name : family.names.tensors) {
+    add(name.theirs, name);
+    if (family.config.tied_output) continue;
+    for (const std::string& copy : name.copies) add(copy, name);  // transformers then shares no tables by itself
+  }
+  const auto data = [&](size_t i, WriteBytes write) {
+    const std::vector<float> values = gather(numbers, *sources[i]);
+    const std::string& name = sources[i]->ours.front();
+    if (type == ExportType::float32) write_as<float>(values, name, write);
+    if (type == ExportType::float16) write_as<float16>(values, name, write);
+    if (type == ExportType::bfloat16) write_as<bfloat16>(values, name, write);
+  };
+  write_safetensors(path, entries, data, {{"format", "pt"}});
+  return count;
+}
+
+}  // namespace qkv

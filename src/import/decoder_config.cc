@@ -1,0 +1,204 @@
+#include "import/decoder_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/fail.h"
+#include "core/fields.h"
+#include "core/json.h"
+#include "import/config_fields.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxLength = 1 << 20;
+
+// What no configuration of these families says, for it is always so.
+ModelConfig decoder_only() {
+  ModelConfig m;
+  m.encoder_layers = 0;
+  m.shared_embeddings = m.scale_embeddings = false;
+  m.norm_position = NormPosition::pre;
+  m.final_norm = true;
+  m.dropout = 0;
+  return m;
+}
+
+template <class Visitor>
+void visit_gpt2(ModelConfig& m, Visitor&& visit) {
+  visit("vocab_size", m.target_vocab);
+  visit("n_positions", m.max_length);
+  visit("n_layer", m.decoder_layers);
+  visit("n_embd", m.d_model);
+  visit("n_head", m.heads);
+  visit("n_inner", m.ffn, 4 * std::clamp<int64_t>(m.d_model, 0, 1 << 24));  // check() refuses what is wider
+  visit("activation_function", m.activation, "gelu_new");
+  visit("layer_norm_epsilon", m.norm_epsilon, 1e-5);
+  visit("tie_word_embeddings", m.tied_output, true);
+  visit("embd_pdrop", m.dropout, 0.1);
+  visit("resid_pdrop", m.dropout, 0.1);
+  visit("attn_pdrop", m.attention_dropout, 0.1);
+}
+
+template <class Visitor>
+void visit_llama(DecoderFamily family, ModelConfig& m, Visitor&& visit) {
+  visit("vocab_size", m.target_vocab);
+  visit("max_position_embeddings", m.max_length);
+  visit("num_hidden_layers", m.decoder_layers);
+  visit("hidden_size", m.d_model);
+  visit("num_attention_heads", m.heads);
+  visit("num_key_value_heads", m.key_value_heads, m.heads);
+  visit("head_dim", m.key_width, family == DecoderFamily::qwen3 ? 128 : m.d_model / std::max(m.heads, int64_t{1}));
+  visit("intermediate_size", m.ffn);
+  visit("hidden_act", m.activation, "silu");
+  visit("rms_norm_eps", m.norm_epsilon, 1e-6);
+  visit("tie_word_embeddings", m.tied_output, false);
+  visit("attention_dropout", m.attention_dropout, 0.0);
+  if (family == DecoderFamily::llama) visit("mlp_bias", m.ffn_bias, false);
+  if (family == DecoderFamily::llama || family == DecoderFamily::qwen3)
+    visit("attention_bias", m.attention_input_bias, false);
+}
+
+void refuse_unless(const Settings& s, const char* name, bool wanted) {
+  if (s.flag(name, wanted) != wanted) fail("{}: {} is {}, which is not supported", s.where(), name, !wanted);
+}
+
+ModelConfig parse_gpt2(const Settings& s) {
+  refuse_unless(s, "scale_attn_weights", true);
+  refuse_unless(s, "scale_attn_by_inverse_layer_idx", false);
+  refuse_unless(s, "add_cross_attention", false);
+  ModelConfig m = decoder_only();
+  visit_gpt2(m, FieldsFrom(s));
+  if (m.heads < 1 || m.d_model % m.heads != 0)
+    fail("{}: n_embd is {} and n_head {}, wanted a multiple", s.where(), m.d_model, m.heads);
+  m.key_width = m.value_width = m.d_model / m.heads;
+  m.positions = Positions::learned;
+  return m;
+}
+
+// Of the configuration of YaRN: what cosines and sines are multiplied by.
+double yarn_factor(const Settings& s, double scale) {
+  const auto logarithmic = [&](double m) { return scale > 1 ? 0.1 * m * std::log(scale) + 1 : 1; };
+  const double one = s.number("mscale", 0), all = s.number("mscale_all_dim", 0);
+  return s.number("attention_factor", one != 0 && all != 0 ? logarithmic(one) / logarithmic(all) : logarithmic(1));
+}
+
+void set_rotary_scaling(const Settings& s, ModelConfig& m) {
+  const std::string type = s.text("rope_type", s.text("type", "default"));
+  if (s.number("partial_rotary_factor", 1) != 1)
+    fail("{}: partial_rotary_factor is {}, wanted 1", s.where(), s.number("partial_rotary_factor", 1));
+  if (type == "default") return;
+  if (type != "linear" && type != "llama3" && type != "yarn")
+    fail("{}: rope_type is {}, wanted default, linear, llama3 or yarn", s.where(), excerpt(type));
+  m.rotary_scale = s.number("factor");
+  if (type == "linear") return;
+  m.rotary_context = s.integer("original_max_position_embeddings", m.max_length);
+  if (type == "llama3") {
+    m.rotary_scaling = RotaryScaling::llama3;
+    m.rotary_low = s.number("low_freq_factor");
+    m.rotary_high = s.number("high_freq_factor");
+    return;
+  }
+  refuse_unless(s, "truncate", true);
+  m.rotary_scaling = RotaryScaling::yarn;
+  m.rotary_low = s.number("beta_slow", 1);
+  m.rotary_high = s.number("beta_fast", 32);
+  m.rotary_factor = yarn_factor(s, m.rotary_scale);
+}
+
+// rope_theta and rope_scaling, or newer the two in one: rope_parameters.
+void set_rotary_positions(const Settings& s, ModelConfig& m) {
+  m.positions = Positions::rotary;
+  m.rotary_base = s.number("rope_theta", 10000);
+  for (const char* name : {"rope_parameters", "rope_scaling"}) {
+    const json* object = s.find(name);
+    if (!object) continue;
+    const Settings own(object->dump(), s.where());
+    m.rotary_base = own.number("rope_theta", m.rotary_base);
+    set_rotary_scaling(own, m);
+  }
+}
+
+json rotary_scaling_json(const ModelConfig& m) {
+  json scaling = {{"rope_type", name_of(m.rotary_scaling)}, {"factor", m.rotary_scale}};
+  if (m.rotary_scaling == RotaryScaling::linear) return m.rotary_scale == 1 ? json() : scaling;
+  scaling["original_max_position_embeddings"] = m.rotary_context;
+  const bool yarn = m.rotary_scaling == RotaryScaling::yarn;
+  scaling[yarn ? "beta_slow" : "low_freq_factor"] = m.rotary_low;
+  scaling[yarn ? "beta_fast" : "high_freq_factor"] = m.rotary_high;
+  if (yarn) scaling["attention_factor"] = m.rotary_factor;
+  return scaling;
+}
+
+// Of Qwen: whether every layer looks through the window, or none does.
+bool all_layers_have_windows(const Settings& s, int64_t layers) {
+  if (!s.flag("use_sliding_window", false)) return false;
+  const int64_t first = s.integer("max_window_layers", 28);
+  if (first > 0 && first < layers)
+    fail("{}: max_window_layers is {} of {} layers, wanted a window in all layers or in none", s.where(), first,
+         layers);
+  return first <= 0;
+}
+
+void set_window(DecoderFamily family, const Settings& s, ModelConfig& m) {
+  if (family == DecoderFamily::llama) return;
+  if (family == DecoderFamily::mistral || all_layers_have_windows(s, m.decoder_layers))
+    m.window = s.integer("sliding_window", 0);
+}
+
+json window_json(DecoderFamily family, const ModelConfig& m) {
+  if (family == DecoderFamily::llama) return json::object();
+  json fields = {{"sliding_window", m.window > 0 ? json(m.window) : json()}};
+  if (family == DecoderFamily::mistral) return fields;
+  fields["use_sliding_window"] = m.window > 0;
+  fields["max_window_layers"] = m.window > 0 ? 0 : m.decoder_layers;
+  return fields;
+}
+
+ModelConfig parse_llama(DecoderFamily family, const Settings& s) {
+  ModelConfig m = decoder_only();
+  m.norm = NormKind::rms;
+  m.gated_ffn = true;
+  m.ffn_bias = false;
+  m.attention_input_bias = family == DecoderFamily::qwen2;
+  visit_llama(family, m, FieldsFrom(s));
+  if (m.heads < 1 || m.key_value_heads < 1)
+    fail("{}: {} heads and {} of keys and values, wanted at least 1", s.where(), m.heads, m.key_value_heads);
+  m.attention_output_bias = m.attention_input_bias && family != DecoderFamily::qwen2;
+  m.value_width = m.key_width;
+  m.query_key_norm = family == DecoderFamily::qwen3;
+  set_window(family, s, m);
+  set_rotary_positions(s, m);
+  return m;
+}
+
+}  // namespace
+
+ModelConfig parse_decoder_config(DecoderFamily family, const Settings& s) {
+  const bool gpt2 = family == DecoderFamily::gpt2;
+  const ModelConfig m = gpt2 ? parse_gpt2(s) : parse_llama(family, s);
+  check_layers(s, gpt2 ? "n_layer" : "num_hidden_layers", m.decoder_layers);
+  if (m.max_length > kMaxLength)
+    fail("{}: {} is {}, wanted at most {}", s.where(), gpt2 ? "n_positions" : "max_position_embeddings", m.max_length,
+         kMaxLength);
+  return m;
+}
+
+json decoder_config_json(DecoderFamily family, const ModelConfig& config) {
+  json object = {{"model_type", name_of(family)}};
+  ModelConfig m = config;
+  if (family == DecoderFamily::gpt2) {
+    visit_gpt2(m, FieldsTo(object));
+    return object;
+  }
+  if (m.key_value_heads == 0) m.key_value_heads = m.heads;
+  visit_llama(family, m, FieldsTo(object));
+  object["rope_theta"] = m.rotary_base;
+  object["rope_scaling"] = rotary_scaling_json(m);
+  object.update(window_json(family, m));
+  return object;
+}
+
+}  // namespace qkv

@@ -1,0 +1,285 @@
+// Exports: what is written is read back as the same model, and what a class does not have is named.
+#include "qkv/export.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "core/fields.h"
+#include "io/atomic_file.h"
+#include "io/float16.h"
+#include "io/language_run.h"
+#include "io/safetensors.h"
+#include "io/weights.h"
+#include "qkv/bfloat16.h"
+#include "qkv/import.h"
+#include "qkv/quantize.h"
+#include "tests/support/errors.h"
+#include "tests/support/models.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::error_of;
+using testing::TempDir;
+
+const std::string kShared = QKV_SHARED_DIR "/cases/";
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+json json_of(const std::string& path) { return json::parse(bytes_of(path)); }
+
+// GPT-2's shape; tokens are bytes.
+ModelConfig gpt2_config() {
+  ModelConfig c;
+  c.encoder_layers = 0;
+  c.shared_embeddings = c.scale_embeddings = false;
+  c.target_vocab = 257;
+  c.decoder_layers = 2;
+  c.d_model = 8;
+  c.heads = 2;
+  c.key_width = c.value_width = 4;
+  c.ffn = 12;
+  c.activation = Activation::gelu_tanh;
+  c.positions = Positions::learned;
+  c.norm_position = NormPosition::pre;
+  c.final_norm = true;
+  c.max_length = 16;
+  c.dropout = 0;
+  return c;
+}
+
+ModelConfig llama_config() {
+  ModelConfig c = gpt2_config();
+  c.activation = Activation::silu;
+  c.gated_ffn = true;
+  c.norm = NormKind::rms;
+  c.ffn_bias = c.attention_input_bias = c.attention_output_bias = false;
+  c.positions = Positions::rotary;
+  c.key_value_heads = 1;
+  return c;
+}
+
+class Export : public ::testing::Test {
+ protected:
+  std::string run() const { return directory_ / "run"; }
+  std::string out() const { return directory_ / "out"; }
+
+  // A language model of bytes with random weights.
+  void write_run(const ModelConfig& config) const {
+    std::filesystem::remove_all(run());
+    std::filesystem::remove_all(out());
+    Transformer<float> model(config);
+    testing::randomise(model.parameters(), 1);
+    make_run(RunDirectory(run()), [&](const RunDirectory& partial) {
+      LanguageConfig language;
+      language.unit = TextUnit::bytes;
+      write_file_atomic(partial.config(), to_json(config));
+      write_file_atomic(partial.language(), json_from_fields(language));
+      save_weights(partial.model(), model.parameters(), model.parameters().values());
+    });
+  }
+  ExportReport exported(const ModelConfig& config) const {
+    write_run(config);
+    return export_model(run(), out());
+  }
+  std::string error_for(const std::function<void(ModelConfig&)>& change, ModelConfig config = gpt2_config()) const {
+    change(config);
+    write_run(config);
+    const std::string text = error_of([&] { export_model(run(), out()); });
+    EXPECT_FALSE(std::filesystem::exists(out()) || std::filesystem::exists(out() + ".partial"));
+    return text.substr(std::min(text.size(), run().size() + 1));
+  }
+
+  TempDir directory_;
+};
+
+TEST_F(Export, EveryTensorHasTheNumbersOfItsParameters) {
+  const ExportReport report = exported(gpt2_config());
+  EXPECT_EQ(report.model_type, "gpt2");
+  EXPECT_EQ(report.parameters, count_parameters(gpt2_config()));
+  const Safetensors ours = Safetensors::open(run() + "/model.safetensors"),
+                    theirs = Safetensors::open(out() + "/model.safetensors");
+  EXPECT_EQ(theirs.metadata().at("format"), "pt");
+  std::vector<float> q(64), v_bias(8), fused(192), fused_bias(24);
+  ours.read("decoder.layers.1.self_attention.k.weight", {8, 8}, q);
+  ours.read("decoder.layers.1.self_attention.v.bias", {8}, v_bias);
+  theirs.read("transformer.h.1.attn.c_attn.weight", {8, 24}, fused);
+  theirs.read("transformer.h.1.attn.c_attn.bias", {24}, fused_bias);
+  for (size_t out = 0; out < 8; out++) {
+    EXPECT_EQ(fused_bias[16 + out], v_bias[out]);
+    for (size_t in = 0; in < 8; in++) EXPECT_EQ(fused[in * 24 + 8 + out], q[out * 8 + in]);
+  }
+  const json config = json_of(out() + "/config.json"), generation = json_of(out() + "/generation_config.json");
+  EXPECT_EQ(config["architectures"], json({"GPT2LMHeadModel"}));
+  EXPECT_EQ(config["n_inner"], 12);
+  EXPECT_EQ(config["bos_token_id"], 256);
+  EXPECT_EQ(generation["eos_token_id"], 256);
+  const json tokenizer = json_of(out() + "/tokenizer.json");
+  EXPECT_EQ(tokenizer["model"]["vocab"].size(), 256u);
+  EXPECT_EQ(tokenizer["model"]["vocab"]["\u0120"], 32);
+  EXPECT_EQ(tokenizer["model"]["vocab"]["~"], 126);
+  EXPECT_EQ(tokenizer["added_tokens"][0]["id"], 256);
+}
+
+TEST_F(Export, TheClassIsTheOneThatHasEveryPart) {
+  const auto type = [&](const std::function<void(ModelConfig&)>& change) {
+    ModelConfig config = llama_config();
+    change(config);
+    return exported(config).model_type;
+  };
+  EXPECT_EQ(type([](auto&) {}), "llama");
+  EXPECT_EQ(type([](auto& c) { c.ffn_bias = c.attention_input_bias = c.attention_output_bias = true; }), "llama");
+  EXPECT_EQ(type([](auto& c) { c.rotary_scaling = RotaryScaling::llama3, c.rotary_scale = 8; }), "llama");
+  EXPECT_EQ(json_of(out() + "/config.json")["rope_scaling"]["rope_type"], "llama3");
+  EXPECT_EQ(type([](auto& c) { c.window = 5; }), "mistral");
+  EXPECT_EQ(type([](auto& c) { c.attention_input_bias = true; }), "qwen2");
+  EXPECT_EQ(type([](auto& c) { c.attention_input_bias = true, c.window = 5; }), "qwen2");
+  EXPECT_EQ(type([](auto& c) { c.query_key_norm = true, c.key_width = c.value_width = 6; }), "qwen3");
+}
+
+TEST_F(Export, WhatTheClassHasBesidesDoesNothing) {
+  ModelConfig config = gpt2_config();
+  config.norm = NormKind::layer_no_bias;
+  config.ffn_bias = config.attention_input_bias = config.attention_output_bias = false;
+  config.positions = Positions::halves;
+  config.scale_embeddings = true;
+  EXPECT_EQ(exported(config).model_type, "gpt2");
+  EXPECT_EQ(json_of(out() + "/config.json")["tie_word_embeddings"], false);
+  const Safetensors ours = Safetensors::open(run() + "/model.safetensors"),
+                    theirs = Safetensors::open(out() + "/model.safetensors");
+  std::vector<float> table(257 * 8), scaled(257 * 8), output(257 * 8), positions(16 * 8), bias(12);
+  ours.read("target_embedding.weight", {257, 8}, table);
+  theirs.read("transformer.wte.weight", {257, 8}, scaled);
+  theirs.read("lm_head.weight", {257, 8}, output);
+  theirs.read("transformer.wpe.weight", {16, 8}, positions);
+  theirs.read("transformer.h.0.mlp.c_fc.bias", {12}, bias);
+  EXPECT_EQ(output, table);
+  for (size_t i = 0; i < table.size(); i++) EXPECT_EQ(scaled[i], table[i] * std::sqrt(8.0f));
+  EXPECT_EQ(bias, std::vector<float>(12));
+  EXPECT_EQ(positions[8], std::sin(1.0f));
+  EXPECT_EQ(positions[12], std::cos(1.0f));
+}
+
+TEST_F(Export, WhatNoClassHasIsNamed) {
+  EXPECT_EQ(error_for([](auto& c) { c.norm_position = NormPosition::query; }),
+            "config.json: norm_position is query, wanted pre for the nearest class, gpt2");
+  EXPECT_EQ(error_for([](auto& c) { c.output_bias = true; }),
+            "config.json: output_bias is true, wanted false for the nearest class, gpt2");
+  EXPECT_EQ(error_for([](auto& c) { c.positions = Positions::alibi; }),
+            "config.json: positions is alibi, wanted learned for the nearest class, gpt2");
+  EXPECT_EQ(error_for([](auto& c) { c.softcap = 30; }, llama_config()),
+            "config.json: softcap is 30, wanted 0 for the nearest class, llama");
+  EXPECT_EQ(error_for([](auto& c) { c.window = 5, c.ffn_bias = true; }, llama_config()),
+            "config.json: window is 5, wanted 0 for the nearest class, llama");
+  EXPECT_EQ(error_for([](auto& c) { c.rotary_factor = 2; }, llama_config()),
+            "config.json: rotary_factor is 2, wanted 1 for the nearest class, llama");
+  EXPECT_EQ(error_for([](auto& c) { c.value_width = 6; }, llama_config()),
+            "config.json: value_width is 6, wanted 4 for the nearest class, llama");
+}
+
+TEST_F(Export, RunsIn8BitsAreRefused) {
+  write_run(gpt2_config());
+  quantize_run(run(), directory_ / "small");
+  EXPECT_EQ(error_of([&] { export_model(directory_ / "small", out()); }),
+            directory_ / "small/model.safetensors: is in 8 bits, wanted float32: the run that it was made of");
+  EXPECT_FALSE(std::filesystem::exists(out()));
+  export_model(run(), out());
+  EXPECT_EQ(error_of([&] { export_model(run(), out()); }), out() + ": exists already");
+}
+
+TEST_F(Export, WeightsAreRoundedToTheTypeThatIsAskedFor) {
+  write_run(gpt2_config());
+  const Safetensors ours = Safetensors::open(run() + "/model.safetensors");
+  std::vector<float> wanted(8);
+  ours.read("decoder.norm.weight", {8}, wanted);
+  export_model(run(), out(), ExportType::bfloat16);
+  std::vector<bfloat16> rounded(8);
+  Safetensors::open(out() + "/model.safetensors")
+      .read("transformer.ln_f.weight", DType::bf16, {8}, std::as_writable_bytes(std::span(rounded)));
+  for (size_t i = 0; i < 8; i++) EXPECT_EQ(rounded[i].bits, bfloat16(wanted[i]).bits);
+  std::filesystem::remove_all(out());
+  export_model(run(), out(), ExportType::float16);
+  std::vector<float16> half(8);
+  Safetensors::open(out() + "/model.safetensors")
+      .read("transformer.ln_f.weight", DType::f16, {8}, std::as_writable_bytes(std::span(half)));
+  for (size_t i = 0; i < 8; i++) EXPECT_NEAR(half[i], wanted[i], std::abs(wanted[i]) * 0x1p-11f);
+}
+
+TEST(Float16, RoundsToNearestAndComesBack) {
+  for (uint32_t bits = 0; bits < 0x7C00; bits++) {
+    const float16 x{[&] {
+      float16 y;
+      y.bits = static_cast<uint16_t>(bits);
+      return static_cast<float>(y);
+    }()};
+    ASSERT_EQ(x.bits, bits);
+    if (bits + 1 == 0x7C00) break;
+    float16 next;
+    next.bits = static_cast<uint16_t>(bits + 1);
+    const float middle = (static_cast<float>(x) + static_cast<float>(next)) / 2;
+    ASSERT_EQ(float16(middle).bits, bits + (bits & 1)) << bits;  // ties to even
+    ASSERT_EQ(float16(std::nextafter(middle, 1e9f)).bits, bits + 1) << bits;
+  }
+  EXPECT_EQ(float16(-1.5f).bits, 0xBE00);
+  EXPECT_TRUE(std::isinf(static_cast<float>(float16(65520.0f))));
+  EXPECT_EQ(static_cast<float>(float16(65519.0f)), 65504);
+}
+
+// Tensors of the same names, types and bytes.
+void expect_same_tensors(const std::string& found, const std::string& wanted) {
+  const Safetensors a = Safetensors::open(found + "/model.safetensors"),
+                    b = Safetensors::open(wanted + "/model.safetensors");
+  EXPECT_EQ(a.names().size(), b.names().size());
+  for (const std::string& name : b.names()) {
+    const TensorView *x = a.find(name), *y = b.find(name);
+    ASSERT_TRUE(x) << name;
+    EXPECT_EQ(x->shape, y->shape) << name;
+    EXPECT_TRUE(x->dtype == y->dtype && std::ranges::equal(x->data, y->data)) << name;
+  }
+}
+
+// A model of somebody else's, imported and exported.
+class RoundTrip : public Export {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kShared)) GTEST_SKIP() << "skipped: ../shared not present";
+  }
+  void go(const std::string& source) const {
+    import_model(source, run());
+    export_model(run(), out());
+    import_model(out(), directory_ / "again");
+    EXPECT_EQ(bytes_of(directory_ / "again/model.safetensors"), bytes_of(run() + "/model.safetensors"));
+    for (const auto& entry : std::filesystem::directory_iterator(run()))
+      EXPECT_EQ(bytes_of(entry.path()), bytes_of(directory_ / ("again/" + entry.path().filename().string())))
+          << entry.path();
+  }
+};
+
+TEST_F(RoundTrip, OfALlamaGivesItsTensors) {
+  go(kShared + "stories260K");
+  expect_same_tensors(out(), kShared + "stories260K");
+  const json theirs = json_of(kShared + "stories260K/config.json"), ours = json_of(out() + "/config.json");
+  for (const char* name : {"hidden_size", "intermediate_size", "num_key_value_heads", "rms_norm_eps", "rope_theta"})
+    EXPECT_EQ(ours[name], theirs[name]) << name;
+  EXPECT_EQ(bytes_of(out() + "/tokenizer.model"), bytes_of(kShared + "stories260K/tokenizer.model"));
+  EXPECT_EQ(json_of(out() + "/generation_config.json")["eos_token_id"], json({1, 2}));
+}
+
+TEST_F(RoundTrip, OfAMarianModelGivesItsTensors) {
+  go(kShared + "marian");
+  expect_same_tensors(out(), kShared + "marian");
+  EXPECT_EQ(json_of(out() + "/vocab.json"), json_of(kShared + "marian/vocab.json"));
+  EXPECT_EQ(bytes_of(out() + "/source.spm"), bytes_of(kShared + "marian/source.spm"));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,64 @@
+"""Makes the models of this folder: small random ones of transformers, with their logits and the ids that they generate.
+
+    python make.py        # needs torch and transformers; made with 2.15 and 5.23
+
+NAME/ is what save_pretrained() writes, and expected.safetensors: `ids` [T], `logits` [T, V], `generated` [20]. Logits are
+those of float64, rounded; the script prints how far those of float32 are from them, relative to the largest.
+"""
+import pathlib
+import shutil
+
+import torch
+import transformers as t
+from safetensors.torch import save_file
+
+HERE = pathlib.Path(__file__).parent
+V, T, MORE = 32, 24, 20
+GPT2 = dict(vocab_size=V, n_positions=64, n_embd=16, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=2)
+LLAMA = dict(vocab_size=V, max_position_embeddings=128, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
+             num_attention_heads=2, num_key_value_heads=2, bos_token_id=1, eos_token_id=2, tie_word_embeddings=False)
+GROUPED = LLAMA | dict(num_attention_heads=4, num_key_value_heads=2, head_dim=8)
+LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=100, rope_theta=10000.0)
+YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32, rope_theta=10000.0)
+MODELS = {
+    "gpt2": t.GPT2Config(**GPT2),
+    "llama": t.LlamaConfig(**LLAMA | dict(tie_word_embeddings=True, attention_bias=True, mlp_bias=True)),
+    "llama3": t.LlamaConfig(**GROUPED, rope_parameters=LLAMA3),
+    "mistral": t.MistralConfig(**GROUPED, sliding_window=6),
+    "qwen2": t.Qwen2Config(**LLAMA | dict(num_key_value_heads=1), use_sliding_window=False),
+    "qwen3": t.Qwen3Config(**GROUPED | dict(head_dim=12), rope_parameters=YARN),
+}
+
+
+def randomise(model):
+    """Weights so large that logits differ, norms around 1, biases that are not 0."""
+    torch.manual_seed(1)
+    for name, p in model.named_parameters():
+        norm = "norm" in name or ".ln_" in name
+        p.data = torch.randn_like(p) * 0.3 + (1.0 if norm and name.endswith("weight") else 0.0)
+    model.tie_weights()
+
+
+def make(name, config):
+    model = t.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    randomise(model)
+    shutil.rmtree(HERE / name, ignore_errors=True)
+    model.save_pretrained(HERE / name)
+    torch.manual_seed(2)
+    ids = torch.randint(3, V, (1, T))
+    with torch.no_grad():
+        # min_new_tokens: it goes on after an end token, which it may not choose.
+        options = dict(do_sample=False, max_new_tokens=MORE, min_new_tokens=MORE, pad_token_id=0)
+        generated = model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0, T:]
+        single = model(ids).logits[0]
+        logits = model.double()(ids).logits[0]
+    error = (single - logits).abs().max() / logits.abs().max()
+    print(f"{name}: float32 is {error:.1e} from float64, {sum(p.numel() for p in model.parameters())} parameters")
+    tensors = {"ids": ids[0].int(), "logits": logits.float().contiguous(), "generated": generated.int()}
+    save_file(tensors, HERE / name / "expected.safetensors")
+
+
+if __name__ == "__main__":
+    for name, config in MODELS.items():
+        make(name, config)

@@ -1,0 +1,171 @@
+// Decoder-only models of transformers: their logits and the ids that they generate. tests/golden/transformers/make.py
+// made them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "decode/generation.h"
+#include "io/language_run.h"
+#include "io/safetensors.h"
+#include "qkv/import.h"
+#include "tests/support/errors.h"
+#include "tests/support/sentencepiece_model.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::error_of;
+using testing::TempDir;
+
+template <class T>
+std::vector<T> values_of(const Safetensors& file, const std::string& name) {
+  const TensorView& tensor = *file.find(name);
+  std::vector<T> values(tensor.data.size() / sizeof(T));
+  std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+  return values;
+}
+
+// A tokeniser of as many pieces as the models have tokens.
+std::string tokenizer_of_32() {
+  std::string pieces;
+  for (int i = 3; i < 32; i++) pieces += testing::spm::piece("p" + std::to_string(i));
+  return testing::spm::with_pieces(pieces);
+}
+
+const std::string kFolder = QKV_GOLDEN_DIR "/transformers/";
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Transformers : public ::testing::Test {
+ protected:
+  // One of the folder, with a tokeniser.
+  void take(const std::string& name) const {
+    std::filesystem::remove_all(model());
+    std::filesystem::copy(kFolder + name, model());
+    testing::spill(model() + "/tokenizer.model", tokenizer_of_32());
+  }
+  std::string model() const { return directory_ / "model"; }
+  std::string out() const { return directory_ / "run"; }
+
+  // The error of an import of one with a member of config.json changed, without the folder of the test.
+  std::string error_with(const std::string& name, const std::string& member, const json& value) const {
+    take(name);
+    json config = json::parse(bytes_of(model() + "/config.json"));
+    config[member] = value;
+    testing::spill(model() + "/config.json", config.dump());
+    const std::string text = error_of([&] { import_model(model(), out()); });
+    EXPECT_FALSE(std::filesystem::exists(out()));
+    return text.substr(std::min(text.size(), directory_.path().size() + 1));
+  }
+
+  TempDir directory_;
+};
+
+class Decoders : public Transformers, public ::testing::WithParamInterface<const char*> {
+ protected:
+  // Of every place of a text, [T, V].
+  std::vector<float> logits(const Transformer<float>& transformer, const std::vector<int32_t>& ids) {
+    const Arena::Scope scope(arena_);
+    Context context{arena_};
+    context.inference = true;
+    Packed none, text;
+    text.append(ids);
+    Transformer<float>::Saved saved;
+    transformer.forward(none, text, context, saved);
+    const Matrix<float> logits = transformer.output().logits(saved.h, context);
+    std::vector<float> values;
+    for (int64_t n = 0; n < logits.rows; n++) values.insert(values.end(), logits.row(n), logits.row(n) + logits.cols);
+    return values;
+  }
+
+  Arena arena_;
+};
+
+// Float32 in transformers is up to 1e-6 of the largest logit from these.
+TEST_P(Decoders, LogitsAndGreedyIdsAreTheirs) {
+  take(GetParam());
+  import_model(model(), out());
+  const LanguageRun run = load_language_model(out());
+  const Safetensors expected = Safetensors::open(model() + "/expected.safetensors");
+  const auto ids = values_of<int32_t>(expected, "ids"), generated = values_of<int32_t>(expected, "generated");
+  const std::vector<float> wanted = values_of<float>(expected, "logits"), found = logits(*run.model, ids);
+  ASSERT_EQ(found.size(), wanted.size());
+  float largest = 0, error = 0;
+  for (size_t i = 0; i < wanted.size(); i++) {
+    largest = std::max(largest, std::abs(wanted[i]));
+    error = std::max(error, std::abs(wanted[i] - found[i]));
+  }
+  EXPECT_LE(error, 1e-5f * largest);
+
+  GenerationOptions options;
+  options.max_tokens = std::ssize(generated);
+  options.search.never = {2};
+  const std::vector<int32_t> prompt(ids.begin() + 1, ids.end());
+  EXPECT_EQ(generate_ids(*run.model, prompt, {ids.front(), {2}}, options, arena_).ids, generated);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Decoders, ::testing::Values("gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3"),
+                         [](const auto& model) { return std::string(model.param); });
+
+TEST_F(Transformers, OldFilesOfGpt2HaveNoPrefixAndHoldTheMask) {
+  take("gpt2");
+  EXPECT_EQ(import_model(model(), out()).kind, "GPT-2");
+  const std::string path = model() + "/model.safetensors";
+  const Safetensors file = Safetensors::open(path);
+  std::vector<NamedTensor> tensors;
+  for (const std::string& name : file.names()) tensors.push_back({name.substr(name.find('.') + 1), *file.find(name)});
+  const std::vector<float> mask(64 * 64), one(1);
+  for (const std::string layer : {"h.0.", "h.1."}) {
+    tensors.push_back({layer + "attn.bias", f32_tensor({1, 1, 64, 64}, mask)});
+    tensors.push_back({layer + "attn.masked_bias", f32_tensor({}, one)});
+  }
+  write_safetensors(path + ".new", tensors);
+  std::filesystem::rename(path + ".new", path);
+  import_model(model(), directory_ / "other");
+  EXPECT_EQ(bytes_of(out() + "/model.safetensors"), bytes_of(directory_ / "other/model.safetensors"));
+}
+
+TEST_F(Transformers, WhatIsNotSupportedIsNamed) {
+  EXPECT_EQ(error_with("gpt2", "scale_attn_weights", false),
+            "model/config.json: scale_attn_weights is false, which is not supported");
+  EXPECT_EQ(error_with("gpt2", "scale_attn_by_inverse_layer_idx", true),
+            "model/config.json: scale_attn_by_inverse_layer_idx is true, which is not supported");
+  EXPECT_EQ(error_with("gpt2", "n_head", 3), "model/config.json: n_embd is 16 and n_head 3, wanted a multiple");
+  EXPECT_EQ(error_with("gpt2", "n_layer", int64_t{1} << 60),
+            "model/config.json: n_layer is 1152921504606846976, wanted at most 1000");
+  EXPECT_EQ(error_with("gpt2", "n_inner", 32),
+            "model/model.safetensors: 8128 numbers, the configuration asks for 6016");
+  EXPECT_EQ(error_with("llama3", "rope_parameters", {{"rope_type", "longrope"}}),
+            "model/config.json: rope_type is \"longrope\", wanted default, linear, llama3 or yarn");
+  EXPECT_EQ(error_with("llama3", "rope_parameters", {{"rope_type", "llama3"}}), "model/config.json: factor is missing");
+  EXPECT_EQ(error_with("llama3", "rope_parameters", {{"partial_rotary_factor", 0.5}}),
+            "model/config.json: partial_rotary_factor is 0.5, wanted 1");
+  EXPECT_EQ(error_with("qwen3", "rope_parameters", {{"rope_type", "yarn"}, {"factor", 2}, {"truncate", false}}),
+            "model/config.json: truncate is false, which is not supported");
+}
+
+TEST_F(Transformers, WindowsOfSomeLayersAloneAreRefused) {
+  take("qwen2");
+  const auto import_with = [&](int64_t first) {
+    json config = json::parse(bytes_of(model() + "/config.json"));
+    config["use_sliding_window"] = true, config["sliding_window"] = 5, config["max_window_layers"] = first;
+    testing::spill(model() + "/config.json", config.dump());
+    std::filesystem::remove_all(out());
+    return import_model(model(), out()).config.window;
+  };
+  EXPECT_EQ(import_with(0), 5);
+  EXPECT_EQ(import_with(2), 0);
+  testing::expect_contains(error_of([&] { import_with(1); }),
+                           "max_window_layers is 1 of 2 layers, wanted a window in all layers or in none");
+}
+
+}  // namespace
+}  // namespace qkv
