@@ -66,7 +66,8 @@ void add_import_command(CLI::App& app) {
   qkv::ImportOptions& model = options->model;
   command
       ->add_option("source", options->source,
-                   "Directory of MarianMT, GPT-2, Llama, Mistral, Qwen, BERT or CTranslate2, .argosmodel package, or "
+                   "Directory of MarianMT, GPT-2, Llama, Mistral, Qwen, StarCoder2, BERT or CTranslate2, .argosmodel "
+                   "package, or "
                    ".safetensors of nn.Transformer")
       ->required();
   command->add_option("out", options->out, "Run directory, which must not exist")->required();

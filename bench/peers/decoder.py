@@ -19,7 +19,7 @@ from common import compare_training, measure
 ITEMS = {"norm_position": "pre", "attention_dropout": 0, "ffn_dropout": 0, "dropout": 0.2, "decoder_layers": 2,
          "max_length": 200}
 TEXT = {"norm": "layer", "attention_input_bias": True, "attention_output_bias": True, "ffn_bias": True,
-        "activation": "gelu", "attention_dropout": 0}
+        "activation": "gelu", "attention_dropout": 0, "positions": "learned"}
 # What measures ours, tokens of a batch, steps, the configuration.
 CASES = {"sasrec": ("train-recommend", 25600, 10,
                     {**ITEMS, "d_model": 50, "heads": 1, "ffn": 50, "loss": "bce", "negatives": 1}),

@@ -147,8 +147,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 // [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
 // vocabulary without an encoder, a target vocabulary or an output without a decoder, neither of them, positions in
 // halves of a width that has none, rotary positions of heads of an odd width, or of a base or scale that is not above
-// 0, or with an order of low and high that is none, key_value_heads that do not divide the heads, gaps in time beside an
-// encoder, an encoder without positions.
+// 0, or with an order of low and high that is none, key_value_heads that do not divide the heads, gaps in time beside
+// an encoder, an encoder without positions.
 void check(const ModelConfig& config);
 
 // config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,

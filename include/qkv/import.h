@@ -37,19 +37,19 @@ struct ImportOptions {
 };
 
 struct ImportReport {
-  // "MarianMT", "GPT-2", "Llama", "Mistral", "Qwen2", "Qwen3", "BERT", "RoBERTa", "DistilBERT", "CTranslate2",
-  // "Argos Translate", "PyTorch"
+  // "MarianMT", "GPT-2", "Llama", "Mistral", "Qwen2", "Qwen3", "StarCoder2", "BERT", "RoBERTa", "DistilBERT",
+  // "CTranslate2", "Argos Translate", "PyTorch"
   std::string kind;
   ModelConfig config;
   int64_t parameters = 0;
   std::vector<std::string> notes = {};  // what was left out, in words
 };
 
-// Reads `source`: a directory in the Hugging Face layout of MarianMT, GPT-2, Llama, Mistral, Qwen, BERT, RoBERTa or
-// DistilBERT, perhaps one of sentence-transformers, a CTranslate2 directory, an Argos Translate package (the .argosmodel
-// file, or the directory it holds), or a PyTorch state dictionary as a safetensors file. Writes the run directory `out`,
-// float32, whole or not at all. Throws Error, naming file and tensor or field, if out exists or if source is broken,
-// contradicts itself or asks for what there is not. Nothing in source is trusted.
+// Reads `source`: a directory in the Hugging Face layout of MarianMT, GPT-2, Llama, Mistral, Qwen, StarCoder2, BERT,
+// RoBERTa or DistilBERT, perhaps one of sentence-transformers, a CTranslate2 directory, an Argos Translate package (the
+// .argosmodel file, or the directory it holds), or a PyTorch state dictionary as a safetensors file. Writes the run
+// directory `out`, float32, whole or not at all. Throws Error, naming file and tensor or field, if out exists or if
+// source is broken, contradicts itself or asks for what there is not. Nothing in source is trusted.
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options = {});
 
 }  // namespace qkv

@@ -22,9 +22,13 @@ namespace {
 
 using nlohmann::json;
 
-const std::map<std::string, const char*> kClasses = {{"marian", "MarianMTModel"},   {"gpt2", "GPT2LMHeadModel"},
-                                                     {"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"},
-                                                     {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"}};
+const std::map<std::string, const char*> kClasses = {{"marian", "MarianMTModel"},
+                                                     {"gpt2", "GPT2LMHeadModel"},
+                                                     {"llama", "LlamaForCausalLM"},
+                                                     {"mistral", "MistralForCausalLM"},
+                                                     {"qwen2", "Qwen2ForCausalLM"},
+                                                     {"qwen3", "Qwen3ForCausalLM"},
+                                                     {"starcoder2", "Starcoder2ForCausalLM"}};
 
 // What is written beside the weights.
 struct Parts {

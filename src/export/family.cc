@@ -56,6 +56,7 @@ struct Candidate {
 
 Candidate as_decoder(DecoderFamily type, ModelConfig m, const std::string& where) {
   scale_table(m);
+  if (type == DecoderFamily::starcoder2) add_biases(m);
   if (type == DecoderFamily::gpt2) {
     add_biases(m);
     if (are_added(m.positions)) m.positions = Positions::learned;

@@ -61,6 +61,24 @@ void visit_llama(DecoderFamily family, ModelConfig& m, Visitor&& visit) {
     visit("attention_bias", m.attention_input_bias, false);
 }
 
+template <class Visitor>
+void visit_starcoder2(ModelConfig& m, Visitor&& visit) {
+  visit("vocab_size", m.target_vocab);
+  visit("max_position_embeddings", m.max_length);
+  visit("num_hidden_layers", m.decoder_layers);
+  visit("hidden_size", m.d_model);
+  visit("num_attention_heads", m.heads);
+  visit("num_key_value_heads", m.key_value_heads, 2);
+  visit("intermediate_size", m.ffn);
+  visit("hidden_act", m.activation, "gelu_pytorch_tanh");
+  visit("norm_epsilon", m.norm_epsilon, 1e-5);
+  visit("use_bias", m.ffn_bias, true);
+  visit("tie_word_embeddings", m.tied_output, true);
+  visit("embedding_dropout", m.dropout, 0.0);
+  visit("residual_dropout", m.dropout, 0.0);
+  visit("attention_dropout", m.attention_dropout, 0.0);
+}
+
 void refuse_unless(const Settings& s, const char* name, bool wanted) {
   if (s.flag(name, wanted) != wanted) fail("{}: {} is {}, which is not supported", s.where(), name, !wanted);
 }
@@ -144,17 +162,35 @@ bool all_layers_have_windows(const Settings& s, int64_t layers) {
 
 void set_window(DecoderFamily family, const Settings& s, ModelConfig& m) {
   if (family == DecoderFamily::llama) return;
-  if (family == DecoderFamily::mistral || all_layers_have_windows(s, m.decoder_layers))
-    m.window = s.integer("sliding_window", 0);
+  const bool says_all = family == DecoderFamily::mistral || family == DecoderFamily::starcoder2;
+  if (says_all || all_layers_have_windows(s, m.decoder_layers)) m.window = s.integer("sliding_window", 0);
 }
 
 json window_json(DecoderFamily family, const ModelConfig& m) {
   if (family == DecoderFamily::llama) return json::object();
   json fields = {{"sliding_window", m.window > 0 ? json(m.window) : json()}};
-  if (family == DecoderFamily::mistral) return fields;
+  if (family == DecoderFamily::mistral || family == DecoderFamily::starcoder2) return fields;
   fields["use_sliding_window"] = m.window > 0;
   fields["max_window_layers"] = m.window > 0 ? 0 : m.decoder_layers;
   return fields;
+}
+
+void check_heads(const Settings& s, const ModelConfig& m) {
+  if (m.heads < 1 || m.key_value_heads < 1)
+    fail("{}: {} heads and {} of keys and values, wanted at least 1", s.where(), m.heads, m.key_value_heads);
+}
+
+ModelConfig parse_starcoder2(const Settings& s) {
+  ModelConfig m = decoder_only();
+  visit_starcoder2(m, FieldsFrom(s));
+  check_heads(s, m);
+  if (m.d_model % m.heads != 0)
+    fail("{}: hidden_size is {} and num_attention_heads {}, wanted a multiple", s.where(), m.d_model, m.heads);
+  m.key_width = m.value_width = m.d_model / m.heads;
+  m.attention_input_bias = m.attention_output_bias = m.ffn_bias;
+  set_window(DecoderFamily::starcoder2, s, m);
+  set_rotary_positions(s, m);
+  return m;
 }
 
 ModelConfig parse_llama(DecoderFamily family, const Settings& s) {
@@ -164,8 +200,7 @@ ModelConfig parse_llama(DecoderFamily family, const Settings& s) {
   m.ffn_bias = false;
   m.attention_input_bias = family == DecoderFamily::qwen2;
   visit_llama(family, m, FieldsFrom(s));
-  if (m.heads < 1 || m.key_value_heads < 1)
-    fail("{}: {} heads and {} of keys and values, wanted at least 1", s.where(), m.heads, m.key_value_heads);
+  check_heads(s, m);
   m.attention_output_bias = m.attention_input_bias && family != DecoderFamily::qwen2;
   m.value_width = m.key_width;
   m.query_key_norm = family == DecoderFamily::qwen3;
@@ -178,7 +213,9 @@ ModelConfig parse_llama(DecoderFamily family, const Settings& s) {
 
 ModelConfig parse_decoder_config(DecoderFamily family, const Settings& s) {
   const bool gpt2 = family == DecoderFamily::gpt2;
-  const ModelConfig m = gpt2 ? parse_gpt2(s) : parse_llama(family, s);
+  const ModelConfig m = gpt2                                  ? parse_gpt2(s)
+                        : family == DecoderFamily::starcoder2 ? parse_starcoder2(s)
+                                                              : parse_llama(family, s);
   check_layers(s, gpt2 ? "n_layer" : "num_hidden_layers", m.decoder_layers);
   if (m.max_length > kMaxLength)
     fail("{}: {} is {}, wanted at most {}", s.where(), gpt2 ? "n_positions" : "max_position_embeddings", m.max_length,
@@ -194,7 +231,10 @@ json decoder_config_json(DecoderFamily family, const ModelConfig& config) {
     return object;
   }
   if (m.key_value_heads == 0) m.key_value_heads = m.heads;
-  visit_llama(family, m, FieldsTo(object));
+  if (family == DecoderFamily::starcoder2)
+    visit_starcoder2(m, FieldsTo(object));
+  else
+    visit_llama(family, m, FieldsTo(object));
   object["rope_theta"] = m.rotary_base;
   object["rope_scaling"] = rotary_scaling_json(m);
   object.update(window_json(family, m));

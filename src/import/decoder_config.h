@@ -1,4 +1,5 @@
-// config.json of decoder-only models in the Hugging Face layout, both ways: GPT-2, Llama, Mistral, Qwen2, Qwen3.
+// config.json of decoder-only models in the Hugging Face layout, both ways: GPT-2, Llama, Mistral, Qwen2, Qwen3,
+// StarCoder2.
 #pragma once
 
 #include <array>
@@ -10,9 +11,9 @@
 
 namespace qkv {
 
-enum class DecoderFamily { gpt2, llama, mistral, qwen2, qwen3 };
-constexpr std::array<std::string_view, 5> names_of(DecoderFamily) {  // model_type
-  return {"gpt2", "llama", "mistral", "qwen2", "qwen3"};
+enum class DecoderFamily { gpt2, llama, mistral, qwen2, qwen3, starcoder2 };
+constexpr std::array<std::string_view, 6> names_of(DecoderFamily) {  // model_type
+  return {"gpt2", "llama", "mistral", "qwen2", "qwen3", "starcoder2"};
 }
 
 // Throws Error, naming the field: one that is missing or of a wrong type, and what there is not here: other activations

@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-constexpr std::array<const char*, 5> kKinds = {"GPT-2", "Llama", "Mistral", "Qwen2", "Qwen3"};
+constexpr std::array<const char*, 6> kKinds = {"GPT-2", "Llama", "Mistral", "Qwen2", "Qwen3", "StarCoder2"};
 
 TensorNames names_in(const ForeignTensors& tensors, DecoderFamily family, const ModelConfig& config) {
   if (family != DecoderFamily::gpt2) return llama_names(config);

@@ -46,9 +46,10 @@ void add_llama_layer(TensorNames& names, const std::string& ours, const std::str
       add(names, fmt::format("{}self_attn.{}_norm", theirs, part), {fmt::format("{}.{}_norm", attention, part)},
           norm_has_bias(m));
   add(names, theirs + "post_attention_layernorm", {ours + "feed_forward_norm"}, norm_has_bias(m));
-  add(names, theirs + "mlp.gate_proj", {ours + "feed_forward.first"}, m.ffn_bias);  // it goes through the activation
-  add(names, theirs + "mlp.up_proj", {ours + "feed_forward.gate"}, m.ffn_bias);
-  add(names, theirs + "mlp.down_proj", {ours + "feed_forward.second"}, m.ffn_bias);
+  // The first goes through the activation.
+  add(names, theirs + (m.gated_ffn ? "mlp.gate_proj" : "mlp.c_fc"), {ours + "feed_forward.first"}, m.ffn_bias);
+  if (m.gated_ffn) add(names, theirs + "mlp.up_proj", {ours + "feed_forward.gate"}, m.ffn_bias);
+  add(names, theirs + (m.gated_ffn ? "mlp.down_proj" : "mlp.c_proj"), {ours + "feed_forward.second"}, m.ffn_bias);
   names.unused.push_back(theirs + "self_attn.rotary_emb.inv_freq");
 }
 

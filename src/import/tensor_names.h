@@ -30,7 +30,7 @@ struct TensorNames {
 // Of a model of this configuration, GPT-2's names behind a prefix, "transformer." or "". Positions that are learned are
 // tensors, for Marian too; others are not.
 TensorNames gpt2_names(const ModelConfig& config, const std::string& prefix);
-TensorNames llama_names(const ModelConfig& config);  // Mistral's and Qwen's are the same
+TensorNames llama_names(const ModelConfig& config);  // Mistral's and Qwen's too, and StarCoder2's, without a gate
 TensorNames marian_names(const ModelConfig& config);
 
 // Makes the tensors the origins of our parameters. Throws Error that names file and tensor: one that is missing, copies

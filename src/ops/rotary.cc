@@ -19,7 +19,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-void RotaryRows(Matrix<float> x, const int32_t *positions, Matrix<const float> table, float sign) {
+void RotaryRows(Matrix<float> x, const int32_t* positions, Matrix<const float> table, float sign) {
   const int64_t h = table.cols / 2;
   const Vector direction = set(sign);
   for (int64_t n = 0; n < x.rows; n++) {

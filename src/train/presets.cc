@@ -134,8 +134,11 @@ LanguageRecipe language_preset(const std::string& name) {
     m.ffn = 4 * d;
     m.max_length = context;
   };
-  if (name == "lm-small" || name == "lm-med")
-    m.attention_input_bias = m.attention_output_bias = m.ffn_bias = false, m.norm = NormKind::layer_no_bias;
+  if (name == "lm-small" || name == "lm-med") {
+    m.attention_input_bias = m.attention_output_bias = m.ffn_bias = false;
+    m.norm = NormKind::layer_no_bias;
+    m.positions = Positions::rotary;
+  }
   if (name == "lm-small") {
     shape(4, 128, 4, 64);
     t.learning_rate = 3e-3;
@@ -147,8 +150,9 @@ LanguageRecipe language_preset(const std::string& name) {
   if (name == "lm-med") {
     shape(6, 384, 6, 256);
     m.dropout = m.attention_dropout = 0.2;
-    t.batch_tokens = 16 * 256;
-    t.max_steps = 5000;
+    t.learning_rate = 2e-3;
+    t.batch_tokens = 8 * 256;
+    t.max_steps = 3000;
     t.eval_every = t.save_every = 250;
     return r;
   }

@@ -181,7 +181,7 @@ TEST_F(GeneratorTest, ErrorsNameWhatWasWrong) {
   EXPECT_EQ(error_of([&] { generator.generate("", {.batch = 0}); }), "generate: batch is 0, wanted at least 1");
   EXPECT_EQ(error_of([&] { generator.generate_all({"a", "b"}, {.stop = {""}}); }), "generate: a stop text is empty");
   EXPECT_EQ(error_of([&] { generator.attend(std::string(40, 'x')); }),
-            "attend: the text has 40 tokens, the model takes 40 with the one that begins it");
+            "attend: the text has 41 tokens with the one that begins it, the model takes 40");
   EXPECT_EQ(error_of([&] { generator.attend("x", -1); }), "generate: max_tokens is -1, wanted at least 0");
   EXPECT_EQ(error_of([&] { Generator other(run(), -1); }), "generator: cache_bytes is -1, wanted at least 0");
   EXPECT_TRUE(holds_language_model(run()));

@@ -177,8 +177,8 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
   EXPECT_EQ(changed([&] { config["normalize_before"] = true; }),
             "model/config.json: normalize_before is true, which is not supported");
   EXPECT_EQ(changed([&] { config["model_type"] = "bart"; }),
-            "model/config.json: model_type is \"bart\", wanted marian, gpt2, llama, mistral, qwen2, qwen3, bert, "
-            "roberta, xlm-roberta, distilbert");
+            "model/config.json: model_type is \"bart\", wanted marian, gpt2, llama, mistral, qwen2, qwen3, "
+            "starcoder2, bert, roberta, xlm-roberta, distilbert");
   EXPECT_EQ(changed([&] { config["activation_function"] = "tanh"; }),
             "model/config.json: activation_function is \"tanh\", wanted one of relu, gelu, silu, swish, gelu_new, "
             "gelu_pytorch_tanh");

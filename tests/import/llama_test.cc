@@ -76,8 +76,8 @@ TEST_F(Stories, GreedyTextIsTheOfficialOne) {
 
 TEST_F(Stories, WhatIsNotSupportedIsNamed) {
   EXPECT_EQ(error_with("model_type", "gemma"),
-            "model/config.json: model_type is \"gemma\", wanted marian, gpt2, llama, mistral, qwen2, qwen3, bert, "
-            "roberta, xlm-roberta, distilbert");
+            "model/config.json: model_type is \"gemma\", wanted marian, gpt2, llama, mistral, qwen2, qwen3, "
+            "starcoder2, bert, roberta, xlm-roberta, distilbert");
   EXPECT_EQ(error_with("hidden_act", "relu2"),
             "model/config.json: hidden_act is \"relu2\", wanted one of relu, gelu, silu, swish, gelu_new, "
             "gelu_pytorch_tanh");

@@ -30,7 +30,7 @@ def language_run(corpus, tmp_path_factory):
 def test_a_run_becomes_a_directory(language_run, tmp_path):
     run = language_run("--unit", "characters")
     _, out, _ = qkv("export", run, tmp_path / "out")
-    assert out.startswith(f"{tmp_path}/out: gpt2 model, ") and out.endswith(" parameters\n")
+    assert out.startswith(f"{tmp_path}/out: starcoder2 model, ") and out.endswith(" parameters\n")
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     status, _, error = qkv("export", run, tmp_path / "out", ok=False)
@@ -73,9 +73,11 @@ def expect_same_text(run, folder, model_type):
 
 @needs_transformers
 @pytest.mark.parametrize("model_type, options", [
-    ("gpt2", ["--unit", "characters"]),
+    ("starcoder2", ["--unit", "characters"]),
+    ("starcoder2", ["--unit", "bytes", "--ffn-bias", "true", "--window", 7, "--key-value-heads", 2]),
+    ("gpt2", ["--unit", "characters", "--positions", "learned"]),
     ("gpt2", ["--unit", "bytes", "--preset", "gpt2", "--positions", "interleaved", "--scale-embeddings", "true"]),
-    ("gpt2", ["--unit", "pieces", "--vocab-size", 400]),
+    ("gpt2", ["--unit", "pieces", "--vocab-size", 400, "--positions", "learned"]),
     ("llama", ["--unit", "bytes", *MODERN]),
     ("llama", ["--unit", "characters", *MODERN, "--rotary-scaling", "yarn", "--rotary-scale", 4, "--rotary-context", 16,
                "--key-value-heads", 2, "--tied-output", "false"]),

@@ -27,6 +27,7 @@ MODELS = {
     "llama3": t.LlamaConfig(**GROUPED, rope_parameters=LLAMA3),
     "mistral": t.MistralConfig(**GROUPED, sliding_window=6),
     "qwen2": t.Qwen2Config(**LLAMA | dict(num_key_value_heads=1), use_sliding_window=False),
+    "starcoder2": t.Starcoder2Config(**GROUPED | dict(head_dim=4), sliding_window=6, use_bias=True),
     "qwen3": t.Qwen3Config(**GROUPED | dict(head_dim=12), rope_parameters=YARN),
 }
 
