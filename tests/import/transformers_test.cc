@@ -112,7 +112,8 @@ TEST_P(Decoders, LogitsAndGreedyIdsAreTheirs) {
   EXPECT_EQ(generate_ids(*run.model, prompt, {ids.front(), {2}}, options, arena_).ids, generated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Decoders, ::testing::Values("gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3", "starcoder2"),
+INSTANTIATE_TEST_SUITE_P(Of, Decoders,
+                         ::testing::Values("gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3", "starcoder2"),
                          [](const auto& model) { return std::string(model.param); });
 
 TEST_F(Transformers, OldFilesOfGpt2HaveNoPrefixAndHoldTheMask) {

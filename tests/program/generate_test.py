@@ -84,7 +84,7 @@ def test_attention_that_is_not_there_is_refused(model, trained):
                                     (trained, ["--generate", 1], "is no language model, wanted --target")]:
         status, output, error = qkv("attend", run, "45", *arguments, ok=message == "")
         assert (status == 0) == (message == "") and message in error and error.count("\n") <= 1
-    assert "the text has 40 tokens, the model takes 32" in qkv("attend", model, "4" * 40, ok=False)[2]
+    assert "the text has 41 tokens with the one that begins it, the model takes 32" in qkv("attend", model, "4" * 40, ok=False)[2]
 
 
 def test_the_seed_decides_what_is_drawn(model):
