@@ -42,13 +42,19 @@ void visit_gpt2(ModelConfig& m, Visitor&& visit) {
   visit("attn_pdrop", m.attention_dropout, 0.1);
 }
 
+// What Llama's family and StarCoder2 say by the same names.
 template <class Visitor>
-void visit_llama(DecoderFamily family, ModelConfig& m, Visitor&& visit) {
+void visit_shape(ModelConfig& m, Visitor&& visit) {
   visit("vocab_size", m.target_vocab);
   visit("max_position_embeddings", m.max_length);
   visit("num_hidden_layers", m.decoder_layers);
   visit("hidden_size", m.d_model);
   visit("num_attention_heads", m.heads);
+}
+
+template <class Visitor>
+void visit_llama(DecoderFamily family, ModelConfig& m, Visitor&& visit) {
+  visit_shape(m, visit);
   visit("num_key_value_heads", m.key_value_heads, m.heads);
   visit("head_dim", m.key_width, family == DecoderFamily::qwen3 ? 128 : m.d_model / std::max(m.heads, int64_t{1}));
   visit("intermediate_size", m.ffn);
@@ -63,11 +69,7 @@ void visit_llama(DecoderFamily family, ModelConfig& m, Visitor&& visit) {
 
 template <class Visitor>
 void visit_starcoder2(ModelConfig& m, Visitor&& visit) {
-  visit("vocab_size", m.target_vocab);
-  visit("max_position_embeddings", m.max_length);
-  visit("num_hidden_layers", m.decoder_layers);
-  visit("hidden_size", m.d_model);
-  visit("num_attention_heads", m.heads);
+  visit_shape(m, visit);
   visit("num_key_value_heads", m.key_value_heads, 2);
   visit("intermediate_size", m.ffn);
   visit("hidden_act", m.activation, "gelu_pytorch_tanh");
