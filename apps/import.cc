@@ -67,8 +67,7 @@ void add_import_command(CLI::App& app) {
   command
       ->add_option("source", options->source,
                    "Directory of MarianMT, GPT-2, Llama, Mistral, Qwen, StarCoder2, BERT or CTranslate2, .argosmodel "
-                   "package, or "
-                   ".safetensors of nn.Transformer")
+                   "package, or .safetensors of nn.Transformer")
       ->required();
   command->add_option("out", options->out, "Run directory, which must not exist")->required();
   command->add_flag("--tokens", model.tokens, "Text is tokens with spaces between, whatever tokeniser the model has");

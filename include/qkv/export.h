@@ -14,7 +14,7 @@ enum class ExportType { float32, float16, bfloat16 };
 constexpr std::array<std::string_view, 3> names_of(ExportType) { return {"float32", "float16", "bfloat16"}; }
 
 struct ExportReport {
-  std::string model_type;  // "marian", "gpt2", "llama", "mistral", "qwen2", "qwen3"
+  std::string model_type;  // "marian", "gpt2", "llama", "mistral", "qwen2", "qwen3", "starcoder2"
   int64_t parameters = 0;  // numbers that were written
 };
 

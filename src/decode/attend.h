@@ -15,8 +15,8 @@
 namespace qkv {
 
 struct AttendRequest {
-  std::vector<int32_t> source_ids;  // the end token included; of a decoder-only model none
-  std::vector<int32_t> target_ids;  // without start and end; of a decoder-only model the text
+  std::vector<int32_t> source_ids;   // the end token included; of a decoder-only model none
+  std::vector<int32_t> target_ids;   // without start and end; of a decoder-only model the text
   std::optional<int32_t> start = 1;  // none where the text begins without one
   int32_t end = 2;
 };

@@ -1,13 +1,13 @@
 #include "qkv/benchmark.h"
 
 #include <atomic>
-#include <chrono>
 #include <limits>
 #include <optional>
 
+#include "core/arena_pool.h"
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/op_times.h"
-#include "core/arena_pool.h"
 #include "decode/batched.h"
 #include "decode/translation_text.h"
 #include "decode/workers.h"
@@ -16,10 +16,6 @@
 
 namespace qkv {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // The sentences in batches, the longest first.
 std::vector<std::vector<SearchInput>> batches_of(const std::vector<std::vector<int32_t>>& sources, int64_t batch) {

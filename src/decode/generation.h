@@ -37,9 +37,9 @@ struct GenerationOptions {
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
-// Calls done(prompt, text) as each text is complete. A prompt follows the start token where the ends say so. Throws Error for
-// options out of range, tokens that the model does not have, and a prompt that does not fit where the context may not
-// slide; after an exception the cache is of no more use.
+// Calls done(prompt, text) as each text is complete. A prompt follows the start token where the ends say so. Throws
+// Error for options out of range, tokens that the model does not have, and a prompt that does not fit where the context
+// may not slide; after an exception the cache is of no more use.
 void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t prompt, GeneratedIds&&)>& done);
 

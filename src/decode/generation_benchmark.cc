@@ -1,9 +1,9 @@
 // qkv::benchmark_generation: how fast a language model goes on from a text.
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/op_times.h"
 #include "core/random.h"
@@ -14,10 +14,6 @@
 
 namespace qkv {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::unique_ptr<Transformer<float>> model_of(const GenerationBenchmarkOptions& options) {
   if (!options.run.empty()) return load_language_model(options.run).model;

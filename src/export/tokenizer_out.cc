@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "io/atomic_file.h"
+#include "text/byte_pairs.h"
 #include "text/tokenizer_json.h"
 
 namespace qkv {
@@ -16,21 +17,11 @@ constexpr const char* kEnd = "<|endoftext|>";  // what the token that ends a tex
 
 void write_json(const std::string& path, const json& object) { write_file_atomic(path, object.dump(2) + "\n"); }
 
-std::string utf8(uint32_t code) {  // below 2^11
-  if (code < 0x80) return {static_cast<char>(code)};
-  return {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))};
-}
-
-// The characters that stand for the bytes 0, 1, … in byte-level BPE: themselves where Latin-1 prints them, else those
-// from U+0100 on.
-std::vector<std::string> byte_characters() {
-  std::vector<std::string> characters;
-  uint32_t next = 0x100;
-  for (uint32_t byte = 0; byte < 0x100; byte++) {
-    const bool printed = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
-    characters.push_back(utf8(printed ? byte : next++));
-  }
-  return characters;
+// How the pieces of one byte are spelt, by byte.
+std::vector<std::string> byte_spellings() {
+  std::vector<std::string> spellings;
+  for (int byte = 0; byte < 256; byte++) spellings.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
+  return spellings;
 }
 
 json ids_of(const std::vector<std::string>& names) {
@@ -75,7 +66,7 @@ json pieces_alone(const std::vector<std::string>& pieces, const json& splitter, 
 json tokenizer_of(const TextCodec& codec) {
   if (codec.unit() == TextUnit::characters) return pieces_alone(codec.characters(), nullptr, {{"type", "Fuse"}});
   const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
-  return pieces_alone(byte_characters(), bytes, bytes);
+  return pieces_alone(byte_spellings(), bytes, bytes);
 }
 
 std::vector<std::string> pieces_of(const Tokenizer& tokenizer) {

@@ -11,6 +11,7 @@
 #include "import/sentence_transformers.h"
 #include "import/settings.h"
 #include "import/shards.h"
+#include "import/vocabulary_files.h"
 #include "text/vocabulary.h"
 
 namespace qkv {
@@ -257,19 +258,14 @@ class BertTensors {
   std::set<std::string> heads_;
 };
 
-// A token of tokenizer_config.json: its text, or an object with its content.
-std::string token_of(const Settings& s, const char* name, const char* otherwise) {
-  const json* token = s.find(name);
-  if (token && token->is_object()) return Settings(token->dump(), s.where()).text("content");
-  return s.text(name, otherwise);
-}
-
 void read_tokens(const ModelFiles& files, const Family& family, const ImportOptions& options, EmbeddingConfig& config) {
-  const std::string name = "tokenizer_config.json";
-  const Settings s(files.has(name) ? files.open_small(name)->text() : "{}", files.path(name));
-  config.start = options.source_start.value_or(token_of(s, "cls_token", family.start));
-  config.end = options.source_end.value_or(token_of(s, "sep_token", family.end));
-  config.unknown = options.unknown.value_or(token_of(s, "unk_token", family.unknown));
+  const Settings s = read_tokenizer_config(files);
+  const auto token = [&](const char* name, const char* otherwise) {
+    return s.find(name) ? token_of(s, name) : otherwise;
+  };
+  config.start = options.source_start.value_or(token("cls_token", family.start));
+  config.end = options.source_end.value_or(token("sep_token", family.end));
+  config.unknown = options.unknown.value_or(token("unk_token", family.unknown));
 }
 
 // The pieces of a SentencePiece model by the ids of fairseq, which XLM-R has: four tokens of its own, those of the

@@ -81,9 +81,10 @@ LanguageRun load_language_model(const std::string& directory) {
   const ModelConfig config = load_config(run);
   if (config.encoder_layers > 0)
     fail("{}: encoder_layers is {}, wanted 0 of a language model", run.config(), config.encoder_layers);
-  LanguageRun loaded{load_codec(run), {}, nullptr};
+  const LanguageConfig language = load_language(run);
+  LanguageRun loaded{load_codec(run, language.unit), {}, nullptr};
   if (has_tokenizer_json(loaded.codec.unit())) loaded.codec.pad(config.target_vocab, run.config());
-  loaded.ends = ends_of(load_language(run), loaded.codec, run.language());
+  loaded.ends = ends_of(language, loaded.codec, run.language());
   if (config.target_vocab != loaded.codec.size())
     fail("{}: target_vocab is {}, wanted {}, the tokens of its text", run.config(), config.target_vocab,
          loaded.codec.size());

@@ -6,11 +6,11 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <vector>
 
 #include "core/arena.h"
+#include "core/clock.h"
 #include "core/isa.h"
 #include "core/threads.h"
 #include "ops/simd-inl.h"
@@ -52,10 +52,6 @@ HWY_EXPORT(SumOf);
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double elapsed(Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); }
-
 // The best of what `run` returns, an amount a second, in about `seconds`.
 template <class F>
 double best_rate(double seconds, F&& run) {
@@ -64,8 +60,8 @@ double best_rate(double seconds, F&& run) {
   do {
     const Clock::time_point from = Clock::now();
     const double amount = run();
-    best = std::max(best, amount / elapsed(from));
-  } while (elapsed(start) < seconds);
+    best = std::max(best, amount / seconds_since(from));
+  } while (seconds_since(start) < seconds);
   return best;
 }
 

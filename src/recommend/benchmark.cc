@@ -2,9 +2,9 @@
 #include "qkv/benchmark.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/random.h"
 #include "io/int8_weights.h"
@@ -14,13 +14,7 @@
 namespace qkv {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int64_t kWarmUp = 20;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 // Random weights, and as many users as requests with random items each.
 RecommenderRun random_run(const RecommendBenchmarkOptions& options) {
@@ -74,7 +68,7 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
   result.d_model = run.model->config().d_model;
   const auto histories = histories_of(run.log.data, options.length);
   const Serving serving(std::move(run.model), run.recommendation.positions_from_end, std::move(run.log.data));
-  result.load_ms = milliseconds_since(start);
+  result.load_ms = 1e3 * seconds_since(start);
 
   RecommendOptions wanted;
   wanted.top = options.top;
@@ -82,7 +76,7 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
   for (int64_t i = -kWarmUp; i < options.requests; i++) {
     const Clock::time_point begin = Clock::now();
     serving.recommend({&histories[static_cast<size_t>(i + kWarmUp) % histories.size()], 1}, {}, wanted);
-    if (i >= 0) times.push_back(milliseconds_since(begin));
+    if (i >= 0) times.push_back(1e3 * seconds_since(begin));
   }
   for (const double ms : times) result.mean_ms += ms / static_cast<double>(times.size());
   std::ranges::sort(times);

@@ -1,11 +1,11 @@
 #include "qkv/benchmark.h"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <numeric>
 #include <optional>
 
+#include "core/clock.h"
 #include "core/fail.h"
 #include "core/op_times.h"
 #include "core/profile.h"
@@ -63,10 +63,10 @@ TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64
   std::optional<Profile> profile;
   for (int64_t step = 1; step <= options.steps + kWarmup; step++) {
     if (options.profile && step == kWarmup + 1) profile.emplace();
-    const auto begin = std::chrono::steady_clock::now();
+    const Clock::time_point begin = Clock::now();
     Context context{arena, true, 1, static_cast<uint32_t>(step), options.recompute};
     optimizer.update(step, loss(context).tokens);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = seconds_since(begin);
     if (step > kWarmup) times.push_back(seconds);
   }
   std::sort(times.begin(), times.end());

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -30,12 +29,7 @@ using testing::TempDir;
 
 const std::string kShared = QKV_SHARED_DIR "/cases/";
 
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-json json_of(const std::string& path) { return json::parse(bytes_of(path)); }
+json json_of(const std::string& path) { return json::parse(testing::slurp(path)); }
 
 // GPT-2's shape; tokens are bytes.
 ModelConfig gpt2_config() {
@@ -257,9 +251,10 @@ class RoundTrip : public Export {
     import_model(source, run());
     export_model(run(), out());
     import_model(out(), directory_ / "again");
-    EXPECT_EQ(bytes_of(directory_ / "again/model.safetensors"), bytes_of(run() + "/model.safetensors"));
+    EXPECT_EQ(testing::slurp(directory_ / "again/model.safetensors"), testing::slurp(run() + "/model.safetensors"));
     for (const auto& entry : std::filesystem::directory_iterator(run()))
-      EXPECT_EQ(bytes_of(entry.path()), bytes_of(directory_ / ("again/" + entry.path().filename().string())))
+      EXPECT_EQ(testing::slurp(entry.path()),
+                testing::slurp(directory_ / ("again/" + entry.path().filename().string())))
           << entry.path();
   }
 };
@@ -270,7 +265,7 @@ TEST_F(RoundTrip, OfALlamaGivesItsTensors) {
   const json theirs = json_of(kShared + "stories260K/config.json"), ours = json_of(out() + "/config.json");
   for (const char* name : {"hidden_size", "intermediate_size", "num_key_value_heads", "rms_norm_eps", "rope_theta"})
     EXPECT_EQ(ours[name], theirs[name]) << name;
-  EXPECT_EQ(bytes_of(out() + "/tokenizer.model"), bytes_of(kShared + "stories260K/tokenizer.model"));
+  EXPECT_EQ(testing::slurp(out() + "/tokenizer.model"), testing::slurp(kShared + "stories260K/tokenizer.model"));
   EXPECT_EQ(json_of(out() + "/generation_config.json")["eos_token_id"], json({1, 2}));
 }
 
@@ -278,7 +273,7 @@ TEST_F(RoundTrip, OfAMarianModelGivesItsTensors) {
   go(kShared + "marian");
   expect_same_tensors(out(), kShared + "marian");
   EXPECT_EQ(json_of(out() + "/vocab.json"), json_of(kShared + "marian/vocab.json"));
-  EXPECT_EQ(bytes_of(out() + "/source.spm"), bytes_of(kShared + "marian/source.spm"));
+  EXPECT_EQ(testing::slurp(out() + "/source.spm"), testing::slurp(kShared + "marian/source.spm"));
 }
 
 }  // namespace

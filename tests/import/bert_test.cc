@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "io/encoder_run.h"
@@ -23,11 +22,6 @@ using testing::TempDir;
 constexpr double kTolerance = 1e-5;  // relative, of all hidden states of a model in float32
 
 const ImportOptions kTokens = testing::listed_tokens();
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // What is imported has the hidden states of transformers; returns the report.
 ImportReport expect_hidden_states(const std::string& name) {
@@ -89,7 +83,8 @@ class BertFiles : public ::testing::Test {
   std::string out() const { return directory_ / "run"; }
 
   void change(const std::string& file, const std::string& member, const json& value) {
-    json object = std::filesystem::exists(model() + "/" + file) ? json::parse(text_of(model() + "/" + file)) : json();
+    json object =
+        std::filesystem::exists(model() + "/" + file) ? json::parse(testing::slurp(model() + "/" + file)) : json();
     object[member] = value;
     testing::spill(model() + "/" + file, object.dump());
   }
@@ -110,7 +105,7 @@ class BertFiles : public ::testing::Test {
   // The same with a member of a file changed, which is as before afterwards.
   std::string error_with(const std::string& file, const std::string& member, const json& value) {
     const bool existed = std::filesystem::exists(model() + "/" + file);
-    const std::string before = existed ? text_of(model() + "/" + file) : "";
+    const std::string before = existed ? testing::slurp(model() + "/" + file) : "";
     change(file, member, value);
     const std::string message = error();
     existed ? testing::spill(model() + "/" + file, before) : void(std::filesystem::remove(model() + "/" + file));

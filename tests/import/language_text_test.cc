@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "import/imported_model.h"
@@ -19,18 +18,13 @@ using Ids = std::vector<int32_t>;
 
 const std::string kGolden = QKV_GOLDEN_DIR "/tokenizers/";
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // A directory with a tokeniser of the golden ones, as tokenizer.json or in the files that were before it.
 class LanguageTextTest : public ::testing::Test {
  protected:
   void put(const std::string& file, const std::string& text) { testing::spill(directory_ / file, text); }
-  void put_json(const std::string& name) { put("tokenizer.json", text_of(kGolden + name + ".json")); }
+  void put_json(const std::string& name) { put("tokenizer.json", testing::slurp(kGolden + name + ".json")); }
   void put_vocabulary_and_merges(const std::string& name) {
-    const json file = json::parse(text_of(kGolden + name + ".json"));
+    const json file = json::parse(testing::slurp(kGolden + name + ".json"));
     json vocabulary = file["model"]["vocab"];
     for (const json& token : file["added_tokens"]) vocabulary[token["content"].get<std::string>()] = token["id"];
     put("vocab.json", vocabulary.dump());
@@ -40,7 +34,7 @@ class LanguageTextTest : public ::testing::Test {
     put("merges.txt", merges);
   }
   void put_vocabulary_lines(const std::string& name) {
-    const json file = json::parse(text_of(kGolden + name + ".json"));
+    const json file = json::parse(testing::slurp(kGolden + name + ".json"));
     std::vector<std::string> pieces(file["model"]["vocab"].size());
     for (const auto& [piece, id] : file["model"]["vocab"].items()) pieces[id.get<size_t>()] = piece;
     std::string lines;
@@ -57,7 +51,7 @@ class LanguageTextTest : public ::testing::Test {
     return place == std::string::npos ? text : text.erase(place, directory_.path().size() + 1);
   }
   void expect_ids_of(const std::string& name, const TextCodec& codec) const {
-    for (const json& example : json::parse(text_of(kGolden + name + ".ids.json")))
+    for (const json& example : json::parse(testing::slurp(kGolden + name + ".ids.json")))
       EXPECT_EQ(codec.encode(example[0].get<std::string>(), "text"), example[1].get<Ids>()) << example[0];
   }
 

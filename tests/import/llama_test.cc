@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "decode/generation.h"
@@ -21,11 +20,6 @@ using testing::TempDir;
 
 const std::string kStories = QKV_SHARED_DIR "/cases/stories260K";
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 class Stories : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -37,7 +31,7 @@ class Stories : public ::testing::Test {
 
   // The error of an import with a member of config.json changed, without the folder of the test.
   std::string error_with(const std::string& member, const json& value) const {
-    json config = json::parse(text_of(kStories + "/config.json"));
+    json config = json::parse(testing::slurp(kStories + "/config.json"));
     config[member] = value;
     std::filesystem::permissions(model() + "/config.json", std::filesystem::perms::owner_all);
     testing::spill(model() + "/config.json", config.dump());
@@ -54,7 +48,7 @@ TEST_F(Stories, GreedyTextIsTheOfficialOne) {
   const ImportReport report = import_model(model(), out());
   EXPECT_EQ(report.kind, "Llama");
   EXPECT_EQ(report.parameters, 260032);
-  const json expected = json::parse(text_of(kStories + "/expected_ids.json"));
+  const json expected = json::parse(testing::slurp(kStories + "/expected_ids.json"));
   const auto ids = expected.at("ids").get<std::vector<int32_t>>();
 
   const LanguageRun run = load_language_model(out());
@@ -68,7 +62,7 @@ TEST_F(Stories, GreedyTextIsTheOfficialOne) {
 
   const Generator generator(out());
   const Generation story = generator.generate("", {.max_tokens = 200, .temperature = 0});
-  EXPECT_EQ(story.text, text_of(kStories + "/expected.txt"));
+  EXPECT_EQ(story.text, testing::slurp(kStories + "/expected.txt"));
   // What is generated goes on from its own beginning, spaces and line breaks included.
   const std::string half = story.text.substr(0, story.text.find(" One day"));
   EXPECT_TRUE(story.text.starts_with(half + generator.generate(half, {.max_tokens = 100, .temperature = 0}).text));

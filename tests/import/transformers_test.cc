@@ -39,11 +39,6 @@ std::string tokenizer_of_32() {
 
 const std::string kFolder = QKV_GOLDEN_DIR "/transformers/";
 
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 class Transformers : public ::testing::Test {
  protected:
   // One of the folder, with a tokeniser.
@@ -58,7 +53,7 @@ class Transformers : public ::testing::Test {
   // The error of an import of one with a member of config.json changed, without the folder of the test.
   std::string error_with(const std::string& name, const std::string& member, const json& value) const {
     take(name);
-    json config = json::parse(bytes_of(model() + "/config.json"));
+    json config = json::parse(testing::slurp(model() + "/config.json"));
     config[member] = value;
     testing::spill(model() + "/config.json", config.dump());
     const std::string text = error_of([&] { import_model(model(), out()); });
@@ -131,7 +126,7 @@ TEST_F(Transformers, OldFilesOfGpt2HaveNoPrefixAndHoldTheMask) {
   write_safetensors(path + ".new", tensors);
   std::filesystem::rename(path + ".new", path);
   import_model(model(), directory_ / "other");
-  EXPECT_EQ(bytes_of(out() + "/model.safetensors"), bytes_of(directory_ / "other/model.safetensors"));
+  EXPECT_EQ(testing::slurp(out() + "/model.safetensors"), testing::slurp(directory_ / "other/model.safetensors"));
 }
 
 TEST_F(Transformers, WhatIsNotSupportedIsNamed) {
@@ -156,7 +151,7 @@ TEST_F(Transformers, WhatIsNotSupportedIsNamed) {
 TEST_F(Transformers, WindowsOfSomeLayersAloneAreRefused) {
   take("qwen2");
   const auto import_with = [&](int64_t first) {
-    json config = json::parse(bytes_of(model() + "/config.json"));
+    json config = json::parse(testing::slurp(model() + "/config.json"));
     config["use_sliding_window"] = true, config["sliding_window"] = 5, config["max_window_layers"] = first;
     testing::spill(model() + "/config.json", config.dump());
     std::filesystem::remove_all(out());

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace qkv::testing {
@@ -28,6 +29,12 @@ class TempDir {
 // Without the sync to disk that a file worth keeping needs.
 inline void spill(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
+}
+
+// All of a file; "" of one that cannot be read.
+inline std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // A file with this content, alone in its directory.

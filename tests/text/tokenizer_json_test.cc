@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 #include "text/byte_pairs.h"
 #include "text/unicode.h"
 
@@ -21,15 +21,10 @@ using Ids = std::vector<int32_t>;
 
 const std::string kGolden = QKV_GOLDEN_DIR "/tokenizers/";
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 class GoldenTokenizer : public ::testing::TestWithParam<const char*> {
  protected:
-  std::string file() const { return text_of(kGolden + GetParam() + ".json"); }
-  json cases() const { return json::parse(text_of(kGolden + GetParam() + ".ids.json")); }
+  std::string file() const { return testing::slurp(kGolden + GetParam() + ".json"); }
+  json cases() const { return json::parse(testing::slurp(kGolden + GetParam() + ".ids.json")); }
 };
 
 TEST_P(GoldenTokenizer, GivesTheIdsOfTheLibrary) {
@@ -72,8 +67,8 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenTokenizer,
                          });
 
 TEST(TokenizerJson, MergesMayBePairs) {
-  const TokenizerSpec spec = parse_tokenizer_json(text_of(kGolden + "gpt2.json"), "file");
-  json file = json::parse(text_of(kGolden + "gpt2.json"));
+  const TokenizerSpec spec = parse_tokenizer_json(testing::slurp(kGolden + "gpt2.json"), "file");
+  json file = json::parse(testing::slurp(kGolden + "gpt2.json"));
   for (json& merge : file["model"]["merges"]) {
     if (merge.is_array()) continue;
     const auto text = merge.get<std::string>();
@@ -89,7 +84,7 @@ class RefusedTokenizer : public ::testing::Test {
  protected:
   // The error of a file with one value in another's place, or of a tokeniser made of it.
   static std::string error_with(const std::string& name, const std::string& place, const json& value) {
-    json file = json::parse(text_of(kGolden + name + ".json"));
+    json file = json::parse(testing::slurp(kGolden + name + ".json"));
     file[json::json_pointer(place)] = value;
     return error_of([&] { HuggingFaceTokenizer(parse_tokenizer_json(file.dump(), "FILE"), "FILE"); });
   }
@@ -155,7 +150,7 @@ TEST_F(RefusedTokenizer, PartsThatDoNotFitAreNamed) {
 }
 
 TEST(HuggingFaceTokenizer, AWordOfAMillionBytesIsMergedInItsTime) {
-  const HuggingFaceTokenizer tokenizer(parse_tokenizer_json(text_of(kGolden + "gpt2.json"), "file"), "file");
+  const HuggingFaceTokenizer tokenizer(parse_tokenizer_json(testing::slurp(kGolden + "gpt2.json"), "file"), "file");
   std::string word;
   while (word.size() < 1'000'000) word += "unbelievable";
   const Ids ids = tokenizer.encode(word);

@@ -41,11 +41,6 @@ LanguageRecipe small_recipe() {
   return recipe;
 }
 
-std::string bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // The last evaluation's bits per byte.
 double train(const std::string& text, const LanguageRecipe& recipe, const std::string& out) {
   double bits = -1;
@@ -94,7 +89,7 @@ TEST(Language, LearnsPiecesOfItsText) {
   const LanguageFiles files = {{text}, {}, out + "/tokenizer.model"};
   recipe.training.max_steps = 1;
   EXPECT_TRUE(train_language(files, recipe, directory / "other", {}));
-  EXPECT_TRUE(bytes(out + "/tokenizer.model") == bytes((directory / "other") + "/tokenizer.model"));
+  EXPECT_TRUE(testing::slurp(out + "/tokenizer.model") == testing::slurp((directory / "other") + "/tokenizer.model"));
   set_recipe_option(recipe, "unit", "bytes");
   EXPECT_EQ(error_of([&] { train_language(files, recipe, directory / "third", {}); }),
             "training: a tokeniser is given and unit is bytes, wanted pieces");
@@ -130,7 +125,7 @@ TEST(Language, InterruptedTrainingEndsWithTheSameBytes) {
     return 0;
   });
   for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
-    EXPECT_TRUE(bytes(whole + file) == bytes(parts + file)) << file;
+    EXPECT_TRUE(testing::slurp(whole + file) == testing::slurp(parts + file)) << file;
 
   LanguageRecipe other = recipe;
   other.language.dev_share = 0.2;

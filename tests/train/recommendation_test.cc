@@ -74,11 +74,6 @@ double train(const std::string& log, const RecommendationRecipe& recipe, const s
   return ndcg;
 }
 
-std::string bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(Recommendation, EveryLossLearnsWhatFollows) {
   const TempDir directory;
   const std::string log = write_log(directory);
@@ -161,7 +156,7 @@ TEST(Recommendation, ARunGoesOnWithTheSameBytesOnAnyNumberOfThreads) {
       return 0;
     });
     for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
-      EXPECT_TRUE(bytes(whole + file) == bytes(parts + file)) << loss << file;
+      EXPECT_TRUE(testing::slurp(whole + file) == testing::slurp(parts + file)) << loss << file;
   }
 }
 
@@ -170,7 +165,7 @@ TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
   const std::string log = write_log(directory), out = directory / "run", longer = directory / "longer.txt";
   RecommendationRecipe recipe = small_recipe();
   const double learned = train(log, recipe, out);
-  testing::spill(longer, "first new\nfirst newer\nfirst 3\nfirst 4\n" + bytes(log));
+  testing::spill(longer, "first new\nfirst newer\nfirst 3\nfirst 4\n" + testing::slurp(log));
   recipe.training.max_epochs = 0;
   recipe.training.max_steps = recipe.training.eval_every = 1;
   recipe.training.learning_rate = 1e-6;
@@ -190,13 +185,13 @@ TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), now.items.begin()));
   EXPECT_EQ(now.items[before.size()], "new");
 
-  const std::string whole = bytes(directory / "warm/model.safetensors");
+  const std::string whole = testing::slurp(directory / "warm/model.safetensors");
   for (const char* file : {"warm/model.safetensors", "warm/checkpoints/state.safetensors", "warm/metrics.jsonl"})
     std::filesystem::remove(directory / file);  // as after a kill before the first saved state
   for (const auto& entry : std::filesystem::directory_iterator(directory / "warm/checkpoints"))
     std::filesystem::remove(entry.path());
   after_a_step("", "warm");
-  EXPECT_EQ(bytes(directory / "warm/model.safetensors"), whole);
+  EXPECT_EQ(testing::slurp(directory / "warm/model.safetensors"), whole);
 
   recipe.model.ffn = 16;
   EXPECT_EQ(error_of([&] { after_a_step(out, "other"); }),
@@ -256,7 +251,7 @@ TEST(Recommendation, ARunWithFeaturesGoesOnWithTheSameOnes) {
             parts + ": was begun with 20 item features, this command gives 21; give the same, or another --out");
   steps(15, parts, colours.table);
   for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
-    EXPECT_TRUE(bytes(whole + file) == bytes(parts + file)) << file;
+    EXPECT_TRUE(testing::slurp(whole + file) == testing::slurp(parts + file)) << file;
 }
 
 TEST(Recommendation, ANewItemStartsFromItsFeatures) {
@@ -266,8 +261,8 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
   recipe.training.max_epochs = 6;
   train_recommendation({{colours.log}, {}, "", colours.table}, recipe, directory / "run", {});
   const std::string log = directory / "longer.txt", table = directory / "longer.csv";
-  testing::spill(log, bytes(colours.log) + "480 new\n480 21\n480 2\n");
-  testing::spill(table, bytes(colours.table) + "new,0\n");
+  testing::spill(log, testing::slurp(colours.log) + "480 new\n480 21\n480 2\n");
+  testing::spill(table, testing::slurp(colours.table) + "new,0\n");
   recipe.training.learning_rate = 1e-9;
   recipe.training.max_epochs = 1;
   const std::string out = directory / "warm";
