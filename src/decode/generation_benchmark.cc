@@ -10,6 +10,7 @@
 #include "decode/generation.h"
 #include "io/int8_weights.h"
 #include "io/language_run.h"
+#include "ops/machine_limits.h"
 #include "qkv/benchmark.h"
 
 namespace qkv {
@@ -32,6 +33,15 @@ int64_t bytes_of_products(const Transformer<float>& model) {
     if (rows || p.name == "decoder.positions.weight") bytes -= weight_bytes(p);
   }
   return bytes;
+}
+
+constexpr int kRounds = 7;
+constexpr double kReadSeconds = 0.1;  // a round
+
+double median(std::vector<double> x) {
+  const auto middle = x.begin() + std::ssize(x) / 2;
+  std::ranges::nth_element(x, middle);
+  return *middle;
 }
 
 // Differ from their first tokens on, so that they share nothing.
@@ -63,7 +73,6 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
   if (options.int8) quantize(model->parameters());
   result.parameters = model->parameters().size();
   result.weight_bytes = bytes_of_products(*model);
-  result.read_bandwidth = measure_read_bandwidth();
 
   const TextEnds ends = {0, {0}};
   const Prompts prompts = random_prompts(options, config.target_vocab);
@@ -72,33 +81,37 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
   how.batch = options.batch;
   how.search.never = ends.ends;
   Arena arena;
-  double best = 0;
-  for (int repeat = 0; repeat < 4; repeat++) {  // the first one is not counted
+  MemoryReader memory;
+  std::vector<double> firsts, steps, reads, shares;  // medians, a round each
+  for (int round = -1; round < kRounds; round++) {   // the first one is not counted
     TextCache cache(*model, 0);
     std::optional<Profile> profile;
     Clock::time_point begin = Clock::now();
-    double first = 0;
-    size_t began = 0;
-    int64_t after = 0;  // tokens, after the first ones
-    how.on_token = [&](size_t, const GeneratedIds& text) {
-      after += began == prompts.size();
-      if (text.ids.size() > 1 || ++began < prompts.size()) return false;
-      first = seconds_since(begin);
+    std::vector<double> times;  // of the prompts, then of every step
+    size_t texts = 0;           // that have the token of this step
+    how.on_token = [&](size_t, const GeneratedIds&) {
+      if (++texts < prompts.size()) return false;
+      texts = 0;
+      times.push_back(seconds_since(begin));
+      if (options.profile && times.size() == 1) profile.emplace();
       begin = Clock::now();
-      if (options.profile) profile.emplace();
       return false;
     };
     generate_ids(cache, prompts, ends, how, arena, [](size_t, GeneratedIds&&) {});
-    const double seconds = seconds_since(begin);
-    if (repeat == 0 || (best > 0 && seconds > best)) continue;
-    best = seconds;
-    result.first_token_ms = 1e3 * first;
-    result.tokens_per_second = static_cast<double>(after) / seconds;
+    if (round < 0) continue;
+    firsts.push_back(times.front());
+    steps.push_back(median({times.begin() + 1, times.end()}));
+    std::vector<double> rates;
+    for (begin = Clock::now(); rates.empty() || seconds_since(begin) < kReadSeconds;)
+      rates.push_back(memory.bytes_per_second());
+    reads.push_back(median(std::move(rates)));
+    shares.push_back(static_cast<double>(result.weight_bytes) / (steps.back() * reads.back()));
     if (profile) result.ops = op_times(*profile, options.tokens - 1);
   }
-  result.read_bandwidth = std::max(result.read_bandwidth, measure_read_bandwidth());
-  result.bandwidth_share =
-      static_cast<double>((options.tokens - 1) * result.weight_bytes) / (best * result.read_bandwidth);
+  result.first_token_ms = 1e3 * median(std::move(firsts));
+  result.tokens_per_second = static_cast<double>(options.batch) / median(std::move(steps));
+  result.read_bandwidth = median(std::move(reads));
+  result.bandwidth_share = median(std::move(shares));
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/arena.h"
 #include "core/fail.h"
 #include "core/threads.h"
 
@@ -13,7 +14,7 @@ namespace {
 // The matrices in 8 bits one after the other, since neighbouring parameters are used as one matrix.
 struct Int8Weights {
   std::shared_ptr<const Safetensors> file;
-  std::vector<int8_t> copy;  // of all values, where those of the file are not neighbours
+  Arena copy;  // of all values, where those of the file are not neighbours
   std::vector<float> scales;
   std::vector<int32_t> sums;
 };
@@ -43,19 +44,18 @@ void refuse_floats(const std::string& path, const ParameterList<float>& list, co
            describe(DType::i8, p.shape), int8_name);
 }
 
-// Makes the list use the chosen parameters' values, which lie one after the other: in the copy, where `values` is null.
-void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const int8_t* values, Int8Weights&& weights) {
-  const auto kept = std::make_shared<Int8Weights>(std::move(weights));
-  kept->sums.resize(kept->scales.size());
-  if (!values) values = kept->copy.data();
-  const float* scales = kept->scales.data();
-  int32_t* sums = kept->sums.data();
+// Makes the list use the chosen parameters' values, which lie one after the other.
+void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const int8_t* values,
+         std::shared_ptr<Int8Weights> weights) {
+  weights->sums.resize(weights->scales.size());
+  const float* scales = weights->scales.data();
+  int32_t* sums = weights->sums.data();
   for (const size_t i : chosen) {
     const int64_t out = list.all()[i].shape[0], in = list.all()[i].shape[1];
     parallel_blocks(out, 64, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; o++) sums[o] = std::accumulate(values + o * in, values + (o + 1) * in, 0);
     });
-    list.use_int8(i, {{values, out, in}, scales, sums}, kept);
+    list.use_int8(i, {{values, out, in}, scales, sums}, weights);
     values += out * in;
     scales += out;
     sums += out;
@@ -84,26 +84,24 @@ void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>&
     chosen.push_back(i);
   }
   if (chosen.empty()) return;
-  Int8Weights weights;
-  weights.file = file;
-  size_t numbers = 0, rows = 0;
-  for (const size_t i : chosen) {
-    numbers += static_cast<size_t>(list.all()[i].size());
-    rows += static_cast<size_t>(list.all()[i].shape[0]);
-  }
-  weights.scales.reserve(rows);
+  const auto weights = std::make_shared<Int8Weights>();
+  weights->file = file;
+  const int8_t* values = parts.front().data();
   if (!neighbours) {
-    weights.copy.reserve(numbers);
-    for (const auto& part : parts) weights.copy.insert(weights.copy.end(), part.begin(), part.end());
+    size_t numbers = 0;
+    for (const auto& part : parts) numbers += part.size();
+    int8_t* copy = weights->copy.take<int8_t>(static_cast<int64_t>(numbers));
+    values = copy;
+    for (const auto& part : parts) copy = std::ranges::copy(part, copy).out;
   }
   for (const size_t i : chosen) {
     const Parameter<float>& p = list.all()[i];
     std::vector<float> scales(static_cast<size_t>(p.shape[0]));
     file->read(int8_scale(p.name), {p.shape[0]}, scales);
     if (!all_finite(scales)) fail("{}: tensor \"{}\" holds a number that is not finite", path, int8_scale(p.name));
-    weights.scales.insert(weights.scales.end(), scales.begin(), scales.end());
+    weights->scales.insert(weights->scales.end(), scales.begin(), scales.end());
   }
-  use(list, chosen, neighbours ? parts.front().data() : nullptr, std::move(weights));
+  use(list, chosen, values, weights);
   refuse_floats(path, list, list.all()[chosen.front()].name);
 }
 
@@ -124,20 +122,20 @@ int64_t weight_bytes(const ParameterList<float>& list) {
 
 void quantize(ParameterList<float>& list) {
   std::vector<size_t> chosen;
-  size_t values = 0, rows = 0;
+  int64_t numbers = 0, rows = 0;
   for (size_t i = 0; i < list.all().size(); i++) {
     const Parameter<float>& p = list.all()[i];
     if (!may_be_int8(p) || p.int8.values.data) continue;
     chosen.push_back(i);
-    values += static_cast<size_t>(p.size());
-    rows += static_cast<size_t>(p.shape[0]);
+    numbers += p.size();
+    rows += p.shape[0];
   }
   if (chosen.empty()) return;
-  Int8Weights weights;
-  weights.copy.resize(values);
-  weights.scales.resize(rows);
-  int8_t* value = weights.copy.data();
-  float* scale = weights.scales.data();
+  const auto weights = std::make_shared<Int8Weights>();
+  int8_t* const values = weights->copy.take<int8_t>(numbers);
+  weights->scales.resize(static_cast<size_t>(rows));
+  int8_t* value = values;
+  float* scale = weights->scales.data();
   for (const size_t i : chosen) {
     const Matrix<const float> W = list.all()[i].matrix();
     parallel_blocks(W.rows, 64, [&](int64_t begin, int64_t end) {
@@ -146,7 +144,7 @@ void quantize(ParameterList<float>& list) {
     value += W.rows * W.cols;
     scale += W.rows;
   }
-  use(list, chosen, nullptr, std::move(weights));
+  use(list, chosen, values, weights);
 }
 
 void save_int8(const std::string& path, const ParameterList<float>& list) {

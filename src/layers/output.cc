@@ -70,10 +70,10 @@ void Output<float>::chosen(Matrix<const float> h, std::span<const int32_t> token
   };
   const float* bias = bias_ ? gather(bias_->value, 1) : nullptr;
   if (const Int8Matrix& W = weight_->int8; W.values.data)
-    dot_logits(h, Int8Matrix{{gather(W.values.data, d), K, d}, gather(W.scale, 1), gather(W.sums, 1)}, bias, y,
+    row_linear(h, Int8Matrix{{gather(W.values.data, d), K, d}, gather(W.scale, 1), gather(W.sums, 1)}, bias, y,
                c.arena);
   else
-    dot_logits(h, Matrix<const float>(gather(weight_->value, d), K, d), bias, y, c.arena);
+    row_linear(h, Matrix<const float>(gather(weight_->value, d), K, d), bias, y, c.arena);
 }
 
 template <class Real>

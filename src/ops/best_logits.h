@@ -20,15 +20,11 @@ struct BestLogits {
 // Tokens that a row hides, in rising order, for each row; or nothing.
 using HiddenTokens = std::span<const std::span<const int32_t>>;
 
-// X: [N, in], W: [V, in], b: [V] or null; 1 ≤ k.
+// X: [N, in], W: [V, in], b: [V] or null; 1 ≤ k. Logits have the bits that row_linear gives them.
 void best_logits(Matrix<const float> X, Matrix<const float> W, const float* b, HiddenTokens hidden,
                  const BestLogits& best, Arena& scratch);
 void best_logits(Matrix<const float> X, const Int8Matrix& W, const float* b, HiddenTokens hidden,
                  const BestLogits& best, Arena& scratch);
-
-// All logits, Y: [N, V], assigned, each with the bits that best_logits gives it.
-void dot_logits(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch);
-void dot_logits(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch);
 
 // Writes what a heap holds into row n, the best first. The heap is in no order afterwards.
 void write_best(const TokenHeap& heap, const BestLogits& best, int64_t n);

@@ -2,6 +2,8 @@
 // the most bytes read from memory.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/machine_limits.cc"
+#include "ops/machine_limits.h"
+
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
@@ -50,46 +52,39 @@ namespace qkv {
 HWY_EXPORT(FmaChains);
 HWY_EXPORT(SumOf);
 
-namespace {
-
-// The best of what `run` returns, an amount a second, in about `seconds`.
-template <class F>
-double best_rate(double seconds, F&& run) {
-  double best = 0;
-  const Clock::time_point start = Clock::now();
-  do {
-    const Clock::time_point from = Clock::now();
-    const double amount = run();
-    best = std::max(best, amount / seconds_since(from));
-  } while (seconds_since(start) < seconds);
-  return best;
-}
-
-}  // namespace
-
 double measure_fma_peak(double seconds) {
   const auto kernel = QKV_DISPATCH(FmaChains);
   std::vector<float> sinks(static_cast<size_t>(threads()));
   std::vector<double> operations(sinks.size());
-  return best_rate(seconds, [&] {
+  double best = 0;
+  for (const Clock::time_point start = Clock::now(); best == 0 || seconds_since(start) < seconds;) {
+    const Clock::time_point from = Clock::now();
     parallel_for(threads(), [&](int64_t t) {
       operations[static_cast<size_t>(t)] = kernel(1'000'000, &sinks[static_cast<size_t>(t)]);
     });
-    return std::accumulate(operations.begin(), operations.end(), 0.0);
-  });
+    best = std::max(best, std::accumulate(operations.begin(), operations.end(), 0.0) / seconds_since(from));
+  }
+  return best;
+}
+
+MemoryReader::MemoryReader()
+    : x_(memory_.matrix<float>(kFloats / kBlock, kBlock)), sums_(static_cast<size_t>(x_.rows)) {
+  parallel_for(x_.rows, [&](int64_t r) { std::fill_n(x_.row(r), kBlock, 1.0f); });
+}
+
+double MemoryReader::bytes_per_second() {
+  const auto kernel = QKV_DISPATCH(SumOf);
+  const Clock::time_point from = Clock::now();
+  parallel_for(x_.rows, [&](int64_t r) { sums_[static_cast<size_t>(r)] = kernel(x_.row(r), kBlock); });
+  return 4.0 * static_cast<double>(kFloats) / seconds_since(from);
 }
 
 double measure_read_bandwidth(double seconds) {
-  constexpr int64_t kFloats = int64_t{64} << 20, kBlock = int64_t{1} << 18;
-  const auto kernel = QKV_DISPATCH(SumOf);
-  Arena memory;
-  const Matrix<float> x = memory.matrix<float>(kFloats / kBlock, kBlock);
-  parallel_for(x.rows, [&](int64_t r) { std::fill_n(x.row(r), kBlock, 1.0f); });
-  std::vector<float> sums(static_cast<size_t>(x.rows));
-  return best_rate(seconds, [&] {
-    parallel_for(x.rows, [&](int64_t r) { sums[static_cast<size_t>(r)] = kernel(x.row(r), kBlock); });
-    return 4.0 * static_cast<double>(kFloats);
-  });
+  MemoryReader reader;
+  double best = 0;
+  for (const Clock::time_point start = Clock::now(); best == 0 || seconds_since(start) < seconds;)
+    best = std::max(best, reader.bytes_per_second());
+  return best;
 }
 
 }  // namespace qkv

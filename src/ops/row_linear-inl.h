@@ -24,6 +24,7 @@ constexpr int kPanelVectors = 3;  // of rows of X that go through the weights to
 constexpr int kOutputs = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;  // of a register tile
 constexpr int64_t kGroup = 16;                                                      // outputs stored together
 constexpr int64_t kPanelWidth = kPanelVectors * 16;
+constexpr int64_t kPage = 4096;  // bytes, within which the processor looks ahead by itself
 
 using Ints = hn::RebindToSigned<Floats>;
 using IntVector = hn::Vec<Ints>;
@@ -239,6 +240,31 @@ HWY_INLINE void multiply_panels(const Products& products, const Panels& panels, 
   }
 }
 
+// Y = columns [begin, end) of the product for R rows of X, which the weights meet where both lie: a vector of outputs
+// at a time, its sums in the order of the panels. The weights of the next vector are asked for as they follow each
+// other.
+template <int R>
+HWY_INLINE void multiply_few(Matrix<const float> X, Matrix<const float> W, const float* b, int64_t begin, int64_t end,
+                             Matrix<float> Y) {
+  for_columns(end - begin, [&](int64_t c, auto io) HWY_ATTR {
+    const int64_t o = begin + c;
+    const float* rows[16];
+    for (int64_t i = 0; i < lanes(); i++) rows[i] = W.row(HWY_MIN(o + i, end - 1));
+    Vector sum[R];
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; r++) sum[r] = b ? io.load(b + o) : zero();
+    const char* next = reinterpret_cast<const char*>(rows[0] + lanes() * W.stride);
+    for_columns_of(rows, W.cols, [&](int64_t i, Vector w) HWY_ATTR {
+      if (i % 4 == 0)
+        for (int64_t line = 0; line < lanes() / 4; line++, next += 64) __builtin_prefetch(next);
+      HWY_UNROLL(8)
+      for (int r = 0; r < R; r++) sum[r] = hn::MulAdd(set(X(r, i)), w, sum[r]);
+    });
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; r++) io.store(sum[r], Y.row(r) + c);
+  });
+}
+
 // Y = columns [begin, end) of the product for R rows of X, bytes: [R, stride], which the weights meet where both lie:
 // all integers, so that the sums are those of the panels.
 template <class Four, int R>
@@ -252,7 +278,9 @@ HWY_INLINE void multiply_few(const Int8Matrix& W, const float* b, const uint8_t*
       HWY_UNROLL(8)
       for (int r = 0; r < R; r++) sum[r] = hn::Zero(Ints());
       for_columns(W.values.cols / 4, [&](int64_t c, auto io) HWY_ATTR {
-        const IntVector w = hn::BitCast(Ints(), io.load(as_floats(W.values.row(o + i) + 4 * c)));
+        const int8_t* weights = W.values.row(o + i) + 4 * c;
+        __builtin_prefetch(weights + kPage);
+        const IntVector w = hn::BitCast(Ints(), io.load(as_floats(weights)));
         HWY_UNROLL(8)
         for (int r = 0; r < R; r++)
           sum[r] = Four::add(Four::of(io.load(as_floats(bytes + r * stride + 4 * c))), w, sum[r]);

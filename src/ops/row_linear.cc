@@ -43,7 +43,29 @@ HWY_INLINE void run(const Cut& cut, float* packed, const Pack& pack, const Produ
   });
 }
 
+constexpr int64_t kFewRows = 4;  // so many go through the weights as they lie
+
+// Blocks of columns for few rows: multiply(R, begin, end, Y) with a constant R. Memory is what limits, and likes it
+// when every thread reads one run of weights.
+template <class Multiply>
+HWY_INLINE void run_few(int64_t rows, int64_t columns, BlockSink sink, const Multiply& multiply) {
+  const int64_t blocks = (columns + kSinkColumns - 1) / kSinkColumns, runs = threads();
+  parallel_for(runs, [&](int64_t run) HWY_ATTR {
+    for (int64_t i = blocks * run / runs; i < blocks * (run + 1) / runs; i++) {
+      const int64_t begin = i * kSinkColumns, end = HWY_MIN(columns, begin + kSinkColumns);
+      const Block at{0, rows, begin, end};
+      const Matrix<float> Y = sink.place(at);
+      with_shape<kFewRows, 1>(rows, 1, [&](auto R, auto) HWY_ATTR { multiply(R, begin, end, Y); });
+      sink.after(at, Y);
+    }
+  });
+}
+
 void RowLinear(Matrix<const float> X, Matrix<const float> W, const float* b, BlockSink sink, Arena& scratch) {
+  if (X.rows <= kFewRows)
+    return run_few(X.rows, W.rows, sink, [&](auto R, int64_t begin, int64_t end, Matrix<float> Y) HWY_ATTR {
+      multiply_few<R()>(X, W, b, begin, end, Y);
+    });
   const Cut cut{{X.rows, X.cols}, W.rows};
   const Panels& panels = cut.panels;
   float* packed = scratch.take<float>(panels.vectors() * lanes() * panels.depth);
@@ -86,20 +108,13 @@ struct Bytes {
   }
 };
 
-constexpr int64_t kFewRows = 4;  // so many go through the weights as they lie
-
 template <class Four>
 HWY_INLINE void RowLinearFew(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink,
                              Arena& scratch) {
   const Bytes bytes(kFewRows, X.cols, scratch);
   for (int64_t n = 0; n < X.rows; n++) bytes.set_row(n, X);
-  parallel_blocks(W.values.rows, kSinkColumns, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const Block at{0, X.rows, begin, end};
-    const Matrix<float> Y = sink.place(at);
-    with_shape<kFewRows, 1>(X.rows, 1, [&](auto R, auto) HWY_ATTR {
-      multiply_few<Four, R()>(W, b, bytes.data, bytes.stride, bytes.scales, begin, end, Y);
-    });
-    sink.after(at, Y);
+  run_few(X.rows, W.values.rows, sink, [&](auto R, int64_t begin, int64_t end, Matrix<float> Y) HWY_ATTR {
+    multiply_few<Four, R()>(W, b, bytes.data, bytes.stride, bytes.scales, begin, end, Y);
   });
 }
 

@@ -79,26 +79,35 @@ HWY_INLINE void four_maxima(Vector a0, Vector a1, Vector a2, Vector a3, float* t
       a0, a1, a2, a3, [](auto x, auto y) HWY_ATTR { return hn::Max(x, y); }, to);
 }
 
+// Calls f(c, column) for every column of as many rows as a vector has lanes.
+template <class F>
+HWY_INLINE void for_columns_of(const float* const* rows, int64_t cols, const F& f) {
+  int64_t c = 0;
+#if HWY_TARGET != HWY_SCALAR
+  for (; c + 4 <= cols; c += 4) {
+    Vector x0 = load_blocks(rows, c), x1 = load_blocks(rows + 1, c);
+    Vector x2 = load_blocks(rows + 2, c), x3 = load_blocks(rows + 3, c);
+    transpose_blocks(x0, x1, x2, x3);
+    f(c, x0);
+    f(c + 1, x1);
+    f(c + 2, x2);
+    f(c + 3, x3);
+  }
+#endif
+  for (; c < cols; c++) {
+    float column[16];
+    for (int64_t i = 0; i < lanes(); i++) column[i] = rows[i][c];
+    f(c, hn::LoadU(Floats(), column));
+  }
+}
+
 // y(c, r) = x(r, c). The last row is repeated until a vector is full: y.stride >= x.rows rounded up to one.
 HWY_INLINE void transpose(Matrix<const float> x, Matrix<float> y) {
-  [[maybe_unused]] const Floats d;
   for (int64_t r = 0; r < x.rows; r += lanes()) {
     const float* rows[16];
     for (int64_t i = 0; i < lanes(); i++) rows[i] = x.row(HWY_MIN(r + i, x.rows - 1));
-    int64_t c = 0;
-#if HWY_TARGET != HWY_SCALAR
-    for (; c + 4 <= x.cols; c += 4) {
-      Vector x0 = load_blocks(rows, c), x1 = load_blocks(rows + 1, c);
-      Vector x2 = load_blocks(rows + 2, c), x3 = load_blocks(rows + 3, c);
-      transpose_blocks(x0, x1, x2, x3);
-      hn::StoreU(x0, d, y.row(c) + r);
-      hn::StoreU(x1, d, y.row(c + 1) + r);
-      hn::StoreU(x2, d, y.row(c + 2) + r);
-      hn::StoreU(x3, d, y.row(c + 3) + r);
-    }
-#endif
-    for (; c < x.cols; c++)
-      for (int64_t i = 0; i < lanes(); i++) y(c, r + i) = rows[i][c];
+    for_columns_of(rows, x.cols,
+                   [&](int64_t c, Vector column) HWY_ATTR { hn::StoreU(column, Floats(), y.row(c) + r); });
   }
 }
 
