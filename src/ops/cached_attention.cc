@@ -151,6 +151,8 @@ HWY_EXPORT(AttendCached);
 
 namespace {
 
+constexpr int64_t kLeastWork = 32768;  // multiply-adds that are worth a thread's while
+
 CachedPairs pairs_of(const CachedAttention<float>& in, Matrix<float> y, int64_t n, int64_t queries, int64_t h,
                      int64_t heads) {
   CachedPairs at;
@@ -198,12 +200,14 @@ void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& 
   firsts[count] = y.rows;
   const int64_t work = std::max<int64_t>(1, y.rows * in.heads * longest * (in.key_width + in.value_width) /
                                                 std::max<int64_t>(1, count));  // of queries that go together
-  parallel_blocks(count, std::max<int64_t>(1, 32768 / work), [&](int64_t begin, int64_t end) {
+  const int64_t parts = std::clamp<int64_t>(work / kLeastWork, 1, (in.heads + kPairs - 1) / kPairs);  // of their heads
+  parallel_blocks(count * parts, std::max<int64_t>(1, kLeastWork * parts / work), [&](int64_t begin, int64_t end) {
     float* a = weights + omp_get_thread_num() * stride;
     for (int64_t i = begin; i < end; i++) {
-      const int64_t queries = firsts[i + 1] - firsts[i], heads = kPairs / queries;
-      for (int64_t h = 0; h < in.heads; h += heads)
-        kernel(in, firsts[i], pairs_of(in, y, firsts[i], queries, h, std::min(heads, in.heads - h)), a);
+      const int64_t n = firsts[i / parts], queries = firsts[i / parts + 1] - n, part = i % parts;
+      const int64_t heads = kPairs / queries, groups = (in.heads + heads - 1) / heads;
+      for (int64_t g = groups * part / parts; g < groups * (part + 1) / parts; g++)
+        kernel(in, n, pairs_of(in, y, n, queries, g * heads, std::min(heads, in.heads - g * heads)), a);
     }
   });
 }

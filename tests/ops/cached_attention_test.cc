@@ -53,6 +53,7 @@ TEST(CachedAttention, IsAsAccurateAsPlainLoops) {
     for (const bool drawn : {false, true})
       for (const Shape& s : {Shape{1, 1, 1, 1},
                              {8, 8, 64, 64},
+                             {13, 13, 64, 64},
                              {3, 3, 17, 50},
                              {2, 2, 130, 5},
                              {8, 2, 64, 64},
