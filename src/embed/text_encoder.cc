@@ -31,10 +31,10 @@ TextEncoder of_language_model(const std::string& directory) {
   LanguageRun run = load_language_model(directory);
   EmbeddingConfig config;
   config.pooling = Pooling::last;
-  const auto ids = [codec = run.codec](const std::string& text, const std::string& where) {
-    return codec.encode(text, where);
+  const auto ids = [codec = run.codec, ends = run.ends](const std::string& text, const std::string& where) {
+    return ends.beginning(codec.encode(text, where));
   };
-  return {std::move(run.model), ids, {{run.ends.start}, {}}, config};
+  return {std::move(run.model), ids, {}, config};
 }
 
 TextEncoder load_any(const std::string& directory) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include "core/fields.h"
 #include "embed/pooling.h"
@@ -18,6 +19,7 @@
 #include "qkv/threads.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/bert_case.h"
+#include "tests/support/byte_pieces.h"
 #include "tests/support/errors.h"
 #include "tests/support/numeric.h"
 
@@ -194,32 +196,57 @@ TEST(Embedder, ReadsTheRunsOfTranslators) {
   EXPECT_EQ(Embedder(path).embed({text}).values, wanted);
 }
 
-// The last hidden states of a language model; the last one is that of a recommender's op, too.
-TEST(Embedder, ReadsTheRunsOfLanguageModels) {
-  const TempDir directory;
-  const RunDirectory files(directory / "run");
-  ModelConfig config = testing::small_config();
-  config.encoder_layers = config.source_vocab = 0;
-  config.shared_embeddings = false;
-  config.target_vocab = 257;
-  Transformer<float> model(config);
-  testing::randomise(model.parameters(), 1);
-  make_run(files, [&](const RunDirectory& partial) {
-    write_file_atomic(partial.config(), to_json(config));
-    write_file_atomic(partial.language(), json_from_fields(LanguageConfig{.unit = TextUnit::bytes}));
-    save_weights(partial.model(), model.parameters(), model.parameters().values());
-  });
-  const std::vector<int32_t> ids = {256, 'a', 'b', 'c'};
-  Packed packed;
-  packed.append(ids);
-  Arena arena;
-  Context context{.arena = arena, .inference = true};
-  const Matrix<float> last = model.last_hidden(packed, context);
-  const Embedder embedder(files.root());
-  EXPECT_EQ(embedder.embed({"abc"}).values, std::vector<float>(last.row(0), last.row(0) + config.d_model));
+// The run of a random language model of V tokens, whose last hidden states are the vectors.
+class LanguageEmbedder : public ::testing::Test {
+ protected:
+  LanguageEmbedder() {
+    config_ = testing::small_config();
+    config_.encoder_layers = config_.source_vocab = 0;
+    config_.shared_embeddings = false;
+  }
+  void write(int64_t V, const LanguageConfig& language) {
+    config_.target_vocab = V;
+    model_.emplace(config_);
+    testing::randomise(model_->parameters(), 1);
+    make_run(run_, [&](const RunDirectory& partial) {
+      write_file_atomic(partial.config(), to_json(config_));
+      write_file_atomic(partial.language(), json_from_fields(language));
+      save_weights(partial.model(), model_->parameters(), model_->parameters().values());
+    });
+  }
+  std::vector<float> last_hidden(const std::vector<int32_t>& ids) const {
+    Packed packed;
+    packed.append(ids);
+    Arena arena;
+    Context context{.arena = arena, .inference = true};
+    const Matrix<float> last = model_->last_hidden(packed, context);
+    return {last.row(0), last.row(0) + config_.d_model};
+  }
+
+  TempDir directory_;
+  RunDirectory run_{directory_ / "run"};
+  ModelConfig config_;
+  std::optional<Transformer<float>> model_;
+};
+
+TEST_F(LanguageEmbedder, TakesTheLastHiddenState) {
+  write(257, {.unit = TextUnit::bytes});
+  const Embedder embedder(run_.root());
+  EXPECT_EQ(embedder.embed({"abc"}).values, last_hidden({256, 'a', 'b', 'c'}));
   const Embeddings long_text = embedder.embed({std::string(30, 'x')}, {.pooling = Pooling::mean});
   EXPECT_EQ(long_text.cut, 1);
   EXPECT_EQ(long_text.values.size(), 6U);
+}
+
+TEST_F(LanguageEmbedder, PutsAStartOnlyWhereItsTokenizerDoes) {
+  TokenizerSpec spec = testing::byte_pieces();
+  write(258, {.unit = TextUnit::byte_pieces, .start = "<end>", .ends = {"<end>"}});
+  save_codec(run_, TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec")));
+  EXPECT_EQ(Embedder(run_.root()).embed({"abc"}).values, last_hidden({256, 'c'}));
+  EXPECT_EQ(Embedder(run_.root()).embed({""}).values, last_hidden({257}));
+  spec.before = 257;
+  save_codec(run_, TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec")));
+  EXPECT_EQ(Embedder(run_.root()).embed({"abc"}).values, last_hidden({257, 256, 'c'}));
 }
 
 }  // namespace

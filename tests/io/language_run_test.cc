@@ -7,27 +7,18 @@
 #include "io/atomic_file.h"
 #include "io/weights.h"
 #include "qkv/generator.h"
+#include "tests/support/byte_pieces.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
-#include "text/byte_pairs.h"
 #include "text/unicode.h"
 
 namespace qkv {
 namespace {
 
+using testing::byte_pieces;
 using testing::error_of;
 using Ids = std::vector<int32_t>;
-
-// All bytes, "ab", and <end>, which is 257.
-TokenizerSpec byte_pieces() {
-  TokenizerSpec spec;
-  for (int byte = 0; byte < 256; byte++) spec.pieces.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
-  spec.pieces.push_back("ab");
-  spec.added = {{.id = 257, .text = "<end>"}};
-  spec.model = BytePieces{.merges = "a b\n"};
-  return spec;
-}
 
 class LanguageRunTest : public ::testing::Test {
  protected:
