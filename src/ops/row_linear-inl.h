@@ -1,5 +1,5 @@
-// Products whose rows do not depend on each other: the rows of X are packed side by side, a lane each, and weights are
-// broadcast from where they lie. Sums run over the depth in order, one lane for each row of X.
+// Products whose rows do not depend on each other. Many rows of X are packed side by side, a lane each, and weights are
+// broadcast from where they lie; for few rows lanes are outputs. Sums of floats run over the depth in order either way.
 // Included once for every instruction set, hence the unusual guard.
 #if defined(QKV_OPS_ROW_LINEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ROW_LINEAR_INL_H_
