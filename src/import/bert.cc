@@ -6,6 +6,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "import/config_fields.h"
 #include "import/imported_model.h"
 #include "import/marian_config.h"
 #include "import/sentence_transformers.h"
@@ -98,15 +99,6 @@ Family family_of(const Settings& s) {
   return type == "distilbert" ? distilbert() : kBert;
 }
 
-Activation activation_of(const Settings& s, const char* member) {
-  const std::string name = s.text(member, "gelu");
-  if (name == "gelu") return Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
-  if (name == "relu") return Activation::relu;
-  if (name == "silu" || name == "swish") return Activation::silu;
-  fail("{}: {} is {}, wanted gelu, gelu_new, gelu_pytorch_tanh, relu or silu", s.where(), member, excerpt(name));
-}
-
 // The row of the table of positions that the first token of a text has.
 int64_t first_position(const Settings& s, const Family& family) {
   if (!family.after_padding) return 0;
@@ -138,7 +130,7 @@ ModelConfig config_of(const Settings& s, const Family& family) {
          m.d_model);
   m.key_width = m.value_width = m.d_model / m.heads;
   m.ffn = s.integer(family.ffn);
-  m.activation = activation_of(s, family.activation);
+  m.activation = activation_of(s, family.activation, "gelu");
   m.positions = Positions::learned;
   m.embedding_norm = true;
   m.norm_epsilon = s.number("layer_norm_eps", 1e-12);

@@ -148,8 +148,9 @@ TEST_F(BertFiles, ConfigurationsThatWillNotDoAreNamed) {
   const auto error = [&](const std::string& member, const json& value) {
     return error_with("config.json", member, value);
   };
-  EXPECT_EQ(error("hidden_act", "tanh"),
-            "model/config.json: hidden_act is \"tanh\", wanted gelu, gelu_new, gelu_pytorch_tanh, relu or silu");
+  EXPECT_EQ(
+      error("hidden_act", "tanh"),
+      "model/config.json: hidden_act is \"tanh\", wanted one of relu, gelu, silu, swish, gelu_new, gelu_pytorch_tanh");
   EXPECT_EQ(error("is_decoder", true), "model/config.json: is_decoder is true, wanted an encoder");
   EXPECT_EQ(error("position_embedding_type", "relative_key"),
             "model/config.json: position_embedding_type is \"relative_key\", wanted absolute");
