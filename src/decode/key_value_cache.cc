@@ -1,9 +1,32 @@
 #include "decode/key_value_cache.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace qkv {
+
+namespace {
+
+// Keys and values of all layers side by side. What lies behind them begins at one of few places, whatever the batch, so
+// that rows which no batch needs are never touched.
+std::vector<Layer<float>::Cache> self_caches(const Transformer<float>& model, int64_t rows, Arena& arena) {
+  constexpr int64_t kMostRounded = int64_t{64} << 20;  // floats
+  int64_t width = 0;
+  for (const auto& layer : model.decoder().layers()) width += layer.self_attention().keys_values_width();
+  const auto rounded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+  const Matrix<float> all = arena.matrix<float>(rounded * width <= kMostRounded ? rounded : rows, width);
+  std::vector<Layer<float>::Cache> caches;
+  int64_t begin = 0;
+  for (const auto& layer : model.decoder().layers()) {
+    const int64_t end = begin + layer.self_attention().keys_values_width();
+    caches.push_back({all.row_range(0, rows).col_range(begin, end), {}});
+    begin = end;
+  }
+  return caches;
+}
+
+}  // namespace
 
 KeyValueCache::KeyValueCache(const Ensemble& models, const Packed& sources, int64_t beam, int64_t capacity, Context& c)
     : models_(models),
@@ -13,15 +36,11 @@ KeyValueCache::KeyValueCache(const Ensemble& models, const Packed& sources, int6
       slots_(static_cast<size_t>(sequences_ * beam)),
       users_(static_cast<size_t>(sequences_ * beam * capacity)),
       given_up_(static_cast<size_t>(sequences_)) {
+  for (size_t m = 0; m < models.size(); m++) caches_.push_back(self_caches(models[m], std::ssize(users_), c.arena));
   for (size_t m = 0; m < models.size(); m++) {
     const Matrix<float> memory = models[m].encode(sources, c);
-    LayerCaches caches;
-    for (const auto& layer : models[m].decoder().layers()) {
-      const int64_t width = layer.self_attention().keys_values_width();
-      caches.push_back({c.arena.matrix<float>(std::ssize(users_), width), c.arena.matrix<float>(memory.rows, width)});
-    }
-    models[m].fill_cross(memory, caches, c);
-    caches_.push_back(std::move(caches));
+    for (auto& cache : caches_[m]) cache.cross = c.arena.matrix<float>(memory.rows, cache.self.cols);
+    models[m].fill_cross(memory, caches_[m], c);
   }
 }
 

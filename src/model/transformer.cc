@@ -1,6 +1,7 @@
 #include "model/transformer.h"
 
 #include "core/fail.h"
+#include "model/recompute.h"
 
 namespace qkv {
 namespace {
@@ -197,7 +198,8 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   typename Stack<Real>::Saved s;
   const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, {}, lean, embedding);
   lean.positions = source.positions;
-  return encoder_->forward(x, {}, sequences_of(source, source), {}, lean, s);
+  return result_alone<Real>(x, lean,
+                            [&] { return encoder_->forward(x, {}, sequences_of(source, source), {}, lean, s); });
 }
 
 template <class Real>
