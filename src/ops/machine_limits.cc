@@ -1,9 +1,9 @@
 // The limits of this machine: the most float32 multiply-adds (twelve independent chains of them on each thread), and
 // the most bytes read from memory.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/machine_limits.cc"
 #include "ops/machine_limits.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/machine_limits.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
