@@ -107,15 +107,16 @@ struct GenerationBenchmark {
   double first_token_ms = 0;     // from the prompts to the first token of every text
   double tokens_per_second = 0;  // of all texts together, after the first ones
   int64_t weight_bytes = 0;      // that a token takes: of all products
-  double read_bandwidth = 0;     // bytes a second that all threads read from an array of 256 MiB, in turn with the steps
+  double read_bandwidth = 0;     // bytes a second that all threads read from an array of 256 MiB, beside
   std::vector<OpTime> ops;       // ms of a step after the first token, as calls are
 
-  // Of the tokens a second that reading the weights allows at the bandwidth of the same round.
+  // Of the tokens a second that reading the weights allows at this bandwidth.
   double bandwidth_share = 0;
 };
 
-// Times generation: the most probable token after random prompts, until every text has its tokens. Seven rounds, each of
-// generation and of reading memory, after one that is not counted; figures are medians. Throws Error as Generator does, and for sizes out of range.
+// Times generation: the most probable token after random prompts, until every text has its tokens. Seven rounds, each
+// of generation and of reading memory, after one that is not counted; of these the one with the median share, whose
+// steps and reads are medians too. Throws Error as Generator does, and for sizes out of range.
 GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& options);
 
 // The most float32 operations a second that all threads do together in multiply-adds on registers, with the active

@@ -1,5 +1,6 @@
 // qkv::benchmark_generation: how fast a language model goes on from a text.
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -38,9 +39,10 @@ int64_t bytes_of_products(const Transformer<float>& model) {
 constexpr int kRounds = 7;
 constexpr double kReadSeconds = 0.1;  // a round
 
-double median(std::vector<double> x) {
+template <class T, class Key = std::identity>
+T median(std::vector<T> x, Key key = {}) {
   const auto middle = x.begin() + std::ssize(x) / 2;
-  std::ranges::nth_element(x, middle);
+  std::ranges::nth_element(x, middle, {}, key);
   return *middle;
 }
 
@@ -82,8 +84,8 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
   how.search.never = ends.ends;
   Arena arena;
   MemoryReader memory;
-  std::vector<double> firsts, steps, reads, shares;  // medians, a round each
-  for (int round = -1; round < kRounds; round++) {   // the first one is not counted
+  std::vector<GenerationBenchmark> rounds;
+  for (int round = -1; round < kRounds; round++) {  // the first one is not counted
     TextCache cache(*model, 0);
     std::optional<Profile> profile;
     Clock::time_point begin = Clock::now();
@@ -99,20 +101,18 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
     };
     generate_ids(cache, prompts, ends, how, arena, [](size_t, GeneratedIds&&) {});
     if (round < 0) continue;
-    firsts.push_back(times.front());
-    steps.push_back(median({times.begin() + 1, times.end()}));
+    result.first_token_ms = 1e3 * times.front();
+    const double step = median(std::vector(times.begin() + 1, times.end()));
+    result.tokens_per_second = static_cast<double>(options.batch) / step;
     std::vector<double> rates;
     for (begin = Clock::now(); rates.empty() || seconds_since(begin) < kReadSeconds;)
       rates.push_back(memory.bytes_per_second());
-    reads.push_back(median(std::move(rates)));
-    shares.push_back(static_cast<double>(result.weight_bytes) / (steps.back() * reads.back()));
+    result.read_bandwidth = median(std::move(rates));
+    result.bandwidth_share = static_cast<double>(result.weight_bytes) / (step * result.read_bandwidth);
     if (profile) result.ops = op_times(*profile, options.tokens - 1);
+    rounds.push_back(result);
   }
-  result.first_token_ms = 1e3 * median(std::move(firsts));
-  result.tokens_per_second = static_cast<double>(options.batch) / median(std::move(steps));
-  result.read_bandwidth = median(std::move(reads));
-  result.bandwidth_share = median(std::move(shares));
-  return result;
+  return median(std::move(rounds), &GenerationBenchmark::bandwidth_share);
 }
 
 }  // namespace qkv

@@ -52,19 +52,31 @@ namespace qkv {
 HWY_EXPORT(FmaChains);
 HWY_EXPORT(SumOf);
 
+namespace {
+
+// The best of the rates that `run` returns in about `seconds`.
+template <class F>
+double best_rate(double seconds, F&& run) {
+  double best = 0;
+  const Clock::time_point start = Clock::now();
+  do best = std::max(best, run());
+  while (seconds_since(start) < seconds);
+  return best;
+}
+
+}  // namespace
+
 double measure_fma_peak(double seconds) {
   const auto kernel = QKV_DISPATCH(FmaChains);
   std::vector<float> sinks(static_cast<size_t>(threads()));
   std::vector<double> operations(sinks.size());
-  double best = 0;
-  for (const Clock::time_point start = Clock::now(); best == 0 || seconds_since(start) < seconds;) {
+  return best_rate(seconds, [&] {
     const Clock::time_point from = Clock::now();
     parallel_for(threads(), [&](int64_t t) {
       operations[static_cast<size_t>(t)] = kernel(1'000'000, &sinks[static_cast<size_t>(t)]);
     });
-    best = std::max(best, std::accumulate(operations.begin(), operations.end(), 0.0) / seconds_since(from));
-  }
-  return best;
+    return std::accumulate(operations.begin(), operations.end(), 0.0) / seconds_since(from);
+  });
 }
 
 MemoryReader::MemoryReader()
@@ -81,10 +93,7 @@ double MemoryReader::bytes_per_second() {
 
 double measure_read_bandwidth(double seconds) {
   MemoryReader reader;
-  double best = 0;
-  for (const Clock::time_point start = Clock::now(); best == 0 || seconds_since(start) < seconds;)
-    best = std::max(best, reader.bytes_per_second());
-  return best;
+  return best_rate(seconds, [&] { return reader.bytes_per_second(); });
 }
 
 }  // namespace qkv

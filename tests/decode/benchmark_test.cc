@@ -57,15 +57,14 @@ TEST(GenerationBenchmark, CountsTheBytesThatAStepReadsWhole) {
   EXPECT_EQ(b.parameters, count_parameters(options.model));
   EXPECT_EQ(b.weight_bytes, 4 * (b.parameters - positions));
   EXPECT_GT(b.first_token_ms, 0);
-  EXPECT_GT(b.tokens_per_second, 0);
-  EXPECT_GT(b.read_bandwidth, 0);
-  EXPECT_GT(b.bandwidth_share, 0);
+  EXPECT_DOUBLE_EQ(b.bandwidth_share, b.tokens_per_second * static_cast<double>(b.weight_bytes) / b.read_bandwidth);
   options.model.tied_output = false;
   options.batch = 3;
   options.profile = true;
   b = benchmark_generation(options);
   EXPECT_EQ(b.parameters, count_parameters(options.model));
   EXPECT_EQ(b.weight_bytes, 4 * (b.parameters - positions - V * d));
+  EXPECT_DOUBLE_EQ(b.bandwidth_share, b.tokens_per_second / 3 * static_cast<double>(b.weight_bytes) / b.read_bandwidth);
   // Of a step after the first token: products of the three texts' rows, one to the logits among them.
   const auto logits = std::ranges::find(b.ops, "row linear 3 × 6 × 13", &OpTime::name);
   ASSERT_NE(logits, b.ops.end());

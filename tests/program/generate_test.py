@@ -104,7 +104,8 @@ def test_the_benchmark_says_how_much_of_the_bandwidth_it_uses(model):
     sizes = ["--prompt", 4, "--tokens", 4, "--json"]
     found = json.loads(qkv("bench", "generate", model, "--batch", 2, *sizes)[1])
     assert found["batch"] == 2 and found["tokens_per_s"] > 0 and found["first_token_ms"] > 0
-    assert found["read_gbytes_per_s"] > 0 and found["bandwidth_share"] > 0
+    used = found["tokens_per_s"] / 2 * found["weight_bytes"] / (1e9 * found["read_gbytes_per_s"])
+    assert abs(found["bandwidth_share"] - used) < 1e-6 * used
     shape = ["--preset", "lm-small", "--vocab", 100]
     plain, int8 = [json.loads(qkv("bench", "generate", *shape, *sizes, *more)[1]) for more in ([], ["--int8"])]
     assert plain["parameters"] == int8["parameters"] and plain["weight_bytes"] > 3 * int8["weight_bytes"]
