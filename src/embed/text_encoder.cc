@@ -32,9 +32,12 @@ TextEncoder of_language_model(const std::string& directory) {
   EmbeddingConfig config;
   config.pooling = Pooling::last;
   const auto ids = [codec = run.codec, ends = run.ends](const std::string& text, const std::string& where) {
-    return ends.beginning(codec.encode(text, where));
+    const std::vector<int32_t> prompt = codec.encode(text, where);
+    return ends.starts_prompts ? prompt : ends.beginning(prompt);
   };
-  return {std::move(run.model), ids, {}, config};
+  TextEdges edges;
+  if (run.ends.starts_prompts) edges.before.push_back(run.ends.start);
+  return {std::move(run.model), ids, std::move(edges), config};
 }
 
 TextEncoder load_any(const std::string& directory) {

@@ -236,6 +236,7 @@ TEST_F(LanguageEmbedder, TakesTheLastHiddenState) {
   const Embeddings long_text = embedder.embed({std::string(30, 'x')}, {.pooling = Pooling::mean});
   EXPECT_EQ(long_text.cut, 1);
   EXPECT_EQ(long_text.values.size(), 6U);
+  EXPECT_EQ(error_of([&] { embedder.embed({"abc"}, {.max_length = 1}); }), "embed: max_length is 1, wanted 2 to 20");
 }
 
 TEST_F(LanguageEmbedder, PutsAStartOnlyWhereItsTokenizerDoes) {
