@@ -36,8 +36,10 @@ struct TrainingConfig {
   double weight_decay = 0;
   double clip_norm = 0;  // of the mean gradient of a token
   double label_smoothing = 0.1;
+  double r_drop = 0;            // weight of the agreement of two passes with other dropout (Liang et al., 2021)
   int64_t batch_tokens = 4096;  // at most, on either side
   int64_t accumulate = 1;       // batches whose gradients make one step
+  int64_t growth_steps = 0;     // over which the batches of a step rise from 1 to `accumulate`
   bool recompute = false;       // less memory, more work: backward computes the activations of each layer again
 
   int64_t max_steps = 0, max_epochs = 0;
@@ -68,8 +70,10 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("weight_decay", c.weight_decay, "pull of every weight towards zero");
   visit("clip_norm", c.clip_norm, "largest norm of the mean gradient; 0 is off");
   visit("label_smoothing", c.label_smoothing, "probability spread over the whole vocabulary");
+  visit("r_drop", c.r_drop, "weight of the agreement of two passes with dropout of their own; 0 is one pass");
   visit("batch_tokens", c.batch_tokens, "most tokens of a batch; of a translator, on either side");
   visit("accumulate", c.accumulate, "batches that make one step");
+  visit("growth_steps", c.growth_steps, "steps over which their number rises from 1 to --accumulate; 0 is off");
   visit("recompute", c.recompute, "compute activations again in backward, to hold fewer; the result is the same");
   visit("max_steps", c.max_steps, "stop after so many steps; 0 is off");
   visit("max_epochs", c.max_epochs, "stop after so many passes over the data; 0 is off");

@@ -4,6 +4,7 @@
 
 #include "layers/linear.h"
 #include "ops/cross_entropy.h"
+#include "ops/r_drop.h"
 
 namespace qkv {
 namespace {
@@ -105,12 +106,37 @@ Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32
     const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q
     cross_entropy_with_gradient<Real>(d, labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
                                       static_cast<Real>(smoothing), Real(1), loss, nll);
-    linear_backward<Real>(
-        rows, weight_->matrix(), d,
-        {dh.row_range(begin, end), weight_->gradient_matrix(), bias_ ? bias_->gradient : nullptr, false}, c.arena);
+    backward(rows, d, dh.row_range(begin, end), c);
     total += sum(loss, nll, n);
   }
   return total;
+}
+
+template <class Real>
+Loss Output<Real>::r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> other, std::span<const int32_t> labels,
+                                       Objective objective, Matrix<Real> dh, Matrix<Real> dother, Context& c) const {
+  Loss total;
+  const int64_t block = rows_at_once(weight_->shape[0]);
+  for (int64_t begin = 0; begin < h.rows; begin += block) {
+    const Arena::Scope scope(c.arena);
+    const int64_t end = std::min(h.rows, begin + block), n = end - begin;
+    const Matrix<const Real> a = h.row_range(begin, end), b = other.row_range(begin, end);
+    Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
+    const Matrix<Real> da = logits(a, c), db = logits(b, c);
+    r_drop_with_gradient<Real>(da, db, labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
+                               static_cast<Real>(objective.label_smoothing), static_cast<Real>(objective.r_drop), loss,
+                               nll);
+    backward(a, da, dh.row_range(begin, end), c);
+    backward(b, db, dother.row_range(begin, end), c);
+    total += sum(loss, nll, n);
+  }
+  return total;
+}
+
+template <class Real>
+void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> dlogits, Matrix<Real> dh, Context& c) const {
+  linear_backward<Real>(h, weight_->matrix(), dlogits,
+                        {dh, weight_->gradient_matrix(), bias_ ? bias_->gradient : nullptr, false}, c.arena);
 }
 
 template class Output<float>;

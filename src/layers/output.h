@@ -25,6 +25,12 @@ struct Loss {
   }
 };
 
+// What training minimises, for each token.
+struct Objective {
+  double label_smoothing = 0;
+  double r_drop = 0;  // α: two passes with dropout of their own are to agree (ops/r_drop.h); 0: one pass
+};
+
 template <class Real>
 class Output {
  public:
@@ -49,8 +55,13 @@ class Output {
   // The same; the gradient of the sum goes to dh: [N, d] (assigned) and to the parameters (added).
   Loss loss_and_gradient(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Matrix<Real> dh,
                          Context& c) const;
+  // Of two passes over the same tokens, with h, dh and another, dother, of each.
+  Loss r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> other, std::span<const int32_t> labels,
+                           Objective objective, Matrix<Real> dh, Matrix<Real> dother, Context& c) const;
 
  private:
+  void backward(Matrix<const Real> h, Matrix<const Real> dlogits, Matrix<Real> dh, Context& c) const;
+
   const Parameter<Real>*weight_, *bias_;
 };
 

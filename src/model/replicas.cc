@@ -91,10 +91,9 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
   return total;
 }
 
-Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, double label_smoothing,
-                                 Context& c) {
+Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, Objective objective, Context& c) {
   const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t, Context& context) {
-    return replica.loss_and_gradient(part, label_smoothing, context);
+    return replica.loss_and_gradient(part, objective, context);
   };
   return loss_and_gradient(model, batch, loss_of, c);
 }

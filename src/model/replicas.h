@@ -23,7 +23,7 @@ class Replicas {
   Loss loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of, Context& c);
 
   // The same with the model's own loss.
-  Loss loss_and_gradient(const Transformer<float>& model, const Batch& batch, double label_smoothing, Context& c);
+  Loss loss_and_gradient(const Transformer<float>& model, const Batch& batch, Objective objective, Context& c);
 
   size_t bytes() const;  // the most that was ever used for activations and gradients
 

@@ -67,6 +67,12 @@ Context without_backward(Context c) {
   return c;
 }
 
+// A pass over the same batch that drops other elements.
+Context another_pass(Context c) {
+  c.seed += 0xD1B54A32D192ED03u;
+  return c;
+}
+
 }  // namespace
 
 int64_t count_parameters(const ModelConfig& c) {
@@ -148,12 +154,19 @@ Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) c
 }
 
 template <class Real>
-Loss Transformer<Real>::loss_and_gradient(const Batch& batch, double smoothing, Context& c) const {
+Loss Transformer<Real>::loss_and_gradient(const Batch& batch, Objective objective, Context& c) const {
   check_labels(batch, config_.target_vocab);
-  const auto smoothed = [&](Matrix<const Real> h, Matrix<Real> dh) {
-    return output_->loss_and_gradient(h, batch.labels, smoothing, dh, c);
+  const auto loss_of = [&](Matrix<const Real> h, Matrix<Real> dh) {
+    if (objective.r_drop == 0) return output_->loss_and_gradient(h, batch.labels, objective.label_smoothing, dh, c);
+    Context other = another_pass(c);
+    Saved s;
+    forward(batch.source, batch.target, other, s);
+    const Matrix<Real> dother = c.arena.matrix<Real>(h.rows, h.cols);
+    const Loss loss = output_->r_drop_and_gradient(h, s.h, batch.labels, objective, dh, dother, c);
+    backward(batch, dother, other, s);
+    return loss;
   };
-  return loss_and_gradient(batch, smoothed, c);
+  return loss_and_gradient(batch, loss_of, c);
 }
 
 template <class Real>
@@ -163,7 +176,13 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
   forward(batch.source, batch.target, c, s);
   const Matrix<Real> dh = c.arena.matrix<Real>(s.h.rows, s.h.cols);
   const Loss loss = loss_of(s.h, dh);
+  backward(batch, dh, c, s);
+  return loss;
+}
 
+// dh is overwritten.
+template <class Real>
+void Transformer<Real>::backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const {
   const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
   decoder_->backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source), c,
                      s.decoder);
@@ -173,7 +192,6 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
     encoder_->backward(dmemory, {}, sequences_of(batch.source, batch.source), {}, c, s.encoder);
     source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions, {}, c, s.source_embedding);
   }
-  return loss;
 }
 
 template <class Real>

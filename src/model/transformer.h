@@ -38,7 +38,7 @@ class Transformer {
   // The label-smoothed loss of a batch. Throws Error if an id, a length or a count does not fit the model.
   Loss loss(const Batch& batch, double smoothing, Context& c) const;
   // The same in training: the gradient of the sum of losses is added to the parameters' gradients.
-  Loss loss_and_gradient(const Batch& batch, double smoothing, Context& c) const;
+  Loss loss_and_gradient(const Batch& batch, Objective objective, Context& c) const;
   // The same with another loss: loss_of(h, dh) gives it for the last hidden states h: [N, d], assigns its gradient to
   // dh: [N, d] and adds the gradients of the parameters that it reads. Labels are not read.
   using LossOf = FunctionRef<Loss(Matrix<const Real> h, Matrix<Real> dh)>;
@@ -74,6 +74,8 @@ class Transformer {
   const Stack<Real>& decoder() const { return *decoder_; }
 
  private:
+  void backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const;
+
   ModelConfig config_;
   ParameterList<Real> parameters_;
   DropoutSites sites_;

@@ -14,6 +14,7 @@
 #include "model/replicas.h"
 #include "model/transformer.h"
 #include "qkv/train.h"
+#include "train/objective.h"
 #include "train/optimizer_state.h"
 #include "train/recommendation_task.h"
 
@@ -108,7 +109,7 @@ TrainBenchmark benchmark_training(const TranslationRecipe& wanted, int64_t token
   Transformer<float> model(recipe.model);
   const Batch batch = random_sentences(tokens, recipe.text.vocab_size);
   return time_steps(recipe, model, batch.target.tokens(), options, [&](Context& context) {
-    return model.loss_and_gradient(batch, recipe.training.label_smoothing, context);
+    return model.loss_and_gradient(batch, objective_of(recipe.training), context);
   });
 }
 
@@ -144,7 +145,7 @@ TrainBenchmark benchmark_training(const LanguageRecipe& wanted, int64_t vocab, i
   const Batch batch = random_text(tokens / length, length, vocab);
   Replicas replicas;
   TrainBenchmark result = time_steps(recipe, model, batch.target.tokens(), options, [&](Context& context) {
-    return replicas.loss_and_gradient(model, batch, recipe.training.label_smoothing, context);
+    return replicas.loss_and_gradient(model, batch, objective_of(recipe.training), context);
   });
   result.activation_bytes += static_cast<int64_t>(replicas.bytes());
   return result;

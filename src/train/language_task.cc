@@ -7,6 +7,7 @@
 #include "core/fail.h"
 #include "core/hash.h"
 #include "decode/generation.h"
+#include "train/objective.h"
 #include "train/rehearsal.h"
 
 namespace qkv {
@@ -52,7 +53,7 @@ std::string LanguageTask::summary() const {
 }
 
 Loss LanguageTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
-  return replicas_.loss_and_gradient(model, batch_, recipe_.training.label_smoothing, c);
+  return replicas_.loss_and_gradient(model, batch_, objective_of(recipe_.training), c);
 }
 
 DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {

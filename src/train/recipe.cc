@@ -146,8 +146,7 @@ template void set_recipe_option(LanguageRecipe&, const std::string&, const std::
 void check(const TextConfig& c) { check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4); }
 
 void check(const LanguageConfig& c) {
-  if (!(c.dev_share > 0 && c.dev_share < 1))
-    fail("training: dev_share is {}, wanted above 0 and below 1", c.dev_share);
+  if (!(c.dev_share > 0 && c.dev_share < 1)) fail("training: dev_share is {}, wanted above 0 and below 1", c.dev_share);
   check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4);
   check_at_least("sample_tokens", static_cast<double>(c.sample_tokens), 0);
 }
@@ -165,6 +164,7 @@ void check(const TrainingConfig& c) {
   check_at_least("batch_tokens", static_cast<double>(c.batch_tokens), 1);
   check_at_least("accumulate", static_cast<double>(c.accumulate), 1);
   for (const auto& [name, value] : {std::pair{"warmup_steps", c.warmup_steps},
+                                    {"growth_steps", c.growth_steps},
                                     {"max_steps", c.max_steps},
                                     {"max_epochs", c.max_epochs},
                                     {"eval_every", c.eval_every},
@@ -178,6 +178,7 @@ void check(const TrainingConfig& c) {
                                     {"clip_norm", c.clip_norm},
                                     {"max_minutes", c.max_minutes},
                                     {"epsilon", c.epsilon},
+                                    {"r_drop", c.r_drop},
                                     {"initial_deviation", c.initial_deviation}})
     check_at_least(name, value, 0);
   for (const auto& [name, value] : {std::pair{"beta1", c.beta1},

@@ -38,6 +38,8 @@ void check(const RecommendationRecipe& recipe) {
     fail("training: output_bias is true and loss is {}, wanted softmax: scores of drawn items have no bias", loss);
   if (recipe.training.label_smoothing > 0)
     fail("training: label_smoothing is {} and loss is {}, wanted 0, or softmax", recipe.training.label_smoothing, loss);
+  if (recipe.training.r_drop > 0)
+    fail("training: r_drop is {} and loss is {}, wanted 0, or softmax", recipe.training.r_drop, loss);
 }
 
 // That of the table that the files name; none without one. A resumed run, and one with a warm start, have names

@@ -8,6 +8,7 @@
 #include "io/weights.h"
 #include "layers/sampled_loss.h"
 #include "recommend/item_scores.h"
+#include "train/objective.h"
 
 namespace qkv {
 namespace {
@@ -90,7 +91,7 @@ Loss RecommendationTask::model_loss_and_gradient(const Transformer<float>& model
 Loss RecommendationTask::part_loss_and_gradient(const Transformer<float>& model, const Batch& part, int64_t first,
                                                 Context& c) const {
   const RecommendationConfig& config = recipe_.recommendation;
-  if (!samples(config)) return model.loss_and_gradient(part, recipe_.training.label_smoothing, c);
+  if (!samples(config)) return model.loss_and_gradient(part, objective_of(recipe_.training), c);
   const int64_t N = part.target.tokens(), K = config.negatives + 1;
   const Candidates candidates = {{candidates_.data() + first * K, N, K},
                                  {log_draws_.data() + first * K, static_cast<size_t>(N * K)}};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "train/objective.h"
+
 namespace qkv {
 
 void rehearse_step(const Transformer<float>& model, const TrainingConfig& config, int64_t longest, Batch& batch,
@@ -17,7 +19,7 @@ void rehearse_step(const Transformer<float>& model, const TrainingConfig& config
   }
   for (Packed* side : {&batch.source, &batch.target}) side->offsets.reserve(static_cast<size_t>(budget) + 1);
   Context context{arena, true, static_cast<uint64_t>(config.seed), 0, config.recompute};
-  model.loss_and_gradient(batch, config.label_smoothing, context);
+  model.loss_and_gradient(batch, objective_of(config), context);
 }
 
 void rehearse_average(const ParameterList<float>& parameters, Arena& arena) {

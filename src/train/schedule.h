@@ -1,4 +1,5 @@
-// The learning rate at a step, counted from 1. Both rise linearly to the peak over the warm-up.
+// The learning rate at a step, counted from 1, and the batches that make it. All rise linearly to the peak over the
+// warm-up.
 //   inverse_sqrt  lr = peak · min(step / warmup, √(warmup / step)): the paper's d^−½ min(step^−½, step · warmup^−³ᐟ²)
 //   with
 //                 peak = (d · warmup)^−½
@@ -23,10 +24,18 @@ inline double learning_rate(const TrainingConfig& c, int64_t step) {
   return c.learning_rate * (1 + std::cos(std::numbers::pi * t)) / 2;
 }
 
+// The batches that make a step.
+inline int64_t batches_of_step(const TrainingConfig& c, int64_t step) {
+  if (step >= c.growth_steps) return c.accumulate;
+  return 1 + (c.accumulate - 1) * step / c.growth_steps;
+}
+
 // The step at which the last of max_epochs ends, for a cosine that says nothing else: epochs of so many batches.
 inline void end_by_steps(TrainingConfig& c, int64_t batches) {
-  if (c.schedule == Schedule::cosine && c.max_steps == 0)
-    c.max_steps = std::max<int64_t>(1, c.max_epochs * batches / c.accumulate);
+  if (c.schedule != Schedule::cosine || c.max_steps > 0) return;
+  int64_t left = c.max_epochs * batches, step = 0;
+  while (step < c.growth_steps && left >= batches_of_step(c, step + 1)) left -= batches_of_step(c, ++step);
+  c.max_steps = std::max<int64_t>(1, step + left / c.accumulate);
 }
 
 }  // namespace qkv

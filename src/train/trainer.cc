@@ -48,8 +48,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       data_id_(task.fingerprint()),
       model_(recipe.model),
       candidate_(recipe.model),
-      optimizer_((model_.parameters().allocate_gradients(),
-                  task_.initialise(model_.parameters(), config_), config_),
+      optimizer_((model_.parameters().allocate_gradients(), task_.initialise(model_.parameters(), config_), config_),
                  model_.parameters()),
       started_(std::chrono::steady_clock::now()) {
   resume();
@@ -122,7 +121,7 @@ StepReport Trainer::step() {
   StepReport report;
   report.epoch = progress_.data.epoch + 1;
   Loss loss;
-  for (int64_t i = 0; i < config_.accumulate; i++) {
+  for (int64_t i = 0; i < batches_of_step(config_, progress_.step + 1); i++) {
     next_batch();
     Context context{arena_, true, static_cast<uint64_t>(config_.seed),
                     static_cast<uint32_t>(progress_.step * config_.accumulate + i), config_.recompute};

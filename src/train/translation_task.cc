@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/objective.h"
 #include "train/rehearsal.h"
 
 namespace qkv {
 
 Loss TranslationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
-  return model.loss_and_gradient(batch_, config_.label_smoothing, c);
+  return model.loss_and_gradient(batch_, objective_of(config_), c);
 }
 
 DevScore TranslationTask::evaluate(const Transformer<float>& model, Arena& arena) {

@@ -13,6 +13,7 @@
 #include "qkv/train.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
+#include "train/objective.h"
 #include "train/optimizer_state.h"
 
 namespace {
@@ -98,7 +99,7 @@ class Training {
 
   void step(const Batch& batch) {
     Context context{arena_, true, 1, static_cast<uint32_t>(++step_)};
-    const Loss loss = model_.loss_and_gradient(batch, recipe_.training.label_smoothing, context);
+    const Loss loss = model_.loss_and_gradient(batch, objective_of(recipe_.training), context);
     optimizer_->update(step_, loss.tokens);
   }
   size_t activation_bytes() const { return arena_.high_water(); }

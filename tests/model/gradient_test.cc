@@ -145,36 +145,40 @@ struct Result {
 };
 
 template <class Real>
-Result<Real> loss_and_gradient(const Transformer<Real>& model, const Batch& batch, bool recompute = false) {
+Result<Real> loss_and_gradient(const Transformer<Real>& model, const Batch& batch, Objective objective = {kSmoothing},
+                               bool recompute = false) {
   SpoiledArena arena;
   Context context{arena, true, 3, 5, recompute};
   std::span<Real> gradients = model.parameters().gradients();
   std::fill(gradients.begin(), gradients.end(), Real(0));
-  const Loss loss = model.loss_and_gradient(batch, kSmoothing, context);
+  const Loss loss = model.loss_and_gradient(batch, objective, context);
   return {loss, {gradients.begin(), gradients.end()}};
 }
 
 template <class Real>
-Result<Real> random_result(const ModelConfig& config, const Batch& batch) {
+Result<Real> random_result(const ModelConfig& config, const Batch& batch, Objective objective = {kSmoothing}) {
   Transformer<Real> model(config);
   model.parameters().allocate_gradients();
   randomise(model.parameters(), 1);
-  return loss_and_gradient(model, batch);
+  return loss_and_gradient(model, batch, objective);
 }
 
 // A central difference of step h is wrong by rounding of the loss, some u · loss / h, and by h² of the third
 // derivative.
-void expect_gradients(const ModelConfig& config) {
+void expect_gradients(const ModelConfig& config, Objective objective) {
   constexpr double h = 1e-5, u = 0x1p-53;
   constexpr int64_t every = 3;
   Transformer<double> model(config);
   model.parameters().allocate_gradients();
   randomise(model.parameters(), 1);
   const Batch batch = sample_batch(config);
-  const Result<double> result = loss_and_gradient(model, batch);
+  const Result<double> result = loss_and_gradient(model, batch, objective);
   SpoiledArena arena;
   Context context{arena, true, 3, 5};
-  const auto loss = [&] { return model.loss(batch, kSmoothing, context).loss; };
+  const auto loss = [&] {
+    if (objective.r_drop > 0) return loss_and_gradient(model, batch, objective).loss.loss;
+    return model.loss(batch, kSmoothing, context).loss;
+  };
   EXPECT_NEAR(loss(), result.loss.loss, 1e-12 * result.loss.loss);
 
   for (const auto& p : model.parameters().all()) {
@@ -199,8 +203,33 @@ void expect_gradients(const ModelConfig& config) {
 TEST(Gradient, OfEveryParameterMeetsFiniteDifferences) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    with_threads(1, [&] { return expect_gradients(c.config), 0; });
+    with_threads(1, [&] { return expect_gradients(c.config, {kSmoothing}), 0; });
   }
+}
+
+// Of an encoder–decoder and of a decoder alone, with biases of the output, all of whose dropouts are on.
+TEST(Gradient, OfTwoPassesMeetsFiniteDifferences) {
+  for (const Case& c : cases()) {
+    if (c.name != "pre-norm, gelu, three tables" && c.name != "decoder only") continue;
+    SCOPED_TRACE(c.name);
+    with_threads(1, [&] { return expect_gradients(c.config, {kSmoothing, 3}), 0; });
+    const Batch batch = sample_batch(c.config);
+    const Result<double> once = random_result<double>(c.config, batch),
+                         twice = random_result<double>(c.config, batch, {kSmoothing, 3});
+    EXPECT_GT(twice.loss.loss, once.loss.loss);  // they do not agree: the masks differ
+    EXPECT_EQ(twice.loss.tokens, once.loss.tokens);
+  }
+}
+
+// Without dropout they are one pass.
+TEST(Gradient, OfTwoPassesIsThatOfOneWithoutDropout) {
+  ModelConfig config = small_config();
+  config.dropout = 0;
+  const Batch batch = sample_batch(config);
+  const Result<double> once = random_result<double>(config, batch),
+                       twice = random_result<double>(config, batch, {kSmoothing, 3});
+  EXPECT_NEAR(twice.loss.loss, once.loss.loss, 1e-13 * once.loss.loss);
+  EXPECT_LE(relative_error(twice.gradient, once.gradient), 1e-13);
 }
 
 // Each sublayer rounds about five times on the way forward and as often backward, each time over sums of at most 13
@@ -241,7 +270,8 @@ TEST(Gradient, HasTheSameBytesWithActivationsComputedAgain) {
     model.parameters().allocate_gradients();
     randomise(model.parameters(), 1);
     const Batch batch = sample_batch(c.config);
-    const Result<float> kept = loss_and_gradient(model, batch), again = loss_and_gradient(model, batch, true);
+    const Result<float> kept = loss_and_gradient(model, batch),
+                        again = loss_and_gradient(model, batch, {kSmoothing}, true);
     EXPECT_EQ(kept.loss.loss, again.loss.loss);
     EXPECT_EQ(std::memcmp(kept.gradient.data(), again.gradient.data(), kept.gradient.size() * sizeof(float)), 0);
   }
@@ -257,7 +287,7 @@ TEST(Gradient, NeedsAFractionOfTheMemoryWithActivationsComputedAgain) {
   const auto bytes = [&](bool recompute) {
     Arena arena;
     Context context{arena, true, 3, 5, recompute};
-    model.loss_and_gradient(batch, kSmoothing, context);
+    model.loss_and_gradient(batch, Objective{kSmoothing}, context);
     return arena.high_water();
   };
   EXPECT_LE(4 * bytes(true), bytes(false));
@@ -272,7 +302,7 @@ TEST(Gradient, OfTwoBatchesAddsUp) {
   std::vector<double> once = loss_and_gradient(model, batch).gradient;
   SpoiledArena arena;
   Context context{arena, true, 3, 5};
-  model.loss_and_gradient(batch, kSmoothing, context);
+  model.loss_and_gradient(batch, Objective{kSmoothing}, context);
   const std::span<double> twice = model.parameters().gradients();
   for (double& g : once) g *= 2;
   EXPECT_LE(relative_error(std::vector<double>(twice.begin(), twice.end()), once), 1e-14);

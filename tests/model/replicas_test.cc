@@ -37,7 +37,7 @@ Result run(Replicas& replicas, const Transformer<float>& model, const Batch& bat
   const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& c) {
     EXPECT_EQ(batch.labels[static_cast<size_t>(first)], part.labels[0]);
     EXPECT_EQ(batch.target.ids[static_cast<size_t>(first)], part.target.ids[0]);
-    return replica.loss_and_gradient(part, kSmoothing, c);
+    return replica.loss_and_gradient(part, Objective{kSmoothing}, c);
   };
   const Loss loss = replicas.loss_and_gradient(model, batch, loss_of, context);
   EXPECT_EQ(loss.tokens, batch.target.tokens());
@@ -52,7 +52,7 @@ std::pair<double, std::vector<Real>> at_once(const Batch& batch, Transformer<Rea
   Context context{arena};
   model.parameters().allocate_gradients();
   std::ranges::fill(model.parameters().gradients(), Real(1));
-  const double loss = model.loss_and_gradient(batch, kSmoothing, context).loss;
+  const double loss = model.loss_and_gradient(batch, Objective{kSmoothing}, context).loss;
   return {loss, {model.parameters().gradients().begin(), model.parameters().gradients().end()}};
 }
 

@@ -61,7 +61,7 @@ double train_and_test(const ModelConfig& config, Task task, int64_t steps) {
       append_pair(batch, x, answer(task, x));
     }
     Context context{arena, true, 1, static_cast<uint32_t>(step)};
-    optimizer.update(step, model.loss_and_gradient(batch, 0.1, context).tokens);
+    optimizer.update(step, model.loss_and_gradient(batch, Objective{0.1}, context).tokens);
   }
 
   SearchOptions greedy;

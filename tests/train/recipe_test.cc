@@ -60,7 +60,7 @@ TEST(Recipe, EveryOptionTakesTheValueThatItShows) {
         << option.name;
     EXPECT_FALSE(option.help.empty()) << option.name;
   }
-  EXPECT_EQ(options.size(), 38u + 29u);  // all fields but those that the data give
+  EXPECT_EQ(options.size(), 38u + 31u);  // all fields but those that the data give
 }
 
 TEST(Recipe, OptionsChangeWhatTheyName) {
@@ -142,6 +142,8 @@ TEST(TrainingConfig, ErrorsNameTheValue) {
   EXPECT_EQ(error("seed", "-1"), "training: seed is -1, wanted at least 0");
   EXPECT_EQ(error("learning_rate", "-0.5"), "training: learning_rate is -0.5, wanted at least 0");
   EXPECT_EQ(error("label_smoothing", "1"), "training: label_smoothing is 1, wanted at least 0 and below 1");
+  EXPECT_EQ(error("r_drop", "-1"), "training: r_drop is -1, wanted at least 0");
+  EXPECT_EQ(error("growth_steps", "-1"), "training: growth_steps is -1, wanted at least 0");
   EXPECT_EQ(error("beta2", "-0.1"), "training: beta2 is -0.1, wanted at least 0 and below 1");
   EXPECT_EQ(
       error("schedule", "cosine"),

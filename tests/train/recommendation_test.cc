@@ -336,6 +336,7 @@ TEST(Recommendation, RefusesWhatDoesNotFit) {
             "training: output_bias is true and loss is bce, wanted softmax: scores of drawn items have no bias");
   EXPECT_EQ(error(R"({"loss": "gbce", "label_smoothing": 0.1})"),
             "training: label_smoothing is 0.1 and loss is gbce, wanted 0, or softmax");
+  EXPECT_EQ(error(R"({"loss": "bce", "r_drop": 5})"), "training: r_drop is 5 and loss is bce, wanted 0, or softmax");
   EXPECT_EQ(error(R"({"zero_start": true})"),
             "r.json: zero_start follows from the data or the kind of model, and cannot be given");
   EXPECT_EQ(error(R"({"gap_buckets": 66})"),

@@ -45,6 +45,22 @@ TEST(Schedule, ACosineOfEpochsEndsWithTheLastStepOfThem) {
   EXPECT_EQ(c.max_steps, 16);  // it is said
 }
 
+TEST(Schedule, TheBatchesOfAStepGrow) {
+  TrainingConfig c;
+  c.accumulate = 4;
+  EXPECT_EQ(batches_of_step(c, 1), 4);
+  c.growth_steps = 6;
+  const std::vector<int64_t> wanted = {1, 2, 2, 3, 3, 4, 4};
+  for (int64_t step = 1; step <= 7; step++) EXPECT_EQ(batches_of_step(c, step), wanted[static_cast<size_t>(step - 1)]);
+  c.schedule = Schedule::cosine;
+  c.max_epochs = 1;
+  end_by_steps(c, 24);
+  EXPECT_EQ(c.max_steps, 8);  // the first six take 15
+  c.max_steps = 0;
+  end_by_steps(c, 4);
+  EXPECT_EQ(c.max_steps, 2);
+}
+
 TEST(Schedule, WithoutWarmupBeginsAtThePeak) {
   TrainingConfig c;
   c.learning_rate = 3;

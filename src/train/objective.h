@@ -1,0 +1,11 @@
+// What a recipe has training minimise.
+#pragma once
+
+#include "layers/output.h"
+#include "qkv/training.h"
+
+namespace qkv {
+
+inline Objective objective_of(const TrainingConfig& config) { return {config.label_smoothing, config.r_drop}; }
+
+}  // namespace qkv
