@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: the dev build's, the same under AddressSanitizer and UBSan, each fuzz target for five seconds,
+# Builds and runs all tests: the library's, the same under AddressSanitizer and UBSan, each fuzz target for five seconds,
 # the program's (pytest), and the Python module's, in a virtual environment with packages from PyPI. The last line says
-# how many passed. QUICK=1 leaves the sanitizers and the fuzz targets out.
+# how many passed. QUICK=1 leaves the sanitizers and the fuzz targets out, and takes the dev build that is there.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh
@@ -9,6 +9,8 @@ log=build/test.log
 mkdir -p build
 : > "$log"
 status=0
+build=build/ci
+[ -z "${QUICK:-}" ] || build=build/dev
 
 run_tests() {
   echo "== $1"
@@ -24,10 +26,10 @@ test_program() {
   local python=python3
   "$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
   echo "== program"
-  QKV="$PWD/build/dev/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python
+  QKV="$PWD/$build/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python
 }
 
-# The module binds the library that the dev build made.
+# The module binds the library that was tested.
 test_module() {
   local folder="$PWD/build/python"
   local venv="$folder/venv/bin"
@@ -35,14 +37,14 @@ test_module() {
   echo "== python"
   [ -x "$venv/pip" ] || /usr/bin/python3 -m venv "$folder/venv" || return 1
   "${install[@]}" scikit-build-core nanobind numpy ml_dtypes pytest mypy || return 1
-  cmake --install build/dev --prefix "$folder/prefix" > /dev/null || return 1
+  cmake --install "$build" --prefix "$folder/prefix" > /dev/null || return 1
   "${install[@]}" --no-build-isolation --no-deps --force-reinstall . --config-settings=build-dir="$folder/build" \
     --config-settings=cmake.define.QKV_USE_INSTALLED=ON \
     --config-settings=cmake.define.CMAKE_PREFIX_PATH="$folder/prefix" || return 1
-  QKV="$PWD/build/dev/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python
+  QKV="$PWD/$build/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python
 }
 
-run_tests dev
+run_tests "$(basename "$build")"
 # pytest leaves a core idle half of the time: it runs beside the sanitizers' builds.
 trap wait EXIT
 (

@@ -13,14 +13,14 @@
 
 namespace {
 
-struct Options {
+struct AttendOptions {
   std::string run, source, target, html, json, kind;
   int64_t more = 0;
   int layer = 0, head = 0;  // counted from 1; 0 is the last layer, the first head
   bool words = false;
 };
 
-void print_text(const qkv::AttentionMap& map, const Options& options) {
+void print_text(const qkv::AttentionMap& map, const AttendOptions& options) {
   const std::string& name = options.kind.empty() ? map.kinds.back().name : options.kind;
   const auto kind = std::ranges::find(map.kinds, name, &qkv::AttentionKind::name);
   if (kind == map.kinds.end())
@@ -32,7 +32,7 @@ void print_text(const qkv::AttentionMap& map, const Options& options) {
   fmt::print("{}", qkv::attention_to_text(*kind, layer - 1, head - 1));
 }
 
-qkv::AttentionMap map_of(const Options& options) {
+qkv::AttentionMap map_of(const AttendOptions& options) {
   const bool language = qkv::holds_language_model(options.run);
   if (language && !options.target.empty())
     throw qkv::Error(fmt::format("attend: --target, but {} is a language model, wanted --generate", options.run));
@@ -42,7 +42,7 @@ qkv::AttentionMap map_of(const Options& options) {
   return qkv::Translator(options.run).attend(options.source, options.target);
 }
 
-void attend(const Options& options) {
+void attend(const AttendOptions& options) {
   qkv::AttentionMap map = map_of(options);
   if (options.words) map = qkv::merge_words(map);
   if (!options.html.empty()) write_text_file(options.html, qkv::attention_to_html(map));
@@ -63,7 +63,7 @@ void attend(const Options& options) {
 void add_attend_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "attend", "Show what a model attends to while it translates a sentence, or reads a text and goes on");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<AttendOptions>();
   command->add_option("run", options->run, "Run directory")->required();
   command->add_option("sentence,--text,--prompt", options->source, "Source sentence; a language model's text")
       ->required();

@@ -45,14 +45,14 @@ void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& 
 
 namespace {
 
-struct Options {
+struct TrainBenchOptions {
   RecipeChoice choice;
   int64_t tokens = 4096, items = 3416, vocab = 65;
   qkv::TrainBenchmarkOptions timing;
   bool json = false;
 };
 
-void print(const qkv::TrainBenchmark& b, const Options& options) {
+void print(const qkv::TrainBenchmark& b, const TrainBenchOptions& options) {
   if (options.json) {
     print_json({{"version", qkv::version()},
                 {"model", options.choice.preset()},
@@ -76,8 +76,8 @@ void print(const qkv::TrainBenchmark& b, const Options& options) {
 }
 
 // The options of all kinds of training.
-std::shared_ptr<Options> add_training_options(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
+std::shared_ptr<TrainBenchOptions> add_training_options(CLI::App& command) {
+  const auto options = std::make_shared<TrainBenchOptions>();
   command.add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
   command.add_option("--steps", options->timing.steps, "Steps that are timed")->capture_default_str();
   command.add_flag("--recompute", options->timing.recompute, "Compute activations again in backward");

@@ -12,14 +12,14 @@
 
 namespace {
 
-struct Options {
+struct DecodeBenchOptions {
   std::string run, text;
   int64_t lines = 256;
   qkv::DecodeBenchmarkOptions decode;
   bool json = false;
 };
 
-void bench_decode(const Options& options) {
+void bench_decode(const DecodeBenchOptions& options) {
   std::vector<std::string> lines = qkv::read_lines(options.text);
   lines.resize(static_cast<size_t>(std::clamp<int64_t>(options.lines, 0, std::ssize(lines))));
   const qkv::DecodeBenchmark b = qkv::benchmark_decoding(options.run, lines, options.decode);
@@ -51,7 +51,7 @@ void bench_decode(const Options& options) {
 
 void add_bench_decode_command(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand("decode", "Translation of given lines, each to the same length");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DecodeBenchOptions>();
   qkv::DecodeBenchmarkOptions& decode = options->decode;
   command->add_option("run", options->run, "Run directory")->required();
   command->add_option("--text", options->text, "Lines to translate")->required();

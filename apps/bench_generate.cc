@@ -12,14 +12,14 @@
 
 namespace {
 
-struct Options {
+struct GenerateBenchOptions {
   RecipeChoice choice;
   int64_t vocab = 50257;
   qkv::GenerationBenchmarkOptions generation;
   bool json = false;
 };
 
-void bench_generate(Options& options) {
+void bench_generate(GenerateBenchOptions& options) {
   qkv::GenerationBenchmarkOptions& how = options.generation;
   how.model = options.choice.recipe(qkv::language_preset).model;
   how.model.target_vocab = options.vocab;
@@ -58,7 +58,7 @@ void bench_generate(Options& options) {
 
 void add_bench_generate_command(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand("generate", "Text after random prompts, by a run or by random weights");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GenerateBenchOptions>();
   qkv::GenerationBenchmarkOptions& how = options->generation;
   CLI::Option* run = command->add_option("run", how.run, "Run directory of a language model (default: random weights)");
   options->choice.add_choice(*command, "--preset", "gpt2", "Shape, without a run: lm-small, lm-med or gpt2");

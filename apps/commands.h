@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 void add_train_command(CLI::App& app);
 void add_translate_command(CLI::App& app);
@@ -30,6 +31,10 @@ void stop_if_interrupted();
 
 // Adds --threads, which acts at once.
 void add_threads_option(CLI::App& command);
+
+// Standard output; both throw qkv::Error where it cannot be written.
+void print_out(std::string_view text);
+void flush_out();
 
 // Writes a whole file or leaves what was there; throws qkv::Error naming it.
 void write_text_file(const std::string& path, const std::string& text);

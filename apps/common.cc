@@ -39,6 +39,15 @@ void add_threads_option(CLI::App& command) {
       ->take_last();
 }
 
+void print_out(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
+}
+
+void flush_out() {
+  if (std::fflush(stdout) != 0) throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
+}
+
 void write_text_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".partial";
   std::ofstream file(temporary, std::ios::binary);

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kWindow = 4096;                  // lines that are read at once, at most
 constexpr size_t kWindowBytes = size_t{1} << 24;  // and of them so many bytes and a line
 
-struct Options {
+struct EmbedOptions {
   std::string run, file = "-", npy;
   bool json = false;
   qkv::EmbedOptions embed;
@@ -92,7 +92,7 @@ bool read_window(LineReader& reader, std::vector<std::string>& lines) {
   return true;
 }
 
-void embed(Options& options) {
+void embed(EmbedOptions& options) {
   const qkv::Embedder embedder(options.run);
   listen_for_interrupts();
   LineReader reader(options.file);
@@ -126,7 +126,7 @@ void embed(Options& options) {
 
 void add_embed_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("embed", "Vectors of lines of text");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EmbedOptions>();
   qkv::EmbedOptions& e = options->embed;
   command->add_option("run", options->run, "Run directory of an encoder, a translator or a language model")->required();
   command->add_option("--file", options->file, "Text, a line a vector; - is standard input")->capture_default_str();

@@ -10,7 +10,7 @@
 
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string run, out;
   qkv::ExportType type = qkv::ExportType::float32;
 };
@@ -19,7 +19,7 @@ struct Options {
 
 void add_export_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("export", "Make a model for Hugging Face's transformers of a run directory");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExportOptions>();
   command->add_option("run", options->run, "Run directory")->required();
   command->add_option("out", options->out, "Directory, which must not exist")->required();
   std::map<std::string, qkv::ExportType> types;

@@ -14,15 +14,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct GenerateOptions {
   std::string run, prompt, prompts_file, context = "slide";
   bool stream = false, json = false;
   qkv::GenerateOptions generate;
 };
 
-void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+void show(std::string_view text) {
+  print_out(text);
+  flush_out();
 }
 
 ordered_json to_json(const std::string& prompt, const qkv::Generation& found) {
@@ -39,27 +39,27 @@ ordered_json to_json(const std::string& prompt, const qkv::Generation& found) {
           {"tokens", std::move(tokens)}};
 }
 
-void generate(Options& options) {
+void generate(GenerateOptions& options) {
   const qkv::Generator generator(options.run);
   options.generate.slide = options.context == "slide";
   std::vector<std::string> prompts = {options.prompt};
   if (!options.prompts_file.empty()) prompts = qkv::read_lines(options.prompts_file);
   listen_for_interrupts();
   options.generate.on_text = [&](std::string_view text) {
-    if (options.stream) print(text);
+    if (options.stream) show(text);
     stop_if_interrupted();
   };
   const auto begin = [&](size_t i) {
-    if (options.stream && i < prompts.size()) print(prompts[i]);
+    if (options.stream && i < prompts.size()) show(prompts[i]);
   };
   begin(0);
   generator.generate_all(prompts, options.generate, [&](size_t i, const qkv::Generation& found) {
     if (options.json)
       // A byte of a character that is not whole is replaced.
-      print(to_json(prompts[i], found).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+      show(to_json(prompts[i], found).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     else
-      print((options.stream ? "" : prompts[i] + found.text) + "\n");
-    if (options.generate.alternatives > 0 && !options.json) print("\n" + qkv::tokens_to_text(found) + "\n");
+      show((options.stream ? "" : prompts[i] + found.text) + "\n");
+    if (options.generate.alternatives > 0 && !options.json) show("\n" + qkv::tokens_to_text(found) + "\n");
     begin(i + 1);
   });
 }
@@ -68,7 +68,7 @@ void generate(Options& options) {
 
 void add_generate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("generate", "Go on from a text with a language model");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GenerateOptions>();
   qkv::GenerateOptions& g = options->generate;
   command->add_option("run", options->run, "Run directory of a language model")->required();
   CLI::Option* prompt = command->add_option("--prompt", options->prompt, "Text to go on from");

@@ -11,7 +11,7 @@
 
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::string source, out;
   qkv::ImportOptions model;
 };
@@ -25,7 +25,7 @@ std::map<std::string, Enum> choices() {
   return result;
 }
 
-void import_model(const Options& options) {
+void import_model(const ImportOptions& options) {
   const qkv::ImportReport report = qkv::import_model(options.source, options.out, options.model);
   fmt::print("{}: {} model, {} + {} layers of width {}, {} parameters\n", options.out, report.kind,
              report.config.encoder_layers, report.config.decoder_layers, report.config.d_model, report.parameters);
@@ -62,7 +62,7 @@ void add_torch_options(CLI::App& command, qkv::TorchModel& torch) {
 
 void add_import_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("import", "Make a run directory of a model from elsewhere");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ImportOptions>();
   qkv::ImportOptions& model = options->model;
   command
       ->add_option("source", options->source,

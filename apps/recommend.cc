@@ -1,9 +1,7 @@
 // qkv recommend: the next items after a history, or answers to lines of JSON as they come.
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -15,7 +13,7 @@
 
 namespace {
 
-struct Options {
+struct RecommendOptions {
   std::string run, history, history_file, user, titles, allow, deny, input = "-";
   std::vector<std::string> items, title_columns;
   const CLI::Option* history_option = nullptr;
@@ -25,14 +23,9 @@ struct Options {
   bool asks() const { return history_option->count() > 0 || !history_file.empty() || !user.empty() || !items.empty(); }
 };
 
-void print(const std::string& lines) {
-  if (std::fwrite(lines.data(), 1, lines.size(), stdout) != lines.size())
-    throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
-}
-
 void note(const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); }
 
-qkv::Titles read_titles(const Options& options, const qkv::Recommender& recommender) {
+qkv::Titles read_titles(const RecommendOptions& options, const qkv::Recommender& recommender) {
   const auto is_item = [&](std::string_view name) { return recommender.has_item(name); };
   return options.titles.empty() ? qkv::Titles(is_item) : qkv::Titles(options.titles, options.title_columns, is_item);
 }
@@ -49,7 +42,7 @@ std::vector<std::string> read_items(const std::string& path, const qkv::Recommen
   return items;
 }
 
-void answer_one(const Options& options, const qkv::Recommender& recommender, const qkv::Titles& titles) {
+void answer_one(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles) {
   RecommendRequest request;
   request.options = std::make_shared<qkv::RecommendOptions>(options.recommend);
   for (const std::string& text : titles.split(options.history)) add_item(request, text, titles);
@@ -59,13 +52,13 @@ void answer_one(const Options& options, const qkv::Recommender& recommender, con
   if (!options.user.empty()) add_user(request, options.user, recommender);
   const qkv::Recommendations answer = recommender.recommend(request.history, *request.options, request.times);
   for (const std::string& line : notes(request, answer, titles)) note(line);
-  print(options.json ? json_line(request, answer, titles) : text_lines(answer, titles));
+  print_out(options.json ? json_line(request, answer, titles) : text_lines(answer, titles));
 }
 
 // Answers lines in their order: those that are there already together, where they ask in the same way.
 class LineAnswers {
  public:
-  LineAnswers(const Options& options, const qkv::Recommender& recommender, const qkv::Titles& titles)
+  LineAnswers(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles)
       : options_(std::make_shared<qkv::RecommendOptions>(options.recommend)),
         recommender_(recommender),
         titles_(titles),
@@ -98,7 +91,7 @@ class LineAnswers {
     if (request)
       waiting_.push_back(std::move(*request));
     else
-      print(error);
+      print_out(error);
     bytes_ += line.size();
   }
 
@@ -117,11 +110,11 @@ class LineAnswers {
     }
     if (!waiting_.empty()) {
       const auto answers = recommender_.recommend_all(histories, *waiting_.front().options, times);
-      for (size_t i = 0; i < answers.size(); i++) print(json_line(waiting_[i], answers[i], titles_));
+      for (size_t i = 0; i < answers.size(); i++) print_out(json_line(waiting_[i], answers[i], titles_));
     }
     waiting_.clear();
     bytes_ = 0;
-    if (std::fflush(stdout) != 0) throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
+    flush_out();
   }
 
   const std::shared_ptr<const qkv::RecommendOptions> options_;
@@ -132,7 +125,7 @@ class LineAnswers {
   size_t bytes_ = 0;  // of their lines
 };
 
-void recommend(Options& options) {
+void recommend(RecommendOptions& options) {
   const qkv::Recommender recommender(options.run);
   const qkv::Titles titles = read_titles(options, recommender);
   options.recommend.exclude_seen = !options.include_seen;
@@ -147,7 +140,7 @@ void recommend(Options& options) {
 
 void add_recommend_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("recommend", "The next items after a history; without one, answer JSON lines");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RecommendOptions>();
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command->add_option(name, value, help);
   };

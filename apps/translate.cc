@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -19,7 +17,7 @@
 
 namespace {
 
-struct Options {
+struct TranslateOptions {
   std::string run, input = "-", prefix, prefixes, targets;
   std::vector<std::string> ensemble;
   qkv::TranslateOptions translate;
@@ -27,15 +25,6 @@ struct Options {
   bool no_alignment = false;
   bool targets_are_tokens = false;
 };
-
-void print(const std::string& lines) {
-  if (std::fwrite(lines.data(), 1, lines.size(), stdout) != lines.size())
-    throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
-}
-
-void flush() {
-  if (std::fflush(stdout) != 0) throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
-}
 
 // One line on a terminal that shows nothing else.
 class Progress {
@@ -75,7 +64,7 @@ void check_ended(LineReader& other, const LineReader& lines) {
     throw qkv::Error(fmt::format("{}: more lines than the {} of {}", other.name(), lines.lines(), lines.name()));
 }
 
-void translate(Options options) {
+void translate(TranslateOptions options) {
   const qkv::Translator translator(options.run, options.ensemble);
   LineReader lines(options.input);
   std::optional<LineReader> prefixes;
@@ -84,7 +73,7 @@ void translate(Options options) {
   Progress progress;
   options.translate.on_note = [&](const std::string& note) { progress.note(note); };
   options.translate.on_progress = [&](int64_t done) {
-    if (done > 0) flush();
+    if (done > 0) flush_out();
     progress.add(done);
     stop_if_interrupted();
   };
@@ -97,8 +86,8 @@ void translate(Options options) {
   };
   int64_t number = 0;
   translator.translate(
-      read, [&](qkv::Translation&& t) { print(output_lines(t, number++, options.form)); }, options.translate);
-  flush();
+      read, [&](qkv::Translation&& t) { print_out(output_lines(t, number++, options.form)); }, options.translate);
+  flush_out();
 }
 
 std::vector<std::string> split_at_spaces(const std::string& line) {
@@ -107,7 +96,7 @@ std::vector<std::string> split_at_spaces(const std::string& line) {
 }
 
 // Scores of targets that are given, some thousand lines at a time.
-void score(const Options& options) {
+void score(const TranslateOptions& options) {
   constexpr size_t kLines = 4096;
   const qkv::Translator translator(options.run, options.ensemble);
   LineReader lines(options.input), targets(options.targets);
@@ -129,14 +118,14 @@ void score(const Options& options) {
       for (const qkv::Translation& t : options.targets_are_tokens
                                            ? translator.score_tokens(source_lines, target_tokens, options.translate)
                                            : translator.score(source_lines, target_lines, options.translate))
-        print(output_lines(t, number++, options.form));
+        print_out(output_lines(t, number++, options.form));
     } catch (const qkv::Error& error) {
       if (number == 0) throw;
       throw qkv::Error(fmt::format("after line {}: {}", number, error.what()));
     }
   }
   check_ended(targets, lines);
-  flush();
+  flush_out();
 }
 
 void add_search_options(CLI::App& command, qkv::TranslateOptions& o) {
@@ -163,7 +152,7 @@ void add_search_options(CLI::App& command, qkv::TranslateOptions& o) {
   add("--seed", o.seed, "Of the draws, which depend on it and the sentence alone")->needs(sampling);
 }
 
-void add_output_options(CLI::App& command, Options& o) {
+void add_output_options(CLI::App& command, TranslateOptions& o) {
   const auto flag = [&](const char* name, auto& value, const char* help) {
     return command.add_flag(name, value, help)->group("Output");
   };
@@ -187,7 +176,7 @@ void add_output_options(CLI::App& command, Options& o) {
 
 void add_translate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("translate", "Translate standard input, line by line");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TranslateOptions>();
   command->add_option("run", options->run, "Run directory")->required();
   command->add_option("--input", options->input, "File of sentences, one a line; - is standard input")
       ->capture_default_str();

@@ -23,6 +23,15 @@ BELOW = {
     "recommend": {"core", "ops", "layers", "model", "text", "data", "io", "eval"},
     "train": {"core", "ops", "layers", "model", "text", "data", "io", "eval", "decode", "recommend"},
 }
+CODE = ("include", "src", "apps", "tests", "bench", "fuzz", "python")
+# What a header declares outside of classes: types, constants and functions whose names have more than one word.
+NAME = r"(?:struct|class|enum class|using|typename)(?: \[\[\w+\]\])? (\w+)|constexpr [\w:<>* ]*?\b(k[A-Z]\w*)"
+FUNCTION = r"[\w>&*] (?<!return )(?<!else )[&*]?([a-z]\w*_\w+)\("
+DECLARED = re.compile(rf"^(?:template <.*> )?(?:inline )?(?:(?:{NAME})(?!;|\w)|[\w:<>&*, ]*{FUNCTION})", re.MULTILINE)
+# What a file may call by such a name: its own, a test, another library's.
+OWN = re.compile(rf"{NAME}|{FUNCTION}|TEST\w*\((\w+)|\b(?!qkv\b)\w+::([A-Z]\w*)|[\w>*&] (\w+_\w+)(?:;| =)")
+USED = re.compile(r"(?<!void )\b(k?[A-Z]\w*)|(?<![.>:\w])(?:qkv::)?([a-z]\w*_\w+)\(")
+WORDS = re.compile(r'R"\w*\(.*?\)\w*"|"(?:\\.|[^"\\\n])*"|//[^\n]*', re.DOTALL)  # literals and comments
 STANDARD = re.compile(r"[a-z_]+")  # <vector>: of this language, neither a path nor a .h
 
 
@@ -84,3 +93,42 @@ def test_apps_include_nothing_of_src():
         if any(path.startswith(folder) for folder in inside)
     ]
     assert not wrong
+
+
+def names(pattern, text):
+    return {name for found in pattern.findall(text) for name in ([found] if isinstance(found, str) else found) if name}
+
+
+def test_a_file_includes_what_declares_the_names_it_uses():
+    """The compiler does not see that an include is missing where it takes a folder as one file (the preset `ci`)."""
+    files = [file for folder in CODE for file in sources(folder)]
+    code = {file: WORDS.sub("", file.read_text(encoding="utf-8")) for file in files}
+    own = {file: names(OWN, text) for file, text in code.items()}
+    headers = {}
+    for file, text in code.items():
+        for name in names(DECLARED, text) if file.suffix == ".h" else ():
+            headers.setdefault(name, set()).add(file)
+
+    def included(file):
+        places = (ROOT / "include", ROOT / "src", ROOT, file.parent)
+        return [place / path for _, path in includes(file) for place in places if place / path in code]
+
+    below = {file: included(file) for file in files}
+
+    def reached(file, seen):
+        if file not in seen:
+            seen.add(file)
+            for other in below[file]:
+                reached(other, seen)
+        return seen
+
+    wrong = []
+    for file, text in code.items():
+        seen = reached(file, set())
+        known = set().union(*(own[other] for other in seen))
+        wrong += [
+            f"{file.relative_to(ROOT)} names {name}, of {min(headers[name]).relative_to(ROOT)}"
+            for name in (names(USED, text) & headers.keys()) - known
+            if len(headers[name]) == 1 and not headers[name] & seen
+        ]
+    assert headers and not wrong

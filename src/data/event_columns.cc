@@ -59,7 +59,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-int column_of(const std::string& entry, Names first, const Place& where) {
+int column_at(const std::string& entry, Names first, const Place& where) {
   size_t number = 0;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
   if (error != std::errc() || number < 1 || number > first.size())
@@ -99,9 +99,9 @@ EventColumns columns_by_number(Names first, const std::vector<std::string>& colu
                                const Place& where) {
   EventColumns found;
   if (!columns.empty()) {
-    found.user = column_of(columns[0], first, where);
-    found.item = column_of(columns[1], first, where);
-    if (columns.size() == 3) found.time = column_of(columns[2], first, where);
+    found.user = column_at(columns[0], first, where);
+    found.item = column_at(columns[1], first, where);
+    if (columns.size() == 3) found.time = column_at(columns[2], first, where);
   } else if (in_usual_order(first, usual)) {
     found.user = 0, found.item = 1;
     if (first.size() > 2) found.time = static_cast<int>(first.size()) - 1;  // a rating may stand before it

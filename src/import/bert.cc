@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxLength = 1 << 20;
+constexpr int64_t kMaxBertPositions = 1 << 20;
 
 // The words of one of them.
 struct Family {
@@ -103,8 +103,8 @@ Family family_of(const Settings& s) {
 int64_t first_position(const Settings& s, const Family& family) {
   if (!family.after_padding) return 0;
   const int64_t padding = s.integer("pad_token_id", 1);
-  if (padding < 0 || padding > kMaxLength)
-    fail("{}: pad_token_id is {}, wanted 0 to {}", s.where(), padding, kMaxLength);
+  if (padding < 0 || padding > kMaxBertPositions)
+    fail("{}: pad_token_id is {}, wanted 0 to {}", s.where(), padding, kMaxBertPositions);
   return padding + 1;
 }
 
@@ -135,8 +135,8 @@ ModelConfig config_of(const Settings& s, const Family& family) {
   m.embedding_norm = true;
   m.norm_epsilon = s.number("layer_norm_eps", 1e-12);
   const int64_t rows = s.integer("max_position_embeddings"), first = first_position(s, family);
-  if (rows <= first || rows > kMaxLength)
-    fail("{}: max_position_embeddings is {}, wanted {} to {}", s.where(), rows, first + 1, kMaxLength);
+  if (rows <= first || rows > kMaxBertPositions)
+    fail("{}: max_position_embeddings is {}, wanted {} to {}", s.where(), rows, first + 1, kMaxBertPositions);
   m.max_length = rows - first;
   m.dropout = s.number(family.dropout, 0.1);
   m.attention_dropout = s.number(family.attention_dropout, 0.1);

@@ -11,7 +11,8 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMaxLength = 1024;  // of sentences where positions are sinusoids: CTranslate2's own limit of a source
+constexpr int64_t kSentenceTokens =
+    1024;  // of sentences where positions are sinusoids: CTranslate2's own limit of a source
 
 // Parts of names of variables that stand for something that is not here.
 constexpr std::pair<std::string_view, const char*> kUnsupported[] = {
@@ -109,7 +110,7 @@ ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors
       "scale_embeddings", [&](const char* side) { return scales_embeddings(attributes, tensors, side, c.d_model); });
   c.zero_start = attributes.flag("decoder/start_from_zero_embedding", false);
   c.positions = has_both("position_encodings/encodings") ? Positions::learned : Positions::closed_halves;
-  c.max_length = kMaxLength;
+  c.max_length = kSentenceTokens;
   if (c.positions == Positions::learned) {
     c.max_length = attributes.of_both("the number of positions", [&](const std::string& side) {
       return tensors.shape(side + "/position_encodings/encodings", 2)[0];

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxLength = 1 << 20;
+constexpr int64_t kMaxContext = 1 << 20;
 
 // What no configuration of these families says, for it is always so.
 ModelConfig decoder_only() {
@@ -219,9 +219,9 @@ ModelConfig parse_decoder_config(DecoderFamily family, const Settings& s) {
                         : family == DecoderFamily::starcoder2 ? parse_starcoder2(s)
                                                               : parse_llama(family, s);
   check_layers(s, gpt2 ? "n_layer" : "num_hidden_layers", m.decoder_layers);
-  if (m.max_length > kMaxLength)
+  if (m.max_length > kMaxContext)
     fail("{}: {} is {}, wanted at most {}", s.where(), gpt2 ? "n_positions" : "max_position_embeddings", m.max_length,
-         kMaxLength);
+         kMaxContext);
   return m;
 }
 

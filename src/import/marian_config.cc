@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxLength = 16384;
+constexpr int64_t kMaxMarianPositions = 16384;
 
 void refuse(const Settings& s, const std::string& name) {
   if (s.flag(name, false)) fail("{}: {} is true, which is not supported", s.where(), name);
@@ -73,8 +73,8 @@ ModelConfig parse_marian_model(const Settings& s) {
   m.key_width = m.value_width = m.d_model / m.heads;
   m.positions = Positions::halves;
   m.output_bias = true;
-  if (m.max_length > kMaxLength)
-    fail("{}: max_position_embeddings is {}, wanted at most {}", s.where(), m.max_length, kMaxLength);
+  if (m.max_length > kMaxMarianPositions)
+    fail("{}: max_position_embeddings is {}, wanted at most {}", s.where(), m.max_length, kMaxMarianPositions);
   return m;
 }
 

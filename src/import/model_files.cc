@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kSpare = uint64_t{60} << 20;  // bytes that a file may have beyond its archive
 constexpr size_t kSmall = size_t{16} << 20;      // bytes of a file of settings
-constexpr size_t kMaxName = 1024;
+constexpr size_t kMaxEntryName = 1024;
 
 }  // namespace
 
@@ -62,7 +62,8 @@ ModelFiles ModelFiles::of_archive(const std::string& path) {
   const zip_int64_t count = zip_get_num_entries(archive.zip, 0);
   for (zip_int64_t i = 0; i < count; i++) {
     const char* name = zip_get_name(archive.zip, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS);
-    if (!name || std::string_view(name).size() > kMaxName) fail("{}: entry {} has no name that can be read", path, i);
+    if (!name || std::string_view(name).size() > kMaxEntryName)
+      fail("{}: entry {} has no name that can be read", path, i);
     if (!archive.entries.emplace(name, i).second) fail("{}: two entries are named {}", path, excerpt(name));
   }
   std::string metadata;

@@ -4,12 +4,11 @@
 #include "core/fields.h"
 #include "io/atomic_file.h"
 #include "io/language_run.h"
+#include "io/run_directory.h"
 #include "io/weights.h"
 
 namespace qkv {
 namespace {
-
-constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
 TextCodec load_codec(const RunDirectory& run, const EmbeddingConfig& config) {
   if (config.unit == TextUnit::pieces) return TextCodec::of_pieces(load_tokenizers(run, config.unknown).source);

@@ -7,6 +7,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "io/atomic_file.h"
+#include "io/run_directory.h"
 #include "io/weights.h"
 #include "text/tokenizer_json.h"
 #include "text/vocabulary.h"
@@ -14,13 +15,12 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMaxConfigBytes = size_t{1} << 20;
-constexpr size_t kMaxVocabularyBytes = size_t{1} << 27;
+constexpr size_t kMaxTokenizerBytes = size_t{1} << 27;
 
 TextCodec load_tokenizer_json(const RunDirectory& run, TextUnit unit) {
   const std::string path = run.tokenizer_json();
   const TextCodec codec = TextCodec::of_tokenizer(
-      HuggingFaceTokenizer(parse_tokenizer_json(read_file(path, kMaxVocabularyBytes), path), path));
+      HuggingFaceTokenizer(parse_tokenizer_json(read_file(path, kMaxTokenizerBytes), path), path));
   if (codec.unit() != unit) fail("{}: has {}, wanted {} by language.json", path, name_of(codec.unit()), name_of(unit));
   return codec;
 }
@@ -40,7 +40,7 @@ TextCodec load_codec(const RunDirectory& run, TextUnit unit) {
   if (unit == TextUnit::pieces) return TextCodec::of_pieces(Tokenizer::load(run.tokenizer()));
   if (has_tokenizer_json(unit)) return load_tokenizer_json(run, unit);
   const std::string path = run.vocabulary();
-  return TextCodec::of_characters(pieces_from_json(read_file(path, kMaxVocabularyBytes), path), path);
+  return TextCodec::of_characters(pieces_from_json(read_file(path, kMaxTokenizerBytes), path), path);
 }
 
 void save_codec(const RunDirectory& run, const TextCodec& codec) {

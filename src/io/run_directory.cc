@@ -13,7 +13,6 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 constexpr size_t kMaxVocabularyBytes = size_t{1} << 30;
 
 bool same(const std::vector<std::string>* a, const std::vector<std::string>* b) { return a && b ? *a == *b : a == b; }

@@ -14,6 +14,8 @@
 
 namespace qkv {
 
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;  // of any file of values
+
 class RunDirectory {
  public:
   explicit RunDirectory(std::string root);  // a slash at its end does not matter
@@ -37,8 +39,8 @@ class RunDirectory {
   std::string interactions() const { return root_ + "/interactions.safetensors"; }  // the log of a recommender
   std::string users() const { return root_ + "/users.json"; }                       // the names of its users
   std::string items() const { return root_ + "/items.json"; }
-  std::string features() const { return root_ + "/features.json"; }  // the names of its items' features
-  std::string negatives(int64_t each, int64_t seed) const;  // drawn for an evaluation
+  std::string features() const { return root_ + "/features.json"; }   // the names of its items' features
+  std::string negatives(int64_t each, int64_t seed) const;            // drawn for an evaluation
   std::string start() const { return root_ + "/start.safetensors"; }  // weights of a warm start
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }

@@ -12,7 +12,9 @@ template <class Real>
 void r_drop_with_gradient(Matrix<Real> a, Matrix<Real> b, std::span<const int32_t> targets, Real smoothing, Real alpha,
                           Real* loss, Real* nll) {
   const auto N = static_cast<size_t>(a.rows), V = static_cast<size_t>(a.cols);
-  std::vector<Real> log_p(N * V), log_q(N * V), loss_b(N), nll_b(N);
+  std::vector<Real> log_p(N * V);
+  std::vector<Real> log_q(N * V);
+  std::vector<Real> loss_b(N), nll_b(N);
   const auto copy = [&](Matrix<const Real> logits, std::vector<Real>& into) {
     const Matrix<Real> rows(into.data(), logits.rows, logits.cols);
     for (int64_t n = 0; n < logits.rows; n++) std::copy_n(logits.row(n), V, rows.row(n));

@@ -49,7 +49,7 @@ bool is_punctuation(UChar32 c) {
 
 // The text that f(code point, text so far) makes of each character of a text.
 template <class F>
-std::string for_each_character(std::string_view text, F&& f) {
+std::string map_characters(std::string_view text, F&& f) {
   std::string result;
   result.reserve(text.size());
   const auto length = static_cast<int64_t>(text.size());
@@ -74,21 +74,21 @@ void append_lowercase(UChar32 c, std::string_view character, std::string& result
 std::string clean(const BertCleaning& how, std::string_view original) {
   std::string text(original);
   if (how.clean_text)
-    text = for_each_character(text, [](UChar32 c, std::string_view character, std::string& result) {
+    text = map_characters(text, [](UChar32 c, std::string_view character, std::string& result) {
       if (c == '\t' || c == '\n' || c == '\r')
         result += ' ';
       else if (!is_control(c))
         result += u_isUWhiteSpace(c) ? " " : character;
     });
   if (how.space_chinese)
-    text = for_each_character(text, [](UChar32 c, std::string_view character, std::string& result) {
+    text = map_characters(text, [](UChar32 c, std::string_view character, std::string& result) {
       is_chinese(c) ? result.append(" ").append(character).append(" ") : result.append(character);
     });
   if (how.strip_accents)
-    text = for_each_character(decompose(text), [](UChar32 c, std::string_view character, std::string& result) {
+    text = map_characters(decompose(text), [](UChar32 c, std::string_view character, std::string& result) {
       if (!(category_of(c) & U_GC_MN_MASK)) result += character;
     });
-  if (how.lowercase) text = for_each_character(text, append_lowercase);
+  if (how.lowercase) text = map_characters(text, append_lowercase);
   return text;
 }
 

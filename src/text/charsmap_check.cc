@@ -10,7 +10,7 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{16} << 20;
+constexpr size_t kMaxCharsmapBytes = size_t{16} << 20;
 constexpr int kMaxMatches = 32, kMaxDepth = 256;
 
 uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
@@ -61,8 +61,8 @@ class TrieCheck {
 
 void check_charsmap(std::string_view charsmap, const std::string& where) {
   if (charsmap.empty()) return;
-  if (charsmap.size() > kMaxBytes)
-    fail("{}: normaliser's table: {} bytes, wanted at most {}", where, charsmap.size(), kMaxBytes);
+  if (charsmap.size() > kMaxCharsmapBytes)
+    fail("{}: normaliser's table: {} bytes, wanted at most {}", where, charsmap.size(), kMaxCharsmapBytes);
   if (charsmap.size() < 4) fail("{}: normaliser's table: {} bytes, wanted a size", where, charsmap.size());
   const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(charsmap[i])); };
   const size_t trie_size = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;

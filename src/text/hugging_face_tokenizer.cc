@@ -12,8 +12,8 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 30;  // of a text
-constexpr size_t kMaxAdded = 1024;             // bytes of an added token
+constexpr size_t kMaxTextBytes = size_t{1} << 30;  // of a text
+constexpr size_t kMaxAdded = 1024;                 // bytes of an added token
 
 // All pieces by id, the added ones that the model does not have behind the model's.
 std::vector<std::string> all_pieces(const TokenizerSpec& spec, const std::string& where) {
@@ -121,7 +121,7 @@ const std::string& HuggingFaceTokenizer::piece(int32_t id) const {
 }
 
 std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text) const {
-  if (text.size() > kMaxBytes) fail("tokenizer: a text of {} bytes, wanted at most {}", text.size(), kMaxBytes);
+  if (text.size() > kMaxTextBytes) fail("tokenizer: a text of {} bytes, wanted at most {}", text.size(), kMaxTextBytes);
   std::vector<int32_t> ids;
   for (const auto& part : model_->raw.find(text)) {
     if (const auto* id = std::get_if<int32_t>(&part)) {

@@ -23,8 +23,8 @@ namespace {
 
 namespace sp = sentencepiece;
 
-constexpr int64_t kMaxVocab = 500'000;         // SentencePiece starts from a million candidates
-constexpr size_t kMaxBytes = size_t{1} << 30;  // of a model or a sentence
+constexpr int64_t kMaxVocab = 500'000;              // SentencePiece starts from a million candidates
+constexpr size_t kMaxModelBytes = size_t{1} << 30;  // of a model or a sentence
 
 // What went wrong, in one line. SentencePiece says "Internal: file(line) [condition] text"; the text alone, if there is
 // one. It may quote a piece, which may hold anything.
@@ -38,7 +38,7 @@ std::string reason(const sp::util::Status& status) {
 }
 
 std::shared_ptr<const sp::SentencePieceProcessor> load_processor(const std::string& bytes, const std::string& where) {
-  if (bytes.size() > kMaxBytes) fail("{}: {} bytes, wanted at most {}", where, bytes.size(), kMaxBytes);
+  if (bytes.size() > kMaxModelBytes) fail("{}: {} bytes, wanted at most {}", where, bytes.size(), kMaxModelBytes);
   check_sentencepiece(bytes, where);
   auto processor = std::make_shared<sp::SentencePieceProcessor>();
   const sp::util::Status status = processor->LoadFromSerializedProto(bytes);
@@ -134,7 +134,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
   if (usable.empty()) fail("tokenizer: {} sentences, none of them with text to learn from", sentences.size());
   size_t longest = 10;  // SentencePiece takes no lower limit
   for (const std::string* sentence : usable) longest = std::max(longest, sentence->size());
-  if (longest > kMaxBytes) fail("tokenizer: a sentence of {} bytes, wanted at most {}", longest, kMaxBytes);
+  if (longest > kMaxModelBytes) fail("tokenizer: a sentence of {} bytes, wanted at most {}", longest, kMaxModelBytes);
 
   // The threads share the sums of the training, so their fixed number is a part of the result.
   std::unordered_map<std::string, std::string> settings = {

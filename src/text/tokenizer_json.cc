@@ -7,13 +7,13 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "text/vocabulary.h"
 
 namespace qkv {
 namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxPieces = size_t{1} << 19;
 constexpr int64_t kMaxCharacters = 10'000;  // of a word: time may grow with the square of it
 
 // model.vocab and model.merges, as they are read. What is wrong is said later: it may be the list of another model.

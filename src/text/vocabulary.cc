@@ -7,11 +7,7 @@
 #include "text/unicode.h"
 
 namespace qkv {
-namespace {
-
-constexpr size_t kMaxPieces = size_t{1} << 19;  // some 100 bytes of memory each
-
-}  // namespace
+namespace {}  // namespace
 
 Vocabulary::Vocabulary(std::vector<std::string> pieces, const std::string& where) : pieces_(std::move(pieces)) {
   if (pieces_.empty() || pieces_.size() > kMaxPieces)

@@ -10,9 +10,11 @@
 
 namespace qkv {
 
+constexpr size_t kMaxPieces = size_t{1} << 19;  // some 100 bytes of memory each
+
 class Vocabulary {
  public:
-  // Throws Error, beginning with `where`, unless there are 1 to 2^19 pieces, each valid UTF-8 and none twice.
+  // Throws Error, beginning with `where`, unless there are 1 to kMaxPieces pieces, each valid UTF-8 and none twice.
   Vocabulary(std::vector<std::string> pieces, const std::string& where);
   Vocabulary(const Vocabulary&) = delete;  // the ids refer to the pieces
   Vocabulary& operator=(const Vocabulary&) = delete;

@@ -52,7 +52,7 @@ Kind kind_of(UChar32 c) {
 }
 
 // One character of a text.
-struct Character {
+struct ClassedCharacter {
   UChar32 code = -1;
   Kind kind = Kind::end;
   size_t end = 0;  // the place behind it
@@ -66,9 +66,9 @@ class Scanner {
 
   // The end of the word that begins at `begin`: each branch is an alternative of the expression, in its order.
   size_t word(size_t begin) const {
-    const Character first = at(begin);
+    const ClassedCharacter first = at(begin);
     if (const size_t end = contraction(begin)) return end;
-    const Character second = at(first.end);
+    const ClassedCharacter second = at(first.end);
     if (is_letter(first)) return run(begin, &Scanner::is_letter);
     if (is_letter(second) && leads_letters(first)) return run(first.end, &Scanner::is_letter);
     if (first.kind == Kind::number) return run(begin, &Scanner::is_number, pattern_.digits);
@@ -80,9 +80,9 @@ class Scanner {
   }
 
  private:
-  Character at(size_t place) const {
+  ClassedCharacter at(size_t place) const {
     if (place >= text_.size()) return {};
-    Character c;
+    ClassedCharacter c;
     auto end = static_cast<int64_t>(place);
     U8_NEXT_OR_FFFD(text_.data(), end, static_cast<int64_t>(text_.size()), c.code);
     c.end = static_cast<size_t>(end);
@@ -90,17 +90,18 @@ class Scanner {
     if (c.kind == Kind::mark) c.kind = pattern_.marks ? Kind::letter : Kind::other;
     return c;
   }
-  static bool is_letter(const Character& c) { return c.kind == Kind::letter; }
-  static bool is_number(const Character& c) { return c.kind == Kind::number; }
-  static bool is_other(const Character& c) { return c.kind == Kind::other; }
+  static bool is_letter(const ClassedCharacter& c) { return c.kind == Kind::letter; }
+  static bool is_number(const ClassedCharacter& c) { return c.kind == Kind::number; }
+  static bool is_other(const ClassedCharacter& c) { return c.kind == Kind::other; }
 
-  bool leads_letters(const Character& c) const {
+  bool leads_letters(const ClassedCharacter& c) const {
     return c.code == ' ' || (pattern_.modern && !c.breaks_line() && c.kind != Kind::number);
   }
 
   // The end of the characters from `place` on of which `is` holds, at most so many.
-  size_t run(size_t place, bool (*is)(const Character&), size_t most = std::numeric_limits<size_t>::max()) const {
-    for (Character c = at(place); most > 0 && is(c); c = at(place), most--) place = c.end;
+  size_t run(size_t place, bool (*is)(const ClassedCharacter&),
+             size_t most = std::numeric_limits<size_t>::max()) const {
+    for (ClassedCharacter c = at(place); most > 0 && is(c); c = at(place), most--) place = c.end;
     return place;
   }
 
@@ -113,7 +114,7 @@ class Scanner {
   // White space up to its last line break; else all at the end of the text, or all but the last character.
   size_t spaces(size_t place) const {
     size_t last = place, after_break = 0, count = 0;
-    for (Character c = at(place); c.kind == Kind::space; c = at(place), count++) {
+    for (ClassedCharacter c = at(place); c.kind == Kind::space; c = at(place), count++) {
       last = place;
       place = c.end;
       if (c.breaks_line()) after_break = place;

@@ -18,7 +18,7 @@ namespace {
 using testing::error_if_any;
 using testing::expect_contains;
 
-std::string error_in(const std::string& text) {
+std::string json_error(const std::string& text) {
   return error_if_any([&] { parse_json(text, "a.json"); });
 }
 
@@ -35,30 +35,30 @@ TEST(Json, ParsesEveryKindOfValue) {
 }
 
 TEST(Json, RefusesANameThatStandsTwice) {
-  EXPECT_EQ(error_in(R"({"a": 1, "b": {"a": 2}, "a": 1})"), "a.json: the name \"a\" stands twice in one object");
-  EXPECT_EQ(error_in(R"({"a": 1, "\u0061": 1})"), "a.json: the name \"a\" stands twice in one object");
+  EXPECT_EQ(json_error(R"({"a": 1, "b": {"a": 2}, "a": 1})"), "a.json: the name \"a\" stands twice in one object");
+  EXPECT_EQ(json_error(R"({"a": 1, "\u0061": 1})"), "a.json: the name \"a\" stands twice in one object");
 }
 
 TEST(Json, LimitsTheDepth) {
   EXPECT_EQ(parse_json(nested(kJsonDepth), "").dump(), nested(kJsonDepth));
-  EXPECT_EQ(error_in(nested(kJsonDepth + 1)), "a.json: JSON nested more than 64 levels deep");
-  expect_contains(error_in(std::string(1'000'000, '[')), "64 levels");
+  EXPECT_EQ(json_error(nested(kJsonDepth + 1)), "a.json: JSON nested more than 64 levels deep");
+  expect_contains(json_error(std::string(1'000'000, '[')), "64 levels");
 }
 
 TEST(Json, ErrorsNameTheFileAndTheByte) {
-  expect_contains(error_in("{\"a\": x}"), "a.json: not valid JSON at byte 7: ");
-  expect_contains(error_in(""), "a.json: not valid JSON at byte 1: ");
-  expect_contains(error_in("[1] 2"), "a.json: not valid JSON at byte 5: ");
-  expect_contains(error_in("\"\xff\""), "ill-formed UTF-8");
-  EXPECT_EQ(error_in("[1e999]"), "a.json: not valid JSON at byte 6: a number beyond the range of double");
-  EXPECT_EQ(error_in(std::string("1\0", 2)), "a.json: not valid JSON at byte 2: a NUL byte");
+  expect_contains(json_error("{\"a\": x}"), "a.json: not valid JSON at byte 7: ");
+  expect_contains(json_error(""), "a.json: not valid JSON at byte 1: ");
+  expect_contains(json_error("[1] 2"), "a.json: not valid JSON at byte 5: ");
+  expect_contains(json_error("\"\xff\""), "ill-formed UTF-8");
+  EXPECT_EQ(json_error("[1e999]"), "a.json: not valid JSON at byte 6: a number beyond the range of double");
+  EXPECT_EQ(json_error(std::string("1\0", 2)), "a.json: not valid JSON at byte 2: a NUL byte");
 }
 
 TEST(Json, ErrorsAreOneShortLine) {
   const std::string hostile = std::string("\"a\\nb") + std::string(100'000, 'x') + "\"";
   for (const std::string& text : {"{" + hostile + ":1," + hostile + ":1}", "[" + hostile + "\n\n!", hostile + "\n\x01",
                                   "[1" + std::string(1000, '0') + ".5]"}) {
-    const std::string error = error_in(text);
+    const std::string error = json_error(text);
     expect_contains(error, "a.json: ");
     EXPECT_LT(error.size(), 400u);
     EXPECT_EQ(error.find('\n'), error.npos);
@@ -74,7 +74,7 @@ TEST(Json, ThatWouldTakeMuchMemoryIsRefused) {
   };
   EXPECT_EQ(parse_json(repeated("0", 500'000), "a.json").size(), 500'000u);
   for (const char* value : {"0", "[]", "{}", "\"\"", "{\"\":0}"})
-    expect_contains(error_in(repeated(value, 1'000'000)), "a.json: JSON of too many values");
+    expect_contains(json_error(repeated(value, 1'000'000)), "a.json: JSON of too many values");
 }
 
 TEST(Json, AnArrayOfStringsIsReadWithoutValuesAroundThem) {
@@ -122,7 +122,7 @@ TEST(Json, AgreesWithTheParsingTestSuite) {
     const std::string name = entry.path().filename().string();
     std::stringstream text;
     text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
-    const std::string error = error_in(text.str());
+    const std::string error = json_error(text.str());
     if (repeated_names.contains(name)) {
       expect_contains(error, "stands twice");
     } else if (name.starts_with("y_")) {

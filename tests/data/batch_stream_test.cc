@@ -31,7 +31,7 @@ std::string numbered(int64_t pairs) {
   return text;
 }
 
-const Tokenizer& tokenizer() {
+const Tokenizer& stream_tokenizer() {
   static const Tokenizer trained = [] {
     std::vector<std::string> lines = testing::sentences(500, 1);
     for (int i = 0; i < 500; i++) lines.push_back(std::to_string(i));
@@ -47,7 +47,7 @@ StreamOptions options(int64_t window_chunks, int64_t batch_tokens = 200) {
 struct Text {
   explicit Text(const std::string& content) : file("tsv", content), corpus({file.path()}, false, kChunk) {}
   explicit Text(int64_t pairs) : Text(numbered(pairs)) {}
-  BatchStream stream(const StreamOptions& o) const { return {corpus, tokenizer(), tokenizer(), o}; }
+  BatchStream stream(const StreamOptions& o) const { return {corpus, stream_tokenizer(), stream_tokenizer(), o}; }
 
   TempFile file;
   ParallelCorpus corpus;
@@ -58,7 +58,7 @@ std::vector<int64_t> numbers_of(const Batch& batch) {
   for (size_t s = 0; s + 1 < batch.source.offsets.size(); s++) {
     const auto begin = batch.source.ids.begin();
     const Ids ids(begin + batch.source.offsets[s], begin + batch.source.offsets[s + 1]);
-    numbers.push_back(std::stoll(tokenizer().decode(ids)));
+    numbers.push_back(std::stoll(stream_tokenizer().decode(ids)));
   }
   return numbers;
 }
@@ -99,7 +99,7 @@ TEST(BatchStream, ShufflesATextOfOneWindowAsAWhole) {
   const Text text(300);
   BatchStream stream = text.stream(options(1000));
   ASSERT_TRUE(stream.seek({}));
-  const ParallelData data(read_parallel({text.file.path()}), tokenizer(), tokenizer(), 100);
+  const ParallelData data(read_parallel({text.file.path()}), stream_tokenizer(), stream_tokenizer(), 100);
   const Batcher batcher(data, 200, 7);
   for (uint64_t epoch = 0; epoch < 2; epoch++) {
     const BatchList list = batcher.shuffled(epoch);

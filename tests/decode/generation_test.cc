@@ -17,8 +17,8 @@ namespace {
 using testing::error_of;
 using Ids = std::vector<int32_t>;
 
-constexpr int32_t kEnd = 12;
-const TextEnds kEnds = {kEnd, {kEnd}};
+constexpr int32_t kTextEnd = 12;
+const TextEnds kEnds = {kTextEnd, {kTextEnd}};
 
 ModelConfig lm_config() {
   ModelConfig c = testing::small_config();
@@ -35,7 +35,7 @@ class GenerationTest : public ::testing::Test {
   GenerationTest() {
     testing::randomise(model_.parameters(), 3);
     options_.max_tokens = 12;
-    options_.search.never = {kEnd};  // so that it goes on
+    options_.search.never = {kTextEnd};  // so that it goes on
   }
 
   // log p of the token after `ids`, by a pass over all of them.
@@ -59,7 +59,7 @@ class GenerationTest : public ::testing::Test {
       const std::vector<double> p = log_p(visible(text));
       const auto best = static_cast<int32_t>(std::ranges::max_element(p) - p.begin());
       result.log_probabilities.push_back(static_cast<float>(p[static_cast<size_t>(best)]));
-      if (best == kEnd) break;
+      if (best == kTextEnd) break;
       result.ids.push_back(best);
       text.push_back(best);
     }
@@ -79,7 +79,7 @@ class GenerationTest : public ::testing::Test {
 
 TEST_F(GenerationTest, TakesTheMostProbableTokenOfAWholePass) {
   for (const Ids& prompt : {Ids(), Ids{5}, Ids{3, 7, 7, 1}}) {
-    Ids text = {kEnd};
+    Ids text = {kTextEnd};
     text.insert(text.end(), prompt.begin(), prompt.end());
     const GenerationOptions options = {.max_tokens = 12};
     expect_same(generate_ids(model_, prompt, kEnds, options, arena_), greedy(text, 12, [](const Ids& x) { return x; }));
@@ -87,11 +87,11 @@ TEST_F(GenerationTest, TakesTheMostProbableTokenOfAWholePass) {
 }
 
 TEST_F(GenerationTest, APromptStandsAloneWhereNothingIsPutBeforeIt) {
-  const TextEnds ends = {kEnd, {kEnd}, false};
+  const TextEnds ends = {kTextEnd, {kTextEnd}, false};
   const GenerationOptions options = {.max_tokens = 12};
   const auto all = [](const Ids& x) { return x; };
   expect_same(generate_ids(model_, Ids{3, 7}, ends, options, arena_), greedy({3, 7}, 12, all));
-  expect_same(generate_ids(model_, Ids(), ends, options, arena_), greedy({kEnd}, 12, all));
+  expect_same(generate_ids(model_, Ids(), ends, options, arena_), greedy({kTextEnd}, 12, all));
 }
 
 TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
@@ -106,10 +106,10 @@ TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
     return seen;
   };
   GeneratedIds wanted;
-  Ids text = {kEnd, 4, 5};
+  Ids text = {kTextEnd, 4, 5};
   while (wanted.ids.size() < 40) {
     std::vector<double> p = log_p(visible(text));
-    p[kEnd] = -INFINITY;
+    p[kTextEnd] = -INFINITY;
     const auto best = static_cast<int32_t>(std::ranges::max_element(p) - p.begin());
     wanted.log_probabilities.push_back(static_cast<float>(p[static_cast<size_t>(best)]));
     wanted.ids.push_back(best);
@@ -156,7 +156,7 @@ TEST_F(GenerationTest, WhoIsToldMayEndIt) {
 }
 
 TEST_F(GenerationTest, EndsWhereTheDocumentDoes) {
-  testing::values_of(model_.parameters(), "output.bias")[kEnd] = 100;
+  testing::values_of(model_.parameters(), "output.bias")[kTextEnd] = 100;
   const GeneratedIds found = generate_ids(model_, Ids{4}, kEnds, {}, arena_);
   EXPECT_TRUE(found.ids.empty());
   EXPECT_EQ(found.log_probabilities.size(), 1u);
@@ -186,7 +186,7 @@ TEST(BatchInvariance, OfGeneration) {
   GenerationOptions options;
   options.max_tokens = 25;  // beyond the longest context of 20
   options.search.sampling.enabled = true;
-  options.search.never = {kEnd};
+  options.search.never = {kTextEnd};
   for (const ModelConfig& config : testing::language_configs(13, 20))
     for (const bool int8 : {false, true}) {
       Transformer<float> model(config);

@@ -12,11 +12,11 @@
 namespace qkv {
 namespace {
 
-const std::vector<std::string> source = {"▁The", "▁trans", "form", "er", "▁</script>", "<!--", "</s>"};
-const std::vector<std::string> target = {"<s>", "▁Der", "▁Trans", "former", "▁שלום", "."};
+const std::vector<std::string> page_source = {"▁The", "▁trans", "form", "er", "▁</script>", "<!--", "</s>"};
+const std::vector<std::string> page_target = {"<s>", "▁Der", "▁Trans", "former", "▁שלום", "."};
 
 AttentionMap hostile_map() {
-  AttentionMap map = testing::sample_map(source, target, 2, 3);
+  AttentionMap map = testing::sample_map(page_source, page_target, 2, 3);
   map.source = "</script><script>alert(\"1\")</script><!-- <img src=x onerror='x()'> & &lt; \xF0\x9F\x98\x80 שלום \\";
   map.target = "\xE2\x80\xA8 \"';`${1}";
   return map;

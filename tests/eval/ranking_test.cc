@@ -169,9 +169,9 @@ TEST(Ranking, IsTheSameForAnyNumberOfThreadsAndAsTheDefinition) {
       else
         for (int32_t i = 0; i < 80; i++)
           if (i != events.back() && std::ranges::find(history, i) == history.end()) candidates.push_back(i);
-      const float target = scores[static_cast<size_t>(events.back())];
+      const float own = scores[static_cast<size_t>(events.back())];
       const auto rank = 1. + static_cast<double>(std::ranges::count_if(
-                                 candidates, [&](int32_t i) { return scores[static_cast<size_t>(i)] >= target; }));
+                                 candidates, [&](int32_t i) { return scores[static_cast<size_t>(i)] >= own; }));
       if (rank <= 10) hr += 1, ndcg += 1 / std::log2(1 + rank), mrr += 1 / rank;
     }
     const int threads = omp_get_max_threads();

@@ -18,7 +18,7 @@ using testing::TempDir;
 
 const std::string kSum(64, 'a');
 
-Interactions sample() {
+Interactions sample_log() {
   Interactions data;
   data.users = {"ann", "b\"\n", "é"};
   data.items = {"Heat (1995)", " ", "3", "4"};
@@ -39,7 +39,7 @@ void expect_same(const Interactions& found, const Interactions& wanted) {
 TEST(SavedInteractions, ComeBackAsTheyWere) {
   const TempDir directory;
   const RunDirectory run(directory.path());
-  Interactions data = sample();
+  Interactions data = sample_log();
   for (const bool timed : {true, false}) {
     if (!timed) data.times.clear();
     save_interactions(run, data, kSum);
@@ -54,7 +54,7 @@ template <class Change>
 std::string error_after(Change&& change) {
   const TempDir directory;
   const RunDirectory run(directory.path());
-  Interactions data = sample();
+  Interactions data = sample_log();
   if constexpr (std::is_invocable_v<Change, Interactions&>) {
     change(data);
     save_interactions(run, data, kSum);

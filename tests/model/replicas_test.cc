@@ -7,7 +7,7 @@
 namespace qkv {
 namespace {
 
-constexpr double kSmoothing = 0.1;
+constexpr double kReplicaSmoothing = 0.1;
 
 ModelConfig config_of(int64_t encoder_layers) {
   ModelConfig config = testing::small_config();
@@ -18,26 +18,26 @@ ModelConfig config_of(int64_t encoder_layers) {
 }
 
 // Many parts, and more than there are replicas: sequences of 1 to 90 tokens.
-Batch sample_batch(const ModelConfig& config) {
+Batch uneven_batch(const ModelConfig& config) {
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < 160; i++) lengths.push_back(1 + 37 * i % 90);
   return testing::random_batch(config, lengths, lengths, 7);
 }
 
-struct Result {
+struct ReplicaResult {
   double loss = 0;
   std::vector<float> gradient;
 };
 
 // Gradients are added to ones.
-Result run(Replicas& replicas, const Transformer<float>& model, const Batch& batch, bool training) {
+ReplicaResult run(Replicas& replicas, const Transformer<float>& model, const Batch& batch, bool training) {
   Arena arena;
   Context context{arena, training, 3, 5};
   std::ranges::fill(model.parameters().gradients(), 1.0f);
   const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& c) {
     EXPECT_EQ(batch.labels[static_cast<size_t>(first)], part.labels[0]);
     EXPECT_EQ(batch.target.ids[static_cast<size_t>(first)], part.target.ids[0]);
-    return replica.loss_and_gradient(part, Objective{kSmoothing}, c);
+    return replica.loss_and_gradient(part, Objective{kReplicaSmoothing}, c);
   };
   const Loss loss = replicas.loss_and_gradient(model, batch, loss_of, context);
   EXPECT_EQ(loss.tokens, batch.target.tokens());
@@ -52,14 +52,14 @@ std::pair<double, std::vector<Real>> at_once(const Batch& batch, Transformer<Rea
   Context context{arena};
   model.parameters().allocate_gradients();
   std::ranges::fill(model.parameters().gradients(), Real(1));
-  const double loss = model.loss_and_gradient(batch, Objective{kSmoothing}, context).loss;
+  const double loss = model.loss_and_gradient(batch, Objective{kReplicaSmoothing}, context).loss;
   return {loss, {model.parameters().gradients().begin(), model.parameters().gradients().end()}};
 }
 
 TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
   for (const int64_t encoder_layers : {0, 2}) {
     const ModelConfig config = config_of(encoder_layers);
-    const Batch batch = sample_batch(config);
+    const Batch batch = uneven_batch(config);
     Transformer<float> model(config);
     Transformer<double> precise(config);
     Replicas replicas;
@@ -68,7 +68,7 @@ TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
       testing::randomise(precise.parameters(), seed);
       const auto exact = at_once(batch, precise);
       const auto plain = at_once(batch, model);
-      const Result found = run(replicas, model, batch, false);
+      const ReplicaResult found = run(replicas, model, batch, false);
       EXPECT_NEAR(found.loss, exact.first, 1e-6 * exact.first);
       testing::expect_as_accurate(found.gradient, plain.second, exact.second, 2);
     }
@@ -78,7 +78,7 @@ TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
 TEST(Replicas, GiveTheSameBytesForAnyNumberOfThreads) {
   ModelConfig config = config_of(2);
   config.dropout = config.attention_dropout = config.ffn_dropout = 0.2;
-  const Batch batch = sample_batch(config);
+  const Batch batch = uneven_batch(config);
   Transformer<float> model(config);
   model.parameters().allocate_gradients();
   testing::randomise(model.parameters(), 1);
@@ -88,7 +88,7 @@ TEST(Replicas, GiveTheSameBytesForAnyNumberOfThreads) {
       return run(replicas, model, batch, true);
     });
   };
-  const Result one = with(1), three = with(3);
+  const ReplicaResult one = with(1), three = with(3);
   EXPECT_EQ(one.loss, three.loss);
   EXPECT_EQ(one.gradient, three.gradient);
 }

@@ -12,6 +12,7 @@
 #include "io/safetensors.h"
 #include "layers/context.h"
 #include "layers/parameter.h"
+#include "qkv/attention.h"
 #include "qkv/config.h"
 #include "qkv/error.h"
 #include "tests/support/numeric.h"

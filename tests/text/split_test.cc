@@ -10,37 +10,37 @@
 namespace qkv {
 namespace {
 
-using Parts = std::vector<std::string>;
+using Sentences = std::vector<std::string>;
 
-Parts split(std::string_view line, size_t most) {
+Sentences split(std::string_view line, size_t most) {
   return split_long(line, [&](std::string_view part) { return part.size() <= most; });
 }
 
 TEST(Split, LeavesAShortLineWhole) {
-  EXPECT_EQ(split("One. Two.", 9), Parts{"One. Two."});
-  EXPECT_EQ(split("", 9), Parts{""});
+  EXPECT_EQ(split("One. Two.", 9), Sentences{"One. Two."});
+  EXPECT_EQ(split("", 9), Sentences{""});
 }
 
 TEST(Split, CutsAfterSentences) {
-  EXPECT_EQ(split("One, two. Three! Four?", 17), (Parts{"One, two. Three! ", "Four?"}));
-  EXPECT_EQ(split("He said: “Go.” She went.", 22), (Parts{"He said: “Go.” ", "She went."}));
-  EXPECT_EQ(split("Wait... Then 3.14 is pi", 20), (Parts{"Wait... ", "Then 3.14 is pi"}));
+  EXPECT_EQ(split("One, two. Three! Four?", 17), (Sentences{"One, two. Three! ", "Four?"}));
+  EXPECT_EQ(split("He said: “Go.” She went.", 22), (Sentences{"He said: “Go.” ", "She went."}));
+  EXPECT_EQ(split("Wait... Then 3.14 is pi", 20), (Sentences{"Wait... ", "Then 3.14 is pi"}));
 }
 
 TEST(Split, CutsScriptsWithoutSpacesAfterSentences) {
-  EXPECT_EQ(split("你好。「再见！」谢谢", 30), Parts{"你好。「再见！」谢谢"});
-  EXPECT_EQ(split("你好。「再见！」谢谢", 28), (Parts{"你好。「再见！」", "谢谢"}));
-  EXPECT_EQ(split("你好，再见吧", 14), (Parts{"你好，", "再见吧"}));
+  EXPECT_EQ(split("你好。「再见！」谢谢", 30), Sentences{"你好。「再见！」谢谢"});
+  EXPECT_EQ(split("你好。「再见！」谢谢", 28), (Sentences{"你好。「再见！」", "谢谢"}));
+  EXPECT_EQ(split("你好，再见吧", 14), (Sentences{"你好，", "再见吧"}));
 }
 
 TEST(Split, CutsAfterClausesWhereNoSentenceEnds) {
-  EXPECT_EQ(split("one two, three four", 15), (Parts{"one two, ", "three four"}));
-  EXPECT_EQ(split("one—two three", 11), (Parts{"one—", "two three"}));
+  EXPECT_EQ(split("one two, three four", 15), (Sentences{"one two, ", "three four"}));
+  EXPECT_EQ(split("one—two three", 11), (Sentences{"one—", "two three"}));
 }
 
-TEST(Split, CutsAtSpacesWhereNoClauseEnds) { EXPECT_EQ(split("one two three", 9), (Parts{"one two ", "three"})); }
+TEST(Split, CutsAtSpacesWhereNoClauseEnds) { EXPECT_EQ(split("one two three", 9), (Sentences{"one two ", "three"})); }
 
-TEST(Split, CutsBetweenCharactersWhereThereIsNoSpace) { EXPECT_EQ(split("äöüäöü", 5), (Parts{"äö", "üä", "öü"})); }
+TEST(Split, CutsBetweenCharactersWhereThereIsNoSpace) { EXPECT_EQ(split("äöüäöü", 5), (Sentences{"äö", "üä", "öü"})); }
 
 TEST(Split, RefusesACharacterThatDoesNotFit) {
   EXPECT_EQ(testing::error_of([] { split("aä", 1); }),
@@ -48,7 +48,7 @@ TEST(Split, RefusesACharacterThatDoesNotFit) {
 }
 
 TEST(Split, LosesNothingAndFitsAlways) {
-  const Parts tokens = {"a", "word", " ", "  ", ".", "! ", ", ", "é", "日", "。", "😀", "—", "”", "\u00A0", "3.5"};
+  const Sentences tokens = {"a", "word", " ", "  ", ".", "! ", ", ", "é", "日", "。", "😀", "—", "”", "\u00A0", "3.5"};
   Random random(1, Stream::test);
   for (int trial = 0; trial < 300; trial++) {
     std::string line;

@@ -11,13 +11,13 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kItems = 150, kFeatures = 7, kWidth = 5;
+constexpr int64_t kTableItems = 150, kFeatures = 7, kWidth = 5;
 
 // Item v has features v mod 7 and, where v is a multiple of 3, 0 and 6 too; items from 140 on have none.
 ItemFeatures sample() {
   ItemFeatures features;
   for (int64_t f = 0; f < kFeatures; f++) features.names.push_back(std::to_string(f));
-  for (int64_t v = 0; v < kItems; v++) {
+  for (int64_t v = 0; v < kTableItems; v++) {
     for (int64_t f = 0; f < kFeatures && v < 140; f++)
       if (f == v % kFeatures || (v % 3 == 0 && (f == 0 || f == 6))) features.ids.push_back(static_cast<int32_t>(f));
     features.offsets.push_back(std::ssize(features.ids));
@@ -27,8 +27,8 @@ ItemFeatures sample() {
 
 class FeatureSumsTest : public ::testing::Test {
  protected:
-  FeatureSumsTest() : S(kItems * kFeatures) {
-    for (int64_t v = 0; v < kItems; v++)
+  FeatureSumsTest() : S(kTableItems * kFeatures) {
+    for (int64_t v = 0; v < kTableItems; v++)
       for (const int32_t f : features.of(v))
         S[static_cast<size_t>(v * kFeatures + f)] = 1 / std::sqrt(static_cast<double>(std::ssize(features.of(v))));
   }
@@ -38,20 +38,21 @@ class FeatureSumsTest : public ::testing::Test {
   const ItemFeatures features = sample();
   const FeatureSums sums{features};
   std::vector<double> S;  // [V, F]
-  std::vector<float> E = testing::normal<float>(kItems * kWidth, 1), G = testing::normal<float>(kFeatures * kWidth, 2);
-  Matrix<float> items{E.data(), kItems, kWidth}, table{G.data(), kFeatures, kWidth};
+  std::vector<float> E = testing::normal<float>(kTableItems * kWidth, 1),
+                     G = testing::normal<float>(kFeatures * kWidth, 2);
+  Matrix<float> items{E.data(), kTableItems, kWidth}, table{G.data(), kFeatures, kWidth};
 };
 
 // Each sum has at most 150 terms of size about 1 and is rounded once a term.
-constexpr double kTolerance = 150 * 5 * 6e-8;
+constexpr double kSumTolerance = 150 * 5 * 6e-8;
 
 TEST_F(FeatureSumsTest, TheGradientIsThatOfTheProduct) {
   std::vector<double> wanted(G.begin(), G.end());
-  for (int64_t v = 0; v < kItems; v++)
+  for (int64_t v = 0; v < kTableItems; v++)
     for (int64_t f = 0; f < kFeatures; f++)
       for (int64_t j = 0; j < kWidth; j++) wanted[static_cast<size_t>(f * kWidth + j)] += s(v, f) * items(v, j);
   sums.add_gradient(items, table);
-  EXPECT_LT(testing::max_error(G, wanted), kTolerance);
+  EXPECT_LT(testing::max_error(G, wanted), kSumTolerance);
 }
 
 TEST_F(FeatureSumsTest, ItemsFromTheFirstOnFollowTheirFeatures) {
@@ -59,12 +60,12 @@ TEST_F(FeatureSumsTest, ItemsFromTheFirstOnFollowTheirFeatures) {
   const Matrix<float> after(now.data(), kFeatures, kWidth);
   for (const int64_t first : {0, 100}) {
     std::vector<double> wanted(E.begin(), E.end());
-    for (int64_t v = first; v < kItems; v++)
+    for (int64_t v = first; v < kTableItems; v++)
       for (int64_t f = 0; f < kFeatures; f++)
         for (int64_t j = 0; j < kWidth; j++)
           wanted[static_cast<size_t>(v * kWidth + j)] += s(v, f) * (after(f, j) - table(f, j));
     sums.add_change(after, table, first, items);
-    EXPECT_LT(testing::max_error(E, wanted), kTolerance);
+    EXPECT_LT(testing::max_error(E, wanted), kSumTolerance);
   }
 }
 

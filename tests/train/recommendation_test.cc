@@ -57,7 +57,7 @@ std::string write_log_of_gaps(const TempDir& directory) {
   return path;
 }
 
-RecommendationRecipe small_recipe() {
+RecommendationRecipe small_recommender() {
   RecommendationRecipe recipe = recommendation_preset("films");
   merge_recipe_json(recipe, R"({"d_model": 32, "heads": 2, "ffn": 32, "max_length": 8, "dropout": 0, "ffn_dropout": 0,
       "attention_dropout": 0, "learning_rate": 0.01, "batch_tokens": 128, "schedule": "constant", "warmup_steps": 0, "ema_decay": 0, "max_epochs": 15})",
@@ -78,7 +78,7 @@ TEST(Recommendation, EveryLossLearnsWhatFollows) {
   const TempDir directory;
   const std::string log = write_log(directory);
   for (const std::string loss : {"softmax", "sampled_softmax", "bce", "gbce"}) {
-    RecommendationRecipe recipe = small_recipe();
+    RecommendationRecipe recipe = small_recommender();
     set_recipe_option(recipe, "loss", loss);
     set_recipe_option(recipe, "negatives", "8");
     EXPECT_GT(train(log, recipe, directory / loss), 0.7) << loss;  // by chance 0.11
@@ -88,7 +88,7 @@ TEST(Recommendation, EveryLossLearnsWhatFollows) {
 TEST(Recommendation, ReadsTheTimeBetweenEventsWhereAskedTo) {
   const TempDir directory;
   const std::string log = write_log_of_gaps(directory), out = directory / "gaps";
-  RecommendationRecipe recipe = small_recipe();
+  RecommendationRecipe recipe = small_recommender();
   EXPECT_LT(train(log, recipe, directory / "none"), 0.3);  // by chance about 0.15
   set_recipe_option(recipe, "time_gaps", "true");
   EXPECT_GT(train(log, recipe, out), 0.9);
@@ -125,7 +125,7 @@ TEST(Recommendation, EveryNormAndSplitTrains) {
     for (int64_t i = 0; i < 12; i++) file << user << ',' << (user + i) % kItems << ',' << 100 * i + user << '\n';
   file.close();
   for (const std::string norm : {"post", "pre", "query"}) {
-    RecommendationRecipe recipe = small_recipe();
+    RecommendationRecipe recipe = small_recommender();
     set_recipe_option(recipe, "norm_position", norm);
     set_recipe_option(recipe, "split", "temporal");
     set_recipe_option(recipe, "positions_from_end", "true");
@@ -137,7 +137,7 @@ TEST(Recommendation, ARunGoesOnWithTheSameBytesOnAnyNumberOfThreads) {
   const TempDir directory;
   const std::string log = write_log_of_gaps(directory);
   for (const std::string loss : {"softmax", "gbce"}) {
-    RecommendationRecipe recipe = small_recipe();
+    RecommendationRecipe recipe = small_recommender();
     set_recipe_option(recipe, "loss", loss);
     recipe.recommendation.time_gaps = loss == "softmax";
     set_recipe_option(recipe, "dropout", "0.2");
@@ -163,7 +163,7 @@ TEST(Recommendation, ARunGoesOnWithTheSameBytesOnAnyNumberOfThreads) {
 TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
   const TempDir directory;
   const std::string log = write_log(directory), out = directory / "run", longer = directory / "longer.txt";
-  RecommendationRecipe recipe = small_recipe();
+  RecommendationRecipe recipe = small_recommender();
   const double learned = train(log, recipe, out);
   testing::spill(longer, "first new\nfirst newer\nfirst 3\nfirst 4\n" + testing::slurp(log));
   recipe.training.max_epochs = 0;
@@ -222,7 +222,7 @@ TEST(Recommendation, FeaturesTellWhatRareItemsHaveInCommon) {
     double ndcg = -1;
     TrainingObserver observer;
     observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates.front().measures.front().value; };
-    RecommendationRecipe recipe = small_recipe();
+    RecommendationRecipe recipe = small_recommender();
     recipe.training.max_epochs = 20;
     EXPECT_TRUE(train_recommendation({{colours.log}, {}, "", table}, recipe, directory / name, observer));
     return ndcg;
@@ -235,7 +235,7 @@ TEST(Recommendation, FeaturesTellWhatRareItemsHaveInCommon) {
 TEST(Recommendation, ARunWithFeaturesGoesOnWithTheSameOnes) {
   const TempDir directory;
   const Colours colours(directory);
-  RecommendationRecipe recipe = small_recipe();
+  RecommendationRecipe recipe = small_recommender();
   recipe.training.max_epochs = 0;
   const auto steps = [&](int64_t count, const std::string& out, const std::string& table) {
     recipe.training.max_steps = count;
@@ -257,7 +257,7 @@ TEST(Recommendation, ARunWithFeaturesGoesOnWithTheSameOnes) {
 TEST(Recommendation, ANewItemStartsFromItsFeatures) {
   const TempDir directory;
   const Colours colours(directory);
-  RecommendationRecipe recipe = small_recipe();
+  RecommendationRecipe recipe = small_recommender();
   recipe.training.max_epochs = 6;
   train_recommendation({{colours.log}, {}, "", colours.table}, recipe, directory / "run", {});
   const std::string log = directory / "longer.txt", table = directory / "longer.csv";
@@ -287,7 +287,7 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
 TEST(Recommendation, RefusesAnotherLogOrRecipe) {
   const TempDir directory;
   const std::string log = write_log(directory), out = directory / "run";
-  RecommendationRecipe recipe = small_recipe();
+  RecommendationRecipe recipe = small_recommender();
   recipe.training.max_epochs = 1;
   train(log, recipe, out);
   RecommendationRecipe other = recipe;
@@ -322,7 +322,7 @@ TEST(Recommendation, RefusesWhatDoesNotFit) {
   const TempDir directory;
   const std::string log = write_log(directory), out = directory / "run";
   const auto error = [&](const std::string& json) {
-    RecommendationRecipe recipe = small_recipe();
+    RecommendationRecipe recipe = small_recommender();
     const std::string message = error_of([&] {
       merge_recipe_json(recipe, json, "r.json");
       train(log, recipe, out);
@@ -351,7 +351,7 @@ TEST(Recommendation, RefusesWhatDoesNotFit) {
 TEST(Recommendation, AnEpochIsCountedInSteps) {
   const TempDir directory;
   const std::string log = write_log(directory);
-  RecommendationRecipe recipe = small_recipe();
+  RecommendationRecipe recipe = small_recommender();
   recipe.training.max_epochs = 3;
   recipe.training.accumulate = 2;
   std::vector<int64_t> steps;
