@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: the library's, the same under AddressSanitizer and UBSan, each fuzz target for five seconds,
-# the program's (pytest), and the Python module's, in a virtual environment with packages from PyPI. The last line says
-# how many passed. QUICK=1 leaves the sanitizers and the fuzz targets out, and takes the dev build that is there.
+# Builds and runs all tests: the library's under AddressSanitizer and UBSan, and optimised those of what computes, each
+# fuzz target for five seconds, the program's (pytest), and the Python module's, in a virtual environment with packages
+# from PyPI. The last line says how many passed. QUICK=1 leaves the sanitizers and the fuzz targets out, and takes the
+# dev build that is there, with all tests of the library.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh
