@@ -188,9 +188,13 @@ def test_progress_is_shown_on_a_terminal_alone(trained, tmp_path):
     ours, theirs = os.openpty()
     with open(tmp_path / "out", "wb") as out:
         done = subprocess.run([QKV, "translate", str(trained)], input=TEXT.encode() * 200, stdout=out, stderr=theirs)
+    os.write(theirs, b"$")  # a terminal gives what was written in pieces; closed, it may take the rest along
+    shown = b""
+    while not shown.endswith(b"$"):
+        shown += os.read(ours, 1 << 16)
     os.close(theirs)
-    shown = os.read(ours, 1 << 16).decode()
     os.close(ours)
+    shown = shown.removesuffix(b"$").decode()
     assert done.returncode == 0 and (tmp_path / "out").read_bytes().count(b"\n") == 1000
     assert " lines, " in shown and shown.endswith("\r\x1b[K")
     assert qkv("translate", trained, text=TEXT * 200)[2] == ""
