@@ -30,10 +30,19 @@ struct CachedRows {
   }
 };
 
-// a[j, l] = q_l · k_jl
+// A cache may be larger than the processor's own, and its rows lie apart: what is needed next is asked for.
+HWY_INLINE void ask_for(const float* x, int64_t count) {
+  for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(x + i);
+}
+
+// a[j, l] = q_l · k_jl. Asks for the keys of later rows and for the values, which are mixed next.
 HWY_INLINE void cached_scores(const CachedPairs& at, const CachedRows& keys, int64_t width, float* a) {
+  constexpr int64_t kLater = 6;
+  const int64_t columns = at.k[kPairs - 1] - at.k[0] + width;
   for (int64_t j = 0; j < keys.count; j++, a += kPairs) {
     const float* row = keys.row(j);
+    ask_for(keys.row(HWY_MIN(j + kLater, keys.count - 1)) + at.k[0], columns);
+    ask_for(row + at.v[0], columns);
     Vector a0 = zero(), a1 = zero(), a2 = zero(), a3 = zero();
     for_columns(width, [&](int64_t c, auto io) HWY_ATTR {
       a0 = hn::MulAdd(io.load(at.q[0] + c), io.load(row + at.k[0] + c), a0);
