@@ -1,9 +1,10 @@
 """qkv train lm and qkv generate."""
 
 import json
+import subprocess
 
 import pytest
-from conftest import qkv
+from conftest import QKV, qkv
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +86,12 @@ def test_attention_that_is_not_there_is_refused(model, trained):
         status, output, error = qkv("attend", run, "45", *arguments, ok=message == "")
         assert (status == 0) == (message == "") and message in error and error.count("\n") <= 1
     assert "the text has 41 tokens with the one that begins it, the model takes 32" in qkv("attend", model, "4" * 40, ok=False)[2]
+
+
+def test_a_full_disk_is_an_error(model):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([QKV, "generate", model, "--prompt", "45"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and done.stderr == b"qkv: standard output: No space left on device\n"
 
 
 def test_the_seed_decides_what_is_drawn(model):
