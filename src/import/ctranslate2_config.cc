@@ -11,8 +11,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kSentenceTokens =
-    1024;  // of sentences where positions are sinusoids: CTranslate2's own limit of a source
+constexpr int64_t kSentenceTokens = 1024;  // where positions are sinusoids: CTranslate2's own limit of a source
 
 // Parts of names of variables that stand for something that is not here.
 constexpr std::pair<std::string_view, const char*> kUnsupported[] = {

@@ -7,7 +7,6 @@
 #include "text/unicode.h"
 
 namespace qkv {
-namespace {}  // namespace
 
 Vocabulary::Vocabulary(std::vector<std::string> pieces, const std::string& where) : pieces_(std::move(pieces)) {
   if (pieces_.empty() || pieces_.size() > kMaxPieces)
