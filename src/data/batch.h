@@ -16,6 +16,10 @@ struct Packed {
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
+  std::span<const int32_t> sequence(int64_t s) const {
+    const int32_t *begin = offsets.data() + s, *end = begin + 1;
+    return std::span(ids).subspan(static_cast<size_t>(*begin), static_cast<size_t>(*end - *begin));
+  }
   void clear() {
     ids.clear();
     offsets.assign(1, 0);

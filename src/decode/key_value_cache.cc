@@ -26,6 +26,29 @@ std::vector<Layer<float>::Cache> self_caches(const Transformer<float>& model, in
   return caches;
 }
 
+// Sequences from `first` on that the encoder takes together: products need no more rows, and more take memory.
+Packed part_of(const Packed& all, int64_t first) {
+  constexpr int64_t kEnoughTokens = 192;
+  Packed part;
+  for (int64_t s = first; s < all.sequences() && part.tokens() < kEnoughTokens; s++) part.append(all.sequence(s));
+  return part;
+}
+
+// Makes keys and values of the encoder's output, some sequences at a time.
+void fill_cross(const Transformer<float>& model, const Packed& sources, std::vector<Layer<float>::Cache>& caches,
+                Context& c) {
+  for (auto& cache : caches) cache.cross = c.arena.matrix<float>(sources.tokens(), cache.self.cols);
+  for (int64_t first = 0; first < sources.sequences();) {
+    const Arena::Scope scope(c.arena);
+    const Packed part = part_of(sources, first);
+    const int64_t row = sources.offsets[static_cast<size_t>(first)];
+    std::vector<Layer<float>::Cache> rows = caches;
+    for (auto& cache : rows) cache.cross = cache.cross.row_range(row, row + part.tokens());
+    model.fill_cross(model.encode(part, c), rows, c);
+    first += part.sequences();
+  }
+}
+
 }  // namespace
 
 KeyValueCache::KeyValueCache(const Ensemble& models, const Packed& sources, int64_t beam, int64_t capacity, Context& c)
@@ -37,11 +60,7 @@ KeyValueCache::KeyValueCache(const Ensemble& models, const Packed& sources, int6
       users_(static_cast<size_t>(sequences_ * beam * capacity)),
       given_up_(static_cast<size_t>(sequences_)) {
   for (size_t m = 0; m < models.size(); m++) caches_.push_back(self_caches(models[m], std::ssize(users_), c.arena));
-  for (size_t m = 0; m < models.size(); m++) {
-    const Matrix<float> memory = models[m].encode(sources, c);
-    for (auto& cache : caches_[m]) cache.cross = c.arena.matrix<float>(memory.rows, cache.self.cols);
-    models[m].fill_cross(memory, caches_[m], c);
-  }
+  for (size_t m = 0; m < models.size(); m++) fill_cross(models[m], sources, caches_[m], c);
 }
 
 void KeyValueCache::branch(int64_t sequence, std::span<const int32_t> parents, std::span<int32_t> children) {
