@@ -16,8 +16,8 @@ struct Isa {
 
 constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", HWY_NEON}, {"portable", HWY_STATIC_TARGET}};
 
-// What the machine has and the library is built for. Highway remembers the processor's own list until it is replaced, so
-// it is read once, before any replacement.
+// What the machine has and the library is built for. Highway remembers the processor's own list until it is replaced,
+// so it is read once, before any replacement.
 int64_t machine_targets() {
   static const int64_t targets = (hwy::SupportedTargets() & HWY_TARGETS) | HWY_STATIC_TARGET;
   return targets;
@@ -43,23 +43,35 @@ void choose(const Isa& isa) {
   chosen() = isa.name;
 }
 
-bool machine_has_vnni() {
+// Instructions that kernels of "avx512" use where the machine has them.
+struct Extra {
+  bool there, use = there;
+  void force(bool wanted) { use = wanted && there; }
+};
+
 #if HWY_ARCH_X86
-  return __builtin_cpu_supports("avx512vnni");
+#define QKV_MACHINE_HAS(feature) (__builtin_cpu_supports(feature) != 0)
 #else
-  return false;
+#define QKV_MACHINE_HAS(feature) false
 #endif
+
+Extra& vnni() {
+  static Extra extra{QKV_MACHINE_HAS("avx512vnni")};
+  return extra;
 }
 
-bool& vnni() {
-  static bool use = machine_has_vnni();
-  return use;
+Extra& bfloat16_products() {
+  static Extra extra{QKV_MACHINE_HAS("avx512bf16")};
+  return extra;
 }
 
 }  // namespace
 
-bool has_vnni() { return vnni(); }
-void force_vnni(bool use) { vnni() = use && machine_has_vnni(); }
+bool has_vnni() { return vnni().use; }
+void force_vnni(bool use) { vnni().force(use); }
+
+bool has_bfloat16_products() { return bfloat16_products().use; }
+void force_bfloat16_products(bool use) { bfloat16_products().force(use); }
 
 void choose_isa() {
   static const bool done = [] {

@@ -20,6 +20,10 @@ void force_isa(const std::string& name);
 bool has_vnni();
 void force_vnni(bool use);  // for tests: false does without
 
+// The same of products of bfloat16 (AVX512-BF16).
+bool has_bfloat16_products();
+void force_bfloat16_products(bool use);
+
 // Calls the kernel built for the active set. `kernel` was made known with HWY_EXPORT.
 #define QKV_DISPATCH(kernel) (::qkv::choose_isa(), HWY_DYNAMIC_DISPATCH(kernel))
 void choose_isa();

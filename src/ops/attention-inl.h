@@ -194,12 +194,15 @@ struct TileKeys {
   }
 };
 
-// Draws the dropout's factors of queries i … and keys first …, at most to the end of a group of 128 keys.
+// Draws the dropout's factors of queries i … and keys first …, a multiple of the lanes.
 HWY_INLINE void draw_dropout(const Pair& pair, DropoutFactors& factors, int64_t i, int64_t rows, int64_t first,
                              Matrix<float> to) {
   for (int64_t r = 0; r < rows; r++) {
-    factors.draw(pair.at.first_row + i + r, first / 128);
-    for (int64_t c = 0; c < to.cols; c += lanes()) hn::Store(factors.at(first % 128 + c), Floats(), to.row(r) + c);
+    for (int64_t c = 0; c < to.cols; c += lanes()) {
+      const int64_t key = first + c;
+      if (c == 0 || key % 128 == 0) factors.draw(pair.at.first_row + i + r, key / 128);
+      hn::Store(factors.at(key % 128), Floats(), to.row(r) + c);
+    }
   }
 }
 

@@ -21,7 +21,8 @@ struct Block {
   int64_t i, j;                  // the first query and the first key
   const float *keys, *values;    // the panel: scale · log2 e · Kᵀ, Vᵀ
   Matrix<const float> key_tail;  // transposed
-  Matrix<const float> q, dout;
+  Matrix<const float> q, dout;   // as floats
+  Matrix<const float> q_lanes, dout_lanes;
   const float *lse, *D;  // of its queries
   DropoutFactors* factors;
   float* slopes;  // null without a softcap
@@ -29,12 +30,19 @@ struct Block {
 };
 
 // P = 2^(s − lse) of R queries from row `first` of the block on and C vectors of keys.
-template <int R, int C>
+template <class Lane, int R, int C>
 HWY_INLINE void recompute(const Block& b, int64_t first, const TileKeys& keys, int64_t column) {
   float* weights = b.scratch.weights + first * kPanel + column;
   Vector s[R][C];
   clear_tile(s);
-  multiply(b.q.row(first), b.q.stride, 1, b.keys + column, kPanel, b.q.cols, s);
+  multiply<Lane>(b.q_lanes.row(first), b.q_lanes.stride, 1, b.keys + column, kPanel, b.q_lanes.cols, s);
+  if (Lane::kEntries > 1) {
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; r++) {
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) s[r][c] = hn::Mul(s[r][c], set(b.pair.scale2()));
+    }
+  }
   if (HWY_UNLIKELY(b.pair.adjusts())) {
     store_tile(s, weights, kPanel);
     adjust_scores(b.pair, b.i + first, R, b.j + column, C * lanes(), weights, kPanel,
@@ -51,14 +59,14 @@ HWY_INLINE void recompute(const Block& b, int64_t first, const TileKeys& keys, i
 }
 
 // dS = P ∘ (dA − D) of the same; P times the factors of dropout.
-template <int R, int C>
+template <class Lane, int R, int C>
 HWY_INLINE void differentiate(const Block& b, int64_t first, int64_t column) {
   const Floats d;
   float *weights = b.scratch.weights + first * kPanel + column, *dscores = b.scratch.dscores + first * kPanel + column;
   const float* D = b.D + first;
   Vector x[R][C];
   clear_tile(x);
-  multiply(b.dout.row(first), b.dout.stride, 1, b.values + column, kPanel, b.dout.cols, x);
+  multiply<Lane>(b.dout_lanes.row(first), b.dout_lanes.stride, 1, b.values + column, kPanel, b.dout_lanes.cols, x);
   HWY_UNROLL(8)
   for (int r = 0; r < R; r++) {
     HWY_UNROLL(8)
@@ -86,15 +94,15 @@ HWY_INLINE void zero_columns(const Block& b, int64_t first, int64_t rows, int64_
     }
 }
 
-template <int R>
+template <class Lane, int R>
 HWY_NOINLINE void recompute_tile(const Block& b, int64_t first, const TileKeys& keys) {
   for (int64_t c = keys.first_vector(); c < keys.all.end; c += kTileVectors * lanes())
     with_shape<1, kTileVectors>(1, (keys.all.end - c + lanes() - 1) / lanes(),
-                                [&](auto, auto C) HWY_ATTR { recompute<R, C()>(b, first, keys, c); });
+                                [&](auto, auto C) HWY_ATTR { recompute<Lane, R, C()>(b, first, keys, c); });
 }
 
 // P and dS of R queries and all keys of the panel; dQ of those queries += dS K where dq is given.
-template <int R>
+template <class Lane, int R>
 HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKeys& keys, Matrix<const float> k,
                                      Matrix<float> dq) {
   const Floats d;
@@ -104,8 +112,8 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
   if (b.factors) draw_dropout(b.pair, *b.factors, b.i + first, R, b.j, {b.scratch.dropout, R, kPanel});
   for (int64_t c = begin; c < end; c += kTileVectors * lanes())
     with_shape<1, kTileVectors>(1, (end - c) / lanes(), [&](auto, auto C) HWY_ATTR {
-      recompute<R, C()>(b, first, keys, c);
-      differentiate<R, C()>(b, first, c);
+      recompute<Lane, R, C()>(b, first, keys, c);
+      differentiate<Lane, R, C()>(b, first, c);
     });
   if (HWY_UNLIKELY(b.slopes != nullptr))
     for (int64_t r = 0; r < R; r++)
@@ -120,12 +128,14 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
 }
 
 // The same for all queries of a block; k: the panel's keys.
+template <class Lane>
 HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matrix<float> dq) {
   for_tiles<kTileRows>(b.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
     const TileKeys keys(b.pair, b.i + first, n, b.j, k.rows);
     if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(k.rows, lanes()));
     const Matrix<float> dq_rows = dq.data ? dq.row_range(first, first + n) : dq;
-    with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR { differentiate_tile<R()>(b, first, keys, k, dq_rows); });
+    with_shape<kTileRows, 1>(n, 1,
+                             [&](auto R, auto) HWY_ATTR { differentiate_tile<Lane, R()>(b, first, keys, k, dq_rows); });
   });
 }
 
@@ -188,7 +198,7 @@ HWY_INLINE void prepare_D(const BackwardCall<T>& call, int64_t s, int64_t h, Ran
 
 // Calls f(block, row of the part) for the blocks of queries of one head of the part and the panels of some packed keys
 // from the first on.
-template <class T, class F>
+template <class Lane, class T, class F>
 HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const Pair& pair, Range keys,
                            const BackwardScratch& scratch, const F& f) {
   const AttentionInput<T>& in = call.in;
@@ -199,15 +209,23 @@ HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part
     const int64_t end = HWY_MIN(i + kBlockRows, part.rows.end), row = head_row + i - part.rows.begin;
     const Range seen = intersection(pair.visible(i, end), keys);
     if (seen.empty()) continue;
-    Matrix<const float> dout;
-    if (call.dout.data) dout = whole_vectors(pair.queries(call.dout, in.value_width).row_range(i, end), scratch.dout);
-    const Matrix<const float> q = whole_vectors(pair.queries(in.q, in.key_width).row_range(i, end), scratch.q);
+    const Matrix<const T> q_rows = pair.queries(in.q, in.key_width).row_range(i, end);
+    const Matrix<const float> q = whole_vectors(q_rows, scratch.q);
+    const Matrix<const float> q_lanes = Lane::kEntries == 1 ? q : in_lanes<Lane>(q_rows, scratch.q_lanes);
+    Matrix<const float> dout, dout_lanes;
+    if (call.dout.data) {
+      const Matrix<const T> dout_rows = pair.queries(call.dout, in.value_width).row_range(i, end);
+      dout = whole_vectors(dout_rows, scratch.dout);
+      dout_lanes = Lane::kEntries == 1 ? dout : in_lanes<Lane>(dout_rows, scratch.dout_lanes);
+    }
     for (int64_t j = keys.begin; j < seen.end; j += kPanel) {
       if (seen.begin >= j + kPanel) continue;
       const int64_t before = j - keys.begin;
-      f(Block{pair, i, j, scratch.keys + before * in.key_width, scratch.values + before * in.value_width,
-              packed_tail(scratch.key_tail, keys.size(), in.key_width).col_range(before, keys.size()), q, dout,
-              scratch.lse + row, scratch.D + row, factors, in.softcap > 0 ? scratch.slopes : nullptr, scratch},
+      f(Block{pair, i, j, scratch.keys + before * lanes_of<Lane>(in.key_width),
+              scratch.values + before * lanes_of<Lane>(in.value_width),
+              packed_tail(scratch.key_tail, keys.size(), in.key_width).col_range(before, keys.size()), q, dout, q_lanes,
+              dout_lanes, scratch.lse + row, scratch.D + row, factors, in.softcap > 0 ? scratch.slopes : nullptr,
+              scratch},
         row);
     }
   }
@@ -223,27 +241,27 @@ HWY_INLINE void prepare_part(const BackwardCall<T>& call, const BackwardPart& pa
 }
 
 // Kᵀ of some keys, or Vᵀ, in panels.
-template <class T>
+template <class Lane, class T>
 HWY_INLINE void pack_panels(Matrix<const T> x, float scale, float* panels) {
   for (int64_t j = 0; j < x.rows; j += kPanel)
-    pack_transposed(x.row_range(j, HWY_MIN(j + kPanel, x.rows)), scale, panels + j * x.cols);
+    pack_transposed<Lane>(x.row_range(j, HWY_MIN(j + kPanel, x.rows)), scale, panels + j * lanes_of<Lane>(x.cols));
 }
 
 // Calls f(keys) for the spans of some keys, with Kᵀ and Vᵀ packed.
-template <class T, class F>
+template <class Lane, class T, class F>
 HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, Range keys,
                           const BackwardScratch& scratch, const F& f) {
   const Matrix<const T> k = key_rows(in, in.k, s, kv, in.key_width), v = key_rows(in, in.v, s, kv, in.value_width);
   for (int64_t j = keys.begin; j < keys.end; j += kSpan) {
     const int64_t end = HWY_MIN(j + kSpan, keys.end);
-    pack_panels(k.row_range(j, end), in.scale * kLog2e, scratch.keys);
-    pack_panels(v.row_range(j, end), 1.0f, scratch.values);
+    pack_panels<Lane>(k.row_range(j, end), in.scale * kLog2e, scratch.keys);
+    pack_panels<Lane>(v.row_range(j, end), 1.0f, scratch.values);
     pack_tail(k.row_range(j, end), {0, end - j}, scratch.key_tail);
     f(Range{j, end});
   }
 }
 
-template <class T>
+template <class Lane, class T>
 bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
   const AttentionGradients<T>& to = call.gradients;
@@ -253,17 +271,17 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
   prepare_part(call, part, scratch);
   Matrix<float> dq;
   if (part.queries) dq = zeros(scratch.dq, part.heads.size() * part.rows.size(), in.key_width);
-  for_spans(in, part.s, kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
+  for_spans<Lane>(in, part.s, kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
     const Matrix<const float> k =
         whole_vectors(key_rows(in, in.k, part.s, kv, in.key_width).row_range(keys.begin, keys.end), scratch.key_rows);
     const Matrix<float> dk = zeros(scratch.dk, keys.size(), in.key_width);
     const Matrix<float> dv = zeros(scratch.dv, keys.size(), in.value_width);
     for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
       const Pair pair(in, part.s, h);
-      for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+      for_blocks<Lane>(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
         const Range panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
         const Matrix<float> dq_rows = part.queries ? without_tail(dq.row_range(row, row + block.q.rows)) : dq;
-        differentiate_block(block, k.row_range(panel.begin, panel.end), dq_rows);
+        differentiate_block<Lane>(block, k.row_range(panel.begin, panel.end), dq_rows);
         if (part.keys_values)
           add_key_gradients(block, without_tail(dk.row_range(panel.begin, panel.end)),
                             without_tail(dv.row_range(panel.begin, panel.end)));
@@ -293,32 +311,32 @@ HWY_INLINE void add_mask_gradient(const Block& b, int64_t keys, const AttentionM
   }
 }
 
-template <class T>
+template <class Lane, class T>
 void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
   prepare_part(call, part, scratch);
   for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
     const Pair pair(call.in, part.s, h);
-    for_spans(call.in, part.s, pair.kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
-      for_blocks(call, part, pair, keys, scratch, [&](Block block, int64_t) HWY_ATTR {
+    for_spans<Lane>(call.in, part.s, pair.kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
+      for_blocks<Lane>(call, part, pair, keys, scratch, [&](Block block, int64_t) HWY_ATTR {
         block.slopes = nullptr;  // M is added after the softcap
         const int64_t n = HWY_MIN(kPanel, keys.end - block.j);
-        differentiate_block(block, {nullptr, n, 0}, {});
+        differentiate_block<Lane>(block, {nullptr, n, 0}, {});
         add_mask_gradient(block, n, call.gradients.dmask);
       });
     });
   }
 }
 
-template <class T>
+template <class Lane, class T>
 void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float> A, const BackwardScratch& scratch) {
   const Pair pair(call.in, part.s, part.heads.begin);
   prepare_lse(call, part.s, pair.h, part.rows, scratch.lse);
   for (int64_t r = 0; r < A.rows; r++) std::fill_n(A.row(r), A.cols, 0.0f);
-  for_spans(call.in, part.s, pair.kv, {0, pair.at.S}, scratch, [&](Range keys) HWY_ATTR {
-    for_blocks(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+  for_spans<Lane>(call.in, part.s, pair.kv, {0, pair.at.S}, scratch, [&](Range keys) HWY_ATTR {
+    for_blocks<Lane>(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
       for_tiles<kTileRows>(block.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
         const TileKeys seen(pair, block.i + first, n, block.j, HWY_MIN(kPanel, keys.end - block.j));
-        with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR { recompute_tile<R()>(block, first, seen); });
+        with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR { recompute_tile<Lane, R()>(block, first, seen); });
         for (int64_t r = first; r < first + n; r++) {
           const float* from = scratch.weights + r * kPanel + seen.all.begin;
           float* to = A.row(row + r) + block.j + seen.all.begin;
@@ -329,11 +347,17 @@ void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float
   });
 }
 
-void FloatBackward(BackwardKernels<float>& k) {
-  k = {kIsa, backward_part<float>, backward_mask<float>, weights<float>};
+template <class Lane, class T>
+void assign(BackwardKernels<T>& k) {
+  k = {kIsa, backward_part<Lane, T>, backward_mask<Lane, T>, weights<Lane, T>};
 }
+
+void FloatBackward(BackwardKernels<float>& k) { assign<FloatLane>(k); }
 void Bfloat16Backward(BackwardKernels<bfloat16>& k) {
-  k = {kIsa, backward_part<bfloat16>, backward_mask<bfloat16>, weights<bfloat16>};
+#if HWY_TARGET == HWY_AVX3
+  if (has_bfloat16_products()) return assign<Bfloat16Lane>(k);
+#endif
+  assign<FloatLane>(k);
 }
 
 }  // namespace qkv::HWY_NAMESPACE

@@ -1,7 +1,7 @@
 // O = softmax(Q Kᵀ · scale + M) V in float32 arithmetic. Panels of Kᵀ and rows of V meet tiles of queries in registers.
-// Scores are kept in units of log 2. A row begins with the maximum m = 0; only a score above m + 16 raises it, and then
-// what was summed so far is scaled down. A row whose sum stays below 2^−64, or that is not finite, is done again by
-// itself, through its true maximum.
+// Scores are kept in units of log 2. A row begins with the maximum m = 0; only a sum of weights above 2^32 raises it,
+// and then what was summed so far is scaled down. A row whose sum stays below 2^−64, or that is not finite, is done
+// again by itself, through its true maximum.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention_forward.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -18,8 +18,8 @@ constexpr float kRaise = 16;  // by how much a score, in units of log 2, may exc
 
 // At most kTileRows queries and one group of keys.
 struct AttendTile {
-  Matrix<const float> q;
-  const float* panels;  // Kᵀ, the group's first
+  Matrix<const float> q;  // in lanes
+  const float* panels;    // Kᵀ, the group's first
   Matrix<const float> v;
   Matrix<const float> tail;  // of V, transposed
   const TileKeys& keys;
@@ -29,7 +29,7 @@ struct AttendTile {
   Matrix<float> out;  // without its tail, which follows
 };
 
-// Raises the maximum of rows that need it. In tile.weights, columns [first, end) hold scores less the old maximum;
+// Raises the maximum of rows that exceed it. In tile.weights, columns [first, end) hold scores less the old maximum;
 // columns before them, from `begin` on, hold weights.
 HWY_NOINLINE void raise_maximum(const AttendTile& tile, int64_t begin, int64_t first, int64_t end) {
   const Floats d;
@@ -50,18 +50,25 @@ HWY_NOINLINE void raise_maximum(const AttendTile& tile, int64_t begin, int64_t f
 }
 
 // Weights 2^(s − m) of C vectors of keys, from `column` of the group on.
-template <int R, int C>
+template <class Lane, int R, int C>
 HWY_INLINE void weigh(const AttendTile& tile, const Pair& pair, int64_t i, int64_t group, int64_t column) {
   const Floats d;
-  const bool adjusts = pair.adjusts();
+  const bool adjusts = pair.adjusts(), scaled = Lane::kEntries == 1;
   Vector s[R][C];
   HWY_UNROLL(8)
   for (int r = 0; r < R; r++) {
     HWY_UNROLL(8)
-    for (int c = 0; c < C; c++) s[r][c] = set(adjusts ? 0.0f : -tile.max[r]);
+    for (int c = 0; c < C; c++) s[r][c] = set(adjusts || !scaled ? 0.0f : -tile.max[r]);
   }
   const float* panel = tile.panels + column / kPanel * kPanel * tile.q.cols + column % kPanel;
-  multiply(tile.q.data, tile.q.stride, 1, panel, kPanel, tile.q.cols, s);
+  multiply<Lane>(tile.q.data, tile.q.stride, 1, panel, kPanel, tile.q.cols, s);
+  if (!scaled) {
+    HWY_UNROLL(8)
+    for (int r = 0; r < R; r++) {
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) s[r][c] = hn::MulAdd(s[r][c], set(pair.scale2()), set(adjusts ? 0.0f : -tile.max[r]));
+    }
+  }
   float* weights = tile.weights + column;
   if (HWY_UNLIKELY(adjusts)) {
     store_tile(s, weights, kGroup);
@@ -98,27 +105,27 @@ HWY_INLINE void weigh(const AttendTile& tile, const Pair& pair, int64_t i, int64
   }
 }
 
-template <int R>
+template <class Lane, int R>
 HWY_NOINLINE void attend_tile(const AttendTile& tile, const Pair& pair, int64_t i, int64_t group,
                               DropoutFactors* factors, float* dropout) {
   const Floats d;
   const Range keys = tile.keys.all;
+  const int64_t first = tile.keys.first_vector();
   for (int64_t panel = 0; panel < kGroup; panel += kPanel) {
-    const int64_t begin = HWY_MAX(tile.keys.first_vector(), panel), end = HWY_MIN(keys.end, panel + kPanel);
+    const int64_t begin = HWY_MAX(first, panel), end = HWY_MIN(keys.end, panel + kPanel);
     for (int64_t c = begin; c < end; c += kTileVectors * lanes())
       with_shape<1, kTileVectors>(1, (end - c + lanes() - 1) / lanes(),
-                                  [&](auto, auto C) HWY_ATTR { weigh<R, C()>(tile, pair, i, group, c); });
+                                  [&](auto, auto C) HWY_ATTR { weigh<Lane, R, C()>(tile, pair, i, group, c); });
   }
   if (HWY_UNLIKELY(factors != nullptr)) {
-    draw_dropout(pair, *factors, i, R, group, {dropout, R, kGroup});
+    draw_dropout(pair, *factors, i, R, group + first, {dropout + first, R, keys.end - first, kGroup});
     for (int64_t r = 0; r < R; r++)
-      for (int64_t c = tile.keys.first_vector(); c < keys.end; c += lanes()) {
+      for (int64_t c = first; c < keys.end; c += lanes()) {
         float* p = tile.weights + r * kGroup + c;
         hn::Store(hn::Mul(hn::Load(d, p), hn::Load(d, dropout + r * kGroup + c)), d, p);
       }
   }
   add_product<R>(tile.weights + keys.begin, kGroup, 1, tile.v.row_range(keys.begin, keys.end), tile.out);
-  const int64_t first = tile.keys.first_vector();
   if (tile.tail.rows) add_dots<R>(tile.weights + first, kGroup, tile.tail.col_range(first, keys.end), tile.out);
 }
 
@@ -163,7 +170,7 @@ HWY_INLINE void finish_rows(const ForwardCall<T>& call, const Pair& pair, Range 
 }
 
 // Queries [begin, end), at most kBlockRows, of one head.
-template <class T>
+template <class Lane, class T>
 HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
                              DropoutFactors* factors, const ForwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
@@ -171,7 +178,8 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
   std::fill_n(scratch.max, rows.size(), 0.0f);
   std::fill_n(scratch.sum, rows.size() * kLanes, 0.0f);
   std::fill_n(scratch.out, rows.size() * width, 0.0f);
-  const Matrix<const float> q = as_floats(pair.queries(in.q, in.key_width).row_range(rows.begin, rows.end), scratch.q);
+  const Matrix<const float> q =
+      in_lanes<Lane>(pair.queries(in.q, in.key_width).row_range(rows.begin, rows.end), scratch.q);
   const Matrix<float> out(scratch.out, rows.size(), in.value_width, width);
   const Matrix<const float> v = rows_or_copy(pair.keys(in.v, in.value_width), packed.values);
   const Matrix<const float> v_tail = packed_tail(packed.tail, pair.at.S, in.value_width);
@@ -182,7 +190,7 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
       const TileKeys tile_keys(pair, rows.begin + first, n, group, count);
       if (tile_keys.all.empty()) return;
       const AttendTile tile{q.row_range(first, first + n),
-                            packed.keys + group * in.key_width,
+                            packed.keys + group * q.cols,
                             v.row_range(group, group + count),
                             v_tail.col_range(group, group + count),
                             tile_keys,
@@ -191,7 +199,7 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
                             scratch.sum + first * kLanes,
                             without_tail(out.row_range(first, first + n))};
       with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR {
-        attend_tile<R()>(tile, pair, rows.begin + first, group, factors, scratch.dropout);
+        attend_tile<Lane, R()>(tile, pair, rows.begin + first, group, factors, scratch.dropout);
       });
     });
   }
@@ -199,39 +207,40 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const Pair& pair, Range
 }
 
 // Kᵀ in panels and V in whole vectors, of keys [begin, end); begin is the first of a panel.
-template <class T>
+template <class Lane, class T>
 void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const PackedKeys& room) {
   const AttentionInput<T>& in = call.in;
   const Matrix<const T> k = key_rows(in, in.k, s, kv_head(in, h), in.key_width);
   const Matrix<const T> v = key_rows(in, in.v, s, kv_head(in, h), in.value_width);
   for (int64_t j = keys.begin; j < keys.end; j += kPanel)
-    pack_transposed(k.row_range(j, HWY_MIN(j + kPanel, keys.end)), in.scale * kLog2e, room.keys + j * k.cols);
+    pack_transposed<Lane>(k.row_range(j, HWY_MIN(j + kPanel, keys.end)), in.scale * kLog2e,
+                          room.keys + j * lanes_of<Lane>(k.cols));
   const Matrix<const float> values = rows_or_copy(v, room.values);
   if (values.data == room.values)
     copy_rows(v.row_range(keys.begin, keys.end), room.values + keys.begin * values.stride);
   pack_tail(v, keys, room.tail);
 }
 
-template <class T>
+template <class Lane, class T>
 HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const Pair& pair, Range rows, const PackedKeys& packed,
                               const ForwardScratch& scratch) {
   DropoutFactors drawn, *factors = nullptr;
   if (call.in.dropout.active()) drawn.start(head_dropout(call.in, pair.h)), factors = &drawn;
   if (packed.keys) {
     for (int64_t i = rows.begin; i < rows.end; i += kBlockRows)
-      attend_block(call, pair, {i, HWY_MIN(i + kBlockRows, rows.end)}, packed, factors, scratch);
+      attend_block<Lane>(call, pair, {i, HWY_MIN(i + kBlockRows, rows.end)}, packed, factors, scratch);
   } else {
     for (int64_t i = rows.begin; i < rows.end; i++) attend_alone(call, pair, i, factors, scratch);
   }
 }
 
-template <class T>
+template <class Lane, class T>
 void attend_rows(const ForwardCall<T>& call, int64_t s, int64_t h, Range rows, const PackedKeys& packed,
                  const ForwardScratch& scratch) {
-  attend_head(call, Pair(call.in, s, h), rows, packed, scratch);
+  attend_head<Lane>(call, Pair(call.in, s, h), rows, packed, scratch);
 }
 
-template <class T>
+template <class Lane, class T>
 void attend_pairs(const ForwardCall<T>& call, Range pairs, const PackedKeys& room, const ForwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
   const int64_t K = in.key_value_heads(), group = in.heads / K;
@@ -241,10 +250,10 @@ void attend_pairs(const ForwardCall<T>& call, Range pairs, const PackedKeys& roo
     PackedKeys packed;
     if (at.T > kFewQueries) {
       packed = room;
-      pack(call, s, kv * group, {0, at.S}, packed);
+      pack<Lane>(call, s, kv * group, {0, at.S}, packed);
     }
     for (int64_t h = kv * group; h < (kv + 1) * group; h++)
-      attend_head(call, Pair(in, s, h), {0, at.T}, packed, scratch);
+      attend_head<Lane>(call, Pair(in, s, h), {0, at.T}, packed, scratch);
   }
 }
 
@@ -253,11 +262,17 @@ void weights(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, float
   row_weights(in, Pair(in, s, h), i, lse, a, A);
 }
 
-void FloatForward(ForwardKernels<float>& k) {
-  k = {kIsa, pack<float>, attend_rows<float>, attend_pairs<float>, weights<float>};
+template <class Lane, class T>
+void assign(ForwardKernels<T>& k) {
+  k = {kIsa, pack<Lane, T>, attend_rows<Lane, T>, attend_pairs<Lane, T>, weights<T>};
 }
+
+void FloatForward(ForwardKernels<float>& k) { assign<FloatLane>(k); }
 void Bfloat16Forward(ForwardKernels<bfloat16>& k) {
-  k = {kIsa, pack<bfloat16>, attend_rows<bfloat16>, attend_pairs<bfloat16>, weights<bfloat16>};
+#if HWY_TARGET == HWY_AVX3
+  if (has_bfloat16_products()) return assign<Bfloat16Lane>(k);
+#endif
+  assign<FloatLane>(k);
 }
 
 }  // namespace qkv::HWY_NAMESPACE

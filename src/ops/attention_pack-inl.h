@@ -10,36 +10,65 @@
 
 #include <hwy/highway.h>
 
+#include <bit>
+#include <cstring>
+
 #include "ops/attention_workspace.h"
 #include "ops/simd-inl.h"
+#include "ops/tile-inl.h"
 #include "ops/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [x.cols, kPanel]. The last row is repeated until
-// a vector is full.
-template <class T>
+// How many lanes hold `entries` of a row.
+template <class Lane>
+HWY_INLINE int64_t lanes_of(int64_t entries) {
+  return (entries + Lane::kEntries - 1) / Lane::kEntries;
+}
+
+// Two bfloat16 in a lane, as they lie in memory.
+HWY_INLINE float pair(bfloat16 first, bfloat16 second) {
+  return std::bit_cast<float>(static_cast<uint32_t>(second.bits) << 16 | first.bits);
+}
+
+// panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [lanes of x.cols, kPanel]. Where a lane holds
+// bfloat16 they are x itself. The last row is repeated until a vector is full.
+template <class Lane, class T>
 HWY_INLINE void pack_transposed(Matrix<const T> x, float scale, float* HWY_RESTRICT panel) {
   [[maybe_unused]] const Floats d;
   for (int64_t j = 0; j < x.rows; j += lanes()) {
     const T* rows[kLanes];
     for (int64_t i = 0; i < lanes(); i++) rows[i] = x.row(HWY_MIN(j + i, x.rows - 1));
-    float* to = panel + j;
     int64_t e = 0;
 #if HWY_TARGET != HWY_SCALAR
-    for (; e + 4 <= x.cols; e += 4, to += 4 * kPanel) {
-      Vector x0 = load_blocks(rows, e), x1 = load_blocks(rows + 1, e);
-      Vector x2 = load_blocks(rows + 2, e), x3 = load_blocks(rows + 3, e);
+    const int64_t whole = x.cols / Lane::kEntries;  // lanes
+    for (; e < whole && whole >= 4; e += 4) {
+      const int64_t first = HWY_MIN(e, whole - 4);  // the last four may overlap those before them
+      const auto load = [&](int i) HWY_ATTR {
+        if constexpr (Lane::kEntries == 1)
+          return hn::Mul(set(scale), load_blocks(rows + i, first));
+        else
+          return load_blocks<float>(rows + i, 2 * first);
+      };
+      Vector x0 = load(0), x1 = load(1), x2 = load(2), x3 = load(3);
       transpose_blocks(x0, x1, x2, x3);
-      hn::Store(hn::Mul(set(scale), x0), d, to);
-      hn::Store(hn::Mul(set(scale), x1), d, to + kPanel);
-      hn::Store(hn::Mul(set(scale), x2), d, to + 2 * kPanel);
-      hn::Store(hn::Mul(set(scale), x3), d, to + 3 * kPanel);
+      float* to = panel + first * kPanel + j;
+      hn::Store(x0, d, to);
+      hn::Store(x1, d, to + kPanel);
+      hn::Store(x2, d, to + 2 * kPanel);
+      hn::Store(x3, d, to + 3 * kPanel);
     }
+    e = HWY_MIN(e, whole);
 #endif
-    for (; e < x.cols; e++, to += kPanel)
-      for (int64_t i = 0; i < lanes(); i++) to[i] = scale * static_cast<float>(rows[i][e]);
+    for (; e < lanes_of<Lane>(x.cols); e++)
+      for (int64_t i = 0; i < lanes(); i++) {
+        float& to = panel[e * kPanel + j + i];
+        if constexpr (Lane::kEntries == 1)
+          to = scale * static_cast<float>(rows[i][e]);
+        else
+          to = pair(rows[i][2 * e], 2 * e + 1 < x.cols ? rows[i][2 * e + 1] : bfloat16());
+      }
   }
 }
 
@@ -76,6 +105,21 @@ HWY_INLINE Matrix<const float> whole_vectors(Matrix<const T> x, float* copy) {
 // Rows of floats, the last vector of which need not be whole.
 HWY_INLINE Matrix<const float> as_floats(Matrix<const float> x, float*) { return x; }
 HWY_INLINE Matrix<const float> as_floats(Matrix<const bfloat16> x, float* copy) { return copy_rows(x, copy); }
+
+// Rows for a product of lanes.
+template <class Lane, class T>
+HWY_INLINE Matrix<const float> in_lanes(Matrix<const T> x, float* copy) {
+  if constexpr (Lane::kEntries == 1) {
+    return as_floats(x, copy);
+  } else {
+    const Matrix<float> y(copy, x.rows, lanes_of<Lane>(x.cols), padded(lanes_of<Lane>(x.cols)));
+    for (int64_t i = 0; i < x.rows; i++) {
+      y(i, y.cols - 1) = 0;
+      std::memcpy(y.row(i), x.row(i), static_cast<size_t>(x.cols) * sizeof(T));
+    }
+    return y;
+  }
+}
 
 // Assigns factor · x to a row. Puts the bits of y − y into `nothing`: it stays 0 where all is finite.
 template <class T>

@@ -13,7 +13,7 @@
 namespace qkv {
 
 constexpr int64_t kPanel = 64;      // keys of a packed panel
-constexpr int64_t kGroup = 128;     // keys whose weights are in memory at once in forward: two panels
+constexpr int64_t kGroup = 512;     // keys whose weights are in memory at once in forward: panels
 constexpr int64_t kSpan = 256;      // keys that meet a block of queries in backward before the next block: panels
 constexpr int64_t kBlockRows = 96;  // queries that go through a panel before the next one
 constexpr int64_t kTileRows = 6;    // queries of a register tile
@@ -54,7 +54,7 @@ class Workspace {
 
 // The keys of one sequence and key/value head, ready for tiles of queries.
 struct PackedKeys {
-  float* keys = nullptr;    // scale · log2 e · Kᵀ, [panels, d_k, kPanel]
+  float* keys = nullptr;    // scale · log2 e · Kᵀ, [panels, d_k, kPanel], or Kᵀ, two bfloat16 in a lane
   float* values = nullptr;  // room for a copy of V in whole vectors, [S, d_v]
   float* tail = nullptr;    // the tail of V, transposed: [kMostTail, S]
 
@@ -135,15 +135,16 @@ struct BackwardPart {
 };
 
 struct BackwardScratch {
-  float *keys, *values;      // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each
-  float* key_rows;           // K of the span
-  float* key_tail;           // the tail of K of the span, transposed: [kMostTail, kSpan]
-  float *q, *dout;           // [kBlockRows, d_k], [kBlockRows, d_v]
-  float *weights, *dscores;  // [kBlockRows, kPanel]
-  float *slopes, *dropout;   // [kTileRows, kPanel]
-  float *dk, *dv;            // [kSpan, d_k], [kSpan, d_v]
-  float *lse, *D;            // of all queries of a part; lse in units of log 2
-  float* dq;                 // [dq_rows, d_k]
+  float *keys, *values;  // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each; or in lanes
+  float* key_rows;       // K of the span
+  float* key_tail;       // the tail of K of the span, transposed: [kMostTail, kSpan]
+  float *q, *dout;       // [kBlockRows, d_k], [kBlockRows, d_v]
+  float *q_lanes, *dout_lanes;  // the same, two bfloat16 in a lane
+  float *weights, *dscores;     // [kBlockRows, kPanel]
+  float *slopes, *dropout;      // [kTileRows, kPanel]
+  float *dk, *dv;               // [kSpan, d_k], [kSpan, d_v]
+  float *lse, *D;               // of all queries of a part; lse in units of log 2
+  float* dq;                    // [dq_rows, d_k]
 
   BackwardScratch(const AttentionOptions<float>& in, int64_t part_rows, int64_t dq_rows, Workspace& w)
       : keys(w.take<float>(in.key_width * kSpan)),
@@ -152,6 +153,8 @@ struct BackwardScratch {
         key_tail(w.rows(kMostTail, kSpan).data),
         q(w.rows(kBlockRows, in.key_width).data),
         dout(w.rows(kBlockRows, in.value_width).data),
+        q_lanes(w.rows(kBlockRows, (in.key_width + 1) / 2).data),
+        dout_lanes(w.rows(kBlockRows, (in.value_width + 1) / 2).data),
         weights(w.take<float>(kBlockRows * kPanel)),
         dscores(w.take<float>(kBlockRows * kPanel)),
         slopes(w.take<float>(kTileRows * kPanel)),

@@ -140,7 +140,7 @@ struct FloatProducts {
     const float* w = W.row(output);
     for (int64_t e = 0; e < depth; e += Ahead::kDepthStep) {
       ahead.fetch();
-      multiply<R, C>(w + e, W.stride, 1, x + e * width, width, HWY_MIN(Ahead::kDepthStep, depth - e), sum);
+      multiply(w + e, W.stride, 1, x + e * width, width, HWY_MIN(Ahead::kDepthStep, depth - e), sum);
     }
     store_tile(sum, to, kPanelWidth);
   }

@@ -40,9 +40,26 @@ HWY_INLINE void for_tiles(int64_t rows, const F& f) {
   }
 }
 
+// What a lane of both operands of a product holds.
+struct FloatLane {
+  static constexpr int64_t kEntries = 1;
+  static HWY_INLINE Vector multiply_add(Vector x, Vector y, Vector sum) { return hn::MulAdd(x, y, sum); }
+};
+
+#if HWY_TARGET == HWY_AVX3
+// Two neighbouring bfloat16, on machines that multiply them. Each product is exact in float32.
+struct Bfloat16Lane {
+  static constexpr int64_t kEntries = 2;
+  static HWY_INLINE Vector multiply_add(Vector x, Vector y, Vector sum) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(y.raw));
+    return sum;
+  }
+};
+#endif
+
 // sum_rc += Σ_e a_re b_ec for R rows of a and C vectors of columns of b, the last of them read through `last`: the
 // heart of every product here.
-template <int R, int C, class Io = WholeVector>
+template <class Lane = FloatLane, int R, int C, class Io = WholeVector>
 HWY_INLINE void multiply(const float* HWY_RESTRICT a, int64_t row_stride, int64_t depth_stride,
                          const float* HWY_RESTRICT b, int64_t b_stride, int64_t depth, Vector (&sum)[R][C],
                          Io last = {}) {
@@ -56,7 +73,7 @@ HWY_INLINE void multiply(const float* HWY_RESTRICT a, int64_t row_stride, int64_
     for (int r = 0; r < R; r++) {
       const Vector y = set(a[r * row_stride]);
       HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) sum[r][c] = hn::MulAdd(y, x[c], sum[r][c]);
+      for (int c = 0; c < C; c++) sum[r][c] = Lane::multiply_add(y, x[c], sum[r][c]);
     }
   }
 }

@@ -51,6 +51,8 @@ std::vector<AttentionShape> shapes() {
   list.push_back({.T = {40, 2}, .S = {90, 60}, .key_width = 64, .value_width = 64, .size = 30});  // maxima are raised
   list.push_back({.T = {40}, .S = {290}, .key_width = 50, .value_width = 18, .size = 30});  // with tails of columns
   list.push_back({.T = {290}, .S = {290}, .key_width = 50, .value_width = 50, .causal = Causal::bottom_right});
+  list.push_back({.T = {40, 7}, .S = {1100, 513}, .causal = Causal::bottom_right, .dropout = 0.1f});  // several groups
+  list.push_back({.T = {40}, .S = {1100}, .heads = 2, .key_width = 18, .size = 30, .window = {560, 0}});
   list.push_back({.T = {120, 3},
                   .S = {290, 20},
                   .heads = 4,
@@ -143,6 +145,17 @@ TEST(AttentionKernel, RunsTheInstructionSetThatIsAskedFor) {
   force_isa(available_isas().front());
 }
 
+TEST(AttentionKernel, MultipliesBfloat16WhereTheMachineDoes) {
+  if (!has_bfloat16_products()) GTEST_SKIP() << "this machine does not multiply bfloat16";
+  const auto forward = forward_kernels<bfloat16>();
+  const auto backward = backward_kernels<bfloat16>();
+  force_bfloat16_products(false);
+  EXPECT_NE(forward.pairs, forward_kernels<bfloat16>().pairs);
+  EXPECT_NE(backward.part, backward_kernels<bfloat16>().part);
+  force_bfloat16_products(true);
+  EXPECT_EQ(forward.pairs, forward_kernels<bfloat16>().pairs);
+}
+
 // The rule of FlashAttention's tests: twice, for gradients three times, the error of a plain bfloat16 version.
 TEST(AttentionKernel, IsAsGoodAsPlainBfloat16) {
   for (AttentionShape shape : shapes()) {
@@ -151,16 +164,20 @@ TEST(AttentionKernel, IsAsGoodAsPlainBfloat16) {
     AttentionProblem<double> exact(shape);
     AttentionProblem<bfloat16> plain(shape);
     exact.plain(), plain.plain();
-    for (const std::string& isa : available_isas()) {
-      force_isa(isa);
-      AttentionProblem<bfloat16> fast(shape);
-      fast.forward(), fast.backward();
-      SCOPED_TRACE(isa + ", T " + std::to_string(shape.T[0]) + ", S " + std::to_string(shape.S[0]));
-      EXPECT_LE(max_error(fast.out, exact.out), 2 * max_error(plain.out, exact.out));
-      EXPECT_LE(max_error(fast.dq, exact.dq), 3 * max_error(plain.dq, exact.dq));
-      EXPECT_LE(max_error(fast.dk, exact.dk), 3 * max_error(plain.dk, exact.dk));
-      EXPECT_LE(max_error(fast.dv, exact.dv), 3 * max_error(plain.dv, exact.dv));
-    }
+    for (const std::string& isa : available_isas())
+      for (const bool products : {false, true}) {
+        force_isa(isa);
+        force_bfloat16_products(products);
+        AttentionProblem<bfloat16> fast(shape);
+        fast.forward(), fast.backward();
+        SCOPED_TRACE(isa + (products ? ", T " : ", widened, T ") + std::to_string(shape.T[0]) + ", S " +
+                     std::to_string(shape.S[0]) + ", widths " + std::to_string(shape.key_width) + ", " +
+                     std::to_string(shape.value_width));
+        EXPECT_LE(max_error(fast.out, exact.out), 2 * max_error(plain.out, exact.out));
+        EXPECT_LE(max_error(fast.dq, exact.dq), 3 * max_error(plain.dq, exact.dq));
+        EXPECT_LE(max_error(fast.dk, exact.dk), 3 * max_error(plain.dk, exact.dk));
+        EXPECT_LE(max_error(fast.dv, exact.dv), 3 * max_error(plain.dv, exact.dv));
+      }
   }
   force_isa(available_isas().front());
 }
