@@ -244,23 +244,50 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
 }
 
 template <class Real>
+void MultiHeadAttention<Real>::prepare(Matrix<Real> m, const std::optional<Norm<Real>>& norm, Context& c) const {
+  std::span<typename Norm<Real>::Saved> saved;
+  if (norm) normalise(*norm, m, c, saved);
+  turn(m, c.positions, Turn::forward);
+}
+
+template <class Real>
 void MultiHeadAttention<Real>::keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const {
   qkv_.forward_into(z, kv, c, q_columns(), qkv_.out());
-  const Matrix<Real> k = kv.col_range(0, k_columns());
-  std::span<typename Norm<Real>::Saved> saved;
-  if (k_norm_) normalise(*k_norm_, k, c, saved);
-  turn(k, c.positions, Turn::forward);
+  prepare(kv.col_range(0, k_columns()), k_norm_, c);
 }
 
 template <class Real>
 Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys,
                                               Context& c) const {
   const Matrix<Real> q = qkv_.forward(x, c, 0, q_columns());
-  std::span<typename Norm<Real>::Saved> saved;
-  if (q_norm_) normalise(*q_norm_, q, c, saved);
-  turn(q, c.positions, Turn::forward);
-  const Matrix<Real> heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
-  const CachedKeys seen = window_ > 0 ? last_keys(keys, window_, x.rows, c.arena) : keys;
+  prepare(q, q_norm_, c);
+  return attend_from(q, kv, keys, c);
+}
+
+template <class Real>
+Matrix<Real> MultiHeadAttention<Real>::step(Matrix<const Real> x, Matrix<const Real> z, Matrix<Real> kv,
+                                            std::span<const int32_t> new_rows, const CachedKeys& keys,
+                                            Context& c) const {
+  const int64_t Q = q_columns(), all = qkv_.out();
+  const Matrix<Real> qkv = c.arena.matrix<Real>(x.rows, all), q = qkv.col_range(0, Q), new_kv = qkv.col_range(Q, all);
+  if (x.data == z.data) {
+    qkv_.forward_into(x, qkv, c, 0, all);
+  } else {
+    qkv_.forward_into(x, q, c, 0, Q);
+    qkv_.forward_into(z, new_kv, c, Q, all);
+  }
+  prepare(q, q_norm_, c);
+  prepare(new_kv.col_range(0, k_columns()), k_norm_, c);
+  for (int64_t n = 0; n < new_kv.rows; n++)
+    std::copy_n(new_kv.row(n), new_kv.cols, kv.row(new_rows[static_cast<size_t>(n)]));
+  return attend_from(q, kv, keys, c);
+}
+
+template <class Real>
+Matrix<Real> MultiHeadAttention<Real>::attend_from(Matrix<const Real> q, Matrix<const Real> kv, const CachedKeys& keys,
+                                                   Context& c) const {
+  const Matrix<Real> heads = c.arena.matrix<Real>(q.rows, heads_ * value_width_);
+  const CachedKeys seen = window_ > 0 ? last_keys(keys, window_, q.rows, c.arena) : keys;
   cached_attention<Real>(
       {q, kv, seen, heads_, kv_heads_, key_width_, value_width_, softcap_, slopes_.empty() ? nullptr : slopes_.data()},
       heads, c.arena);

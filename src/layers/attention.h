@@ -44,10 +44,13 @@ class MultiHeadAttention {
   void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz, const Sequences& sequences,
                 Causal causal, Context& c, const Saved& s) const;
 
-  // The parts that decoding with a cache puts together: keys and values side by side, [M, K (d_k + d_v)], and attention
-  // of the queries of x: [N, d] over rows of them.
+  // Decoding keeps keys and values side by side, [M, K (d_k + d_v)]: makes those of z; attention of the queries of
+  // x: [N, d] over rows of them.
   void keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const;
   Matrix<Real> attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys, Context& c) const;
+  // One more token of each sequence: keys and values of z: [N, d] become the new rows of kv, over which x attends.
+  Matrix<Real> step(Matrix<const Real> x, Matrix<const Real> z, Matrix<Real> kv, std::span<const int32_t> new_rows,
+                    const CachedKeys& keys, Context& c) const;
   int64_t keys_values_width() const { return kv_heads_ * (key_width_ + value_width_); }
 
   // The weights of one sequence and head of a forward pass without dropout: [T, S].
@@ -64,6 +67,9 @@ class MultiHeadAttention {
                          std::span<typename Norm<Real>::Saved>& saved) const;
   void normalise_backward(const Norm<Real>& norm, Matrix<Real> gradient, Context& c,
                           std::span<const typename Norm<Real>::Saved> saved) const;
+  // Heads of queries or keys, as attention takes them: in place, in inference.
+  void prepare(Matrix<Real> m, const std::optional<Norm<Real>>& norm, Context& c) const;
+  Matrix<Real> attend_from(Matrix<const Real> q, Matrix<const Real> kv, const CachedKeys& keys, Context& c) const;
   void turn(Matrix<Real> m, std::span<const int32_t> positions, Turn turn) const;  // where positions are rotary
 
   int64_t heads_, kv_heads_, key_width_, value_width_;

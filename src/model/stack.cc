@@ -84,11 +84,7 @@ Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, con
     });
   };
   Matrix<Real> y = sublayer(x, residual_1_, [&](Matrix<const Real> h) {
-    const Matrix<Real> kv = c.arena.matrix<Real>(h.rows, cache.self.cols);
-    self_attention_.keys_values(keys_input(x, h), kv, c);
-    for (int64_t n = 0; n < kv.rows; n++)
-      std::copy_n(kv.row(n), kv.cols, cache.self.row(new_rows[static_cast<size_t>(n)]));
-    return self_attention_.attend(h, cache.self, self, c);
+    return self_attention_.step(h, keys_input(x, h), cache.self, new_rows, self, c);
   });
   if (cross_)
     y = sublayer(y, cross_->residual,

@@ -17,14 +17,15 @@ namespace {
 
 using testing::error_of;
 
-// Tokens that f has the model read: rows of the products that make queries, [N, 24] to 2 heads of width 10.
+// Tokens that f has the model read: rows of the products that make queries, keys and values, [N, 24] to 2 heads of
+// widths 10, 10 and 7.
 template <class F>
 int64_t tokens_read(F&& f) {
   const Profile profile;
   f();
   int64_t tokens = 0;
   for (const auto& [name, entry] : profile.entries())
-    if (name.starts_with("row linear ") && name.ends_with(" × 24 × 20"))
+    if (name.starts_with("row linear ") && name.ends_with(" × 24 × 54"))
       tokens += entry.calls * std::stoll(name.substr(11)) / 2;  // two layers
   return tokens;
 }
