@@ -103,14 +103,17 @@ HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* 
 #endif
 }
 
-// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns, the first of them `column`.
+// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns, the first of them `column`. Asks for the keys of the heads
+// that follow.
 template <int C, class Io>
-HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t column,
-                           const float* sums, Io io) {
+HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t width,
+                           int64_t column, const float* sums, Io io) {
   Vector sum[kPairs][C];
   clear_tile(sum);
+  const int64_t next = at.k[kPairs - 1] + width, next_columns = column == 0 ? next - at.k[0] : 0;
   for (int64_t j = 0; j < values.count; j++) {
     const float* row = values.row(j) + column;
+    ask_for(values.row(j) + next, next_columns);
     HWY_UNROLL(8)
     for (int l = 0; l < kPairs; l++) {
       const Vector p = set(a[j * kPairs + l]);
@@ -145,9 +148,9 @@ void AttendCached(const CachedAttention<float>& in, int64_t n, const CachedPairs
   cached_exponentials(rows.count, kLog2e * scale, a, sums);
   int64_t c = 0;
   for (; c + kTileVectors * lanes() <= dv; c += kTileVectors * lanes())
-    cached_mix<kTileVectors>(a, at, rows, c, sums, WholeVector());
-  for (; c + lanes() <= dv; c += lanes()) cached_mix<1>(a, at, rows, c, sums, WholeVector());
-  if (c < dv) cached_mix<1>(a, at, rows, c, sums, PartOfVector(dv - c));
+    cached_mix<kTileVectors>(a, at, rows, dk, c, sums, WholeVector());
+  for (; c + lanes() <= dv; c += lanes()) cached_mix<1>(a, at, rows, dk, c, sums, WholeVector());
+  if (c < dv) cached_mix<1>(a, at, rows, dk, c, sums, PartOfVector(dv - c));
 }
 
 }  // namespace qkv::HWY_NAMESPACE
