@@ -51,7 +51,8 @@ struct Gelu {
 };
 
 struct Silu {
-  static HWY_INLINE Vector one_plus_exp(Vector x) { return hn::Add(set(1.0f), exp(hn::Neg(x))); }
+  // 1 + e^−x
+  static HWY_INLINE Vector one_plus_exp(Vector x) { return hn::Add(set(1.0f), exp2(hn::Mul(x, set(-kLog2e)))); }
   static HWY_INLINE Vector value(Vector x) { return hn::Div(x, one_plus_exp(x)); }
   // σ (1 + x (1 − σ)), σ = 1 / (1 + e^−x)
   static HWY_INLINE Vector slope(Vector x) {

@@ -127,7 +127,7 @@ HWY_INLINE Vector exp(Vector x) {
 }
 
 constexpr float kLog2e = 1.44269504f;
-// 2^x for x <= 127, relative error 2e-7; 0 below −126; NaN stays NaN.
+// 2^x, relative error 2e-7; 0 below −126, infinite from 128 on; NaN stays NaN.
 HWY_INLINE Vector exp2(Vector x) {
 #if HWY_TARGET == HWY_AVX3
   const Vector f{_mm512_reduce_ps(x.raw, 0x09)};  // x − floor(x)
@@ -143,7 +143,7 @@ HWY_INLINE Vector exp2(Vector x) {
   const hn::RebindToSigned<Floats> di;
   const auto number = hn::Eq(x, x);
   const Vector nan = x;
-  x = hn::Max(set(-127.0f), x);
+  x = hn::Min(set(128.0f), hn::Max(set(-127.0f), x));
   const Vector shifted = hn::Add(x, set(12582912.0f));  // 1.5 · 2^23 rounds x to an integer, left in the low bits
   const Vector r = hn::Sub(x, hn::Sub(shifted, set(12582912.0f)));
   Vector p = set(1.326466561e-03f);
