@@ -41,7 +41,7 @@ struct Charsmap {
 
 }  // namespace
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_charsmap(std::string_view bytes) {
   check_charsmap(bytes, "table");
   if (bytes.empty()) return;
   uint32_t size;

@@ -5,7 +5,7 @@
 #include "fuzz/reader.h"
 #include "qkv/train.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_config(std::string_view bytes) {
   const std::string text(bytes);
   attempt([&] {
     const ModelConfig config = model_config_from_json(text, "config.json");

@@ -1,10 +1,10 @@
 // model.bin of a CTranslate2 directory.
 #include "fuzz/import.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_ctranslate2(std::string_view bytes) {
   static const SourceDirectory source("model.bin",
                                       {{"config.json", R"({"add_source_eos": true, "decoder_start_token": "</s>"})"},
                                        {"shared_vocabulary.json", kPieceList}});
   const MemoryFile file(bytes);
-  import_and_load(source.path(), {.tokens = true});
+  import_translator(source.path(), {.tokens = true});
 }

@@ -21,12 +21,8 @@ inline ModelConfig small_decoder(DecoderFamily family) {
   c.encoder_layers = 0;
   c.shared_embeddings = c.scale_embeddings = false;
   c.target_vocab = small_tokenizer().size();
-  c.decoder_layers = 2;
-  c.d_model = 8;
-  c.heads = 2;
-  c.key_width = c.value_width = 4;
-  c.ffn = 12;
-  c.max_length = 32;
+  c.decoder_layers = 1;
+  make_narrow(c);
   c.norm_position = NormPosition::pre;
   c.final_norm = true;
   if (family == DecoderFamily::gpt2) {
@@ -45,16 +41,8 @@ inline void import_decoder(DecoderFamily family, std::string_view bytes) {
   static const SourceDirectory source("model.safetensors",
                                       {{"config.json", decoder_config_json(family, small_decoder(family)).dump()},
                                        {"tokenizer.model", small_tokenizer().serialized()}});
-  static const testing::TempDir directory;
-  const std::string run = directory / "run";
   const MemoryFile file(bytes);
-  import_model(source.path(), run, {});
-  try {
-    load_language_model(run);
-  } catch (const Error& error) {
-    require(false, error.what());
-  }
-  std::filesystem::remove_all(run);
+  import_and_load(source.path(), {}, [](const std::string& run) { load_language_model(run); });
 }
 
 }  // namespace qkv::fuzz

@@ -10,6 +10,7 @@
 #include "io/run_directory.h"
 #include "qkv/error.h"
 #include "qkv/import.h"
+#include "tests/support/foreign_models.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv::fuzz {
@@ -28,19 +29,45 @@ class SourceDirectory {
 };
 
 // A run that is written can be loaded.
-inline void import_and_load(const std::string& source, const ImportOptions& options) {
+inline void import_and_load(const std::string& source, const ImportOptions& options, void (*load)(const std::string&)) {
   static const testing::TempDir directory;
   const std::string run = directory / "run";
   import_model(source, run, options);
   try {
-    load_run(run);
+    load(run);
   } catch (const Error& error) {
     require(false, error.what());
   }
   std::filesystem::remove_all(run);
 }
 
+// The same of a translator.
+inline void import_translator(const std::string& source, const ImportOptions& options) {
+  import_and_load(source, options, [](const std::string& run) { load_run(run); });
+}
+
 // The pieces of every vocabulary here.
 inline constexpr const char* kPieceList = R"(["</s>", "<unk>", "a", "b", "c", ">>de<<", "<pad>"])";
+
+// What every model here is: two heads of width 2.
+inline void make_narrow(ModelConfig& c) {
+  c.d_model = c.ffn = 4;
+  c.heads = c.key_width = c.value_width = 2;
+  c.max_length = 32;
+}
+
+inline ModelConfig small_foreign() {
+  ModelConfig c = testing::foreign_config();
+  c.encoder_layers = 1;
+  make_narrow(c);
+  return c;
+}
+
+// The same by MarianMT.
+inline constexpr const char* kMarianConfig =
+    R"({"model_type": "marian", "vocab_size": 7, "encoder_layers": 1, "decoder_layers": 1, "d_model": 4,
+        "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 4, "decoder_ffn_dim": 4,
+        "activation_function": "swish", "scale_embedding": true, "max_position_embeddings": 32,
+        "pad_token_id": 6, "decoder_start_token_id": 6, "eos_token_id": 0})";
 
 }  // namespace qkv::fuzz

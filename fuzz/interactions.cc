@@ -23,7 +23,7 @@ void check_names(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_interactions(std::string_view bytes) {
   const MemoryFile file(bytes);
   for (const InteractionOptions& options :
        {InteractionOptions{{}, 1, 0}, InteractionOptions{{"2", "1", "3"}, 0, 2}, InteractionOptions{{"a", "b"}, 3, 3}})

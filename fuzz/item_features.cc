@@ -3,7 +3,7 @@
 
 #include "fuzz/reader.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_item_features(std::string_view bytes) {
   static const std::vector<std::string> items = {"1", "2", "3", "Heat, 1995"}, known = {"genres: Drama", "2: a"};
   const MemoryFile file(bytes);
   for (const std::vector<std::string>& columns :

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <span>
 
 #include "core/file_descriptor.h"
@@ -40,6 +41,21 @@ SharedFile& shared_file() {
   return file;
 }
 
+using Read = void (*)(std::string_view);
+
+// The target that a link to the program is named after, fuzz_NAME.
+Read target_of(const std::filesystem::path& program) {
+  const std::string name = program.filename();
+#define QKV_COMPARE(target) \
+  if (name == "fuzz_" #target) return fuzz_##target;
+  QKV_FUZZ_TARGETS(QKV_COMPARE)
+#undef QKV_COMPARE
+  std::fprintf(stderr, "%s: no target; call it by a link named fuzz_TARGET\n", name.c_str());
+  std::exit(2);
+}
+
+Read target = nullptr;  // of this process
+
 }  // namespace
 
 void require(bool holds, const char* what) {
@@ -71,15 +87,16 @@ const std::string& MemoryFile::path() const { return shared_file().path; }
 
 }  // namespace qkv::fuzz
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
+extern "C" int LLVMFuzzerInitialize(int*, char*** arguments) {
   using namespace qkv::fuzz;
+  target = target_of((*arguments)[0]);
   return __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free) > 0 ? 0 : 1;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace qkv::fuzz;
   most_live = live + static_cast<int64_t>(size) + kSpareMemory;
-  attempt([&] { read({reinterpret_cast<const char*>(data), size}); });
+  attempt([&] { target({reinterpret_cast<const char*>(data), size}); });
   most_live = INT64_MAX;
   return 0;
 }

@@ -3,7 +3,7 @@
 
 #include "fuzz/reader.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_safetensors(std::string_view bytes) {
   const MemoryFile file(bytes);
   const Safetensors tensors = Safetensors::open(file.path());
   std::vector<std::byte> content(bytes.size());

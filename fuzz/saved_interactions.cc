@@ -5,7 +5,7 @@
 #include "eval/negatives.h"
 #include "fuzz/import.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_saved_interactions(std::string_view bytes) {
   static const std::string sum(64, '0');
   static const Interactions small = [] {
     Interactions data;

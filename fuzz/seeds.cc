@@ -128,7 +128,7 @@ void logs(const fs::path& directory) {
   const testing::TempDir run;
   save_interactions(RunDirectory(run.path()), data, std::string(64, '0'));
   for (const char* name : {"interactions.safetensors", "users.json", "items.json"})
-    fs::copy_file(run / name, saved.path());
+    fs::copy_file(run / name, saved.path(), fs::copy_options::overwrite_existing);
   save_negatives(saved.path(), {3, {0, 1, 1, 0, 0, 1}}, std::string(64, '0'));
 }
 

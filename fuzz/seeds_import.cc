@@ -82,12 +82,8 @@ ModelConfig bert_config() {
   c.decoder_layers = 0;
   c.shared_embeddings = c.scale_embeddings = c.tied_output = false;
   c.source_vocab = 8;
-  c.encoder_layers = 2;
-  c.d_model = 8;
-  c.heads = 2;
-  c.key_width = c.value_width = 4;
-  c.ffn = 12;
-  c.max_length = 32;
+  c.encoder_layers = 1;
+  make_narrow(c);
   c.embedding_norm = true;
   c.positions = Positions::learned;
   return c;
@@ -104,7 +100,7 @@ void add_decoder(const std::filesystem::path& directory, DecoderFamily type) {
 }  // namespace
 
 void import_seeds(const std::filesystem::path& directory) {
-  ModelConfig config = testing::foreign_config();
+  ModelConfig config = small_foreign();
   const auto model = random_model(config);
   Seeds marian(directory, "marian"), torch(directory, "torch"), bins(directory, "ctranslate2"),
       packages(directory, "argos"), settings(directory, "settings");
@@ -145,10 +141,7 @@ void import_seeds(const std::filesystem::path& directory) {
   settings.add(R"({"</s>": 0, "<unk>": 1, "a": 2})");
   settings.add(R"({"added_tokens_decoder": {"5": {"content": "<s>", "lstrip": true, "special": true}}})");
   settings.add(R"({"bad_words_ids": [[6]]})");
-  settings.add(R"({"model_type": "marian", "vocab_size": 7, "encoder_layers": 2, "decoder_layers": 1, "d_model": 8,
-      "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 12, "decoder_ffn_dim": 12,
-      "activation_function": "swish", "scale_embedding": true, "max_position_embeddings": 32, "pad_token_id": 6,
-      "decoder_start_token_id": 6, "eos_token_id": 0})");
+  settings.add(kMarianConfig);
 }
 
 }  // namespace qkv::fuzz

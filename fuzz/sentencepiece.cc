@@ -4,7 +4,7 @@
 #include "fuzz/reader.h"
 #include "text/tokenizer.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_sentencepiece(std::string_view bytes) {
   const Tokenizer tokenizer = Tokenizer::from_serialized(std::string(bytes), "model");
   std::string text = "ba ter lé ☃ ﬁ\u00A0x";
   for (int32_t id = 0; id < std::min(tokenizer.size(), 100); id++) text += tokenizer.piece(id);

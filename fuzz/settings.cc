@@ -4,7 +4,7 @@
 #include "import/vocabulary_files.h"
 #include "text/vocabulary.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_settings(std::string_view bytes) {
   attempt([&] { check(parse_marian_config(bytes, "config.json").model); });
   attempt([&] { parse_bad_words(bytes, "config.json"); });
   attempt([&] { Vocabulary(parse_piece_ids(bytes, "vocab.json"), "vocab.json"); });

@@ -3,7 +3,7 @@
 #include "fuzz/small.h"
 #include "train/checkpoint.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_state(std::string_view bytes) {
   static FewParameters parameters;
   static const TrainingConfig config;
   static OptimizerState optimizer(config, parameters);

@@ -41,7 +41,7 @@ std::vector<std::string> all_lines(const qkv::LineFile& file) {
 
 }  // namespace
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_text(std::string_view bytes) {
   const MemoryFile file(bytes);
   require((find_invalid_utf8(bytes) == std::string_view::npos) == is_utf8(bytes), "UTF-8 is what Unicode says");
   attempt([&] {

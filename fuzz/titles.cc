@@ -6,7 +6,7 @@
 #include "fuzz/reader.h"
 #include "text/unicode.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_titles(std::string_view bytes) {
   const MemoryFile file(bytes);
   std::string_view asked = bytes.substr(0, 256);
   asked = asked.substr(0, find_invalid_utf8(asked));

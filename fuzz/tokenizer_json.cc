@@ -5,7 +5,7 @@
 
 #include "fuzz/reader.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_tokenizer_json(std::string_view bytes) {
   const TokenizerSpec spec = parse_tokenizer_json(bytes, "tokenizer.json");
   const HuggingFaceTokenizer tokenizer(spec, "tokenizer.json");
   require(parse_tokenizer_json(to_json(spec), "again") == spec, "a tokeniser survives writing");

@@ -1,7 +1,7 @@
 // The state dictionary of a PyTorch model, as a safetensors file; positions are sinusoids or a table.
 #include "fuzz/import.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_torch(std::string_view bytes) {
   static const SourceDirectory vocabulary("unused", {{"pieces.json", kPieceList}});
   static ImportOptions options = [] {
     ImportOptions o;
@@ -15,6 +15,6 @@ void qkv::fuzz::read(std::string_view bytes) {
   const MemoryFile file(bytes);
   for (const char* table : {"", "positions"}) {
     options.torch.position_table = table;
-    attempt([&] { import_and_load(file.path(), options); });
+    attempt([&] { import_translator(file.path(), options); });
   }
 }

@@ -8,7 +8,7 @@
 #include "fuzz/reader.h"
 #include "fuzz/small.h"
 
-void qkv::fuzz::read(std::string_view bytes) {
+void qkv::fuzz::fuzz_weights(std::string_view bytes) {
   const MemoryFile file(bytes);
   const auto model = load_model(file.path(), small_model());
   for (const float weight : model->parameters().values()) require(std::isfinite(weight), "weights are finite");
