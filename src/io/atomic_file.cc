@@ -14,9 +14,7 @@
 #include "core/file_descriptor.h"
 
 namespace qkv {
-namespace {
 
-// Until its directory is synced, a new name may be lost with the power.
 void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string directory = parent.empty() ? "." : parent;
@@ -24,8 +22,6 @@ void sync_directory_of(const std::string& path) {
   // EINVAL: a file system that cannot sync directories.
   if (!file || (::fsync(file.get()) != 0 && errno != EINVAL)) fail_file(directory, "cannot sync the directory");
 }
-
-}  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   static std::atomic<int> counter = 0;

@@ -31,6 +31,9 @@ class AtomicFile {
 
 void write_file_atomic(const std::string& path, std::string_view content);
 
+// Syncs the directory that `path` lies in: until then its new name may be lost with the power.
+void sync_directory_of(const std::string& path);
+
 // The whole file. Throws Error if it cannot be read or holds more than max_bytes.
 std::string read_file(const std::string& path, size_t max_bytes);
 

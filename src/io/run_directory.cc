@@ -129,6 +129,7 @@ void make_run(const RunDirectory& run, const std::function<void(const RunDirecto
   }
   std::filesystem::rename(partial.root(), run.root(), error);
   if (error) fail("{}: cannot be made: {}", run.root(), error.message());
+  sync_directory_of(run.root());
 }
 
 void create_run(const RunDirectory& run, const RunParts& parts, const std::function<void(const RunDirectory&)>& more) {
