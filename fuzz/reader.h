@@ -11,11 +11,13 @@ namespace qkv::fuzz {
 // The targets. fuzz/NAME.cc defines fuzz_NAME, which reads bytes that nobody has checked. A finding is, besides what
 // the sanitizers report: an exception other than Error, an Error of more than one line, and more memory at a time than
 // bytes.size() + 64 MB.
-#define QKV_FUZZ_TARGETS(target)                                                                                      \
-  target(argos) target(bert) target(charsmap) target(config) target(ctranslate2) target(gpt2) target(interactions)    \
-      target(item_features) target(json) target(llama) target(marian) target(metrics) target(safetensors)             \
-          target(saved_interactions) target(sentencepiece) target(settings) target(state) target(text) target(titles) \
-              target(tokenizer_json) target(torch) target(weights)
+// clang-format off
+#define QKV_FUZZ_TARGETS(target) \
+  target(argos) target(bert) target(charsmap) target(config) target(ctranslate2) target(gpt2) target(interactions) \
+  target(item_features) target(json) target(llama) target(marian) target(metrics) target(requests) \
+  target(safetensors) target(saved_interactions) target(sentencepiece) target(settings) target(state) target(text) \
+  target(titles) target(tokenizer_json) target(torch) target(weights)
+// clang-format on
 #define QKV_DECLARE(name) void fuzz_##name(std::string_view bytes);
 QKV_FUZZ_TARGETS(QKV_DECLARE)
 #undef QKV_DECLARE

@@ -113,7 +113,7 @@ void texts(const fs::path& directory) {
 }
 
 void logs(const fs::path& directory) {
-  Seeds seeds(directory, "interactions"), saved(directory, "saved_interactions");
+  Seeds seeds(directory, "interactions"), saved(directory, "saved_interactions"), requests(directory, "requests");
   seeds.add(
       "userId,movieId,rating,timestamp\n1,\"Heat, 1995\",5,964982703\n1,\"a \"\"b\"\"\",4.5,964982224.5\n2,x,3,1\n");
   seeds.add("1::2::5::978300760\n1::3::4::978300760\n2::2::4::978300762\n1::2::5::978300760\n");
@@ -122,6 +122,9 @@ void logs(const fs::path& directory) {
   seeds.add("{\"user\": \"a\", \"item\": 5, \"ts\": 1.5}\n{\"user\": 1, \"item\": \"b\", \"ts\": \"2\"}\n");
   seeds.add(
       "userId,venueId,utcTimestamp\n1,a,Tue Apr 03 18:00:09 +0000 2012\n,a,\n1,b,Tue Apr 03 18:00:10 +0000 2012\n");
+  requests.add(R"({"history": ["i1", "The Matrix", 5], "times": [1, null, 60], "top": 3, "explain": true, "id": {}})");
+  requests.add(
+      R"({"user": "bob", "history": [], "allow": ["i4", "The Matrix"], "deny": ["i0"], "include_seen": true})");
   Interactions data;
   data.users = {"a", "b"}, data.items = {"x", "y"};
   data.offsets = {0, 3, 5}, data.events = {0, 1, 1, 1, 0}, data.times = {1, 2, 2, 3, 4};
