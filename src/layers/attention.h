@@ -48,7 +48,7 @@ class MultiHeadAttention {
   // x: [N, d] over rows of them.
   void keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const;
   Matrix<Real> attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys, Context& c) const;
-  // One more token of each sequence: keys and values of z: [N, d] become the new rows of kv, over which x attends.
+  // The next tokens: keys and values of z: [N, d] become the new rows of kv, over which x: [N, d] attends.
   Matrix<Real> step(Matrix<const Real> x, Matrix<const Real> z, Matrix<Real> kv, std::span<const int32_t> new_rows,
                     const CachedKeys& keys, Context& c) const;
   int64_t keys_values_width() const { return kv_heads_ * (key_width_ + value_width_); }

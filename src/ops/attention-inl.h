@@ -144,6 +144,21 @@ HWY_INLINE bool all_hidden(const Pair& pair, int64_t i, int64_t rows, Range keys
   return true;
 }
 
+// The keys without the panels at both ends that the masks hide from queries [i, i + rows) altogether.
+HWY_INLINE Range without_hidden(const Pair& pair, int64_t i, int64_t rows, Range keys) {
+  while (!keys.empty()) {
+    const int64_t end = HWY_MIN(keys.begin / kPanel * kPanel + kPanel, keys.end);
+    if (!all_hidden(pair, i, rows, {keys.begin, end})) break;
+    keys.begin = end;
+  }
+  while (!keys.empty()) {
+    const int64_t begin = HWY_MAX((keys.end - 1) / kPanel * kPanel, keys.begin);
+    if (!all_hidden(pair, i, rows, {begin, keys.end})) break;
+    keys.end = begin;
+  }
+  return keys;
+}
+
 // The keys of a panel or group that the rows of a tile see, from `first` on: all rows together, and each alone where
 // one sees less than all.
 struct TileKeys {
@@ -154,8 +169,8 @@ struct TileKeys {
 
   HWY_INLINE TileKeys(const Pair& pair, int64_t i, int64_t rows, int64_t first, int64_t keys) {
     const Range top = pair.visible(i), bottom = pair.visible(i + rows - 1), panel{first, first + keys};
-    all = intersection({top.begin, bottom.end}, panel);
-    if (all.empty() || all_hidden(pair, i, rows, all)) {
+    all = without_hidden(pair, i, rows, intersection({top.begin, bottom.end}, panel));
+    if (all.empty()) {
       all = {0, 0};
       return;
     }

@@ -1,6 +1,6 @@
 // O = softmax(Q Kᵀ · scale + M) V in float32 arithmetic. Panels of Kᵀ and rows of V meet tiles of queries in registers.
-// Scores are kept in units of log 2. A row begins with the maximum m = 0; only a sum of weights above 2^32 raises it,
-// and then what was summed so far is scaled down. A row whose sum stays below 2^−64, or that is not finite, is done
+// Scores are kept in units of log 2. A row begins with the maximum m = 0; only a score above m + 16 raises it, and
+// then what was summed so far is scaled down. A row whose sum stays below 2^−64, or that is not finite, is done
 // again by itself, through its true maximum.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention_forward.cc"

@@ -106,11 +106,11 @@ HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* 
 // y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns, the first of them `column`. Asks for the keys of the heads
 // that follow.
 template <int C, class Io>
-HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t width,
+HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t key_width,
                            int64_t column, const float* sums, Io io) {
   Vector sum[kPairs][C];
   clear_tile(sum);
-  const int64_t next = at.k[kPairs - 1] + width, next_columns = column == 0 ? next - at.k[0] : 0;
+  const int64_t next = at.k[kPairs - 1] + key_width, next_columns = column == 0 ? next - at.k[0] : 0;
   for (int64_t j = 0; j < values.count; j++) {
     const float* row = values.row(j) + column;
     ask_for(values.row(j) + next, next_columns);

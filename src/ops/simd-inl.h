@@ -127,7 +127,7 @@ HWY_INLINE Vector exp(Vector x) {
 }
 
 constexpr float kLog2e = 1.44269504f;
-// 2^x, relative error 2e-7; 0 below −126, infinite from 128 on; NaN stays NaN.
+// 2^x, relative error 2e-7; 0 below −126, infinite above 128; NaN stays NaN.
 HWY_INLINE Vector exp2(Vector x) {
 #if HWY_TARGET == HWY_AVX3
   const Vector f{_mm512_reduce_ps(x.raw, 0x09)};  // x − floor(x)

@@ -26,6 +26,7 @@ struct AttentionShape {
   double softcap = 0;
   bool alibi = false;
   bool allowed = false;  // random, most of it true
+  int64_t blocks = 1;    // of queries and keys, of which `allowed` hides all others from each other
   int repeats = 0;       // of both masks
   bool batched = false;  // [B, H, T, Dh] with no offsets; all T and all S are equal
   bool rounded = false;  // numbers that a bfloat16 can hold
@@ -194,7 +195,10 @@ struct AttentionProblem {
       dmask.assign(mask.size(), 0);
     }
     if (shape.allowed)
-      for (const float x : normal<float>(sequences * shape.heads * page, 6)) allowed.push_back(x > -1);
+      for (const float x : normal<float>(sequences * shape.heads * page, 6)) {
+        const int64_t place = std::ssize(allowed) % page, i = place / mask_stride, j = place % mask_stride;
+        allowed.push_back(x > -1 && i * shape.blocks / shape.T[0] == j * shape.blocks / shape.S[0]);
+      }
   }
 };
 
