@@ -12,6 +12,7 @@
 
 #include "core/file_descriptor.h"
 #include "qkv/error.h"
+#include "qkv/threads.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -90,6 +91,7 @@ const std::string& MemoryFile::path() const { return shared_file().path; }
 extern "C" int LLVMFuzzerInitialize(int*, char*** arguments) {
   using namespace qkv::fuzz;
   target = target_of((*arguments)[0]);
+  qkv::set_threads(1);
   return __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free) > 0 ? 0 : 1;
 }
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "qkv/threads.h"
+
 namespace qkv {
 
 namespace {
@@ -26,11 +28,15 @@ std::vector<Layer<float>::Cache> self_caches(const Transformer<float>& model, in
   return caches;
 }
 
-// Sequences from `first` on that the encoder takes together: products need no more rows, and more take memory.
+// Sequences from `first` on that the encoder takes together. Products need no more rows, and more take memory.
 Packed part_of(const Packed& all, int64_t first) {
-  constexpr int64_t kEnoughTokens = 192;
+  const int64_t most_tokens = 192 * threads();
   Packed part;
-  for (int64_t s = first; s < all.sequences() && part.tokens() < kEnoughTokens; s++) part.append(all.sequence(s));
+  for (int64_t s = first; s < all.sequences(); s++) {
+    const auto sequence = all.sequence(s);
+    if (part.tokens() > 0 && part.tokens() + std::ssize(sequence) > most_tokens) break;
+    part.append(sequence);
+  }
   return part;
 }
 
