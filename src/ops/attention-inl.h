@@ -151,8 +151,8 @@ HWY_INLINE Range without_hidden(const Pair& pair, int64_t i, int64_t rows, Range
     if (!all_hidden(pair, i, rows, {keys.begin, end})) break;
     keys.begin = end;
   }
-  while (!keys.empty()) {
-    const int64_t begin = HWY_MAX((keys.end - 1) / kPanel * kPanel, keys.begin);
+  while (keys.begin / kPanel < (keys.end - 1) / kPanel) {  // the first panel is seen
+    const int64_t begin = (keys.end - 1) / kPanel * kPanel;
     if (!all_hidden(pair, i, rows, {begin, keys.end})) break;
     keys.end = begin;
   }
