@@ -6,7 +6,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 targets=() limit=-max_total_time=10
-cores=$(nproc)  # before OMP_NUM_THREADS, which nproc follows
 while [ $# -gt 0 ]; do
   case "$1" in
     --seconds | --inputs)
@@ -37,9 +36,9 @@ run_target() {
 }
 export -f run_target
 # Short stacks and little quarantine make most targets half as fast again; an input that is run alone has the defaults.
-export limit OMP_NUM_THREADS=1 ASAN_OPTIONS=malloc_context_size=1:quarantine_size_mb=16
+export limit ASAN_OPTIONS=malloc_context_size=1:quarantine_size_mb=16
 [ ! -w /dev/shm ] || export TMPDIR=/dev/shm  # what importers write is in memory
 status=0
-printf '%s\n' "${targets[@]}" | xargs -P "$cores" -I {} bash -c 'run_target {}' | tee build/fuzz/logs/summary || status=1
+printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I {} bash -c 'run_target {}' | tee build/fuzz/logs/summary || status=1
 echo "$(grep -c " failed$" build/fuzz/logs/summary) failed, $(grep -c " passed$" build/fuzz/logs/summary) passed"
 exit $status
