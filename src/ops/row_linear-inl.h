@@ -99,12 +99,13 @@ struct FourBytesVnni {
 };
 #endif
 
-// Weights that will be used next: a part of them is asked for at every step of a tile.
+// Weights that will be used next: a few of them are asked for at every step of a tile. Many at once would hold up the
+// tile's own loads.
 struct Ahead {
   const char* next;
-  int64_t lines;  // for each kDepthStep
+  int64_t lines;  // at each step
 
-  static constexpr int64_t kDepthStep = 64;
+  static constexpr int64_t kDepthStep = 4;
   HWY_INLINE void fetch() {
     for (int64_t i = 0; i < lines; i++, next += 64) __builtin_prefetch(next, 0, 2);
   }
@@ -138,10 +139,12 @@ struct FloatProducts {
       for (int c = 0; c < C; c++) sum[r][c] = set(b ? b[output + r] : 0.0f);
     }
     const float* w = W.row(output);
-    for (int64_t e = 0; e < depth; e += Ahead::kDepthStep) {
+    int64_t e = 0;
+    for (; e + Ahead::kDepthStep <= depth; e += Ahead::kDepthStep) {
       ahead.fetch();
-      multiply(w + e, W.stride, 1, x + e * width, width, HWY_MIN(Ahead::kDepthStep, depth - e), sum);
+      multiply(w + e, W.stride, 1, x + e * width, width, Ahead::kDepthStep, sum);
     }
+    multiply(w + e, W.stride, 1, x + e * width, width, depth - e, sum);
     store_tile(sum, to, kPanelWidth);
   }
 };
