@@ -99,15 +99,19 @@ struct FourBytesVnni {
 };
 #endif
 
-// Weights that will be used next: a few of them are asked for at every step of a tile. Many at once would hold up the
-// tile's own loads.
+// Memory that will be used next, of which a few lines are asked for at every step of a tile: many at once would hold up
+// the tile's own loads.
 struct Ahead {
-  const char* next;
-  int64_t lines;  // at each step
+  const char* weights;
+  int64_t lines;            // of weights, at each step
+  Matrix<float> results{};  // a row at each step
 
   static constexpr int64_t kDepthStep = 4;
   HWY_INLINE void fetch() {
-    for (int64_t i = 0; i < lines; i++, next += 64) __builtin_prefetch(next, 0, 2);
+    for (int64_t i = 0; i < lines; i++, weights += 64) __builtin_prefetch(weights, 0, 2);
+    if (results.rows == 0) return;
+    __builtin_prefetch(results.data, 1);
+    results = results.row_range(1, results.rows);
   }
 };
 
@@ -224,12 +228,15 @@ template <class Products>
 HWY_INLINE void multiply_panels(const Products& products, const Panels& panels, const float* packed, int64_t first,
                                 int64_t last, int64_t begin, int64_t end, Matrix<float> Y) {
   alignas(64) float tile[kGroup * kPanelWidth];
+  const int64_t top = panels.begin(first);
   for (int64_t o = begin; o < end; o += kGroup) {
     const int64_t outputs = HWY_MIN(kGroup, end - o);
     Ahead ahead = products.after(o + kGroup, panels.depth, last - first);
     for (int64_t p = first; p < last; p++) {
       const int64_t row = panels.begin(p), width = panels.width(p);
       const float* x = packed + panels.offset(p);
+      const Matrix<float> y = Y.row_range(row - top, panels.end(p) - top).col_range(o - begin, Y.cols);
+      ahead.results = y;
       with_shape<1, kPanelVectors>(1, width / lanes(), [&](auto, auto C) HWY_ATTR {
         int64_t r = 0;
         for (; r + kOutputs <= outputs; r += kOutputs)
@@ -237,8 +244,7 @@ HWY_INLINE void multiply_panels(const Products& products, const Panels& panels, 
         for (; r < outputs; r++)
           products.template tile<1, C()>(o + r, x, width, panels.depth, row, ahead, tile + r * kPanelWidth);
       });
-      const int64_t top = panels.begin(first);
-      store_transposed(tile, outputs, Y.row_range(row - top, panels.end(p) - top).col_range(o - begin, Y.cols));
+      store_transposed(tile, outputs, y);
     }
   }
 }
