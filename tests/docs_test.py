@@ -1,7 +1,7 @@
 """The pages keep their word: links and paths lead somewhere, and linked lines hold the code and tests that they name.
 
 A link to a line of code names a piece of that line in its title; a link to a test is written with the test's name:
-    [adam_reference.h](../src/ops/adam_reference.h#L23 "m[i] = beta1")
+    [adam_reference.h](../src/ops/optimizer/adam_reference.h#L23 "m[i] = beta1")
     [Ema.MovesTowardsTheWeights](../tests/ops/adam_test.cc#L89)
 `python3 tests/docs_test.py --fix` sets the line numbers anew after the code has moved.
 """

@@ -29,8 +29,9 @@ constexpr std::array<std::string_view, 3> names_of(NormPosition) { return {"post
 //   1/10000
 //                  and the first position is 1, as in OpenNMT and CTranslate2
 //   learned        a parameter of each side, [max_length, d]
-//   rotary         nothing: queries and keys of self-attention turn by angles that grow with p (src/ops/rotary.h)
-//   alibi          nothing: a score of self-attention is less by m |p − p'|, the m of head h = 0 … H − 1 being
+//   rotary         nothing: queries and keys of self-attention turn by angles that grow with p
+//   (src/ops/attention/rotary.h) alibi          nothing: a score of self-attention is less by m |p − p'|, the m of head
+//   h = 0 … H − 1 being
 //                  2^(−8(h + 1)/H) where H is a power of two. Press et al., "Train Short, Test Long" (2022)
 //   none           nothing: a causal model sees what came before, and that is all it knows of places
 enum class Positions { interleaved, halves, closed_halves, learned, rotary, alibi, none };

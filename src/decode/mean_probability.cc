@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/threads.h"
-#include "ops/cross_entropy.h"
+#include "ops/logits/cross_entropy.h"
 
 namespace qkv {
 

@@ -6,7 +6,7 @@
 #include "core/fail.h"
 #include "core/sorted_unique.h"
 #include "core/threads.h"
-#include "ops/best_tokens.h"
+#include "ops/logits/best_tokens.h"
 
 namespace qkv {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "layers/linear.h"
 #include "layers/norm.h"
-#include "ops/cached_attention.h"
-#include "ops/rotary.h"
+#include "ops/attention/cached_attention.h"
+#include "ops/attention/rotary.h"
 #include "qkv/attention.h"
 #include "qkv/config.h"
 

@@ -16,7 +16,7 @@ struct Context {
   uint32_t step = 0;                        // batches seen so far
   bool recompute = false;                   // a stack keeps only its layers' inputs; backward computes the rest again
   std::span<const int32_t> positions = {};  // of the tokens of a stack; for rotary positions
-  bool inference = false;  // no backward follows: products row by row (ops/row_linear.h), weights in 8 bits too
+  bool inference = false;  // no backward follows: products row by row (ops/linear/row_linear.h), weights in 8 bits too
 
   Dropout dropout(double p, uint32_t site) const {
     return training ? Dropout{static_cast<float>(p), seed, step, site} : Dropout{};

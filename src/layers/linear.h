@@ -7,7 +7,7 @@
 
 #include "layers/context.h"
 #include "layers/parameter.h"
-#include "ops/linear.h"
+#include "ops/linear/linear.h"
 
 namespace qkv {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "layers/linear.h"
-#include "ops/cross_entropy.h"
-#include "ops/r_drop.h"
+#include "ops/logits/cross_entropy.h"
+#include "ops/logits/r_drop.h"
 
 namespace qkv {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "layers/context.h"
 #include "layers/parameter.h"
-#include "ops/best_logits.h"
-#include "ops/next_tokens.h"
+#include "ops/logits/best_logits.h"
+#include "ops/logits/next_tokens.h"
 
 namespace qkv {
 
@@ -28,7 +28,7 @@ struct Loss {
 // What training minimises, for each token.
 struct Objective {
   double label_smoothing = 0;
-  double r_drop = 0;  // α: two passes with dropout of their own are to agree (ops/r_drop.h); 0: one pass
+  double r_drop = 0;  // α: two passes with dropout of their own are to agree (ops/logits/r_drop.h); 0: one pass
 };
 
 template <class Real>

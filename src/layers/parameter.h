@@ -11,7 +11,7 @@
 
 #include "core/arena.h"
 #include "core/matrix.h"
-#include "ops/row_linear.h"
+#include "ops/linear/row_linear.h"
 
 namespace qkv {
 

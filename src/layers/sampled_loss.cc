@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/chosen_logits.h"
+#include "ops/logits/chosen_logits.h"
 #include "ops/rows.h"
 
 namespace qkv {

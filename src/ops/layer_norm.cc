@@ -12,8 +12,8 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "ops/partial_sums-inl.h"
-#include "ops/simd-inl.h"
+#include "ops/simd/partial_sums-inl.h"
+#include "ops/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {

@@ -15,7 +15,7 @@
 #include "core/clock.h"
 #include "core/isa.h"
 #include "core/threads.h"
-#include "ops/simd-inl.h"
+#include "ops/simd/simd-inl.h"
 #include "qkv/benchmark.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/best_tokens.h"
+#include "ops/logits/best_tokens.h"
 #include "recommend/item_scores.h"
 
 namespace qkv {

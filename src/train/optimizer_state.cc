@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/moment_codes.h"
+#include "ops/optimizer/moment_codes.h"
 #include "train/schedule.h"
 
 namespace qkv {

@@ -9,7 +9,7 @@
 
 #include "io/tensor_view.h"
 #include "layers/parameter.h"
-#include "ops/adam.h"
+#include "ops/optimizer/adam.h"
 #include "qkv/train.h"
 
 namespace qkv {

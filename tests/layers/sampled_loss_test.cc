@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ops/cross_entropy.h"
+#include "ops/logits/cross_entropy.h"
 #include "tests/support/numeric.h"
 #include "tests/support/spoiled_arena.h"
 

@@ -1,7 +1,7 @@
 // The optimiser: kernel against reference, reference against steps worked by hand.
-#include "ops/adam.h"
+#include "ops/optimizer/adam.h"
 
-#include "ops/adam_reference.h"
+#include "ops/optimizer/adam_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

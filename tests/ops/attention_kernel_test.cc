@@ -6,7 +6,7 @@
 
 #include "core/isa.h"
 #include "core/threads.h"
-#include "ops/attention_workspace.h"
+#include "ops/attention/attention_workspace.h"
 #include "tests/ops/attention_error.h"
 
 namespace qkv::testing {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/attention_reference.h"
+#include "ops/attention/attention_reference.h"
 #include "tests/support/numeric.h"
 
 namespace qkv::testing {

@@ -1,5 +1,5 @@
 // The best logits of a row: those of all logits but the hidden ones, and the same in any company.
-#include "ops/best_logits.h"
+#include "ops/logits/best_logits.h"
 
 #include <numeric>
 

@@ -1,10 +1,10 @@
 // Attention over rows of a cache: against plain loops, wherever the rows lie.
-#include "ops/cached_attention.h"
+#include "ops/attention/cached_attention.h"
 
 #include <numeric>
 
 #include "core/random.h"
-#include "ops/cached_attention_reference.h"
+#include "ops/attention/cached_attention_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,9 +1,9 @@
 // Softmax and cross-entropy: kernel against reference, gradient against finite differences, both against ONNX cases.
-#include "ops/cross_entropy.h"
+#include "ops/logits/cross_entropy.h"
 
 #include <filesystem>
 
-#include "ops/cross_entropy_reference.h"
+#include "ops/logits/cross_entropy_reference.h"
 #include "tests/support/kernels.h"
 #include "tests/support/npz.h"
 

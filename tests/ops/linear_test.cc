@@ -1,7 +1,7 @@
 // The linear layer: products against plain loops, gradients against finite differences, and the cut among threads.
-#include "ops/linear.h"
+#include "ops/linear/linear.h"
 
-#include "ops/linear_reference.h"
+#include "ops/linear/linear_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,5 +1,5 @@
 // The best next tokens: those of the whole logits, and the same in any company.
-#include "ops/next_tokens.h"
+#include "ops/logits/next_tokens.h"
 
 #include <numeric>
 

@@ -1,8 +1,8 @@
 // R-Drop: kernel against reference, gradient against finite differences, and what it is where both passes agree.
-#include "ops/r_drop.h"
+#include "ops/logits/r_drop.h"
 
-#include "ops/cross_entropy.h"
-#include "ops/r_drop_reference.h"
+#include "ops/logits/cross_entropy.h"
+#include "ops/logits/r_drop_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,9 +1,9 @@
 // Rotary positions: kernel against reference, the turn against its formula, and back.
-#include "ops/rotary.h"
+#include "ops/attention/rotary.h"
 
 #include <cmath>
 
-#include "ops/rotary_reference.h"
+#include "ops/attention/rotary_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

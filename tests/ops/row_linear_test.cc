@@ -1,9 +1,9 @@
 // Products of inference: as accurate as plain loops, and every row the same in any company.
-#include "ops/row_linear.h"
+#include "ops/linear/row_linear.h"
 
 #include "core/random.h"
-#include "ops/linear_reference.h"
-#include "ops/row_linear_reference.h"
+#include "ops/linear/linear_reference.h"
+#include "ops/linear/row_linear_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,10 +1,11 @@
-// Products while signals arrive: a handler must not run on a kernel's borrowed stack pointer (src/ops/linear.cc).
+// Products while signals arrive: a handler must not run on a kernel's borrowed stack pointer
+// (src/ops/linear/linear.cc).
 #include <signal.h>
 #include <sys/time.h>
 
 #include <atomic>
 
-#include "ops/linear.h"
+#include "ops/linear/linear.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

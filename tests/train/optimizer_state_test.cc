@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "ops/adam_reference.h"
+#include "ops/optimizer/adam_reference.h"
 #include "tests/support/numeric.h"
 #include "train/schedule.h"
 

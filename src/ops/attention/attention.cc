@@ -1,0 +1,52 @@
+// Attention: checks of its input and, in float64, the plain reference.
+#include "qkv/attention.h"
+
+#include "core/fail.h"
+#include "ops/attention/attention_reference.h"
+
+namespace qkv {
+
+template <class Real>
+void check_attention(const AttentionOptions<Real>& in) {
+  const int64_t K = in.key_value_heads();
+  if (in.heads < 1 || K < 1 || in.heads % K)
+    fail("attention: {} heads on {} key/value heads, wanted a multiple, at least 1", in.heads, K);
+  for (const int64_t width : {in.key_width, in.value_width})
+    if (width < 1 || width > kMaxHeadWidth)
+      fail("attention: key width {} and value width {}, wanted 1 to {}", in.key_width, in.value_width, kMaxHeadWidth);
+}
+template void check_attention(const AttentionOptions<float>&);
+template void check_attention(const AttentionOptions<double>&);
+
+template <>
+size_t attention_workspace<double>(const AttentionInput<double>&) {
+  return 0;
+}
+
+template <>
+void attention<double>(const AttentionInput<double>& in, Heads<double> out, Heads<double> lse, std::span<std::byte>) {
+  check_attention(in);
+  reference::attention(in, out, lse);
+}
+
+template <>
+size_t attention_backward_workspace<double>(const AttentionInput<double>&) {
+  return 0;
+}
+
+template <>
+void attention_backward<double>(const AttentionInput<double>& in, Heads<const double> out, Heads<const double> lse,
+                                Heads<const double> dout, const AttentionGradients<double>& gradients,
+                                std::span<std::byte>) {
+  check_attention(in);
+  reference::attention_backward<double>({in, out, lse, dout}, gradients);
+}
+
+template <>
+void attention_weights<double>(const AttentionInput<double>& in, Heads<const double> lse, const AttentionRows& rows,
+                               double* A, int64_t stride) {
+  check_attention(in);
+  reference::attention_weights(in, lse, rows, A, stride);
+}
+
+}  // namespace qkv

@@ -1,0 +1,166 @@
+// How a backward pass is shared out among threads. With enough heads a task takes one key/value head and assigns all of
+// its gradients. With few, some tasks assign dK and dV of some keys, others dQ of some queries; these compute the
+// weights twice. Sums have the same order in both, so the bits do not depend on the choice.
+#include <atomic>
+
+#include "ops/attention/attention_reference.h"
+#include "ops/attention/attention_workspace.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kTaskKeys = 8 * kPanel;
+constexpr int64_t kTaskRows = 4 * kBlockRows;
+
+struct Plan {
+  Longest longest;
+  int64_t pairs, group;  // sequences × key/value heads; heads that read one of them
+  bool split;
+  size_t scratch_bytes = 0;  // of one thread
+
+  explicit Plan(const AttentionOptions<float>& in)
+      : longest(in.sequences),
+        pairs(in.sequences.count * in.key_value_heads()),
+        group(in.heads / in.key_value_heads()) {
+    const int64_t workers = omp_in_parallel() ? 1 : threads(), rounds = (pairs + workers - 1) / workers;
+    split = longest.queries > kBlockRows && 5 * rounds * workers > 7 * pairs;  // products that are computed
+    Workspace w;
+    scratch(in, w);
+    scratch_bytes = w.bytes();
+  }
+  BackwardScratch scratch(const AttentionOptions<float>& in, Workspace& w) const {
+    return {in, group * longest.queries, split ? std::min(kTaskRows, longest.queries) : group * longest.queries, w};
+  }
+  size_t bytes() const {
+    return static_cast<size_t>(threads()) * scratch_bytes + static_cast<size_t>(round_up(pairs, 64)) + 64;
+  }
+};
+
+template <class T>
+class Run {
+ public:
+  Run(const BackwardCall<T>& call, const Plan& plan, std::span<std::byte> workspace)
+      : call_(call), plan_(plan), base_(workspace.data()), kernels_(backward_kernels<T>()) {
+    if (workspace.size() < plan.bytes())
+      fail("attention_backward: a workspace of {} bytes, wanted {}", workspace.size(), plan.bytes());
+    Workspace w(workspace.subspan(static_cast<size_t>(threads()) * plan.scratch_bytes));
+    spoiled_ = w.take<uint8_t>(plan.pairs);
+    std::fill_n(spoiled_, plan.pairs, uint8_t{0});
+  }
+
+  void run() const {
+    plan_.split ? run_split() : run_whole();
+    parallel_for(plan_.pairs, [&](int64_t pair) {  // NaN and infinity stay where they belong
+      const reference::BackwardInput<T> b{call_.in, call_.out, call_.lse, call_.dout};
+      if (spoiled_[pair]) reference::pair_gradients(b, pair / K(), pair % K(), call_.gradients);
+    });
+    if (call_.gradients.dmask.data) run_mask();
+  }
+
+ private:
+  const AttentionOptions<float>& in() const { return call_.in; }
+  int64_t K() const { return in().key_value_heads(); }
+  BackwardScratch scratch() const {  // this thread's
+    Workspace w({base_ + static_cast<size_t>(omp_get_thread_num()) * plan_.scratch_bytes, plan_.scratch_bytes});
+    return plan_.scratch(in(), w);
+  }
+  // Everything of one sequence and key/value head.
+  BackwardPart whole(int64_t pair) const {
+    const Span at = span(in().sequences, pair / K());
+    const int64_t head = pair % K() * plan_.group;
+    return {pair / K(), {head, head + plan_.group}, {0, at.T}, {0, at.S}, true, true};
+  }
+  void assign(int64_t pair, const BackwardPart& part) const {
+    if (!kernels_.part(call_, part, scratch())) std::atomic_ref(spoiled_[pair]).store(1, std::memory_order_relaxed);
+  }
+
+  void run_whole() const {
+    parallel_blocks(plan_.pairs, pairs_of_a_task(plan_.pairs), [&](int64_t begin, int64_t end) {
+      for (int64_t pair = begin; pair < end; pair++) assign(pair, whole(pair));
+    });
+  }
+
+  void run_split() const {
+    const int64_t key_parts = (plan_.longest.keys + kTaskKeys - 1) / kTaskKeys;
+    const int64_t row_parts = (plan_.longest.queries + kTaskRows - 1) / kTaskRows;
+    const int64_t parts = key_parts + plan_.group * row_parts;
+    parallel_for(plan_.pairs * parts, [&](int64_t task) {
+      const int64_t pair = task / parts, index = task % parts;
+      BackwardPart part = whole(pair);
+      if (index < key_parts) {
+        part.queries = false;
+        part.keys = intersection(part.keys, {index * kTaskKeys, (index + 1) * kTaskKeys});
+        if (!part.keys.empty()) assign(pair, part);
+      } else {
+        const int64_t head = part.heads.begin + (index - key_parts) / row_parts;
+        const int64_t first = (row_parts - 1 - (index - key_parts) % row_parts) * kTaskRows;
+        part.keys_values = false;
+        part.heads = {head, head + 1};
+        part.rows = intersection(part.rows, {first, first + kTaskRows});
+        if (!part.rows.empty()) assign(pair, part);
+      }
+    });
+  }
+
+  // A task owns entries of the gradient and adds what belongs to them in order: of sequences, heads and queries that
+  // share them where its strides are 0.
+  void run_mask() const {
+    const AttentionMask<float>& to = call_.gradients.dmask;
+    clear(to, in());
+    const int64_t sequences = in().sequences.count, heads = in().heads;
+    const int64_t row_parts = to.row_stride ? (plan_.longest.queries + kBlockRows - 1) / kBlockRows : 1;
+    const int64_t s_owners = to.sequence_stride ? sequences : 1, h_owners = to.head_stride ? heads : 1;
+    parallel_for(s_owners * h_owners * row_parts, [&](int64_t task) {
+      const int64_t part = task % row_parts, h = task / row_parts % h_owners, s = task / row_parts / h_owners;
+      const Range all_s = to.sequence_stride ? Range{s, s + 1} : Range{0, sequences};
+      const Range all_h = to.head_stride ? Range{h, h + 1} : Range{0, heads};
+      for (int64_t own_s = all_s.begin; own_s < all_s.end; own_s++)
+        for (int64_t own_h = all_h.begin; own_h < all_h.end; own_h++) {
+          const Span at = span(in().sequences, own_s);
+          Range rows{0, at.T};
+          if (to.row_stride) rows = intersection(rows, {part * kBlockRows, (part + 1) * kBlockRows});
+          if (!rows.empty()) kernels_.mask(call_, {own_s, {own_h, own_h + 1}, rows, {0, at.S}}, scratch());
+        }
+    });
+  }
+
+  const BackwardCall<T>& call_;
+  const Plan& plan_;
+  std::byte* base_;
+  BackwardKernels<T> kernels_;
+  uint8_t* spoiled_;
+};
+
+template <class T>
+void run(const BackwardCall<T>& call, std::span<std::byte> workspace) {
+  check_attention(call.in);
+  const Plan plan(call.in);
+  Run<T>(call, plan, workspace).run();
+}
+
+}  // namespace
+
+template <>
+size_t attention_backward_workspace<float>(const AttentionInput<float>& in) {
+  check_attention(in);
+  return Plan(in).bytes();
+}
+template <>
+size_t attention_backward_workspace<bfloat16>(const AttentionInput<bfloat16>& in) {
+  check_attention(in);
+  return Plan(in).bytes();
+}
+template <>
+void attention_backward<float>(const AttentionInput<float>& in, Heads<const float> out, Heads<const float> lse,
+                               Heads<const float> dout, const AttentionGradients<float>& gradients,
+                               std::span<std::byte> workspace) {
+  run<float>({in, out, lse, dout, gradients}, workspace);
+}
+template <>
+void attention_backward<bfloat16>(const AttentionInput<bfloat16>& in, Heads<const bfloat16> out, Heads<const float> lse,
+                                  Heads<const bfloat16> dout, const AttentionGradients<bfloat16>& gradients,
+                                  std::span<std::byte> workspace) {
+  run<bfloat16>({in, out, lse, dout, gradients}, workspace);
+}
+
+}  // namespace qkv

@@ -1,0 +1,56 @@
+// The weights of attention, to look at: the way that forward took to them, by tiles or by rows, once more.
+#include <vector>
+
+#include "ops/attention/attention_workspace.h"
+
+namespace qkv {
+namespace {
+
+template <class T>
+void by_rows(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
+  const ForwardKernels<T> kernels = forward_kernels<T>();
+  const Span at = span(in.sequences, rows.sequence);
+  std::vector<std::byte> room(static_cast<size_t>(padded(at.S) + 3 * kLanes) * sizeof(float));
+  float* a = Workspace(room).take<float>(padded(at.S) + 3);
+  for (int64_t i = rows.begin; i < rows.end; i++)
+    kernels.weights(in, rows.sequence, rows.head, i, *lse.at(rows.sequence, at.q0 + i, rows.head), a,
+                    A.row(i - rows.begin));
+}
+
+template <class T>
+void by_tiles(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
+  const BackwardKernels<T> kernels = backward_kernels<T>();
+  const BackwardCall<T> call{in, {}, lse, {}, {}};
+  Workspace size;
+  BackwardScratch(in, kBlockRows, 0, size);
+  std::vector<std::byte> rooms(static_cast<size_t>(threads()) * size.bytes());
+  parallel_blocks(A.rows, kBlockRows, [&](int64_t begin, int64_t end) {
+    const size_t thread = static_cast<size_t>(omp_get_thread_num());
+    Workspace w(std::span<std::byte>(rooms).subspan(thread * size.bytes(), size.bytes()));
+    const BackwardPart part{rows.sequence, {rows.head, rows.head + 1}, {rows.begin + begin, rows.begin + end}, {}};
+    kernels.weights(call, part, A.row_range(begin, end), BackwardScratch(in, kBlockRows, 0, w));
+  });
+}
+
+template <class T>
+void run(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, float* data, int64_t stride) {
+  check_attention(in);
+  const Span at = span(in.sequences, rows.sequence);
+  const Matrix<float> A(data, rows.end - rows.begin, at.S, stride ? stride : at.S);
+  at.T > kFewQueries ? by_tiles(in, lse, rows, A) : by_rows(in, lse, rows, A);
+}
+
+}  // namespace
+
+template <>
+void attention_weights<float>(const AttentionInput<float>& in, Heads<const float> lse, const AttentionRows& rows,
+                              float* A, int64_t stride) {
+  run(in, lse, rows, A, stride);
+}
+template <>
+void attention_weights<bfloat16>(const AttentionInput<bfloat16>& in, Heads<const float> lse, const AttentionRows& rows,
+                                 float* A, int64_t stride) {
+  run(in, lse, rows, A, stride);
+}
+
+}  // namespace qkv

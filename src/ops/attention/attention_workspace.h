@@ -1,0 +1,182 @@
+// Sizes of attention's tiles, and the memory that its kernels work in, cut from what the caller brings.
+#pragma once
+
+#include <omp.h>
+
+#include <vector>
+
+#include "core/fail.h"
+#include "core/matrix.h"
+#include "core/threads.h"
+#include "ops/attention/attention_view.h"
+
+namespace qkv {
+
+constexpr int64_t kPanel = 64;      // keys of a packed panel
+constexpr int64_t kGroup = 512;     // keys whose weights are in memory at once in forward: panels
+constexpr int64_t kSpan = 256;      // keys that meet a block of queries in backward before the next block: panels
+constexpr int64_t kBlockRows = 96;  // queries that go through a panel before the next one
+constexpr int64_t kTileRows = 6;    // queries of a register tile
+constexpr int64_t kLanes = 16;      // rows in the workspace are padded to this, the most lanes of a vector
+constexpr int64_t kMostTail = 4;    // columns beyond the last whole vector that are computed without one
+constexpr int64_t kFewQueries = 4;  // up to here K and V are read where they lie, one query at a time
+
+inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+inline int64_t padded(int64_t n) { return round_up(n, kLanes); }
+inline int64_t panels(int64_t keys) { return (keys + kPanel - 1) / kPanel; }
+
+// Cuts 64-byte aligned arrays from a block of bytes; without a block it only counts.
+class Workspace {
+ public:
+  Workspace() = default;
+  explicit Workspace(std::span<std::byte> block) : base_(block.data()), size_(block.size()) {
+    used_ = -reinterpret_cast<size_t>(base_) % 64;
+  }
+
+  // Throws Error if the block is too small.
+  template <class T>
+  T* take(int64_t count) {
+    const size_t begin = used_;
+    used_ += (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    if (!base_) return nullptr;
+    if (used_ > size_) fail("attention: a workspace of {} bytes, wanted at least {}", size_, used_);
+    return reinterpret_cast<T*>(base_ + begin);
+  }
+  Matrix<float> rows(int64_t count, int64_t width) {
+    return {take<float>(count * padded(width)), count, width, padded(width)};
+  }
+  size_t bytes() const { return used_ + 64; }  // with room to align the block
+
+ private:
+  std::byte* base_ = nullptr;
+  size_t size_ = 0, used_ = 0;
+};
+
+// The keys of one sequence and key/value head, ready for tiles of queries.
+struct PackedKeys {
+  float* keys = nullptr;    // scale · log2 e · Kᵀ, [panels, d_k, kPanel], or Kᵀ, two bfloat16 in a lane
+  float* values = nullptr;  // room for a copy of V in whole vectors, [S, d_v]
+  float* tail = nullptr;    // the tail of V, transposed: [kMostTail, S]
+
+  PackedKeys() = default;
+  PackedKeys(const AttentionOptions<float>& in, const Longest& longest, Workspace& w)
+      : keys(w.take<float>(panels(longest.keys) * kPanel * in.key_width)),
+        values(w.rows(longest.keys, in.value_width).data),
+        tail(w.rows(kMostTail, longest.keys).data) {}
+};
+
+template <class T>
+struct ForwardCall {
+  const AttentionInput<T>& in;
+  Heads<T> out;
+  Heads<float> lse;
+};
+
+struct ForwardScratch;
+
+// The kernels of one instruction set.
+template <class T>
+struct ForwardKernels {
+  const char* isa;
+  // Packs keys [begin, end) of the key/value head that head h reads; begin is the first key of a panel.
+  void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, Range keys, const PackedKeys& room);
+  // Queries [begin, end) of head h, with its keys packed; where there is no room in `packed`, queries are taken one by
+  // one.
+  void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, Range rows, const PackedKeys&, const ForwardScratch&);
+  // All of some pairs of a sequence and a key/value head, pair = s K + kv.
+  void (*pairs)(const ForwardCall<T>&, Range pairs, const PackedKeys& room, const ForwardScratch&);
+  // The weights of query i; a: [padded(S) + 3], to work in; A: [S].
+  void (*weights)(const AttentionInput<T>&, int64_t s, int64_t h, int64_t i, float lse, float* a, float* A);
+};
+
+template <class T>
+ForwardKernels<T> forward_kernels();  // of the active instruction set
+
+// What a thread works in for one block of queries.
+struct ForwardScratch {
+  float* q;        // [kBlockRows, d_k]
+  float* weights;  // [kTileRows, kGroup]
+  float* dropout;  // the same
+  float* max;      // [kBlockRows]
+  float* sum;      // [kBlockRows, kLanes], to be added up over the lanes
+  float* factor;   // [kBlockRows], what the sums are multiplied with in the end
+  float* out;      // [kBlockRows, d_v]
+  float* row;      // [S], the weights of one query
+
+  ForwardScratch(const AttentionOptions<float>& in, const Longest& longest, Workspace& w)
+      : q(w.rows(kBlockRows, in.key_width).data),
+        weights(w.take<float>(kTileRows * kGroup)),
+        dropout(w.take<float>(kTileRows * kGroup)),
+        max(w.take<float>(kBlockRows)),
+        sum(w.take<float>(kBlockRows * kLanes)),
+        factor(w.take<float>(kBlockRows)),
+        out(w.rows(kBlockRows, in.value_width).data),
+        row(w.take<float>(padded(longest.keys) + kLanes)) {}
+};
+
+// Neighbouring pairs that one task takes.
+inline int64_t pairs_of_a_task(int64_t pairs) { return std::clamp<int64_t>(pairs / (8 * threads()), 1, 8); }
+
+template <class T>
+struct BackwardCall {
+  const AttentionInput<T>& in;
+  Heads<const T> out;
+  Heads<const float> lse;
+  Heads<const T> dout;
+  AttentionGradients<T> gradients;
+};
+
+// A part of backward: some of the heads that read one key/value head, with some of their queries and keys. `keys`
+// begins with a panel, `rows` with a block.
+struct BackwardPart {
+  int64_t s;
+  Range heads, rows, keys;
+  bool queries = false, keys_values = false;  // which gradients it assigns: dQ; dK and dV
+};
+
+struct BackwardScratch {
+  float *keys, *values;  // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each; or in lanes
+  float* key_rows;       // K of the span
+  float* key_tail;       // the tail of K of the span, transposed: [kMostTail, kSpan]
+  float *q, *dout;       // [kBlockRows, d_k], [kBlockRows, d_v]
+  float *q_lanes, *dout_lanes;  // the same, two bfloat16 in a lane
+  float *weights, *dscores;     // [kBlockRows, kPanel]
+  float *slopes, *dropout;      // [kTileRows, kPanel]
+  float *dk, *dv;               // [kSpan, d_k], [kSpan, d_v]
+  float *lse, *D;               // of all queries of a part; lse in units of log 2
+  float* dq;                    // [dq_rows, d_k]
+
+  BackwardScratch(const AttentionOptions<float>& in, int64_t part_rows, int64_t dq_rows, Workspace& w)
+      : keys(w.take<float>(in.key_width * kSpan)),
+        values(w.take<float>(in.value_width * kSpan)),
+        key_rows(w.rows(kSpan, in.key_width).data),
+        key_tail(w.rows(kMostTail, kSpan).data),
+        q(w.rows(kBlockRows, in.key_width).data),
+        dout(w.rows(kBlockRows, in.value_width).data),
+        q_lanes(w.rows(kBlockRows, (in.key_width + 1) / 2).data),
+        dout_lanes(w.rows(kBlockRows, (in.value_width + 1) / 2).data),
+        weights(w.take<float>(kBlockRows * kPanel)),
+        dscores(w.take<float>(kBlockRows * kPanel)),
+        slopes(w.take<float>(kTileRows * kPanel)),
+        dropout(w.take<float>(kTileRows * kPanel)),
+        dk(w.rows(kSpan, in.key_width).data),
+        dv(w.rows(kSpan, in.value_width).data),
+        lse(w.take<float>(part_rows)),
+        D(w.take<float>(part_rows + 3)),
+        dq(w.rows(dq_rows, in.key_width).data) {}
+};
+
+template <class T>
+struct BackwardKernels {
+  const char* isa;
+  // Returns whether all that was assigned is finite.
+  bool (*part)(const BackwardCall<T>&, const BackwardPart&, const BackwardScratch&);
+  // Adds dM of the part's queries and keys to gradients.dmask.
+  void (*mask)(const BackwardCall<T>&, const BackwardPart&, const BackwardScratch&);
+  // The weights of the part's queries, of one head: A: [rows, S]. Reads q, k and lse alone.
+  void (*weights)(const BackwardCall<T>&, const BackwardPart&, Matrix<float> A, const BackwardScratch&);
+};
+template <class T>
+BackwardKernels<T> backward_kernels();  // of the active instruction set
+
+}  // namespace qkv

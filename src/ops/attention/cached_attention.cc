@@ -1,0 +1,233 @@
+#include "ops/attention/cached_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/isa.h"
+#include "core/profile.h"
+#include "core/threads.h"
+#include "ops/attention/cached_attention_reference.h"
+#include "ops/attention/cached_pairs.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/attention/cached_attention.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "ops/attention/attention_row-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::HWY_NAMESPACE {
+
+// The rows of one query in some columns of the cache.
+struct CachedRows {
+  const float* data;
+  int64_t stride, first, count;
+  const int32_t* places;  // or null
+
+  HWY_INLINE const float* row(int64_t j) const {
+    return data + (places ? int64_t{places[first + j]} : first + j) * stride;
+  }
+};
+
+// A cache may be larger than the processor's own, and its rows lie apart: what is needed next is asked for.
+HWY_INLINE void ask_for(const float* x, int64_t count) {
+  for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(x + i);
+}
+
+// a[j, l] = q_l · k_jl. Asks for the keys of later rows and for the values, which are mixed next.
+HWY_INLINE void cached_scores(const CachedPairs& at, const CachedRows& keys, int64_t width, float* a) {
+  constexpr int64_t kLater = 6;
+  const int64_t columns = at.k[kPairs - 1] - at.k[0] + width;
+  for (int64_t j = 0; j < keys.count; j++, a += kPairs) {
+    const float* row = keys.row(j);
+    ask_for(keys.row(HWY_MIN(j + kLater, keys.count - 1)) + at.k[0], columns);
+    ask_for(row + at.v[0], columns);
+    Vector a0 = zero(), a1 = zero(), a2 = zero(), a3 = zero();
+    for_columns(width, [&](int64_t c, auto io) HWY_ATTR {
+      a0 = hn::MulAdd(io.load(at.q[0] + c), io.load(row + at.k[0] + c), a0);
+      a1 = hn::MulAdd(io.load(at.q[1] + c), io.load(row + at.k[1] + c), a1);
+      a2 = hn::MulAdd(io.load(at.q[2] + c), io.load(row + at.k[2] + c), a2);
+      a3 = hn::MulAdd(io.load(at.q[3] + c), io.load(row + at.k[3] + c), a3);
+    });
+    four_sums(a0, a1, a2, a3, a);
+  }
+}
+
+// Calls f(l, …) for every lane of a vector whose lanes belong to l = 0 1 2 3 0 1 2 3 …
+template <class F>
+HWY_INLINE void each_lane(Vector v, const F& f) {
+  alignas(64) float lane[16];
+  hn::Store(v, Floats(), lane);
+  for (int64_t l = 0; l < lanes(); l++) f(l % kPairs, lane[l]);
+}
+
+// a[j, l], products, become scores: scaled, with softcap and ALiBi.
+HWY_NOINLINE void cached_scores_adjusted(const CachedAttention<float>& in, const CachedPairs& at, int64_t keys,
+                                         float scale, float* a) {
+  const Floats d;
+  for (int64_t i = 0; i < keys * kPairs; i += lanes()) {
+    Vector s = hn::Mul(hn::LoadU(d, a + i), set(scale));
+    if (in.softcap > 0) s = hn::Mul(hn::Tanh(d, hn::Div(s, set(in.softcap))), set(in.softcap));
+    if (in.alibi) {
+      const Vector j = hn::Floor(hn::Mul(hn::Iota(d, static_cast<float>(i)), set(1.0f / kPairs)));
+      const Vector slope = hn::LoadU(d, at.slope + i % kPairs);
+      s = hn::NegMulAdd(slope, hn::Sub(set(static_cast<float>(keys - 1)), j), s);
+    }
+    hn::StoreU(s, d, a + i);
+  }
+}
+
+// a[j, l] ← e^{scale (a[j, l] − max_j a[j, l])}; sums[l]: their sums over j.
+HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* sums) {
+  float max[kPairs];
+  std::fill_n(max, kPairs, hwy::LowestValue<float>());
+  std::fill_n(sums, kPairs, 0.0f);
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t i = 0; i < keys * kPairs; i++) max[i % kPairs] = HWY_MAX(max[i % kPairs], a[i]);
+  for (int64_t i = 0; i < keys * kPairs; i++) {
+    a[i] = hn::GetLane(exp2(set((a[i] - max[i % kPairs]) * scale)));
+    sums[i % kPairs] += a[i];
+  }
+#else
+  Vector most = set(hwy::LowestValue<float>()), sum = zero();
+  for_columns(keys * kPairs, [&](int64_t i, auto io) HWY_ATTR { most = hn::Max(io.only(io.load(a + i), most), most); });
+  each_lane(most, [&](int64_t h, float x) { max[h] = HWY_MAX(max[h], x); });
+  const Vector shift = hn::LoadDup128(Floats(), max);
+  for_columns(keys * kPairs, [&](int64_t i, auto io) HWY_ATTR {
+    const Vector p = io.only(exp2(hn::Mul(hn::Sub(io.load(a + i), shift), set(scale))), zero());
+    sum = hn::Add(sum, p);
+    io.store(p, a + i);
+  });
+  each_lane(sum, [&](int64_t h, float x) { sums[h] += x; });
+#endif
+}
+
+// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns, the first of them `column`. Asks for the keys of the heads
+// that follow.
+template <int C, class Io>
+HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t key_width,
+                           int64_t column, const float* sums, Io io) {
+  Vector sum[kPairs][C];
+  clear_tile(sum);
+  const int64_t next = at.k[kPairs - 1] + key_width, next_columns = column == 0 ? next - at.k[0] : 0;
+  for (int64_t j = 0; j < values.count; j++) {
+    const float* row = values.row(j) + column;
+    ask_for(values.row(j) + next, next_columns);
+    HWY_UNROLL(8)
+    for (int l = 0; l < kPairs; l++) {
+      const Vector p = set(a[j * kPairs + l]);
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) sum[l][c] = hn::MulAdd(p, io.load(row + at.v[l] + c * lanes()), sum[l][c]);
+    }
+  }
+  HWY_UNROLL(8)
+  for (int l = 0; l < kPairs; l++) {
+    if (l >= at.count) break;
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; c++) io.store(hn::Mul(sum[l][c], set(1 / sums[l])), at.y[l] + column + c * lanes());
+  }
+}
+
+// a: [keys of query n, kPairs] and a vector more.
+void AttendCached(const CachedAttention<float>& in, int64_t n, const CachedPairs& at, float* a) {
+  const int64_t dk = in.key_width, dv = in.value_width;
+  const CachedRows rows{in.cache.data, in.cache.stride, in.keys.begin[n], in.keys.end[n] - in.keys.begin[n],
+                        in.keys.rows};
+  if (rows.count == 0) {
+    for (int l = 0; l < at.count; l++) std::fill_n(at.y[l], dv, 0.0f);
+    return;
+  }
+  float sums[kPairs];
+  cached_scores(at, rows, dk, a);
+  float scale = 1 / std::sqrt(static_cast<float>(dk));
+  if (in.softcap > 0 || in.alibi) {
+    cached_scores_adjusted(in, at, rows.count, scale, a);
+    scale = 1;
+  }
+  cached_exponentials(rows.count, kLog2e * scale, a, sums);
+  int64_t c = 0;
+  for (; c + kTileVectors * lanes() <= dv; c += kTileVectors * lanes())
+    cached_mix<kTileVectors>(a, at, rows, dk, c, sums, WholeVector());
+  for (; c + lanes() <= dv; c += lanes()) cached_mix<1>(a, at, rows, dk, c, sums, WholeVector());
+  if (c < dv) cached_mix<1>(a, at, rows, dk, c, sums, PartOfVector(dv - c));
+}
+
+}  // namespace qkv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qkv {
+
+HWY_EXPORT(AttendCached);
+
+namespace {
+
+constexpr int64_t kLeastWork = 32768;  // multiply-adds that are worth a thread's while
+
+CachedPairs pairs_of(const CachedAttention<float>& in, Matrix<float> y, int64_t n, int64_t queries, int64_t h,
+                     int64_t heads) {
+  CachedPairs at;
+  at.count = static_cast<int>(queries * heads);
+  for (int l = 0; l < kPairs; l++) {
+    const int64_t i = std::min(l, at.count - 1), row = n + i / heads, head = h + i % heads;
+    at.q[l] = in.q.row(row) + head * in.key_width;
+    const int64_t kv = head * in.kv_heads / in.heads;
+    at.k[l] = kv * in.key_width;
+    at.v[l] = in.kv_heads * in.key_width + kv * in.value_width;
+    at.y[l] = y.row(row) + head * in.value_width;
+    for (int place = l; in.alibi && place < kSlopes; place += kPairs) at.slope[place] = in.alibi[head];
+  }
+  return at;
+}
+
+// The end of the queries that have the same keys as n, at most kPairs of them: hypotheses of one sentence.
+int64_t end_of_same_keys(const CachedKeys& keys, int64_t n, int64_t N) {
+  int64_t end = n + 1;
+  while (!keys.rows && end < std::min(N, n + kPairs) && keys.begin[end] == keys.begin[n] &&
+         keys.end[end] == keys.end[n])
+    end++;
+  return end;
+}
+
+}  // namespace
+
+template <>
+void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& scratch) {
+  int64_t longest = 0, all = 0;
+  for (int64_t n = 0; n < y.rows; n++) {
+    const int64_t keys = in.keys.end[n] - in.keys.begin[n];
+    longest = std::max(longest, keys);
+    all += keys;
+  }
+  const double products = static_cast<double>(all * in.heads * (in.key_width + in.value_width));
+  const ProfiledOp profiled("cached attention", {y.rows, in.heads, in.key_width}, {2 * products, 4 * products});
+  const auto kernel = QKV_DISPATCH(AttendCached);
+  const Arena::Scope scope(scratch);
+  const int64_t stride = kPairs * longest + 16;
+  float* weights = scratch.take<float>(threads() * stride);
+  int64_t* firsts = scratch.take<int64_t>(y.rows + 1);  // queries that go together
+  int64_t count = 0;
+  for (int64_t n = 0; n < y.rows; n = end_of_same_keys(in.keys, n, y.rows)) firsts[count++] = n;
+  firsts[count] = y.rows;
+  const int64_t work = std::max<int64_t>(1, y.rows * in.heads * longest * (in.key_width + in.value_width) /
+                                                std::max<int64_t>(1, count));  // of queries that go together
+  const int64_t parts = std::clamp<int64_t>(work / kLeastWork, 1, (in.heads + kPairs - 1) / kPairs);  // of their heads
+  parallel_blocks(count * parts, std::max<int64_t>(1, kLeastWork * parts / work), [&](int64_t begin, int64_t end) {
+    float* a = weights + omp_get_thread_num() * stride;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t n = firsts[i / parts], queries = firsts[i / parts + 1] - n, part = i % parts;
+      const int64_t heads = kPairs / queries, groups = (in.heads + heads - 1) / heads;
+      for (int64_t g = groups * part / parts; g < groups * (part + 1) / parts; g++)
+        kernel(in, n, pairs_of(in, y, n, queries, g * heads, std::min(heads, in.heads - g * heads)), a);
+    }
+  });
+}
+
+template <>
+void cached_attention(const CachedAttention<double>& in, Matrix<double> y, Arena&) {
+  reference::cached_attention(in, y);
+}
+
+}  // namespace qkv
+#endif

@@ -1,0 +1,52 @@
+// What Adam's kernels share: the numbers of a step, and the cut of the parameters among threads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/threads.h"
+#include "ops/optimizer/adam.h"
+
+namespace qkv {
+
+// Calls f(begin, end) for every block of 2^14 of n parameters, on all threads, and adds up what it returns in an order
+// that does not depend on their number.
+template <class F>
+double sum_over_blocks(int64_t n, F&& f) {
+  constexpr int64_t kBlock = 16384, kMostParts = 256;
+  double parts[kMostParts] = {};
+  const int64_t blocks = (n + kBlock - 1) / kBlock, of_a_part = (blocks + kMostParts - 1) / kMostParts;
+  parallel_blocks(blocks, std::max<int64_t>(1, of_a_part), [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; b++) parts[begin / of_a_part] += f(b * kBlock, std::min(n, (b + 1) * kBlock));
+  });
+  return std::accumulate(parts, parts + kMostParts, 0.0);
+}
+
+struct AdamFactors {
+  float scale, coupled;  // g = scale · gradient + coupled · w
+  float beta1, rest1;    // β1, 1 − β1
+  float beta2, rest2;
+  float rate, correction2, epsilon;  // η / (1 − β1^t), 1 / (1 − β2^t), ε
+  float shrink;                      // η λ of decoupled decay
+  float kept, rest;                  // decay of the moving average, and what is left
+
+  explicit AdamFactors(const AdamStep& s)
+      : scale(to_float(s.gradient_scale)),
+        coupled(to_float(s.decoupled ? 0 : s.weight_decay)),
+        beta1(to_float(s.beta1)),
+        rest1(to_float(1 - s.beta1)),
+        beta2(to_float(s.beta2)),
+        rest2(to_float(1 - s.beta2)),
+        rate(to_float(s.learning_rate / (1 - std::pow(s.beta1, static_cast<double>(s.step))))),
+        correction2(to_float(1 / (1 - std::pow(s.beta2, static_cast<double>(s.step))))),
+        epsilon(to_float(s.epsilon)),
+        shrink(to_float(s.decoupled ? s.learning_rate * s.weight_decay : 0)),
+        kept(to_float(s.average_decay)),
+        rest(to_float(1 - s.average_decay)) {}
+
+ private:
+  static float to_float(double x) { return static_cast<float>(x); }
+};
+
+}  // namespace qkv
