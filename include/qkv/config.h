@@ -95,7 +95,7 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
-// Calls visit(name, member, meaning) for every field: the one list behind config.json and the command line.
+// Calls visit(name, member, field) for every field: the one list behind config.json and the command line.
 template <class Visitor>
 void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("source_vocab", c.source_vocab, "tokens of the source vocabulary");

@@ -34,7 +34,7 @@ struct LanguageConfig {
   bool operator==(const LanguageConfig&) const = default;
 };
 
-// Calls visit(name, member, meaning) for every field: the one list behind language.json and the command line.
+// Calls visit(name, member, field) for every field: the one list behind language.json and the command line.
 template <class Visitor>
 void visit_fields(LanguageConfig& c, Visitor&& visit) {
   visit("unit", c.unit, "what a token is");

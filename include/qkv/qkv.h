@@ -19,6 +19,7 @@
 #include "qkv/embedder.h"        // IWYU pragma: export
 #include "qkv/error.h"           // IWYU pragma: export
 #include "qkv/export.h"          // IWYU pragma: export
+#include "qkv/field.h"           // IWYU pragma: export
 #include "qkv/generator.h"       // IWYU pragma: export
 #include "qkv/import.h"          // IWYU pragma: export
 #include "qkv/inspect.h"         // IWYU pragma: export

@@ -47,7 +47,7 @@ struct RecommendationConfig {
   bool operator==(const RecommendationConfig&) const = default;
 };
 
-// Calls visit(name, member, meaning) for every field: the one list behind recommendation.json and the command line.
+// Calls visit(name, member, field) for every field: the one list behind recommendation.json and the command line.
 template <class Visitor>
 void visit_fields(RecommendationConfig& c, Visitor&& visit) {
   visit("min_events", c.min_events, "leave out users with fewer events");

@@ -56,7 +56,7 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
-// Calls visit(name, member, meaning) for every field: the one list behind training.json and the command line.
+// Calls visit(name, member, field) for every field: the one list behind training.json and the command line.
 template <class Visitor>
 void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("optimizer", c.optimizer, "adamw decouples the weight decay");

@@ -81,7 +81,7 @@ struct FieldTexts {
   std::vector<std::pair<std::string_view, std::string>> values;
 
   template <class T>
-  void operator()(std::string_view name, const T& value, std::string_view) {
+  void operator()(std::string_view name, const T& value, const Field&) {
     if constexpr (std::is_enum_v<T>)
       values.emplace_back(name, name_of(value));
     else

@@ -50,7 +50,8 @@ struct OptionLister {
     if (is_option<R>(name)) options.push_back({std::string(name), std::move(value), std::string(help)});
   }
   template <class Value>
-  void operator()(std::string_view name, const Value& value, std::string_view help) {
+  void operator()(std::string_view name, const Value& value, const Field& field) {
+    const std::string_view help = field.help;
     if constexpr (std::is_enum_v<Value>)
       add(name, std::string(name_of(value)), fmt::format("{} ({})", help, fmt::join(kEnumNames<Value>, ", ")));
     else if constexpr (std::is_same_v<Value, std::vector<std::string>>)
@@ -66,7 +67,7 @@ struct TextFinder {
   bool found = false;
 
   template <class Value>
-  void operator()(std::string_view name, const Value&, std::string_view) {
+  void operator()(std::string_view name, const Value&, const Field&) {
     if (name == wanted) found = std::is_enum_v<Value> || std::is_same_v<Value, std::string>;
   }
 };

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "qkv/field.h"
 #include "tests/support/errors.h"
 
 namespace qkv {
@@ -46,8 +47,8 @@ TEST(Config, JsonHoldsEveryField) {
   update_from_json(read, to_json(config), "");
   EXPECT_EQ(read, config);
   int fields = 0;
-  visit_fields(read, [&](std::string_view, auto&, std::string_view meaning) {
-    EXPECT_FALSE(meaning.empty());
+  visit_fields(read, [&](std::string_view, auto&, const Field& field) {
+    EXPECT_FALSE(field.help.empty());
     fields++;
   });
   EXPECT_EQ(fields, 42);
@@ -62,7 +63,7 @@ TEST(Config, ErrorsNameTheFileAndTheField) {
   EXPECT_EQ(read("\"heads\": 8", "\"head\": 8"), "config.json: unknown name \"head\"; did you mean \"heads\"?");
   EXPECT_EQ(read("  \"heads\": 8,\n", ""), "config.json: missing heads");
   EXPECT_EQ(read("\"heads\": 8", "\"heads\": 0"), "config.json: model: heads is 0, wanted 1 to 16777216");
-  EXPECT_EQ(read("relu", "tanh"), "config.json: activation is \"tanh\", wanted one of relu, gelu, silu, gelu_tanh");
+  EXPECT_EQ(read("relu", "tanh"), "config.json: activation must be one of relu, gelu, silu, gelu_tanh (is \"tanh\")");
 }
 
 TEST(Config, AnOverrideKeepsWhatItDoesNotName) {

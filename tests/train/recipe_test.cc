@@ -85,12 +85,12 @@ TEST(Recipe, OptionsChangeWhatTheyName) {
 
 TEST(Recipe, RefusesNamesAndValuesThatItDoesNotKnow) {
   EXPECT_EQ(set_error("head", "4"), "option --head: unknown name \"head\"; did you mean \"heads\"?");
-  EXPECT_EQ(set_error("heads", "4.5"), "option --heads: heads is 4.5, wanted an integer");
-  EXPECT_EQ(set_error("heads", "true"), "option --heads: heads is true, wanted an integer");
-  EXPECT_EQ(set_error("dropout", "\"0.1\""), "option --dropout: dropout is \"0.1\", wanted a number");
-  EXPECT_EQ(set_error("tied_output", "1"), "option --tied_output: tied_output is 1, wanted true or false");
+  EXPECT_EQ(set_error("heads", "4.5"), "option --heads: heads must be an integer (is 4.5)");
+  EXPECT_EQ(set_error("heads", "true"), "option --heads: heads must be an integer (is true)");
+  EXPECT_EQ(set_error("dropout", "\"0.1\""), "option --dropout: dropout must be a number (is \"0.1\")");
+  EXPECT_EQ(set_error("tied_output", "1"), "option --tied_output: tied_output must be true or false (is 1)");
   EXPECT_EQ(set_error("activation", "tanh"),
-            "option --activation: activation is \"tanh\", wanted one of relu, gelu, silu, gelu_tanh");
+            "option --activation: activation must be one of relu, gelu, silu, gelu_tanh (is \"tanh\")");
   for (const char* value : {"", "four", "4,", "{", "0x10", "nan"})
     expect_contains(set_error("heads", value), "option --heads");
 }
