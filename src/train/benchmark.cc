@@ -52,10 +52,10 @@ Batch random_text(int64_t sequences, int64_t length, int64_t vocab) {
   return batch;
 }
 
-// Times steps: `loss` gives that of a batch of `tokens` tokens.
+// Times training steps; `loss` returns the loss of a batch of `tokens` tokens and adds its gradients.
 TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64_t tokens,
                           const TrainBenchmarkOptions& options, const std::function<Loss(Context&)>& loss) {
-  if (options.steps < 1) fail("benchmark: {} steps, wanted at least 1", options.steps);
+  if (options.steps < 1) fail("benchmark: steps must be at least 1 (is {})", options.steps);
   model.parameters().allocate_gradients();
   model.parameters().initialise(1);
   OptimizerState optimizer(recipe.training, model.parameters());
@@ -84,7 +84,7 @@ TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64
   return result;
 }
 
-// `users` users with `events` events each, of random items.
+// A log of `users` users with `events` events of random items each.
 Interactions random_log(int64_t users, int64_t events, int64_t items) {
   Random random(0, Stream::sampling);
   Interactions log;
@@ -100,10 +100,10 @@ Interactions random_log(int64_t users, int64_t events, int64_t items) {
 
 }  // namespace
 
-TrainBenchmark benchmark_training(const TranslationRecipe& wanted, int64_t tokens,
+TrainBenchmark benchmark_training(const TranslationRecipe& given, int64_t tokens,
                                   const TrainBenchmarkOptions& options) {
-  if (tokens < kLongest) fail("benchmark: {} tokens, wanted at least {}", tokens, kLongest);
-  TranslationRecipe recipe = wanted;
+  if (tokens < kLongest) fail("benchmark: tokens must be at least {} (is {})", kLongest, tokens);
+  TranslationRecipe recipe = given;
   recipe.training.ema_decay = 0;
   recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
   Transformer<float> model(recipe.model);
@@ -113,12 +113,12 @@ TrainBenchmark benchmark_training(const TranslationRecipe& wanted, int64_t token
   });
 }
 
-TrainBenchmark benchmark_training(const RecommendationRecipe& wanted, int64_t items, int64_t tokens,
+TrainBenchmark benchmark_training(const RecommendationRecipe& given, int64_t items, int64_t tokens,
                                   const TrainBenchmarkOptions& options) {
-  if (tokens < wanted.model.max_length)
-    fail("benchmark: {} tokens, wanted at least {}, one history", tokens, wanted.model.max_length);
-  if (items < 2) fail("benchmark: {} items, wanted at least 2", items);
-  RecommendationRecipe recipe = wanted;
+  if (tokens < given.model.max_length)
+    fail("benchmark: tokens must be at least max_length {} (is {})", given.model.max_length, tokens);
+  if (items < 2) fail("benchmark: items must be at least 2 (is {})", items);
+  RecommendationRecipe recipe = given;
   recipe.model.target_vocab = items;
   const int64_t sequences = tokens / recipe.model.max_length;
   tokens = sequences * recipe.model.max_length;
@@ -126,6 +126,7 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& wanted, int64_t it
   const Interactions log = random_log(sequences, recipe.model.max_length + 3, items);
   Transformer<float> model(recipe.model);
   RecommendationTask task(recipe, log, "");
+  task.seek({});
   TrainBenchmark result = time_steps(recipe, model, tokens, options, [&](Context& context) {
     task.next();
     return task.loss_and_gradient(model, context);
@@ -134,12 +135,12 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& wanted, int64_t it
   return result;
 }
 
-TrainBenchmark benchmark_training(const LanguageRecipe& wanted, int64_t vocab, int64_t tokens,
+TrainBenchmark benchmark_training(const LanguageRecipe& given, int64_t vocab, int64_t tokens,
                                   const TrainBenchmarkOptions& options) {
-  const int64_t length = wanted.model.max_length;
-  if (tokens < length) fail("benchmark: {} tokens, wanted at least {}, one sequence", tokens, length);
-  if (vocab < 2) fail("benchmark: a vocabulary of {}, wanted at least 2", vocab);
-  LanguageRecipe recipe = wanted;
+  const int64_t length = given.model.max_length;
+  if (tokens < length) fail("benchmark: tokens must be at least max_length {} (is {})", length, tokens);
+  if (vocab < 2) fail("benchmark: vocab must be at least 2 (is {})", vocab);
+  LanguageRecipe recipe = given;
   recipe.model.target_vocab = vocab;
   Transformer<float> model(recipe.model);
   const Batch batch = random_text(tokens / length, length, vocab);

@@ -32,13 +32,13 @@ Number parse(const Safetensors& file, const std::string& path, const std::string
   fail("{}: \"{}\" is missing or not a number", path, name);
 }
 
-// So that no sum or product of counts overflows.
-constexpr int64_t kMostCount = int64_t{1} << 31;
+// Keeps sums and products of counts from overflowing.
+constexpr int64_t kMaxCount = int64_t{1} << 31;
 
 int64_t parse_count(const Safetensors& file, const std::string& path, const std::string& name,
-                    int64_t most = kMostCount) {
+                    int64_t most = kMaxCount) {
   const int64_t count = parse<int64_t>(file, path, name);
-  if (count < 0 || count > most) fail("{}: \"{}\" is {}, wanted 0 to {}", path, name, count, most);
+  if (count < 0 || count > most) fail("{}: \"{}\" must be between 0 and {} (is {})", path, name, most, count);
   return count;
 }
 
@@ -74,7 +74,7 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   const auto& metadata = file.metadata();
   if (!metadata.contains("format") || metadata.at("format") != kFormat) fail("{}: not a {}", path, kFormat);
   if (!metadata.contains("data") || metadata.at("data") != data)
-    fail("{}: was made with other training data; give the same, or another --out", path);
+    fail("{}: was saved with different training data; use the same data or another directory", path);
 
   for (const Array& a : arrays(parameters, optimizer)) file.read(a.name, a.dtype, {a.size}, a.bytes);
 

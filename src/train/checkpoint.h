@@ -1,4 +1,4 @@
-// checkpoints/state.safetensors: everything that resuming needs, written whole or not at all.
+// checkpoints/state.safetensors: all that resuming needs. It is written atomically.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,22 @@
 
 namespace qkv {
 
-// Where training stands.
+// The progress of training.
 struct Progress {
-  int64_t step = 0;     // steps done
-  StreamPosition data;  // of the next batch
-  double best = 0;      // the best dev score so far, higher is better; meaningless while best_step is 0
+  int64_t step = 0;     // completed steps
+  StreamPosition data;  // the next batch
+  double best = 0;      // best dev score so far, higher is better; undefined while best_step is 0
   int64_t best_step = 0;
   int64_t evaluations_since_best = 0;
-  bool finished = false;                 // patience ran out
-  std::vector<int64_t> evaluated_steps;  // whose weights are kept for averaging, oldest first
+  bool finished = false;                 // patience is exhausted
+  std::vector<int64_t> evaluated_steps;  // steps whose weights are kept for averaging, oldest first
 };
 
-// `data` identifies the training data; a state is only taken up with the data it was made with.
+// Writes a state. `data` identifies the training data.
 void save_state(const std::string& path, const Progress& progress, const std::string& data,
                 const ParameterList<float>& parameters, const OptimizerState& optimizer);
+// Reads a state into parameters and optimizer. Throws Error, naming the file, if it is invalid or was saved with other
+// training data.
 Progress load_state(const std::string& path, const std::string& data, ParameterList<float>& parameters,
                     OptimizerState& optimizer);
 

@@ -12,7 +12,7 @@ Evaluator::Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer
   greedy_.beam = 1;
   greedy_.start = target_.start();
   greedy_.end = target_.end();
-  for (const std::string& line : text_.source) {  // every line is translated; one that is too long is cut at the end
+  for (const std::string& line : text_.source) {  // every line is translated; lines that are too long are truncated
     sources_.push_back(source.encode(line));
     if (static_cast<int64_t>(sources_.back().size()) >= max_length)
       sources_.back().resize(static_cast<size_t>(max_length) - 1);

@@ -1,4 +1,4 @@
-// How good a model is on the dev text: its loss without dropout, and BLEU of its greedy translations.
+// Scores a translator on the dev text: loss without dropout and BLEU of greedy translations.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +21,18 @@ struct TranslationScore {
 
 class Evaluator {
  public:
-  // `text` is what `data` was made of; its targets are the references.
+  // `text` is the dev text; its targets are the references.
   Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer& target, int64_t max_length,
             int64_t batch_tokens);
 
-  // Throws Error if a sequence is longer.
+  // Sets the number of tokens per batch. Throws Error if a sequence has more.
   void set_batch_tokens(int64_t batch_tokens);
 
   TranslationScore evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const;
-  // Takes from the arena what evaluate's translation will; its loss takes less than a training step over as long
-  // sequences.
+  // Uses as much of the arena as the translations of evaluate will. Its loss needs less than a training step on
+  // sequences of this length.
   void rehearse(const Transformer<float>& model, Arena& arena) const;
-  int64_t longest() const { return data_.longest(); }  // tokens of a source or target
+  int64_t longest() const { return data_.longest(); }  // tokens of the longest source or target
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 

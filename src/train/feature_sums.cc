@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kRows = 64;  // of a block
+constexpr int64_t kRows = 64;  // per block
 
 template <class Rows, class AddRow>
 void for_each_entry(const Rows& rows, int64_t first, const AddRow& add_row) {

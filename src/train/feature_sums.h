@@ -1,7 +1,7 @@
-// Items that have features: a row of their table is E[v] = e[v] + Σ_f G[f] / √n_v over the n_v features f of v, where e
-// is the item's own and G: [F, d] the features'. The table holds the sums, so that nothing but training knows of this.
-// With de = dE and dG[f] = Σ_v dE[v] / √n_v a step of the optimiser changes e and G; what it adds to the table is the
-// change of e, and here that of the sums follows.
+// Embeddings of items with features: E[v] = e[v] + Σ_f G[f] / √n_v over the n_v features f of item v, where e: [V, d]
+// belongs to the items and G: [F, d] to the features. The embedding table stores the sums E, so only training knows of
+// features. With the gradients de = dE and dG[f] = Σ_v dE[v] / √n_v, the optimizer updates e and G. It applies the
+// update of e to E; add_change then applies that of the features.
 #pragma once
 
 #include <vector>
@@ -26,7 +26,7 @@ class FeatureSums {
     int32_t row;
     float weight;
   };
-  // Entries of each row of a matrix whose others are 0.
+  // A sparse matrix by rows.
   struct SparseRows {
     std::vector<int64_t> offsets;
     std::vector<Entry> entries;

@@ -17,7 +17,7 @@ int64_t largest_that_fits(int64_t least, int64_t most, size_t limit,
                           const std::function<std::optional<size_t>(int64_t)>& bytes) {
   int64_t fits = least, above = most + 1;  // the answer is in [fits, above)
   double used = static_cast<double>(bytes(least).value()), slope = used / static_cast<double>(least);
-  bool even = true;  // nothing spoke against a straight line so far
+  bool even = true;  // consistent with a straight line so far
   while (above - fits > (above > most ? 1 : kStep)) {
     const double room = std::min((static_cast<double>(limit) - used) / std::max(slope, 1.0), static_cast<double>(most));
     const int64_t guess = even ? fits + static_cast<int64_t>(room) : (fits + above) / 2;
@@ -37,7 +37,7 @@ int64_t largest_that_fits(int64_t least, int64_t most, size_t limit,
 
 int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Evaluator& evaluator, size_t memory) {
   if (memory > physical_memory())
-    fail("memory: {:.0f} MiB given, the machine has {:.0f}", mebibytes(memory), mebibytes(physical_memory()));
+    fail("memory: {:.0f} MiB requested, the machine has {:.0f} MiB", mebibytes(memory), mebibytes(physical_memory()));
   Transformer<float> model(recipe.model);
   model.parameters().allocate_gradients();
   model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed));
@@ -61,9 +61,9 @@ int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Ev
   }
   if (fixed + least_bytes > memory)
     fail(
-        "memory: {:.1f} MiB given, wanted at least {:.1f}: {:.1f} for weights, gradients, optimiser and evaluation, "
-        "{:.1f} for a batch of the {} tokens of the longest sequence",
-        mebibytes(memory), mebibytes(fixed + least_bytes) + 0.05, mebibytes(fixed), mebibytes(least_bytes), longest);
+        "memory must be at least {:.1f} MiB (is {:.1f}): {:.1f} for weights, gradients, optimizer and evaluation, "
+        "{:.1f} for a batch with the longest sequence of {} tokens",
+        mebibytes(fixed + least_bytes) + 0.05, mebibytes(memory), mebibytes(fixed), mebibytes(least_bytes), longest);
   const size_t limit = memory - fixed;
   return largest_that_fits(longest, std::max(longest, most), limit, [&](int64_t tokens) -> std::optional<size_t> {
     if (tokens == longest) return least_bytes;

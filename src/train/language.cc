@@ -1,7 +1,9 @@
-// qkv::train_language: from plain text to a trained run directory.
+// Training a language model: plain text, its tokens and its run directory.
 #include <algorithm>
-#include <filesystem>
-#include <utility>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/fail.h"
 #include "core/fields.h"
@@ -9,17 +11,15 @@
 #include "io/language_run.h"
 #include "text/unicode.h"
 #include "train/language_task.h"
-#include "train/resume.h"
-#include "train/schedule.h"
-#include "train/trainer.h"
+#include "train/session.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostLines = 1'000'000;  // that pieces are learned from
+constexpr int64_t kMaxPieceLines = 1'000'000;  // from which pieces are trained
 constexpr size_t kMaxTextBytes = size_t{1} << 34;
 
-// The files' contents, and the documents in them.
+// The contents of files and the documents in them.
 struct Text {
   std::vector<std::string> contents;
   std::vector<std::string_view> documents;
@@ -29,21 +29,21 @@ struct Text {
     for (size_t i = 0; i < files.size(); i++) {
       if (config.unit != TextUnit::bytes)
         if (const size_t bad = find_invalid_utf8(contents[i]); bad != std::string::npos)
-          fail("{}: byte {} is not valid UTF-8, wanted text, or --unit bytes", files[i], bad + 1);
+          fail("{}: byte {} is not valid UTF-8; use unit = bytes for such a file", files[i], bad + 1);
       const std::vector<std::string_view> own = split_documents(contents[i], config.document_end);
-      if (own.empty()) fail("{}: holds no text", files[i]);
+      if (own.empty()) fail("{}: contains no text", files[i]);
       documents.insert(documents.end(), own.begin(), own.end());
     }
   }
-  Text(const Text&) = delete;  // the documents lie in the contents
+  Text(const Text&) = delete;  // documents points into contents
   Text& operator=(const Text&) = delete;
 };
 
-// SentencePiece's, learned from the lines of the text or, of a long one, from a part of them.
+// A SentencePiece model, trained from all lines or, if the text is long, from every nth line.
 Tokenizer train_pieces(const LanguageConfig& config, const std::vector<std::string_view>& train) {
   int64_t count = 0;
   for (const std::string_view document : train) count += std::count(document.begin(), document.end(), '\n') + 1;
-  const int64_t every = (count + kMostLines - 1) / kMostLines;
+  const int64_t every = (count + kMaxPieceLines - 1) / kMaxPieceLines;
   std::vector<std::string> lines;
   int64_t line = 0;
   for (std::string_view document : train)
@@ -55,13 +55,8 @@ Tokenizer train_pieces(const LanguageConfig& config, const std::vector<std::stri
   return Tokenizer::train(lines, {.kind = config.tokenizer, .vocab_size = config.vocab_size, .exact = true});
 }
 
-TextCodec codec_of(const std::string& tokenizer, const LanguageConfig& config,
-                   const std::vector<std::string_view>& train, const std::vector<std::string_view>& dev) {
-  if (!tokenizer.empty() && config.unit != TextUnit::pieces)
-    fail("training: a tokeniser is given and unit is {}, wanted pieces", name_of(config.unit));
-  if (has_tokenizer_json(config.unit))
-    fail("training: unit is {}, which models from elsewhere have, wanted characters, bytes or pieces",
-         name_of(config.unit));
+TextCodec make_codec(const std::string& tokenizer, const LanguageConfig& config,
+                     const std::vector<std::string_view>& train, const std::vector<std::string_view>& dev) {
   if (config.unit == TextUnit::bytes) return {};
   if (config.unit == TextUnit::pieces)
     return TextCodec::of_pieces(tokenizer.empty() ? train_pieces(config, train) : Tokenizer::load(tokenizer));
@@ -70,47 +65,83 @@ TextCodec codec_of(const std::string& tokenizer, const LanguageConfig& config,
   return TextCodec::of_characters(all);
 }
 
+class LanguageData {
+ public:
+  static constexpr bool kCountsBatches = true;
+
+  static void check(const LanguageRecipe& given, const LanguageFiles& files);
+  static LanguageRecipe saved_recipe(const RunDirectory& run);
+
+  LanguageData(const TrainingSession& session, const LanguageRecipe& given, const LanguageFiles& files);
+
+  void set_sizes(ModelConfig& model) const;
+  void set_limits(LanguageRecipe& recipe) const;
+  std::unique_ptr<Task> make_task(const LanguageRecipe& recipe) const;
+  void create_run(const RunDirectory& run, const LanguageRecipe& recipe) const;
+
+ private:
+  TextCodec codec_;
+  TokenStream train_, dev_;
+};
+
+void LanguageData::check(const LanguageRecipe& given, const LanguageFiles& files) {
+  qkv::check(given.language);
+  const TextUnit unit = given.language.unit;
+  if (!files.tokenizer.empty() && unit != TextUnit::pieces)
+    fail("training: a tokenizer requires unit = pieces (unit is {})", name_of(unit));
+  if (has_tokenizer_json(unit))
+    fail("training: unit {} is only for imported models; must be characters, bytes or pieces", name_of(unit));
+}
+
+LanguageRecipe LanguageData::saved_recipe(const RunDirectory& run) {
+  check_resumable(run, run.language());
+  return {load_recipe(run), load_language(run)};
+}
+
+LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe& given, const LanguageFiles& files) {
+  const LanguageConfig& config = given.language;
+  const bool has_dev = !files.dev.empty();
+  Text text(files.text, config);
+  const Text dev_text(files.dev, config);
+  const std::vector<std::string_view> dev = has_dev ? dev_text.documents : take_end(text.documents, config.dev_share);
+  if (text.documents.empty() || dev.empty())
+    fail("{}: is too short to set aside {} of it (dev_share)", files.text.front(), config.dev_share);
+  codec_ = session.resumed ? load_codec(session.run) : make_codec(files.tokenizer, config, text.documents, dev);
+  train_ = stream_of(text.documents, codec_, files.text.front());
+  dev_ = stream_of(dev, codec_, has_dev ? files.dev.front() : files.text.front());
+  session.report(fmt::format("text: {} bytes for training, {} bytes for evaluation, {} distinct tokens", train_.bytes,
+                             dev_.bytes, codec_.size()));
+}
+
+void LanguageData::set_sizes(ModelConfig& model) const {
+  model.source_vocab = model.encoder_layers = 0;
+  model.shared_embeddings = false;
+  model.target_vocab = codec_.size();
+}
+
+void LanguageData::set_limits(LanguageRecipe& recipe) const {
+  set_cosine_end(recipe.training, LanguageTask::batches(recipe, train_));
+}
+
+std::unique_ptr<Task> LanguageData::make_task(const LanguageRecipe& recipe) const {
+  return std::make_unique<LanguageTask>(recipe, codec_, train_, dev_);
+}
+
+void LanguageData::create_run(const RunDirectory& run, const LanguageRecipe& recipe) const {
+  make_run(run, [&](const RunDirectory& partial) {
+    make_directory(partial.checkpoints());
+    write_file_atomic(partial.config(), to_json(recipe.model));
+    write_file_atomic(partial.training(), json_from_fields(recipe.training));
+    write_file_atomic(partial.language(), json_from_fields(recipe.language));
+    save_codec(partial, codec_);
+  });
+}
+
 }  // namespace
 
-bool train_language(const LanguageFiles& files, const LanguageRecipe& wanted, const std::string& out,
+bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer) {
-  check(wanted.training);
-  check(wanted.language);
-  const RunDirectory run(out);
-  const bool resumed = std::filesystem::exists(out);
-  if (resumed && !(std::filesystem::exists(run.training()) && std::filesystem::exists(run.language())))
-    fail("{}: exists and holds no language.json, wanted a run that was trained there, or a new directory", out);
-
-  Text text(files.text, wanted.language);
-  const Text dev(files.dev, wanted.language);
-  const std::vector<std::string_view> aside =
-      files.dev.empty() ? take_end(text.documents, wanted.language.dev_share) : dev.documents;
-  if (text.documents.empty() || aside.empty())
-    fail("{}: is too short to keep {} of it aside", files.text.front(), wanted.language.dev_share);
-  const TextCodec codec = resumed ? load_codec(run) : codec_of(files.tokenizer, wanted.language, text.documents, aside);
-  const TokenStream train_stream = stream_of(text.documents, codec, files.text.front());
-  const TokenStream dev_stream = stream_of(aside, codec, files.dev.empty() ? files.text.front() : files.dev.front());
-  if (observer.on_message)
-    observer.on_message(fmt::format("text: {} bytes to learn from, {} kept aside, {} kinds of tokens",
-                                    train_stream.bytes, dev_stream.bytes, codec.size()));
-
-  LanguageRecipe recipe = wanted;
-  recipe.model.source_vocab = recipe.model.encoder_layers = 0;
-  recipe.model.shared_embeddings = false;
-  recipe.model.target_vocab = codec.size();
-  check(recipe.model);
-  LanguageTask task(recipe, codec, train_stream, dev_stream);
-  end_by_steps(recipe.training, task.batches());
-  if (resumed) check_same(run, LanguageRecipe{load_recipe(run), load_language(run)}, recipe);
-  if (!resumed)
-    make_run(run, [&](const RunDirectory& partial) {
-      make_directory(partial.checkpoints());
-      write_file_atomic(partial.config(), to_json(recipe.model));
-      write_file_atomic(partial.training(), json_from_fields(recipe.training));
-      write_file_atomic(partial.language(), json_from_fields(recipe.language));
-      save_codec(partial, codec);
-    });
-  return Trainer(recipe, run, task, observer).run();
+  return train_on<LanguageData>(out, observer, recipe, files);
 }
 
 }  // namespace qkv

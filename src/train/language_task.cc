@@ -32,8 +32,10 @@ LanguageTask::LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec,
       dev_(dev),
       fingerprint_(fingerprint_of(text)),
       batches_(text, options_of(recipe)),
-      dev_batches_(dev, options_of(recipe)) {
-  seek({});
+      dev_batches_(dev, options_of(recipe)) {}
+
+int64_t LanguageTask::batches(const LanguageRecipe& recipe, const TokenStream& text) {
+  return TextBatches(text, options_of(recipe)).shuffled(0).batches();
 }
 
 bool LanguageTask::seek(const StreamPosition& position) {
@@ -48,7 +50,7 @@ void LanguageTask::next() {
 }
 
 std::string LanguageTask::summary() const {
-  return fmt::format("training: {} documents with {} tokens, in {} batches an epoch", text_.starts.size(),
+  return fmt::format("training data: {} documents, {} tokens, {} batches per epoch", text_.starts.size(),
                      text_.predictions(), epoch_.batches());
 }
 
@@ -68,7 +70,7 @@ DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {
   const auto tokens = static_cast<double>(loss.tokens);
   const double bits = loss.nll / std::numbers::ln2 / static_cast<double>(dev_.bytes);
   return {loss.loss / tokens,
-          -bits,
+          bits,
           {{"loss", loss.nll / tokens, 4}, {"perplexity", std::exp(loss.nll / tokens), 3}, {"bits/byte", bits, 4}}};
 }
 

@@ -1,4 +1,4 @@
-// Language modelling as something to train: text in batches, and its bits per byte on text kept aside.
+// The task of training a language model: batches of text, and bits per byte on the dev text.
 #pragma once
 
 #include <string>
@@ -13,7 +13,10 @@ namespace qkv {
 
 class LanguageTask : public Task {
  public:
-  // All arguments outlive the task.
+  // Returns the number of batches of the first epoch.
+  static int64_t batches(const LanguageRecipe& recipe, const TokenStream& text);
+
+  // All arguments must outlive the task.
   LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TokenStream& text, const TokenStream& dev);
 
   std::string fingerprint() const override { return fingerprint_; }
@@ -24,12 +27,10 @@ class LanguageTask : public Task {
 
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
-  std::string metric() const override { return "-bits/byte"; }
+  Metric metric() const override { return {"bits/byte", false}; }
   std::string sample(const Transformer<float>& model, Arena& arena) override;
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
   size_t bytes() const override { return replicas_.bytes(); }
-
-  int64_t batches() const { return epoch_.batches(); }  // of the present epoch
 
  private:
   const LanguageRecipe& recipe_;
@@ -38,9 +39,9 @@ class LanguageTask : public Task {
   std::string fingerprint_;
   TextBatches batches_, dev_batches_;
   StreamPosition position_;
-  TextBatches::Epoch epoch_;  // the present one
+  TextBatches::Epoch epoch_;  // the current one
   Batch batch_;
-  Replicas replicas_;  // where the model is small
+  Replicas replicas_;  // used for small models
 };
 
 }  // namespace qkv

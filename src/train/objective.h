@@ -1,4 +1,4 @@
-// What a recipe has training minimise.
+// The training objective of a recipe.
 #pragma once
 
 #include "layers/output.h"

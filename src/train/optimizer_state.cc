@@ -57,7 +57,7 @@ double OptimizerState::update(int64_t step, int64_t tokens) {
   s.step = step;
   s.seed = static_cast<uint64_t>(config_.seed);
   const double n = static_cast<double>(step);
-  s.average_decay = std::min(config_.ema_decay, (1 + n) / (10 + n));  // early on it follows the weights closely
+  s.average_decay = std::min(config_.ema_decay, (1 + n) / (10 + n));  // at first it follows the weights closely
   const std::span<float> w = parameters_.values(), gradient = parameters_.gradients();
   if (const auto* f = std::get_if<Float32Moments>(&moments_))
     return norm_of(adam_update<float>(s, w, gradient, f->m, f->v, ema_));

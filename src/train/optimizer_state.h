@@ -1,4 +1,4 @@
-// What training carries from step to step besides the weights, and how one step changes it.
+// The state of the optimizer: Adam's moments and the moving average of the weights.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class OptimizerState {
  public:
   OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters);
 
-  // One step of Adam, and of the moving average, with the summed gradients of `tokens` tokens, which it sets to zero.
-  // Returns the norm of the mean gradient before clipping.
+  // Performs one step of Adam and of the moving average with the gradients, which are summed over `tokens` tokens, and
+  // sets the gradients to zero. Returns the norm of the mean gradient before clipping.
   double update(int64_t step, int64_t tokens);
 
-  // All that it holds, for saved states: adam.m, adam.v, for int8 their scales, and ema where the moving average is on.
+  // All arrays, for saved states: adam.m, adam.v, with int8 moments their scales, and ema if there is a moving average.
   struct Array {
     std::string name;
     DType dtype;
@@ -31,7 +31,7 @@ class OptimizerState {
   };
   std::vector<Array> arrays() const;
 
-  std::span<float> ema() const { return ema_; }  // empty where the moving average is off
+  std::span<float> ema() const { return ema_; }  // empty without a moving average
   size_t bytes() const { return memory_.used(); }
 
  private:

@@ -1,4 +1,4 @@
-// The recipes that have names.
+// The presets: recipes with a name.
 #include "core/fail.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
@@ -7,7 +7,7 @@
 namespace qkv {
 namespace {
 
-// What Llama has, in a feed-forward layer of as many weights.
+// The architecture of Llama, with a feed-forward layer of the same number of weights.
 void make_modern(ModelConfig& m) {
   m.norm = NormKind::rms;
   m.norm_position = NormPosition::pre;
@@ -25,7 +25,7 @@ TranslationRecipe translation_preset(const std::string& name) {
   TranslationRecipe r;
   ModelConfig& m = r.model;
   TrainingConfig& t = r.training;
-  if (name == "base") {  // the paper's
+  if (name == "base") {  // Vaswani et al. (2017)
     t.learning_rate = 7e-4;
     t.warmup_steps = 4000;
     r.text.vocab_size = 16000;
@@ -51,7 +51,7 @@ TranslationRecipe translation_preset(const std::string& name) {
     if (name == "tiny-modern") make_modern(m);
     return r;
   }
-  fail("preset: \"{}\" is none of tiny, tiny-modern, small, base", name);
+  fail("unknown preset \"{}\" (choose from tiny, tiny-modern, small, base)", name);
 }
 
 RecommendationRecipe recommendation_preset(const std::string& name) {
@@ -98,7 +98,7 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
     c.positions_from_end = false;
     return r;
   }
-  fail("preset: \"{}\" is none of films, sasrec", name);
+  fail("unknown preset \"{}\" (choose from films, sasrec)", name);
 }
 
 LanguageRecipe language_preset(const std::string& name) {
@@ -168,7 +168,7 @@ LanguageRecipe language_preset(const std::string& name) {
     t.eval_every = t.save_every = 1000;
     return r;
   }
-  fail("preset: \"{}\" is none of lm-small, lm-med, gpt2", name);
+  fail("unknown preset \"{}\" (choose from lm-small, lm-med, gpt2)", name);
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// The values of recipes by name.
+// Recipes: values by name, and their valid ranges.
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
@@ -32,7 +32,7 @@ void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
   visit_fields(recipe.recommendation, visit);
 }
 
-// What comes from the data, or follows from the kind of model, is no option.
+// Values that follow from the data or the kind of model cannot be set.
 template <class R>
 bool is_option(std::string_view name) {
   if (name == "source_vocab" || name == "target_vocab" || name == "item_features" || name == "gap_buckets")
@@ -61,7 +61,7 @@ struct OptionLister {
   }
 };
 
-// Whether an option's values are written as strings in JSON.
+// Finds out whether the values of an option are strings in JSON.
 struct TextFinder {
   std::string_view wanted;
   bool found = false;
@@ -72,7 +72,7 @@ struct TextFinder {
   }
 };
 
-// Values that go with others unless they are given too.
+// Sets values that follow from others unless they are given too.
 void follow(ModelConfig& m, const nlohmann::json& given) {
   const bool shape = given.contains("d_model") || given.contains("heads");
   if (shape && m.heads > 0) {
@@ -94,11 +94,11 @@ void follow(RecommendationRecipe& recipe, const nlohmann::json& given) { follow(
 void follow(LanguageRecipe& recipe, const nlohmann::json& given) { follow(recipe.model, given); }
 
 void check_rate(std::string_view name, double value) {
-  if (!(value >= 0 && value < 1)) fail("training: {} is {}, wanted at least 0 and below 1", name, value);
+  if (!(value >= 0 && value < 1)) fail("training: {} must be at least 0 and below 1 (is {})", name, value);
 }
 
 void check_at_least(std::string_view name, double value, double least) {
-  if (!(value >= least)) fail("training: {} is {}, wanted at least {}", name, value, least);
+  if (!(value >= least)) fail("training: {} must be at least {} (is {})", name, least, value);
 }
 
 }  // namespace
@@ -119,8 +119,7 @@ void merge_recipe_json(R& recipe, const std::string& text, const std::string& wh
   reader.finish(Missing::kept);
   const nlohmann::json given = parse_json(text, where);
   for (const auto& [name, value] : given.items())
-    if (!is_option<R>(name))
-      fail("{}: {} follows from the data or the kind of model, and cannot be given", where, name);
+    if (!is_option<R>(name)) fail("{}: {} cannot be set: it follows from the data or the kind of model", where, name);
   follow(merged, given);
   recipe = merged;
 }
@@ -129,9 +128,9 @@ template <class R>
 void set_recipe_option(R& recipe, const std::string& name, const std::string& value) {
   TextFinder finder{name};
   visit_recipe(recipe, finder);
-  const std::string where = "option --" + name;
-  const nlohmann::json parsed = parse_json(finder.found ? json_string(value) : value, where);
-  merge_recipe_json(recipe, nlohmann::json{{name, parsed}}.dump(), where);
+  const bool is_text = finder.found || !nlohmann::json::accept(value);  // other text is refused with the type expected
+  const nlohmann::json parsed = is_text ? nlohmann::json(value) : nlohmann::json::parse(value);
+  merge_recipe_json(recipe, nlohmann::json{{name, parsed}}.dump(), "recipe");
 }
 
 template std::vector<RecipeOption> recipe_options(const TranslationRecipe&);
@@ -147,7 +146,8 @@ template void set_recipe_option(LanguageRecipe&, const std::string&, const std::
 void check(const TextConfig& c) { check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4); }
 
 void check(const LanguageConfig& c) {
-  if (!(c.dev_share > 0 && c.dev_share < 1)) fail("training: dev_share is {}, wanted above 0 and below 1", c.dev_share);
+  if (!(c.dev_share > 0 && c.dev_share < 1))
+    fail("training: dev_share must be above 0 and below 1 (is {})", c.dev_share);
   check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4);
   check_at_least("sample_tokens", static_cast<double>(c.sample_tokens), 0);
 }
@@ -155,10 +155,12 @@ void check(const LanguageConfig& c) {
 void check(const RecommendationConfig& c) {
   check_at_least("min_events", static_cast<double>(c.min_events), 3);
   check_at_least("core", static_cast<double>(c.core), 0);
-  if (c.negatives < 1 || c.negatives > 65536) fail("training: negatives is {}, wanted 1 to 65536", c.negatives);
+  if (c.negatives < 1 || c.negatives > 65536)
+    fail("training: negatives must be between 1 and 65536 (is {})", c.negatives);
   if (!(c.test_share > 0 && c.test_share < 0.5))
-    fail("training: test_share is {}, wanted above 0 and below 0.5", c.test_share);
-  if (!(c.calibration >= 0 && c.calibration <= 1)) fail("training: calibration is {}, wanted 0 to 1", c.calibration);
+    fail("training: test_share must be above 0 and below 0.5 (is {})", c.test_share);
+  if (!(c.calibration >= 0 && c.calibration <= 1))
+    fail("training: calibration must be between 0 and 1 (is {})", c.calibration);
 }
 
 void check(const TrainingConfig& c) {
@@ -187,8 +189,6 @@ void check(const TrainingConfig& c) {
                                     {"ema_decay", c.ema_decay},
                                     {"label_smoothing", c.label_smoothing}})
     check_rate(name, value);
-  if (c.schedule == Schedule::cosine && c.max_steps == 0 && c.max_epochs == 0)
-    fail("training: schedule is cosine and max_steps is 0, wanted the step at which the learning rate is to reach 0");
 }
 
 }  // namespace qkv

@@ -1,8 +1,9 @@
-// qkv::train_recommendation: from logs to a trained run directory.
+// Training a recommender: a log, features of its items and its run directory.
 #include "qkv/recommendation.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -18,124 +19,167 @@
 #include "text/vocabulary.h"
 #include "train/feature_sums.h"
 #include "train/recommendation_task.h"
-#include "train/resume.h"
-#include "train/schedule.h"
-#include "train/trainer.h"
+#include "train/session.h"
 #include "train/warm_start.h"
 
 namespace qkv {
 namespace {
 
-// What fits each other, besides the values alone.
-void check(const RecommendationRecipe& recipe) {
-  qkv::check(recipe.training);
-  qkv::check(recipe.recommendation);
-  if (recipe.training.selection != Selection::metric)
-    fail("training: selection is loss, wanted metric: the loss of the validation is not measured");
-  if (recipe.recommendation.loss == ItemLoss::softmax) return;
-  const std::string_view loss = name_of(recipe.recommendation.loss);
-  if (recipe.model.output_bias)
-    fail("training: output_bias is true and loss is {}, wanted softmax: scores of drawn items have no bias", loss);
-  if (recipe.training.label_smoothing > 0)
-    fail("training: label_smoothing is {} and loss is {}, wanted 0, or softmax", recipe.training.label_smoothing, loss);
-  if (recipe.training.r_drop > 0)
-    fail("training: r_drop is {} and loss is {}, wanted 0, or softmax", recipe.training.r_drop, loss);
+class RecommendationData {
+ public:
+  static constexpr bool kCountsBatches = true;
+
+  static void check(const RecommendationRecipe& given, const RecommendationFiles& files);
+  static RecommendationRecipe saved_recipe(const RunDirectory& run);
+
+  RecommendationData(const TrainingSession& session, const RecommendationRecipe& given,
+                     const RecommendationFiles& files);
+
+  void set_sizes(ModelConfig& model) const;
+  void set_limits(RecommendationRecipe& recipe) const;
+  std::unique_ptr<Task> make_task(const RecommendationRecipe& recipe) const;
+  void create_run(const RunDirectory& run, const RecommendationRecipe& recipe) const;
+
+ private:
+  void read_log(const RecommendationConfig& config);
+  void read_features();
+  std::string fingerprint() const;
+  void write_warm_start(const RunDirectory& run, const RecommendationRecipe& recipe) const;
+
+  const TrainingSession& session_;
+  const RecommendationFiles& files_;
+  const bool time_gaps_;
+  std::string sha256_;  // of the log's files
+  Interactions log_;
+  ItemFeatures features_;
+  std::optional<RecommenderRun> warm_start_;
+};
+
+// Checks values that depend on each other, and each value.
+void RecommendationData::check(const RecommendationRecipe& given, const RecommendationFiles& files) {
+  qkv::check(given.recommendation);
+  if (files.features.empty() && !files.feature_columns.empty())
+    fail("training: feature_columns requires a table of features");
+  if (given.training.selection != Selection::metric)
+    fail("training: selection must be metric (is loss): recommenders have no validation loss");
+  if (given.recommendation.loss == ItemLoss::softmax) return;
+  const std::string_view loss = name_of(given.recommendation.loss);
+  if (given.model.output_bias) fail("training: output_bias requires loss = softmax (loss is {})", loss);
+  if (given.training.label_smoothing > 0)
+    fail("training: label_smoothing {} requires loss = softmax (loss is {})", given.training.label_smoothing, loss);
+  if (given.training.r_drop > 0)
+    fail("training: r_drop {} requires loss = softmax (loss is {})", given.training.r_drop, loss);
 }
 
-// That of the table that the files name; none without one. A resumed run, and one with a warm start, have names
-// already.
-ItemFeatures features_of(const RecommendationFiles& files, const RunDirectory& run, bool resumed,
-                         const std::vector<std::string>& items, const TrainingObserver& observer) {
-  const std::string known_path = resumed ? run.features() : RunDirectory(files.warm_start).features();
+RecommendationRecipe RecommendationData::saved_recipe(const RunDirectory& run) {
+  check_resumable(run, run.recommendation());
+  return {load_recipe(run), load_recommendation(run)};
+}
+
+RecommendationData::RecommendationData(const TrainingSession& session, const RecommendationRecipe& given,
+                                       const RecommendationFiles& files)
+    : session_(session), files_(files), time_gaps_(given.recommendation.time_gaps) {
+  if (session.resumed && !files.warm_start.empty() && !std::filesystem::exists(session.run.start()))
+    fail("{}: was started without a warm start; omit warm_start or use another directory", session.run.root());
+  read_log(given.recommendation);
+  read_features();
+}
+
+// The log; its first items are those of the resumed run or of the warm start.
+void RecommendationData::read_log(const RecommendationConfig& config) {
+  ReadReport report;
+  log_ = read_interactions(files_.data, {files_.columns, config.min_events, config.core}, report);
+  sha256_ = report.sha256;
+  if (time_gaps_ && !report.has_times)
+    fail("training: time_gaps requires a log with a time in each line ({} has none)", files_.data.front());
+  if (session_.resumed) {
+    const SavedInteractions saved = load_interactions(session_.run);
+    log_ = with_first_items(std::move(log_), saved.data.items);
+    if (saved.sha256 != sha256_ || saved.data != log_)
+      fail("{}: was trained on different data; use the same data or another directory", session_.run.root());
+  } else if (!files_.warm_start.empty()) {
+    warm_start_ = load_recommender(files_.warm_start);
+    log_ = with_first_items(std::move(log_), warm_start_->log.data.items);
+  }
+  for (const std::string& line : report.lines()) session_.report(line);
+}
+
+// The table of features, if there is one. Features that the resumed run or the warm start has keep their ids.
+void RecommendationData::read_features() {
+  const std::string known_path =
+      session_.resumed ? session_.run.features() : RunDirectory(files_.warm_start).features();
   std::vector<std::string> known;
   if (std::filesystem::exists(known_path)) known = load_names(known_path, "feature");
-  ItemFeatures features;
-  if (!files.features.empty()) {
+  if (!files_.features.empty()) {
     std::string report;
-    features = read_item_features(files.features, files.feature_columns, items, known, report);
-    if (observer.on_message) observer.on_message(report);
-  } else if (!files.feature_columns.empty()) {
-    fail("training: feature columns are named, and no table of features");
+    features_ = read_item_features(files_.features, files_.feature_columns, log_.items, known, report);
+    session_.report(report);
   }
-  if (resumed && features.names != known)
-    fail("{}: was begun with {} item features, this command gives {}; give the same, or another --out", run.root(),
-         known.size(), features.count() == std::ssize(known) ? "others" : fmt::format("{}", features.count()));
-  return features;
+  if (session_.resumed && features_.names != known)
+    fail("{}: was started with {} item features, {} given now; use the same table or another directory",
+         session_.run.root(), known.size(),
+         features_.count() == std::ssize(known) ? "different ones are" : fmt::format("{} are", features_.count()));
 }
 
-// Log and features, for saved states.
-std::string fingerprint_of(const std::string& sha256, const ItemFeatures& features) {
-  if (features.count() == 0) return sha256;
+// Identifies log and features in saved states.
+std::string RecommendationData::fingerprint() const {
+  if (features_.count() == 0) return sha256_;
   const auto bytes = [](const auto& values) {
     return std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
   };
-  return fmt::format("{} {:016x}", sha256,
-                     hash_mix(hash_bytes(bytes(features.ids)), hash_bytes(bytes(features.offsets))));
+  return fmt::format("{} {:016x}", sha256_,
+                     hash_mix(hash_bytes(bytes(features_.ids)), hash_bytes(bytes(features_.offsets))));
+}
+
+void RecommendationData::set_sizes(ModelConfig& model) const {
+  model.source_vocab = model.encoder_layers = 0;
+  model.shared_embeddings = false;
+  model.target_vocab = log_.item_count();
+  model.item_features = features_.count();
+  model.gap_buckets = time_gaps_ ? kGapBuckets : 0;
+}
+
+void RecommendationData::set_limits(RecommendationRecipe& recipe) const {
+  TrainingConfig& training = recipe.training;
+  const int64_t batches = RecommendationTask::batches(recipe, log_);
+  set_cosine_end(training, batches);
+  if (training.eval_every == 0) training.eval_every = std::max<int64_t>(1, batches / training.accumulate);
+}
+
+std::unique_ptr<Task> RecommendationData::make_task(const RecommendationRecipe& recipe) const {
+  return std::make_unique<RecommendationTask>(recipe, log_, fingerprint(), session_.run.start(), features_);
+}
+
+void RecommendationData::create_run(const RunDirectory& run, const RecommendationRecipe& recipe) const {
+  make_run(run, [&](const RunDirectory& partial) {
+    make_directory(partial.checkpoints());
+    write_file_atomic(partial.config(), to_json(recipe.model));
+    write_file_atomic(partial.training(), json_from_fields(recipe.training));
+    write_file_atomic(partial.recommendation(), json_from_fields(recipe.recommendation));
+    save_interactions(partial, log_, sha256_);
+    if (features_.count() > 0) write_file_atomic(partial.features(), pieces_to_json(features_.names));
+    if (warm_start_) write_warm_start(partial, recipe);
+  });
+}
+
+// The weights of the warm start, with random ones for what it does not have.
+void RecommendationData::write_warm_start(const RunDirectory& run, const RecommendationRecipe& recipe) const {
+  Transformer<float> model(recipe.model);
+  model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
+  start_from(files_.warm_start, *warm_start_, recipe, model.parameters());
+  if (const Parameter<float>* G = model.item_features()) {
+    const std::vector<float> zeros(static_cast<size_t>(G->size()));
+    FeatureSums(features_).add_change(G->matrix(), {zeros.data(), G->shape[0], G->shape[1]},
+                                      warm_start_->log.data.item_count(), model.items().matrix());
+  }
+  save_weights(run.start(), model.parameters(), model.parameters().values());
 }
 
 }  // namespace
 
-bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& wanted, const std::string& out,
+bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
                           const TrainingObserver& observer) {
-  check(wanted);
-  const RunDirectory run(out);
-  const bool resumed = std::filesystem::exists(out);
-  if (resumed && !std::filesystem::exists(run.recommendation()))
-    fail("{}: exists and holds no recommendation.json, wanted a run that was trained there, or a new directory", out);
-  if (resumed && !files.warm_start.empty() && !std::filesystem::exists(run.start()))
-    fail("{}: was begun without a warm start; give none, or another --out", out);
-
-  ReadReport report;
-  Interactions log = read_interactions(
-      files.data, {files.columns, wanted.recommendation.min_events, wanted.recommendation.core}, report);
-  if (wanted.recommendation.time_gaps && !report.has_times)
-    fail("training: time_gaps is true and {} has no times, wanted a log with a time in each line", files.data.front());
-  std::optional<RecommenderRun> start;
-  if (resumed) {
-    const SavedInteractions saved = load_interactions(run);
-    log = with_first_items(std::move(log), saved.data.items);
-    if (saved.sha256 != report.sha256 || saved.data != log)
-      fail("{}: was made with other training data; give the same, or another --out", out);
-  } else if (!files.warm_start.empty()) {
-    start = load_recommender(files.warm_start);
-    log = with_first_items(std::move(log), start->log.data.items);
-  }
-  if (observer.on_message)
-    for (const std::string& line : report.lines()) observer.on_message(line);
-
-  RecommendationRecipe recipe = wanted;
-  recipe.model.source_vocab = recipe.model.encoder_layers = 0;
-  recipe.model.shared_embeddings = false;
-  recipe.model.target_vocab = log.item_count();
-  const ItemFeatures features = features_of(files, run, resumed, log.items, observer);
-  recipe.model.item_features = features.count();
-  recipe.model.gap_buckets = wanted.recommendation.time_gaps ? kGapBuckets : 0;
-  check(recipe.model);
-  RecommendationTask task(recipe, log, fingerprint_of(report.sha256, features), run.start(), features);
-  end_by_steps(recipe.training, task.batches());
-  if (recipe.training.eval_every == 0)
-    recipe.training.eval_every = std::max<int64_t>(1, task.batches() / recipe.training.accumulate);
-  if (resumed) check_same(run, RecommendationRecipe{load_recipe(run), load_recommendation(run)}, recipe);
-  if (!resumed)
-    make_run(run, [&](const RunDirectory& partial) {
-      make_directory(partial.checkpoints());
-      write_file_atomic(partial.config(), to_json(recipe.model));
-      write_file_atomic(partial.training(), json_from_fields(recipe.training));
-      write_file_atomic(partial.recommendation(), json_from_fields(recipe.recommendation));
-      save_interactions(partial, log, report.sha256);
-      if (features.count() > 0) write_file_atomic(partial.features(), pieces_to_json(features.names));
-      if (!start) return;
-      Transformer<float> model(recipe.model);
-      model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
-      start_from(files.warm_start, *start, recipe, model.parameters());
-      if (const Parameter<float>* G = model.item_features()) {
-        const std::vector<float> none(static_cast<size_t>(G->size()));
-        FeatureSums(features).add_change(G->matrix(), {none.data(), G->shape[0], G->shape[1]},
-                                         start->log.data.item_count(), model.items().matrix());
-      }
-      save_weights(partial.start(), model.parameters(), model.parameters().values());
-    });
-  return Trainer(recipe, run, task, observer).run();
+  return train_on<RecommendationData>(out, observer, recipe, files);
 }
 
 }  // namespace qkv

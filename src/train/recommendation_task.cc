@@ -13,7 +13,12 @@
 namespace qkv {
 namespace {
 
-bool samples(const RecommendationConfig& config) { return config.loss != ItemLoss::softmax; }
+bool draws_negatives(const RecommendationConfig& config) { return config.loss != ItemLoss::softmax; }
+
+Split split_of(const RecommendationRecipe& recipe, const Interactions& log) {
+  const RecommendationConfig& config = recipe.recommendation;
+  return Split::of(log, config.split == SplitRule::temporal, config.test_share);
+}
 
 ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& split) {
   const RecommendationConfig& config = recipe.recommendation;
@@ -21,7 +26,7 @@ ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& spl
           recipe.training.batch_tokens,
           split,
           config.positions_from_end,
-          samples(config) ? config.negatives : 0,
+          draws_negatives(config) ? config.negatives : 0,
           config.sampling,
           static_cast<uint64_t>(recipe.training.seed),
           config.time_gaps};
@@ -33,7 +38,7 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
                                        std::string fingerprint, std::string start, const ItemFeatures& features)
     : recipe_(recipe),
       log_(log),
-      split_(Split::of(log, recipe.recommendation.split == SplitRule::temporal, recipe.recommendation.test_share)),
+      split_(split_of(recipe, log)),
       fingerprint_(std::move(fingerprint)),
       start_(std::move(start)),
       batches_(log, options_of(recipe, split_)),
@@ -41,8 +46,11 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
   bool any = false;
   for (int64_t user = 0; user < log.user_count() && !any; user++)
     any = split_.target(log, user, Part::validation).value_or(0) > 0;
-  if (!any) fail("training: no user has an event to foretell in the validation, and events before it");
-  seek({});
+  if (!any) fail("training: no user has a validation event with events before it");
+}
+
+int64_t RecommendationTask::batches(const RecommendationRecipe& recipe, const Interactions& log) {
+  return ItemBatches(log, options_of(recipe, split_of(recipe, log))).shuffled(0).size();
 }
 
 bool RecommendationTask::seek(const StreamPosition& position) {
@@ -55,12 +63,12 @@ void RecommendationTask::next() {
   const std::span<const int64_t> users = list_[position_.batch];
   const uint64_t index = static_cast<uint64_t>(position_.epoch) << 32 | static_cast<uint64_t>(position_.batch);
   batches_.fill(users, index, batch_);
-  if (samples(recipe_.recommendation)) batches_.draw(users, batch_, index, candidates_, log_draws_);
+  if (draws_negatives(recipe_.recommendation)) batches_.draw(users, batch_, index, candidates_, log_draws_);
   if (++position_.batch == list_.size()) seek({position_.epoch + 1, 0, 0});
 }
 
 std::string RecommendationTask::summary() const {
-  return fmt::format("training: {} users with {} next items to learn, in {} batches an epoch", batches_.users(),
+  return fmt::format("training data: {} users, {} next items, {} batches per epoch", batches_.users(),
                      batches_.tokens(), list_.size());
 }
 
@@ -73,8 +81,8 @@ Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Cont
   const Loss loss = model_loss_and_gradient(model, c);
   if (const Parameter<float>* features = model.item_features()) {
     features_before_.assign(features->value, features->value + features->size());
-    // Gradients of an earlier batch of the same step are summed up in the table, so those of the features are made
-    // anew.
+    // The table holds the sum over all batches of the step so far, so the gradients of the features are computed from
+    // scratch.
     std::fill_n(features->gradient, features->size(), 0.0f);
     features_.add_gradient(model.items().gradient_matrix(), features->gradient_matrix());
   }
@@ -91,7 +99,7 @@ Loss RecommendationTask::model_loss_and_gradient(const Transformer<float>& model
 Loss RecommendationTask::part_loss_and_gradient(const Transformer<float>& model, const Batch& part, int64_t first,
                                                 Context& c) const {
   const RecommendationConfig& config = recipe_.recommendation;
-  if (!samples(config)) return model.loss_and_gradient(part, objective_of(recipe_.training), c);
+  if (!draws_negatives(config)) return model.loss_and_gradient(part, objective_of(recipe_.training), c);
   const int64_t N = part.target.tokens(), K = config.negatives + 1;
   const Candidates candidates = {{candidates_.data() + first * K, N, K},
                                  {log_draws_.data() + first * K, static_cast<size_t>(N * K)}};

@@ -1,4 +1,4 @@
-// Recommendation as something to train: a log in batches, and where the item before each user's last one is ranked.
+// The task of training a recommender: batches of a log, and the rank of the item before each user's last one.
 #pragma once
 
 #include <string>
@@ -15,8 +15,12 @@ namespace qkv {
 
 class RecommendationTask : public Task {
  public:
-  // recipe and log outlive the task. fingerprint: of log and features. start: weights to start from, if the file is
-  // there. features: as many as the model has. Throws Error if nobody has something to learn.
+  // Returns the number of batches of the first epoch.
+  static int64_t batches(const RecommendationRecipe& recipe, const Interactions& log);
+
+  // recipe and log must outlive the task. fingerprint identifies log and features. start is a file with initial
+  // weights, which is used if it exists. features are those of the model. Throws Error if no user has an event for
+  // validation.
   RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log, std::string fingerprint,
                      std::string start = "", const ItemFeatures& features = {});
 
@@ -30,16 +34,15 @@ class RecommendationTask : public Task {
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
-  std::string metric() const override { return "NDCG@10"; }
+  Metric metric() const override { return {"NDCG@10"}; }
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
   size_t bytes() const override { return replicas_.bytes(); }
 
-  int64_t batches() const { return list_.size(); }  // of the present epoch
-
  private:
-  Loss model_loss_and_gradient(const Transformer<float>& model, Context& c);  // but for the features
-  // Of some sequences of the batch, of which `first` is the first token.
+  // Leaves out the gradients of the features.
+  Loss model_loss_and_gradient(const Transformer<float>& model, Context& c);
+  // The same for some sequences of the batch; `first` is the index of their first token.
   Loss part_loss_and_gradient(const Transformer<float>& model, const Batch& part, int64_t first, Context& c) const;
 
   const RecommendationRecipe& recipe_;
@@ -48,13 +51,13 @@ class RecommendationTask : public Task {
   std::string fingerprint_, start_;
   ItemBatches batches_;
   StreamPosition position_;
-  BatchList list_;  // of the present epoch
+  BatchList list_;  // of the current epoch
   Batch batch_;
-  std::vector<int32_t> candidates_;  // [tokens, 1 + negatives], unless the loss is over all items
+  std::vector<int32_t> candidates_;  // [tokens, 1 + negatives]; empty for loss = softmax
   std::vector<float> log_draws_;
-  Replicas replicas_;  // where the model is small
+  Replicas replicas_;  // used for small models
   FeatureSums features_;
-  std::vector<float> features_before_;  // the weights of the features before the optimiser's step
+  std::vector<float> features_before_;  // weights of the features before the step of the optimizer
 };
 
 }  // namespace qkv

@@ -1,4 +1,5 @@
-// What training takes from the arena at most, found by doing it once: memory is then known, and its pages are there.
+// Rehearsals of training: they use as much memory as training will, so that the amount is known and the pages are
+// present before the first step.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,12 @@
 
 namespace qkv {
 
-// A pass forward and backward over config.batch_tokens tokens on either side, in sequences of `longest` tokens. `batch`
-// gets room for every batch there can be. Gradients are left full of numbers.
+// Runs forward and backward over a batch of config.batch_tokens tokens on each side, in sequences of `longest` tokens.
+// Afterwards `batch` has capacity for every batch of training, and the gradients hold arbitrary values.
 void rehearse_step(const Transformer<float>& model, const TrainingConfig& config, int64_t longest, Batch& batch,
                    Arena& arena);
 
-// average_weights
+// Uses as much of the arena as average_weights (io/weights.h).
 void rehearse_average(const ParameterList<float>& parameters, Arena& arena);
 
 }  // namespace qkv

@@ -1,20 +1,21 @@
-// The learning rate at a step, counted from 1, and the batches that make it. All rise linearly to the peak over the
-// warm-up.
-//   inverse_sqrt  lr = peak · min(step / warmup, √(warmup / step)): the paper's d^−½ min(step^−½, step · warmup^−³ᐟ²)
-//   with
-//                 peak = (d · warmup)^−½
-//   constant      lr = peak after the warm-up
-//   cosine        after the warm-up lr = peak · (1 + cos(π t)) / 2, t from 0 to 1 at max_steps
+// The learning rate of each step and the number of batches that make a step. Steps count from 1. The learning rate
+// rises linearly to its peak during the warm-up, then follows the schedule:
+//   inverse_sqrt  lr = peak · min(step / warmup, √(warmup / step)); with peak = (d · warmup)^−½ this is the formula of
+//                 Vaswani et al. (2017), section 5.3: d^−½ min(step^−½, step · warmup^−3/2)
+//   constant      lr = peak
+//   cosine        lr = peak · (1 + cos(π t)) / 2, where t rises from 0 to 1 at max_steps
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "qkv/train.h"
+#include "core/fail.h"
+#include "qkv/training.h"
 
 namespace qkv {
 
+// Returns the learning rate of a step.
 inline double learning_rate(const TrainingConfig& c, int64_t step) {
   const double s = static_cast<double>(step), warmup = static_cast<double>(std::max<int64_t>(c.warmup_steps, 1));
   if (s <= warmup) return c.learning_rate * s / warmup;
@@ -24,14 +25,22 @@ inline double learning_rate(const TrainingConfig& c, int64_t step) {
   return c.learning_rate * (1 + std::cos(std::numbers::pi * t)) / 2;
 }
 
-// The batches that make a step.
+// Returns the number of batches of a step.
 inline int64_t batches_of_step(const TrainingConfig& c, int64_t step) {
   if (step >= c.growth_steps) return c.accumulate;
   return 1 + (c.accumulate - 1) * step / c.growth_steps;
 }
 
-// The step at which the last of max_epochs ends, for a cosine that says nothing else: epochs of so many batches.
-inline void end_by_steps(TrainingConfig& c, int64_t batches) {
+// Throws Error for a cosine schedule without an end. counts_batches: whether the number of batches of an epoch is known
+// before training, so that max_epochs is an end too.
+inline void check_schedule(const TrainingConfig& c, bool counts_batches) {
+  if (c.schedule != Schedule::cosine || c.max_steps > 0 || (counts_batches && c.max_epochs > 0)) return;
+  fail("training: schedule cosine needs max_steps{}, where the learning rate reaches 0",
+       counts_batches ? " or max_epochs" : "");
+}
+
+// Sets max_steps of a cosine schedule that has none to the step that ends max_epochs epochs of `batches` batches.
+inline void set_cosine_end(TrainingConfig& c, int64_t batches) {
   if (c.schedule != Schedule::cosine || c.max_steps > 0) return;
   int64_t left = c.max_epochs * batches, step = 0;
   while (step < c.growth_steps && left >= batches_of_step(c, step + 1)) left -= batches_of_step(c, ++step);

@@ -1,4 +1,5 @@
-// What the training loop works on: batches of some data, their loss, and a score on data kept aside.
+// The interface between the training loop and the data of one kind of model: batches, their loss, and a score on dev
+// data.
 #pragma once
 
 #include <string>
@@ -9,41 +10,53 @@
 
 namespace qkv {
 
+// The measure that selects the best weights.
+struct Metric {
+  std::string name;
+  bool higher_is_better = true;
+};
+
 struct DevScore {
-  double loss = 0;                                  // per target token, lower is better
-  double metric = 0;                                // the task's own, higher is better
-  std::vector<EvaluationReport::Measure> measures;  // these and others, for people
+  double loss = 0;                                  // per target token
+  double metric = 0;                                // the value of Task::metric()
+  std::vector<EvaluationReport::Measure> measures;  // all that is reported
 };
 
 class Task {
  public:
   virtual ~Task() = default;
 
-  // The data, whose batches depend on nothing but data, options and position. seek comes before all else, and is false
-  // if there is no such batch; next() makes the next batch the present one.
+  // Identifies the training data in saved states.
   virtual std::string fingerprint() const = 0;
+  // Moves to a batch. Must be called before the functions below. Returns false if there is no such batch.
   virtual bool seek(const StreamPosition& position) = 0;
+  // Returns the position of the next batch.
   virtual const StreamPosition& position() const = 0;
+  // Makes the next batch the current one. Batches depend only on data, options and position.
   virtual void next() = 0;
-  virtual std::string summary() const = 0;                  // one line for people
-  virtual std::string epoch_summary() const { return ""; }  // of the epoch before the present one; "": nothing to say
+  // Describes the data in one line.
+  virtual std::string summary() const = 0;
+  // Describes the previous epoch in one line; "" if there is nothing to report.
+  virtual std::string epoch_summary() const { return ""; }
 
-  // The weights that training starts from.
+  // Sets the weights that training starts from.
   virtual void initialise(ParameterList<float>& parameters, const TrainingConfig& config) const {
     parameters.initialise(static_cast<uint64_t>(config.seed), config.initial_deviation);
   }
-  // Of the present batch; gradients are added to the model's.
+  // Returns the loss of the current batch and adds its gradients to the model's.
   virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;
-  // Called after every step of the optimiser.
+  // Called after every step of the optimizer.
   virtual void after_step(const Transformer<float>&) {}
+  // Scores a model on the dev data.
   virtual DevScore evaluate(const Transformer<float>& model, Arena& arena) = 0;
-  virtual std::string metric() const = 0;  // its name
-  // What the model makes of its task, for people; shown after an evaluation. "": nothing.
+  virtual Metric metric() const = 0;
+  // Returns an example of the model's output, which is reported after an evaluation; "" for none.
   virtual std::string sample(const Transformer<float>&, Arena&) { return ""; }
-  // Takes from the arena what the largest step of `model` and an evaluation of `candidate` will. Gradients are left
-  // full of numbers.
+  // Uses as much of the arena as the largest training step of `model` and an evaluation of `candidate` will. Leaves
+  // arbitrary values in the gradients.
   virtual void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) = 0;
-  virtual size_t bytes() const { return 0; }  // of its own that its steps have taken so far, beside the arena's
+  // Returns the bytes of activations that the task holds outside the arena.
+  virtual size_t bytes() const { return 0; }
 };
 
 }  // namespace qkv

@@ -36,6 +36,13 @@ nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
   return json;
 }
 
+// Sets the weights that training starts from and makes room for gradients.
+ParameterList<float>& prepare(ParameterList<float>& parameters, const Task& task, const TrainingConfig& config) {
+  parameters.allocate_gradients();
+  task.initialise(parameters, config);
+  return parameters;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer)
@@ -48,15 +55,14 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       data_id_(task.fingerprint()),
       model_(recipe.model),
       candidate_(recipe.model),
-      optimizer_((model_.parameters().allocate_gradients(), task_.initialise(model_.parameters(), config_), config_),
-                 model_.parameters()),
+      optimizer_(config_, prepare(model_.parameters(), task_, config_)),
       started_(std::chrono::steady_clock::now()) {
   resume();
   rehearse();
 }
 
 void Trainer::resume() {
-  const bool saved = std::filesystem::exists(run_.state());  // a kill may have left weights that no state names
+  const bool saved = std::filesystem::exists(run_.state());  // a killed process may leave weights without a state
   if (saved) progress_ = load_state(run_.state(), data_id_, model_.parameters(), optimizer_);
   for (const auto& entry : std::filesystem::directory_iterator(run_.checkpoints())) {
     const std::vector<int64_t>& kept = progress_.evaluated_steps;
@@ -67,14 +73,15 @@ void Trainer::resume() {
   const auto last = truncate_metrics_after(run_.metrics(), progress_.step);
   metrics_ = MetricsWriter(run_.metrics());
   if (!task_.seek(progress_.data))
-    fail("{}: stands at epoch {}, window {}, batch {}, which the training data does not have", run_.state(),
-         progress_.data.epoch, progress_.data.window, progress_.data.batch);
-  say(task_.summary());
+    fail("{}: epoch {}, window {}, batch {} does not exist in the training data", run_.state(), progress_.data.epoch,
+         progress_.data.window, progress_.data.batch);
+  report(task_.summary());
   if (!saved) return;
   if (last && last->contains("seconds") && (*last)["seconds"].is_number()) seconds_before_ = (*last)["seconds"];
-  say(fmt::format("resumed at step {} (epoch {})", progress_.step, progress_.data.epoch + 1));
+  report(fmt::format("resumed at step {} (epoch {})", progress_.step, progress_.data.epoch + 1));
 }
 
+// Makes memory known, and its pages present, before the first step.
 void Trainer::rehearse() {
   const std::span<float> weights = model_.parameters().values(), gradients = model_.parameters().gradients();
   std::copy(weights.begin(), weights.end(), candidate_.parameters().values().begin());
@@ -84,9 +91,9 @@ void Trainer::rehearse() {
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
                activations = mebibytes(arena_.high_water() + task_.bytes());
-  say(
-      fmt::format("memory: {:.1f} MiB: weights {:.1f}, gradients {:.1f}, optimiser {:.1f}, evaluation {:.1f}, "
-                  "activations {:.1f} ({} tokens a batch)",
+  report(
+      fmt::format("memory: {:.1f} MiB (weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, evaluation {:.1f}, "
+                  "activations {:.1f} for {} tokens per batch)",
                   3 * parameters + optimizer + activations, parameters, parameters, optimizer, parameters, activations,
                   config_.batch_tokens));
 }
@@ -95,17 +102,15 @@ double Trainer::seconds() const {
   return seconds_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
 }
 
-bool Trainer::done(std::string& reason) const {
-  if (progress_.finished) {
-    reason = fmt::format("no better evaluation in {}", config_.patience);
-  } else if (config_.max_steps > 0 && progress_.step >= config_.max_steps) {
-    reason = fmt::format("{} steps", progress_.step);
-  } else if (config_.max_epochs > 0 && progress_.data.epoch >= config_.max_epochs) {
-    reason = fmt::format("{} epochs", progress_.data.epoch);
-  } else if (config_.max_minutes > 0 && seconds() >= 60 * config_.max_minutes) {
-    reason = fmt::format("{} minutes", config_.max_minutes);
-  }
-  return !reason.empty();
+// "" while training continues.
+std::string Trainer::reason_to_end() const {
+  if (progress_.finished) return fmt::format("no improvement in {} evaluations", config_.patience);
+  if (config_.max_steps > 0 && progress_.step >= config_.max_steps) return fmt::format("{} steps", progress_.step);
+  if (config_.max_epochs > 0 && progress_.data.epoch >= config_.max_epochs)
+    return fmt::format("{} epochs", progress_.data.epoch);
+  if (config_.max_minutes > 0 && seconds() >= 60 * config_.max_minutes)
+    return fmt::format("{} minutes", config_.max_minutes);
+  return "";
 }
 
 void Trainer::next_batch() {
@@ -113,13 +118,13 @@ void Trainer::next_batch() {
   task_.next();
   progress_.data = task_.position();
   const std::string line = progress_.data.epoch > epoch ? task_.epoch_summary() : "";
-  if (!line.empty()) say(line);
+  if (!line.empty()) report(line);
 }
 
 StepReport Trainer::step() {
   const double begin = seconds();
-  StepReport report;
-  report.epoch = progress_.data.epoch + 1;
+  StepReport done;
+  done.epoch = progress_.data.epoch + 1;
   Loss loss;
   for (int64_t i = 0; i < batches_of_step(config_, progress_.step + 1); i++) {
     next_batch();
@@ -128,39 +133,39 @@ StepReport Trainer::step() {
     loss += task_.loss_and_gradient(model_, context);
   }
   progress_.step++;
-  report.gradient_norm = optimizer_.update(progress_.step, loss.tokens);
+  done.gradient_norm = optimizer_.update(progress_.step, loss.tokens);
   task_.after_step(model_);
-  if (!std::isfinite(loss.loss) || !std::isfinite(report.gradient_norm))
-    fail("training: the loss is not finite at step {}; the last saved state is untouched, try a lower learning rate",
+  if (!std::isfinite(loss.loss) || !std::isfinite(done.gradient_norm))
+    fail("training: the loss is not finite at step {}; try a lower learning_rate (the last saved state is kept)",
          progress_.step);
 
   const double tokens = static_cast<double>(loss.tokens);
-  report.step = progress_.step;
-  report.max_steps = config_.max_steps;
-  report.loss = loss.loss / tokens;
-  report.nll = loss.nll / tokens;
-  report.learning_rate = learning_rate(config_, progress_.step);
-  report.target_tokens = loss.tokens;
-  report.seconds = seconds();
-  report.tokens_per_second = tokens / (report.seconds - begin);
-  return report;
+  done.step = progress_.step;
+  done.max_steps = config_.max_steps;
+  done.loss = loss.loss / tokens;
+  done.nll = loss.nll / tokens;
+  done.learning_rate = learning_rate(config_, progress_.step);
+  done.target_tokens = loss.tokens;
+  done.seconds = seconds();
+  done.tokens_per_second = tokens / (done.seconds - begin);
+  return done;
 }
 
-bool Trainer::run() {
-  std::string reason;
+bool Trainer::train() {
   bool evaluated =
       progress_.step > 0 && !progress_.evaluated_steps.empty() && progress_.evaluated_steps.back() == progress_.step;
-  while (!done(reason)) {
-    const StepReport report = step();
-    metrics_.append(to_json(report));
-    if (observer_.on_step) observer_.on_step(report);
+  std::string reason;
+  while ((reason = reason_to_end()).empty()) {
+    const StepReport done = step();
+    metrics_.append(to_json(done));
+    if (observer_.on_step) observer_.on_step(done);
 
     evaluated = config_.eval_every > 0 && progress_.step % config_.eval_every == 0;
     if (evaluated) evaluate();
     if (evaluated || (config_.save_every > 0 && progress_.step % config_.save_every == 0)) save();
     if (observer_.should_stop && observer_.should_stop()) {
       save();
-      say(fmt::format("stopped at step {}; the same command goes on from here", progress_.step));
+      report(fmt::format("stopped at step {}; repeat the command to resume", progress_.step));
       return false;
     }
   }
@@ -168,14 +173,25 @@ bool Trainer::run() {
     evaluate();
     save();
   }
-  say(fmt::format("done: {}; best on the dev data at step {}: {} {:.4g}", reason, progress_.best_step,
-                  config_.selection == Selection::metric ? task_.metric() : "-loss", progress_.best));
+  report(fmt::format("done after {}; best dev {} at step {}", reason, best_score(), progress_.best_step));
   return true;
 }
 
+// By which candidates are compared; higher is better.
+double Trainer::score_of(const DevScore& dev) const {
+  if (config_.selection == Selection::loss) return -dev.loss;
+  return task_.metric().higher_is_better ? dev.metric : -dev.metric;
+}
+
+// The measure that selects, and its best value.
+std::string Trainer::best_score() const {
+  const Metric metric = config_.selection == Selection::loss ? Metric{"loss", false} : task_.metric();
+  return fmt::format("{} {:.4g}", metric.name, metric.higher_is_better ? progress_.best : -progress_.best);
+}
+
 void Trainer::evaluate() {
-  EvaluationReport report;
-  report.step = progress_.step;
+  EvaluationReport evaluation;
+  evaluation.step = progress_.step;
   const ParameterList<float>& parameters = model_.parameters();
   save_weights(run_.weights(progress_.step), parameters, parameters.values());
   progress_.evaluated_steps.push_back(progress_.step);
@@ -183,9 +199,12 @@ void Trainer::evaluate() {
   double best_score = 0;
   const auto consider = [&](const std::string& name) {
     const DevScore dev = task_.evaluate(candidate_, arena_);
-    report.candidates.push_back({name, dev.measures});
-    const double score = config_.selection == Selection::metric ? dev.metric : -dev.loss;
-    if (report.best.empty() || score > best_score) best_score = score, report.best = name;
+    evaluation.candidates.push_back({name, dev.measures});
+    const double score = score_of(dev);
+    if (evaluation.best.empty() || score > best_score) {
+      best_score = score;
+      evaluation.best = name;
+    }
   };
 
   const std::span<float> candidate = candidate_.parameters().values();
@@ -197,11 +216,11 @@ void Trainer::evaluate() {
   }
   if (average_into(candidate)) consider("average");
 
-  report.improved = progress_.best_step == 0 || best_score > progress_.best;
-  if (report.improved) {
-    const std::span<float> weights = report.best == "last"  ? parameters.values()
-                                     : report.best == "ema" ? optimizer_.ema()
-                                                            : candidate;  // the average was the last candidate
+  evaluation.improved = progress_.best_step == 0 || best_score > progress_.best;
+  if (evaluation.improved) {
+    const std::span<float> weights = evaluation.best == "last"  ? parameters.values()
+                                     : evaluation.best == "ema" ? optimizer_.ema()
+                                                                : candidate;  // the average was the last candidate
     save_weights(run_.model(), parameters, weights);
     progress_.best = best_score;
     progress_.best_step = progress_.step;
@@ -210,12 +229,12 @@ void Trainer::evaluate() {
     progress_.evaluations_since_best++;
     progress_.finished = config_.patience > 0 && progress_.evaluations_since_best >= config_.patience;
   }
-  metrics_.append(to_json(report, seconds()));
-  if (observer_.on_evaluation) observer_.on_evaluation(report);
-  if (const std::string sample = task_.sample(model_, arena_); !sample.empty()) say(sample);
+  metrics_.append(to_json(evaluation, seconds()));
+  if (observer_.on_evaluation) observer_.on_evaluation(evaluation);
+  if (const std::string sample = task_.sample(model_, arena_); !sample.empty()) report(sample);
 }
 
-// The mean of the weights of the last evaluations; false if there is only one.
+// Averages the weights of the last evaluations. Returns false if there is only one.
 bool Trainer::average_into(std::span<float> weights) {
   const std::vector<int64_t>& steps = progress_.evaluated_steps;
   const size_t k = std::min(steps.size(), static_cast<size_t>(config_.average));
@@ -226,7 +245,7 @@ bool Trainer::average_into(std::span<float> weights) {
   return true;
 }
 
-// Weights that no later average needs are removed once the state that does not name them is safe.
+// Removes weights that no later average needs, after the state that no longer names them is saved.
 void Trainer::save() {
   std::vector<int64_t>& steps = progress_.evaluated_steps;
   std::vector<int64_t> old;

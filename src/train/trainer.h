@@ -1,4 +1,4 @@
-// The training loop: batches in, gradients, optimiser steps; evaluations, saved states and resumption.
+// The training loop: gradients of batches, optimizer steps, evaluations, saved states, resumption.
 #pragma once
 
 #include <chrono>
@@ -18,22 +18,25 @@ namespace qkv {
 
 class Trainer {
  public:
-  // Resumes from the run directory's state where there is one. All arguments outlive the trainer.
+  // Resumes from the saved state of the run directory if there is one. All arguments must outlive the trainer.
   Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer);
 
-  bool run();  // false if the observer stopped it
+  // Trains until a limit is reached. Returns false if the observer stopped it.
+  bool train();
 
  private:
   void resume();
-  void rehearse();  // memory is known, and present, before the first step
-  bool done(std::string& reason) const;
+  void rehearse();
+  std::string reason_to_end() const;
+  double score_of(const DevScore& dev) const;
+  std::string best_score() const;
   StepReport step();
   void next_batch();
   void evaluate();
   bool average_into(std::span<float> weights);
   void save();
   double seconds() const;
-  void say(const std::string& line) const {
+  void report(const std::string& line) const {
     if (observer_.on_message) observer_.on_message(line);
   }
 
@@ -44,7 +47,7 @@ class Trainer {
   const TrainingObserver& observer_;
   MetricsWriter metrics_;
   std::string data_id_;
-  Transformer<float> model_, candidate_;  // the one that learns, the one that is evaluated
+  Transformer<float> model_, candidate_;  // trained, evaluated
   OptimizerState optimizer_;
   Arena arena_;
   Progress progress_;

@@ -1,9 +1,11 @@
-// qkv::train_translation: from text files to a trained run directory.
+// Training a translator: parallel text, its vocabulary and its run directory.
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/fields.h"
@@ -11,25 +13,80 @@
 #include "io/run_directory.h"
 #include "text/corpus.h"
 #include "train/fit.h"
-#include "train/resume.h"
-#include "train/trainer.h"
+#include "train/session.h"
 #include "train/translation_task.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostSentences = 1'000'000;  // that a vocabulary is learned from, about
+constexpr int64_t kVocabularySentences = 1'000'000;  // from which a vocabulary is trained, at most (approximately)
 
-// Learned from all lines or, of a long text, from a sample that `say` reports.
-TokenizerPair make_tokenizers(const TranslationFiles& files, const TextConfig& config, const ParallelCorpus& text,
-                              const std::function<void(const std::string&)>& say) {
+class TranslationData {
+ public:
+  static constexpr bool kCountsBatches = false;  // pairs are tokenized during training
+
+  static void check(const TranslationRecipe& given, const TranslationFiles& files, int64_t memory);
+  static TranslationRecipe saved_recipe(const RunDirectory& run);
+
+  TranslationData(const TrainingSession& session, const TranslationRecipe& given, const TranslationFiles& files,
+                  int64_t memory);
+
+  void set_sizes(ModelConfig& model) const;
+  void set_limits(TranslationRecipe& recipe);
+  std::unique_ptr<Task> make_task(const TranslationRecipe& recipe);
+  void create_run(const RunDirectory& run, const TranslationRecipe& recipe) const;
+
+ private:
+  TokenizerPair load_or_train_tokenizers(const TranslationFiles& files, const TextConfig& config) const;
+  TokenizerPair train_tokenizers(const TranslationFiles& files, const TextConfig& config) const;
+  void make_evaluator(const ModelConfig& model, int64_t batch_tokens);
+  void report_vocabulary(const TextConfig& config) const;
+
+  const TrainingSession& session_;
+  const int64_t memory_;
+  ParallelCorpus text_;
+  ParallelText dev_;
+  TokenizerPair tokenizers_;
+  std::optional<Evaluator> evaluator_;
+  std::optional<BatchStream> stream_;
+};
+
+void TranslationData::check(const TranslationRecipe& given, const TranslationFiles& files, int64_t) {
+  qkv::check(given.text);
+  if (std::count(files.train.begin(), files.train.end(), "-") + std::count(files.dev.begin(), files.dev.end(), "-") > 1)
+    fail("training: standard input (-) can be only one of the text files");
+  if (given.text.joint_vocabulary && !files.target_tokenizer.empty())
+    fail("training: target_tokenizer requires joint_vocabulary = false");
+}
+
+TranslationRecipe TranslationData::saved_recipe(const RunDirectory& run) {
+  check_resumable(run, run.text());
+  return {load_recipe(run), load_text(run)};
+}
+
+TranslationData::TranslationData(const TrainingSession& session, const TranslationRecipe& given,
+                                 const TranslationFiles& files, int64_t memory)
+    : session_(session),
+      memory_(memory),
+      text_(files.train, given.text.lowercase),
+      dev_(read_parallel(files.dev, given.text.lowercase)),
+      tokenizers_(load_or_train_tokenizers(files, given.text)) {}
+
+TokenizerPair TranslationData::load_or_train_tokenizers(const TranslationFiles& files, const TextConfig& config) const {
+  for (const auto& [paths, lines] : {std::pair{&files.train, text_.size()}, {&files.dev, dev_.size()}})
+    if (lines == 0) fail("{}: contains no sentence pair", paths->front());
+  return session_.resumed ? load_tokenizers(session_.run, "") : train_tokenizers(files, config);
+}
+
+// Trained from all lines or, if the text is long, from a sample.
+TokenizerPair TranslationData::train_tokenizers(const TranslationFiles& files, const TextConfig& config) const {
   const TokenizerOptions options{config.tokenizer, config.vocab_size};
   const bool joint = config.joint_vocabulary;
   ParallelText sample;
   if (files.source_tokenizer.empty() || (!joint && files.target_tokenizer.empty())) {
-    sample = text.sample(joint ? kMostSentences / 2 : kMostSentences);
-    if (sample.size() < text.size())
-      say(fmt::format("vocabulary: learned from {} of the {} pairs", sample.size(), text.size()));
+    sample = text_.sample(joint ? kVocabularySentences / 2 : kVocabularySentences);
+    if (sample.size() < text_.size())
+      session_.report(fmt::format("vocabulary: trained from {} of the {} pairs", sample.size(), text_.size()));
   }
   const auto make = [&](const std::string& file, const std::vector<std::string>& lines) {
     return file.empty() ? Tokenizer::train(lines, options) : Tokenizer::load(file);
@@ -40,69 +97,58 @@ TokenizerPair make_tokenizers(const TranslationFiles& files, const TextConfig& c
   return {both, both};
 }
 
+void TranslationData::report_vocabulary(const TextConfig& config) const {
+  session_.report(fmt::format("vocabulary: {} pieces{}", tokenizers_.source.size(),
+                              config.joint_vocabulary
+                                  ? " for both languages"
+                                  : fmt::format(" (source) and {} pieces (target)", tokenizers_.target.size())));
+}
+
+void TranslationData::set_sizes(ModelConfig& model) const {
+  model.source_vocab = tokenizers_.source.size();
+  model.target_vocab = tokenizers_.target.size();
+}
+
+void TranslationData::set_limits(TranslationRecipe& recipe) {
+  int64_t& batch_tokens = recipe.training.batch_tokens;
+  if (memory_ > 0 && session_.resumed) batch_tokens = load_recipe(session_.run).training.batch_tokens;
+  if (memory_ == 0 || session_.resumed) return make_evaluator(recipe.model, batch_tokens);
+
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  make_evaluator(recipe.model, kMost);
+  batch_tokens = fit_batch_tokens(recipe, std::max(recipe.model.max_length, evaluator_->longest()),
+                                  std::min(text_.size() * recipe.model.max_length, kMost), *evaluator_,
+                                  static_cast<size_t>(memory_));
+  evaluator_->set_batch_tokens(batch_tokens);
+  session_.report(fmt::format("batch_tokens: {}, the largest that fits in {} MiB", batch_tokens, memory_ >> 20));
+}
+
+void TranslationData::make_evaluator(const ModelConfig& model, int64_t batch_tokens) {
+  evaluator_.emplace(std::move(dev_), tokenizers_.source, tokenizers_.target, model.max_length, batch_tokens);
+}
+
+std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe) {
+  report_vocabulary(recipe.text);
+  const TrainingConfig& training = recipe.training;
+  stream_.emplace(text_, tokenizers_.source, tokenizers_.target,
+                  StreamOptions{recipe.model.max_length, training.batch_tokens, static_cast<uint64_t>(training.seed)});
+  return std::make_unique<TranslationTask>(recipe, *stream_, *evaluator_);
+}
+
+void TranslationData::create_run(const RunDirectory& run, const TranslationRecipe& recipe) const {
+  qkv::create_run(run, {recipe.model, tokenizers_, trained_translation(tokenizers_, recipe.text.lowercase)},
+                  [&](const RunDirectory& partial) {
+                    make_directory(partial.checkpoints());
+                    write_file_atomic(partial.training(), json_from_fields(recipe.training));
+                    write_file_atomic(partial.text(), json_from_fields(recipe.text));
+                  });
+}
+
 }  // namespace
 
-bool train_translation(const TranslationFiles& files, const TranslationRecipe& wanted, const std::string& out,
+bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
                        const TrainingObserver& observer, int64_t memory) {
-  const auto say = [&](const std::string& line) {
-    if (observer.on_message) observer.on_message(line);
-  };
-  check(wanted.training);
-  check(wanted.text);
-  if (wanted.training.schedule == Schedule::cosine && wanted.training.max_steps == 0)
-    fail("training: schedule is cosine and max_steps is 0, wanted the step at which the learning rate is to reach 0");
-  if (std::count(files.train.begin(), files.train.end(), "-") + std::count(files.dev.begin(), files.dev.end(), "-") > 1)
-    fail("training: standard input (-) was given as more than one text, wanted files but for one");
-  if (wanted.text.joint_vocabulary && !files.target_tokenizer.empty())
-    fail("training: a target tokeniser was given with joint_vocabulary, wanted joint_vocabulary false");
-  const RunDirectory run(out);
-  const bool resumed = std::filesystem::exists(out);
-  if (resumed && !std::filesystem::exists(run.training()))
-    fail("{}: exists and holds no training.json, wanted a run that was trained there, or a new directory", out);
-
-  const ParallelCorpus text(files.train, wanted.text.lowercase);
-  ParallelText dev = read_parallel(files.dev, wanted.text.lowercase);
-  for (const auto& [files_of, lines] : {std::pair{&files.train, text.size()}, {&files.dev, dev.size()}})
-    if (lines == 0) fail("{}: holds no sentence pair", files_of->front());
-  const TokenizerPair tokenizers = resumed ? load_tokenizers(run, "") : make_tokenizers(files, wanted.text, text, say);
-  TranslationRecipe recipe = wanted;
-  recipe.model.source_vocab = tokenizers.source.size();
-  recipe.model.target_vocab = tokenizers.target.size();
-  check(recipe.model);
-  if (resumed) {
-    const TranslationRecipe saved{load_recipe(run), load_text(run)};
-    if (memory > 0) recipe.training.batch_tokens = saved.training.batch_tokens;
-    check_same(run, saved, recipe);
-  }
-
-  say(fmt::format(
-      "vocabulary: {} pieces{}", tokenizers.source.size(),
-      recipe.text.joint_vocabulary ? " for both languages" : fmt::format(" and {} pieces", tokenizers.target.size())));
-  const bool fit = memory > 0 && !resumed;
-  Evaluator evaluator(std::move(dev), tokenizers.source, tokenizers.target, recipe.model.max_length,
-                      fit ? std::numeric_limits<int32_t>::max() : recipe.training.batch_tokens);
-  if (fit) {
-    recipe.training.batch_tokens =
-        fit_batch_tokens(recipe, std::max(recipe.model.max_length, evaluator.longest()),
-                         std::min<int64_t>(text.size() * recipe.model.max_length, std::numeric_limits<int32_t>::max()),
-                         evaluator, static_cast<size_t>(memory));
-    evaluator.set_batch_tokens(recipe.training.batch_tokens);
-    say(fmt::format("batch_tokens {}: the most for {} MiB", recipe.training.batch_tokens, memory >> 20));
-  }
-  BatchStream stream(
-      text, tokenizers.source, tokenizers.target,
-      {recipe.model.max_length, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)});
-  if (!resumed) {
-    stream.seek({});  // a text without a usable pair leaves no run behind
-    create_run(run, {recipe.model, tokenizers, trained_translation(tokenizers, recipe.text.lowercase)},
-               [&](const RunDirectory& partial) {
-                 make_directory(partial.checkpoints());
-                 write_file_atomic(partial.training(), json_from_fields(recipe.training));
-                 write_file_atomic(partial.text(), json_from_fields(recipe.text));
-               });
-  }
-  TranslationTask task(recipe, stream, evaluator);
-  return Trainer(recipe, run, task, observer).run();
+  return train_on<TranslationData>(out, observer, recipe, files, memory);
 }
 
 }  // namespace qkv

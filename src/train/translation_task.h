@@ -1,4 +1,4 @@
-// Translation as something to train: parallel text in batches, and BLEU on a dev text.
+// The task of training a translator: batches of parallel text, and BLEU on the dev text.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace qkv {
 
 class TranslationTask : public Task {
  public:
-  // All arguments outlive the task.
+  // All arguments must outlive the task.
   TranslationTask(const Recipe& recipe, BatchStream& stream, const Evaluator& evaluator)
       : config_(recipe.training), stream_(stream), evaluator_(evaluator) {}
 
@@ -23,7 +23,7 @@ class TranslationTask : public Task {
 
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
-  std::string metric() const override { return "BLEU"; }
+  Metric metric() const override { return {"BLEU"}; }
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
  private:

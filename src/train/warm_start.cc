@@ -10,7 +10,7 @@
 namespace qkv {
 namespace {
 
-// Names and values of a configuration, but for what may differ.
+// The names and values of a configuration that must not differ.
 struct Values {
   std::vector<std::pair<std::string_view, std::string>> list;
 
@@ -44,19 +44,21 @@ Interactions with_first_items(Interactions log, const std::vector<std::string>& 
 void start_from(const std::string& directory, const RecommenderRun& run, const RecommendationRecipe& recipe,
                 ParameterList<float>& parameters) {
   if (run.recommendation.positions_from_end != recipe.recommendation.positions_from_end)
-    fail("{}: its positions count from the other end; give the same, or no warm start", directory);
+    fail("{}: positions_from_end is {}, here {}; a warm start requires the same value", directory,
+         run.recommendation.positions_from_end, recipe.recommendation.positions_from_end);
   if (run.recommendation.time_gaps != recipe.recommendation.time_gaps)
-    fail("{}: its time_gaps is {}, this one {}; give the same, or no warm start", directory,
-         run.recommendation.time_gaps, recipe.recommendation.time_gaps);
+    fail("{}: time_gaps is {}, here {}; a warm start requires the same value", directory, run.recommendation.time_gaps,
+         recipe.recommendation.time_gaps);
   const Values before = values_of(run.model->config()), now = values_of(recipe.model);
   for (size_t i = 0; i < now.list.size(); i++)
     if (before.list[i] != now.list[i])
-      fail("{}: its model has {} {}, this one {}; give the same, or no warm start", directory, now.list[i].first,
+      fail("{}: {} is {}, here {}; a warm start requires the same value", directory, now.list[i].first,
            before.list[i].second, now.list[i].second);
   const size_t common = std::min(parameters.all().size(), run.model->parameters().all().size());  // features are last
   for (size_t i = 0; i < common; i++) {
     const Parameter<float>&from = run.model->parameters().all()[i], &to = parameters.all()[i];
-    if (from.int8.values.data) fail("{}: weights are in 8 bits, wanted float32", RunDirectory(directory).model());
+    if (from.int8.values.data)
+      fail("{}: has 8-bit weights; a warm start requires float32", RunDirectory(directory).model());
     std::copy_n(from.value, std::min(from.size(), to.size()), to.value);
   }
 }

@@ -1,4 +1,4 @@
-// Going on from a run with a longer log: the items that it knows keep their ids and their weights.
+// Warm starts: training on a longer log from the weights of an earlier run, whose items keep their ids.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace qkv {
 
-// The log with these items as ids 0, 1, …, whether it has them or not, and its others after them in their order.
+// Returns the log with these items as ids 0, 1, …, even those that it does not contain, followed by its other items in
+// their order.
 Interactions with_first_items(Interactions log, const std::vector<std::string>& first);
 
-// The weights of a run in place of `parameters`, those of a model of this recipe: of tables of items the first rows, of
-// all others the whole. Throws Error, naming the run's directory and the first value that differs, if that is more than
-// the number of items.
+// Copies the weights of a run to `parameters` of a model of this recipe: the first rows of tables of items, and all
+// other parameters as a whole. Throws Error, naming the run's directory and the first value that differs, if anything
+// but the number of items differs.
 void start_from(const std::string& directory, const RecommenderRun& run, const RecommendationRecipe& recipe,
                 ParameterList<float>& parameters);
 

@@ -147,7 +147,7 @@ def test_the_profile_accounts_for_a_training_step():
 def test_standard_input_is_one_text_alone(corpus, tmp_path):
     train = ["train", "translate", *SMALL, "--out", tmp_path / "run", "--max-steps", 1]
     status, _, error = qkv(*train, "--train", "-", "-", *corpus[3:], text="a\n", ok=False)
-    assert status == 1 and error == "qkv: training: standard input (-) was given as more than one text, wanted files but for one\n"
+    assert status == 1 and error == "qkv: training: standard input (-) can be only one of the text files\n"
 
 
 def test_standard_input_goes_on_where_others_stopped_reading(corpus, tmp_path):

@@ -71,6 +71,6 @@ def counting(tmp_path_factory):
              "--decoder-layers", 1, "--max-length", 32, "--batch-tokens", 256, "--max-steps", 120, "--warmup-steps", 10,
              "--learning-rate", 0.01, "--eval-every", 60, "--threads", 1]
     _, _, report = qkv(*train)
-    assert "12 kinds of tokens" in report and "bits/byte 0.0" in report
+    assert "12 distinct tokens" in report and "bits/byte 0.0" in report
     assert "resumed at step 120" in qkv(*train)[2]
     return folder / "run"

@@ -14,12 +14,12 @@ def mebibytes(log):
     return float(re.search(r"^memory: ([0-9.]+) MiB", log, re.M)[1])
 
 
-def test_the_largest_batch_that_fits_is_taken_and_kept(corpus, tmp_path):
+def test_the_largest_batch_that_fits_is_used_and_kept(corpus, tmp_path):
     command = ["train", "translate", *corpus, *WITHOUT_BATCH, "--memory", "5M", "--out", tmp_path / "run"]
     log = qkv(*command, *STEPS)[2]
     tokens = json.loads((tmp_path / "run/training.json").read_text())["batch_tokens"]
-    assert f"batch_tokens {tokens}: the most for 5 MiB" in log
-    assert f"({tokens} tokens a batch)" in log
+    assert f"batch_tokens: {tokens}, the largest that fits in 5 MiB" in log
+    assert f"for {tokens} tokens per batch)" in log
     assert mebibytes(log) <= 5
 
     larger = qkv("train", "translate", *corpus, *WITHOUT_BATCH, *STEPS, "--batch-tokens", tokens + 64, "--out",
@@ -27,14 +27,14 @@ def test_the_largest_batch_that_fits_is_taken_and_kept(corpus, tmp_path):
     assert mebibytes(larger) >= 4.95
 
     log = qkv(*command, *STEPS, "--max-steps", "3")[2]  # resumed, with the batch it had
-    assert "resumed at step 2" in log and f"({tokens} tokens a batch)" in log
+    assert "resumed at step 2" in log and f"for {tokens} tokens per batch)" in log
 
 
-def test_too_little_memory_says_what_is_wanted(corpus, tmp_path):
+def test_too_little_memory_is_refused_with_the_least_amount(corpus, tmp_path):
     command = ["train", "translate", *corpus, *WITHOUT_BATCH, *STEPS, "--out", tmp_path / "run"]
     status, _, log = qkv(*command, "--memory", "100K", ok=False)
     assert status == 1
-    least = float(re.search(r"memory: 0.1 MiB given, wanted at least ([0-9.]+):", log.splitlines()[-1])[1])
+    least = float(re.search(r"memory must be at least ([0-9.]+) MiB", log.splitlines()[-1])[1])
     assert not (tmp_path / "run").exists()
     qkv(*command, "--memory", f"{least * 1024 + 1:.0f}K")
 
@@ -46,7 +46,7 @@ def test_memory_and_batch_tokens_exclude_each_other(corpus, tmp_path):
         assert status == 2 and "--memory" in log
 
 
-def test_more_memory_than_there_is_is_refused(corpus, tmp_path):
+def test_more_memory_than_the_machine_has_is_refused(corpus, tmp_path):
     status, _, error = qkv("train", "translate", *corpus, *WITHOUT_BATCH, "--memory", "900T", "--out",
                            tmp_path / "run", ok=False)
     assert status == 1 and "memory: " in error and "the machine has" in error and not (tmp_path / "run").exists()

@@ -63,11 +63,11 @@ def test_a_broken_run_leaves_nothing_behind(trained, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["broken"]
 
 
-def test_training_does_not_go_on_from_it(corpus, quantized):
+def test_training_cannot_resume_it(corpus, quantized):
     status, _, error = qkv("train", "translate", *corpus, *SMALL, "--out", quantized, "--max-steps", 50, ok=False)
     assert status == 1
-    assert error == (f"qkv: {quantized}: exists and holds no training.json, wanted a run that was trained there, "
-                     "or a new directory\n")
+    assert error == (f"qkv: {quantized}: exists but has no text.json; expected a run that this kind of training "
+                     "started, or a new directory\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["run"], ["--int8"], ["run", "--int4"], ["run", "--int8=false"],

@@ -157,8 +157,8 @@ def test_wrong_times_are_one_line(films, tmp_path):
     (tmp_path / "log.txt").write_text("".join(f"{user} {item}\n" for user in range(9) for item in range(5)))
     status, _, error = qkv("train", "recommend", "--data", tmp_path / "log.txt", "--out", tmp_path / "run",
                            "--time-gaps", "true", ok=False)
-    assert status == 1 and error == (f"qkv: training: time_gaps is true and {tmp_path}/log.txt has no times, "
-                                     "wanted a log with a time in each line\n")
+    assert status == 1 and error == ("qkv: training: time_gaps requires a log with a time in each line "
+                                     f"({tmp_path}/log.txt has none)\n")
 
 
 def test_an_answer_comes_before_the_next_request(films):
@@ -228,8 +228,8 @@ def test_what_a_table_says_of_the_items_is_learned_with_them(films, tmp_path):
     answer = qkv("recommend", tmp_path / "run", "--history", "f0000", "--json")[1]
     (tmp_path / "run/features.json").unlink()  # serving reads the items' sums alone
     assert qkv("recommend", tmp_path / "run", "--history", "f0000", "--json")[1] == answer
-    assert "was begun with 0 item features" in qkv(*train, *features, ok=False)[2]
-    for options, message in [(features[2:], "and no table of features"),
+    assert "was started with 0 item features" in qkv(*train, *features, ok=False)[2]
+    for options, message in [(features[2:], "requires a table of features"),
                              (features[:3] + ["item,nothing"], 'none of them is "nothing"'),
                              (["--features", tmp_path / "missing"], "cannot be opened")]:
         status, _, error = qkv(*train[:4], "--out", tmp_path / "other", *options, ok=False)

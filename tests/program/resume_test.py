@@ -38,7 +38,7 @@ def test_twenty_kills_change_no_byte(corpus, tmp_path):
             kills += 1
         if kills == KILLS:
             break
-        if process.returncode == 0:  # it got to the end between two kills: once more from the start
+        if process.returncode == 0:  # it finished between two kills: repeat from the start
             assert contents(broken) == contents(whole)
             subprocess.run(["rm", "-r", str(broken)], check=True)
     assert kills == KILLS
@@ -53,7 +53,7 @@ def test_threads_change_no_byte(corpus, tmp_path):
     assert contents(tmp_path / "1") == contents(tmp_path / "3")
 
 
-def test_packed_moments_go_on_with_the_same_bytes(corpus, tmp_path):
+def test_packed_moments_resume_with_the_same_bytes(corpus, tmp_path):
     for moments in ("bfloat16", "int8"):
         whole, parts = tmp_path / f"{moments}-whole", tmp_path / f"{moments}-parts"
         command = ["train", "translate", *corpus, *SMALL, "--moments", moments, "--eval-every", 6, "--dropout", "0.2"]
@@ -61,13 +61,13 @@ def test_packed_moments_go_on_with_the_same_bytes(corpus, tmp_path):
         qkv(*command, "--max-steps", 6, "--out", parts)
         qkv(*command, "--max-steps", 12, "--recompute", "--threads", 3, "--out", parts)  # neither changes a byte
         refused = qkv(*command, "--moments", "float32", "--out", parts, ok=False)[2]
-        assert f"has moments {moments}, this command float32" in refused
+        assert f"moments was {moments} when this run was started and is now float32" in refused
         (whole / "training.json").unlink()  # holds the first command's limits
         (parts / "training.json").unlink()
         assert contents(parts) == contents(whole)
 
 
-def test_an_interrupted_run_saves_and_goes_on(corpus, tmp_path):
+def test_an_interrupted_run_saves_its_state(corpus, tmp_path):
     command = ["train", "translate", *corpus, *SMALL, "--max-steps", "100000", "--eval-every", "0", "--save-every", "0",
                "--out", str(tmp_path / "run")]
     process = subprocess.Popen([QKV, *map(str, command)], stderr=subprocess.PIPE, text=True)
@@ -77,7 +77,7 @@ def test_an_interrupted_run_saves_and_goes_on(corpus, tmp_path):
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
     assert process.wait(timeout=60) == 1
-    assert "the same command goes on from here" in rest
+    assert "repeat the command to resume" in rest
     assert (tmp_path / "run/checkpoints/state.safetensors").exists()
 
 
@@ -88,4 +88,4 @@ def test_another_recipe_or_text_is_refused(trained, corpus):
     other = ["--train", corpus[2], corpus[1], *corpus[3:]]
     status, _, error = qkv("train", "translate", *other, *SMALL, "--out", trained, "--max-steps", 50, "--eval-every", 20,
                            ok=False)
-    assert status == 1 and "other training data" in error
+    assert status == 1 and "different training data" in error

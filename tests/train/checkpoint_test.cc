@@ -58,7 +58,7 @@ std::string load_error(const std::string& path, State& state, const std::string&
   return error_of([&] { load_state(path, data, state.parameters, *state.optimizer); });
 }
 
-TEST(Checkpoint, ComesBackAsItWas) {
+TEST(Checkpoint, IsRestoredAsSaved) {
   const TempDir directory;
   for (const auto& [ema_decay, moments] :
        {std::pair{0.9, Moments::float32}, {0.0, Moments::float32}, {0.9, Moments::bfloat16}, {0.9, Moments::int8}}) {
@@ -78,7 +78,7 @@ TEST(Checkpoint, ComesBackAsItWas) {
   }
 }
 
-TEST(Checkpoint, KeepsABestScoreBelowZeroAndNoEvaluations) {
+TEST(Checkpoint, KeepsANegativeBestScoreAndAnEmptyList) {
   const TempDir directory;
   State state(1);
   Progress p;
@@ -90,15 +90,15 @@ TEST(Checkpoint, KeepsABestScoreBelowZeroAndNoEvaluations) {
   EXPECT_FALSE(read.finished);
 }
 
-TEST(Checkpoint, OfOtherTextIsRefused) {
+TEST(Checkpoint, RefusesAStateOfOtherData) {
   const TempDir directory;
   State state(1);
   save(directory / "state", state);
   EXPECT_EQ(load_error(directory / "state", state, "another text"),
-            directory / "state" + ": was made with other training data; give the same, or another --out");
+            directory / "state" + ": was saved with different training data; use the same data or another directory");
 }
 
-TEST(Checkpoint, OfAnotherModelIsRefused) {
+TEST(Checkpoint, RefusesAStateOfAnotherModel) {
   const TempDir directory;
   State larger(1, 20), without_average(1, 19, 0);
   save(directory / "state", State(1));
@@ -113,7 +113,7 @@ TEST(Checkpoint, OfAnotherModelIsRefused) {
             directory / "state" + ": tensor \"adam.m\": found F32 [19], wanted U8 [256]");
 }
 
-TEST(Checkpoint, ThatIsMissingCutOrBrokenIsRefused) {
+TEST(Checkpoint, RefusesMissingTruncatedAndInvalidStates) {
   const TempDir directory;
   State state(1);
   const std::string path = directory / "state";
@@ -132,7 +132,8 @@ TEST(Checkpoint, ThatIsMissingCutOrBrokenIsRefused) {
   };
   EXPECT_EQ(replaced("training state 2", "training state 1"), path + ": not a qkv training state 2");
   EXPECT_EQ(replaced("\"step\":\"1234\"", "\"step\":\"12x4\""), path + ": \"step\" is missing or not a number");
-  EXPECT_EQ(replaced("\"step\":\"1234\"", "\"step\":\"-234\""), path + ": \"step\" is -234, wanted 0 to 2147483648");
+  EXPECT_EQ(replaced("\"step\":\"1234\"", "\"step\":\"-234\""),
+            path + ": \"step\" must be between 0 and 2147483648 (is -234)");
   EXPECT_EQ(replaced("\"epoch\"", "\"epocc\""), path + ": \"epoch\" is missing or not a number");
   EXPECT_EQ(replaced("\"evaluations\":\"3\"", "\"evaluations\":\"9\""),
             path + ": \"evaluation.3\" is missing or not a number");

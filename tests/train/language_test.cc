@@ -1,4 +1,4 @@
-// A language model learns what comes next; its runs resume and do not depend on threads.
+// A language model learns its text; runs can be resumed and do not depend on the number of threads.
 #include "qkv/language.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using testing::error_of;
 using testing::TempDir;
 using testing::with_threads;
 
-// Documents of "<digit>:" and then that digit's letter nine times: nothing but the digit tells the letter.
+// Documents "<digit>:" followed by nine copies of a letter that depends only on the digit.
 std::string write_text(const TempDir& directory) {
   const std::string path = directory / "text.txt";
   std::ofstream file(path);
@@ -41,7 +41,7 @@ LanguageRecipe small_recipe() {
   return recipe;
 }
 
-// The last evaluation's bits per byte.
+// Returns the bits per byte of the last evaluation.
 double train(const std::string& text, const LanguageRecipe& recipe, const std::string& out) {
   double bits = -1;
   TrainingObserver observer;
@@ -50,8 +50,8 @@ double train(const std::string& text, const LanguageRecipe& recipe, const std::s
   return bits;
 }
 
-// Ten digits are log2 10 = 3.32 bits in each document of eleven bytes; all else is known.
-TEST(Language, LearnsAllButWhatNobodyKnows) {
+// A random digit has log2 10 = 3.32 bits in each document of eleven bytes; the rest is determined.
+TEST(Language, LearnsAllThatIsNotRandom) {
   const TempDir directory;
   const std::string text = write_text(directory);
   for (const char* unit : {"characters", "bytes"}) {
@@ -68,15 +68,15 @@ TEST(Language, LearnsAllButWhatNobodyKnows) {
     EXPECT_EQ(found.end, GenerationEnd::document);
     EXPECT_EQ(found.tokens.size(), 9u);
     EXPECT_EQ(generator.generate("7:", {.temperature = 0, .stop = {"xx", "hhh"}}).text, "");
-    std::string told;
+    std::string emitted;
     GenerateOptions options = {.max_tokens = 5, .temperature = 0, .stop = {"hx"}};
-    options.on_text = [&](std::string_view piece) { told += piece; };
+    options.on_text = [&](std::string_view piece) { emitted += piece; };
     EXPECT_EQ(generator.generate("7:", options).end, GenerationEnd::length);
-    EXPECT_EQ(told, "hhhhh");
+    EXPECT_EQ(emitted, "hhhhh");
   }
 }
 
-TEST(Language, LearnsPiecesOfItsText) {
+TEST(Language, LearnsSentencePiecesOfTheText) {
   const TempDir directory;
   const std::string text = write_text(directory);
   LanguageRecipe recipe = small_recipe();
@@ -85,17 +85,17 @@ TEST(Language, LearnsPiecesOfItsText) {
   EXPECT_LT(train(text, recipe, out), 1.3 * 3.32 / 11);
   EXPECT_EQ(Generator(out).generate("7:", {.temperature = 0}).text, "hhhhhhhhh");
 
-  // The same pieces for another model.
+  // Another model with the same pieces.
   const LanguageFiles files = {{text}, {}, out + "/tokenizer.model"};
   recipe.training.max_steps = 1;
   EXPECT_TRUE(train_language(files, recipe, directory / "other", {}));
   EXPECT_TRUE(testing::slurp(out + "/tokenizer.model") == testing::slurp((directory / "other") + "/tokenizer.model"));
   set_recipe_option(recipe, "unit", "bytes");
   EXPECT_EQ(error_of([&] { train_language(files, recipe, directory / "third", {}); }),
-            "training: a tokeniser is given and unit is bytes, wanted pieces");
+            "training: a tokenizer requires unit = pieces (unit is bytes)");
 }
 
-TEST(Language, ModernModelsLearnItToo) {
+TEST(Language, ModernArchitecturesLearnTheText) {
   const TempDir directory;
   LanguageRecipe recipe = small_recipe();
   merge_recipe_json(recipe, R"({"norm": "rms", "positions": "rotary", "gated_ffn": true, "activation": "silu",
@@ -129,11 +129,12 @@ TEST(Language, InterruptedTrainingEndsWithTheSameBytes) {
 
   LanguageRecipe other = recipe;
   other.language.dev_share = 0.2;
-  EXPECT_EQ(error_of([&] { train(text, other, parts); }),
-            parts + ": the run has dev_share 0.1, this command 0.2; give the same, or another --out");
+  EXPECT_EQ(
+      error_of([&] { train(text, other, parts); }),
+      parts + ": dev_share was 0.1 when this run was started and is now 0.2; use the same value or another directory");
 }
 
-TEST(Language, ASampleIsShownWhereAskedFor) {
+TEST(Language, EvaluationsReportASampleOnRequest) {
   const TempDir directory;
   LanguageRecipe recipe = small_recipe();
   recipe.training.max_steps = recipe.training.eval_every = 2;
@@ -146,7 +147,7 @@ TEST(Language, ASampleIsShownWhereAskedFor) {
   EXPECT_TRUE(lines[lines.size() - 2].starts_with("sample:\n")) << lines[lines.size() - 2];
 }
 
-TEST(Language, RefusesTextThatWillNotDo) {
+TEST(Language, RefusesInvalidText) {
   const TempDir directory;
   const std::string text = directory / "text.txt", out = directory / "run";
   const auto error = [&](const std::string& content, const LanguageRecipe& recipe) {
@@ -155,18 +156,18 @@ TEST(Language, RefusesTextThatWillNotDo) {
     EXPECT_FALSE(std::filesystem::exists(out));
     return message;
   };
-  EXPECT_EQ(error("", small_recipe()), text + ": holds no text");
-  EXPECT_EQ(error("<|endoftext|>\n", small_recipe()), text + ": holds no text");
-  EXPECT_EQ(error("a", small_recipe()), text + ": is too short to keep 0.1 of it aside");
-  EXPECT_EQ(error("ab\xFF", small_recipe()), text + ": byte 3 is not valid UTF-8, wanted text, or --unit bytes");
+  EXPECT_EQ(error("", small_recipe()), text + ": contains no text");
+  EXPECT_EQ(error("<|endoftext|>\n", small_recipe()), text + ": contains no text");
+  EXPECT_EQ(error("a", small_recipe()), text + ": is too short to set aside 0.1 of it (dev_share)");
+  EXPECT_EQ(error("ab\xFF", small_recipe()), text + ": byte 3 is not valid UTF-8; use unit = bytes for such a file");
   LanguageRecipe recipe = small_recipe();
   recipe.language.dev_share = 1;
-  EXPECT_EQ(error("abc", recipe), "training: dev_share is 1, wanted above 0 and below 1");
+  EXPECT_EQ(error("abc", recipe), "training: dev_share must be above 0 and below 1 (is 1)");
   EXPECT_EQ(error_of([&] { train_language({{directory / "none"}}, small_recipe(), out, {}); }),
             (directory / "none") + ": cannot be opened: No such file or directory");
 }
 
-TEST(Language, ABrokenRunIsNamed) {
+TEST(Language, ErrorsNameTheBrokenRun) {
   const TempDir directory;
   LanguageRecipe recipe = small_recipe();
   recipe.training.max_steps = 1;

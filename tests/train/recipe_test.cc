@@ -1,4 +1,4 @@
-// Presets, and the values of a recipe by name.
+// Presets, and values of a recipe by name.
 #include <gtest/gtest.h>
 
 #include "qkv/train.h"
@@ -32,10 +32,11 @@ TEST(Recipe, EveryPresetCanBeTrained) {
     EXPECT_NO_THROW(check(recipe.training)) << name;
     EXPECT_EQ(recipe.model.heads * recipe.model.key_width, recipe.model.d_model) << name;
   }
-  EXPECT_EQ(error_of([] { translation_preset("huge"); }), "preset: \"huge\" is none of tiny, tiny-modern, small, base");
+  EXPECT_EQ(error_of([] { translation_preset("huge"); }),
+            "unknown preset \"huge\" (choose from tiny, tiny-modern, small, base)");
 }
 
-TEST(Recipe, BaseIsThePapersModel) {  // Table 3, first row
+TEST(Recipe, BaseIsTheModelOfThePaper) {  // Table 3, first row
   const ModelConfig m = translation_preset("base").model;
   EXPECT_EQ(m.encoder_layers, 6);
   EXPECT_EQ(m.decoder_layers, 6);
@@ -50,7 +51,7 @@ TEST(Recipe, BaseIsThePapersModel) {  // Table 3, first row
   EXPECT_TRUE(m.shared_embeddings && m.tied_output);
 }
 
-TEST(Recipe, EveryOptionTakesTheValueThatItShows) {
+TEST(Recipe, EveryOptionAcceptsTheValueThatItShows) {
   const std::vector<RecipeOption> options = recipe_options(translation_preset("small"));
   for (const RecipeOption& option : options) {
     TranslationRecipe recipe = translation_preset("small");
@@ -60,10 +61,10 @@ TEST(Recipe, EveryOptionTakesTheValueThatItShows) {
         << option.name;
     EXPECT_FALSE(option.help.empty()) << option.name;
   }
-  EXPECT_EQ(options.size(), 38u + 31u);  // all fields but those that the data give
+  EXPECT_EQ(options.size(), 38u + 31u);  // all fields except those that follow from the data
 }
 
-TEST(Recipe, OptionsChangeWhatTheyName) {
+TEST(Recipe, OptionsSetTheFieldsThatTheyName) {
   TranslationRecipe recipe = translation_preset("tiny");
   for (const auto& [name, value] : {std::pair{"ffn", "300"},
                                     {"dropout", "0.25"},
@@ -83,19 +84,19 @@ TEST(Recipe, OptionsChangeWhatTheyName) {
   EXPECT_EQ(recipe.training.max_minutes, 2);
 }
 
-TEST(Recipe, RefusesNamesAndValuesThatItDoesNotKnow) {
-  EXPECT_EQ(set_error("head", "4"), "option --head: unknown name \"head\"; did you mean \"heads\"?");
-  EXPECT_EQ(set_error("heads", "4.5"), "option --heads: heads must be an integer (is 4.5)");
-  EXPECT_EQ(set_error("heads", "true"), "option --heads: heads must be an integer (is true)");
-  EXPECT_EQ(set_error("dropout", "\"0.1\""), "option --dropout: dropout must be a number (is \"0.1\")");
-  EXPECT_EQ(set_error("tied_output", "1"), "option --tied_output: tied_output must be true or false (is 1)");
+TEST(Recipe, RefusesUnknownNamesAndValues) {
+  EXPECT_EQ(set_error("head", "4"), "recipe: unknown name \"head\"; did you mean \"heads\"?");
+  EXPECT_EQ(set_error("heads", "4.5"), "recipe: heads must be an integer (is 4.5)");
+  EXPECT_EQ(set_error("heads", "true"), "recipe: heads must be an integer (is true)");
+  EXPECT_EQ(set_error("dropout", "\"0.1\""), "recipe: dropout must be a number (is \"0.1\")");
+  EXPECT_EQ(set_error("tied_output", "1"), "recipe: tied_output must be true or false (is 1)");
   EXPECT_EQ(set_error("activation", "tanh"),
-            "option --activation: activation must be one of relu, gelu, silu, gelu_tanh (is \"tanh\")");
+            "recipe: activation must be one of relu, gelu, silu, gelu_tanh (is \"tanh\")");
   for (const char* value : {"", "four", "4,", "{", "0x10", "nan"})
-    expect_contains(set_error("heads", value), "option --heads");
+    expect_contains(set_error("heads", value), "recipe: heads must be an integer (is ");
 }
 
-TEST(Recipe, WidthsFollowTheShapeUnlessTheyAreGiven) {
+TEST(Recipe, HeadWidthsFollowTheShapeUnlessGiven) {
   TranslationRecipe recipe = translation_preset("tiny");
   set_recipe_option(recipe, "heads", "8");
   EXPECT_EQ(recipe.model.key_width, 16);
@@ -109,7 +110,7 @@ TEST(Recipe, WidthsFollowTheShapeUnlessTheyAreGiven) {
   EXPECT_EQ(recipe.model.heads, 0);
 }
 
-TEST(Recipe, FinalNormAndSharedEmbeddingsFollow) {
+TEST(Recipe, FinalNormAndSharedEmbeddingsFollowOtherOptions) {
   TranslationRecipe recipe = translation_preset("tiny");
   set_recipe_option(recipe, "norm_position", "pre");
   EXPECT_TRUE(recipe.model.final_norm);
@@ -121,7 +122,7 @@ TEST(Recipe, FinalNormAndSharedEmbeddingsFollow) {
   EXPECT_FALSE(recipe.model.shared_embeddings);
 }
 
-TEST(Recipe, JsonChangesAllOrNothing) {
+TEST(Recipe, JsonIsMergedAsAWholeOrNotAtAll) {
   TranslationRecipe recipe = translation_preset("tiny");
   EXPECT_EQ(error_of([&] { merge_recipe_json(recipe, R"({"ffn": 5, "droput": 0.1})", "r.json"); }),
             "r.json: unknown name \"droput\"; did you mean \"dropout\"?");
@@ -137,17 +138,14 @@ TEST(TrainingConfig, ErrorsNameTheValue) {
     set_recipe_option(recipe, name, value);
     return error_of([&] { check(recipe.training), check(recipe.text); });
   };
-  EXPECT_EQ(error("vocab_size", "3"), "training: vocab_size is 3, wanted at least 4");
-  EXPECT_EQ(error("accumulate", "0"), "training: accumulate is 0, wanted at least 1");
-  EXPECT_EQ(error("seed", "-1"), "training: seed is -1, wanted at least 0");
-  EXPECT_EQ(error("learning_rate", "-0.5"), "training: learning_rate is -0.5, wanted at least 0");
-  EXPECT_EQ(error("label_smoothing", "1"), "training: label_smoothing is 1, wanted at least 0 and below 1");
-  EXPECT_EQ(error("r_drop", "-1"), "training: r_drop is -1, wanted at least 0");
-  EXPECT_EQ(error("growth_steps", "-1"), "training: growth_steps is -1, wanted at least 0");
-  EXPECT_EQ(error("beta2", "-0.1"), "training: beta2 is -0.1, wanted at least 0 and below 1");
-  EXPECT_EQ(
-      error("schedule", "cosine"),
-      "training: schedule is cosine and max_steps is 0, wanted the step at which the learning rate is to reach 0");
+  EXPECT_EQ(error("vocab_size", "3"), "training: vocab_size must be at least 4 (is 3)");
+  EXPECT_EQ(error("accumulate", "0"), "training: accumulate must be at least 1 (is 0)");
+  EXPECT_EQ(error("seed", "-1"), "training: seed must be at least 0 (is -1)");
+  EXPECT_EQ(error("learning_rate", "-0.5"), "training: learning_rate must be at least 0 (is -0.5)");
+  EXPECT_EQ(error("label_smoothing", "1"), "training: label_smoothing must be at least 0 and below 1 (is 1)");
+  EXPECT_EQ(error("r_drop", "-1"), "training: r_drop must be at least 0 (is -1)");
+  EXPECT_EQ(error("growth_steps", "-1"), "training: growth_steps must be at least 0 (is -1)");
+  EXPECT_EQ(error("beta2", "-0.1"), "training: beta2 must be at least 0 and below 1 (is -0.1)");
 }
 
 }  // namespace

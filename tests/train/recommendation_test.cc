@@ -1,4 +1,4 @@
-// A recommender learns which item follows which; its runs resume and do not depend on threads.
+// A recommender learns which item follows which; runs can be resumed and do not depend on the number of threads.
 #include "qkv/recommendation.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using testing::with_threads;
 
 constexpr int64_t kItems = 40;
 
-// Users who walk around a ring of items, each by a step of their own: the last two items tell the next one.
+// Users who walk around a ring of items, each with a fixed step: the last two items determine the next one.
 std::string write_log(const TempDir& directory) {
   const std::string path = directory / "log.txt";
   std::ofstream file(path);
@@ -40,7 +40,7 @@ std::string write_log(const TempDir& directory) {
   return path;
 }
 
-// A log in which a gap of 2^k tells that item k comes next, and nothing else tells anything.
+// A log in which a gap of 2^k means that item k comes next, and nothing else is informative.
 std::string write_log_of_gaps(const TempDir& directory) {
   const std::string path = directory / "gaps.csv";
   std::ofstream file(path);
@@ -65,7 +65,7 @@ RecommendationRecipe small_recommender() {
   return recipe;
 }
 
-// The last evaluation's NDCG@10 on the validation items.
+// Returns NDCG@10 of the last evaluation.
 double train(const std::string& log, const RecommendationRecipe& recipe, const std::string& out) {
   double ndcg = -1;
   TrainingObserver observer;
@@ -74,7 +74,7 @@ double train(const std::string& log, const RecommendationRecipe& recipe, const s
   return ndcg;
 }
 
-TEST(Recommendation, EveryLossLearnsWhatFollows) {
+TEST(Recommendation, EveryLossLearnsTheNextItem) {
   const TempDir directory;
   const std::string log = write_log(directory);
   for (const std::string loss : {"softmax", "sampled_softmax", "bce", "gbce"}) {
@@ -85,7 +85,7 @@ TEST(Recommendation, EveryLossLearnsWhatFollows) {
   }
 }
 
-TEST(Recommendation, ReadsTheTimeBetweenEventsWhereAskedTo) {
+TEST(Recommendation, TimeGapsReadTheTimeBetweenEvents) {
   const TempDir directory;
   const std::string log = write_log_of_gaps(directory), out = directory / "gaps";
   RecommendationRecipe recipe = small_recommender();
@@ -113,10 +113,10 @@ TEST(Recommendation, ReadsTheTimeBetweenEventsWhereAskedTo) {
   EXPECT_EQ(error_of([&] {
               train_recommendation({{log}, {}, out}, later, directory / "other", observer);
             }),
-            out + ": its time_gaps is true, this one false; give the same, or no warm start");
+            out + ": time_gaps is true, here false; a warm start requires the same value");
 }
 
-TEST(Recommendation, EveryNormAndSplitTrains) {
+TEST(Recommendation, TrainsWithEveryNormPositionAndTheTemporalSplit) {
   const TempDir directory;
   const std::string path = directory / "log.csv";
   std::ofstream file(path);
@@ -133,7 +133,7 @@ TEST(Recommendation, EveryNormAndSplitTrains) {
   }
 }
 
-TEST(Recommendation, ARunGoesOnWithTheSameBytesOnAnyNumberOfThreads) {
+TEST(Recommendation, AResumedRunEndsWithTheSameBytesOnAnyNumberOfThreads) {
   const TempDir directory;
   const std::string log = write_log_of_gaps(directory);
   for (const std::string loss : {"softmax", "gbce"}) {
@@ -160,7 +160,7 @@ TEST(Recommendation, ARunGoesOnWithTheSameBytesOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
+TEST(Recommendation, AWarmStartKeepsWhatWasLearned) {
   const TempDir directory;
   const std::string log = write_log(directory), out = directory / "run", longer = directory / "longer.txt";
   RecommendationRecipe recipe = small_recommender();
@@ -176,7 +176,7 @@ TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
     EXPECT_TRUE(train_recommendation({{longer}, {}, from}, recipe, directory / to, observer));
     return ndcg;
   };
-  EXPECT_NEAR(after_a_step(out, "warm"), learned, 0.05);  // one user more, who is not known
+  EXPECT_NEAR(after_a_step(out, "warm"), learned, 0.05);  // one more user, who is new
   EXPECT_LT(after_a_step("", "cold"), learned / 2);
 
   const std::vector<std::string> before = load_interactions(RunDirectory(out)).data.items;
@@ -187,7 +187,7 @@ TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
 
   const std::string whole = testing::slurp(directory / "warm/model.safetensors");
   for (const char* file : {"warm/model.safetensors", "warm/checkpoints/state.safetensors", "warm/metrics.jsonl"})
-    std::filesystem::remove(directory / file);  // as after a kill before the first saved state
+    std::filesystem::remove(directory / file);  // as if killed before the first saved state
   for (const auto& entry : std::filesystem::directory_iterator(directory / "warm/checkpoints"))
     std::filesystem::remove(entry.path());
   after_a_step("", "warm");
@@ -195,12 +195,12 @@ TEST(Recommendation, AWarmStartKeepsWhatIsKnown) {
 
   recipe.model.ffn = 16;
   EXPECT_EQ(error_of([&] { after_a_step(out, "other"); }),
-            out + ": its model has ffn 32, this one 16; give the same, or no warm start");
+            out + ": ffn is 32, here 16; a warm start requires the same value");
   EXPECT_FALSE(std::filesystem::exists(directory / "other"));
 }
 
-// 400 items of 20 colours; what comes next is any item of the next colour. Most items are too rare to learn that from
-// them alone.
+// A log of 400 items in 20 colours, where the next item is a random one of the next colour. Most items are too rare to
+// learn this from ids alone.
 struct Colours {
   explicit Colours(const TempDir& directory) : log(directory / "colours.txt"), table(directory / "colours.csv") {
     std::ofstream events(log), items(table);
@@ -215,7 +215,7 @@ struct Colours {
   std::string log, table;
 };
 
-TEST(Recommendation, FeaturesTellWhatRareItemsHaveInCommon) {
+TEST(Recommendation, FeaturesShareWhatIsLearnedAmongRareItems) {
   const TempDir directory;
   const Colours colours(directory);
   const auto train = [&](const std::string& table, const std::string& name) {
@@ -232,7 +232,7 @@ TEST(Recommendation, FeaturesTellWhatRareItemsHaveInCommon) {
   EXPECT_LT(without, 0.75 * with);
 }
 
-TEST(Recommendation, ARunWithFeaturesGoesOnWithTheSameOnes) {
+TEST(Recommendation, ARunWithFeaturesIsResumedWithTheSameFeatures) {
   const TempDir directory;
   const Colours colours(directory);
   RecommendationRecipe recipe = small_recommender();
@@ -245,10 +245,10 @@ TEST(Recommendation, ARunWithFeaturesGoesOnWithTheSameOnes) {
   with_threads(1, [&] { return steps(15, whole, colours.table), 0; });
   with_threads(3, [&] { return steps(4, parts, colours.table), 0; });
   EXPECT_EQ(error_of([&] { steps(15, parts, ""); }),
-            parts + ": was begun with 20 item features, this command gives 0; give the same, or another --out");
+            parts + ": was started with 20 item features, 0 are given now; use the same table or another directory");
   testing::spill(directory / "others.csv", "item,colour\n0,red\n1,red\n");
   EXPECT_EQ(error_of([&] { steps(15, parts, directory / "others.csv"); }),
-            parts + ": was begun with 20 item features, this command gives 21; give the same, or another --out");
+            parts + ": was started with 20 item features, 21 are given now; use the same table or another directory");
   steps(15, parts, colours.table);
   for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
     EXPECT_TRUE(testing::slurp(whole + file) == testing::slurp(parts + file)) << file;
@@ -268,7 +268,7 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
   const std::string out = directory / "warm";
   train_recommendation({{log}, {}, directory / "run", table}, recipe, out, {});
 
-  // Its vector is nearest those of its colour, whose features' parts they share.
+  // Its vector is closest to those of its colour, with which it shares features.
   const RecommenderRun run = load_recommender(out);
   const Matrix<float> E = run.model->items().matrix();
   const std::vector<std::string>& names = run.log.data.items;
@@ -292,14 +292,17 @@ TEST(Recommendation, RefusesAnotherLogOrRecipe) {
   train(log, recipe, out);
   RecommendationRecipe other = recipe;
   other.recommendation.positions_from_end = true;
-  EXPECT_EQ(error_of([&] { train(log, other, out); }),
-            out + ": the run has positions_from_end false, this command true; give the same, or another --out");
+  EXPECT_EQ(
+      error_of([&] { train(log, other, out); }),
+      out +
+          ": positions_from_end was false when this run was started and is now true; use the same value or another "
+          "directory");
   std::ofstream(log, std::ios::app) << "119 3\n";
   EXPECT_EQ(error_of([&] { train(log, recipe, out); }),
-            out + ": was made with other training data; give the same, or another --out");
+            out + ": was trained on different data; use the same data or another directory");
   EXPECT_EQ(error_of([&] { train(log, recipe, directory.path()); }),
             directory.path() +
-                ": exists and holds no recommendation.json, wanted a run that was trained there, or a new "
+                ": exists but has no recommendation.json; expected a run that this kind of training started, or a new "
                 "directory");
 }
 
@@ -309,16 +312,16 @@ TEST(Recommendation, ErrorsNameTheValue) {
     set_recipe_option(recipe, name, value);
     return error_of([&] { check(recipe.recommendation); });
   };
-  EXPECT_EQ(error("negatives", "0"), "training: negatives is 0, wanted 1 to 65536");
-  EXPECT_EQ(error("negatives", "9223372036854775807"), "training: negatives is 9223372036854775807, wanted 1 to 65536");
-  EXPECT_EQ(error("min_events", "2"), "training: min_events is 2, wanted at least 3");
-  EXPECT_EQ(error("calibration", "1.5"), "training: calibration is 1.5, wanted 0 to 1");
-  EXPECT_EQ(error("test_share", "0.5"), "training: test_share is 0.5, wanted above 0 and below 0.5");
-  EXPECT_EQ(error_of([] { recommendation_preset("huge"); }), "preset: \"huge\" is none of films, sasrec");
+  EXPECT_EQ(error("negatives", "0"), "training: negatives must be between 1 and 65536 (is 0)");
+  EXPECT_EQ(error("negatives", "9223372036854775807"),
+            "training: negatives must be between 1 and 65536 (is 9223372036854775807)");
+  EXPECT_EQ(error("min_events", "2"), "training: min_events must be at least 3 (is 2)");
+  EXPECT_EQ(error("calibration", "1.5"), "training: calibration must be between 0 and 1 (is 1.5)");
+  EXPECT_EQ(error("test_share", "0.5"), "training: test_share must be above 0 and below 0.5 (is 0.5)");
+  EXPECT_EQ(error_of([] { recommendation_preset("huge"); }), "unknown preset \"huge\" (choose from films, sasrec)");
 }
 
-// What would train, but not what was asked for.
-TEST(Recommendation, RefusesWhatDoesNotFit) {
+TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
   const TempDir directory;
   const std::string log = write_log(directory), out = directory / "run";
   const auto error = [&](const std::string& json) {
@@ -331,24 +334,23 @@ TEST(Recommendation, RefusesWhatDoesNotFit) {
     return message;
   };
   EXPECT_EQ(error(R"({"selection": "loss"})"),
-            "training: selection is loss, wanted metric: the loss of the validation is not measured");
+            "training: selection must be metric (is loss): recommenders have no validation loss");
   EXPECT_EQ(error(R"({"loss": "bce", "output_bias": true})"),
-            "training: output_bias is true and loss is bce, wanted softmax: scores of drawn items have no bias");
+            "training: output_bias requires loss = softmax (loss is bce)");
   EXPECT_EQ(error(R"({"loss": "gbce", "label_smoothing": 0.1})"),
-            "training: label_smoothing is 0.1 and loss is gbce, wanted 0, or softmax");
-  EXPECT_EQ(error(R"({"loss": "bce", "r_drop": 5})"), "training: r_drop is 5 and loss is bce, wanted 0, or softmax");
+            "training: label_smoothing 0.1 requires loss = softmax (loss is gbce)");
+  EXPECT_EQ(error(R"({"loss": "bce", "r_drop": 5})"), "training: r_drop 5 requires loss = softmax (loss is bce)");
   EXPECT_EQ(error(R"({"zero_start": true})"),
-            "r.json: zero_start follows from the data or the kind of model, and cannot be given");
+            "r.json: zero_start cannot be set: it follows from the data or the kind of model");
   EXPECT_EQ(error(R"({"gap_buckets": 66})"),
-            "r.json: gap_buckets follows from the data or the kind of model, and cannot be given");
+            "r.json: gap_buckets cannot be set: it follows from the data or the kind of model");
   EXPECT_EQ(error(R"({"time_gaps": true})"),
-            "training: time_gaps is true and " + log + " has no times, wanted a log with a time in each line");
+            "training: time_gaps requires a log with a time in each line (" + log + " has none)");
   EXPECT_EQ(error(R"({"min_events": 15})"),
             log + ": of 1680 events none is left with at least 15 a user (--min-events)");
 }
 
-// An evaluation after each epoch, however many batches make a step.
-TEST(Recommendation, AnEpochIsCountedInSteps) {
+TEST(Recommendation, IsEvaluatedOncePerEpochByDefault) {
   const TempDir directory;
   const std::string log = write_log(directory);
   RecommendationRecipe recipe = small_recommender();
@@ -361,7 +363,7 @@ TEST(Recommendation, AnEpochIsCountedInSteps) {
   EXPECT_EQ(steps.size(), 3u);
 }
 
-TEST(Recommendation, EncoderAndVocabulariesAreNoOptions) {
+TEST(Recommendation, EncoderAndVocabulariesAreNotOptions) {
   for (const RecipeOption& option : recipe_options(recommendation_preset("films"))) {
     EXPECT_FALSE(option.help.empty()) << option.name;
     for (const char* hidden :

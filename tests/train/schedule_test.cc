@@ -1,12 +1,16 @@
-// The learning rate, step by step, as the formulas say.
+// The learning rate at each step, by the formulas.
 #include "train/schedule.h"
 
 #include <gtest/gtest.h>
 
+#include "tests/support/errors.h"
+
 namespace qkv {
 namespace {
 
-TEST(Schedule, InverseSquareRootIsThePapersFormula) {
+using testing::error_of;
+
+TEST(Schedule, InverseSquareRootIsTheFormulaOfThePaper) {
   // lrate = d^−0.5 · min(step^−0.5, step · warmup^−1.5), section 5.3, with d = 512 and 4,000 steps of warm-up.
   TrainingConfig c;
   c.warmup_steps = 4000;
@@ -32,20 +36,20 @@ TEST(Schedule, CosineRisesToThePeakAndFallsToZero) {
   EXPECT_DOUBLE_EQ(learning_rate(c, 1000), 0);
 }
 
-TEST(Schedule, ACosineOfEpochsEndsWithTheLastStepOfThem) {
+TEST(Schedule, ACosineOverEpochsEndsWithTheirLastStep) {
   TrainingConfig c;
   c.max_epochs = 3;
   c.accumulate = 2;
-  end_by_steps(c, 11);
-  EXPECT_EQ(c.max_steps, 0);  // no cosine
+  set_cosine_end(c, 11);
+  EXPECT_EQ(c.max_steps, 0);  // not a cosine
   c.schedule = Schedule::cosine;
-  end_by_steps(c, 11);
+  set_cosine_end(c, 11);
   EXPECT_EQ(c.max_steps, 16);
-  end_by_steps(c, 50);
-  EXPECT_EQ(c.max_steps, 16);  // it is said
+  set_cosine_end(c, 50);
+  EXPECT_EQ(c.max_steps, 16);  // given
 }
 
-TEST(Schedule, TheBatchesOfAStepGrow) {
+TEST(Schedule, TheNumberOfBatchesPerStepGrows) {
   TrainingConfig c;
   c.accumulate = 4;
   EXPECT_EQ(batches_of_step(c, 1), 4);
@@ -54,19 +58,33 @@ TEST(Schedule, TheBatchesOfAStepGrow) {
   for (int64_t step = 1; step <= 7; step++) EXPECT_EQ(batches_of_step(c, step), wanted[static_cast<size_t>(step - 1)]);
   c.schedule = Schedule::cosine;
   c.max_epochs = 1;
-  end_by_steps(c, 24);
+  set_cosine_end(c, 24);
   EXPECT_EQ(c.max_steps, 8);  // the first six take 15
   c.max_steps = 0;
-  end_by_steps(c, 4);
+  set_cosine_end(c, 4);
   EXPECT_EQ(c.max_steps, 2);
 }
 
-TEST(Schedule, WithoutWarmupBeginsAtThePeak) {
+TEST(Schedule, StartsAtThePeakWithoutWarmup) {
   TrainingConfig c;
   c.learning_rate = 3;
   c.warmup_steps = 0;
   EXPECT_EQ(learning_rate(c, 1), 3);
   EXPECT_EQ(learning_rate(c, 4), 1.5);
+}
+
+TEST(Schedule, ACosineNeedsAnEnd) {
+  TrainingConfig c;
+  c.schedule = Schedule::cosine;
+  for (const bool counts_batches : {false, true})
+    EXPECT_EQ(error_of([&] { check_schedule(c, counts_batches); }),
+              fmt::format("training: schedule cosine needs max_steps{}, where the learning rate reaches 0",
+                          counts_batches ? " or max_epochs" : ""));
+  c.max_epochs = 2;
+  EXPECT_NE(error_of([&] { check_schedule(c, false); }), "");
+  EXPECT_NO_THROW(check_schedule(c, true));
+  c.max_steps = 5;
+  EXPECT_NO_THROW(check_schedule(c, false));
 }
 
 }  // namespace

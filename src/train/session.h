@@ -1,0 +1,72 @@
+// The steps that training takes for every kind of model: check the values, prepare the data, resolve the recipe, open
+// the run directory, train.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "io/run_directory.h"
+#include "qkv/training.h"
+#include "train/resume.h"
+#include "train/schedule.h"
+#include "train/task.h"
+#include "train/trainer.h"
+
+namespace qkv {
+
+// The run directory that training writes, and the observer that it reports to.
+struct TrainingSession {
+  RunDirectory run;
+  bool resumed;  // the run exists, and training continues it
+  const TrainingObserver& observer;
+
+  void report(const std::string& line) const {
+    if (observer.on_message) observer.on_message(line);
+  }
+};
+
+// The data of one kind of model, from which training starts. Data, made of the session, the given recipe and further
+// inputs, has
+//   kCountsBatches           whether the number of batches of an epoch is known before training
+//   check(given, inputs…)    throws Error for invalid values
+//   saved_recipe(run)        the recipe of a run to resume; throws Error for a run of another kind
+//   set_sizes(model)         sets the sizes that follow from the data
+//   set_limits(recipe)       sets the training values that follow from the data; the sizes are set and checked
+//   make_task(recipe)        the task; recipe and data outlive it
+//   create_run(run, recipe)  writes a new run directory
+
+// The recipe with every value that follows from the data.
+template <class Data, class R>
+R resolve_recipe(R recipe, Data& data) {
+  data.set_sizes(recipe.model);
+  check(recipe.model);
+  data.set_limits(recipe);
+  return recipe;
+}
+
+// Trains a model on Data. Returns false if should_stop of the observer ended training early.
+template <class Data, class R, class... Inputs>
+bool train_on(const std::string& out, const TrainingObserver& observer, const R& given, const Inputs&... inputs) {
+  check(given.training);
+  check_schedule(given.training, Data::kCountsBatches);
+  Data::check(given, inputs...);
+
+  const TrainingSession session{RunDirectory(out), std::filesystem::exists(out), observer};
+  std::optional<R> saved;
+  if (session.resumed) saved = Data::saved_recipe(session.run);
+
+  Data data(session, given, inputs...);
+  const R recipe = resolve_recipe(given, data);
+  if (saved) check_same(session.run, *saved, recipe);
+
+  const std::unique_ptr<Task> task = data.make_task(recipe);
+  if (!session.resumed) {
+    task->seek({});  // data without a batch throw here and leave no run behind
+    data.create_run(session.run, recipe);
+  }
+  return Trainer(recipe, session.run, *task, observer).train();
+}
+
+}  // namespace qkv
