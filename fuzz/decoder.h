@@ -23,16 +23,16 @@ inline ModelConfig small_decoder(DecoderFamily family) {
   c.target_vocab = small_tokenizer().size();
   c.decoder_layers = 1;
   make_narrow(c);
-  c.norm_position = NormPosition::pre;
-  c.final_norm = true;
+  c.norm.position = NormPosition::pre;
+  c.norm.final = true;
   if (family == DecoderFamily::gpt2) {
     c.positions = Positions::learned;
     return c;
   }
-  c.key_value_heads = 1;
+  c.attention.key_value_heads = 1;
   c.gated_ffn = true;
-  c.ffn_bias = c.attention_input_bias = c.attention_output_bias = false;
-  c.norm = NormKind::rms;
+  c.ffn_bias = c.attention.input_bias = c.attention.output_bias = false;
+  c.norm.kind = NormKind::rms;
   c.positions = Positions::rotary;
   return c;
 }

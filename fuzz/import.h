@@ -52,7 +52,7 @@ inline constexpr const char* kPieceList = R"(["</s>", "<unk>", "a", "b", "c", ">
 // What every model here is: two heads of width 2.
 inline void make_narrow(ModelConfig& c) {
   c.d_model = c.ffn = 4;
-  c.heads = c.key_width = c.value_width = 2;
+  c.attention.heads = c.attention.key_width = c.attention.value_width = 2;
   c.max_length = 32;
 }
 

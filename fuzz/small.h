@@ -10,8 +10,8 @@ inline ModelConfig small_model() {
   ModelConfig c;
   c.source_vocab = c.target_vocab = 5;
   c.encoder_layers = c.decoder_layers = 1;
-  c.d_model = c.key_width = c.value_width = c.ffn = 4;
-  c.heads = 1;
+  c.d_model = c.attention.key_width = c.attention.value_width = c.ffn = 4;
+  c.attention.heads = 1;
   c.max_length = 8;
   return c;
 }

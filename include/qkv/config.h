@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -50,47 +51,75 @@ constexpr std::array<std::string_view, 7> names_of(Positions) {
 enum class RotaryScaling { linear, llama3, yarn };
 constexpr std::array<std::string_view, 3> names_of(RotaryScaling) { return {"linear", "llama3", "yarn"}; }
 
+// Multi-head attention. One head has queries and keys of width d_k and values of width d_v.
+struct AttentionConfig {
+  int64_t heads = 8;            // H, query heads
+  int64_t key_value_heads = 0;  // K, a divisor of H: H / K query heads share each key/value head (grouped-query
+                                // attention: Ainslie et al., "GQA", 2023); 0 means one per query head
+  int64_t key_width = 64, value_width = 64;  // d_k, d_v
+  bool input_bias = true;                    // on queries, keys and values
+  bool output_bias = true;                   // on the projection after the heads
+  int64_t window = 0;  // self-attention sees this many tokens, itself and those before it (in an encoder also as many
+                       // after it); 0: all
+  double softcap = 0;  // c > 0: attention scores s become c tanh(s / c), as in Gemma 2; 0: unchanged
+  bool query_key_norm = false;  // normalises each head's queries and keys: Dehghani et al., "Scaling Vision
+                                // Transformers to 22 Billion Parameters" (2023)
+
+  bool operator==(const AttentionConfig&) const = default;
+};
+
+// Rotary positions: pair j of a head turns by p base^(−2j/d_k) / scale at position p.
+struct RotaryConfig {
+  double base = 10000, scale = 1;
+  RotaryScaling scaling = RotaryScaling::linear;
+  int64_t context = 8192;  // tokens within which turns are counted
+  double low = 1, high = 4;
+  double factor = 1;  // multiplies cosines and sines, so scores grow by its square: YaRN
+
+  auto operator<=>(const RotaryConfig&) const = default;
+};
+
+struct NormConfig {
+  NormKind kind = NormKind::layer;
+  NormPosition position = NormPosition::post;
+  bool final = false;  // a norm after the last layer of each stack; required unless position is post
+  double epsilon = 1e-5;
+
+  bool operator==(const NormConfig&) const = default;
+};
+
+// Dropout probabilities, in [0, 1).
+struct DropoutConfig {
+  double residual = 0.1;  // on embeddings and on every residual branch
+  double attention = 0;   // on attention weights
+  double ffn = 0;         // on the hidden layer of the feed-forward network
+
+  bool operator==(const DropoutConfig&) const = default;
+};
+
 struct ModelConfig {
   int64_t source_vocab = 0, target_vocab = 0;      // V, number of tokens
   int64_t encoder_layers = 6, decoder_layers = 6;  // one may be 0: a decoder or an encoder alone, and the other side's
                                                    // vocabulary is 0
   int64_t d_model = 512;
-  int64_t heads = 8;
-  int64_t key_value_heads = 0;  // a divisor of heads: so many of them share a head of keys and values; 0: none do
-  int64_t key_width = 64, value_width = 64;  // of one head: d_k, d_v
+  AttentionConfig attention;
   int64_t ffn = 2048;
   Activation activation = Activation::relu;
   bool gated_ffn = false;        // φ(x W_1ᵀ) ∘ (x W_gateᵀ) inside: SwiGLU with silu, GeGLU with gelu
   bool ffn_bias = true;          // on both, or all three, of its products
   bool scale_embeddings = true;  // embeddings times √d_model
   Positions positions = Positions::interleaved;
-  double rotary_base = 10000, rotary_scale = 1;  // angles p base^(−2j/d_k) / scale
-  RotaryScaling rotary_scaling = RotaryScaling::linear;
-  int64_t rotary_context = 8192;
-  double rotary_low = 1, rotary_high = 4;
-  double rotary_factor = 1;     // of cosines and sines, so that scores grow by its square: YaRN's
-  int64_t window = 0;           // self-attention sees so many tokens, itself and those before it (and after it, in an
-                                // encoder); 0: all
-  double softcap = 0;           // c > 0: scores of attention become c tanh(s / c); Gemma 2's
-  bool query_key_norm = false;  // a norm of each head's queries and keys: Dehghani et al., "Scaling Vision
-                                // Transformers to 22 Billion Parameters" (2023)
+  RotaryConfig rotary;          // read if positions are rotary
   bool zero_start = false;      // the first target token has no embedding, only its position
   bool embedding_norm = false;  // a norm of embedding and position, before dropout
-  NormKind norm = NormKind::layer;
-  NormPosition norm_position = NormPosition::post;
-  bool final_norm = false;  // a norm after the last layer of each stack; pre-norm needs it
-  double norm_epsilon = 1e-5;
-  bool attention_input_bias = true;   // on queries, keys and values
-  bool attention_output_bias = true;  // on the projection after the heads
-  bool shared_embeddings = true;      // one table for source and target (a joint vocabulary)
-  bool tied_output = true;            // the output layer uses the target embeddings
+  NormConfig norm;
+  bool shared_embeddings = true;  // one table for source and target (a joint vocabulary)
+  bool tied_output = true;        // the output layer uses the target embeddings
   bool output_bias = false;
   int64_t item_features = 0;  // rows of a table that training alone reads: src/train/feature_sums.h
   int64_t max_length = 256;   // tokens of one sequence, the end token included
   int64_t gap_buckets = 0;    // a learned vector for each gap in time before a token (src/data/history.h); 0: none
-  double dropout = 0.1;       // on embeddings and on every residual branch
-  double attention_dropout = 0;
-  double ffn_dropout = 0;
+  DropoutConfig dropout;
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -103,44 +132,45 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("encoder_layers", c.encoder_layers, "layers of the encoder; 0 makes a decoder-only model");
   visit("decoder_layers", c.decoder_layers, "layers of the decoder; 0 makes an encoder-only model");
   visit("d_model", c.d_model, "width of a token's vector");
-  visit("heads", c.heads, "attention heads");
-  visit("key_value_heads", c.key_value_heads, "heads of keys and values, which queries share; 0 is one for each");
-  visit("key_width", c.key_width, "width of one head's queries and keys");
-  visit("value_width", c.value_width, "width of one head's values");
+  visit("heads", c.attention.heads, "attention heads");
+  visit("key_value_heads", c.attention.key_value_heads,
+        "heads of keys and values, which queries share; 0 is one for each");
+  visit("key_width", c.attention.key_width, "width of one head's queries and keys");
+  visit("value_width", c.attention.value_width, "width of one head's values");
   visit("ffn", c.ffn, "width inside the feed-forward layers");
   visit("activation", c.activation, "activation of the feed-forward layers");
   visit("gated_ffn", c.gated_ffn, "feed-forward layers with a gate, as SwiGLU (silu) and GeGLU (gelu)");
   visit("ffn_bias", c.ffn_bias, "bias on the products of the feed-forward layers");
   visit("scale_embeddings", c.scale_embeddings, "embeddings times the root of d_model");
   visit("positions", c.positions, "how a token's position enters");
-  visit("rotary_base", c.rotary_base, "base of the rates of rotary positions");
-  visit("rotary_scale", c.rotary_scale, "rotary positions are divided by it");
-  visit("rotary_scaling", c.rotary_scaling, "whether that is so of all rates (linear), or of slow ones (llama3, yarn)");
-  visit("rotary_context", c.rotary_context, "tokens within which turns are counted for that");
-  visit("rotary_low", c.rotary_low, "slow is what turns at most so often");
-  visit("rotary_high", c.rotary_high, "fast is what turns at least so often");
-  visit("rotary_factor", c.rotary_factor, "of the cosines and sines of rotary positions");
-  visit("window", c.window, "tokens that self-attention sees, itself included; 0 is all");
-  visit("softcap", c.softcap, "bound of the scores of attention; 0 is none");
-  visit("query_key_norm", c.query_key_norm, "norm of each head's queries and keys");
+  visit("rotary_base", c.rotary.base, "base of the rates of rotary positions");
+  visit("rotary_scale", c.rotary.scale, "rotary positions are divided by it");
+  visit("rotary_scaling", c.rotary.scaling, "whether that is so of all rates (linear), or of slow ones (llama3, yarn)");
+  visit("rotary_context", c.rotary.context, "tokens within which turns are counted for that");
+  visit("rotary_low", c.rotary.low, "slow is what turns at most so often");
+  visit("rotary_high", c.rotary.high, "fast is what turns at least so often");
+  visit("rotary_factor", c.rotary.factor, "of the cosines and sines of rotary positions");
+  visit("window", c.attention.window, "tokens that self-attention sees, itself included; 0 is all");
+  visit("softcap", c.attention.softcap, "bound of the scores of attention; 0 is none");
+  visit("query_key_norm", c.attention.query_key_norm, "norm of each head's queries and keys");
   visit("zero_start", c.zero_start, "the first target token has no embedding, only its position");
   visit("embedding_norm", c.embedding_norm, "norm of embedding and position");
-  visit("norm", c.norm, "norm with mean and bias (layer), without bias, or by the mean square alone (rms)");
-  visit("norm_position", c.norm_position,
+  visit("norm", c.norm.kind, "norm with mean and bias (layer), without bias, or by the mean square alone (rms)");
+  visit("norm_position", c.norm.position,
         "norm after the residual sum (post), before each sublayer (pre), or before its queries and sum (query)");
-  visit("final_norm", c.final_norm, "norm after the last layer of each stack");
-  visit("norm_epsilon", c.norm_epsilon, "added to the variance in a norm");
-  visit("attention_input_bias", c.attention_input_bias, "bias on queries, keys and values");
-  visit("attention_output_bias", c.attention_output_bias, "bias on the projection after the heads");
+  visit("final_norm", c.norm.final, "norm after the last layer of each stack");
+  visit("norm_epsilon", c.norm.epsilon, "added to the variance in a norm");
+  visit("attention_input_bias", c.attention.input_bias, "bias on queries, keys and values");
+  visit("attention_output_bias", c.attention.output_bias, "bias on the projection after the heads");
   visit("shared_embeddings", c.shared_embeddings, "one embedding table for source and target");
   visit("tied_output", c.tied_output, "output layer uses the target embeddings");
   visit("output_bias", c.output_bias, "bias on the output layer");
   visit("item_features", c.item_features, "categories and words that items of a recommender have");
   visit("max_length", c.max_length, "tokens of the longest sequence, end token included");
   visit("gap_buckets", c.gap_buckets, "learned vectors for the time between tokens; 0 is none");
-  visit("dropout", c.dropout, "dropout on embeddings and residual branches");
-  visit("attention_dropout", c.attention_dropout, "dropout on attention weights");
-  visit("ffn_dropout", c.ffn_dropout, "dropout inside the feed-forward layers");
+  visit("dropout", c.dropout.residual, "dropout on embeddings and residual branches");
+  visit("attention_dropout", c.dropout.attention, "dropout on attention weights");
+  visit("ffn_dropout", c.dropout.ffn, "dropout inside the feed-forward layers");
 }
 
 // Throws Error, naming the value, if a model cannot be built: sizes that are not positive, widths and vocabularies

@@ -38,7 +38,7 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
   AttentionKind encoder{"encoder", false, source_pieces, source_pieces, {}};
   AttentionKind decoder{"decoder", true, read_pieces, read_pieces, {}};
   AttentionKind cross{"cross", false, pieces(said, false), source_pieces, {}};
-  const int64_t H = model.config().heads;
+  const int64_t H = model.config().attention.heads;
   const bool encodes = model.config().encoder_layers > 0;
   for (size_t i = 0; i < saved.encoder.layers.size(); i++)
     encoder.layers.push_back(heads_of(model.encoder().layers()[i].self_attention(),

@@ -53,8 +53,8 @@ int64_t checked_layer(const AttentionPlace& place, const ModelConfig& config) {
   const int64_t layer = place.layer < 0 ? config.decoder_layers + place.layer : place.layer;
   if (layer < 0 || layer >= config.decoder_layers)
     fail("attention: layer {}, the decoder has {}", place.layer + (place.layer >= 0), config.decoder_layers);
-  if (place.head < 0 || place.head >= config.heads)
-    fail("attention: head {}, the model has {}", place.head + 1, config.heads);
+  if (place.head < 0 || place.head >= config.attention.heads)
+    fail("attention: head {}, the model has {}", place.head + 1, config.attention.heads);
   return layer;
 }
 

@@ -16,27 +16,27 @@ namespace {
 
 // Several values that compute the same become one.
 ModelConfig canonical(ModelConfig m) {
-  if (m.key_value_heads == m.heads) m.key_value_heads = 0;
-  m.dropout = m.attention_dropout = m.ffn_dropout = 0;
+  if (m.attention.key_value_heads == m.attention.heads) m.attention.key_value_heads = 0;
+  m.dropout.residual = m.dropout.attention = m.dropout.ffn = 0;
   m.item_features = 0;  // training alone reads it
   if (m.encoder_layers == 0) m.source_vocab = 0;
   const ModelConfig defaults;
   if (m.positions != Positions::rotary) {
-    m.rotary_base = defaults.rotary_base;
-    m.rotary_scale = m.rotary_factor = 1;
-    m.rotary_scaling = RotaryScaling::linear;
+    m.rotary.base = defaults.rotary.base;
+    m.rotary.scale = m.rotary.factor = 1;
+    m.rotary.scaling = RotaryScaling::linear;
   }
-  if (m.rotary_scaling == RotaryScaling::linear) {
-    m.rotary_context = defaults.rotary_context;
-    m.rotary_low = defaults.rotary_low;
-    m.rotary_high = defaults.rotary_high;
+  if (m.rotary.scaling == RotaryScaling::linear) {
+    m.rotary.context = defaults.rotary.context;
+    m.rotary.low = defaults.rotary.low;
+    m.rotary.high = defaults.rotary.high;
   }
   return m;
 }
 
 void add_biases(ModelConfig& m) {
-  if (m.norm == NormKind::layer_no_bias) m.norm = NormKind::layer;
-  m.attention_input_bias = m.attention_output_bias = m.ffn_bias = true;
+  if (m.norm.kind == NormKind::layer_no_bias) m.norm.kind = NormKind::layer;
+  m.attention.input_bias = m.attention.output_bias = m.ffn_bias = true;
 }
 
 // These have no factor of the embeddings: it goes into the table, which the output then cannot share.

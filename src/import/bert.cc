@@ -124,22 +124,22 @@ ModelConfig config_of(const Settings& s, const Family& family) {
   m.source_vocab = s.integer("vocab_size");
   m.encoder_layers = s.integer(family.layers);
   m.d_model = s.integer(family.width);
-  m.heads = s.integer(family.heads);
-  if (m.heads < 1 || m.d_model % m.heads != 0)
-    fail("{}: {} is {} and {} is {}, wanted a divisor of it", s.where(), family.heads, m.heads, family.width,
+  m.attention.heads = s.integer(family.heads);
+  if (m.attention.heads < 1 || m.d_model % m.attention.heads != 0)
+    fail("{}: {} is {} and {} is {}, wanted a divisor of it", s.where(), family.heads, m.attention.heads, family.width,
          m.d_model);
-  m.key_width = m.value_width = m.d_model / m.heads;
+  m.attention.key_width = m.attention.value_width = m.d_model / m.attention.heads;
   m.ffn = s.integer(family.ffn);
   m.activation = activation_of(s, family.activation, "gelu");
   m.positions = Positions::learned;
   m.embedding_norm = true;
-  m.norm_epsilon = s.number("layer_norm_eps", 1e-12);
+  m.norm.epsilon = s.number("layer_norm_eps", 1e-12);
   const int64_t rows = s.integer("max_position_embeddings"), first = first_position(s, family);
   if (rows <= first || rows > kMaxBertPositions)
     fail("{}: max_position_embeddings is {}, wanted {} to {}", s.where(), rows, first + 1, kMaxBertPositions);
   m.max_length = rows - first;
-  m.dropout = s.number(family.dropout, 0.1);
-  m.attention_dropout = s.number(family.attention_dropout, 0.1);
+  m.dropout.residual = s.number(family.dropout, 0.1);
+  m.dropout.attention = s.number(family.attention_dropout, 0.1);
   return m;
 }
 

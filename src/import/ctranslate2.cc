@@ -58,7 +58,7 @@ class CTranslate2Tensors {
     if (config_.positions == Positions::learned)
       tensors_.use(side + ".positions.weight", side + "/position_encodings/encodings");
     if (config_.embedding_norm) use_norm(side + ".embedding_norm", side + "/layernorm_embedding");
-    if (config_.final_norm) use_norm(side + ".norm", side + "/layer_norm");
+    if (config_.norm.final) use_norm(side + ".norm", side + "/layer_norm");
   }
 
   void use_layer(const std::string& side, int64_t i) {
@@ -78,7 +78,7 @@ class CTranslate2Tensors {
       fail("{}: {} rows, wanted a multiple of {}", in_file(tensors_.path(), theirs + "/weight"), rows, count);
     const bool attention = parts.front() != "first" && parts.front() != "second";
     const bool bias =
-        !attention || (parts.front() == "output" ? config_.attention_output_bias : config_.attention_input_bias);
+        !attention || (parts.front() == "output" ? config_.attention.output_bias : config_.attention.input_bias);
     for (int64_t i = 0; i < count; i++) {
       const Rows part{i * rows / count, (i + 1) * rows / count};
       const std::string name = ours + parts[static_cast<size_t>(i)];

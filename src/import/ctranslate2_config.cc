@@ -89,21 +89,21 @@ ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors
   c.ffn = tensors.shape("encoder/layer_0/ffn/linear_0/weight", 2)[0];
 
   const int64_t heads = name == "TransformerBig" ? 16 : 8;
-  c.heads =
+  c.attention.heads =
       attributes.of_both("num_heads", [&](const char* side) { return attributes.integer(side, "num_heads", heads); });
-  if (c.heads < 1 || c.d_model % c.heads != 0)
-    fail("{}: {} heads and embeddings of {}, wanted a multiple", path, c.heads, c.d_model);
-  c.key_width = c.value_width = c.d_model / c.heads;
+  if (c.attention.heads < 1 || c.d_model % c.attention.heads != 0)
+    fail("{}: {} heads and embeddings of {}, wanted a multiple", path, c.attention.heads, c.d_model);
+  c.attention.key_width = c.attention.value_width = c.d_model / c.attention.heads;
   c.activation = activation_of(
       attributes.of_both("activation", [&](const char* side) { return attributes.integer(side, "activation", 0); }),
       path);
   const bool pre = attributes.of_both(
       "pre_norm", [&](const char* side) { return attributes.number(side, "pre_norm").value_or(1) != 0; });
-  c.norm_position = pre ? NormPosition::pre : NormPosition::post;
+  c.norm.position = pre ? NormPosition::pre : NormPosition::post;
   const auto has_both = [&](const std::string& rest) {
     return attributes.of_both(rest.c_str(), [&](const char* side) { return tensors.has(side + ("/" + rest)); });
   };
-  c.final_norm = has_both("layer_norm/gamma");
+  c.norm.final = has_both("layer_norm/gamma");
   c.embedding_norm = has_both("layernorm_embedding/gamma");
   c.scale_embeddings = attributes.of_both(
       "scale_embeddings", [&](const char* side) { return scales_embeddings(attributes, tensors, side, c.d_model); });
@@ -122,8 +122,8 @@ ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors
         "decoder/alignment_heads", "alignment_heads", "decoder/alibi_use_positive_positions", "decoder/scale_alibi"})
     attributes.number(ignored);
 
-  c.attention_input_bias = tensors.has("encoder/layer_0/self_attention/linear_0/bias");
-  c.attention_output_bias = tensors.has("encoder/layer_0/self_attention/linear_1/bias");
+  c.attention.input_bias = tensors.has("encoder/layer_0/self_attention/linear_0/bias");
+  c.attention.output_bias = tensors.has("encoder/layer_0/self_attention/linear_1/bias");
   c.shared_embeddings =
       tensors.same(table, "decoder/embeddings/weight") &&
       (!tensors.has(table + "_scale") || tensors.same(table + "_scale", "decoder/embeddings/weight_scale"));
@@ -131,11 +131,11 @@ ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors
                   (!tensors.has("decoder/projection/weight_scale") ||
                    tensors.same("decoder/embeddings/weight_scale", "decoder/projection/weight_scale"));
   c.output_bias = tensors.has("decoder/projection/bias");
-  c.norm_epsilon = 1e-5;
-  c.dropout = 0;
+  c.norm.epsilon = 1e-5;
+  c.dropout.residual = 0;
   if (!settings.empty()) {
     const Settings s(settings, where);
-    c.norm_epsilon = s.number("layer_norm_epsilon", c.norm_epsilon);
+    c.norm.epsilon = s.number("layer_norm_epsilon", c.norm.epsilon);
     for (const char* flag : {"multi_query_attention"})
       if (s.flag(flag, false)) fail("{}: {} is true, which is not supported", where, flag);
     if (s.find("quantization_type") && s.integer("quantization_type") != 0)

@@ -20,9 +20,9 @@ ModelConfig decoder_only() {
   ModelConfig m;
   m.encoder_layers = 0;
   m.shared_embeddings = m.scale_embeddings = false;
-  m.norm_position = NormPosition::pre;
-  m.final_norm = true;
-  m.dropout = 0;
+  m.norm.position = NormPosition::pre;
+  m.norm.final = true;
+  m.dropout.residual = 0;
   return m;
 }
 
@@ -32,14 +32,14 @@ void visit_gpt2(ModelConfig& m, Visitor&& visit) {
   visit("n_positions", m.max_length);
   visit("n_layer", m.decoder_layers);
   visit("n_embd", m.d_model);
-  visit("n_head", m.heads);
+  visit("n_head", m.attention.heads);
   visit("n_inner", m.ffn, 4 * std::clamp<int64_t>(m.d_model, 0, 1 << 24));  // check() refuses what is wider
   visit("activation_function", m.activation, "gelu_new");
-  visit("layer_norm_epsilon", m.norm_epsilon, 1e-5);
+  visit("layer_norm_epsilon", m.norm.epsilon, 1e-5);
   visit("tie_word_embeddings", m.tied_output, true);
-  visit("embd_pdrop", m.dropout, 0.1);
-  visit("resid_pdrop", m.dropout, 0.1);
-  visit("attn_pdrop", m.attention_dropout, 0.1);
+  visit("embd_pdrop", m.dropout.residual, 0.1);
+  visit("resid_pdrop", m.dropout.residual, 0.1);
+  visit("attn_pdrop", m.dropout.attention, 0.1);
 }
 
 // What Llama's family and StarCoder2 say by the same names.
@@ -49,36 +49,37 @@ void visit_shape(ModelConfig& m, Visitor&& visit) {
   visit("max_position_embeddings", m.max_length);
   visit("num_hidden_layers", m.decoder_layers);
   visit("hidden_size", m.d_model);
-  visit("num_attention_heads", m.heads);
+  visit("num_attention_heads", m.attention.heads);
 }
 
 template <class Visitor>
 void visit_llama(DecoderFamily family, ModelConfig& m, Visitor&& visit) {
   visit_shape(m, visit);
-  visit("num_key_value_heads", m.key_value_heads, m.heads);
-  visit("head_dim", m.key_width, family == DecoderFamily::qwen3 ? 128 : m.d_model / std::max(m.heads, int64_t{1}));
+  visit("num_key_value_heads", m.attention.key_value_heads, m.attention.heads);
+  visit("head_dim", m.attention.key_width,
+        family == DecoderFamily::qwen3 ? 128 : m.d_model / std::max(m.attention.heads, int64_t{1}));
   visit("intermediate_size", m.ffn);
   visit("hidden_act", m.activation, "silu");
-  visit("rms_norm_eps", m.norm_epsilon, 1e-6);
+  visit("rms_norm_eps", m.norm.epsilon, 1e-6);
   visit("tie_word_embeddings", m.tied_output, false);
-  visit("attention_dropout", m.attention_dropout, 0.0);
+  visit("attention_dropout", m.dropout.attention, 0.0);
   if (family == DecoderFamily::llama) visit("mlp_bias", m.ffn_bias, false);
   if (family == DecoderFamily::llama || family == DecoderFamily::qwen3)
-    visit("attention_bias", m.attention_input_bias, false);
+    visit("attention_bias", m.attention.input_bias, false);
 }
 
 template <class Visitor>
 void visit_starcoder2(ModelConfig& m, Visitor&& visit) {
   visit_shape(m, visit);
-  visit("num_key_value_heads", m.key_value_heads, 2);
+  visit("num_key_value_heads", m.attention.key_value_heads, 2);
   visit("intermediate_size", m.ffn);
   visit("hidden_act", m.activation, "gelu_pytorch_tanh");
-  visit("norm_epsilon", m.norm_epsilon, 1e-5);
+  visit("norm_epsilon", m.norm.epsilon, 1e-5);
   visit("use_bias", m.ffn_bias, true);
   visit("tie_word_embeddings", m.tied_output, true);
-  visit("embedding_dropout", m.dropout, 0.0);
-  visit("residual_dropout", m.dropout, 0.0);
-  visit("attention_dropout", m.attention_dropout, 0.0);
+  visit("embedding_dropout", m.dropout.residual, 0.0);
+  visit("residual_dropout", m.dropout.residual, 0.0);
+  visit("attention_dropout", m.dropout.attention, 0.0);
 }
 
 void refuse_unless(const Settings& s, const char* name, bool wanted) {
@@ -91,9 +92,9 @@ ModelConfig parse_gpt2(const Settings& s) {
   refuse_unless(s, "add_cross_attention", false);
   ModelConfig m = decoder_only();
   visit_gpt2(m, FieldsFrom(s));
-  if (m.heads < 1 || m.d_model % m.heads != 0)
-    fail("{}: n_embd is {} and n_head {}, wanted a multiple", s.where(), m.d_model, m.heads);
-  m.key_width = m.value_width = m.d_model / m.heads;
+  if (m.attention.heads < 1 || m.d_model % m.attention.heads != 0)
+    fail("{}: n_embd is {} and n_head {}, wanted a multiple", s.where(), m.d_model, m.attention.heads);
+  m.attention.key_width = m.attention.value_width = m.d_model / m.attention.heads;
   m.positions = Positions::learned;
   return m;
 }
@@ -112,43 +113,43 @@ void set_rotary_scaling(const Settings& s, ModelConfig& m) {
   if (type == "default") return;
   if (type != "linear" && type != "llama3" && type != "yarn")
     fail("{}: rope_type is {}, wanted default, linear, llama3 or yarn", s.where(), excerpt(type));
-  m.rotary_scale = s.number("factor");
+  m.rotary.scale = s.number("factor");
   if (type == "linear") return;
-  m.rotary_context = s.integer("original_max_position_embeddings", m.max_length);
+  m.rotary.context = s.integer("original_max_position_embeddings", m.max_length);
   if (type == "llama3") {
-    m.rotary_scaling = RotaryScaling::llama3;
-    m.rotary_low = s.number("low_freq_factor");
-    m.rotary_high = s.number("high_freq_factor");
+    m.rotary.scaling = RotaryScaling::llama3;
+    m.rotary.low = s.number("low_freq_factor");
+    m.rotary.high = s.number("high_freq_factor");
     return;
   }
   refuse_unless(s, "truncate", true);
-  m.rotary_scaling = RotaryScaling::yarn;
-  m.rotary_low = s.number("beta_slow", 1);
-  m.rotary_high = s.number("beta_fast", 32);
-  m.rotary_factor = yarn_factor(s, m.rotary_scale);
+  m.rotary.scaling = RotaryScaling::yarn;
+  m.rotary.low = s.number("beta_slow", 1);
+  m.rotary.high = s.number("beta_fast", 32);
+  m.rotary.factor = yarn_factor(s, m.rotary.scale);
 }
 
 // rope_theta and rope_scaling, or newer the two in one: rope_parameters.
 void set_rotary_positions(const Settings& s, ModelConfig& m) {
   m.positions = Positions::rotary;
-  m.rotary_base = s.number("rope_theta", 10000);
+  m.rotary.base = s.number("rope_theta", 10000);
   for (const char* name : {"rope_parameters", "rope_scaling"}) {
     const json* object = s.find(name);
     if (!object) continue;
     const Settings own(object->dump(), s.where());
-    m.rotary_base = own.number("rope_theta", m.rotary_base);
+    m.rotary.base = own.number("rope_theta", m.rotary.base);
     set_rotary_scaling(own, m);
   }
 }
 
 json rotary_scaling_json(const ModelConfig& m) {
-  json scaling = {{"rope_type", name_of(m.rotary_scaling)}, {"factor", m.rotary_scale}};
-  if (m.rotary_scaling == RotaryScaling::linear) return m.rotary_scale == 1 ? json() : scaling;
-  scaling["original_max_position_embeddings"] = m.rotary_context;
-  const bool yarn = m.rotary_scaling == RotaryScaling::yarn;
-  scaling[yarn ? "beta_slow" : "low_freq_factor"] = m.rotary_low;
-  scaling[yarn ? "beta_fast" : "high_freq_factor"] = m.rotary_high;
-  if (yarn) scaling["attention_factor"] = m.rotary_factor;
+  json scaling = {{"rope_type", name_of(m.rotary.scaling)}, {"factor", m.rotary.scale}};
+  if (m.rotary.scaling == RotaryScaling::linear) return m.rotary.scale == 1 ? json() : scaling;
+  scaling["original_max_position_embeddings"] = m.rotary.context;
+  const bool yarn = m.rotary.scaling == RotaryScaling::yarn;
+  scaling[yarn ? "beta_slow" : "low_freq_factor"] = m.rotary.low;
+  scaling[yarn ? "beta_fast" : "high_freq_factor"] = m.rotary.high;
+  if (yarn) scaling["attention_factor"] = m.rotary.factor;
   return scaling;
 }
 
@@ -165,31 +166,33 @@ bool all_layers_have_windows(const Settings& s, int64_t layers) {
 void set_window(DecoderFamily family, const Settings& s, ModelConfig& m) {
   if (family == DecoderFamily::llama) return;
   const bool says_all = family == DecoderFamily::mistral || family == DecoderFamily::starcoder2;
-  if (says_all || all_layers_have_windows(s, m.decoder_layers)) m.window = s.integer("sliding_window", 0);
+  if (says_all || all_layers_have_windows(s, m.decoder_layers)) m.attention.window = s.integer("sliding_window", 0);
 }
 
 json window_json(DecoderFamily family, const ModelConfig& m) {
   if (family == DecoderFamily::llama) return json::object();
-  json fields = {{"sliding_window", m.window > 0 ? json(m.window) : json()}};
+  json fields = {{"sliding_window", m.attention.window > 0 ? json(m.attention.window) : json()}};
   if (family == DecoderFamily::mistral || family == DecoderFamily::starcoder2) return fields;
-  fields["use_sliding_window"] = m.window > 0;
-  fields["max_window_layers"] = m.window > 0 ? 0 : m.decoder_layers;
+  fields["use_sliding_window"] = m.attention.window > 0;
+  fields["max_window_layers"] = m.attention.window > 0 ? 0 : m.decoder_layers;
   return fields;
 }
 
 void check_heads(const Settings& s, const ModelConfig& m) {
-  if (m.heads < 1 || m.key_value_heads < 1)
-    fail("{}: {} heads and {} of keys and values, wanted at least 1", s.where(), m.heads, m.key_value_heads);
+  if (m.attention.heads < 1 || m.attention.key_value_heads < 1)
+    fail("{}: {} heads and {} of keys and values, wanted at least 1", s.where(), m.attention.heads,
+         m.attention.key_value_heads);
 }
 
 ModelConfig parse_starcoder2(const Settings& s) {
   ModelConfig m = decoder_only();
   visit_starcoder2(m, FieldsFrom(s));
   check_heads(s, m);
-  if (m.d_model % m.heads != 0)
-    fail("{}: hidden_size is {} and num_attention_heads {}, wanted a multiple", s.where(), m.d_model, m.heads);
-  m.key_width = m.value_width = m.d_model / m.heads;
-  m.attention_input_bias = m.attention_output_bias = m.ffn_bias;
+  if (m.d_model % m.attention.heads != 0)
+    fail("{}: hidden_size is {} and num_attention_heads {}, wanted a multiple", s.where(), m.d_model,
+         m.attention.heads);
+  m.attention.key_width = m.attention.value_width = m.d_model / m.attention.heads;
+  m.attention.input_bias = m.attention.output_bias = m.ffn_bias;
   set_window(DecoderFamily::starcoder2, s, m);
   set_rotary_positions(s, m);
   return m;
@@ -197,15 +200,15 @@ ModelConfig parse_starcoder2(const Settings& s) {
 
 ModelConfig parse_llama(DecoderFamily family, const Settings& s) {
   ModelConfig m = decoder_only();
-  m.norm = NormKind::rms;
+  m.norm.kind = NormKind::rms;
   m.gated_ffn = true;
   m.ffn_bias = false;
-  m.attention_input_bias = family == DecoderFamily::qwen2;
+  m.attention.input_bias = family == DecoderFamily::qwen2;
   visit_llama(family, m, FieldsFrom(s));
   check_heads(s, m);
-  m.attention_output_bias = m.attention_input_bias && family != DecoderFamily::qwen2;
-  m.value_width = m.key_width;
-  m.query_key_norm = family == DecoderFamily::qwen3;
+  m.attention.output_bias = m.attention.input_bias && family != DecoderFamily::qwen2;
+  m.attention.value_width = m.attention.key_width;
+  m.attention.query_key_norm = family == DecoderFamily::qwen3;
   set_window(family, s, m);
   set_rotary_positions(s, m);
   return m;
@@ -232,12 +235,12 @@ json decoder_config_json(DecoderFamily family, const ModelConfig& config) {
     visit_gpt2(m, FieldsTo(object));
     return object;
   }
-  if (m.key_value_heads == 0) m.key_value_heads = m.heads;
+  if (m.attention.key_value_heads == 0) m.attention.key_value_heads = m.attention.heads;
   if (family == DecoderFamily::starcoder2)
     visit_starcoder2(m, FieldsTo(object));
   else
     visit_llama(family, m, FieldsTo(object));
-  object["rope_theta"] = m.rotary_base;
+  object["rope_theta"] = m.rotary.base;
   object["rope_scaling"] = rotary_scaling_json(m);
   object.update(window_json(family, m));
   return object;

@@ -25,8 +25,8 @@ void visit_marian(ModelConfig& m, ModelConfig& decoder, Visitor&& visit) {
   visit("encoder_layers", m.encoder_layers);
   visit("decoder_layers", m.decoder_layers);
   visit("d_model", m.d_model);
-  visit("encoder_attention_heads", m.heads);
-  visit("decoder_attention_heads", decoder.heads);
+  visit("encoder_attention_heads", m.attention.heads);
+  visit("decoder_attention_heads", decoder.attention.heads);
   visit("encoder_ffn_dim", m.ffn);
   visit("decoder_ffn_dim", decoder.ffn);
   visit("activation_function", m.activation);
@@ -34,9 +34,9 @@ void visit_marian(ModelConfig& m, ModelConfig& decoder, Visitor&& visit) {
   visit("share_encoder_decoder_embeddings", m.shared_embeddings, true);
   visit("tie_word_embeddings", m.tied_output, true);
   visit("max_position_embeddings", m.max_length);
-  visit("dropout", m.dropout, 0.0);
-  visit("attention_dropout", m.attention_dropout, 0.0);
-  visit("activation_dropout", m.ffn_dropout, 0.0);
+  visit("dropout", m.dropout.residual, 0.0);
+  visit("attention_dropout", m.dropout.attention, 0.0);
+  visit("activation_dropout", m.dropout.ffn, 0.0);
 }
 
 void refuse_other(const Settings& s, const char* name, int64_t encoder, int64_t decoder) {
@@ -66,11 +66,12 @@ ModelConfig parse_marian_model(const Settings& s) {
   visit_marian(m, decoder, FieldsFrom(s));
   check_layers(s, "encoder_layers", m.encoder_layers);
   check_layers(s, "decoder_layers", m.decoder_layers);
-  refuse_other(s, "attention_heads", m.heads, decoder.heads);
+  refuse_other(s, "attention_heads", m.attention.heads, decoder.attention.heads);
   refuse_other(s, "ffn_dim", m.ffn, decoder.ffn);
-  if (m.heads < 1 || m.d_model % m.heads != 0)
-    fail("{}: d_model is {} and encoder_attention_heads {}, wanted a multiple", s.where(), m.d_model, m.heads);
-  m.key_width = m.value_width = m.d_model / m.heads;
+  if (m.attention.heads < 1 || m.d_model % m.attention.heads != 0)
+    fail("{}: d_model is {} and encoder_attention_heads {}, wanted a multiple", s.where(), m.d_model,
+         m.attention.heads);
+  m.attention.key_width = m.attention.value_width = m.d_model / m.attention.heads;
   m.positions = Positions::halves;
   m.output_bias = true;
   if (m.max_length > kMaxMarianPositions)

@@ -22,7 +22,7 @@ std::vector<std::string> query_key_value(const std::string& attention) {
   return {attention + ".q", attention + ".k", attention + ".v"};
 }
 
-bool norm_has_bias(const ModelConfig& m) { return m.norm == NormKind::layer; }
+bool norm_has_bias(const ModelConfig& m) { return m.norm.kind == NormKind::layer; }
 
 // The table of a decoder-only model's tokens, and that of its output.
 void add_tables(TensorNames& names, const std::string& table, const ModelConfig& m) {
@@ -39,9 +39,9 @@ void add_llama_layer(TensorNames& names, const std::string& ours, const std::str
   add(names, theirs + "input_layernorm", {attention + "_norm"}, norm_has_bias(m));
   for (const char* part : {"q", "k", "v"})
     add(names, fmt::format("{}self_attn.{}_proj", theirs, part), {fmt::format("{}.{}", attention, part)},
-        m.attention_input_bias);
-  add(names, theirs + "self_attn.o_proj", {attention + ".output"}, m.attention_output_bias);
-  if (m.query_key_norm)
+        m.attention.input_bias);
+  add(names, theirs + "self_attn.o_proj", {attention + ".output"}, m.attention.output_bias);
+  if (m.attention.query_key_norm)
     for (const char* part : {"q", "k"})
       add(names, fmt::format("{}self_attn.{}_norm", theirs, part), {fmt::format("{}.{}_norm", attention, part)},
           norm_has_bias(m));

@@ -36,16 +36,16 @@ class TorchTensors {
     c.decoder_layers = tensors_.count(decoder + "layers.", ".linear1.weight");
     const std::vector<int64_t> first = tensors_.shape(encoder + "layers.0.linear1.weight", 2);
     c.ffn = first[0], c.d_model = first[1];
-    c.heads = torch_.heads;
-    if (c.heads < 1 || c.d_model < 1 || c.d_model % c.heads != 0)
-      fail("{}: --heads is {}, wanted a divisor of the width, {}", tensors_.path(), c.heads, c.d_model);
-    c.key_width = c.value_width = c.d_model / c.heads;
+    c.attention.heads = torch_.heads;
+    if (c.attention.heads < 1 || c.d_model < 1 || c.d_model % c.attention.heads != 0)
+      fail("{}: --heads is {}, wanted a divisor of the width, {}", tensors_.path(), c.attention.heads, c.d_model);
+    c.attention.key_width = c.attention.value_width = c.d_model / c.attention.heads;
     c.activation = torch_.activation;
-    c.norm_position = torch_.norm_position;
-    c.norm_epsilon = torch_.norm_epsilon;
-    c.final_norm = tensors_.has(encoder + "norm.weight");
-    c.attention_input_bias = tensors_.has(encoder + "layers.0.self_attn.in_proj_bias");
-    c.attention_output_bias = tensors_.has(encoder + "layers.0.self_attn.out_proj.bias");
+    c.norm.position = torch_.norm_position;
+    c.norm.epsilon = torch_.norm_epsilon;
+    c.norm.final = tensors_.has(encoder + "norm.weight");
+    c.attention.input_bias = tensors_.has(encoder + "layers.0.self_attn.in_proj_bias");
+    c.attention.output_bias = tensors_.has(encoder + "layers.0.self_attn.out_proj.bias");
     c.scale_embeddings = torch_.scale_embeddings;
     c.positions = torch_.position_table.empty() ? torch_.positions : Positions::learned;
     if (torch_.position_table.empty() && torch_.positions == Positions::learned)
@@ -58,7 +58,7 @@ class TorchTensors {
     c.shared_embeddings = tensors_.same(torch_.source_embedding, target_embedding());
     c.tied_output = torch_.output.empty() || tensors_.same(torch_.output, target_embedding());
     c.output_bias = !torch_.output.empty() && tensors_.has(output_bias());
-    c.dropout = 0;
+    c.dropout.residual = 0;
     return c;
   }
 
@@ -73,7 +73,7 @@ class TorchTensors {
       if (config.positions == Positions::learned)
         tensors_.use_as(side + std::string(".positions.weight"), torch_.position_table,
                         {config.max_length, config.d_model});
-      if (config.final_norm) use_pair(side + std::string(".norm"), prefix_ + side + ".norm");
+      if (config.norm.final) use_pair(side + std::string(".norm"), prefix_ + side + ".norm");
     }
     for (int64_t i = 0; i < config.encoder_layers; i++) use_layer("encoder", i, config);
     for (int64_t i = 0; i < config.decoder_layers; i++) use_layer("decoder", i, config);
@@ -107,8 +107,8 @@ class TorchTensors {
     const int64_t d = config.d_model;
     const char* parts[] = {".q", ".k", ".v"};
     for (int64_t i = 0; i < 3; i++)
-      use_pair(ours + parts[i], theirs + ".in_proj", {i * d, (i + 1) * d}, config.attention_input_bias, "_");
-    use_pair(ours + ".output", theirs + ".out_proj", {}, config.attention_output_bias);
+      use_pair(ours + parts[i], theirs + ".in_proj", {i * d, (i + 1) * d}, config.attention.input_bias, "_");
+    use_pair(ours + ".output", theirs + ".out_proj", {}, config.attention.output_bias);
   }
 
   void use_layer(const std::string& side, int64_t i, const ModelConfig& config) {

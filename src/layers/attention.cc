@@ -63,15 +63,14 @@ void run(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena
 // rotary_table of a configuration. All layers share it, so that a model of many takes no more memory for it than one.
 template <class Real>
 std::shared_ptr<const std::vector<Real>> rotary_angles(const ModelConfig& config) {
-  using Key = std::tuple<RotaryRates, int64_t, int64_t>;
+  using Key = std::tuple<RotaryConfig, int64_t, int64_t>;
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<const std::vector<Real>>> tables;
   const std::lock_guard lock(mutex);
-  const RotaryRates rates = rotary_rates(config);
-  auto& known = tables[Key{rates, config.max_length, config.key_width}];
+  auto& known = tables[Key{config.rotary, config.max_length, config.attention.key_width}];
   if (auto table = known.lock()) return table;
-  std::vector<Real> angles(static_cast<size_t>(config.max_length * config.key_width));
-  rotary_table<Real>(rates, {angles.data(), config.max_length, config.key_width});
+  std::vector<Real> angles(static_cast<size_t>(config.max_length * config.attention.key_width));
+  rotary_table<Real>(config.rotary, {angles.data(), config.max_length, config.attention.key_width});
   const auto table = std::make_shared<const std::vector<Real>>(std::move(angles));
   known = table;
   return table;
@@ -95,21 +94,21 @@ std::vector<Real> alibi_slopes(int64_t heads) {
 template <class Real>
 MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const std::string& name,
                                              const ModelConfig& config, Kind kind, DropoutSites& sites)
-    : heads_(config.heads),
-      kv_heads_(config.key_value_heads > 0 ? config.key_value_heads : config.heads),
-      key_width_(config.key_width),
-      value_width_(config.value_width),
-      window_(kind == Kind::self ? config.window : 0),
-      softcap_(static_cast<Real>(config.softcap)),
+    : heads_(config.attention.heads),
+      kv_heads_(config.attention.key_value_heads > 0 ? config.attention.key_value_heads : config.attention.heads),
+      key_width_(config.attention.key_width),
+      value_width_(config.attention.value_width),
+      window_(kind == Kind::self ? config.attention.window : 0),
+      softcap_(static_cast<Real>(config.attention.softcap)),
       qkv_(list,
            {{name + ".q", heads_ * key_width_},
             {name + ".k", kv_heads_ * key_width_},
             {name + ".v", kv_heads_ * value_width_}},
-           config.d_model, config.attention_input_bias),
-      output_(list, {{name + ".output", config.d_model}}, heads_ * value_width_, config.attention_output_bias),
-      p_(config.attention_dropout),
+           config.d_model, config.attention.input_bias),
+      output_(list, {{name + ".output", config.d_model}}, heads_ * value_width_, config.attention.output_bias),
+      p_(config.dropout.attention),
       site_(sites.next()) {
-  if (config.query_key_norm) {
+  if (config.attention.query_key_norm) {
     q_norm_.emplace(list, name + ".q_norm", key_width_, config);
     k_norm_.emplace(list, name + ".k_norm", key_width_, config);
   }

@@ -31,7 +31,7 @@ class Embedding {
       : table_(table),
         scale_(config.scale_embeddings ? static_cast<Real>(std::sqrt(static_cast<double>(config.d_model))) : Real(1)),
         zero_start_(zero_start),
-        p_(config.dropout),
+        p_(config.dropout.residual),
         site_(sites.next()) {
     if (config.positions == Positions::learned) {
       learned_ = list.add(name + ".positions.weight", {config.max_length, config.d_model}, Init::gaussian(0.02));

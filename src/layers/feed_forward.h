@@ -24,7 +24,7 @@ class FeedForward {
         second_(list, {{name + ".second", config.d_model}}, config.ffn, config.ffn_bias),
         kind_(config.activation),
         gated_(config.gated_ffn),
-        p_(config.ffn_dropout),
+        p_(config.dropout.ffn),
         site_(sites.next()) {}
 
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {

@@ -21,9 +21,9 @@ class Norm {
   // d: the width of its rows.
   Norm(ParameterList<Real>& list, const std::string& name, int64_t d, const ModelConfig& config)
       : gamma_(list.add(name + ".weight", {d}, Init::ones())),
-        beta_(config.norm == NormKind::layer ? list.add(name + ".bias", {d}, Init::zeros()) : nullptr),
-        centred_(config.norm != NormKind::rms),
-        epsilon_(static_cast<Real>(config.norm_epsilon)) {}
+        beta_(config.norm.kind == NormKind::layer ? list.add(name + ".bias", {d}, Init::zeros()) : nullptr),
+        centred_(config.norm.kind != NormKind::rms),
+        epsilon_(static_cast<Real>(config.norm.epsilon)) {}
 
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {
     const Matrix<Real> y = c.arena.matrix<Real>(x.rows, x.cols);

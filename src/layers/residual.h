@@ -19,8 +19,8 @@ class Residual {
 
   Residual(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites)
       : norm_(list, name, config.d_model, config),
-        position_(config.norm_position),
-        p_(config.dropout),
+        position_(config.norm.position),
+        p_(config.dropout.residual),
         site_(sites.next()) {}
 
   // What f gets of x.

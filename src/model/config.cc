@@ -56,18 +56,20 @@ void check_sides(const ModelConfig& c) {
 void check(const ModelConfig& c) {
   check_sides(c);
   check_range("d_model", c.d_model, kMaxSize);
-  check_range("heads", c.heads, kMaxSize);
-  if (c.key_value_heads < 0 || (c.key_value_heads > 0 && c.heads % c.key_value_heads != 0))
-    fail("model: key_value_heads is {} and heads is {}, wanted a divisor of it, or 0", c.key_value_heads, c.heads);
-  check_range("key_width", c.key_width, kMaxSize);
-  check_range("value_width", c.value_width, kMaxSize);
-  check_range("heads * key_width", c.heads * c.key_width, kMaxSize);
-  check_range("heads * value_width", c.heads * c.value_width, kMaxSize);
+  check_range("heads", c.attention.heads, kMaxSize);
+  if (c.attention.key_value_heads < 0 ||
+      (c.attention.key_value_heads > 0 && c.attention.heads % c.attention.key_value_heads != 0))
+    fail("model: key_value_heads is {} and heads is {}, wanted a divisor of it, or 0", c.attention.key_value_heads,
+         c.attention.heads);
+  check_range("key_width", c.attention.key_width, kMaxSize);
+  check_range("value_width", c.attention.value_width, kMaxSize);
+  check_range("heads * key_width", c.attention.heads * c.attention.key_width, kMaxSize);
+  check_range("heads * value_width", c.attention.heads * c.attention.value_width, kMaxSize);
   check_range("ffn", c.ffn, kMaxSize);
   if (c.item_features != 0) check_range("item_features", c.item_features, kMaxSize);
   check_range("max_length", c.max_length, kMaxSize);
   if (c.positions == Positions::rotary)
-    check_range("max_length * key_width", c.max_length * c.key_width, kMaxAngles);
+    check_range("max_length * key_width", c.max_length * c.attention.key_width, kMaxAngles);
   else if (c.positions < Positions::rotary)
     check_range("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
   if (c.gap_buckets < 0 || c.gap_buckets > kMaxGapBuckets)
@@ -75,35 +77,38 @@ void check(const ModelConfig& c) {
   if (c.gap_buckets > 0 && c.encoder_layers > 0)
     fail("model: gap_buckets is {} and encoder_layers is {}, wanted 0 of one: text has no times", c.gap_buckets,
          c.encoder_layers);
-  check_dropout("dropout", c.dropout);
-  check_dropout("attention_dropout", c.attention_dropout);
-  check_dropout("ffn_dropout", c.ffn_dropout);
-  if (!(c.norm_epsilon > 0 && c.norm_epsilon < 1))
-    fail("model: norm_epsilon is {}, wanted above 0 and below 1", c.norm_epsilon);
-  if (c.norm_position != NormPosition::post && !c.final_norm)
+  check_dropout("dropout", c.dropout.residual);
+  check_dropout("attention_dropout", c.dropout.attention);
+  check_dropout("ffn_dropout", c.dropout.ffn);
+  if (!(c.norm.epsilon > 0 && c.norm.epsilon < 1))
+    fail("model: norm_epsilon is {}, wanted above 0 and below 1", c.norm.epsilon);
+  if (c.norm.position != NormPosition::post && !c.norm.final)
     fail("model: norm_position is {} and final_norm is false, wanted true: nothing else normalises the last sum",
-         name_of(c.norm_position));
+         name_of(c.norm.position));
   const bool halves = c.positions == Positions::halves || c.positions == Positions::closed_halves;
   if (halves && (c.d_model % 2 != 0 || c.d_model < 4))
-    fail("model: positions are {} and d_model is {}, wanted an even one of at least 4", name_of(c.positions), c.d_model);
-  if (c.positions == Positions::rotary && c.key_width % 2 != 0)
-    fail("model: positions are rotary and key_width is {}, wanted an even one", c.key_width);
-  if (!(c.rotary_base > 0 && std::isfinite(c.rotary_base)))
-    fail("model: rotary_base is {}, wanted above 0", c.rotary_base);
-  if (!(c.rotary_scale > 0 && std::isfinite(c.rotary_scale)))
-    fail("model: rotary_scale is {}, wanted above 0", c.rotary_scale);
-  if (!(c.rotary_factor > 0 && std::isfinite(c.rotary_factor)))
-    fail("model: rotary_factor is {}, wanted above 0", c.rotary_factor);
-  check_range("rotary_context", c.rotary_context, kMaxSize);
-  if (!(c.rotary_low > 0 && c.rotary_high > c.rotary_low && std::isfinite(c.rotary_high)))
-    fail("model: rotary_low is {} and rotary_high {}, wanted 0 < low < high", c.rotary_low, c.rotary_high);
-  if (c.rotary_scaling == RotaryScaling::yarn && !(c.rotary_base > 1))
-    fail("model: rotary_scaling is yarn and rotary_base is {}, wanted above 1", c.rotary_base);
+    fail("model: positions are {} and d_model is {}, wanted an even one of at least 4", name_of(c.positions),
+         c.d_model);
+  if (c.positions == Positions::rotary && c.attention.key_width % 2 != 0)
+    fail("model: positions are rotary and key_width is {}, wanted an even one", c.attention.key_width);
+  if (!(c.rotary.base > 0 && std::isfinite(c.rotary.base)))
+    fail("model: rotary_base is {}, wanted above 0", c.rotary.base);
+  if (!(c.rotary.scale > 0 && std::isfinite(c.rotary.scale)))
+    fail("model: rotary_scale is {}, wanted above 0", c.rotary.scale);
+  if (!(c.rotary.factor > 0 && std::isfinite(c.rotary.factor)))
+    fail("model: rotary_factor is {}, wanted above 0", c.rotary.factor);
+  check_range("rotary_context", c.rotary.context, kMaxSize);
+  if (!(c.rotary.low > 0 && c.rotary.high > c.rotary.low && std::isfinite(c.rotary.high)))
+    fail("model: rotary_low is {} and rotary_high {}, wanted 0 < low < high", c.rotary.low, c.rotary.high);
+  if (c.rotary.scaling == RotaryScaling::yarn && !(c.rotary.base > 1))
+    fail("model: rotary_scaling is yarn and rotary_base is {}, wanted above 1", c.rotary.base);
   if (c.positions == Positions::none && c.encoder_layers > 0)
     fail("model: positions are none and encoder_layers is {}, wanted 0: an encoder would see a bag of tokens",
          c.encoder_layers);
-  if (c.window < 0 || c.window > kMaxSize) fail("model: window is {}, wanted 0 to {}", c.window, kMaxSize);
-  if (!(c.softcap >= 0 && std::isfinite(c.softcap))) fail("model: softcap is {}, wanted at least 0", c.softcap);
+  if (c.attention.window < 0 || c.attention.window > kMaxSize)
+    fail("model: window is {}, wanted 0 to {}", c.attention.window, kMaxSize);
+  if (!(c.attention.softcap >= 0 && std::isfinite(c.attention.softcap)))
+    fail("model: softcap is {}, wanted at least 0", c.attention.softcap);
   if (c.shared_embeddings && c.source_vocab != c.target_vocab)
     fail("model: shared_embeddings with source_vocab {} and target_vocab {}, wanted equal ones", c.source_vocab,
          c.target_vocab);

@@ -10,7 +10,7 @@ template <class Real>
 Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
                    DropoutSites& sites)
     : causal_(kind.causal),
-      keys_of_x_(config.norm_position == NormPosition::query),
+      keys_of_x_(config.norm.position == NormPosition::query),
       self_attention_(list, name + ".self_attention", config, MultiHeadAttention<Real>::Kind::self, sites),
       residual_1_(list, name + ".self_attention_norm", config, sites),
       cross_(kind.cross ? std::optional<Cross>(
@@ -100,7 +100,7 @@ Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t l
                    StackKind kind, DropoutSites& sites) {
   for (int64_t i = 0; i < layers; i++)
     layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, kind, sites);
-  if (config.final_norm) norm_.emplace(list, name + ".norm", config.d_model, config);
+  if (config.norm.final) norm_.emplace(list, name + ".norm", config.d_model, config);
 }
 
 template <class Real>

@@ -76,11 +76,13 @@ Context another_pass(Context c) {
 }  // namespace
 
 int64_t count_parameters(const ModelConfig& c) {
-  const int64_t d = c.d_model, Q = c.heads * c.key_width, V = c.heads * c.value_width;
-  const int64_t KV = (c.key_value_heads > 0 ? c.key_value_heads : c.heads) * (c.key_width + c.value_width);
-  const int64_t norm_vectors = c.norm == NormKind::layer ? 2 : 1, norm = norm_vectors * d;
-  const int64_t attention = (Q + KV) * (d + c.attention_input_bias) + d * (V + c.attention_output_bias) +
-                            (c.query_key_norm ? 2 * norm_vectors * c.key_width : 0);
+  const int64_t d = c.d_model, Q = c.attention.heads * c.attention.key_width,
+                V = c.attention.heads * c.attention.value_width;
+  const int64_t KV = (c.attention.key_value_heads > 0 ? c.attention.key_value_heads : c.attention.heads) *
+                     (c.attention.key_width + c.attention.value_width);
+  const int64_t norm_vectors = c.norm.kind == NormKind::layer ? 2 : 1, norm = norm_vectors * d;
+  const int64_t attention = (Q + KV) * (d + c.attention.input_bias) + d * (V + c.attention.output_bias) +
+                            (c.attention.query_key_norm ? 2 * norm_vectors * c.attention.key_width : 0);
   const int64_t feed_forward = (c.gated_ffn ? 2 : 1) * c.ffn * (d + c.ffn_bias) + d * (c.ffn + c.ffn_bias);
   const int64_t encoder = attention + feed_forward + 2 * norm, decoder = encoder + (encodes(c) ? attention + norm : 0);
   const int64_t tables =
@@ -88,7 +90,7 @@ int64_t count_parameters(const ModelConfig& c) {
   const int64_t sides = encodes(c) + decodes(c);
   return (tables + c.item_features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
          c.decoder_layers * decoder +
-         sides * ((c.final_norm ? norm : 0) + (c.embedding_norm ? norm : 0) +
+         sides * ((c.norm.final ? norm : 0) + (c.embedding_norm ? norm : 0) +
                   (c.positions == Positions::learned ? c.max_length * d : 0)) +
          c.gap_buckets * d;
 }

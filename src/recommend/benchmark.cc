@@ -22,8 +22,8 @@ RecommenderRun random_run(const RecommendBenchmarkOptions& options) {
   ModelConfig config = recommendation_preset("films").model;
   config.target_vocab = options.items;
   config.d_model = config.ffn = options.d_model;
-  config.heads = std::max<int64_t>(1, options.d_model / 64);
-  config.key_width = config.value_width = options.d_model / config.heads;
+  config.attention.heads = std::max<int64_t>(1, options.d_model / 64);
+  config.attention.key_width = config.attention.value_width = options.d_model / config.attention.heads;
   config.decoder_layers = options.layers;
   config.max_length = options.length;
   run.model = std::make_unique<Transformer<float>>(config);

@@ -9,14 +9,14 @@ namespace {
 
 // The architecture of Llama, with a feed-forward layer of the same number of weights.
 void make_modern(ModelConfig& m) {
-  m.norm = NormKind::rms;
-  m.norm_position = NormPosition::pre;
-  m.final_norm = true;
+  m.norm.kind = NormKind::rms;
+  m.norm.position = NormPosition::pre;
+  m.norm.final = true;
   m.positions = Positions::rotary;
   m.activation = Activation::silu;
   m.gated_ffn = true;
   m.ffn = m.ffn * 2 / 3 / 8 * 8;
-  m.ffn_bias = m.attention_input_bias = m.attention_output_bias = false;
+  m.ffn_bias = m.attention.input_bias = m.attention.output_bias = false;
 }
 
 }  // namespace
@@ -34,20 +34,20 @@ TranslationRecipe translation_preset(const std::string& name) {
   if (name == "small") {
     m.encoder_layers = m.decoder_layers = 6;
     m.d_model = 256;
-    m.heads = 4;
-    m.key_width = m.value_width = 64;
+    m.attention.heads = 4;
+    m.attention.key_width = m.attention.value_width = 64;
     m.ffn = 1024;
-    m.dropout = 0.2;
+    m.dropout.residual = 0.2;
     t.learning_rate = 2e-3;
     return r;
   }
   if (name == "tiny" || name == "tiny-modern") {
     m.encoder_layers = m.decoder_layers = 4;
     m.d_model = 128;
-    m.heads = 4;
-    m.key_width = m.value_width = 32;
+    m.attention.heads = 4;
+    m.attention.key_width = m.attention.value_width = 32;
     m.ffn = 256;
-    m.dropout = 0.3;
+    m.dropout.residual = 0.3;
     if (name == "tiny-modern") make_modern(m);
     return r;
   }
@@ -63,11 +63,11 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
   m.shared_embeddings = false;
   m.decoder_layers = 2;
   m.positions = Positions::learned;
-  m.final_norm = true;
+  m.norm.final = true;
   m.max_length = 200;
-  m.dropout = m.attention_dropout = m.ffn_dropout = 0.2;
-  m.heads = 1;
-  m.norm_epsilon = 1e-8;
+  m.dropout.residual = m.dropout.attention = m.dropout.ffn = 0.2;
+  m.attention.heads = 1;
+  m.norm.epsilon = 1e-8;
   t.learning_rate = 2e-3;
   t.warmup_steps = 100;
   t.schedule = Schedule::cosine;
@@ -81,18 +81,18 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
   t.average = 0;
   t.ema_decay = 0.998;
   if (name == "sasrec") {
-    m.norm_position = NormPosition::query;
-    m.d_model = m.key_width = m.value_width = m.ffn = 50;
+    m.norm.position = NormPosition::query;
+    m.d_model = m.attention.key_width = m.attention.value_width = m.ffn = 50;
     c.loss = ItemLoss::bce;
     t.max_epochs = 300;
     return r;
   }
   if (name == "films") {
-    m.norm_position = NormPosition::pre;
+    m.norm.position = NormPosition::pre;
     m.activation = Activation::gelu;
-    m.d_model = m.key_width = m.value_width = 64;
+    m.d_model = m.attention.key_width = m.attention.value_width = 64;
     m.ffn = 256;
-    m.dropout = m.attention_dropout = m.ffn_dropout = 0.1;
+    m.dropout.residual = m.dropout.attention = m.dropout.ffn = 0.1;
     t.max_epochs = 150;
     t.initial_deviation = 0.02;
     c.positions_from_end = false;
@@ -108,11 +108,11 @@ LanguageRecipe language_preset(const std::string& name) {
   m.encoder_layers = 0;
   m.shared_embeddings = false;
   m.positions = Positions::learned;
-  m.norm_position = NormPosition::pre;
-  m.final_norm = true;
+  m.norm.position = NormPosition::pre;
+  m.norm.final = true;
   m.scale_embeddings = false;
   m.activation = Activation::gelu_tanh;
-  m.dropout = 0;
+  m.dropout.residual = 0;
   t.optimizer = Optimizer::adamw;
   t.weight_decay = 0.1;
   t.clip_norm = 1;
@@ -129,14 +129,14 @@ LanguageRecipe language_preset(const std::string& name) {
   const auto shape = [&](int64_t layers, int64_t d, int64_t heads, int64_t context) {
     m.decoder_layers = layers;
     m.d_model = d;
-    m.heads = heads;
-    m.key_width = m.value_width = d / heads;
+    m.attention.heads = heads;
+    m.attention.key_width = m.attention.value_width = d / heads;
     m.ffn = 4 * d;
     m.max_length = context;
   };
   if (name == "lm-small" || name == "lm-med") {
-    m.attention_input_bias = m.attention_output_bias = m.ffn_bias = false;
-    m.norm = NormKind::layer_no_bias;
+    m.attention.input_bias = m.attention.output_bias = m.ffn_bias = false;
+    m.norm.kind = NormKind::layer_no_bias;
     m.positions = Positions::rotary;
   }
   if (name == "lm-small") {
@@ -149,7 +149,7 @@ LanguageRecipe language_preset(const std::string& name) {
   }
   if (name == "lm-med") {
     shape(6, 384, 6, 256);
-    m.dropout = m.attention_dropout = 0.2;
+    m.dropout.residual = m.dropout.attention = 0.2;
     t.learning_rate = 2e-3;
     t.batch_tokens = 8 * 256;
     t.max_steps = 3000;
@@ -158,7 +158,7 @@ LanguageRecipe language_preset(const std::string& name) {
   }
   if (name == "gpt2") {
     shape(12, 768, 12, 1024);
-    m.dropout = m.attention_dropout = 0.1;
+    m.dropout.residual = m.dropout.attention = 0.1;
     r.language.unit = TextUnit::bytes;
     t.learning_rate = 6e-4;
     t.beta2 = 0.95;

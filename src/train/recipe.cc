@@ -75,12 +75,12 @@ struct TextFinder {
 // Sets values that follow from others unless they are given too.
 void follow(ModelConfig& m, const nlohmann::json& given) {
   const bool shape = given.contains("d_model") || given.contains("heads");
-  if (shape && m.heads > 0) {
-    if (!given.contains("key_width")) m.key_width = m.d_model / m.heads;
-    if (!given.contains("value_width")) m.value_width = m.d_model / m.heads;
+  if (shape && m.attention.heads > 0) {
+    if (!given.contains("key_width")) m.attention.key_width = m.d_model / m.attention.heads;
+    if (!given.contains("value_width")) m.attention.value_width = m.d_model / m.attention.heads;
   }
   if (given.contains("norm_position") && !given.contains("final_norm"))
-    m.final_norm = m.norm_position != NormPosition::post;
+    m.norm.final = m.norm.position != NormPosition::post;
 }
 
 void follow(TranslationRecipe& recipe, const nlohmann::json& given) {

@@ -145,7 +145,8 @@ TEST(AttendOfADecoder, WeightsAreThoseOfTheKernel) {
     Context context{arena};
     Transformer<float>::Saved saved;
     model.forward({}, text, context, saved);
-    const int64_t N = 8, H = config.heads, K = config.key_value_heads ? config.key_value_heads : H;
+    const int64_t N = 8, H = config.attention.heads,
+                  K = config.attention.key_value_heads ? config.attention.key_value_heads : H;
     for (size_t layer = 0; layer < 2; layer++)
       for (int64_t h = 0; h < H; h++) {
         const auto& attention = saved.decoder.layers[layer].self_attention;
@@ -154,19 +155,20 @@ TEST(AttendOfADecoder, WeightsAreThoseOfTheKernel) {
           const auto weight = [&](int64_t j) { return static_cast<double>(a[static_cast<size_t>(i * N + j)]); };
           double sum = 0;
           for (int64_t j = 0; j < N; j++) {
-            EXPECT_EQ(weight(j) > 0, j <= i && (config.window == 0 || j > i - config.window)) << i << ", " << j;
+            EXPECT_EQ(weight(j) > 0, j <= i && (config.attention.window == 0 || j > i - config.attention.window))
+                << i << ", " << j;
             sum += weight(j);
           }
           EXPECT_NEAR(sum, 1, N * 0x1p-22);
-          for (int64_t c = 0; c < config.value_width; c++) {
+          for (int64_t c = 0; c < config.attention.value_width; c++) {
             double mix = 0, size = 0;
             for (int64_t j = 0; j < N; j++) {
-              const double v = attention.v(j, h * K / H * config.value_width + c);
+              const double v = attention.v(j, h * K / H * config.attention.value_width + c);
               mix += weight(j) * v;
               size += weight(j) * std::abs(v);
             }
             // A few roundings of each product, and of the exponentials and their sum.
-            EXPECT_NEAR(attention.heads(i, h * config.value_width + c), mix, size * (N + 8) * 0x1p-23);
+            EXPECT_NEAR(attention.heads(i, h * config.attention.value_width + c), mix, size * (N + 8) * 0x1p-23);
           }
         }
       }

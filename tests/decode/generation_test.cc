@@ -25,8 +25,8 @@ ModelConfig lm_config() {
   c.encoder_layers = c.source_vocab = 0;
   c.shared_embeddings = false;
   c.positions = Positions::learned;
-  c.norm_position = NormPosition::pre;
-  c.final_norm = c.output_bias = true;
+  c.norm.position = NormPosition::pre;
+  c.norm.final = c.output_bias = true;
   return c;
 }
 

@@ -27,8 +27,8 @@ constexpr size_t kSentences = 1000;
 ModelConfig config() {
   ModelConfig c = testing::config_of(300, 24);
   c.d_model = 48;
-  c.heads = 4;
-  c.key_width = c.value_width = 12;
+  c.attention.heads = 4;
+  c.attention.key_width = c.attention.value_width = 12;
   c.ffn = 100;
   return c;
 }

@@ -25,12 +25,12 @@ inline ModelConfig language_config(int64_t vocab, int64_t max_length) {
 inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_length) {
   std::vector<ModelConfig> configs(4, language_config(vocab, max_length));
   configs[1].positions = Positions::rotary;
-  configs[1].key_value_heads = 1;
-  configs[1].query_key_norm = true;
+  configs[1].attention.key_value_heads = 1;
+  configs[1].attention.query_key_norm = true;
   configs[2].positions = Positions::alibi;
-  configs[2].softcap = 2;
+  configs[2].attention.softcap = 2;
   configs[3].positions = Positions::none;
-  configs[3].window = 3;
+  configs[3].attention.window = 3;
   return configs;
 }
 

@@ -65,17 +65,17 @@ TEST(Search, FindsEverySequenceWhereTheBeamIsWideEnough) {
 TEST(Search, CachedStepsGiveTheProbabilitiesOfTeacherForcing) {
   ModelConfig rotary = config_of(30, 17), query = config_of(30, 17, true);
   rotary.positions = Positions::rotary;
-  query.norm_position = NormPosition::query;
+  query.norm.position = NormPosition::query;
   ModelConfig modern = config_of(30, 17, true), capped = modern;
-  modern.norm = NormKind::rms;
+  modern.norm.kind = NormKind::rms;
   modern.positions = Positions::rotary;
-  modern.gated_ffn = modern.query_key_norm = true;
-  modern.heads = 4;
-  modern.key_value_heads = 2;
+  modern.gated_ffn = modern.attention.query_key_norm = true;
+  modern.attention.heads = 4;
+  modern.attention.key_value_heads = 2;
   capped.positions = Positions::alibi;
-  capped.key_value_heads = 1;
-  capped.softcap = 1.5;
-  capped.window = 3;
+  capped.attention.key_value_heads = 1;
+  capped.attention.softcap = 1.5;
+  capped.attention.window = 3;
   for (const ModelConfig& config : {config_of(30, 17), config_of(30, 17, true), rotary, query, modern, capped}) {
     Searcher s(config);
     const std::vector<Ids> sources = {{5, 9, 4, 8, kEnd}, {kEnd}, {7, 7, 20, kEnd}};

@@ -24,13 +24,13 @@ inline ModelConfig config_of(int64_t vocab, int64_t max_length, bool pre = false
   ModelConfig c = small_config();
   c.source_vocab = c.target_vocab = vocab;
   c.d_model = 24;
-  c.key_width = 10;
-  c.value_width = 7;
+  c.attention.key_width = 10;
+  c.attention.value_width = 7;
   c.max_length = max_length;
   c.output_bias = true;
   if (pre) {
-    c.norm_position = NormPosition::pre;
-    c.final_norm = true;
+    c.norm.position = NormPosition::pre;
+    c.norm.final = true;
     c.activation = Activation::gelu;
   }
   return c;

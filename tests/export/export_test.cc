@@ -39,15 +39,15 @@ ModelConfig gpt2_config() {
   c.target_vocab = 257;
   c.decoder_layers = 2;
   c.d_model = 8;
-  c.heads = 2;
-  c.key_width = c.value_width = 4;
+  c.attention.heads = 2;
+  c.attention.key_width = c.attention.value_width = 4;
   c.ffn = 12;
   c.activation = Activation::gelu_tanh;
   c.positions = Positions::learned;
-  c.norm_position = NormPosition::pre;
-  c.final_norm = true;
+  c.norm.position = NormPosition::pre;
+  c.norm.final = true;
   c.max_length = 16;
-  c.dropout = 0;
+  c.dropout.residual = 0;
   return c;
 }
 
@@ -55,10 +55,10 @@ ModelConfig llama_config() {
   ModelConfig c = gpt2_config();
   c.activation = Activation::silu;
   c.gated_ffn = true;
-  c.norm = NormKind::rms;
-  c.ffn_bias = c.attention_input_bias = c.attention_output_bias = false;
+  c.norm.kind = NormKind::rms;
+  c.ffn_bias = c.attention.input_bias = c.attention.output_bias = false;
   c.positions = Positions::rotary;
-  c.key_value_heads = 1;
+  c.attention.key_value_heads = 1;
   return c;
 }
 
@@ -131,19 +131,21 @@ TEST_F(Export, TheClassIsTheOneThatHasEveryPart) {
     return exported(config).model_type;
   };
   EXPECT_EQ(type([](auto&) {}), "llama");
-  EXPECT_EQ(type([](auto& c) { c.ffn_bias = c.attention_input_bias = c.attention_output_bias = true; }), "llama");
-  EXPECT_EQ(type([](auto& c) { c.rotary_scaling = RotaryScaling::llama3, c.rotary_scale = 8; }), "llama");
+  EXPECT_EQ(type([](auto& c) { c.ffn_bias = c.attention.input_bias = c.attention.output_bias = true; }), "llama");
+  EXPECT_EQ(type([](auto& c) { c.rotary.scaling = RotaryScaling::llama3, c.rotary.scale = 8; }), "llama");
   EXPECT_EQ(json_of(out() + "/config.json")["rope_scaling"]["rope_type"], "llama3");
-  EXPECT_EQ(type([](auto& c) { c.window = 5; }), "mistral");
-  EXPECT_EQ(type([](auto& c) { c.attention_input_bias = true; }), "qwen2");
-  EXPECT_EQ(type([](auto& c) { c.attention_input_bias = true, c.window = 5; }), "qwen2");
-  EXPECT_EQ(type([](auto& c) { c.query_key_norm = true, c.key_width = c.value_width = 6; }), "qwen3");
+  EXPECT_EQ(type([](auto& c) { c.attention.window = 5; }), "mistral");
+  EXPECT_EQ(type([](auto& c) { c.attention.input_bias = true; }), "qwen2");
+  EXPECT_EQ(type([](auto& c) { c.attention.input_bias = true, c.attention.window = 5; }), "qwen2");
+  EXPECT_EQ(
+      type([](auto& c) { c.attention.query_key_norm = true, c.attention.key_width = c.attention.value_width = 6; }),
+      "qwen3");
 }
 
 TEST_F(Export, WhatTheClassHasBesidesDoesNothing) {
   ModelConfig config = gpt2_config();
-  config.norm = NormKind::layer_no_bias;
-  config.ffn_bias = config.attention_input_bias = config.attention_output_bias = false;
+  config.norm.kind = NormKind::layer_no_bias;
+  config.ffn_bias = config.attention.input_bias = config.attention.output_bias = false;
   config.positions = Positions::halves;
   config.scale_embeddings = true;
   EXPECT_EQ(exported(config).model_type, "gpt2");
@@ -164,19 +166,19 @@ TEST_F(Export, WhatTheClassHasBesidesDoesNothing) {
 }
 
 TEST_F(Export, WhatNoClassHasIsNamed) {
-  EXPECT_EQ(error_for([](auto& c) { c.norm_position = NormPosition::query; }),
+  EXPECT_EQ(error_for([](auto& c) { c.norm.position = NormPosition::query; }),
             "config.json: norm_position is query, wanted pre for the nearest class, gpt2");
   EXPECT_EQ(error_for([](auto& c) { c.output_bias = true; }),
             "config.json: output_bias is true, wanted false for the nearest class, gpt2");
   EXPECT_EQ(error_for([](auto& c) { c.positions = Positions::alibi; }),
             "config.json: positions is alibi, wanted learned for the nearest class, gpt2");
-  EXPECT_EQ(error_for([](auto& c) { c.softcap = 30; }, llama_config()),
+  EXPECT_EQ(error_for([](auto& c) { c.attention.softcap = 30; }, llama_config()),
             "config.json: softcap is 30, wanted 0 for the nearest class, llama");
-  EXPECT_EQ(error_for([](auto& c) { c.window = 5, c.ffn_bias = true; }, llama_config()),
+  EXPECT_EQ(error_for([](auto& c) { c.attention.window = 5, c.ffn_bias = true; }, llama_config()),
             "config.json: window is 5, wanted 0 for the nearest class, llama");
-  EXPECT_EQ(error_for([](auto& c) { c.rotary_factor = 2; }, llama_config()),
+  EXPECT_EQ(error_for([](auto& c) { c.rotary.factor = 2; }, llama_config()),
             "config.json: rotary_factor is 2, wanted 1 for the nearest class, llama");
-  EXPECT_EQ(error_for([](auto& c) { c.value_width = 6; }, llama_config()),
+  EXPECT_EQ(error_for([](auto& c) { c.attention.value_width = 6; }, llama_config()),
             "config.json: value_width is 6, wanted 4 for the nearest class, llama");
 }
 

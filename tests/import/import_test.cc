@@ -212,7 +212,7 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 14; }),
             "model/model.safetensors: 1963 numbers, the configuration asks for " + std::to_string([] {
               ModelConfig c = foreign_config();
-              c.d_model = 1 << 14, c.key_width = c.value_width = 1 << 13;
+              c.d_model = 1 << 14, c.attention.key_width = c.attention.value_width = 1 << 13;
               return count_parameters(c);
             }()));
   EXPECT_EQ(changed([&] {
@@ -510,8 +510,8 @@ TEST_F(ImportArgos, CutOrChangedPackagesAreErrorsOrTheSameModel) {
 TEST_F(ImportTest, AStateDictionaryNeedsNamesAndHeads) {
   ModelConfig config = foreign_config();
   config.activation = Activation::gelu;
-  config.norm_position = NormPosition::pre;
-  config.final_norm = true;
+  config.norm.position = NormPosition::pre;
+  config.norm.final = true;
   config.tied_output = false;
   config.positions = Positions::interleaved;
   const auto model = random_model(config);
@@ -533,7 +533,7 @@ TEST_F(ImportTest, AStateDictionaryNeedsNamesAndHeads) {
   options.torch.ignore = {"steps"};
   EXPECT_EQ(error(), "");
   options.torch.activation = config.activation;
-  options.torch.norm_position = config.norm_position;
+  options.torch.norm_position = config.norm.position;
   options.torch.max_length = config.max_length;
   import_model(directory / "m.safetensors", out(), options);
   const LoadedRun run = load_run(out());

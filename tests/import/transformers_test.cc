@@ -155,7 +155,7 @@ TEST_F(Transformers, WindowsOfSomeLayersAloneAreRefused) {
     config["use_sliding_window"] = true, config["sliding_window"] = 5, config["max_window_layers"] = first;
     testing::spill(model() + "/config.json", config.dump());
     std::filesystem::remove_all(out());
-    return import_model(model(), out()).config.window;
+    return import_model(model(), out()).config.attention.window;
   };
   EXPECT_EQ(import_with(0), 5);
   EXPECT_EQ(import_with(2), 0);

@@ -33,8 +33,8 @@ class Int8WeightsTest : public ::testing::Test {
   // Matrices of 8 and 12 columns; the feed-forward layers' second, of 10, stay float32.
   Int8WeightsTest() : path(directory / "model.safetensors") {
     config.d_model = 8;
-    config.key_width = 6;
-    config.value_width = 6;
+    config.attention.key_width = 6;
+    config.attention.value_width = 6;
     model = std::make_unique<Transformer<float>>(config);
     testing::randomise(model->parameters(), 1);
     quantize(model->parameters());

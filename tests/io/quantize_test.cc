@@ -28,7 +28,7 @@ class QuantizeRun : public ::testing::Test {
       return Tokenizer::with_pieces({}, std::move(pieces), "<unk>", "list");
     };
     ModelConfig config = testing::small_config();
-    config.key_width = config.value_width = width_of_heads / config.heads;
+    config.attention.key_width = config.attention.value_width = width_of_heads / config.attention.heads;
     config.source_vocab = 4, config.target_vocab = 5;
     config.shared_embeddings = false;
     TranslationConfig translation;

@@ -52,7 +52,7 @@ TEST(AverageWeights, OfAnotherModelAreRefused) {
 ModelConfig int8_config() {
   ModelConfig config = testing::small_config();
   config.d_model = config.ffn = 24;
-  config.key_width = config.value_width = 12;
+  config.attention.key_width = config.attention.value_width = 12;
   return config;
 }
 

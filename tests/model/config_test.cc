@@ -29,9 +29,9 @@ TEST(Config, TheDefaultsCanBeBuiltOnceVocabulariesAreKnown) {
 TEST(Config, ComesBackFromJsonAsItWas) {
   ModelConfig config = small();
   config.activation = Activation::silu;
-  config.norm_position = NormPosition::pre;
-  config.final_norm = true;
-  config.dropout = 0.3;
+  config.norm.position = NormPosition::pre;
+  config.norm.final = true;
+  config.dropout.residual = 0.3;
   EXPECT_EQ(model_config_from_json(to_json(config), ""), config);
 }
 
@@ -39,9 +39,9 @@ TEST(Config, JsonHoldsEveryField) {
   // A field that visit_fields forgot would keep its default. Each field here differs from it.
   // clang-format off
   const ModelConfig config = {
-      11, 11, 1, 2, 32, 2, 1, 15, 17, 48, Activation::gelu, true, false, false, Positions::halves, 500, 2,
-      RotaryScaling::yarn, 77, 2, 3, 1.5, 8, 30, true, true, true, NormKind::rms, NormPosition::pre, true, 0.001, false, false, false, false, true, 7, 99, 66, 0.5, 0.25,
-      0.125};
+      11, 11, 1, 2, 32, {2, 1, 15, 17, false, false, 8, 30, true}, 48, Activation::gelu, true, false, false,
+      Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5}, true, true,
+      {NormKind::rms, NormPosition::pre, true, 0.001}, false, false, true, 7, 99, 66, {0.5, 0.25, 0.125}};
   // clang-format on
   ModelConfig read;  // without check(), which refuses gaps beside an encoder
   update_from_json(read, to_json(config), "");
@@ -70,7 +70,7 @@ TEST(Config, AnOverrideKeepsWhatItDoesNotName) {
   ModelConfig config = small(), wanted = small();
   update_from_json(config, R"({"d_model": 256, "norm_position": "pre"})", "");
   wanted.d_model = 256;
-  wanted.norm_position = NormPosition::pre;
+  wanted.norm.position = NormPosition::pre;
   EXPECT_EQ(config, wanted);
   EXPECT_EQ(error_of([&] { update_from_json(config, R"({"d_model": 1, "dropuot": 0})", "my.json"); }),
             "my.json: unknown name \"dropuot\"; did you mean \"dropout\"?");
@@ -96,31 +96,31 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
   refused("encoder_layers and decoder_layers are 0", [](auto& c) { c.encoder_layers = c.decoder_layers = 0; });
   refused("decoder_layers is 1001", [](auto& c) { c.decoder_layers = 1001; });
   refused("d_model is -1", [](auto& c) { c.d_model = -1; });
-  refused("heads * key_width is", [](auto& c) { c.heads = c.key_width = int64_t{1} << 24; });
+  refused("heads * key_width is", [](auto& c) { c.attention.heads = c.attention.key_width = int64_t{1} << 24; });
   refused("ffn is 9223372036854775807", [](auto& c) { c.ffn = INT64_MAX; });
-  refused("dropout is 1,", [](auto& c) { c.dropout = 1; });
-  refused("attention_dropout is -0.1,", [](auto& c) { c.attention_dropout = -0.1; });
-  refused("ffn_dropout is nan,", [](auto& c) { c.ffn_dropout = std::numeric_limits<double>::quiet_NaN(); });
-  refused("norm_epsilon is 0,", [](auto& c) { c.norm_epsilon = 0; });
-  refused("final_norm is false", [](auto& c) { c.norm_position = NormPosition::pre; });
-  refused("norm_position is query and final_norm", [](auto& c) { c.norm_position = NormPosition::query; });
+  refused("dropout is 1,", [](auto& c) { c.dropout.residual = 1; });
+  refused("attention_dropout is -0.1,", [](auto& c) { c.dropout.attention = -0.1; });
+  refused("ffn_dropout is nan,", [](auto& c) { c.dropout.ffn = std::numeric_limits<double>::quiet_NaN(); });
+  refused("norm_epsilon is 0,", [](auto& c) { c.norm.epsilon = 0; });
+  refused("final_norm is false", [](auto& c) { c.norm.position = NormPosition::pre; });
+  refused("norm_position is query and final_norm", [](auto& c) { c.norm.position = NormPosition::query; });
   refused("positions are halves and d_model is 31", [](auto& c) { c.positions = Positions::halves, c.d_model = 31; });
   refused("positions are closed_halves and d_model is 2",
           [](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; });
   refused("positions are rotary and key_width is 63",
-          [](auto& c) { c.positions = Positions::rotary, c.key_width = 63; });
-  refused("key_value_heads is 3 and heads is 8", [](auto& c) { c.key_value_heads = 3; });
-  refused("key_value_heads is -1", [](auto& c) { c.key_value_heads = -1; });
-  refused("rotary_base is 0,", [](auto& c) { c.rotary_base = 0; });
-  refused("rotary_scale is inf,", [](auto& c) { c.rotary_scale = std::numeric_limits<double>::infinity(); });
-  refused("rotary_factor is 0,", [](auto& c) { c.rotary_factor = 0; });
-  refused("rotary_context is 0,", [](auto& c) { c.rotary_context = 0; });
-  refused("rotary_low is 4 and rotary_high 4,", [](auto& c) { c.rotary_low = 4; });
+          [](auto& c) { c.positions = Positions::rotary, c.attention.key_width = 63; });
+  refused("key_value_heads is 3 and heads is 8", [](auto& c) { c.attention.key_value_heads = 3; });
+  refused("key_value_heads is -1", [](auto& c) { c.attention.key_value_heads = -1; });
+  refused("rotary_base is 0,", [](auto& c) { c.rotary.base = 0; });
+  refused("rotary_scale is inf,", [](auto& c) { c.rotary.scale = std::numeric_limits<double>::infinity(); });
+  refused("rotary_factor is 0,", [](auto& c) { c.rotary.factor = 0; });
+  refused("rotary_context is 0,", [](auto& c) { c.rotary.context = 0; });
+  refused("rotary_low is 4 and rotary_high 4,", [](auto& c) { c.rotary.low = 4; });
   refused("rotary_scaling is yarn and rotary_base is 1,",
-          [](auto& c) { c.rotary_scaling = RotaryScaling::yarn, c.rotary_base = 1; });
+          [](auto& c) { c.rotary.scaling = RotaryScaling::yarn, c.rotary.base = 1; });
   refused("positions are none and encoder_layers is 6", [](auto& c) { c.positions = Positions::none; });
-  refused("window is -1,", [](auto& c) { c.window = -1; });
-  refused("softcap is nan,", [](auto& c) { c.softcap = std::numeric_limits<double>::quiet_NaN(); });
+  refused("window is -1,", [](auto& c) { c.attention.window = -1; });
+  refused("softcap is nan,", [](auto& c) { c.attention.softcap = std::numeric_limits<double>::quiet_NaN(); });
   refused("gap_buckets is -1, wanted 0 to 1000", [](auto& c) { c.gap_buckets = -1; });
   refused("gap_buckets is 1001, wanted 0 to 1000", [](auto& c) { c.gap_buckets = 1001; });
   refused("gap_buckets is 66 and encoder_layers is", [](auto& c) { c.gap_buckets = 66; });

@@ -36,13 +36,13 @@ struct Case {
 // Together they reach every choice that a ModelConfig has.
 std::vector<Case> cases() {
   ModelConfig post = small_config();
-  post.dropout = 0.2;
-  post.attention_dropout = 0.15;
-  post.ffn_dropout = 0.25;
+  post.dropout.residual = 0.2;
+  post.dropout.attention = 0.15;
+  post.dropout.ffn = 0.25;
 
   ModelConfig pre = post;
-  pre.norm_position = NormPosition::pre;
-  pre.final_norm = true;
+  pre.norm.position = NormPosition::pre;
+  pre.norm.final = true;
   pre.activation = Activation::gelu;
   pre.shared_embeddings = false;
   pre.source_vocab = 11;
@@ -51,12 +51,12 @@ std::vector<Case> cases() {
 
   ModelConfig silu = post;
   silu.activation = Activation::silu;
-  silu.final_norm = true;
+  silu.norm.final = true;
   silu.shared_embeddings = false;
-  silu.attention_input_bias = silu.attention_output_bias = false;
+  silu.attention.input_bias = silu.attention.output_bias = false;
   silu.output_bias = true;
   silu.encoder_layers = 1;
-  silu.dropout = silu.attention_dropout = silu.ffn_dropout = 0;
+  silu.dropout.residual = silu.dropout.attention = silu.dropout.ffn = 0;
 
   ModelConfig learned = post;
   learned.positions = Positions::learned;
@@ -65,7 +65,7 @@ std::vector<Case> cases() {
   learned.scale_embeddings = false;
 
   ModelConfig query = pre;
-  query.norm_position = NormPosition::query;
+  query.norm.position = NormPosition::query;
 
   ModelConfig alone = post;
   alone.encoder_layers = alone.source_vocab = 0;
@@ -79,45 +79,45 @@ std::vector<Case> cases() {
 
   ModelConfig rotary = post;
   rotary.positions = Positions::rotary;
-  rotary.key_width = 4;
+  rotary.attention.key_width = 4;
   ModelConfig alone_rotary = alone_query;
   alone_rotary.positions = Positions::rotary;
-  alone_rotary.key_width = 4;
+  alone_rotary.attention.key_width = 4;
 
   // What came after the paper: as Llama's, and all of the rest.
   ModelConfig modern = post;
   modern.encoder_layers = modern.source_vocab = 0;
   modern.shared_embeddings = false;
-  modern.norm = NormKind::rms;
-  modern.norm_position = NormPosition::pre;
-  modern.final_norm = true;
+  modern.norm.kind = NormKind::rms;
+  modern.norm.position = NormPosition::pre;
+  modern.norm.final = true;
   modern.positions = Positions::rotary;
-  modern.rotary_base = 100;
-  modern.rotary_scale = 2;
-  modern.heads = 4;
-  modern.key_value_heads = 2;
-  modern.key_width = 4;
+  modern.rotary.base = 100;
+  modern.rotary.scale = 2;
+  modern.attention.heads = 4;
+  modern.attention.key_value_heads = 2;
+  modern.attention.key_width = 4;
   modern.activation = Activation::silu;
   modern.gated_ffn = true;
-  modern.ffn_bias = modern.attention_input_bias = modern.attention_output_bias = false;
+  modern.ffn_bias = modern.attention.input_bias = modern.attention.output_bias = false;
   ModelConfig capped = pre;
-  capped.norm = NormKind::layer_no_bias;
+  capped.norm.kind = NormKind::layer_no_bias;
   capped.positions = Positions::alibi;
-  capped.heads = 3;
-  capped.key_value_heads = 1;
-  capped.key_width = 8;  // a norm of fewer numbers bends too much for finite differences
-  capped.softcap = 1.5;
-  capped.window = 2;
-  capped.query_key_norm = true;
+  capped.attention.heads = 3;
+  capped.attention.key_value_heads = 1;
+  capped.attention.key_width = 8;  // a norm of fewer numbers bends too much for finite differences
+  capped.attention.softcap = 1.5;
+  capped.attention.window = 2;
+  capped.attention.query_key_norm = true;
   capped.gated_ffn = true;
   capped.activation = Activation::gelu_tanh;
   ModelConfig alone_capped = capped;
   alone_capped.encoder_layers = alone_capped.source_vocab = 0;
   ModelConfig placeless = modern;
   placeless.positions = Positions::none;
-  placeless.window = 3;
-  placeless.query_key_norm = true;
-  placeless.norm_position = NormPosition::query;
+  placeless.attention.window = 3;
+  placeless.attention.query_key_norm = true;
+  placeless.norm.position = NormPosition::query;
 
   ModelConfig halves = post;
   halves.positions = Positions::closed_halves;
@@ -224,7 +224,7 @@ TEST(Gradient, OfTwoPassesMeetsFiniteDifferences) {
 // Without dropout they are one pass.
 TEST(Gradient, OfTwoPassesIsThatOfOneWithoutDropout) {
   ModelConfig config = small_config();
-  config.dropout = 0;
+  config.dropout.residual = 0;
   const Batch batch = sample_batch(config);
   const Result<double> once = random_result<double>(config, batch),
                        twice = random_result<double>(config, batch, {kSmoothing, 3});
@@ -251,10 +251,10 @@ TEST(Gradient, HasTheSameBytesForAnyNumberOfThreads) {
   ModelConfig config = small_config();
   config.source_vocab = config.target_vocab = 500;
   config.d_model = 64;
-  config.heads = 4;
-  config.key_width = config.value_width = 16;
+  config.attention.heads = 4;
+  config.attention.key_width = config.attention.value_width = 16;
   config.ffn = 192;
-  config.attention_dropout = config.ffn_dropout = 0.1;
+  config.dropout.attention = config.dropout.ffn = 0.1;
   const Batch batch = random_batch(config, std::vector<int64_t>(20, 13), std::vector<int64_t>(20, 17), 7);
   const auto run = [&](int count) { return with_threads(count, [&] { return random_result<float>(config, batch); }); };
   const Result<float> one = run(1), three = run(3);
@@ -358,7 +358,7 @@ TEST(Transformer, RotaryPositionsAreRelative) {
   config.encoder_layers = config.source_vocab = 0;
   config.shared_embeddings = false;
   config.positions = Positions::rotary;
-  config.key_width = 4;
+  config.attention.key_width = 4;
   Transformer<double> model(config);
   randomise(model.parameters(), 1);
   SpoiledArena arena;
@@ -377,7 +377,7 @@ TEST(Transformer, RotaryPositionsAreRelative) {
 TEST(Transformer, LayersShareTheAnglesOfTheirPositions) {
   ModelConfig config = small_config();
   config.positions = Positions::rotary;
-  config.key_width = 4;
+  config.attention.key_width = 4;
   config.encoder_layers = config.decoder_layers = 500;
   config.max_length = int64_t{1} << 21;  // 32 MiB of angles, which a thousand layers of their own would not fit
   EXPECT_NO_THROW(Transformer<float>{config});

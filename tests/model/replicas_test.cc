@@ -77,7 +77,7 @@ TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
 
 TEST(Replicas, GiveTheSameBytesForAnyNumberOfThreads) {
   ModelConfig config = config_of(2);
-  config.dropout = config.attention_dropout = config.ffn_dropout = 0.2;
+  config.dropout.residual = config.dropout.attention = config.dropout.ffn = 0.2;
   const Batch batch = uneven_batch(config);
   Transformer<float> model(config);
   model.parameters().allocate_gradients();

@@ -61,7 +61,7 @@ TEST(Rotary, BaseAndScaleChangeTheAngles) {
 }
 
 // The rates of 8 pairs: the angles of position 1.
-std::vector<double> rates_of(const RotaryRates& rates) {
+std::vector<double> rates_of(const RotaryConfig& rates) {
   std::vector<double> table(32), angles;
   rotary_table<double>(rates, {table.data(), 2, 16});
   for (size_t j = 0; j < 8; j++) angles.push_back(std::atan2(table[24 + j], table[16 + j]));
@@ -70,7 +70,7 @@ std::vector<double> rates_of(const RotaryRates& rates) {
 
 // Pair j turns 1000 · 10^(−j/2) / 2π times in 1000 tokens: 159, 50, 16, 5.0, 1.6, 0.5, …
 TEST(Rotary, SlowPairsAloneAreScaled) {
-  RotaryRates rates{10000, 8, RotaryScaling::llama3, 1000, 1, 4};
+  RotaryConfig rates{10000, 8, RotaryScaling::llama3, 1000, 1, 4};
   std::vector<double> found = rates_of(rates);
   const auto rate = [](int j) { return std::pow(10, -j / 2.0); };
   for (int j = 0; j < 4; j++) EXPECT_NEAR(found[static_cast<size_t>(j)], rate(j), 1e-15) << j;

@@ -30,14 +30,14 @@ inline ModelConfig foreign_config() {
   c.source_vocab = c.target_vocab = 7;
   c.encoder_layers = 2, c.decoder_layers = 1;
   c.d_model = 8;
-  c.heads = 2;
-  c.key_width = c.value_width = 4;
+  c.attention.heads = 2;
+  c.attention.key_width = c.attention.value_width = 4;
   c.ffn = 12;
   c.activation = Activation::silu;
   c.positions = Positions::halves;
   c.output_bias = true;
   c.max_length = 32;
-  c.dropout = 0;
+  c.dropout.residual = 0;
   return c;
 }
 
@@ -108,7 +108,7 @@ inline ForeignModel as_torch(const Transformer<float>& model) {
     r.add_pair(theirs + ".out_proj", {ours + ".output"});
   };
   for (const std::string side : {"encoder", "decoder"}) {
-    if (model.config().final_norm) r.add_pair("core." + side + ".norm", {side + ".norm"});
+    if (model.config().norm.final) r.add_pair("core." + side + ".norm", {side + ".norm"});
     const int64_t layers = side == "encoder" ? model.config().encoder_layers : model.config().decoder_layers;
     for (int64_t i = 0; i < layers; i++) {
       const std::string ours = side + ".layers." + std::to_string(i) + ".", theirs = "core." + ours;

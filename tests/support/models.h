@@ -18,9 +18,9 @@ inline ModelConfig small_config() {
   c.source_vocab = c.target_vocab = 13;
   c.encoder_layers = c.decoder_layers = 2;
   c.d_model = 6;
-  c.heads = 2;
-  c.key_width = 3;
-  c.value_width = 4;
+  c.attention.heads = 2;
+  c.attention.key_width = 3;
+  c.attention.value_width = 4;
   c.ffn = 10;
   c.max_length = 20;
   return c;

@@ -6,8 +6,8 @@
 
 #include "core/fields.h"
 #include "io/atomic_file.h"
-#include "io/saved_interactions.h"
 #include "io/run_directory.h"
+#include "io/saved_interactions.h"
 #include "io/weights.h"
 #include "tests/support/models.h"
 
@@ -20,12 +20,12 @@ inline ModelConfig item_config(int64_t items) {
   c.encoder_layers = 0;
   c.decoder_layers = 2;
   c.d_model = c.ffn = 8;
-  c.heads = 2;
-  c.key_width = c.value_width = 4;
+  c.attention.heads = 2;
+  c.attention.key_width = c.attention.value_width = 4;
   c.shared_embeddings = false;
   c.positions = Positions::learned;
-  c.norm_position = NormPosition::query;
-  c.final_norm = true;
+  c.norm.position = NormPosition::query;
+  c.norm.final = true;
   c.max_length = 6;
   return c;
 }

@@ -40,12 +40,12 @@ class TorchCase {
     ModelConfig c;
     c.encoder_layers = c.decoder_layers = 2;
     c.d_model = 32;
-    c.heads = 4;
-    c.key_width = c.value_width = 8;
+    c.attention.heads = 4;
+    c.attention.key_width = c.attention.value_width = 8;
     c.ffn = 64;
-    c.dropout = 0;
-    c.final_norm = true;
-    if (m.contains("norm_first") && m.at("norm_first") == "True") c.norm_position = NormPosition::pre;
+    c.dropout.residual = 0;
+    c.norm.final = true;
+    if (m.contains("norm_first") && m.at("norm_first") == "True") c.norm.position = NormPosition::pre;
     if (m.contains("activation") && m.at("activation") == "gelu") c.activation = Activation::gelu;
     return c;
   }

@@ -109,7 +109,7 @@ TEST(Language, InterruptedTrainingEndsWithTheSameBytes) {
   const TempDir directory;
   const std::string text = write_text(directory);
   LanguageRecipe recipe = small_recipe();
-  recipe.model.dropout = 0.1;
+  recipe.model.dropout.residual = 0.1;
   recipe.training.max_steps = 60;  // more than one epoch
   recipe.training.eval_every = 20;
   const std::string whole = directory / "whole", parts = directory / "parts";

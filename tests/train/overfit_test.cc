@@ -21,10 +21,10 @@ constexpr int64_t kVocab = 13, kShortest = 2, kLongest = 7;
 ModelConfig config_for_symbols() {
   ModelConfig c = testing::small_config();
   c.d_model = 64;
-  c.heads = 4;
-  c.key_width = c.value_width = 16;
+  c.attention.heads = 4;
+  c.attention.key_width = c.attention.value_width = 16;
   c.ffn = 128;
-  c.dropout = 0;
+  c.dropout.residual = 0;
   return c;
 }
 
@@ -90,8 +90,8 @@ TEST(Overfit, PostNormLearnsToReverse) { EXPECT_EQ(score(config_for_symbols(), T
 
 TEST(Overfit, PreNormLearnsToReverse) {
   ModelConfig config = config_for_symbols();
-  config.norm_position = NormPosition::pre;
-  config.final_norm = true;
+  config.norm.position = NormPosition::pre;
+  config.norm.final = true;
   config.activation = Activation::gelu;
   EXPECT_EQ(score(config, Task::reverse, 500), 1);
 }

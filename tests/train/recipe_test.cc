@@ -30,7 +30,7 @@ TEST(Recipe, EveryPresetCanBeTrained) {
     recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
     EXPECT_NO_THROW(check(recipe.model)) << name;
     EXPECT_NO_THROW(check(recipe.training)) << name;
-    EXPECT_EQ(recipe.model.heads * recipe.model.key_width, recipe.model.d_model) << name;
+    EXPECT_EQ(recipe.model.attention.heads * recipe.model.attention.key_width, recipe.model.d_model) << name;
   }
   EXPECT_EQ(error_of([] { translation_preset("huge"); }),
             "unknown preset \"huge\" (choose from tiny, tiny-modern, small, base)");
@@ -42,11 +42,11 @@ TEST(Recipe, BaseIsTheModelOfThePaper) {  // Table 3, first row
   EXPECT_EQ(m.decoder_layers, 6);
   EXPECT_EQ(m.d_model, 512);
   EXPECT_EQ(m.ffn, 2048);
-  EXPECT_EQ(m.heads, 8);
-  EXPECT_EQ(m.key_width, 64);
-  EXPECT_EQ(m.value_width, 64);
-  EXPECT_EQ(m.dropout, 0.1);
-  EXPECT_EQ(m.norm_position, NormPosition::post);
+  EXPECT_EQ(m.attention.heads, 8);
+  EXPECT_EQ(m.attention.key_width, 64);
+  EXPECT_EQ(m.attention.value_width, 64);
+  EXPECT_EQ(m.dropout.residual, 0.1);
+  EXPECT_EQ(m.norm.position, NormPosition::post);
   EXPECT_EQ(m.activation, Activation::relu);
   EXPECT_TRUE(m.shared_embeddings && m.tied_output);
 }
@@ -76,7 +76,7 @@ TEST(Recipe, OptionsSetTheFieldsThatTheyName) {
     set_recipe_option(recipe, name, value);
   }
   EXPECT_EQ(recipe.model.ffn, 300);
-  EXPECT_EQ(recipe.model.dropout, 0.25);
+  EXPECT_EQ(recipe.model.dropout.residual, 0.25);
   EXPECT_EQ(recipe.model.activation, Activation::gelu);
   EXPECT_TRUE(recipe.model.output_bias);
   EXPECT_EQ(recipe.training.optimizer, Optimizer::adamw);
@@ -99,25 +99,25 @@ TEST(Recipe, RefusesUnknownNamesAndValues) {
 TEST(Recipe, HeadWidthsFollowTheShapeUnlessGiven) {
   TranslationRecipe recipe = translation_preset("tiny");
   set_recipe_option(recipe, "heads", "8");
-  EXPECT_EQ(recipe.model.key_width, 16);
-  EXPECT_EQ(recipe.model.value_width, 16);
+  EXPECT_EQ(recipe.model.attention.key_width, 16);
+  EXPECT_EQ(recipe.model.attention.value_width, 16);
   set_recipe_option(recipe, "d_model", "256");
-  EXPECT_EQ(recipe.model.key_width, 32);
+  EXPECT_EQ(recipe.model.attention.key_width, 32);
   merge_recipe_json(recipe, R"({"d_model": 64, "heads": 2, "key_width": 5})", "r.json");
-  EXPECT_EQ(recipe.model.key_width, 5);
-  EXPECT_EQ(recipe.model.value_width, 32);
+  EXPECT_EQ(recipe.model.attention.key_width, 5);
+  EXPECT_EQ(recipe.model.attention.value_width, 32);
   set_recipe_option(recipe, "heads", "0");  // left to check()
-  EXPECT_EQ(recipe.model.heads, 0);
+  EXPECT_EQ(recipe.model.attention.heads, 0);
 }
 
 TEST(Recipe, FinalNormAndSharedEmbeddingsFollowOtherOptions) {
   TranslationRecipe recipe = translation_preset("tiny");
   set_recipe_option(recipe, "norm_position", "pre");
-  EXPECT_TRUE(recipe.model.final_norm);
+  EXPECT_TRUE(recipe.model.norm.final);
   set_recipe_option(recipe, "norm_position", "post");
-  EXPECT_FALSE(recipe.model.final_norm);
+  EXPECT_FALSE(recipe.model.norm.final);
   merge_recipe_json(recipe, R"({"norm_position": "post", "final_norm": true})", "r.json");
-  EXPECT_TRUE(recipe.model.final_norm);
+  EXPECT_TRUE(recipe.model.norm.final);
   set_recipe_option(recipe, "joint_vocabulary", "false");
   EXPECT_FALSE(recipe.model.shared_embeddings);
 }

@@ -47,7 +47,7 @@ HWY_EXPORT(RotaryRows);
 namespace {
 
 // γ_j, the share of pair j's rate b that is not divided.
-double kept_share(const RotaryRates& r, double j, double b, double width) {
+double kept_share(const RotaryConfig& r, double j, double b, double width) {
   const double circle = 2 * std::numbers::pi, context = static_cast<double>(r.context);
   if (r.scaling == RotaryScaling::linear) return 0;
   if (r.scaling == RotaryScaling::llama3)
@@ -60,13 +60,8 @@ double kept_share(const RotaryRates& r, double j, double b, double width) {
 
 }  // namespace
 
-RotaryRates rotary_rates(const ModelConfig& c) {
-  return {c.rotary_base, c.rotary_scale, c.rotary_scaling, c.rotary_context,
-          c.rotary_low,  c.rotary_high,  c.rotary_factor};
-}
-
 template <class Real>
-void rotary_table(const RotaryRates& rates, Matrix<Real> table) {
+void rotary_table(const RotaryConfig& rates, Matrix<Real> table) {
   const int64_t h = table.cols / 2;
   const double width = static_cast<double>(table.cols);
   for (int64_t j = 0; j < h; j++) {
@@ -80,8 +75,8 @@ void rotary_table(const RotaryRates& rates, Matrix<Real> table) {
     }
   }
 }
-template void rotary_table<float>(const RotaryRates&, Matrix<float>);
-template void rotary_table<double>(const RotaryRates&, Matrix<double>);
+template void rotary_table<float>(const RotaryConfig&, Matrix<float>);
+template void rotary_table<double>(const RotaryConfig&, Matrix<double>);
 
 template <>
 void rotary<float>(Matrix<float> x, std::span<const int32_t> positions, Matrix<const float> table, Turn turn) {

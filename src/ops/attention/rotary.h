@@ -10,17 +10,6 @@
 
 namespace qkv {
 
-// ModelConfig's values of rotary positions.
-struct RotaryRates {
-  double base = 10000, scale = 1;
-  RotaryScaling scaling = RotaryScaling::linear;
-  int64_t context = 1;
-  double low = 0, high = 1, factor = 1;
-
-  auto operator<=>(const RotaryRates&) const = default;
-};
-RotaryRates rotary_rates(const ModelConfig& config);
-
 // table: [positions, width], with h = width / 2: factor cos(p r_j) at j and factor sin(p r_j) at h + j, where
 //   r_j = γ_j b_j + (1 − γ_j) b_j / scale,  b_j = base^(−2j/width)
 // and γ_j, cut to [0, 1], is by the scaling
@@ -29,7 +18,7 @@ RotaryRates rotary_rates(const ModelConfig& config);
 //   yarn    1 − (j − m) / (M − m),  m = ⌊pair(high)⌋ and M = ⌈pair(low)⌉, the pairs of so many turns,
 //           pair(n) = width ln(context / 2πn) / (2 ln base)
 template <class Real>
-void rotary_table(const RotaryRates& rates, Matrix<Real> table);
+void rotary_table(const RotaryConfig& rates, Matrix<Real> table);
 
 enum class Turn { forward, back };  // backward of a turn is the turn back
 
