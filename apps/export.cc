@@ -1,4 +1,4 @@
-// qkv export: a run directory becomes a model that transformers loads.
+// qkv export: writes a run as a model that Hugging Face's transformers loads.
 #include "qkv/export.h"
 
 #include <fmt/format.h>
@@ -18,14 +18,14 @@ struct ExportOptions {
 }  // namespace
 
 void add_export_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("export", "Make a model for Hugging Face's transformers of a run directory");
+  CLI::App* command = app.add_subcommand("export", "Write a run as a model for Hugging Face's transformers");
   const auto options = std::make_shared<ExportOptions>();
   command->add_option("run", options->run, "Run directory")->required();
   command->add_option("out", options->out, "Directory, which must not exist")->required();
   std::map<std::string, qkv::ExportType> types;
   for (const std::string_view name : names_of(qkv::ExportType{}))
     types.emplace(name, static_cast<qkv::ExportType>(types.size()));
-  command->add_option("--dtype", options->type, "Type of the weights: float32, float16 or bfloat16 [float32]")
+  command->add_option("--dtype", options->type, "Type of the weights: float32, float16, bfloat16 [float32]")
       ->transform(CLI::CheckedTransformer(types));
   command->callback([options] {
     const qkv::ExportReport report = qkv::export_model(options->run, options->out, options->type);

@@ -1,4 +1,4 @@
-// qkv import: a model from elsewhere becomes a run directory.
+// qkv import: converts a model of another framework into a run directory.
 #include "qkv/import.h"
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "commands.h"
 
@@ -16,13 +17,29 @@ struct ImportOptions {
   qkv::ImportOptions model;
 };
 
-// The values of an enum by name, for CLI11.
+// Accepts the names of an enum. The help of the option lists them, in their order.
 template <class Enum>
-std::map<std::string, Enum> choices() {
-  std::map<std::string, Enum> result;
-  int value = 0;
-  for (const std::string_view name : names_of(Enum{})) result.emplace(name, static_cast<Enum>(value++));
-  return result;
+CLI::Validator choices() {
+  std::map<std::string, Enum> values;
+  for (const std::string_view name : names_of(Enum{})) values.emplace(name, static_cast<Enum>(values.size()));
+  return CLI::CheckedTransformer(values).description("");
+}
+
+// "Activation: relu, gelu, … [relu]"
+template <class Enum>
+std::string help_of(const char* text, Enum otherwise) {
+  const auto names = names_of(Enum{});
+  return fmt::format("{}: {} [{}]", text, fmt::join(names, ", "), names[static_cast<size_t>(otherwise)]);
+}
+
+// What can be imported.
+std::string source_help() {
+  std::vector<std::string> names;
+  for (const qkv::TransformersModel& model : qkv::transformers_models()) names.push_back(model.name);
+  return fmt::format(
+      "Directory of transformers ({}), sentence-transformers or CTranslate2, .argosmodel package, or .safetensors of a "
+      "PyTorch nn.Transformer",
+      fmt::join(names, ", "));
 }
 
 void import_model(const ImportOptions& options) {
@@ -37,45 +54,49 @@ void add_torch_options(CLI::App& command, qkv::TorchModel& torch) {
   const auto text = [&](const std::string& name, std::string& member, const std::string& help) {
     command.add_option(name, member, help)->group(group)->type_name("NAME");
   };
-  text("--source-embedding", torch.source_embedding, "Tensor [V, d] of the source tokens");
-  text("--target-embedding", torch.target_embedding, "Tensor [V, d] of the target tokens (default: the source's)");
+  text("--source-embedding", torch.source_embedding, "Tensor [V, d] of source embeddings");
+  text("--target-embedding", torch.target_embedding, "Tensor [V, d] of target embeddings (default: the source's)");
   text("--output-layer", torch.output, "Tensor [V, d] before the softmax (default: the target embedding)");
   text("--position-table", torch.position_table, "Tensor [length, d] of learned positions");
-  command.add_option("--ignore", torch.ignore, "Tensors that are not a part of the model")->group(group);
-  command.add_option("--heads", torch.heads, "Attention heads")->group(group);
-  command.add_option("--activation", torch.activation, "relu, gelu or silu [relu]")
-      ->transform(CLI::CheckedTransformer(choices<qkv::Activation>()))
+  command.add_option("--ignore", torch.ignore, "Tensors that are not part of the model")->group(group);
+  command.add_option("--heads", torch.heads, "Attention heads, which a state dictionary does not show")->group(group);
+  command.add_option("--activation", torch.activation, help_of("Activation", torch.activation))
+      ->transform(choices<qkv::Activation>())
       ->group(group);
-  command.add_option("--norm-position", torch.norm_position, "post, or pre for norm_first=True [post]")
-      ->transform(CLI::CheckedTransformer(choices<qkv::NormPosition>()))
+  command
+      .add_option("--norm-position", torch.norm_position,
+                  help_of("Place of the norms; pre is norm_first=True", torch.norm_position))
+      ->transform(choices<qkv::NormPosition>())
       ->group(group);
-  command.add_option("--positions", torch.positions, "interleaved, halves or closed_halves [interleaved]")
-      ->transform(CLI::CheckedTransformer(choices<qkv::Positions>()))
+  command.add_option("--positions", torch.positions, help_of("Positions, without a table", torch.positions))
+      ->transform(choices<qkv::Positions>())
       ->group(group);
-  command.add_option("--scale-embeddings", torch.scale_embeddings, "Embeddings times the root of their width [true]")
+  command
+      .add_option("--scale-embeddings", torch.scale_embeddings,
+                  "Multiply embeddings by the square root of their width [true]")
       ->group(group);
-  command.add_option("--norm-epsilon", torch.norm_epsilon, "Added to the variance in a norm [1e-05]")->group(group);
-  command.add_option("--max-length", torch.max_length, "Tokens of the longest sequence [512]")->group(group);
+  command.add_option("--norm-epsilon", torch.norm_epsilon, "Added to the variance in norms [1e-05]")->group(group);
+  command
+      .add_option("--max-length", torch.max_length,
+                  "Tokens of the longest sequence, without a table of positions [512]")
+      ->group(group);
 }
 
 }  // namespace
 
 void add_import_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("import", "Make a run directory of a model from elsewhere");
+  CLI::App* command = app.add_subcommand("import", "Convert a model of another framework into a run directory");
   const auto options = std::make_shared<ImportOptions>();
   qkv::ImportOptions& model = options->model;
-  command
-      ->add_option("source", options->source,
-                   "Directory of MarianMT, GPT-2, Llama, Mistral, Qwen, StarCoder2, BERT or CTranslate2, .argosmodel "
-                   "package, or .safetensors of nn.Transformer")
-      ->required();
+  command->add_option("source", options->source, source_help())->required();
   command->add_option("out", options->out, "Run directory, which must not exist")->required();
-  command->add_flag("--tokens", model.tokens, "Text is tokens with spaces between, whatever tokeniser the model has");
+  command->add_flag("--tokens", model.tokens,
+                    "Read text as tokens separated by spaces, even if the model has a tokenizer");
   command->add_option("--source-tokenizer", model.source_tokenizer,
-                      "SentencePiece model, where the model comes without");
+                      "SentencePiece model, for a model without a tokenizer");
   command->add_option("--target-tokenizer", model.target_tokenizer, "SentencePiece model (default: the source's)");
   command->add_option("--source-vocabulary", model.source_vocabulary,
-                      "List of tokens of a state dictionary: JSON array (.json), or a line a token");
+                      "List of tokens for a state dictionary: JSON array (.json), or one token per line");
   command->add_option("--target-vocabulary", model.target_vocabulary, "List of tokens (default: the source's)");
   const auto token = [&](const std::string& name, std::optional<std::string>& member, const std::string& help) {
     command
@@ -83,11 +104,11 @@ void add_import_command(CLI::App& app) {
             name, [&member](const std::string& value) { member = value; }, help)
         ->type_name("TOKEN");
   };
-  token("--source-start", model.source_start, "Before a source sentence; '' is none");
-  token("--source-end", model.source_end, "After a source sentence; '' is none");
-  token("--start", model.start, "What a translation starts from");
-  token("--end", model.end, "What ends a translation");
-  token("--unknown", model.unknown, "For what is not in the vocabulary; '' is none");
+  token("--source-start", model.source_start, "Token before a source sentence; '' for none");
+  token("--source-end", model.source_end, "Token after a source sentence; '' for none");
+  token("--start", model.start, "Token that a translation starts from");
+  token("--end", model.end, "Token that ends a translation");
+  token("--unknown", model.unknown, "Token for text outside the vocabulary; '' for none");
   add_torch_options(*command, model.torch);
   command->callback([options] { import_model(*options); });
 }

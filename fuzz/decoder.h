@@ -4,19 +4,19 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/import.h"
-#include "import/decoder_config.h"
+#include "import/architecture.h"
 #include "io/language_run.h"
 
 namespace qkv::fuzz {
 
-// Of a dozen pieces. Checking a table of normalisation would take 50 ms an input.
+// A tokenizer of a dozen pieces, without normalisation: checking its table would take 50 ms per input.
 inline const Tokenizer& small_tokenizer() {
   static const Tokenizer tokenizer = Tokenizer::train(std::vector<std::string>(40, "a b c abc"),
                                                       {.vocab_size = 12, .normalization = Normalization::none});
   return tokenizer;
 }
 
-inline ModelConfig small_decoder(DecoderFamily family) {
+inline ModelConfig small_decoder(const std::string& type) {
   ModelConfig c;
   c.encoder_layers = 0;
   c.shared_embeddings = c.scale_embeddings = false;
@@ -25,7 +25,7 @@ inline ModelConfig small_decoder(DecoderFamily family) {
   make_narrow(c);
   c.norm.position = NormPosition::pre;
   c.norm.final = true;
-  if (family == DecoderFamily::gpt2) {
+  if (type == "gpt2") {
     c.positions = Positions::learned;
     return c;
   }
@@ -37,10 +37,11 @@ inline ModelConfig small_decoder(DecoderFamily family) {
   return c;
 }
 
-inline void import_decoder(DecoderFamily family, std::string_view bytes) {
-  static const SourceDirectory source("model.safetensors",
-                                      {{"config.json", decoder_config_json(family, small_decoder(family)).dump()},
-                                       {"tokenizer.model", small_tokenizer().serialized()}});
+// A program reads one type only.
+inline void import_decoder(const std::string& type, std::string_view bytes) {
+  static const SourceDirectory source(
+      "model.safetensors", {{"config.json", write_config(*find_architecture(type), small_decoder(type)).dump()},
+                            {"tokenizer.model", small_tokenizer().serialized()}});
   const MemoryFile file(bytes);
   import_and_load(source.path(), {}, [](const std::string& run) { load_language_model(run); });
 }

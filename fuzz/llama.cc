@@ -1,4 +1,4 @@
 // model.safetensors of a Llama directory.
 #include "fuzz/decoder.h"
 
-void qkv::fuzz::fuzz_llama(std::string_view bytes) { import_decoder(DecoderFamily::llama, bytes); }
+void qkv::fuzz::fuzz_llama(std::string_view bytes) { import_decoder("llama", bytes); }

@@ -1,12 +1,14 @@
-// The small files of models from elsewhere: settings and lists of tokens.
+// The small files of imported models: settings and lists of tokens.
 #include "fuzz/reader.h"
-#include "import/marian_config.h"
+#include "import/architecture.h"
+#include "import/marian_text.h"
 #include "import/vocabulary_files.h"
 #include "text/vocabulary.h"
 
 void qkv::fuzz::fuzz_settings(std::string_view bytes) {
-  attempt([&] { check(parse_marian_config(bytes, "config.json").model); });
-  attempt([&] { parse_bad_words(bytes, "config.json"); });
+  for (const Architecture* architecture : all_architectures())
+    attempt([&] { check(read_config(*architecture, Settings(bytes, "config.json"))); });
+  attempt([&] { read_bad_words(Settings(bytes, "config.json")); });
   attempt([&] { Vocabulary(parse_piece_ids(bytes, "vocab.json"), "vocab.json"); });
   attempt([&] { Vocabulary(pieces_from_lines(bytes, "vocabulary.txt"), "vocabulary.txt"); });
   attempt([&] { added_tokens_of(Settings(bytes, "tokenizer_config.json")); });

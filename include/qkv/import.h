@@ -1,4 +1,4 @@
-// Models from elsewhere as run directories. docs/import.md says what is read and what is refused.
+// Import of models that other projects trained. docs/import.md lists what is read and what is refused.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +10,58 @@
 
 namespace qkv {
 
-// What the state dictionary of a PyTorch model around nn.Transformer does not say of itself.
+// Description of a PyTorch model around nn.Transformer, for what its state dictionary does not say.
 struct TorchModel {
-  std::string source_embedding, target_embedding;  // names of tensors, [V, d]; no target: the source's
-  std::string output;                              // [V, d], its bias beside it; none: the target embedding
-  std::string position_table;       // learned positions of both sides, [max_length, d]; none: `positions`
-  std::vector<std::string> ignore;  // tensors that are not a part of the model
-  int64_t heads = 0;
+  std::string source_embedding;     // tensor [V, d]
+  std::string target_embedding;     // tensor [V, d]; "": the source embedding
+  std::string output;               // tensor [V, d], with a bias next to it if there is one; "": the target embedding
+  std::string position_table;       // learned positions of both sides, tensor [max_length, d]; "": see `positions`
+  std::vector<std::string> ignore;  // tensors that are not part of the model
+  int64_t heads = 0;                // attention heads; must be given
   Activation activation = Activation::relu;
   NormPosition norm_position = NormPosition::post;
   double norm_epsilon = 1e-5;
   bool scale_embeddings = true;
-  Positions positions = Positions::interleaved;
-  int64_t max_length = 512;  // where positions are not a table
+  Positions positions = Positions::interleaved;  // without a table
+  int64_t max_length = 512;                      // tokens of the longest sequence, without a table
 };
 
 struct ImportOptions {
-  bool tokens = false;  // text is tokens with spaces between, even where the model has a tokeniser
-  // SentencePiece models, for a model that comes without; no target's: the source's.
+  bool tokens = false;  // text is already split into tokens at spaces, even if the model has a tokenizer
+  // SentencePiece models, for a model that has none; "" for the target: the source's.
   std::string source_tokenizer, target_tokenizer;
-  // Lists of tokens (a JSON array, or a line a token), for a state dictionary; no target's: the source's.
+  // Lists of tokens (a JSON array, or one token per line), for a state dictionary; "" for the target: the source's.
   std::string source_vocabulary, target_vocabulary;
-  // Tokens, where the model says nothing or something else; "" is none.
+  // Special tokens in place of the model's; "" is none.
   std::optional<std::string> source_start, source_end, start, end, unknown;
   TorchModel torch;
 };
 
 struct ImportReport {
-  // "MarianMT", "GPT-2", "Llama", "Mistral", "Qwen2", "Qwen3", "StarCoder2", "BERT", "RoBERTa", "DistilBERT",
-  // "CTranslate2", "Argos Translate", "PyTorch"
-  std::string kind;
+  std::string kind;  // TransformersModel::name, "CTranslate2", "Argos Translate" or "PyTorch"
   ModelConfig config;
   int64_t parameters = 0;
   std::vector<std::string> notes = {};  // what was left out, in words
 };
 
-// Reads `source`: a directory in the Hugging Face layout of MarianMT, GPT-2, Llama, Mistral, Qwen, StarCoder2, BERT,
-// RoBERTa or DistilBERT, perhaps one of sentence-transformers, a CTranslate2 directory, an Argos Translate package (the
-// .argosmodel file, or the directory it holds), or a PyTorch state dictionary as a safetensors file. Writes the run
-// directory `out`, float32, whole or not at all. Throws Error, naming file and tensor or field, if out exists or if
-// source is broken, contradicts itself or asks for what there is not. Nothing in source is trusted.
+// A model class of Hugging Face's transformers that import_model reads.
+struct TransformersModel {
+  std::string name;                      // "GPT-2"
+  std::vector<std::string> model_types;  // values of model_type in config.json: {"gpt2"}
+  std::string model_class;               // "GPT2LMHeadModel"
+  bool exported = false;                 // whether export_model writes this class
+};
+
+// Returns all of them in alphabetical order of their files.
+std::vector<TransformersModel> transformers_models();
+
+// Reads `source` and writes the run directory `out` in float32, whole or not at all. `source` is one of:
+//   a directory in the Hugging Face layout, of one of transformers_models() or of sentence-transformers
+//   a CTranslate2 directory
+//   an Argos Translate package: the .argosmodel file, or the directory in it
+//   a state dictionary of a PyTorch model around nn.Transformer, as a safetensors file
+// Throws Error, naming the file and the tensor or field, if `out` exists, or if `source` is broken, contradicts itself
+// or has a feature that is not supported. `source` is not trusted.
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options = {});
 
 }  // namespace qkv

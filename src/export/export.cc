@@ -1,14 +1,13 @@
-// qkv::export_model: which kind of run it is, and the directory of its class.
+// qkv::export_model: detects the kind of run and writes the directory of its class.
 #include "qkv/export.h"
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
 #include "core/fields.h"
-#include "export/family.h"
+#include "export/model_class.h"
 #include "export/tokenizer_out.h"
 #include "export/weights_out.h"
 #include "io/atomic_file.h"
@@ -22,38 +21,31 @@ namespace {
 
 using nlohmann::json;
 
-const std::map<std::string, const char*> kClasses = {{"marian", "MarianMTModel"},
-                                                     {"gpt2", "GPT2LMHeadModel"},
-                                                     {"llama", "LlamaForCausalLM"},
-                                                     {"mistral", "MistralForCausalLM"},
-                                                     {"qwen2", "Qwen2ForCausalLM"},
-                                                     {"qwen3", "Qwen3ForCausalLM"},
-                                                     {"starcoder2", "Starcoder2ForCausalLM"}};
-
-// What is written beside the weights.
+// What is written next to the weights.
 struct Parts {
   json tokens;      // ids of special tokens: fields of config.json and of generation_config.json
-  json generation;  // of the latter alone
+  json generation;  // further fields of generation_config.json
   std::function<void(const std::string& directory)> write_text;
 };
 
 ExportReport write(const RunDirectory& run, const RunDirectory& out, const Transformer<float>& model,
                    const Parts& parts, ExportType type) {
   if (count_int8(model.parameters()) > 0)
-    fail("{}: is in 8 bits, wanted float32: the run that it was made of", run.model());
-  Family family = family_of(model.config(), run.config());
-  ExportReport report{family.type, 0};
-  family.settings.update(parts.tokens);
-  family.settings["architectures"] = {kClasses.at(family.type)};
-  family.settings["torch_dtype"] = name_of(type);
+    fail("{}: must be float32 (is quantized to 8 bits): export the run that it was made from", run.model());
+  ModelClass model_class = choose_class(model.config(), run.config());
+  ExportReport report{model_class.type(), 0};
+  json& fields = model_class.fields;
+  fields.update(parts.tokens);
+  fields["architectures"] = {model_class.architecture->model_class};
+  fields["torch_dtype"] = name_of(type);
   json generation = parts.tokens;
   generation.update(parts.generation);
-  generation["max_length"] = family.config.max_length;
+  generation["max_length"] = model_class.config.max_length;
   make_run(out, [&](const RunDirectory& partial) {
-    write_file_atomic(partial.config(), family.settings.dump(2) + "\n");
+    write_file_atomic(partial.config(), fields.dump(2) + "\n");
     write_file_atomic(partial.root() + "/generation_config.json", generation.dump(2) + "\n");
     parts.write_text(partial.root());
-    report.parameters = write_tensors(partial.model(), model, family, type);
+    report.parameters = write_tensors(partial.model(), model, model_class, type);
   });
   return report;
 }
@@ -73,7 +65,7 @@ ExportReport export_language_model(const RunDirectory& run, const RunDirectory& 
 ExportReport export_recommender(const RunDirectory& run, const RunDirectory& out, ExportType type) {
   const RecommenderRun loaded = load_recommender(run.root());
   if (loaded.recommendation.positions_from_end && loaded.model->config().positions <= Positions::learned)
-    fail("{}: positions_from_end is true, wanted false: classes of transformers count from the beginning",
+    fail("{}: positions_from_end must be false (is true): classes of transformers count from the beginning",
          run.recommendation());
   const json tokens = {{"bos_token_id", nullptr}, {"eos_token_id", nullptr}, {"pad_token_id", nullptr}};
   const auto write_text = [&](const std::string& directory) {
@@ -85,7 +77,7 @@ ExportReport export_recommender(const RunDirectory& run, const RunDirectory& out
 ExportReport export_translator(const RunDirectory& run, const RunDirectory& out, ExportType type) {
   const LoadedRun loaded = load_run(run.root());
   const TranslationTokens& t = loaded.translation;
-  // As in Marian's own models what a translation starts from is what pads.
+  // A translation starts from the padding token, as in Marian's own models.
   const json tokens = {{"decoder_start_token_id", t.start},
                        {"pad_token_id", t.start},
                        {"eos_token_id", t.end},
@@ -104,7 +96,7 @@ ExportReport export_translator(const RunDirectory& run, const RunDirectory& out,
 
 ExportReport export_model(const std::string& run, const std::string& out, ExportType type) {
   const RunDirectory from(run), to(out);
-  if (std::filesystem::exists(std::filesystem::symlink_status(to.root()))) fail("{}: exists already", to.root());
+  if (std::filesystem::exists(std::filesystem::symlink_status(to.root()))) fail("{}: already exists", to.root());
   const ModelConfig config = load_config(from);
   if (std::filesystem::exists(from.language())) return export_language_model(from, to, type);
   return config.encoder_layers == 0 ? export_recommender(from, to, type) : export_translator(from, to, type);

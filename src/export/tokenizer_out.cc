@@ -13,11 +13,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kEnd = "<|endoftext|>";  // what the token that ends a text of bytes or characters is called
+constexpr const char* kEnd = "<|endoftext|>";  // name of the token that ends a text of bytes or characters
 
 void write_json(const std::string& path, const json& object) { write_file_atomic(path, object.dump(2) + "\n"); }
 
-// How the pieces of one byte are spelt, by byte.
+// The spellings of the pieces of one byte, by byte.
 std::vector<std::string> byte_spellings() {
   std::vector<std::string> spellings;
   for (int byte = 0; byte < 256; byte++) spellings.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
@@ -30,7 +30,7 @@ json ids_of(const std::vector<std::string>& names) {
   return ids;
 }
 
-// BPE that merges nothing: a token for each of these pieces, and one that stands before a text and ends it.
+// BPE without merges: one token per piece, and one that starts and ends a text.
 json pieces_alone(const std::vector<std::string>& pieces, const json& splitter, const json& decoder) {
   const size_t end = pieces.size();
   const json start = {{"SpecialToken", {{"id", kEnd}, {"type_id", 0}}}},
@@ -75,19 +75,19 @@ std::vector<std::string> pieces_of(const Tokenizer& tokenizer) {
   return pieces;
 }
 
-// Does the tokeniser put a space before a text?
+// Whether the tokenizer puts a space before a text.
 bool begins_with_space(const Tokenizer& tokenizer) {
   const std::vector<int32_t> ids = tokenizer.encode("x");
   return !ids.empty() && tokenizer.piece(ids.front()).starts_with("▁");
 }
 
 void check_marian(const TranslationConfig& translation, const std::string& where) {
-  if (translation.lowercase) fail("{}: lowercase is true, wanted false: MarianTokenizer changes no text", where);
+  if (translation.lowercase) fail("{}: lowercase must be false (is true): MarianTokenizer does not change text", where);
   if (!translation.source_start.empty())
-    fail("{}: source_start is {}, wanted none for MarianTokenizer", where, excerpt(translation.source_start));
+    fail("{}: source_start must be empty for MarianTokenizer (is {})", where, excerpt(translation.source_start));
   if (translation.source_end != translation.end)
-    fail("{}: source_end is {}, wanted {}, which MarianTokenizer puts there", where, excerpt(translation.source_end),
-         excerpt(translation.end));
+    fail("{}: source_end must be {}, which MarianTokenizer appends (is {})", where, excerpt(translation.end),
+         excerpt(translation.source_end));
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ Parameters by_name(const Transformer<float>& model) {
   return result;
 }
 
-// The numbers of a class's parameters, those that the model does not have included.
+// The numbers of a class's parameters, including those that the model lacks.
 class Numbers {
  public:
-  Numbers(const Transformer<float>& model, const ModelConfig& wanted)
-      : model_(model), shapes_(wanted), own_(by_name(model_)), wanted_(by_name(shapes_)) {}
+  Numbers(const Transformer<float>& model, const ModelConfig& of_class)
+      : model_(model), shapes_(of_class), own_(by_name(model_)), expected_(by_name(shapes_)) {}
 
-  const std::vector<int64_t>& shape(const std::string& name) const { return wanted_.at(name)->shape; }
+  const std::vector<int64_t>& shape(const std::string& name) const { return expected_.at(name)->shape; }
 
   std::vector<float> of(const std::string& name) const {
     const auto place = own_.find(name);
@@ -42,41 +42,42 @@ class Numbers {
 
  private:
   std::vector<float> missing(const std::string& name) const {
-    const Parameter<float>& wanted = *wanted_.at(name);
+    const Parameter<float>& expected = *expected_.at(name);
     if (name == "output.weight") return {model_.items().value, model_.items().value + model_.items().size()};
-    std::vector<float> numbers(static_cast<size_t>(wanted.size()));  // of a bias
+    std::vector<float> numbers(static_cast<size_t>(expected.size()));  // a bias
     const Positions kind = model_.config().positions;
     if (name.ends_with(".positions.weight") && kind != Positions::none)
-      sinusoidal_positions<float>(kind, {numbers.data(), wanted.shape[0], wanted.shape[1]});
+      sinusoidal_positions<float>(kind, {numbers.data(), expected.shape[0], expected.shape[1]});
     return numbers;
   }
 
   const Transformer<float>& model_;
-  const Transformer<float> shapes_;  // whose values take no memory, for nobody writes to them
-  Parameters own_, wanted_;
+  const Transformer<float> shapes_;  // its values take no memory, because nothing writes to them
+  Parameters own_, expected_;
 };
 
-// What a tensor of theirs holds.
-std::vector<float> gather(const Numbers& numbers, const TensorName& name) {
+// The numbers of a tensor: the rows of its parameters, group by group.
+std::vector<float> gather(const Numbers& numbers, const TensorRule& rule) {
+  std::vector<std::vector<float>> parts;
+  for (const std::string& ours : rule.ours) parts.push_back(numbers.of(ours));
   std::vector<float> all;
-  for (const std::string& ours : name.ours) {
-    const std::vector<float> part = numbers.of(ours);
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  if (name.layout != Layout::columns) return all;
-  const size_t cols = static_cast<size_t>(numbers.shape(name.ours.front())[1]), rows = all.size() / cols;
+  const size_t share = parts.front().size() / static_cast<size_t>(rule.groups);
+  for (size_t g = 0; g < static_cast<size_t>(rule.groups); g++)
+    for (const std::vector<float>& part : parts)
+      all.insert(all.end(), part.data() + g * share, part.data() + (g + 1) * share);
+  if (rule.layout != Layout::columns) return all;
+  const size_t cols = static_cast<size_t>(numbers.shape(rule.ours.front())[1]), rows = all.size() / cols;
   std::vector<float> transposed(all.size());
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) transposed[c * rows + r] = all[r * cols + c];
   return transposed;
 }
 
-std::vector<int64_t> shape_of(const Numbers& numbers, const TensorName& name) {
-  std::vector<int64_t> shape = numbers.shape(name.ours.front());
-  shape[0] = 0;
-  for (const std::string& ours : name.ours) shape[0] += numbers.shape(ours)[0];
-  if (name.layout == Layout::columns) std::swap(shape[0], shape[1]);
-  if (name.layout == Layout::line) shape.insert(shape.begin(), 1);
+std::vector<int64_t> shape_of(const Numbers& numbers, const TensorRule& rule) {
+  if (rule.reshape) return rule.reshape->theirs;
+  std::vector<int64_t> shape = numbers.shape(rule.ours.front());
+  shape[0] *= std::ssize(rule.ours);
+  if (rule.layout == Layout::columns) std::swap(shape[0], shape[1]);
   return shape;
 }
 
@@ -84,28 +85,30 @@ template <class T>
 void write_as(std::span<const float> numbers, const std::string& name, WriteBytes write) {
   std::vector<T> rounded(numbers.begin(), numbers.end());
   for (const T x : rounded)
-    if (!std::isfinite(static_cast<float>(x))) fail("export: {} holds a number that is too large for the type", name);
+    if (!std::isfinite(static_cast<float>(x)))
+      fail("{} holds a number that is too large for the type of the export", name);
   write(std::as_bytes(std::span(rounded)));
 }
 
 }  // namespace
 
-int64_t write_tensors(const std::string& path, const Transformer<float>& model, const Family& family, ExportType type) {
-  const Numbers numbers(model, family.config);
+int64_t write_tensors(const std::string& path, const Transformer<float>& model, const ModelClass& model_class,
+                      ExportType type) {
+  const Numbers numbers(model, model_class.config);
   std::vector<TensorEntry> entries;
-  std::vector<const TensorName*> sources;
+  std::vector<const TensorRule*> sources;
   int64_t count = 0;
-  const auto add = [&](const std::string& theirs, const TensorName& name) {
-    entries.push_back({theirs, kTypes[static_cast<size_t>(type)], shape_of(numbers, name)});
-    sources.push_back(&name);
+  const auto add = [&](const std::string& theirs, const TensorRule& rule) {
+    entries.push_back({theirs, kTypes[static_cast<size_t>(type)], shape_of(numbers, rule)});
+    sources.push_back(&rule);
     int64_t size = 1;
     for (const int64_t n : entries.back().shape) size *= n;
     count += size;
   };
-  for (const TensorName& name : family.names.tensors) {
-    add(name.theirs, name);
-    if (family.config.tied_output) continue;
-    for (const std::string& copy : name.copies) add(copy, name);  // transformers then shares no tables by itself
+  for (const TensorRule& rule : model_class.tensors.rules) {
+    add(rule.theirs, rule);
+    if (model_class.config.tied_output) continue;
+    for (const std::string& alias : rule.aliases) add(alias, rule);  // transformers shares no tables by itself then
   }
   const auto data = [&](size_t i, WriteBytes write) {
     const std::vector<float> values = gather(numbers, *sources[i]);

@@ -1,59 +1,51 @@
-// Fields of somebody else's config.json, listed once and visited by one that reads them and by one that writes them:
-// visit(name, member), or visit(name, member, otherwise) for one that may be missing.
+// The fields of a config.json of transformers. An architecture lists its fields once, and the list both reads the file
+// and writes it.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <type_traits>
 
 #include "import/settings.h"
 #include "qkv/config.h"
 
 namespace qkv {
 
-// An activation by the name that transformers has for it. Throws Error, naming field and value, for another one.
-Activation activation_of(const Settings& settings, const std::string& field, const std::string& otherwise = "");
-std::string name_of_activation(Activation activation);
-
-// Throws Error, naming the field, for more layers than a model may have. Tensors are listed by this number.
-void check_layers(const Settings& settings, const std::string& field, int64_t layers);
-
-class FieldsFrom {
+// A config.json that is being read or written. fields(name, member) copies a field of the file to the member or the
+// member to the file; `otherwise` is the value of a field that a file leaves out. Reading throws Error, naming the
+// field, for one that has another type, or is missing and has no default.
+class ConfigFields {
  public:
-  explicit FieldsFrom(const Settings& settings) : settings_(settings) {}
+  explicit ConfigFields(const Settings& from) : from_(&from) {}
+  explicit ConfigFields(nlohmann::json& to) : to_(&to) {}
 
-  void operator()(const std::string& name, int64_t& member) const { member = settings_.integer(name); }
-  void operator()(const std::string& name, int64_t& member, int64_t otherwise) const {
-    member = settings_.integer(name, otherwise);
-  }
-  void operator()(const std::string& name, double& member, double otherwise) const {
-    member = settings_.number(name, otherwise);
-  }
-  void operator()(const std::string& name, bool& member, bool otherwise) const {
-    member = settings_.flag(name, otherwise);
-  }
-  void operator()(const std::string& name, Activation& member, const char* otherwise = "") const {
-    member = activation_of(settings_, name, otherwise);
-  }
+  void operator()(const std::string& name, int64_t& member);
+  void operator()(const std::string& name, int64_t& member, int64_t otherwise);
+  void operator()(const std::string& name, double& member, double otherwise);
+  void operator()(const std::string& name, bool& member, bool otherwise);
+  void operator()(const std::string& name, Activation& member, const char* otherwise = "");
+
+  // Number of layers, at most 1,000: tensors are listed by it.
+  void layers(const std::string& name, int64_t& member) { at_most(name, member, 1000); }
+  // Number of positions.
+  void positions(const std::string& name, int64_t& member, int64_t most = 1 << 20) { at_most(name, member, most); }
+
+  // The file where it is read, and the object where it is written; the other one is null.
+  const Settings* from() const { return from_; }
+  nlohmann::json* to() { return to_; }
 
  private:
-  const Settings& settings_;
+  void at_most(const std::string& name, int64_t& member, int64_t most);
+  template <class T>
+  void write(const std::string& name, const T& value);
+
+  const Settings* from_ = nullptr;
+  nlohmann::json* to_ = nullptr;
 };
 
-class FieldsTo {
- public:
-  explicit FieldsTo(nlohmann::json& object) : object_(object) {}
+// Throws Error, naming the flag, unless it has the value; a flag that is missing has it.
+void require_flag(const Settings& config, const char* name, bool value);
 
-  template <class T, class... Otherwise>
-  void operator()(const std::string& name, const T& member, const Otherwise&...) const {
-    if constexpr (std::is_same_v<T, Activation>)
-      object_[name] = name_of_activation(member);
-    else
-      object_[name] = member;
-  }
-
- private:
-  nlohmann::json& object_;
-};
+// Sets the width of heads to d_model / heads. Throws Error, naming the two fields, if there is a remainder.
+void set_head_width(const Settings& config, const char* width, const char* heads, ModelConfig& m);
 
 }  // namespace qkv

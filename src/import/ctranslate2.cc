@@ -1,4 +1,4 @@
-// CTranslate2 directories: model.bin, vocabularies and, from version 6 on, config.json. The files of Argos Translate.
+// CTranslate2 directories (model.bin, vocabularies and, from version 6 on, config.json) and Argos Translate packages.
 #include <algorithm>
 #include <memory>
 
@@ -8,107 +8,72 @@
 #include "import/ctranslate2_file.h"
 #include "import/imported_model.h"
 #include "import/settings.h"
+#include "import/tensor_map.h"
 #include "text/vocabulary.h"
 
 namespace qkv {
 namespace {
 
-// Our parameters from the variables of the specification. A linear layer holds several of ours one below the other.
-class CTranslate2Tensors {
- public:
-  CTranslate2Tensors(ForeignTensors& tensors, const ModelConfig& config) : tensors_(tensors), config_(config) {}
+// The variables of a specification. Linear layers and norms have other endings than elsewhere.
+ModuleRule linear(const std::string& theirs, std::vector<std::string> ours, bool bias) {
+  return {.theirs = theirs, .ours = std::move(ours), .bias = bias, .weight_name = "/weight", .bias_name = "/bias"};
+}
+ModuleRule norm(const std::string& theirs, const std::string& ours) {
+  return {.theirs = theirs, .ours = {ours}, .weight_name = "/gamma", .bias_name = "/beta"};
+}
 
-  void use_all() {
-    use_tables();
-    for (const char* side : {"encoder", "decoder"}) use_side(side);
-    for (int64_t i = 0; i < config_.encoder_layers; i++) use_layer("encoder", i);
-    for (int64_t i = 0; i < config_.decoder_layers; i++) {
-      const std::string ours = fmt::format("decoder.layers.{}.", i), theirs = fmt::format("decoder/layer_{}/", i);
-      use_layer("decoder", i);
-      const std::string attention = theirs + "attention/";
-      use_rows(ours + "cross_attention.", {"q"}, attention + "linear_0");
-      use_rows(ours + "cross_attention.", {"k", "v"}, attention + "linear_1");
-      use_rows(ours + "cross_attention.", {"output"}, attention + "linear_2");
-      use_norm(ours + "cross_attention_norm", attention + "layer_norm");
-    }
-    tensors_.refuse_others();
-  }
+void add_tables(TensorMap& map, const ModelConfig& m, const std::string& source) {
+  const std::string target = "decoder/embeddings/weight", output = "decoder/projection/weight";
+  TensorRule first{.theirs = source, .ours = {m.shared_embeddings ? "embedding.weight" : "source_embedding.weight"}};
+  if (source != kOnlySource) first.aliases.push_back(kOnlySource);
+  TensorRule second{.theirs = target, .ours = {"target_embedding.weight"}};
+  std::vector<std::string>& aliases = m.shared_embeddings ? first.aliases : second.aliases;
+  if (m.shared_embeddings) aliases.push_back(target);
+  if (m.tied_output) aliases.push_back(output);
+  map.add_tensor(std::move(first));
+  if (!m.shared_embeddings) map.add_tensor(std::move(second));
+  if (!m.tied_output) map.add_tensor({.theirs = output, .ours = {"output.weight"}});
+  if (m.output_bias) map.add_tensor({.theirs = "decoder/projection/bias", .ours = {"output.bias"}});
+}
 
- private:
-  void use_tables() {
-    const std::string source =
-        tensors_.has("encoder/embeddings_0/weight") ? "encoder/embeddings_0/weight" : "encoder/embeddings/weight";
-    const std::string target = "decoder/embeddings/weight", output = "decoder/projection/weight";
-    tensors_.use(config_.shared_embeddings ? "embedding.weight" : "source_embedding.weight", source);
-    if (config_.shared_embeddings)
-      let_go(target);
-    else
-      tensors_.use("target_embedding.weight", target);
-    if (config_.tied_output)
-      let_go(output);
-    else
-      tensors_.use("output.weight", output);
-    if (config_.output_bias) tensors_.use("output.bias", "decoder/projection/bias");
-    // The encoder's only table may have both names.
-    if (source == "encoder/embeddings_0/weight" && tensors_.same(source, "encoder/embeddings/weight"))
-      let_go("encoder/embeddings/weight");
-  }
-
-  void use_side(const std::string& side) {
-    if (config_.positions == Positions::learned)
-      tensors_.use(side + ".positions.weight", side + "/position_encodings/encodings");
-    if (config_.embedding_norm) use_norm(side + ".embedding_norm", side + "/layernorm_embedding");
-    if (config_.norm.final) use_norm(side + ".norm", side + "/layer_norm");
-  }
-
-  void use_layer(const std::string& side, int64_t i) {
+void add_side(TensorMap& map, const ModelConfig& m, const std::string& side, int64_t layers) {
+  if (m.positions == Positions::learned)
+    map.add_tensor({.theirs = side + "/position_encodings/encodings", .ours = {side + ".positions.weight"}});
+  if (m.embedding_norm) map.add_module(norm(side + "/layernorm_embedding", side + ".embedding_norm"));
+  if (m.norm.final) map.add_module(norm(side + "/layer_norm", side + ".norm"));
+  const bool in = m.attention.input_bias, out = m.attention.output_bias;
+  for (int64_t i = 0; i < layers; i++) {
     const std::string ours = fmt::format("{}.layers.{}.", side, i), theirs = fmt::format("{}/layer_{}/", side, i);
-    use_rows(ours + "self_attention.", {"q", "k", "v"}, theirs + "self_attention/linear_0");
-    use_rows(ours + "self_attention.", {"output"}, theirs + "self_attention/linear_1");
-    use_norm(ours + "self_attention_norm", theirs + "self_attention/layer_norm");
-    use_rows(ours + "feed_forward.", {"first"}, theirs + "ffn/linear_0");
-    use_rows(ours + "feed_forward.", {"second"}, theirs + "ffn/linear_1");
-    use_norm(ours + "feed_forward_norm", theirs + "ffn/layer_norm");
-  }
-
-  // The parts of a linear layer, of equal height.
-  void use_rows(const std::string& ours, const std::vector<std::string>& parts, const std::string& theirs) {
-    const int64_t rows = tensors_.shape(theirs + "/weight", 2)[0], count = std::ssize(parts);
-    if (rows % count != 0)
-      fail("{}: {} rows, wanted a multiple of {}", in_file(tensors_.path(), theirs + "/weight"), rows, count);
-    const bool attention = parts.front() != "first" && parts.front() != "second";
-    const bool bias =
-        !attention || (parts.front() == "output" ? config_.attention.output_bias : config_.attention.input_bias);
-    for (int64_t i = 0; i < count; i++) {
-      const Rows part{i * rows / count, (i + 1) * rows / count};
-      const std::string name = ours + parts[static_cast<size_t>(i)];
-      tensors_.use(name + ".weight", theirs + "/weight", part);
-      if (bias) tensors_.use(name + ".bias", theirs + "/bias", part);
+    const std::string self = ours + "self_attention", cross = ours + "cross_attention", ffn = ours + "feed_forward";
+    map.add_module(linear(theirs + "self_attention/linear_0", {self + ".q", self + ".k", self + ".v"}, in));
+    map.add_module(linear(theirs + "self_attention/linear_1", {self + ".output"}, out));
+    map.add_module(norm(theirs + "self_attention/layer_norm", self + "_norm"));
+    if (side == "decoder") {
+      map.add_module(linear(theirs + "attention/linear_0", {cross + ".q"}, in));
+      map.add_module(linear(theirs + "attention/linear_1", {cross + ".k", cross + ".v"}, in));
+      map.add_module(linear(theirs + "attention/linear_2", {cross + ".output"}, out));
+      map.add_module(norm(theirs + "attention/layer_norm", cross + "_norm"));
     }
+    map.add_module(linear(theirs + "ffn/linear_0", {ffn + ".first"}, true));
+    map.add_module(linear(theirs + "ffn/linear_1", {ffn + ".second"}, true));
+    map.add_module(norm(theirs + "ffn/layer_norm", ffn + "_norm"));
   }
+}
 
-  void use_norm(const std::string& ours, const std::string& theirs) {
-    if (!tensors_.has(theirs + "/beta"))
-      fail("{}: root-mean-square norms are not supported", in_file(tensors_.path(), theirs + "/gamma"));
-    tensors_.use(ours + ".weight", theirs + "/gamma");
-    tensors_.use(ours + ".bias", theirs + "/beta");
-  }
-
-  void let_go(const std::string& name) {
-    tensors_.let_go(name);
-    tensors_.let_go(name + "_scale");
-  }
-
-  ForeignTensors& tensors_;
-  const ModelConfig& config_;
-};
+TensorMap tensors_of(const ModelConfig& m, const ForeignTensors& tensors) {
+  TensorMap map;
+  add_tables(map, m, source_table(tensors));
+  add_side(map, m, "encoder", m.encoder_layers);
+  add_side(map, m, "decoder", m.decoder_layers);
+  return map;
+}
 
 struct PieceList {
   std::string path;
   std::vector<std::string> pieces;
 };
 
-// A token for what is unknown is added where the list has none.
+// Reads a list of tokens, and adds the unknown token if the list lacks it.
 PieceList read_list(const ModelFiles& files, const std::string& name, const std::string& unknown) {
   const bool is_json = files.has(name + ".json");
   const std::string file = name + (is_json ? ".json" : ".txt");
@@ -135,8 +100,8 @@ ImportedModel read(const ModelFiles& files, const ImportOptions& options,
   TranslationConfig translation = ctranslate2_translation(file, tensors, settings, settings_path);
   override_tokens(translation, options);
   if (translation.start.empty())
-    fail("{}: names no token that translations start from; name it with --start", files.path());
-  CTranslate2Tensors(tensors, config).use_all();
+    fail("{}: does not say which token a translation starts from; the option start must name it", files.path());
+  map_tensors(tensors, tensors_of(config, tensors));
 
   const bool shared = has_list(files, "shared_vocabulary");
   PieceList source = read_list(files, shared ? "shared_vocabulary" : "source_vocabulary", translation.unknown);
@@ -160,17 +125,17 @@ ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& opt
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options) {
   const Settings metadata(files.open_small("metadata.json")->text(), files.path("metadata.json"));
   const std::string type = metadata.text("type", "translate");
-  if (type != "translate") fail("{}: type is {}, wanted translate", metadata.where(), excerpt(type));
+  if (type != "translate") fail("{}: type must be translate (is {})", metadata.where(), excerpt(type));
   const std::string prefix = metadata.text("target_prefix", "");
-  if (!prefix.empty()) fail("{}: target_prefix is {}, which is not supported", metadata.where(), excerpt(prefix));
+  if (!prefix.empty()) fail("{}: target_prefix must be empty (is {})", metadata.where(), excerpt(prefix));
   std::optional<SentencePieceFile> splitter;
   if (files.has("sentencepiece.model"))
     splitter = SentencePieceFile{std::string(files.open_small("sentencepiece.model")->text()),
                                  files.path("sentencepiece.model")};
   else if (!options.tokens && options.source_tokenizer.empty())
     fail("{}: sentencepiece.model is missing{}", files.path(),
-         files.has("bpe.model") ? ", and bpe.model goes with the tokeniser of Moses, which is not here; --tokens takes "
-                                  "tokens with spaces between"
+         files.has("bpe.model") ? "; bpe.model needs the tokenizer of Moses, which is not supported: set the option "
+                                  "tokens to pass text that is already split"
                                 : "");
   ImportedModel model = read(files.inside("model"), options, splitter);
   model.kind = "Argos Translate";

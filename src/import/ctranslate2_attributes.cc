@@ -21,13 +21,13 @@ T load(const TensorView& tensor) {
 std::optional<double> CTranslate2Attributes::number(const std::string& name) {
   const TensorView* tensor = tensors_.find(name);
   if (!tensor) return {};
-  tensors_.let_go(name);
+  tensors_.ignore(name);
   const bool single = tensor->shape.size() <= 1 && byte_count(tensor->dtype, {}) == tensor->data.size();
   if (single && tensor->dtype == DType::f32) return load<float>(*tensor);
   if (single && tensor->dtype == DType::i32) return load<int32_t>(*tensor);
   if (single && tensor->dtype == DType::i16) return load<int16_t>(*tensor);
   if (single && tensor->dtype == DType::i8) return load<int8_t>(*tensor);
-  fail("{}: found {}, wanted a single number", in_file(tensors_.path(), name), describe(tensor->dtype, tensor->shape));
+  fail("{}: must be a single number (is {})", in_file(tensors_.path(), name), describe(tensor->dtype, tensor->shape));
 }
 
 std::optional<double> CTranslate2Attributes::number(const std::string& side, const std::string& name) {
@@ -38,16 +38,18 @@ std::optional<double> CTranslate2Attributes::number(const std::string& side, con
 int64_t CTranslate2Attributes::integer(const std::string& side, const std::string& name, int64_t otherwise) {
   const double value = number(side, name).value_or(static_cast<double>(otherwise));
   if (!(std::abs(value) <= kMaxInteger && value == std::nearbyint(value)))
-    fail("{}: {} is not a small integer", in_file(tensors_.path(), side + "/" + name), value);
+    fail("{}: must be an integer of at most {} (is {})", in_file(tensors_.path(), side + "/" + name), kMaxInteger,
+         value);
   return static_cast<int64_t>(value);
 }
 
 std::string CTranslate2Attributes::text(const std::string& name, const std::string& otherwise) {
   const TensorView* tensor = tensors_.find(name);
   if (!tensor) return otherwise;
-  tensors_.let_go(name);
+  tensors_.ignore(name);
   if (tensor->dtype != DType::i8 || tensor->data.size() > kMaxText)
-    fail("{}: found {}, wanted a short text", in_file(tensors_.path(), name), describe(tensor->dtype, tensor->shape));
+    fail("{}: must be a text of at most {} bytes (is {})", in_file(tensors_.path(), name), kMaxText,
+         describe(tensor->dtype, tensor->shape));
   return {reinterpret_cast<const char*>(tensor->data.data()), tensor->data.size()};
 }
 

@@ -5,15 +5,16 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "import/config_fields.h"
 #include "import/ctranslate2_attributes.h"
 #include "import/settings.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kSentenceTokens = 1024;  // where positions are sinusoids: CTranslate2's own limit of a source
+constexpr int64_t kSentenceTokens = 1024;  // CTranslate2's own limit of a source, for sinusoidal positions
 
-// Parts of names of variables that stand for something that is not here.
+// Parts of variables' names that stand for features that are not supported.
 constexpr std::pair<std::string_view, const char*> kUnsupported[] = {
     {"relative_position_keys", "relative positions"},
     {"relative_attention_bias", "relative positions"},
@@ -36,9 +37,13 @@ constexpr std::pair<std::string_view, const char*> kUnsupported[] = {
 };
 
 void refuse_unsupported(const ForeignTensors& tensors) {
-  for (const auto& [name, tensor] : tensors.all())
+  for (const auto& [name, tensor] : tensors.all()) {
     for (const auto& [part, what] : kUnsupported)
-      if (name.find(part) != std::string::npos) fail("{}: {} are not supported", in_file(tensors.path(), name), what);
+      if (name.find(part) != std::string::npos) fail("{}: not supported: {}", in_file(tensors.path(), name), what);
+    constexpr std::string_view kGamma = "/gamma";
+    if (name.ends_with(kGamma) && !tensors.has(name.substr(0, name.size() - kGamma.size()) + "/beta"))
+      fail("{}: not supported: root-mean-square norms", in_file(tensors.path(), name));
+  }
 }
 
 Activation activation_of(int64_t number, const std::string& path) {
@@ -46,11 +51,11 @@ Activation activation_of(int64_t number, const std::string& path) {
   if (number == 2) return Activation::silu;
   if (number == 3) return Activation::gelu;
   constexpr const char* kNames[] = {"relu", "gelu by tanh", "swish", "gelu", "gelu by sigmoid", "tanh", "sigmoid"};
-  fail("{}: activation {}{} is not supported, wanted relu, swish or gelu", path, number,
-       number > 0 && number < 7 ? fmt::format(" ({})", kNames[number]) : "");
+  fail("{}: activation must be 0 (relu), 2 (swish) or 3 (gelu) (is {}{})", path, number,
+       number > 0 && number < 7 ? fmt::format(", {}", kNames[number]) : "");
 }
 
-// Embeddings are multiplied by √d where the attribute is missing or true; it may be the factor itself.
+// Embeddings are multiplied by √d if the attribute is missing or true; the attribute may also be the factor itself.
 bool scales_embeddings(CTranslate2Attributes& attributes, const ForeignTensors& tensors, const std::string& side,
                        int64_t d) {
   const std::string name = side + "/scale_embeddings";
@@ -63,24 +68,27 @@ bool scales_embeddings(CTranslate2Attributes& attributes, const ForeignTensors& 
   if (is_flag || *value == 1) return is_flag && *value != 0;
   const double root = std::sqrt(static_cast<double>(d));
   if (std::abs(*value - root) > 1e-3 * root)
-    fail("{}: {}, wanted the root of the width, {}, or 1", in_file(tensors.path(), name), *value, root);
+    fail("{}: must be 1 or {}, the square root of the width (is {})", in_file(tensors.path(), name), root, *value);
   return true;
 }
 
 }  // namespace
+
+std::string source_table(const ForeignTensors& tensors) {
+  return tensors.has(kFirstSource) ? kFirstSource : kOnlySource;
+}
 
 ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors& tensors, std::string_view settings,
                                      const std::string& where) {
   const std::string& path = tensors.path();
   const std::string& name = file.specification;
   if (!name.empty() && name != "TransformerBase" && name != "TransformerBig" && name != "TransformerSpec")
-    fail("{}: the specification is {}, wanted an encoder-decoder Transformer", path, excerpt(name));
-  if (file.revision < 2 || file.revision > 7) fail("{}: revision {}, wanted 2 to 7", path, file.revision);
+    fail("{}: must be an encoder-decoder Transformer (the specification is {})", path, excerpt(name));
+  if (file.revision < 2 || file.revision > 7) fail("{}: revision must be between 2 and 7 (is {})", path, file.revision);
   refuse_unsupported(tensors);
   CTranslate2Attributes attributes(file, tensors);
   ModelConfig c;
-  const std::string table =
-      tensors.has("encoder/embeddings_0/weight") ? "encoder/embeddings_0/weight" : "encoder/embeddings/weight";
+  const std::string table = source_table(tensors);
   c.source_vocab = tensors.shape(table, 2)[0];
   c.d_model = tensors.shape(table, 2)[1];
   c.target_vocab = tensors.shape("decoder/embeddings/weight", 2)[0];
@@ -92,7 +100,7 @@ ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors
   c.attention.heads =
       attributes.of_both("num_heads", [&](const char* side) { return attributes.integer(side, "num_heads", heads); });
   if (c.attention.heads < 1 || c.d_model % c.attention.heads != 0)
-    fail("{}: {} heads and embeddings of {}, wanted a multiple", path, c.attention.heads, c.d_model);
+    fail("{}: num_heads must divide the width (num_heads is {}, the width {})", path, c.attention.heads, c.d_model);
   c.attention.key_width = c.attention.value_width = c.d_model / c.attention.heads;
   c.activation = activation_of(
       attributes.of_both("activation", [&](const char* side) { return attributes.integer(side, "activation", 0); }),
@@ -116,7 +124,7 @@ ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors
     });
   }
   for (const char* flag : {"decoder/alibi", "encoder/multi_query_attention", "decoder/multi_query_attention"})
-    if (attributes.flag(flag, false)) fail("{}: is not supported", in_file(path, flag));
+    if (attributes.flag(flag, false)) fail("{}: must be 0", in_file(path, flag));
   for (const char* ignored :
        {"encoder/embeddings_merge", "embeddings_merge", "decoder/alignment_layer", "alignment_layer",
         "decoder/alignment_heads", "alignment_heads", "decoder/alibi_use_positive_positions", "decoder/scale_alibi"})
@@ -124,22 +132,17 @@ ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors
 
   c.attention.input_bias = tensors.has("encoder/layer_0/self_attention/linear_0/bias");
   c.attention.output_bias = tensors.has("encoder/layer_0/self_attention/linear_1/bias");
-  c.shared_embeddings =
-      tensors.same(table, "decoder/embeddings/weight") &&
-      (!tensors.has(table + "_scale") || tensors.same(table + "_scale", "decoder/embeddings/weight_scale"));
-  c.tied_output = tensors.same("decoder/embeddings/weight", "decoder/projection/weight") &&
-                  (!tensors.has("decoder/projection/weight_scale") ||
-                   tensors.same("decoder/embeddings/weight_scale", "decoder/projection/weight_scale"));
+  c.shared_embeddings = tensors.same(table, "decoder/embeddings/weight");
+  c.tied_output = tensors.same("decoder/embeddings/weight", "decoder/projection/weight");
   c.output_bias = tensors.has("decoder/projection/bias");
   c.norm.epsilon = 1e-5;
   c.dropout.residual = 0;
   if (!settings.empty()) {
     const Settings s(settings, where);
     c.norm.epsilon = s.number("layer_norm_epsilon", c.norm.epsilon);
-    for (const char* flag : {"multi_query_attention"})
-      if (s.flag(flag, false)) fail("{}: {} is true, which is not supported", where, flag);
-    if (s.find("quantization_type") && s.integer("quantization_type") != 0)
-      fail("{}: quantization_type is {}, which is not supported", where, s.integer("quantization_type"));
+    require_flag(s, "multi_query_attention", false);
+    if (s.integer("quantization_type", 0) != 0)
+      fail("{}: quantization_type must be 0 (is {})", where, s.integer("quantization_type"));
   }
   return c;
 }
@@ -162,7 +165,7 @@ TranslationConfig ctranslate2_translation(const CTranslate2File& file, ForeignTe
     t.end = s.text("eos_token", t.end);
     source_bos = s.flag("add_source_bos", source_bos);
     source_eos = s.flag("add_source_eos", source_eos);
-    // A null says that every translation is told its first token.
+    // null means that the caller of each translation names its first token.
     if (file.version >= 6) t.start = s.text("decoder_start_token", "");
   }
   if (source_bos) t.source_start = bos;

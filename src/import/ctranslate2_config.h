@@ -1,4 +1,4 @@
-// What a CTranslate2 model says of itself: scalar variables of model.bin, and config.json.
+// The configuration of a CTranslate2 model: scalar variables of model.bin, and config.json.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,19 @@
 
 namespace qkv {
 
-// The configuration that variables, their shapes and config.json give. Attributes are marked as used in `tensors`.
-// Throws Error, naming file and variable: no encoder-decoder Transformer, what there is not here (relative or rotary
-// positions, gated feed-forward layers, root-mean-square norms, grouped heads, factors of source tokens, …), sides that
-// differ where ours cannot. `settings` is the text of config.json, "" where there is none.
+// Names of the source's embeddings: with several tables, of which one is supported, and with one.
+inline constexpr const char *kFirstSource = "encoder/embeddings_0/weight", *kOnlySource = "encoder/embeddings/weight";
+std::string source_table(const ForeignTensors& tensors);
+
+// Returns the configuration that follows from variables, their shapes and config.json, and marks attributes as used.
+// `settings` is the text of config.json, "" if there is none. Throws Error, naming file and variable, unless the model
+// is an encoder-decoder Transformer, for features that are not supported (relative or rotary positions, gated
+// feed-forward layers, root-mean-square norms, grouped heads, factors of source tokens, …), and if encoder and decoder
+// differ.
 ModelConfig ctranslate2_model_config(const CTranslate2File& file, ForeignTensors& tensors, std::string_view settings,
                                      const std::string& where);
 
-// The special tokens: from config.json for version 6, else from attributes.
+// Returns the special tokens: those of config.json in version 6, else those of the attributes.
 TranslationConfig ctranslate2_translation(const CTranslate2File& file, ForeignTensors& tensors,
                                           std::string_view settings, const std::string& where);
 

@@ -30,29 +30,29 @@ class Reader {
   std::string name(const char* what) {
     const size_t size = integer<uint16_t>(what);
     if (size > kMaxName)
-      fail("{}: {} at byte {} has {} bytes, wanted at most {}", where_, what, size_ - rest_.size(), size, kMaxName);
+      fail("{}: {} at byte {} must have at most {} bytes (has {})", where_, what, size_ - rest_.size(), kMaxName, size);
     const std::span<const std::byte> bytes = take(size, what);
     const std::string text(reinterpret_cast<const char*>(bytes.data()), size);
     if (text.empty() || text.find('\0') != size - 1)
-      fail("{}: {} before byte {} does not end with its only zero byte", where_, what, size_ - rest_.size());
+      fail("{}: {} before byte {} must have one zero byte, at its end", where_, what, size_ - rest_.size());
     return text.substr(0, size - 1);
   }
 
   std::span<const std::byte> take(size_t count, const char* what) {
     if (count > rest_.size())
-      fail("{}: cut off, or not a CTranslate2 model: {} at byte {} takes {} bytes, {} are left", where_, what,
+      fail("{}: truncated, or not a CTranslate2 model: {} at byte {} needs {} bytes ({} are left)", where_, what,
            size_ - rest_.size(), count, rest_.size());
     const std::span<const std::byte> taken = rest_.first(count);
     rest_ = rest_.subspan(count);
     return taken;
   }
 
-  // A number of variables or aliases.
+  // Reads a number of variables or aliases.
   uint32_t count(const char* what) {
     const uint32_t n = integer<uint32_t>(what);
     counted_ += n;
     if (counted_ > kMaxVariables)
-      fail("{}: {} variables and aliases, wanted at most {}", where_, counted_, kMaxVariables);
+      fail("{}: must have at most {} variables and aliases (has {})", where_, kMaxVariables, counted_);
     return n;
   }
 
@@ -65,30 +65,32 @@ class Reader {
   const std::string& where_;
 };
 
-// Type and bytes of data of the old form, in items, and of the new one.
+// Reads the type and the number of bytes of a variable, in the old form and in the new one.
 std::pair<DType, uint64_t> type_and_size(Reader& reader, uint32_t version, const std::string& where) {
   const uint8_t type = reader.integer<uint8_t>("a type");
   const uint64_t size = reader.integer<uint32_t>("a size");
   if (version >= 4) {
-    if (type >= std::size(kTypes)) fail("{}: type {}, wanted 0 to {}", where, type, std::size(kTypes) - 1);
+    if (type >= std::size(kTypes))
+      fail("{}: type must be between 0 and {} (is {})", where, std::size(kTypes) - 1, type);
     return {kTypes[type], size};
   }
   if (type == 4) return {DType::f32, size * 4};
   if (type == 2) return {DType::i16, size * 2};
   if (type == 1) return {DType::i8, size};
-  fail("{}: items of {} bytes, wanted 1, 2 or 4", where, type);
+  fail("{}: items must have 1, 2 or 4 bytes (have {})", where, type);
 }
 
 TensorView read_variable(Reader& reader, uint32_t version, const std::string& where) {
   const uint8_t rank = reader.integer<uint8_t>("a rank");
-  if (rank > kMaxRank) fail("{}: {} dimensions, wanted at most {}", where, rank, kMaxRank);
+  if (rank > kMaxRank) fail("{}: must have at most {} dimensions (has {})", where, kMaxRank, rank);
   TensorView tensor;
   tensor.shape.resize(rank);
   for (int64_t& size : tensor.shape) size = reader.integer<uint32_t>("a dimension");
   const auto [dtype, bytes] = type_and_size(reader, version, where);
   tensor.dtype = dtype;
-  const auto wanted = byte_count(dtype, tensor.shape);
-  if (!wanted || *wanted != bytes) fail("{}: {} with {} bytes of data", where, describe(dtype, tensor.shape), bytes);
+  const auto expected = byte_count(dtype, tensor.shape);
+  if (!expected || *expected != bytes)
+    fail("{}: {} does not match its {} bytes of data", where, describe(dtype, tensor.shape), bytes);
   tensor.data = reader.take(bytes, "the data of a variable");
   return tensor;
 }
@@ -100,15 +102,15 @@ CTranslate2File parse_ctranslate2(std::span<const std::byte> bytes, const std::s
   CTranslate2File file;
   file.version = reader.integer<uint32_t>("the version");
   if (file.version < kOldest || file.version > kNewest)
-    fail("{}: not a CTranslate2 model, or one of another version: {}, wanted {} to {}", where, file.version, kOldest,
-         kNewest);
+    fail("{}: not a CTranslate2 model, or its version is not between {} and {} (is {})", where, kOldest, kNewest,
+         file.version);
   file.specification = reader.name("the specification");
   file.revision = reader.integer<uint32_t>("the revision");
   const uint32_t variables = reader.count("the number of variables");
   for (uint32_t i = 0; i < variables; i++) {
     std::string name = reader.name("the name of a variable");
     TensorView tensor = read_variable(reader, file.version, in_file(where, name));
-    if (!file.variables.emplace(name, std::move(tensor)).second) fail("{}: stands twice", in_file(where, name));
+    if (!file.variables.emplace(name, std::move(tensor)).second) fail("{}: appears twice", in_file(where, name));
   }
   const uint32_t aliases = file.version >= 3 ? reader.count("the number of aliases") : 0;
   for (uint32_t i = 0; i < aliases; i++) {
@@ -117,13 +119,13 @@ CTranslate2File parse_ctranslate2(std::span<const std::byte> bytes, const std::s
       const auto place = file.variables.find(name + part);
       if (place == file.variables.end() && *part) continue;
       if (place == file.variables.end())
-        fail("{}: stands for {}, which is missing", in_file(where, alias), excerpt(name));
+        fail("{}: is an alias of {}, which is missing", in_file(where, alias), excerpt(name));
       const auto [added, is_new] = file.variables.emplace(alias + part, place->second);
       if (!is_new && (!*part || added->second.data.data() != place->second.data.data()))
-        fail("{}: stands twice", in_file(where, alias + part));
+        fail("{}: appears twice", in_file(where, alias + part));
     }
   }
-  if (reader.left() > 0) fail("{}: {} bytes after the last variable", where, reader.left());
+  if (reader.left() > 0) fail("{}: has {} bytes after the last variable", where, reader.left());
   return file;
 }
 

@@ -22,32 +22,26 @@ bool holds_numbers(DType dtype) {
   }
 }
 
-size_t item_size(DType dtype) { return static_cast<size_t>(*byte_count(dtype, {})); }
-
 bool is_integer(DType dtype) { return dtype == DType::i8 || dtype == DType::i16; }
 
-// int16 weights of old files have no scale of their own.
+// The scale of int16 weights in old files, which hold none.
 constexpr float kDefaultScale = 1000;
+
+std::string scale_name(const std::string& name) { return name + "_scale"; }
+
+// Whether rows of two arrays have the same shape.
+bool rows_match(std::span<const int64_t> a, std::span<const int64_t> b) {
+  return std::ranges::equal(a.subspan(1), b.subspan(1));
+}
+
+bool equal(const TensorView* a, const TensorView* b) {
+  return a && b && a->dtype == b->dtype && a->shape == b->shape && std::ranges::equal(a->data, b->data);
+}
 
 }  // namespace
 
 std::string in_file(const std::string& path, const std::string& name) {
   return fmt::format("{}: tensor {}", path, excerpt(name));
-}
-
-Origin part_of(const Origin& origin, Rows rows) {
-  Origin part = origin;
-  const size_t begin = static_cast<size_t>(rows.begin), count = static_cast<size_t>(rows.end - rows.begin);
-  part.values.shape[0] = rows.end - rows.begin;
-  if (origin.columns > 0) {
-    part.values.data = origin.values.data.subspan(begin * item_size(origin.values.dtype));
-    return part;
-  }
-  const size_t row_bytes = origin.values.data.size() / static_cast<size_t>(origin.values.shape[0]);
-  part.values.data = origin.values.data.subspan(begin * row_bytes, count * row_bytes);
-  if (origin.scales.size() > sizeof(float))
-    part.scales = origin.scales.subspan(begin * sizeof(float), count * sizeof(float));
-  return part;
 }
 
 ForeignTensors::ForeignTensors(std::string path, std::map<std::string, TensorView> tensors)
@@ -68,7 +62,7 @@ const TensorView& ForeignTensors::at(const std::string& name) const {
 std::vector<int64_t> ForeignTensors::shape(const std::string& name, size_t rank) const {
   const TensorView& tensor = at(name);
   if (tensor.shape.size() != rank)
-    fail("{}: found {}, wanted {} dimensions", in_file(path_, name), describe(tensor.dtype, tensor.shape), rank);
+    fail("{}: must have {} dimensions (is {})", in_file(path_, name), rank, describe(tensor.dtype, tensor.shape));
   return tensor.shape;
 }
 
@@ -80,98 +74,68 @@ int64_t ForeignTensors::count(const std::string& prefix, const std::string& suff
 
 std::span<const std::byte> ForeignTensors::scales_of(const std::string& name, const TensorView& values) {
   static const float default_scale = kDefaultScale;
-  const TensorView* scales = find(name + "_scale");
+  const TensorView* scales = find(scale_name(name));
   if (!is_integer(values.dtype)) return {};
   if (!scales && values.dtype == DType::i16) return std::as_bytes(std::span(&default_scale, 1));
   if (!scales)
     fail("{}: {} without the scale {}", in_file(path_, name), describe(values.dtype, values.shape),
-         excerpt(name + "_scale"));
-  used_.insert(name + "_scale");
+         excerpt(scale_name(name)));
+  used_.insert(scale_name(name));
   const size_t rows = values.shape.empty() ? 1 : static_cast<size_t>(values.shape[0]);
   const size_t count = scales->data.size() / sizeof(float);
   if (scales->dtype != DType::f32 || (count != 1 && count != rows))
-    fail("{}: found {}, wanted F32, one or {} of them", in_file(path_, name + "_scale"),
-         describe(scales->dtype, scales->shape), rows);
+    fail("{}: must be F32 with 1 or {} numbers (is {})", in_file(path_, scale_name(name)), rows,
+         describe(scales->dtype, scales->shape));
   return scales->data;
 }
 
-void ForeignTensors::use(const std::string& parameter, const std::string& name, Rows rows) {
-  const TensorView& values = at(name);
-  if (!holds_numbers(values.dtype))
-    fail("{}: found {}, wanted numbers", in_file(path_, name), describe(values.dtype, values.shape));
-  if (values.shape.empty()) fail("{}: found a single number, wanted an array", in_file(path_, name));
-  const Origin whole{name, values, scales_of(name, values)};
-  if (rows.end < 0) rows.end = values.shape[0];
-  if (rows.end > values.shape[0])
-    fail("{}: found {}, wanted at least {} rows", in_file(path_, name), describe(values.dtype, values.shape), rows.end);
+Origin ForeignTensors::whole(const std::string& name) {
+  const TensorView& tensor = at(name);
+  if (!holds_numbers(tensor.dtype))
+    fail("{}: must hold numbers (is {})", in_file(path_, name), describe(tensor.dtype, tensor.shape));
+  if (tensor.shape.empty()) fail("{}: must be an array (is a single number)", in_file(path_, name));
   used_.insert(name);
-  add_origin(parameter, part_of(whole, rows));
+  return {name, tensor, scales_of(name, tensor), tensor.shape, {}};
 }
 
-void ForeignTensors::add_origin(const std::string& parameter, Origin origin) {
-  const std::string name = origin.name;
+void ForeignTensors::use(const std::string& parameter, const std::string& name, TensorPart part) {
+  Origin origin = whole(name);
+  const TensorView& tensor = origin.tensor;
+  if (part.transposed && is_integer(tensor.dtype))
+    fail("{}: must hold floats (is {})", in_file(path_, name), describe(tensor.dtype, tensor.shape));
+  if (origin.scales.size() > sizeof(float) && !rows_match(part.shape, tensor.shape))
+    fail("{}: has a scale per row and cannot be read in another shape (is {})", in_file(path_, name),
+         describe(tensor.dtype, tensor.shape));
+  origin.shape = std::move(part.shape);
+  origin.rows = part.rows;
+  origin.transposed = part.transposed;
   if (!origins_.emplace(parameter, std::move(origin)).second)
-    fail("{}: a second origin of {}", in_file(path_, name), parameter);
+    fail("{}: {} already has an origin", in_file(path_, name), parameter);
 }
 
-int64_t ForeignTensors::share(const std::string& name, size_t dimension, size_t parts) const {
-  const TensorView& tensor = at(name);
-  const int64_t count = static_cast<int64_t>(parts);
-  if (tensor.shape.size() <= dimension || tensor.shape[dimension] % count != 0)
-    fail("{}: found {}, wanted {} parts of the same size", in_file(path_, name), describe(tensor.dtype, tensor.shape),
-         parts);
-  return tensor.shape[dimension] / count;
-}
-
-void ForeignTensors::use_rows(const std::vector<std::string>& parameters, const std::string& name) {
-  if (parameters.size() == 1) return use(parameters.front(), name);
-  const int64_t rows = share(name, 0, parameters.size());
-  int64_t begin = 0;
-  for (const std::string& parameter : parameters) {
-    use(parameter, name, {begin, begin + rows});
-    begin += rows;
-  }
-}
-
-void ForeignTensors::use_columns(const std::vector<std::string>& parameters, const std::string& name) {
-  const std::vector<int64_t> sizes = shape(name, 2);
-  const TensorView& tensor = at(name);
-  if (!holds_numbers(tensor.dtype) || is_integer(tensor.dtype))
-    fail("{}: found {}, wanted floats", in_file(path_, name), describe(tensor.dtype, sizes));
-  const int64_t columns = share(name, 1, parameters.size());
-  Origin whole{name, tensor, {}, sizes[1]};
-  whole.values.shape = {sizes[1], sizes[0]};
-  used_.insert(name);
-  int64_t begin = 0;
-  for (const std::string& parameter : parameters) {
-    add_origin(parameter, part_of(whole, {begin, begin + columns}));
-    begin += columns;
-  }
-}
-
-void ForeignTensors::use_as(const std::string& parameter, const std::string& name, std::vector<int64_t> shape) {
-  const TensorView& found = at(name);
-  if (byte_count(found.dtype, shape) != found.data.size())
-    fail("{}: found {}, wanted {}", in_file(path_, name), describe(found.dtype, found.shape),
-         describe(found.dtype, shape));
-  use(parameter, name);
+void ForeignTensors::add_first_row(const std::string& parameter, const std::string& name) {
   Origin& origin = origins_.at(parameter);
-  if (origin.scales.size() > sizeof(float) && shape[0] != found.shape[0])
-    fail("{}: found a scale for each row of {}, wanted {}", in_file(path_, name), describe(found.dtype, found.shape),
-         describe(found.dtype, shape));
-  origin.values.shape = std::move(shape);
+  const int64_t columns = shape(name, 2)[1];
+  if (origin.shape.size() != 2 || origin.shape[1] != columns)
+    fail("{}: must have as many columns as {} (is {})", in_file(path_, name), excerpt(origin.name),
+         describe(at(name).dtype, at(name).shape));
+  origin.addend = std::make_shared<const Origin>(whole(name));
+}
+
+void ForeignTensors::ignore(const std::string& name) {
+  used_.insert(name);
+  used_.insert(scale_name(name));
 }
 
 bool ForeignTensors::same(const std::string& a, const std::string& b) const {
-  const TensorView *first = find(a), *second = find(b);
-  return first && second && first->dtype == second->dtype && first->shape == second->shape &&
-         std::ranges::equal(first->data, second->data);
+  const TensorView *scale = find(scale_name(a)), *other = find(scale_name(b));
+  return equal(find(a), find(b)) && ((!scale && !other) || equal(scale, other));
 }
 
-void ForeignTensors::refuse_others() const {
+void ForeignTensors::refuse_unused() const {
   for (const auto& [name, tensor] : tensors_)
     if (!used_.contains(name))
-      fail("{}: {} has no place in the model", in_file(path_, name), describe(tensor.dtype, tensor.shape));
+      fail("{}: {} is not part of the model", in_file(path_, name), describe(tensor.dtype, tensor.shape));
 }
 
 }  // namespace qkv

@@ -1,9 +1,9 @@
-// The tensors of a model from elsewhere, and how they become parameters of ours.
+// The tensors of an imported file, and which of their numbers become which parameters.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -13,61 +13,70 @@
 
 namespace qkv {
 
-// Numbers of a file that become one parameter: float32, float64, float16 or bfloat16, or integers over a float32 scale.
-struct Origin {
-  std::string name;                   // of the tensor in its file
-  TensorView values;                  // [rows, …]
-  std::span<const std::byte> scales;  // float32: one for each row, or one for all; empty for floats
-  int64_t columns = 0;                // above 0: the rows are columns of the tensor, which has so many of them
+// Where the rows of a parameter lie in a tensor: `group` consecutive rows from `begin`, the next group `stride` rows
+// after the start of the last one, and so on. Consecutive rows are a single group.
+struct RowPlaces {
+  int64_t begin = 0, group = 1, stride = 1;
+
+  int64_t of(int64_t row) const { return begin + row / group * stride + row % group; }
 };
 
-// By name of the parameter.
+// The numbers of one parameter in a file: float32, float64, float16 or bfloat16, or integers over a float32 scale.
+struct Origin {
+  std::string name;                   // of the tensor
+  TensorView tensor;                  // the whole tensor
+  std::span<const std::byte> scales;  // float32: one per row of the tensor, or one for all; empty for floats
+  std::vector<int64_t> shape;         // of the parameter
+  RowPlaces rows;                     // rows of the tensor, or its columns if `transposed`
+  bool transposed = false;
+  std::shared_ptr<const Origin> addend = {};  // its first row is added to every row; may be null
+};
+
+// Origins by parameter name.
 using Origins = std::map<std::string, Origin>;
 
-// A half open range of rows; all of them by default.
-struct Rows {
-  int64_t begin = 0, end = -1;
+// A part of a tensor that holds one parameter.
+struct TensorPart {
+  std::vector<int64_t> shape;  // of the parameter
+  RowPlaces rows;
+  bool transposed = false;
 };
 
-// Every tensor must find its use, or be let go by name. All views belong to somebody who outlives this.
+// The tensors of an untrusted file. Every tensor must be used, or ignored by name. The caller keeps the bytes of the
+// file alive.
 class ForeignTensors {
  public:
-  // `path` names the file in errors. A tensor NAME with a neighbour NAME_scale is integers; see Origin.
+  // `path` names the file in errors. Integers in a tensor NAME have their scales in the tensor NAME_scale; see Origin.
   ForeignTensors(std::string path, std::map<std::string, TensorView> tensors);
 
   const std::string& path() const { return path_; }
   const std::map<std::string, TensorView>& all() const { return tensors_; }
-  const TensorView* find(const std::string& name) const;  // null if there is none
+  const TensorView* find(const std::string& name) const;  // null if missing
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  // Throws Error if there is none or it is empty. So what is used has sizes, and products of them, of at most the bytes
-  // of its file.
+  // Throws Error if the tensor is missing or empty. The sizes of a tensor that passes, and their products, are at most
+  // the number of bytes in the file.
   const TensorView& at(const std::string& name) const;
-  // The sizes of one of this rank. Throws Error if there is none or it has another rank.
+  // Returns the sizes of a tensor. Throws Error if it is missing, empty, or has another rank.
   std::vector<int64_t> shape(const std::string& name, size_t rank) const;
-  // How many of PREFIX0/…, PREFIX1/…, … there are, from 0 on; `suffix` follows the number.
+  // Counts the consecutive tensors PREFIX0SUFFIX, PREFIX1SUFFIX, …
   int64_t count(const std::string& prefix, const std::string& suffix) const;
 
-  // Makes rows of a tensor the origin of a parameter. Throws Error if there is no such tensor, it has not so many rows,
-  // its type is not one of numbers, or the parameter has an origin already.
-  void use(const std::string& parameter, const std::string& name, Rows rows = {});
-  // Its rows, shared out evenly, become the origins of several parameters. Throws Error where they cannot be.
-  void use_rows(const std::vector<std::string>& parameters, const std::string& name);
-  // The same of the columns of a matrix of floats: column j of a part is row j of its parameter.
-  void use_columns(const std::vector<std::string>& parameters, const std::string& name);
-  // The same as use() with another shape of as many numbers.
-  void use_as(const std::string& parameter, const std::string& name, std::vector<int64_t> shape);
-  // A tensor that has no part in the result.
-  void let_go(const std::string& name) { used_.insert(name); }
-  // Do two tensors hold the same, bit for bit? False where one is not there.
+  // Makes a part of a tensor the origin of a parameter. The part must lie inside the tensor. Throws Error if the tensor
+  // is missing or does not hold numbers, if columns are taken of integers, or if the parameter already has an origin.
+  void use(const std::string& parameter, const std::string& name, TensorPart part);
+  // Adds the first row of another tensor to every row of a parameter. Throws Error if their lengths differ.
+  void add_first_row(const std::string& parameter, const std::string& name);
+  // Marks a tensor and its scales as known to have no part in the result.
+  void ignore(const std::string& name);
+  // Whether two tensors have the same type, shape, bytes and scales. False if one is missing.
   bool same(const std::string& a, const std::string& b) const;
 
-  // Throws Error that names a tensor which nothing used.
-  void refuse_others() const;
+  // Throws Error, naming a tensor that was neither used nor ignored.
+  void refuse_unused() const;
   Origins take() { return std::move(origins_); }
 
  private:
-  void add_origin(const std::string& parameter, Origin origin);
-  int64_t share(const std::string& name, size_t dimension, size_t parts) const;
+  Origin whole(const std::string& name);
   std::span<const std::byte> scales_of(const std::string& name, const TensorView& values);
 
   std::string path_;
@@ -79,11 +88,8 @@ class ForeignTensors {
 // "FILE: tensor "NAME"", the beginning of an error.
 std::string in_file(const std::string& path, const std::string& name);
 
-// Some rows of an origin of one dimension or more.
-Origin part_of(const Origin& origin, Rows rows);
-
-// The numbers as float32; to.size() is the product of the shape. Throws Error, naming file and tensor, if one is not
-// finite.
-void read_floats(const Origin& origin, const std::string& path, std::span<float> to);
+// Reads rows [begin, end) of a parameter as float32; to.size() is a multiple of their number. Throws Error, naming file
+// and tensor, for a number that is not finite.
+void read_floats(const Origin& origin, const std::string& path, int64_t begin, int64_t end, std::span<float> to);
 
 }  // namespace qkv

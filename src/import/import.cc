@@ -1,15 +1,14 @@
-// qkv::import_model: which kind of model it is, and the run directory.
+// qkv::import_model: detects the kind of model and writes the run directory.
 #include "qkv/import.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
+#include "import/architecture.h"
 #include "import/imported_model.h"
-#include "import/settings.h"
 #include "io/atomic_file.h"
 #include "io/run_directory.h"
 #include "io/safetensors.h"
@@ -18,32 +17,20 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kBlock = 1 << 18;  // numbers that become float32 at a time, or a row
+constexpr int64_t kBlock = 1 << 18;  // numbers converted at once; at least a row
 
-ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options) {
-  const Settings config(files.open_small("config.json")->text(), files.path("config.json"));
-  const std::string type = config.text("model_type");
-  if (type == "marian") return read_marian(files, options);
-  const auto decoder = std::ranges::find(kEnumNames<DecoderFamily>, type);
-  if (decoder != kEnumNames<DecoderFamily>.end())
-    return read_decoder(static_cast<DecoderFamily>(decoder - kEnumNames<DecoderFamily>.begin()), files);
-  constexpr std::array<std::string_view, 4> kEncoders = {"bert", "roberta", "xlm-roberta", "distilbert"};
-  if (std::ranges::find(kEncoders, type) != kEncoders.end()) return read_bert(files, options);
-  fail("{}: model_type is {}, wanted marian, {}, {}", config.where(), excerpt(type),
-       fmt::join(kEnumNames<DecoderFamily>, ", "), fmt::join(kEncoders, ", "));
-}
-
+// A Hugging Face or CTranslate2 directory may hold a metadata.json as well, so Argos Translate is tried after them.
 ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) {
-  if (files.has("metadata.json")) return read_argos(files, options);
-  if (files.has("model.bin")) return read_ctranslate2(files, options);
   if ((files.has("model.safetensors") || files.has("model.safetensors.index.json")) && files.has("config.json"))
     return read_hugging_face(files, options);
+  if (files.has("model.bin")) return read_ctranslate2(files, options);
   if (files.has("pytorch_model.bin") || files.holds_pickle())
     fail(
-        "{}: weights in Python's pickle format, which can run code, are not read; wanted model.safetensors, which "
-        "save_pretrained() of Transformers and save_file() of safetensors write",
+        "{}: weights in Python's pickle format are not read, because reading them can run code; expected "
+        "model.safetensors, which save_pretrained() of transformers and save_file() of safetensors write",
         files.path());
-  fail("{}: found none of model.safetensors with config.json, model.bin, metadata.json", files.path());
+  if (files.has("metadata.json")) return read_argos(files, options);
+  fail("{}: expected model.safetensors with config.json, model.bin, or metadata.json", files.path());
 }
 
 ImportedModel read_any(const std::string& source, const ImportOptions& options) {
@@ -53,32 +40,34 @@ ImportedModel read_any(const std::string& source, const ImportOptions& options) 
   return read_torch(source, options);
 }
 
-// Numbers of all origins; a part that two parameters share counts twice.
+// Counts the numbers of all origins; a part that two parameters share counts twice.
 int64_t count_numbers(const Origins& origins) {
   int64_t total = 0;
   for (const auto& [name, origin] : origins) {
     int64_t count = 1;
-    for (const int64_t size : origin.values.shape) count *= size;  // bounded by the bytes of the file
+    for (const int64_t size : origin.shape) count *= size;  // bounded by the bytes of the file
     total += count;
   }
   return total;
 }
 
-// The parameters of the configuration. They take no memory before somebody writes to them.
+// Declares the parameters of the configuration. They take no memory until they are written to.
 std::unique_ptr<Transformer<float>> declare(const ImportedModel& model) {
   try {
     check(model.config);
   } catch (const Error& error) {
     fail("{}: {}", model.path, error.what());
   }
-  const int64_t wanted = count_parameters(model.config), found = count_numbers(model.origins);
-  if (wanted != found) fail("{}: {} numbers, the configuration asks for {}", model.path, found, wanted);
+  const int64_t expected = count_parameters(model.config), found = count_numbers(model.origins);
+  if (expected != found)
+    fail("{}: the configuration has {} parameters (the file has {} numbers for them)", model.path, expected, found);
   return std::make_unique<Transformer<float>>(model.config);
 }
 
 void check_vocabulary(const ImportedModel& model, int64_t embeddings, const char* side, int64_t tokens) {
   if (tokens != embeddings)
-    fail("{}: {} {} embeddings, the vocabulary has {} tokens", model.path, embeddings, side, tokens);
+    fail("{}: {} embeddings must match the vocabulary (are {}, the vocabulary has {} tokens)", model.path, side,
+         embeddings, tokens);
 }
 
 void create_translator(const ImportedModel& model, const TranslatorText& text, const std::string& source,
@@ -101,10 +90,11 @@ void create_language_model(const ImportedModel& model, LanguageText text, const 
   });
 }
 
-// A vocabulary may have fewer tokens than the table has rows: many were filled up to a round number.
+// A vocabulary may have fewer tokens than there are embeddings: tables are often padded to a round number of rows.
 void create_encoder(const ImportedModel& model, const EncoderText& text, const RunDirectory& out) {
   if (text.codec.size() > model.config.source_vocab)
-    fail("{}: {} embeddings, the vocabulary has {} tokens", model.path, model.config.source_vocab, text.codec.size());
+    fail("{}: the vocabulary must not be larger than the {} embeddings (has {} tokens)", model.path,
+         model.config.source_vocab, text.codec.size());
   edges_of(text.config, text.codec, model.path);
   make_run(out, [&](const RunDirectory& partial) {
     write_file_atomic(partial.config(), to_json(model.config));
@@ -137,11 +127,11 @@ void write_weights(const ImportedModel& model, const std::string& path) {
   std::vector<TensorEntry> entries;
   for (const auto& p : transformer->parameters().all()) {
     const auto place = model.origins.find(p.name);
-    if (place == model.origins.end()) fail("{}: holds nothing for {}", model.path, p.name);
+    if (place == model.origins.end()) fail("{}: has no tensor for {}", model.path, p.name);
     const Origin& origin = place->second;
-    if (origin.values.shape != p.shape)
-      fail("{}: found {} for {}, wanted {}", in_file(model.path, origin.name),
-           describe(origin.values.dtype, origin.values.shape), p.name, describe(origin.values.dtype, p.shape));
+    if (origin.shape != p.shape)
+      fail("{}: the part for {} must be {} (is {})", in_file(model.path, origin.name), p.name,
+           describe(origin.tensor.dtype, p.shape), describe(origin.tensor.dtype, origin.shape));
     entries.push_back({p.name, DType::f32, p.shape});
   }
   std::vector<float> numbers;
@@ -151,15 +141,22 @@ void write_weights(const ImportedModel& model, const std::string& path) {
     for (int64_t begin = 0; begin < rows; begin += block) {
       const int64_t end = std::min(rows, begin + block);
       numbers.resize(static_cast<size_t>((end - begin) * cols));
-      read_floats(part_of(model.origins.at(p.name), {begin, end}), model.path, numbers);
+      read_floats(model.origins.at(p.name), model.path, begin, end, numbers);
       write(std::as_bytes(std::span(numbers)));
     }
   };
   write_safetensors(path, entries, data, {{"format", "qkv"}});
 }
 
+std::vector<TransformersModel> transformers_models() {
+  std::vector<TransformersModel> models;
+  for (const Architecture* a : all_architectures())
+    models.push_back({a->name, a->model_types, a->model_class, a->widen != nullptr});
+  return models;
+}
+
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options) {
-  if (std::filesystem::exists(std::filesystem::symlink_status(out))) fail("{}: exists already", out);
+  if (std::filesystem::exists(std::filesystem::symlink_status(out))) fail("{}: already exists", out);
   const ImportedModel model = read_any(source, options);
   if (const auto* text = std::get_if<TranslatorText>(&model.text))
     create_translator(model, *text, source, RunDirectory(out));

@@ -1,4 +1,4 @@
-// A model from elsewhere, read and checked but for its numbers.
+// A model from another project: its configuration and text are read and checked, its weights are still in the file.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "import/decoder_config.h"
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
 #include "import/settings.h"
@@ -20,7 +19,7 @@
 
 namespace qkv {
 
-// What turns text into tokens and back: of a translator, of a language model, of an encoder.
+// How text becomes tokens and back, in each kind of model.
 struct TranslatorText {
   TokenizerPair tokenizers;
   TranslationConfig translation;
@@ -29,48 +28,54 @@ struct LanguageText {
   LanguageConfig config;
   TextCodec codec;
 };
-
 struct EncoderText {
   EmbeddingConfig config;
   TextCodec codec;
 };
+using ModelText = std::variant<TranslatorText, LanguageText, EncoderText>;
+
+// What the text of a model in the Hugging Face layout is read from.
+struct TextSource {
+  const ModelFiles& files;
+  const Settings& config;  // config.json
+  const ModelConfig& model;
+  const ImportOptions& options;
+};
 
 struct ImportedModel {
-  std::string kind;
+  std::string kind;  // for people
   std::string path;  // of the file with the tensors
   ModelConfig config;
-  std::variant<TranslatorText, LanguageText, EncoderText> text;
+  ModelText text;
   Origins origins;
-  std::shared_ptr<const void> file;  // which the origins are views of
+  std::shared_ptr<const void> file;  // owns the bytes of the origins
   std::vector<std::string> notes = {};
 };
 
-ImportedModel read_marian(const ModelFiles& files, const ImportOptions& options);
-ImportedModel read_decoder(DecoderFamily family, const ModelFiles& files);
-ImportedModel read_bert(const ModelFiles& files, const ImportOptions& options);
+ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);
 
-// The tokeniser of a model in the Hugging Face layout: tokenizer.model, or else tokenizer.json, vocab.json with
-// merges.txt, or vocab.txt. It may have fewer tokens than the model. `config` is config.json. Throws Error, naming file
-// and field.
-TextCodec read_text_codec(const ModelFiles& files, const Settings& config);
+// Reads the tokenizer of a model in the Hugging Face layout: tokenizer.model, or else tokenizer.json, vocab.json with
+// merges.txt, or vocab.txt. `tokenizer_class` is that of vocab.json with merges.txt where tokenizer_config.json names
+// none. The tokenizer may have fewer tokens than the model. Throws Error, naming file and field.
+TextCodec read_text_codec(const ModelFiles& files, const std::string& tokenizer_class);
 
-// It and the tokens around a text. These are what the tokeniser puts there, or else bos_token_id and eos_token_id of
-// generation_config.json or config.json; all of eos_token_id end a text.
-LanguageText read_language_text(const ModelFiles& files, const Settings& config);
+// Reads the tokenizer and the tokens around a text: those that the tokenizer adds, or else bos_token_id and
+// eos_token_id of generation_config.json or config.json. Each token of eos_token_id ends a text.
+LanguageText read_language_text(const TextSource& source, const std::string& tokenizer_class);
 
-// The tokens of the options in place of the model's.
+// Replaces the model's special tokens by those of the options.
 void override_tokens(TranslationConfig& translation, const ImportOptions& options);
 
-// How the text of one side becomes tokens: by SentencePiece, with the options' file of this side or else what `own`
-// reads; nothing with options.tokens.
+// Returns the SentencePiece model that splits the text of one side: the file that the options name, or else the result
+// of `own`. With options.tokens text is already split, and there is none.
 std::optional<SentencePieceFile> choose_splitter(bool is_source, const ImportOptions& options,
                                                  const std::function<std::optional<SentencePieceFile>()>& own);
 
-// The weights as a file by our names, some rows in memory at a time. Throws Error, naming the foreign file and tensor,
-// if one has not the shape that the configuration asks for or holds a number that is not finite.
+// Writes the weights by our names, keeping some rows in memory at a time. Throws Error, naming the file and the tensor,
+// if a tensor does not have the shape that the configuration asks for or holds a number that is not finite.
 void write_weights(const ImportedModel& model, const std::string& path);
 
 }  // namespace qkv

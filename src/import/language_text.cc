@@ -1,5 +1,4 @@
-// The text of a language model in the Hugging Face layout: which tokeniser it has, and which tokens stand around a
-// text.
+// The text of a language model in the Hugging Face layout: its tokenizer, and the tokens around a text.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -14,13 +13,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxTokenizer = size_t{1} << 27;  // bytes; those of a vocabulary of 256,000 pieces are about 2^25
+constexpr size_t kMaxTokenizer = size_t{1} << 27;  // bytes; a vocabulary of 256,000 pieces has about 2^25
 
-// transformers lets some fields of tokenizer_config.json override tokenizer.json.
+// In transformers some fields of tokenizer_config.json override tokenizer.json.
 void check_agreement(const TokenizerSpec& spec, const Settings& settings) {
   const auto check = [&](const char* name, bool found) {
     if (settings.flag(name, found) != found)
-      fail("{}: {} is {}, tokenizer.json says {}", settings.where(), name, !found, found);
+      fail("{}: {} must be {}, as in tokenizer.json (is {})", settings.where(), name, found, !found);
   };
   if (const auto* bytes = std::get_if<BytePieces>(&spec.model)) check("add_prefix_space", bytes->space_first);
   if (const auto* words = std::get_if<WordPieceModel>(&spec.model)) {
@@ -32,13 +31,15 @@ void check_agreement(const TokenizerSpec& spec, const Settings& settings) {
   check("add_eos_token", spec.after.has_value());
   for (const AddedToken& token : added_tokens_of(settings))
     if (std::ranges::find(spec.added, token) == spec.added.end())
-      fail("{}: the added token {} {} is not that of tokenizer.json", settings.where(), token.id, excerpt(token.text));
+      fail("{}: the added token {} {} differs from that of tokenizer.json", settings.where(), token.id,
+           excerpt(token.text));
 }
 
 TokenizerSpec read_tokenizer_json(const ModelFiles& files) {
   const auto bytes = files.open("tokenizer.json");
   const std::string path = files.path("tokenizer.json");
-  if (bytes->text().size() > kMaxTokenizer) fail("{}: {} bytes, wanted at most 128 MiB", path, bytes->text().size());
+  if (bytes->text().size() > kMaxTokenizer)
+    fail("{}: must have at most 128 MiB (has {} bytes)", path, bytes->text().size());
   TokenizerSpec spec = parse_tokenizer_json(bytes->text(), path);
   check_agreement(spec, read_tokenizer_config(files));
   return spec;
@@ -48,14 +49,14 @@ TextCodec of_spec(TokenizerSpec spec, const std::string& where) {
   return TextCodec::of_tokenizer(HuggingFaceTokenizer(std::move(spec), where));
 }
 
-// The pieces with the ids of `name`, a number or a list of them.
+// Returns the pieces whose ids a field holds, a number or a list of numbers.
 std::vector<std::string> pieces_of(const Settings& settings, const std::string& name, const TextCodec& codec) {
   std::vector<std::string> pieces;
   const json* found = settings.find(name);
   if (!found) return pieces;
   for (const json& id : found->is_array() ? *found : json::array({*found})) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= static_cast<uint64_t>(codec.size()))
-      fail("{}: {} is {}, wanted ids below {}", settings.where(), name, found->dump(), codec.size());
+      fail("{}: {} must be ids below {} (is {})", settings.where(), name, codec.size(), found->dump());
     pieces.push_back(codec.piece(id.get<int32_t>()));
   }
   return pieces;
@@ -63,17 +64,19 @@ std::vector<std::string> pieces_of(const Settings& settings, const std::string& 
 
 }  // namespace
 
-TextCodec read_text_codec(const ModelFiles& files, const Settings& config) {
+TextCodec read_text_codec(const ModelFiles& files, const std::string& tokenizer_class) {
   if (files.has("tokenizer.model")) return TextCodec::of_pieces(Tokenizer::load(files.path("tokenizer.model")));
   if (files.has("tokenizer.json")) return of_spec(read_tokenizer_json(files), files.path("tokenizer.json"));
   if (files.has("vocab.json") && files.has("merges.txt"))
-    return of_spec(read_vocabulary_and_merges(files, config), files.path("vocab.json"));
+    return of_spec(read_vocabulary_and_merges(files, tokenizer_class), files.path("vocab.json"));
   if (files.has("vocab.txt")) return of_spec(read_vocabulary_lines(files), files.path("vocab.txt"));
-  fail("{}: found none of tokenizer.model, tokenizer.json, vocab.json with merges.txt, vocab.txt", files.path());
+  fail("{}: expected tokenizer.model, tokenizer.json, vocab.json with merges.txt, or vocab.txt", files.path());
 }
 
-LanguageText read_language_text(const ModelFiles& files, const Settings& config) {
-  LanguageText text{{}, read_text_codec(files, config)};
+LanguageText read_language_text(const TextSource& source, const std::string& tokenizer_class) {
+  const ModelFiles& files = source.files;
+  const Settings& config = source.config;
+  LanguageText text{{}, read_text_codec(files, tokenizer_class)};
   const TextCodec& codec = text.codec;
   text.config.unit = codec.unit();
   std::vector<std::string> starts;

@@ -57,20 +57,20 @@ ModelFiles ModelFiles::of_archive(const std::string& path) {
     zip_error_init_with_code(&error, code);
     const std::string reason = zip_error_strerror(&error);
     zip_error_fini(&error);
-    fail("{}: not a whole zip archive: {}", path, reason);
+    fail("{}: not a complete zip archive: {}", path, reason);
   }
   const zip_int64_t count = zip_get_num_entries(archive.zip, 0);
   for (zip_int64_t i = 0; i < count; i++) {
     const char* name = zip_get_name(archive.zip, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS);
-    if (!name || std::string_view(name).size() > kMaxEntryName)
-      fail("{}: entry {} has no name that can be read", path, i);
+    if (!name || std::string_view(name).size() > kMaxEntryName) fail("{}: entry {} has an invalid name", path, i);
     if (!archive.entries.emplace(name, i).second) fail("{}: two entries are named {}", path, excerpt(name));
   }
   std::string metadata;
   for (const auto& [name, number] : archive.entries) {
     if (name != "metadata.json" && !name.ends_with("/metadata.json")) continue;
     if (std::ranges::count(name, '/') > 1) continue;  // of a tool inside the package
-    if (!metadata.empty()) fail("{}: holds both {} and {}", path, excerpt(metadata), excerpt(name));
+    if (!metadata.empty())
+      fail("{}: must hold one metadata.json (holds {} and {})", path, excerpt(metadata), excerpt(name));
     metadata = name;
   }
   files.folder_ = metadata.substr(0, metadata.rfind('/') + 1);
@@ -102,29 +102,32 @@ std::shared_ptr<const FileBytes> ModelFiles::open(const std::string& name) const
   if (zip_stat_index(archive_->zip, entry->second, 0, &status) != 0 || !(status.valid & ZIP_STAT_SIZE))
     fail("{}: cannot be read: {}", path(name), zip_strerror(archive_->zip));
   if (status.size > archive_->size + kSpare)
-    fail("{}: {} bytes from an archive of {}, wanted at most 60 MiB more", path(name), status.size, archive_->size);
+    fail("{}: must have at most 60 MiB more than the archive of {} bytes (has {})", path(name), archive_->size,
+         status.size);
   const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> file(zip_fopen_index(archive_->zip, entry->second, 0),
                                                                zip_fclose);
   if (!file) fail("{}: cannot be read: {}", path(name), zip_strerror(archive_->zip));
   std::vector<std::byte> bytes(status.size);
   size_t done = 0;
-  for (;;) {  // the read at the end checks the sum
+  for (;;) {  // the read at the end verifies the checksum
     std::byte beyond;
     const bool full = done == bytes.size();
     const zip_int64_t count =
         zip_fread(file.get(), full ? &beyond : bytes.data() + done, full ? 1 : bytes.size() - done);
     if (count < 0) fail("{}: cannot be read: {}", path(name), zip_file_strerror(file.get()));
     if (count == 0) break;
-    if (full) fail("{}: more than the {} bytes that the archive names", path(name), bytes.size());
+    if (full) fail("{}: has more than the {} bytes that the archive states", path(name), bytes.size());
     done += static_cast<size_t>(count);
   }
-  if (done != bytes.size()) fail("{}: {} bytes, the archive names {}", path(name), done, bytes.size());
+  if (done != bytes.size())
+    fail("{}: must have the {} bytes that the archive states (has {})", path(name), bytes.size(), done);
   return std::make_shared<FileBytes>(std::move(bytes));
 }
 
 std::shared_ptr<const FileBytes> ModelFiles::open_small(const std::string& name) const {
   auto file = open(name);
-  if (file->bytes().size() > kSmall) fail("{}: {} bytes, wanted at most 16 MiB", path(name), file->bytes().size());
+  if (file->bytes().size() > kSmall)
+    fail("{}: must have at most 16 MiB (has {} bytes)", path(name), file->bytes().size());
   return file;
 }
 

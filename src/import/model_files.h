@@ -1,5 +1,4 @@
-// The files of a model from elsewhere: those of a directory, or those of a zip archive, which is never unpacked to
-// disk.
+// The files of a model to import: those of a directory, or those of a zip archive, which is not unpacked to disk.
 #pragma once
 
 #include <cstddef>
@@ -32,22 +31,22 @@ class ModelFiles {
  public:
   static ModelFiles of_directory(const std::string& path);
 
-  // The files of the archive's folder that has a metadata.json, or of its root. Throws Error, naming the archive: one
-  // that is no zip archive, a name twice, more entries than its bytes can hold.
+  // Opens the folder of an archive that has a metadata.json, or else its root. Throws Error, naming the archive, if it
+  // is not a zip archive, has a name twice, or has more entries than its bytes can hold.
   static ModelFiles of_archive(const std::string& path);
-  static bool is_archive(const std::string& path);  // does it begin as a zip archive?
+  static bool is_archive(const std::string& path);  // whether it starts like a zip archive
 
   const std::string& path() const { return path_; }
   std::string path(const std::string& name) const { return path_ + "/" + name; }  // of a file, for errors
-  // Files inside a folder of these.
+  // Returns the files of a folder among these.
   ModelFiles inside(const std::string& folder) const;
 
   bool has(const std::string& name) const;
-  bool holds_pickle() const;  // an archive that torch.save wrote
-  // Throws Error, naming the file, if it is not there or cannot be read. A file of an archive may have at most 60 MiB
-  // more than the whole archive, so that no small archive takes much memory.
+  bool holds_pickle() const;  // whether torch.save wrote the archive
+  // Opens a file. Throws Error, naming it, if it is missing or cannot be read. A file of an archive may have at most 60
+  // MiB more than the whole archive, so that a small archive cannot take much memory.
   std::shared_ptr<const FileBytes> open(const std::string& name) const;
-  // The same of a file of settings or a list of tokens, at most 16 MiB.
+  // Opens a file of settings or a list of tokens, of at most 16 MiB.
   std::shared_ptr<const FileBytes> open_small(const std::string& name) const;
 
  private:

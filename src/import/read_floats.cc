@@ -1,4 +1,4 @@
-// Numbers of any stored type as float32.
+// The numbers of an origin as float32, whatever the type they are stored in.
 #include <cmath>
 #include <cstring>
 
@@ -11,60 +11,84 @@ namespace qkv {
 namespace {
 
 template <class T>
-T load(std::span<const std::byte> bytes, size_t i) {
+T load(std::span<const std::byte> bytes, int64_t i) {
   T value;
-  std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+  std::memcpy(&value, bytes.data() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
   return value;
 }
 
+// Rows [begin, end) of a parameter, `cols` numbers each.
+struct Part {
+  const Origin& origin;
+  int64_t begin, end, cols;
+  float* to;
+
+  float& at(int64_t row, int64_t col) const { return to[(row - begin) * cols + col]; }
+};
+
 template <class T>
-void convert(const Origin& origin, std::span<float> to) {
-  if (origin.columns == 0) {
-    for (size_t i = 0; i < to.size(); i++) to[i] = static_cast<float>(load<T>(origin.values.data, i));
-    return;
+void convert_rows(const Part& part) {
+  const std::span<const std::byte> data = part.origin.tensor.data;
+  for (int64_t r = part.begin; r < part.end; r++) {
+    const int64_t first = part.origin.rows.of(r) * part.cols;
+    for (int64_t c = 0; c < part.cols; c++) part.at(r, c) = static_cast<float>(load<T>(data, first + c));
   }
-  const size_t rows = static_cast<size_t>(origin.values.shape[0]), cols = to.size() / rows;
-  for (size_t c = 0; c < cols; c++)
-    for (size_t r = 0; r < rows; r++)
-      to[r * cols + c] = static_cast<float>(load<T>(origin.values.data, c * static_cast<size_t>(origin.columns) + r));
+}
+
+template <class T>
+void convert_columns(const Part& part) {
+  const int64_t width = part.origin.tensor.shape[1];
+  for (int64_t c = 0; c < part.cols; c++)
+    for (int64_t r = part.begin; r < part.end; r++)
+      part.at(r, c) = static_cast<float>(load<T>(part.origin.tensor.data, c * width + part.origin.rows.of(r)));
+}
+
+template <class T>
+void convert(const Part& part) {
+  part.origin.transposed ? convert_columns<T>(part) : convert_rows<T>(part);
 }
 
 // value = integer / scale of its row
 template <class T>
-void dequantise(const Origin& origin, std::span<float> to) {
-  const size_t rows = static_cast<size_t>(origin.values.shape[0]), cols = rows == 0 ? 0 : to.size() / rows;
-  const bool one = origin.scales.size() == sizeof(float);
-  for (size_t r = 0; r < rows; r++) {
-    const float scale = load<float>(origin.scales, one ? 0 : r);
-    for (size_t c = 0; c < cols; c++)
-      to[r * cols + c] = static_cast<float>(load<T>(origin.values.data, r * cols + c)) / scale;
+void dequantise(const Part& part) {
+  convert_rows<T>(part);
+  const std::span<const std::byte> scales = part.origin.scales;
+  const bool one = scales.size() == sizeof(float);
+  for (int64_t r = part.begin; r < part.end; r++) {
+    const float scale = load<float>(scales, one ? 0 : part.origin.rows.of(r));
+    for (int64_t c = 0; c < part.cols; c++) part.at(r, c) /= scale;
+  }
+}
+
+void convert_any(const Part& part) {
+  switch (part.origin.tensor.dtype) {
+    case DType::f64:
+      return convert<double>(part);
+    case DType::f16:
+      return convert<float16>(part);
+    case DType::bf16:
+      return convert<bfloat16>(part);
+    case DType::i16:
+      return dequantise<int16_t>(part);
+    case DType::i8:
+      return dequantise<int8_t>(part);
+    default:
+      return convert<float>(part);
   }
 }
 
 }  // namespace
 
-void read_floats(const Origin& origin, const std::string& path, std::span<float> to) {
-  switch (origin.values.dtype) {
-    case DType::f64:
-      convert<double>(origin, to);
-      break;
-    case DType::f16:
-      convert<float16>(origin, to);
-      break;
-    case DType::bf16:
-      convert<bfloat16>(origin, to);
-      break;
-    case DType::i16:
-      dequantise<int16_t>(origin, to);
-      break;
-    case DType::i8:
-      dequantise<int8_t>(origin, to);
-      break;
-    default:
-      convert<float>(origin, to);
-  }
+void read_floats(const Origin& origin, const std::string& path, int64_t begin, int64_t end, std::span<float> to) {
+  const Part part{origin, begin, end, std::ssize(to) / (end - begin), to.data()};
+  convert_any(part);
   for (const float x : to)
     if (!std::isfinite(x)) fail("{}: holds a number that is not finite", in_file(path, origin.name));
+  if (!origin.addend) return;
+  std::vector<float> row(static_cast<size_t>(part.cols));
+  read_floats(*origin.addend, path, 0, 1, row);
+  for (int64_t r = begin; r < end; r++)
+    for (int64_t c = 0; c < part.cols; c++) part.at(r, c) += row[static_cast<size_t>(c)];
 }
 
 }  // namespace qkv

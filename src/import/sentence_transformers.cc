@@ -26,47 +26,48 @@ void read_pooling(const Settings& s, EmbeddingConfig& config) {
   std::optional<Pooling> found;
   for (const auto& [name, pooling] : kPoolings) {
     if (!s.flag(name, false)) continue;
-    if (found) fail("{}: {} beside another pooling, wanted one", s.where(), name);
+    if (found) fail("{}: must have one pooling (has {} and another one)", s.where(), name);
     found = pooling;
   }
   for (const char* name :
        {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"})
-    if (s.flag(name, false)) fail("{}: {} is true, wanted the mean, the first or the last token", s.where(), name);
-  if (!found) fail("{}: found no pooling, wanted the mean, the first or the last token", s.where());
+    if (s.flag(name, false))
+      fail("{}: {} must be false (is true): poolings are the mean, the first or the last token", s.where(), name);
+  if (!found) fail("{}: must have a pooling: the mean, the first or the last token", s.where());
   config.pooling = *found;
   if (!config.prefix.empty() && !s.flag("include_prompt", true))
-    fail("{}: include_prompt is false and there is a default prompt, wanted it in the mean", s.where());
+    fail("{}: include_prompt must be true with a default prompt (is false)", s.where());
 }
 
-// A member of a module that is text.
+// Returns a text member of a module.
 std::string text_of(const json& module, const char* member, const std::string& where) {
   const auto place = module.is_object() ? module.find(member) : module.end();
   if (!module.is_object() || place == module.end() || !place->is_string())
-    fail("{}: a module without the text {}", where, member);
+    fail("{}: every module must have the text {}", where, member);
   return place->get<std::string>();
 }
 
 void read_module(const ModelFiles& files, const json& module, EmbeddingConfig& config, const std::string& where) {
   const std::string type = text_of(module, "type", where), path = text_of(module, "path", where);
-  const std::string kind = type.substr(type.rfind('.') + 1);  // the last of its Python path
+  const std::string kind = type.substr(type.rfind('.') + 1);  // the last part of its Python path
   if (kind == "Pooling") {
     if (path.find('/') != std::string::npos || path.starts_with('.'))
-      fail("{}: the path {} is not a folder of this directory", where, excerpt(path));
+      fail("{}: path must be a folder of this directory (is {})", where, excerpt(path));
     read_pooling(settings_of(files.inside(path), "config.json"), config);
   } else if (kind == "Normalize") {
     config.normalize = true;
   } else if (kind != "Transformer" || !path.empty()) {
-    fail("{}: the module {} at {}, wanted Transformer at \"\", Pooling or Normalize", where, excerpt(type),
-         excerpt(path));
+    fail("{}: modules must be Transformer at path \"\", Pooling or Normalize (found {} at path {})", where,
+         excerpt(type), excerpt(path));
   }
 }
 
-// The prompt before every text, if there is one by default.
+// Returns the default prompt, which stands before every text, or "".
 std::string default_prompt(const Settings& s) {
   const std::string name = s.text("default_prompt_name", "");
   if (name.empty()) return "";
   const json* prompts = s.find("prompts");
-  if (!prompts || !prompts->is_object()) fail("{}: prompts are not an object", s.where());
+  if (!prompts || !prompts->is_object()) fail("{}: prompts must be an object", s.where());
   return Settings(prompts->dump(), s.where()).text(name);
 }
 
@@ -79,12 +80,12 @@ void read_sentence_transformers(const ModelFiles& files, EmbeddingConfig& config
   if (files.has("sentence_bert_config.json")) {
     const Settings s = settings_of(files, "sentence_bert_config.json");
     config.max_length = s.integer("max_seq_length", 0);
-    if (config.max_length < 0) fail("{}: max_seq_length is {}, wanted at least 0", s.where(), config.max_length);
+    if (config.max_length < 0) fail("{}: max_seq_length must be at least 0 (is {})", s.where(), config.max_length);
     config.lowercase = s.flag("do_lower_case", false);
   }
   const std::string where = files.path("modules.json");
   const json modules = parse_json(files.open_small("modules.json")->text(), where);
-  if (!modules.is_array()) fail("{}: not a JSON array", where);
+  if (!modules.is_array()) fail("{}: must be a JSON array", where);
   for (const json& module : modules) read_module(files, module, config, where);
 }
 

@@ -10,13 +10,13 @@ namespace qkv {
 
 Settings::Settings(std::string_view text, std::string where)
     : where_(std::move(where)), object_(std::make_unique<nlohmann::json>(parse_json(text, where_))) {
-  if (!object_->is_object()) fail("{}: not a JSON object", where_);
+  if (!object_->is_object()) fail("{}: must be a JSON object", where_);
 }
 Settings::~Settings() = default;
 
-void Settings::wrong(const std::string& name, const char* wanted) const {
+void Settings::wrong(const std::string& name, const char* expected) const {
   if (!find(name)) fail("{}: {} is missing", where_, name);
-  fail("{}: {} is not {}", where_, name, wanted);
+  fail("{}: {} must be {}", where_, name, expected);
 }
 
 const nlohmann::json* Settings::find(const std::string& name) const {

@@ -1,4 +1,4 @@
-// A JSON object of settings that somebody else defined: members are asked for by name, and those nobody asks for are
+// A JSON object of settings that another project defined. Members are read by name; members that are not read are
 // ignored.
 #pragma once
 
@@ -12,15 +12,16 @@ namespace qkv {
 
 class Settings {
  public:
-  // Throws Error, beginning with `where`, if the text is not a JSON object.
+  // Parses a text. Throws Error, beginning with `where`, if it is not a JSON object.
   Settings(std::string_view text, std::string where);
   ~Settings();
 
   const std::string& where() const { return where_; }
-  // The member; null if it is missing or null.
+  // Returns the member, or a null pointer if it is missing or null.
   const nlohmann::json* find(const std::string& name) const;
 
-  // Throw Error, naming the member, if it has another type. Without `otherwise` also if it is missing.
+  // Return a member, or `otherwise` if it is missing. Throw Error, naming the member, if it has another type, or if it
+  // is missing and there is no `otherwise`.
   int64_t integer(const std::string& name) const;
   int64_t integer(const std::string& name, int64_t otherwise) const;
   double number(const std::string& name) const;
@@ -30,7 +31,7 @@ class Settings {
   std::string text(const std::string& name, const std::string& otherwise) const;
 
  private:
-  [[noreturn]] void wrong(const std::string& name, const char* wanted) const;
+  [[noreturn]] void wrong(const std::string& name, const char* expected) const;
 
   std::string where_;
   std::unique_ptr<const nlohmann::json> object_;

@@ -18,11 +18,11 @@ Shards::Shards(const ModelFiles& from) {
   }
   const Settings index(from.open_small(kIndex)->text(), from.path(kIndex));
   const nlohmann::json* map = index.find("weight_map");
-  if (!map || !map->is_object()) fail("{}: weight_map is not an object", index.where());
+  if (!map || !map->is_object()) fail("{}: weight_map must be an object", index.where());
   std::set<std::string> names;
   for (const auto& [tensor, name] : map->items()) {
     if (!name.is_string() || name.get<std::string>().find('/') != std::string::npos)
-      fail("{}: {} is not in a file of this directory", index.where(), excerpt(tensor));
+      fail("{}: {} must be in a file of this directory", index.where(), excerpt(tensor));
     names.insert(name.get<std::string>());
   }
   for (const std::string& name : names) open(from, name);
@@ -32,7 +32,7 @@ void Shards::open(const ModelFiles& from, const std::string& name) {
   files_.push_back(Safetensors::open(from.path(name)));
   for (const std::string& tensor : files_.back().names())
     if (!views_.emplace(tensor, *files_.back().find(tensor)).second)
-      fail("{}: a second tensor of this name", in_file(from.path(name), tensor));
+      fail("{}: is in more than one file", in_file(from.path(name), tensor));
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// The tensors of a directory in the Hugging Face layout: of model.safetensors, or of the files that
+// The tensors of a directory in the Hugging Face layout: those of model.safetensors, or of the files that
 // model.safetensors.index.json names.
 #pragma once
 
@@ -14,10 +14,11 @@ namespace qkv {
 
 class Shards {
  public:
-  // Throws Error, naming the file: an index whose files are not in this directory, a tensor that is in two of them.
+  // Opens the files. Throws Error, naming the file, if the index names a file outside the directory, or if a tensor is
+  // in two files.
   explicit Shards(const ModelFiles& from);
 
-  const std::map<std::string, TensorView>& views() const { return views_; }  // of the files, which this holds
+  const std::map<std::string, TensorView>& views() const { return views_; }  // valid as long as this object
 
  private:
   void open(const ModelFiles& from, const std::string& name);

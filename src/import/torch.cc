@@ -1,8 +1,9 @@
 // State dictionaries of PyTorch models around nn.Transformer, saved as safetensors. The layers have the names of
-// nn.Transformer behind one prefix; embeddings and output layer are the user's own, and named by the caller.
+// nn.Transformer after a prefix; the caller names embeddings and output layer, which are not part of nn.Transformer.
 #include "core/fail.h"
 #include "core/json.h"
 #include "import/imported_model.h"
+#include "import/tensor_map.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "text/vocabulary.h"
@@ -17,19 +18,20 @@ std::string find_prefix(const ForeignTensors& tensors) {
   const std::string* found = nullptr;
   for (const auto& [name, tensor] : tensors.all()) {
     if (!name.ends_with(kFirst)) continue;
-    if (found) fail("{}: {} and {}: two models", tensors.path(), excerpt(*found), excerpt(name));
+    if (found)
+      fail("{}: must hold one model (both {} and {} belong to one)", tensors.path(), excerpt(*found), excerpt(name));
     found = &name;
   }
-  if (!found) fail("{}: no tensor is named [PREFIX]{}: not a model around nn.Transformer", tensors.path(), kFirst);
+  if (!found) fail("{}: must be a model around nn.Transformer (has no tensor [PREFIX]{})", tensors.path(), kFirst);
   return found->substr(0, found->size() - std::string_view(kFirst).size());
 }
 
-class TorchTensors {
+class TorchReader {
  public:
-  TorchTensors(ForeignTensors& tensors, const TorchModel& torch)
+  TorchReader(const ForeignTensors& tensors, const TorchModel& torch)
       : tensors_(tensors), torch_(torch), prefix_(find_prefix(tensors)) {}
 
-  ModelConfig config() {
+  ModelConfig config() const {
     ModelConfig c;
     const std::string encoder = prefix_ + "encoder.", decoder = prefix_ + "decoder.";
     c.encoder_layers = tensors_.count(encoder + "layers.", ".linear1.weight");
@@ -38,7 +40,7 @@ class TorchTensors {
     c.ffn = first[0], c.d_model = first[1];
     c.attention.heads = torch_.heads;
     if (c.attention.heads < 1 || c.d_model < 1 || c.d_model % c.attention.heads != 0)
-      fail("{}: --heads is {}, wanted a divisor of the width, {}", tensors_.path(), c.attention.heads, c.d_model);
+      fail("{}: heads must divide the width {} (is {})", tensors_.path(), c.d_model, c.attention.heads);
     c.attention.key_width = c.attention.value_width = c.d_model / c.attention.heads;
     c.activation = torch_.activation;
     c.norm.position = torch_.norm_position;
@@ -49,10 +51,9 @@ class TorchTensors {
     c.scale_embeddings = torch_.scale_embeddings;
     c.positions = torch_.position_table.empty() ? torch_.positions : Positions::learned;
     if (torch_.position_table.empty() && torch_.positions == Positions::learned)
-      fail("{}: positions are learned, wanted the name of their table", tensors_.path());
+      fail("{}: position_table must name the tensor of learned positions", tensors_.path());
     c.max_length = torch_.position_table.empty() ? torch_.max_length : position_rows(c.d_model);
-    if (torch_.source_embedding.empty())
-      fail("{}: wanted the name of the source embedding (--source-embedding)", tensors_.path());
+    if (torch_.source_embedding.empty()) fail("{}: source_embedding must name a tensor", tensors_.path());
     c.source_vocab = tensors_.shape(torch_.source_embedding, 2)[0];
     c.target_vocab = tensors_.shape(target_embedding(), 2)[0];
     c.shared_embeddings = tensors_.same(torch_.source_embedding, target_embedding());
@@ -62,23 +63,23 @@ class TorchTensors {
     return c;
   }
 
-  void use_all(const ModelConfig& config) {
-    tensors_.use(config.shared_embeddings ? "embedding.weight" : "source_embedding.weight", torch_.source_embedding);
-    if (!config.shared_embeddings) tensors_.use("target_embedding.weight", target_embedding());
-    if (!config.tied_output) tensors_.use("output.weight", torch_.output);
-    if (config.output_bias) tensors_.use("output.bias", output_bias());
-    tensors_.let_go(target_embedding());
-    tensors_.let_go(torch_.output);
+  TensorMap tensors(const ModelConfig& m) const {
+    TensorMap map;
+    add_tables(map, m);
     for (const char* side : {"encoder", "decoder"}) {
-      if (config.positions == Positions::learned)
-        tensors_.use_as(side + std::string(".positions.weight"), torch_.position_table,
-                        {config.max_length, config.d_model});
-      if (config.norm.final) use_pair(side + std::string(".norm"), prefix_ + side + ".norm");
+      if (m.positions == Positions::learned)
+        map.add_tensor(
+            {.theirs = torch_.position_table,
+             .ours = {side + std::string(".positions.weight")},
+             .reshape = TensorRule::Reshape{tensors_.at(torch_.position_table).shape, {m.max_length, m.d_model}}});
+      if (m.norm.final) map.add_module({.theirs = prefix_ + side + ".norm", .ours = {side + std::string(".norm")}});
     }
-    for (int64_t i = 0; i < config.encoder_layers; i++) use_layer("encoder", i, config);
-    for (int64_t i = 0; i < config.decoder_layers; i++) use_layer("decoder", i, config);
-    for (const std::string& name : torch_.ignore) tensors_.let_go(name);
-    tensors_.refuse_others();
+    for (int64_t i = 0; i < m.encoder_layers; i++) add_layer(map, "encoder", i, m);
+    for (int64_t i = 0; i < m.decoder_layers; i++) add_layer(map, "decoder", i, m);
+    map.unused = torch_.ignore;
+    map.unused.push_back(target_embedding());  // the tables may have several names
+    map.unused.push_back(torch_.output);
+    return map;
   }
 
  private:
@@ -89,44 +90,49 @@ class TorchTensors {
     const size_t stem = torch_.output.ends_with(".weight") ? torch_.output.size() - 7 : torch_.output.size();
     return torch_.output.substr(0, stem) + ".bias";
   }
-  // Of a table of positions [max_length, d], which may have a dimension of 1 for the batch.
+  // Rows of the table of positions [max_length, d], which may have a dimension of 1 for the batch.
   int64_t position_rows(int64_t d) const {
     const TensorView& table = tensors_.at(torch_.position_table);
+    if (table.shape.size() < 2 || table.shape.back() != d)
+      fail("{}: must be [length, {}] (is {})", in_file(tensors_.path(), torch_.position_table), d,
+           describe(table.dtype, table.shape));
     int64_t rows = 1;
     for (const int64_t size : table.shape) rows *= size;  // bounded by the bytes of the file
     return rows / d;
   }
 
-  void use_pair(const std::string& ours, const std::string& theirs, Rows rows = {}, bool bias = true,
-                const char* separator = ".") {
-    tensors_.use(ours + ".weight", theirs + separator + "weight", rows);
-    if (bias) tensors_.use(ours + ".bias", theirs + separator + "bias", rows);
+  void add_tables(TensorMap& map, const ModelConfig& m) const {
+    map.add_tensor({.theirs = torch_.source_embedding,
+                    .ours = {m.shared_embeddings ? "embedding.weight" : "source_embedding.weight"}});
+    if (!m.shared_embeddings) map.add_tensor({.theirs = target_embedding(), .ours = {"target_embedding.weight"}});
+    if (!m.tied_output) map.add_tensor({.theirs = torch_.output, .ours = {"output.weight"}});
+    if (m.output_bias) map.add_tensor({.theirs = output_bias(), .ours = {"output.bias"}});
   }
 
-  void use_attention(const std::string& ours, const std::string& theirs, const ModelConfig& config) {
-    const int64_t d = config.d_model;
-    const char* parts[] = {".q", ".k", ".v"};
-    for (int64_t i = 0; i < 3; i++)
-      use_pair(ours + parts[i], theirs + ".in_proj", {i * d, (i + 1) * d}, config.attention.input_bias, "_");
-    use_pair(ours + ".output", theirs + ".out_proj", {}, config.attention.output_bias);
+  static void add_attention(TensorMap& map, const std::string& ours, const std::string& theirs, const ModelConfig& m) {
+    map.add_module({.theirs = theirs + ".in_proj",
+                    .ours = {ours + ".q", ours + ".k", ours + ".v"},
+                    .bias = m.attention.input_bias,
+                    .weight_name = "_weight",
+                    .bias_name = "_bias"});
+    map.add_module({.theirs = theirs + ".out_proj", .ours = {ours + ".output"}, .bias = m.attention.output_bias});
   }
 
-  void use_layer(const std::string& side, int64_t i, const ModelConfig& config) {
+  void add_layer(TensorMap& map, const std::string& side, int64_t i, const ModelConfig& m) const {
     const std::string ours = fmt::format("{}.layers.{}.", side, i), theirs = prefix_ + ours;
-    int64_t norms = 0;
-    const auto norm = [&] { return fmt::format("{}norm{}", theirs, ++norms); };
-    use_attention(ours + "self_attention", theirs + "self_attn", config);
-    use_pair(ours + "self_attention_norm", norm());
-    if (side == "decoder") {
-      use_attention(ours + "cross_attention", theirs + "multihead_attn", config);
-      use_pair(ours + "cross_attention_norm", norm());
+    const bool decoder = side == "decoder";
+    add_attention(map, ours + "self_attention", theirs + "self_attn", m);
+    map.add_module({.theirs = theirs + "norm1", .ours = {ours + "self_attention_norm"}});
+    if (decoder) {
+      add_attention(map, ours + "cross_attention", theirs + "multihead_attn", m);
+      map.add_module({.theirs = theirs + "norm2", .ours = {ours + "cross_attention_norm"}});
     }
-    use_pair(ours + "feed_forward.first", theirs + "linear1");
-    use_pair(ours + "feed_forward.second", theirs + "linear2");
-    use_pair(ours + "feed_forward_norm", norm());
+    map.add_module({.theirs = theirs + "linear1", .ours = {ours + "feed_forward.first"}});
+    map.add_module({.theirs = theirs + "linear2", .ours = {ours + "feed_forward.second"}});
+    map.add_module({.theirs = theirs + (decoder ? "norm3" : "norm2"), .ours = {ours + "feed_forward_norm"}});
   }
 
-  ForeignTensors& tensors_;
+  const ForeignTensors& tensors_;
   const TorchModel& torch_;
   std::string prefix_;
 };
@@ -138,7 +144,7 @@ Tokenizer make_tokenizer(bool is_source, const std::string& unknown, const Impor
   const std::string list = of_side(options.source_vocabulary, options.target_vocabulary),
                     model = of_side(options.source_tokenizer, options.target_tokenizer);
   if (list.empty() && model.empty())
-    fail("a state dictionary has no vocabulary; wanted --source-vocabulary or --source-tokenizer");
+    fail("a state dictionary has no vocabulary: source_vocabulary or source_tokenizer must name one");
   if (list.empty()) return Tokenizer::load(model);
   const std::string text = read_file(list, kMaxList);
   std::vector<std::string> pieces =
@@ -154,9 +160,9 @@ ImportedModel read_torch(const std::string& path, const ImportOptions& options) 
   std::map<std::string, TensorView> views;
   for (const std::string& name : file->names()) views.emplace(name, *file->find(name));
   ForeignTensors tensors(path, std::move(views));
-  TorchTensors reader(tensors, options.torch);
+  const TorchReader reader(tensors, options.torch);
   const ModelConfig config = reader.config();
-  reader.use_all(config);
+  map_tensors(tensors, reader.tensors(config));
 
   TranslationConfig translation;
   override_tokens(translation, options);

@@ -9,7 +9,6 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "import/marian_config.h"
 #include "text/tokenizer_json.h"
 #include "text/vocabulary.h"
 
@@ -26,14 +25,14 @@ Settings settings_or_none(const ModelFiles& files, const std::string& name) {
   return Settings(files.open_small(name)->text(), files.path(name));
 }
 
-// The class of the tokeniser without the mark of the fast one; "" where nothing says it.
+// Returns the class of the tokenizer without the suffix of fast ones, or "" if the settings name none.
 std::string class_of(const Settings& settings) {
   std::string name = settings.text("tokenizer_class", "");
   if (name.ends_with("Fast")) name.resize(name.size() - 4);
   return name;
 }
 
-// Tokens that a model names, added to the pieces that it has.
+// The special tokens that the files of a model name.
 class NamedTokens {
  public:
   NamedTokens(const ModelFiles& files, const Settings& settings, std::map<std::string, std::string> names)
@@ -48,17 +47,17 @@ class NamedTokens {
     if (!files.has("added_tokens.json")) return;
     const std::string where = files.path("added_tokens.json");
     const json ids = parse_json(files.open_small("added_tokens.json")->text(), where);
-    if (!ids.is_object()) fail("{}: not an object of tokens and ids", where);
+    if (!ids.is_object()) fail("{}: must be an object of tokens and ids", where);
     for (const auto& [token, id] : ids.items()) {
       if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX)
-        fail("{}: {} has the id {}, wanted an integer from 0", where, excerpt(token), id.dump());
+        fail("{}: the id of {} must be an integer from 0 (is {})", where, excerpt(token), id.dump());
       added_.push_back({.id = id.get<int32_t>(), .text = token, .normalized = true, .special = false});
     }
   }
 
   const std::string& name(const std::string& of) const { return names_.at(of); }
 
-  // All of them with their ids, in the order of these. A special one that is not there is none.
+  // Returns all of them in the order of their ids. A special token that is not in the vocabulary is left out.
   std::vector<AddedToken> take(const std::vector<std::string>& pieces) {
     for (const auto& [name, text] : names_) {
       const auto place = std::ranges::find(pieces, text);
@@ -78,7 +77,7 @@ class NamedTokens {
   static std::string spelling(const json& token, const std::string& where) {
     const json* text = token.is_object() && token.contains("content") ? &token.at("content") : &token;
     if (!text->is_string())
-      fail("{}: a token is {}, wanted a string, or an object with its content", where,
+      fail("{}: a token must be a string, or an object with its content (is {})", where,
            token.is_structured() ? token.type_name() : token.dump());
     return text->get<std::string>();
   }
@@ -106,6 +105,23 @@ std::string read_merges(const ModelFiles& files) {
 
 }  // namespace
 
+std::vector<std::string> parse_piece_ids(std::string_view text, const std::string& where) {
+  const json object = parse_json(text, where);
+  if (!object.is_object()) fail("{}: must be a JSON object of pieces and ids", where);
+  std::vector<std::string> pieces(object.size());
+  std::vector<char> taken(object.size(), 0);
+  for (const auto& [piece, id] : object.items()) {
+    if (!id.is_number_unsigned()) fail("{}: the id of {} must be a whole number from 0", where, excerpt(piece));
+    const uint64_t i = id.get<uint64_t>();
+    if (i >= pieces.size())
+      fail("{}: the id of {} must be below {}, the number of pieces (is {})", where, excerpt(piece), pieces.size(), i);
+    if (taken[i]) fail("{}: {} and {} both have the id {}", where, excerpt(pieces[i]), excerpt(piece), i);
+    taken[i] = 1;
+    pieces[i] = piece;
+  }
+  return pieces;
+}
+
 Settings read_tokenizer_config(const ModelFiles& files) { return settings_or_none(files, "tokenizer_config.json"); }
 
 std::string token_of(const Settings& settings, const std::string& name) {
@@ -117,7 +133,7 @@ std::vector<AddedToken> added_tokens_of(const Settings& settings) {
   const json* tokens = settings.find("added_tokens_decoder");
   std::vector<AddedToken> added;
   if (!tokens) return added;
-  if (!tokens->is_object()) fail("{}: added_tokens_decoder is not an object", settings.where());
+  if (!tokens->is_object()) fail("{}: added_tokens_decoder must be an object", settings.where());
   for (const auto& [id, token] : tokens->items()) {
     const std::string where = fmt::format("{}: added_tokens_decoder {}", settings.where(), excerpt(id));
     AddedToken read;
@@ -136,12 +152,10 @@ std::vector<AddedToken> added_tokens_of(const Settings& settings) {
   return added;
 }
 
-TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const Settings& config) {
+TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::string& tokenizer_class) {
   const Settings settings = read_tokenizer_config(files);
-  const std::string model = config.text("model_type", "");
   std::string kind = class_of(settings);
-  if (kind.empty())
-    kind = model == "roberta" ? "RobertaTokenizer" : model == "qwen2" ? "Qwen2Tokenizer" : "GPT2Tokenizer";
+  if (kind.empty()) kind = tokenizer_class;
   TokenizerSpec spec;
   spec.pieces = parse_piece_ids(files.open_small("vocab.json")->text(), files.path("vocab.json"));
   BytePieces bytes;
@@ -159,15 +173,15 @@ TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const Settings
     names = {{"bos_token", "<s>"},   {"eos_token", "</s>"},  {"sep_token", "</s>"},   {"cls_token", "<s>"},
              {"unk_token", "<unk>"}, {"pad_token", "<pad>"}, {"mask_token", "<mask>"}};
   } else {
-    fail("{}: tokenizer_class is {}, wanted GPT2Tokenizer, RobertaTokenizer or Qwen2Tokenizer with {}",
-         settings.where(), excerpt(kind), files.path("vocab.json"));
+    fail("{}: tokenizer_class must be GPT2Tokenizer, RobertaTokenizer or Qwen2Tokenizer (is {})", settings.where(),
+         excerpt(kind));
   }
   NamedTokens tokens(files, settings, std::move(names));
   if (kind == "RobertaTokenizer") {
     spec.before = id_of(spec, tokens.name("cls_token"), files.path("vocab.json"));
     spec.after = id_of(spec, tokens.name("sep_token"), files.path("vocab.json"));
   } else if (settings.flag("add_bos_token", false)) {
-    fail("{}: add_bos_token is true, wanted false without a tokenizer.json", settings.where());
+    fail("{}: add_bos_token must be false without a tokenizer.json (is true)", settings.where());
   }
   spec.added = tokens.take(spec.pieces);
   spec.model = std::move(bytes);
@@ -178,10 +192,11 @@ TokenizerSpec read_vocabulary_lines(const ModelFiles& files) {
   const Settings settings = read_tokenizer_config(files);
   const std::string kind = class_of(settings);
   if (!std::set<std::string>{"", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"}.contains(kind))
-    fail("{}: tokenizer_class is {}, wanted BertTokenizer, DistilBertTokenizer or ElectraTokenizer with {}",
-         settings.where(), excerpt(kind), files.path("vocab.txt"));
-  if (!settings.flag("do_basic_tokenize", true)) fail("{}: do_basic_tokenize is false, wanted true", settings.where());
-  if (settings.find("never_split")) fail("{}: never_split is not supported", settings.where());
+    fail("{}: tokenizer_class must be BertTokenizer, DistilBertTokenizer or ElectraTokenizer (is {})", settings.where(),
+         excerpt(kind));
+  if (!settings.flag("do_basic_tokenize", true))
+    fail("{}: do_basic_tokenize must be true (is false)", settings.where());
+  if (settings.find("never_split")) fail("{}: not supported: never_split", settings.where());
   TokenizerSpec spec;
   spec.pieces = pieces_from_lines(files.open_small("vocab.txt")->text(), files.path("vocab.txt"));
   NamedTokens tokens(files, settings,

@@ -1,7 +1,11 @@
-// Tokenisers in the files that came before tokenizer.json: vocab.json with merges.txt, and vocab.txt. What they leave
-// out is what the classes of transformers have, and tokenizer_config.json, special_tokens_map.json and
-// added_tokens.json say.
+// Tokenizers in the files that came before tokenizer.json: vocab.json with merges.txt, and vocab.txt. What the files
+// leave out follows from tokenizer_config.json, special_tokens_map.json, added_tokens.json and the defaults of the
+// classes in transformers.
 #pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "import/model_files.h"
 #include "import/settings.h"
@@ -9,22 +13,25 @@
 
 namespace qkv {
 
-// tokenizer_config.json, or an empty object where there is none.
+// Returns the pieces of vocab.json, {piece: id}, in the order of their ids, which must be 0, 1, … without a gap. Throws
+// Error.
+std::vector<std::string> parse_piece_ids(std::string_view text, const std::string& where);
+
+// Returns tokenizer_config.json, or an empty object if there is no such file.
 Settings read_tokenizer_config(const ModelFiles& files);
 
-// A token of settings that are named "bos_token" and so on: a string, or an object with its "content"; "" where it is
-// missing.
+// Returns the token that a file of settings names by "bos_token" and the like: a string, or an object with its
+// "content"; "" if it is missing.
 std::string token_of(const Settings& settings, const std::string& name);
 
-// The tokens of "added_tokens_decoder", by id; none where it is missing.
+// Returns the tokens of "added_tokens_decoder" in the order of their ids; none if it is missing.
 std::vector<AddedToken> added_tokens_of(const Settings& settings);
 
-// vocab.json and merges.txt of the classes GPT2Tokenizer, RobertaTokenizer and Qwen2Tokenizer. The class is that of
-// tokenizer_config.json, or else follows from model_type of `config`, which is config.json. Throws Error, naming file
-// and field.
-TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const Settings& config);
+// Reads vocab.json and merges.txt of GPT2Tokenizer, RobertaTokenizer or Qwen2Tokenizer. `tokenizer_class` is the class
+// if tokenizer_config.json names none. Throws Error, naming file and field.
+TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::string& tokenizer_class);
 
-// vocab.txt of BertTokenizer and its kin, a piece a line.
+// Reads vocab.txt of BertTokenizer and its relatives, one piece per line.
 TokenizerSpec read_vocabulary_lines(const ModelFiles& files);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Exports: what is written is read back as the same model, and what a class does not have is named.
+// Exports are read back as the same model; what no class can express is refused by name.
 #include "qkv/export.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@
 #include "qkv/bfloat16.h"
 #include "qkv/import.h"
 #include "qkv/quantize.h"
+#include "tests/support/decoder_cases.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
@@ -124,7 +125,7 @@ TEST_F(Export, EveryTensorHasTheNumbersOfItsParameters) {
   EXPECT_EQ(tokenizer["added_tokens"][0]["id"], 256);
 }
 
-TEST_F(Export, TheClassIsTheOneThatHasEveryPart) {
+TEST_F(Export, TheClassIsTheOneThatFits) {
   const auto type = [&](const std::function<void(ModelConfig&)>& change) {
     ModelConfig config = llama_config();
     change(config);
@@ -142,7 +143,7 @@ TEST_F(Export, TheClassIsTheOneThatHasEveryPart) {
       "qwen3");
 }
 
-TEST_F(Export, WhatTheClassHasBesidesDoesNothing) {
+TEST_F(Export, PartsThatTheModelLacksHaveNoEffect) {
   ModelConfig config = gpt2_config();
   config.norm.kind = NormKind::layer_no_bias;
   config.ffn_bias = config.attention.input_bias = config.attention.output_bias = false;
@@ -165,34 +166,36 @@ TEST_F(Export, WhatTheClassHasBesidesDoesNothing) {
   EXPECT_EQ(positions[12], std::cos(1.0f));
 }
 
-TEST_F(Export, WhatNoClassHasIsNamed) {
+TEST_F(Export, PartsThatNoClassHasAreNamed) {
   EXPECT_EQ(error_for([](auto& c) { c.norm.position = NormPosition::query; }),
-            "config.json: norm_position is query, wanted pre for the nearest class, gpt2");
+            "config.json: norm_position must be pre for the nearest class, gpt2 (is query)");
   EXPECT_EQ(error_for([](auto& c) { c.output_bias = true; }),
-            "config.json: output_bias is true, wanted false for the nearest class, gpt2");
+            "config.json: output_bias must be false for the nearest class, gpt2 (is true)");
   EXPECT_EQ(error_for([](auto& c) { c.positions = Positions::alibi; }),
-            "config.json: positions is alibi, wanted learned for the nearest class, gpt2");
+            "config.json: positions must be learned for the nearest class, gpt2 (is alibi)");
   EXPECT_EQ(error_for([](auto& c) { c.attention.softcap = 30; }, llama_config()),
-            "config.json: softcap is 30, wanted 0 for the nearest class, llama");
+            "config.json: softcap must be 0 for the nearest class, llama (is 30)");
   EXPECT_EQ(error_for([](auto& c) { c.attention.window = 5, c.ffn_bias = true; }, llama_config()),
-            "config.json: window is 5, wanted 0 for the nearest class, llama");
+            "config.json: window must be 0 for the nearest class, llama (is 5)");
   EXPECT_EQ(error_for([](auto& c) { c.rotary.factor = 2; }, llama_config()),
-            "config.json: rotary_factor is 2, wanted 1 for the nearest class, llama");
+            "config.json: rotary_factor must be 1 for the nearest class, llama (is 2)");
   EXPECT_EQ(error_for([](auto& c) { c.attention.value_width = 6; }, llama_config()),
-            "config.json: value_width is 6, wanted 4 for the nearest class, llama");
+            "config.json: value_width must be 4 for the nearest class, llama (is 6)");
 }
 
 TEST_F(Export, RunsIn8BitsAreRefused) {
   write_run(gpt2_config());
   quantize_run(run(), directory_ / "small");
-  EXPECT_EQ(error_of([&] { export_model(directory_ / "small", out()); }),
-            directory_ / "small/model.safetensors: is in 8 bits, wanted float32: the run that it was made of");
+  EXPECT_EQ(
+      error_of([&] { export_model(directory_ / "small", out()); }),
+      directory_ /
+          "small/model.safetensors: must be float32 (is quantized to 8 bits): export the run that it was made from");
   EXPECT_FALSE(std::filesystem::exists(out()));
   export_model(run(), out());
-  EXPECT_EQ(error_of([&] { export_model(run(), out()); }), out() + ": exists already");
+  EXPECT_EQ(error_of([&] { export_model(run(), out()); }), out() + ": already exists");
 }
 
-TEST_F(Export, WeightsAreRoundedToTheTypeThatIsAskedFor) {
+TEST_F(Export, WeightsAreRoundedToTheRequestedType) {
   write_run(gpt2_config());
   const Safetensors ours = Safetensors::open(run() + "/model.safetensors");
   std::vector<float> wanted(8);
@@ -210,7 +213,7 @@ TEST_F(Export, WeightsAreRoundedToTheTypeThatIsAskedFor) {
   for (size_t i = 0; i < 8; i++) EXPECT_NEAR(half[i], wanted[i], std::abs(wanted[i]) * 0x1p-11f);
 }
 
-TEST(Float16, RoundsToNearestAndComesBack) {
+TEST(Float16, RoundsToNearestAndBack) {
   for (uint32_t bits = 0; bits < 0x7C00; bits++) {
     const float16 x{[&] {
       float16 y;
@@ -243,12 +246,9 @@ void expect_same_tensors(const std::string& found, const std::string& wanted) {
   }
 }
 
-// A model of somebody else's, imported and exported.
+// A model of another project, imported and exported.
 class RoundTrip : public Export {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(kShared)) GTEST_SKIP() << "skipped: ../shared not present";
-  }
   void go(const std::string& source) const {
     import_model(source, run());
     export_model(run(), out());
@@ -261,7 +261,30 @@ class RoundTrip : public Export {
   }
 };
 
-TEST_F(RoundTrip, OfALlamaGivesItsTensors) {
+class DecoderRoundTrip : public RoundTrip, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(DecoderRoundTrip, PreservesTensorsAndClass) {
+  const std::string source = directory_ / "source";
+  testing::copy_decoder_case(GetParam(), source);
+  go(source);
+  const json theirs = json_of(source + "/config.json"), ours = json_of(out() + "/config.json");
+  EXPECT_EQ(ours["model_type"], theirs["model_type"]);
+  EXPECT_EQ(ours["architectures"], theirs["architectures"]);
+  expect_same_tensors(out(), source);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, DecoderRoundTrip, ::testing::ValuesIn(testing::kDecoderCases),
+                         [](const auto& model) { return std::string(model.param); });
+
+// The models of ../shared.
+class SharedRoundTrip : public RoundTrip {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kShared)) GTEST_SKIP() << "skipped: ../shared not present";
+  }
+};
+
+TEST_F(SharedRoundTrip, PreservesTheTensorsOfALlama) {
   go(kShared + "stories260K");
   expect_same_tensors(out(), kShared + "stories260K");
   const json theirs = json_of(kShared + "stories260K/config.json"), ours = json_of(out() + "/config.json");
@@ -271,7 +294,7 @@ TEST_F(RoundTrip, OfALlamaGivesItsTensors) {
   EXPECT_EQ(json_of(out() + "/generation_config.json")["eos_token_id"], json({1, 2}));
 }
 
-TEST_F(RoundTrip, OfAMarianModelGivesItsTensors) {
+TEST_F(SharedRoundTrip, PreservesTheTensorsOfAMarianModel) {
   go(kShared + "marian");
   expect_same_tensors(out(), kShared + "marian");
   EXPECT_EQ(json_of(out() + "/vocab.json"), json_of(kShared + "marian/vocab.json"));

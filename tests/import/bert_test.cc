@@ -1,4 +1,4 @@
-// Encoders of BERT's family: their hidden states are those of transformers, and what is refused.
+// Encoders of BERT's family: hidden states equal to those of transformers, and refused files.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ constexpr double kTolerance = 1e-5;  // relative, of all hidden states of a mode
 
 const ImportOptions kTokens = testing::listed_tokens();
 
-// What is imported has the hidden states of transformers; returns the report.
+// Imports a model and expects the hidden states of transformers; returns the report.
 ImportReport expect_hidden_states(const std::string& name) {
   SCOPED_TRACE(name);
   const BertCase expected(name);
@@ -40,34 +40,33 @@ ImportReport expect_hidden_states(const std::string& name) {
   return report;
 }
 
-TEST(Bert, HiddenStatesAreThoseOfTransformers) {
+TEST(Bert, HiddenStatesMatchTransformers) {
   const ImportReport report = expect_hidden_states("sentence");
   EXPECT_EQ(report.kind, "BERT");
-  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: pooler; no hidden state depends on them"}));
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: pooler (not needed for hidden states)"}));
   EXPECT_EQ(report.config.activation, Activation::gelu);
 }
 
-TEST(Bert, InsideAnotherModelInSeveralFilesWithOldNamesTheyAreToo) {
+TEST(Bert, HiddenStatesMatchInsideAModelWithHeadsInSeveralFilesWithOldNames) {
   const ImportReport report = expect_hidden_states("pretraining");
-  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: cls, pooler; no hidden state depends on them"}));
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: cls, pooler (not needed for hidden states)"}));
   EXPECT_EQ(report.config.activation, Activation::gelu_tanh);
   EXPECT_EQ(report.config.source_vocab, 16);
 }
 
-TEST(Bert, RobertaBeginsItsPositionsAfterThePadding) {
+TEST(Bert, RobertaStartsPositionsAfterThePadding) {
   const ImportReport report = expect_hidden_states("roberta");
   EXPECT_EQ(report.kind, "RoBERTa");
-  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: lm_head; no hidden state depends on them"}));
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: lm_head (not needed for hidden states)"}));
   EXPECT_EQ(report.config.max_length, 16);
 }
 
-TEST(Bert, DistilBertHasNoTypesOfTokens) {
+TEST(Bert, DistilBertHasNoTokenTypes) {
   const ImportReport report = expect_hidden_states("distilbert");
   EXPECT_EQ(report.kind, "DistilBERT");
   EXPECT_EQ(report.notes,
             (std::vector<std::string>{
-                "left out: vocab_layer_norm, vocab_projector, vocab_transform; no hidden state depends on "
-                "them"}));
+                "left out: vocab_layer_norm, vocab_projector, vocab_transform (not needed for hidden states)"}));
 }
 
 // A copy of the sentence encoder that tests change.
@@ -116,13 +115,13 @@ class BertFiles : public ::testing::Test {
 };
 
 TEST_F(BertFiles, SayHowTextBecomesAVector) {
-  const EmbeddingConfig wanted = {.start = "[CLS]",
-                                  .end = "[SEP]",
-                                  .unknown = "[UNK]",
-                                  .max_length = 14,
-                                  .pooling = Pooling::mean,
-                                  .normalize = true};
-  EXPECT_EQ(imported(), wanted);
+  const EmbeddingConfig expected = {.start = "[CLS]",
+                                    .end = "[SEP]",
+                                    .unknown = "[UNK]",
+                                    .max_length = 14,
+                                    .pooling = Pooling::mean,
+                                    .normalize = true};
+  EXPECT_EQ(imported(), expected);
 
   change("tokenizer_config.json", "cls_token", "a");
   change("tokenizer_config.json", "sep_token", {{"content", "b"}});
@@ -144,79 +143,82 @@ TEST_F(BertFiles, SayHowTextBecomesAVector) {
   EXPECT_EQ(imported(), (EmbeddingConfig{.start = "a", .end = "b", .unknown = "[UNK]"}));
 }
 
-TEST_F(BertFiles, ConfigurationsThatWillNotDoAreNamed) {
+TEST_F(BertFiles, UnsupportedConfigurationsAreNamed) {
   const auto error = [&](const std::string& member, const json& value) {
     return error_with("config.json", member, value);
   };
-  EXPECT_EQ(
-      error("hidden_act", "tanh"),
-      "model/config.json: hidden_act is \"tanh\", wanted one of relu, gelu, silu, swish, gelu_new, gelu_pytorch_tanh");
-  EXPECT_EQ(error("is_decoder", true), "model/config.json: is_decoder is true, wanted an encoder");
+  EXPECT_EQ(error("hidden_act", "tanh"),
+            "model/config.json: hidden_act must be one of relu, gelu, silu, swish, gelu_new, gelu_pytorch_tanh (is "
+            "\"tanh\")");
+  EXPECT_EQ(error("is_decoder", true), "model/config.json: is_decoder must be false (is true)");
   EXPECT_EQ(error("position_embedding_type", "relative_key"),
-            "model/config.json: position_embedding_type is \"relative_key\", wanted absolute");
-  EXPECT_EQ(error("num_attention_heads", 0),
-            "model/config.json: num_attention_heads is 0 and hidden_size is 12, wanted a divisor of it");
-  EXPECT_EQ(error("num_attention_heads", 5),
-            "model/config.json: num_attention_heads is 5 and hidden_size is 12, wanted a divisor of it");
-  EXPECT_EQ(error("max_position_embeddings", int64_t{1} << 40),
-            "model/config.json: max_position_embeddings is 1099511627776, wanted 1 to 1048576");
-  EXPECT_EQ(error("max_position_embeddings", 15),
-            "model/model.safetensors: tensor \"embeddings.position_embeddings.weight\": 16 rows, config.json says 15");
-  EXPECT_EQ(error("vocab_size", 12), "model/model.safetensors: 12 embeddings, the vocabulary has 13 tokens");
-  EXPECT_EQ(error("vocab_size", 14), "model/model.safetensors: 2740 numbers, the configuration asks for 2752");
+            "model/config.json: position_embedding_type must be absolute (is \"relative_key\")");
   EXPECT_EQ(
-      error("num_hidden_layers", 1),
-      "model/model.safetensors: tensor \"encoder.layer.1.attention.output.LayerNorm.bias\": F32 [12] has no place "
-      "in the model");
+      error("num_attention_heads", 0),
+      "model/config.json: num_attention_heads must divide hidden_size (num_attention_heads is 0, hidden_size is 12)");
+  EXPECT_EQ(
+      error("num_attention_heads", 5),
+      "model/config.json: num_attention_heads must divide hidden_size (num_attention_heads is 5, hidden_size is 12)");
+  EXPECT_EQ(error("max_position_embeddings", int64_t{1} << 40),
+            "model/config.json: max_position_embeddings must be at most 1048576 (is 1099511627776)");
+  EXPECT_EQ(error("max_position_embeddings", 15),
+            "model/model.safetensors: tensor \"embeddings.position_embeddings.weight\": must have 15 rows (has 16)");
+  EXPECT_EQ(error("vocab_size", 12),
+            "model/model.safetensors: the vocabulary must not be larger than the 12 embeddings (has 13 tokens)");
+  EXPECT_EQ(error("vocab_size", 14),
+            "model/model.safetensors: the configuration has 2752 parameters (the file has 2740 numbers for them)");
+  EXPECT_EQ(error("num_hidden_layers", 1),
+            "model/model.safetensors: tensor \"encoder.layer.1.attention.output.LayerNorm.bias\": F32 [12] is not part "
+            "of the model");
   EXPECT_EQ(error("model_type", "distilbert"), "model/config.json: n_layers is missing");
 }
 
-TEST_F(BertFiles, ModulesAndPoolingsThatThereAreNotHereAreNamed) {
+TEST_F(BertFiles, UnsupportedModulesAndPoolingsAreNamed) {
   EXPECT_EQ(
       error_with("1_Pooling/config.json", "pooling_mode_max_tokens", true),
-      "model/1_Pooling/config.json: pooling_mode_max_tokens is true, wanted the mean, the first or the last token");
+      "model/1_Pooling/config.json: pooling_mode_max_tokens must be false (is true): poolings are the mean, the first "
+      "or the last token");
   EXPECT_EQ(error_with("1_Pooling/config.json", "pooling_mode_cls_token", true),
-            "model/1_Pooling/config.json: pooling_mode_cls_token beside another pooling, wanted one");
+            "model/1_Pooling/config.json: must have one pooling (has pooling_mode_cls_token and another one)");
   EXPECT_EQ(error_with("1_Pooling/config.json", "pooling_mode_mean_tokens", false),
-            "model/1_Pooling/config.json: found no pooling, wanted the mean, the first or the last token");
+            "model/1_Pooling/config.json: must have a pooling: the mean, the first or the last token");
   EXPECT_EQ(error_with("sentence_bert_config.json", "max_seq_length", -1),
-            "model/sentence_bert_config.json: max_seq_length is -1, wanted at least 0");
+            "model/sentence_bert_config.json: max_seq_length must be at least 0 (is -1)");
   EXPECT_EQ(error_with("config_sentence_transformers.json", "default_prompt_name", "query"),
-            "model/config_sentence_transformers.json: prompts are not an object");
+            "model/config_sentence_transformers.json: prompts must be an object");
   const auto module = [&](const char* kind, const char* path) {
     testing::spill(model() + "/modules.json", json::array({{{"type", kind}, {"path", path}}}).dump());
     return error();
   };
-  EXPECT_EQ(
-      module("sentence_transformers.models.Dense", "2_Dense"),
-      "model/modules.json: the module \"sentence_transformers.models.Dense\" at \"2_Dense\", wanted Transformer at "
-      "\"\", Pooling or Normalize");
+  EXPECT_EQ(module("sentence_transformers.models.Dense", "2_Dense"),
+            "model/modules.json: modules must be Transformer at path \"\", Pooling or Normalize (found "
+            "\"sentence_transformers.models.Dense\" at path \"2_Dense\")");
   EXPECT_EQ(module("sentence_transformers.models.Pooling", "../model/1_Pooling"),
-            "model/modules.json: the path \"../model/1_Pooling\" is not a folder of this directory");
+            "model/modules.json: path must be a folder of this directory (is \"../model/1_Pooling\")");
   testing::spill(model() + "/modules.json", "[3]");
-  EXPECT_EQ(error(), "model/modules.json: a module without the text type");
+  EXPECT_EQ(error(), "model/modules.json: every module must have the text type");
 }
 
-TEST_F(BertFiles, NeedATokeniserOrAListOfTokens) {
+TEST_F(BertFiles, NeedATokenizerOrAListOfTokens) {
   change("tokenizer_config.json", "cls_token", "<cls>");
   EXPECT_EQ(error(), "model/model.safetensors: the token \"<cls>\" is none of the vocabulary's");
   std::filesystem::remove(model() + "/vocab.txt");
-  EXPECT_EQ(error(), "model: holds neither vocab.txt nor vocab.json, wanted a list of tokens");
-  EXPECT_EQ(error({}), "model: found none of tokenizer.model, tokenizer.json, vocab.json with merges.txt, vocab.txt");
+  EXPECT_EQ(error(), "model: found no list of tokens, neither vocab.txt nor vocab.json");
+  EXPECT_EQ(error({}), "model: expected tokenizer.model, tokenizer.json, vocab.json with merges.txt, or vocab.txt");
 }
 
-TEST_F(BertFiles, PositionsOfRobertaNeedRowsBehindThePadding) {
+TEST_F(BertFiles, PositionsOfRobertaNeedRowsAfterThePadding) {
   copy("roberta");
   EXPECT_EQ(error_with("config.json", "pad_token_id", -1),
-            "model/config.json: pad_token_id is -1, wanted 0 to 1048576");
+            "model/config.json: pad_token_id must be between 0 and 1048576 (is -1)");
   EXPECT_EQ(error_with("config.json", "pad_token_id", 17),
-            "model/config.json: max_position_embeddings is 18, wanted 19 to 1048576");
+            "model/config.json: max_position_embeddings must be above 18, which pad_token_id asks for (is 18)");
   change("config.json", "pad_token_id", 2);  // fewer positions are left
   import_model(model(), out(), kTokens);
   EXPECT_EQ(load_config(RunDirectory(out())).max_length, 15);
 }
 
-// XLM-R's tokenisers are SentencePiece's with ids of fairseq.
+// XLM-R has SentencePiece tokenizers with the ids of fairseq.
 TEST_F(BertFiles, PiecesMayHaveTheIdsOfFairseq) {
   copy("roberta");
   const Tokenizer pieces = Tokenizer::train(std::vector<std::string>(40, "a b c ab"), {.vocab_size = 11});
@@ -224,9 +226,9 @@ TEST_F(BertFiles, PiecesMayHaveTheIdsOfFairseq) {
   change("config.json", "model_type", "xlm-roberta");
   import_model(model(), out());
   const EncoderRun run = load_encoder(out());
-  std::vector<int32_t> wanted = pieces.encode("a c ab z");
-  for (int32_t& id : wanted) id = id == 0 ? 3 : id + 1;
-  EXPECT_EQ(run.codec.encode("a c ab z", "text"), wanted);
+  std::vector<int32_t> expected = pieces.encode("a c ab z");
+  for (int32_t& id : expected) id = id == 0 ? 3 : id + 1;
+  EXPECT_EQ(run.codec.encode("a c ab z", "text"), expected);
   EXPECT_EQ(run.edges.before, std::vector<int32_t>{0});
   EXPECT_EQ(run.edges.after, std::vector<int32_t>{2});
   EXPECT_EQ(run.codec.size(), pieces.size() + 2);

@@ -1,4 +1,4 @@
-// model.bin: what its bytes say, and every kind of broken file.
+// model.bin: its variables, and every kind of broken file.
 #include "import/ctranslate2_file.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ std::string sample(uint32_t version) {
   return writer.bytes();
 }
 
-TEST(CTranslate2File, IsReadInEveryVersion) {
+TEST(CTranslate2File, ReadsEveryVersion) {
   for (uint32_t version = 2; version <= 6; version++) {
     const std::string bytes = sample(version);
     const CTranslate2File file = parse(bytes);
@@ -49,26 +49,27 @@ TEST(CTranslate2File, IsReadInEveryVersion) {
   }
 }
 
-TEST(CTranslate2File, HasNamesWithinLimits) {
+TEST(CTranslate2File, LimitsTheLengthOfNames) {
   CTranslate2Writer writer(6, 5);
   writer.add_attribute(std::string(256, 'a'), int8_t{1});
-  EXPECT_EQ(error_in(writer.bytes()), "model.bin: the name of a variable at byte 32 has 257 bytes, wanted at most 256");
+  EXPECT_EQ(error_in(writer.bytes()),
+            "model.bin: the name of a variable at byte 32 must have at most 256 bytes (has 257)");
   std::string many = sample(6);
   const size_t aliases = many.size() - 2 * (2 + 2) - 4;  // before the number of them, and v and w
   many.replace(aliases, 4, bytes_of(uint32_t{1} << 16));
-  EXPECT_EQ(error_in(many), "model.bin: 65539 variables and aliases, wanted at most 65536");
+  EXPECT_EQ(error_in(many), "model.bin: must have at most 65536 variables and aliases (has 65539)");
 }
 
-TEST(CTranslate2File, CutAnywhereIsAnError) {
+TEST(CTranslate2File, TruncationAnywhereIsAnError) {
   for (const uint32_t version : {2, 6}) {
     const std::string bytes = sample(version);
     for (size_t size = 0; size < bytes.size(); size++)
       EXPECT_TRUE(error_in(bytes.substr(0, size)).starts_with("model.bin: ")) << size;
-    EXPECT_EQ(error_in(bytes + "x"), "model.bin: 1 bytes after the last variable");
+    EXPECT_EQ(error_in(bytes + "x"), "model.bin: has 1 bytes after the last variable");
   }
 }
 
-TEST(CTranslate2File, WithAnyByteChangedIsAnErrorOrAnotherFile) {
+TEST(CTranslate2File, AnyChangedByteIsAnErrorOrAnotherFile) {
   for (const uint32_t version : {2, 6}) {
     std::string bytes = sample(version);
     for (size_t i = 0; i < bytes.size(); i++)
@@ -86,11 +87,11 @@ TEST(CTranslate2File, WithAnyByteChangedIsAnErrorOrAnotherFile) {
   }
 }
 
-TEST(CTranslate2File, ErrorsNameWhatIsWrong) {
+TEST(CTranslate2File, ErrorsNameTheProblem) {
   EXPECT_EQ(error_in(bytes_of(uint32_t{7}) + std::string(100, '\0')),
-            "model.bin: not a CTranslate2 model, or one of another version: 7, wanted 2 to 6");
+            "model.bin: not a CTranslate2 model, or its version is not between 2 and 6 (is 7)");
   EXPECT_EQ(error_in("PK"),
-            "model.bin: cut off, or not a CTranslate2 model: the version at byte 0 takes 4 bytes, 2 are left");
+            "model.bin: truncated, or not a CTranslate2 model: the version at byte 0 needs 4 bytes (2 are left)");
   const auto error = [](auto&& fill) {
     CTranslate2Writer writer(6, 7);
     fill(writer);
@@ -99,19 +100,19 @@ TEST(CTranslate2File, ErrorsNameWhatIsWrong) {
   EXPECT_EQ(error([](auto& w) {
               w.add_raw("w", {2, 3}, w.f32, std::string(20, 'x'));
             }),
-            "model.bin: tensor \"w\": F32 [2, 3] with 20 bytes of data");
+            "model.bin: tensor \"w\": F32 [2, 3] does not match its 20 bytes of data");
   EXPECT_EQ(error([](auto& w) {
               w.add_raw("w", {4294967295, 4294967295, 4294967295}, w.f32, "");
             }),
-            "model.bin: tensor \"w\": F32 [4294967295, 4294967295, 4294967295] with 0 bytes of data");
+            "model.bin: tensor \"w\": F32 [4294967295, 4294967295, 4294967295] does not match its 0 bytes of data");
   EXPECT_EQ(error([](auto& w) { w.add_raw("w", std::vector<int64_t>(9, 1), w.i8, "x"); }),
-            "model.bin: tensor \"w\": 9 dimensions, wanted at most 8");
+            "model.bin: tensor \"w\": must have at most 8 dimensions (has 9)");
   EXPECT_EQ(error([](auto& w) { w.add(kTensor, w.f32), w.add(kTensor, w.f32); }),
-            "model.bin: tensor \"w\": stands twice");
+            "model.bin: tensor \"w\": appears twice");
   EXPECT_EQ(error([](auto& w) { w.add_alias("v", "w"); }),
-            "model.bin: tensor \"v\": stands for \"w\", which is missing");
+            "model.bin: tensor \"v\": is an alias of \"w\", which is missing");
   EXPECT_EQ(error([](auto& w) { w.add(kTensor, w.f32), w.add_alias("w", "w"); }),
-            "model.bin: tensor \"w\": stands twice");
+            "model.bin: tensor \"w\": appears twice");
 }
 
 }  // namespace

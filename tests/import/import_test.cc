@@ -1,4 +1,4 @@
-// Whole imports of small models: every kind gives the parameters that went in, and what does not fit is one error.
+// Imports of small models: every kind of source preserves its parameters, and every problem is one error.
 #include "qkv/import.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ std::unique_ptr<Transformer<float>> random_model(const ModelConfig& config) {
   return model;
 }
 
-// The largest difference of a parameter over its largest number.
+// Expects equal parameters, within `tolerance` of the largest number of each.
 void expect_parameters(const Transformer<float>& found, const Transformer<float>& wanted, double tolerance) {
   ASSERT_EQ(found.parameters().size(), wanted.parameters().size());
   for (const auto& p : wanted.parameters().all()) {
@@ -68,7 +68,7 @@ class ImportTest : public ::testing::Test {
   TempDir directory;
 };
 
-// A MarianMT directory without tokenisers.
+// A MarianMT directory without tokenizers.
 class ImportMarian : public ImportTest {
  protected:
   ImportMarian() : model(random_model(foreign_config())), tensors(testing::as_marian(*model)) {
@@ -116,7 +116,7 @@ class ImportMarian : public ImportTest {
   ImportOptions options;
 };
 
-TEST_F(ImportMarian, GivesTheSameParametersAndTokens) {
+TEST_F(ImportMarian, PreservesParametersAndTokens) {
   write();
   const ImportReport report = import_model(source(), out(), options);
   EXPECT_EQ(report.kind, "MarianMT");
@@ -133,7 +133,7 @@ TEST_F(ImportMarian, GivesTheSameParametersAndTokens) {
   EXPECT_EQ(run.tokenizers.source.encode(">>de<< a  c x"), (std::vector<int32_t>{5, 2, 4, 1}));
 }
 
-TEST_F(ImportMarian, AnImportedRunIsTranslatedAttendedAndInspected) {
+TEST_F(ImportMarian, TheRunTranslatesAttendsAndIsInspected) {
   write();
   import_model(source(), out(), options);
   const Translator translator(out());
@@ -146,7 +146,14 @@ TEST_F(ImportMarian, AnImportedRunIsTranslatedAttendedAndInspected) {
   EXPECT_EQ(info.training_bytes, 0);
 }
 
-TEST_F(ImportMarian, TiedTablesMayStandUnderEveryName) {
+// OPUS-MT conversions hold one; an Argos Translate package does too.
+TEST_F(ImportMarian, AMetadataFileDoesNotMakeItAnArgosPackage) {
+  write();
+  spill(source() + "/metadata.json", R"({"from_code": "en", "to_code": "de"})");
+  EXPECT_EQ(import_model(source(), out(), options).kind, "MarianMT");
+}
+
+TEST_F(ImportMarian, TiedTablesMayHaveAnyOfTheirNames) {
   for (const char* name :
        {"lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"}) {
     tensors.push_back(tensors.front());
@@ -157,11 +164,11 @@ TEST_F(ImportMarian, TiedTablesMayStandUnderEveryName) {
   expect_parameters(*load_run(out()).model, *model, 0);
   std::filesystem::remove_all(out());
   EXPECT_EQ(error_of_changed([&] { tensors.back().values[5] += 1; }),
-            "model/model.safetensors: tensor \"model.shared.weight\" and \"model.decoder.embed_tokens.weight\" differ, "
-            "config.json says they are one table");
+            "model/model.safetensors: tensor \"model.decoder.embed_tokens.weight\": must equal tensor "
+            "\"model.shared.weight\", another name for the same parameter");
 }
 
-TEST_F(ImportMarian, PositionsOfTheFileAreTheModels) {
+TEST_F(ImportMarian, PositionTablesInTheFileAreUsed) {
   for (const char* side : {"encoder", "decoder"}) {
     const std::vector<float> values(32 * 8, side[0] == 'e' ? 0.5f : 0.25f);
     tensors.push_back({std::string("model.") + side + ".embed_positions.weight", {32, 8}, values});
@@ -175,51 +182,54 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
   const auto changed = [&](const std::function<void()>& change) { return error_of_changed(change); };
   EXPECT_EQ(changed([] {}), "");
   EXPECT_EQ(changed([&] { config["normalize_before"] = true; }),
-            "model/config.json: normalize_before is true, which is not supported");
-  EXPECT_EQ(changed([&] { config["model_type"] = "bart"; }),
-            "model/config.json: model_type is \"bart\", wanted marian, gpt2, llama, mistral, qwen2, qwen3, "
-            "starcoder2, bert, roberta, xlm-roberta, distilbert");
-  EXPECT_EQ(changed([&] { config["activation_function"] = "tanh"; }),
-            "model/config.json: activation_function is \"tanh\", wanted one of relu, gelu, silu, swish, gelu_new, "
-            "gelu_pytorch_tanh");
+            "model/config.json: normalize_before must be false (is true)");
+  testing::expect_contains(changed([&] { config["model_type"] = "bart"; }),
+                           "model/config.json: model_type must be one of bert, distilbert, gpt2, ");
+  EXPECT_EQ(
+      changed([&] { config["activation_function"] = "tanh"; }),
+      "model/config.json: activation_function must be one of relu, gelu, silu, swish, gelu_new, gelu_pytorch_tanh "
+      "(is \"tanh\")");
   EXPECT_EQ(changed([&] { config["decoder_ffn_dim"] = 13; }),
-            "model/config.json: encoder_ffn_dim is 12 and decoder_ffn_dim is 13, wanted equal ones");
+            "model/config.json: encoder_ffn_dim and decoder_ffn_dim must be equal (are 12 and 13)");
   EXPECT_EQ(changed([&] { config.erase("d_model"); }), "model/config.json: d_model is missing");
-  EXPECT_EQ(changed([&] { config["d_model"] = "8"; }), "model/config.json: d_model is not an integer");
-  EXPECT_EQ(changed([&] { config["encoder_attention_heads"] = config["decoder_attention_heads"] = 3; }),
-            "model/config.json: d_model is 8 and encoder_attention_heads 3, wanted a multiple");
+  EXPECT_EQ(changed([&] { config["d_model"] = "8"; }), "model/config.json: d_model must be an integer");
+  EXPECT_EQ(
+      changed([&] { config["encoder_attention_heads"] = config["decoder_attention_heads"] = 3; }),
+      "model/config.json: encoder_attention_heads must divide d_model (encoder_attention_heads is 3, d_model is 8)");
   EXPECT_EQ(changed([&] { config["max_position_embeddings"] = 1 << 30; }),
-            "model/config.json: max_position_embeddings is 1073741824, wanted at most 16384");
-  EXPECT_EQ(changed([&] { config["eos_token_id"] = 7; }), "model/config.json: eos_token_id is 7, the vocabulary has 7");
+            "model/config.json: max_position_embeddings must be at most 16384 (is 1073741824)");
+  EXPECT_EQ(changed([&] { config["eos_token_id"] = 7; }),
+            "model/config.json: eos_token_id must be below 7, the size of the vocabulary (is 7)");
   EXPECT_EQ(changed([&] {
               config["bad_words_ids"] = {{1, 2}};
             }),
-            "model/config.json: bad_words_ids holds what is not an array of one id, which is not supported");
+            "model/config.json: bad_words_ids must hold arrays of one id each; sequences of tokens are not supported");
   EXPECT_EQ(changed([&] { config["encoder_layers"] = 3; }),
             "model/model.safetensors: tensor \"model.encoder.layers.2.self_attn.q_proj.weight\" is missing");
   EXPECT_EQ(changed([&] { config["encoder_layers"] = int64_t{1} << 60; }),
-            "model/config.json: encoder_layers is 1152921504606846976, wanted at most 1000");
+            "model/config.json: encoder_layers must be at most 1000 (is 1152921504606846976)");
   EXPECT_EQ(changed([&] { config["encoder_layers"] = 1; }),
-            "model/model.safetensors: tensor \"model.encoder.layers.1.fc1.bias\": F32 [12] has no place in the model");
+            "model/model.safetensors: tensor \"model.encoder.layers.1.fc1.bias\": F32 [12] is not part of the model");
   EXPECT_EQ(changed([&] { config["d_model"] = 4, config["vocab_size"] = 14; }),
-            "model/model.safetensors: 14 source embeddings, the vocabulary has 7 tokens");
+            "model/model.safetensors: tensor \"final_logits_bias\": must be F32 [1, 14] (is F32 [1, 7])");
   EXPECT_EQ(changed([&] {
               tensor("final_logits_bias").shape = {7, 1};
             }),
-            "model/model.safetensors: tensor \"final_logits_bias\": found F32 [7, 1], wanted F32 [1]");
+            "model/model.safetensors: tensor \"final_logits_bias\": must be F32 [1, 7] (is F32 [7, 1])");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 20, config["max_position_embeddings"] = 16384; }),
             "model/model.safetensors: model: max_length * d_model is 17179869184, wanted 1 to 8388608");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 14; }),
-            "model/model.safetensors: 1963 numbers, the configuration asks for " + std::to_string([] {
+            "model/model.safetensors: the configuration has " + std::to_string([] {
               ModelConfig c = foreign_config();
               c.d_model = 1 << 14, c.attention.key_width = c.attention.value_width = 1 << 13;
               return count_parameters(c);
-            }()));
+            }()) +
+                " parameters (the file has 1963 numbers for them)");
   EXPECT_EQ(changed([&] {
               tensor("model.encoder.layers.0.fc1.weight").shape = {8, 12};
             }),
-            "model/model.safetensors: tensor \"model.encoder.layers.0.fc1.weight\": found F32 [8, 12] for "
-            "encoder.layers.0.feed_forward.first.weight, wanted F32 [12, 8]");
+            "model/model.safetensors: tensor \"model.encoder.layers.0.fc1.weight\": the part for "
+            "encoder.layers.0.feed_forward.first.weight must be F32 [12, 8] (is F32 [8, 12])");
   EXPECT_EQ(changed([&] { tensor("model.encoder.layers.1.fc1.bias").values[3] = NAN; }),
             "model/model.safetensors: tensor \"model.encoder.layers.1.fc1.bias\": holds a number that is not finite");
   EXPECT_EQ(changed([&] { tensor("model.encoder.layers.1.fc1.bias").values[3] = INFINITY; }),
@@ -227,26 +237,27 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
   EXPECT_EQ(changed([&] {
               tensors.push_back({"surprise", {1}, {1}});
             }),
-            "model/model.safetensors: tensor \"surprise\": F32 [1] has no place in the model");
-  EXPECT_EQ(changed([&] { vocabulary["d"] = 7; }),
-            "model/model.safetensors: 7 source embeddings, the vocabulary has 8 tokens");
+            "model/model.safetensors: tensor \"surprise\": F32 [1] is not part of the model");
+  EXPECT_EQ(
+      changed([&] { vocabulary["d"] = 7; }),
+      "model/model.safetensors: source embeddings must match the vocabulary (are 7, the vocabulary has 8 tokens)");
   EXPECT_EQ(changed([&] { vocabulary["b"] = 2; }), "model/vocab.json: \"a\" and \"b\" both have the id 2");
   EXPECT_EQ(changed([&] { vocabulary["b"] = 9; }),
-            "model/vocab.json: the id of \"b\" is 9, wanted one below 7, the number of pieces");
-  EXPECT_EQ(changed([&] { vocabulary["b"] = -1; }), "model/vocab.json: the id of \"b\" is not a whole number");
+            "model/vocab.json: the id of \"b\" must be below 7, the number of pieces (is 9)");
+  EXPECT_EQ(changed([&] { vocabulary["b"] = -1; }), "model/vocab.json: the id of \"b\" must be a whole number from 0");
   EXPECT_EQ(changed([&] { options.tokens = false; }), "model/source.spm: cannot be opened: No such file or directory");
 }
 
-TEST_F(ImportTest, PicklesAndOtherThingsAreRefused) {
+TEST_F(ImportTest, PicklesAndUnknownFilesAreRefused) {
   std::filesystem::create_directory(source());
-  EXPECT_EQ(error(source()), "model: found none of model.safetensors with config.json, model.bin, metadata.json");
+  EXPECT_EQ(error(source()), "model: expected model.safetensors with config.json, model.bin, or metadata.json");
   spill(source() + "/pytorch_model.bin", "x");
-  testing::expect_contains(error(source()),
-                           "pickle format, which can run code, are not read; wanted model.safetensors");
+  testing::expect_contains(
+      error(source()), "weights in Python's pickle format are not read, because reading them can run code; expected");
   spill(directory / "file", "x");
   EXPECT_EQ(error(directory / "file"), "file: not a safetensors file: only 1 bytes");
   spill(out(), "");
-  EXPECT_EQ(error_if_any([&] { import_model(source(), out()); }), out() + ": exists already");
+  EXPECT_EQ(error_if_any([&] { import_model(source(), out()); }), out() + ": already exists");
 }
 
 // CTranslate2 and Argos Translate.
@@ -298,10 +309,16 @@ class ImportCTranslate2 : public ImportTest {
   ForeignModel tensors;
 };
 
+TEST_F(ImportCTranslate2, AMetadataFileDoesNotMakeItAnArgosPackage) {
+  write(writer().bytes());
+  spill(source() + "/metadata.json", "{}");
+  EXPECT_EQ(import_model(source(), out()).kind, "CTranslate2");
+}
+
 // A stored number is off by half a step: of 1/127 of a row's largest in int8, of 1/1000 in int16, where the largest of
 // a parameter is at least 0.3; of 2⁻⁸ of itself in bfloat16, and by a whole step of 2⁻¹⁰ in float16, which the test's
 // writer rounds down.
-TEST_F(ImportCTranslate2, GivesTheSameParametersInEveryVersionAndType) {
+TEST_F(ImportCTranslate2, PreservesParametersInEveryVersionAndType) {
   const std::pair<CTranslate2Writer::Type, double> kTypes[] = {{CTranslate2Writer::f32, 0},
                                                                {CTranslate2Writer::i8, 0.5 / 127 + 1e-6},
                                                                {CTranslate2Writer::i16, 0.5e-3 / 0.3},
@@ -353,47 +370,47 @@ TEST_F(ImportCTranslate2, TokensComeFromConfigJsonOrOldAttributes) {
   EXPECT_TRUE(load_run(out()).translation.source_after.empty());
 }
 
-TEST_F(ImportCTranslate2, AListWithoutTheUnknownTokenGetsIt) {
+TEST_F(ImportCTranslate2, AMissingUnknownTokenIsAdded) {
   pieces.pop_back();
   write(writer().bytes());
   import_model(source(), out());
   EXPECT_EQ(load_run(out()).translation.unknown, 6);
 }
 
-TEST_F(ImportCTranslate2, WhatIsNotHereIsRefusedByName) {
+TEST_F(ImportCTranslate2, UnsupportedFeaturesAreRefusedByName) {
   const auto with = [&](const std::string& name, auto value) {
     CTranslate2Writer w = writer();
     w.add_attribute(name, value);
     return error_of_bytes(w.bytes());
   };
-  EXPECT_EQ(with("decoder/alibi", int8_t{1}), "model/model.bin: tensor \"decoder/alibi\": is not supported");
+  EXPECT_EQ(with("decoder/alibi", int8_t{1}), "model/model.bin: tensor \"decoder/alibi\": must be 0");
   EXPECT_EQ(with("decoder/alibi", int8_t{0}), "");
   EXPECT_EQ(with("decoder/alignment_layer", int16_t{-1}), "");
-  EXPECT_EQ(
-      with("decoder/layer_0/self_attention/rotary_dim", 0.0f),
-      "model/model.bin: tensor \"decoder/layer_0/self_attention/rotary_dim\": rotary positions are not supported");
+  EXPECT_EQ(with("decoder/layer_0/self_attention/rotary_dim", 0.0f),
+            "model/model.bin: tensor \"decoder/layer_0/self_attention/rotary_dim\": not supported: rotary positions");
   EXPECT_EQ(
       with("decoder/scale_embeddings", 3.0f),
-      "model/model.bin: tensor \"decoder/scale_embeddings\": 3, wanted the root of the width, 2.8284271247461903, "
-      "or 1");
+      "model/model.bin: tensor \"decoder/scale_embeddings\": must be 1 or 2.8284271247461903, the square root of the "
+      "width (is 3)");
   EXPECT_EQ(with("encoder/scale_embeddings", int8_t{0}),
-            "model/model.bin: scale_embeddings is 0 in the encoder and 1 in the decoder, wanted the same");
+            "model/model.bin: scale_embeddings must be equal in encoder and decoder (is 0 and 1)");
   EXPECT_EQ(with("decoder/start_from_zero_embedding", int8_t{1}), "");
-  EXPECT_EQ(with("surprise", int8_t{1}), "model/model.bin: tensor \"surprise\": I8 [] has no place in the model");
+  EXPECT_EQ(with("surprise", int8_t{1}), "model/model.bin: tensor \"surprise\": I8 [] is not part of the model");
   EXPECT_EQ(error_of_bytes(writer().bytes("WhisperSpec")),
-            "model/model.bin: the specification is \"WhisperSpec\", wanted an encoder-decoder Transformer");
-  EXPECT_EQ(error_of_bytes(writer(6, 1).bytes()), "model/model.bin: revision 1, wanted 2 to 7");
+            "model/model.bin: must be an encoder-decoder Transformer (the specification is \"WhisperSpec\")");
+  EXPECT_EQ(error_of_bytes(writer(6, 1).bytes()), "model/model.bin: revision must be between 2 and 7 (is 1)");
   EXPECT_EQ(error_of_bytes(writer().bytes(), R"({"decoder_start_token": null})"),
-            "model: names no token that translations start from; name it with --start");
+            "model: does not say which token a translation starts from; the option start must name it");
   EXPECT_EQ(error_of_bytes(writer().bytes(), R"({"decoder_start_token": "<go>"})"),
             "model: start is \"<go>\", which is not in the vocabulary");
   pieces[3] = "b";
   EXPECT_EQ(error_of_bytes(writer().bytes()), "model/shared_vocabulary.json: pieces 3 and 4 are both \"b\"");
   pieces[3] = "a", pieces.insert(pieces.begin(), "x");
-  EXPECT_EQ(error_of_bytes(writer().bytes()), "model/model.bin: 7 source embeddings, the vocabulary has 8 tokens");
+  EXPECT_EQ(error_of_bytes(writer().bytes()),
+            "model/model.bin: source embeddings must match the vocabulary (are 7, the vocabulary has 8 tokens)");
 }
 
-TEST_F(ImportCTranslate2, WeightsThatDoNotFitAreRefused) {
+TEST_F(ImportCTranslate2, WeightsOfTheWrongShapeOrValueAreRefused) {
   const auto changed = [&](const std::string& name, const std::function<void(testing::ForeignTensor&)>& change) {
     const ForeignModel kept = tensors;
     change(*std::ranges::find(tensors, name, &testing::ForeignTensor::name));
@@ -408,12 +425,14 @@ TEST_F(ImportCTranslate2, WeightsThatDoNotFitAreRefused) {
                     [](auto& t) {
                       t.shape = {8, 24};
                     }),
-            "model/model.bin: tensor \"" + name + "\": 8 rows, wanted a multiple of 3");
+            "model/model.bin: tensor \"" + name + "\": must hold 3 parts of the same size (is F32 [8, 24])");
   EXPECT_EQ(changed(name,
                     [](auto& t) {
                       t.shape = {12, 16};
                     }),
-            "model/model.bin: 1951 numbers, the configuration asks for 1963");
+            "model/model.bin: tensor \"" + name +
+                "\": the part for decoder.layers.0.self_attention.q.weight must be F32 [8, 8] "
+                "(is F32 [4, 16])");
   EXPECT_EQ(changed(name, [](auto& t) { t.name = "w"; }), "model/model.bin: tensor \"" + name + "\" is missing");
 }
 
@@ -442,7 +461,7 @@ class ImportArgos : public ImportCTranslate2 {
   std::vector<std::pair<std::string, std::string>> files;
 };
 
-TEST_F(ImportArgos, IsReadFromThePackageAndFromItsFolder) {
+TEST_F(ImportArgos, ReadsThePackageAndItsFolder) {
   write_zip(package(), files);
   EXPECT_EQ(import_model(package(), out()).kind, "Argos Translate");
   expect_parameters(*load_run(out()).model, *model, 0);
@@ -466,31 +485,30 @@ TEST_F(ImportArgos, HostilePackagesAreRefused) {
     return error(package());
   };
   EXPECT_EQ(with([&] { files[0].second = R"({"type": "sbd"})"; }),
-            "en_de.argosmodel/metadata.json: type is \"sbd\", wanted translate");
-  EXPECT_EQ(
-      with([&] { files[1].first = "en_de/bpe.model"; }),
-      "en_de.argosmodel: sentencepiece.model is missing, and bpe.model goes with the tokeniser of Moses, which is "
-      "not here; --tokens takes tokens with spaces between");
+            "en_de.argosmodel/metadata.json: type must be translate (is \"sbd\")");
+  EXPECT_EQ(with([&] { files[1].first = "en_de/bpe.model"; }),
+            "en_de.argosmodel: sentencepiece.model is missing; bpe.model needs the tokenizer of Moses, which is not "
+            "supported: set the option tokens to pass text that is already split");
   EXPECT_EQ(with([&] { files[2].first = "en_de/../model.bin"; }), "en_de.argosmodel/model/model.bin: is missing");
   EXPECT_EQ(with([&] {
               files.push_back({"metadata.json", "{}"});
             }),
-            "en_de.argosmodel: holds both \"en_de/metadata.json\" and \"metadata.json\"");
+            "en_de.argosmodel: must hold one metadata.json (holds \"en_de/metadata.json\" and \"metadata.json\")");
   EXPECT_EQ(with([&] {
               files.push_back({"x/data.pkl", ""}), files.erase(files.begin()), files.pop_back();
             }),
-            "en_de.argosmodel: found none of model.safetensors with config.json, model.bin, metadata.json");
+            "en_de.argosmodel: expected model.safetensors with config.json, model.bin, or metadata.json");
   EXPECT_EQ(with([&] {
               files = {{"x/data.pkl", ""}};
             }),
-            "en_de.argosmodel: weights in Python's pickle format, which can run code, are not read; wanted "
-            "model.safetensors, which save_pretrained() of Transformers and save_file() of safetensors write");
+            "en_de.argosmodel: weights in Python's pickle format are not read, because reading them can run code; "
+            "expected model.safetensors, which save_pretrained() of transformers and save_file() of safetensors write");
   const std::string bomb = with([&] { files[2].second = std::string((size_t{64} << 20) + (size_t{1} << 20), '\0'); });
-  testing::expect_contains(bomb, "en_de.argosmodel/model/model.bin: 68157440 bytes from an archive of");
-  testing::expect_contains(bomb, "wanted at most 60 MiB more");
+  testing::expect_contains(bomb, "en_de.argosmodel/model/model.bin: ");
+  testing::expect_contains(bomb, "must have at most 60 MiB more than the archive of");
 }
 
-TEST_F(ImportArgos, CutOrChangedPackagesAreErrorsOrTheSameModel) {
+TEST_F(ImportArgos, TruncatedOrCorruptPackagesAreErrorsOrTheSameModel) {
   write_zip(package(), files);
   std::string bytes(std::filesystem::file_size(package()), '\0');
   std::ifstream(package(), std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -523,13 +541,13 @@ TEST_F(ImportTest, AStateDictionaryNeedsNamesAndHeads) {
   ImportOptions options;
   options.source_vocabulary = directory / "tokens.txt";
   const auto error = [&] { return ImportTest::error(directory / "m.safetensors", options); };
-  EXPECT_EQ(error(), "m.safetensors: --heads is 0, wanted a divisor of the width, 8");
+  EXPECT_EQ(error(), "m.safetensors: heads must divide the width 8 (is 0)");
   options.torch.heads = 2;
-  EXPECT_EQ(error(), "m.safetensors: wanted the name of the source embedding (--source-embedding)");
+  EXPECT_EQ(error(), "m.safetensors: source_embedding must name a tensor");
   options.torch.source_embedding = "src.weight";
-  EXPECT_EQ(error(), "m.safetensors: tensor \"generator.bias\": F32 [7] has no place in the model");
+  EXPECT_EQ(error(), "m.safetensors: tensor \"generator.bias\": F32 [7] is not part of the model");
   options.torch.output = "generator.weight";
-  EXPECT_EQ(error(), "m.safetensors: tensor \"steps\": F32 [1] has no place in the model");
+  EXPECT_EQ(error(), "m.safetensors: tensor \"steps\": F32 [1] is not part of the model");
   options.torch.ignore = {"steps"};
   EXPECT_EQ(error(), "");
   options.torch.activation = config.activation;
@@ -542,7 +560,7 @@ TEST_F(ImportTest, AStateDictionaryNeedsNamesAndHeads) {
   EXPECT_EQ(run.translation.source_after, std::vector<int32_t>{1});
   std::filesystem::remove_all(out());
   options.source_vocabulary.clear();
-  EXPECT_EQ(error(), "a state dictionary has no vocabulary; wanted --source-vocabulary or --source-tokenizer");
+  EXPECT_EQ(error(), "a state dictionary has no vocabulary: source_vocabulary or source_tokenizer must name one");
 }
 
 }  // namespace

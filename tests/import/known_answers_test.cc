@@ -1,5 +1,5 @@
-// Models of others with answers of their own programs: hidden states, logits, greedy search, scores and attention.
-// Greedy search here computes every position anew at each step, and so shares nothing with src/decode.
+// Models of other projects with the results of their own programs: hidden states, logits, greedy search, scores and
+// attention. Greedy search here recomputes every position at each step, so it shares nothing with src/decode.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,7 +110,7 @@ class ImportedRun {
 #define SKIP_WITHOUT_SHARED() \
   if (!std::filesystem::exists(kCases)) GTEST_SKIP() << "skipped: ../shared not present"
 
-TEST(Marian, TokensHiddenStatesAndLogitsAreThoseOfTransformers) {
+TEST(Marian, TokensHiddenStatesAndLogitsMatchTransformers) {
   SKIP_WITHOUT_SHARED();
   const ImportedRun imported(kCases + "marian");
   const json known = read_json(kCases + "marian/cases.json");
@@ -134,7 +134,7 @@ TEST(Marian, TokensHiddenStatesAndLogitsAreThoseOfTransformers) {
   }
 }
 
-TEST(Marian, GreedySearchAndForcedScoresAreThoseOfTransformers) {
+TEST(Marian, GreedySearchAndForcedScoresMatchTransformers) {
   SKIP_WITHOUT_SHARED();
   const ImportedRun imported(kCases + "marian");
   const json cases = read_json(kCases + "marian/cases.json");
@@ -174,7 +174,7 @@ void expect_aren(const ImportedRun& imported, const std::string& source, const j
   EXPECT_EQ(imported.run().tokenizers.target.decode(greedy), joined(answer["greedy"]));
 }
 
-TEST(CTranslate2, GreedySearchScoresAndAttentionAreThoseOfCTranslate2) {
+TEST(CTranslate2, GreedySearchScoresAndAttentionMatchCTranslate2) {
   SKIP_WITHOUT_SHARED();
   const ImportedRun imported(kCases + "aren/aren-transliteration");
   const Translator translator(imported.path());
@@ -192,15 +192,14 @@ TEST(CTranslate2, GreedySearchScoresAndAttentionAreThoseOfCTranslate2) {
   }
 }
 
-TEST(CTranslate2, Int8WeightsGiveWhatTheyGiveInFloat32) {
+TEST(CTranslate2, Int8WeightsGiveTheSameResultsAsFloat32) {
   SKIP_WITHOUT_SHARED();
   const ImportedRun imported(kCases + "aren/aren-transliteration-i8");
   const json known = read_json(kCases + "aren/cases.json");
-  for (const json& c : known["cases"])
-    expect_aren(imported, joined(c["source"]), c["i8_as_float32"]);
+  for (const json& c : known["cases"]) expect_aren(imported, joined(c["source"]), c["i8_as_float32"]);
 }
 
-TEST(CTranslate2, TwoTransliterationsAreThoseOfItsOwnTests) {
+TEST(CTranslate2, TransliterationsMatchItsOwnTests) {
   SKIP_WITHOUT_SHARED();
   for (const char* name : {"aren/aren-transliteration", "aren/aren-transliteration-i8"}) {
     const ImportedRun imported(kCases + name);

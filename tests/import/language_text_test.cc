@@ -1,4 +1,4 @@
-// The tokenisers of directories in the Hugging Face layout, in each of their forms.
+// The tokenizers of directories in the Hugging Face layout, in each of their forms.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -18,7 +18,7 @@ using Ids = std::vector<int32_t>;
 
 const std::string kGolden = QKV_GOLDEN_DIR "/tokenizers/";
 
-// A directory with a tokeniser of the golden ones, as tokenizer.json or in the files that were before it.
+// A directory with one of the golden tokenizers, as tokenizer.json or in the older files.
 class LanguageTextTest : public ::testing::Test {
  protected:
   void put(const std::string& file, const std::string& text) { testing::spill(directory_ / file, text); }
@@ -43,7 +43,9 @@ class LanguageTextTest : public ::testing::Test {
   }
 
   LanguageText read(const std::string& config = "{}") const {
-    return read_language_text(ModelFiles::of_directory(directory_.path()), Settings(config, "config.json"));
+    const ModelFiles files = ModelFiles::of_directory(directory_.path());
+    const Settings settings(config, "config.json");
+    return read_language_text({files, settings, ModelConfig(), ImportOptions()}, "GPT2Tokenizer");
   }
   std::string error(const std::string& config = R"({"eos_token_id": 0})") const {
     std::string text = error_of([&] { read(config); });
@@ -58,7 +60,7 @@ class LanguageTextTest : public ::testing::Test {
   TempDir directory_;
 };
 
-TEST_F(LanguageTextTest, TokenizerJsonIsRead) {
+TEST_F(LanguageTextTest, ReadsTokenizerJson) {
   put_json("llama3");
   const LanguageText text = read(R"({"bos_token_id": 3, "eos_token_id": [421, 7]})");
   expect_ids_of("llama3", text.codec);
@@ -69,15 +71,15 @@ TEST_F(LanguageTextTest, TokenizerJsonIsRead) {
   EXPECT_EQ(read(R"({"eos_token_id": 7})").config.ends, std::vector<std::string>{"<|begin_of_text|>"});
 }
 
-TEST_F(LanguageTextTest, AStartThatTheTokeniserDoesNotPutIsThatOfTheConfiguration) {
+TEST_F(LanguageTextTest, TheConfigurationNamesTheStartIfTheTokenizerAddsNone) {
   put_json("gpt2");
   EXPECT_EQ(read(R"({"bos_token_id": 7, "eos_token_id": 420})").config.start, "(");
   EXPECT_EQ(read(R"({"eos_token_id": 420})").config.start, "<|endoftext|>");
   EXPECT_EQ(error("{}"), "config.json: eos_token_id is missing");
-  EXPECT_EQ(error(R"({"eos_token_id": 421})"), "config.json: eos_token_id is 421, wanted ids below 421");
+  EXPECT_EQ(error(R"({"eos_token_id": 421})"), "config.json: eos_token_id must be ids below 421 (is 421)");
 }
 
-TEST_F(LanguageTextTest, VocabularyAndMergesAreThoseOfGpt2OrTheClassThatIsNamed) {
+TEST_F(LanguageTextTest, VocabularyAndMergesBelongToGpt2OrTheNamedClass) {
   put_vocabulary_and_merges("gpt2");
   expect_ids_of("gpt2", read(R"({"eos_token_id": 420})").codec);
   put_vocabulary_and_merges("roberta");
@@ -87,11 +89,12 @@ TEST_F(LanguageTextTest, VocabularyAndMergesAreThoseOfGpt2OrTheClassThatIsNamed)
   EXPECT_EQ(text.config.start, "<s>");
   EXPECT_EQ(text.config.ends, std::vector<std::string>{"</s>"});
   put("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})");
-  EXPECT_TRUE(error().starts_with(
-      "tokenizer_config.json: tokenizer_class is \"CLIPTokenizer\", wanted GPT2Tokenizer, RobertaTokenizer or Qwen2"));
+  EXPECT_TRUE(
+      error().starts_with("tokenizer_config.json: tokenizer_class must be GPT2Tokenizer, RobertaTokenizer or "
+                          "Qwen2Tokenizer (is \"CLIPTokenizer\")"));
 }
 
-TEST_F(LanguageTextTest, AddedTokensStandBesideAVocabulary) {
+TEST_F(LanguageTextTest, ReadsAddedTokensNextToAVocabulary) {
   put_vocabulary_and_merges("qwen2");
   put("tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer", "added_tokens_decoder": {
       "420": {"content": "<|endoftext|>", "special": true}, "421": {"content": "<|im_start|>", "special": true},
@@ -105,7 +108,7 @@ TEST_F(LanguageTextTest, AddedTokensStandBesideAVocabulary) {
   EXPECT_EQ(error(), "vocab.json: pieces 423 and 424 are both \"<think>\"");
 }
 
-TEST_F(LanguageTextTest, LinesAreWordPieces) {
+TEST_F(LanguageTextTest, ReadsWordPiecesFromLines) {
   put_vocabulary_lines("bert-uncased");
   LanguageText text = read();
   expect_ids_of("bert-uncased", text.codec);
@@ -117,27 +120,27 @@ TEST_F(LanguageTextTest, LinesAreWordPieces) {
   expect_ids_of("bert-cased", read().codec);
   put("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
   EXPECT_TRUE(error().starts_with(
-      "tokenizer_config.json: tokenizer_class is \"BertJapaneseTokenizer\", wanted BertTokenizer, Distil"));
+      "tokenizer_config.json: tokenizer_class must be BertTokenizer, DistilBertTokenizer or ElectraTokenizer (is "));
 }
 
-TEST_F(LanguageTextTest, SettingsThatDoNotAgreeWithTheTokeniserAreRefused) {
+TEST_F(LanguageTextTest, RefusesSettingsThatContradictTheTokenizer) {
   put_json("bert-cased");
   put("tokenizer_config.json", R"({"do_lower_case": false, "strip_accents": null})");
   read();
   put("tokenizer_config.json", R"({"do_lower_case": true})");
-  EXPECT_EQ(error(), "tokenizer_config.json: do_lower_case is true, tokenizer.json says false");
+  EXPECT_EQ(error(), "tokenizer_config.json: do_lower_case must be false, as in tokenizer.json (is true)");
   put_json("gpt2");
   put("tokenizer_config.json", R"({"add_prefix_space": true})");
-  EXPECT_EQ(error(), "tokenizer_config.json: add_prefix_space is true, tokenizer.json says false");
+  EXPECT_EQ(error(), "tokenizer_config.json: add_prefix_space must be false, as in tokenizer.json (is true)");
   put("tokenizer_config.json", R"({"add_bos_token": true})");
-  EXPECT_EQ(error(), "tokenizer_config.json: add_bos_token is true, tokenizer.json says false");
+  EXPECT_EQ(error(), "tokenizer_config.json: add_bos_token must be false, as in tokenizer.json (is true)");
   put("tokenizer_config.json", R"({"added_tokens_decoder": {"421": {"content": "<x>"}}})");
-  EXPECT_EQ(error(), "tokenizer_config.json: the added token 421 \"<x>\" is not that of tokenizer.json");
+  EXPECT_EQ(error(), "tokenizer_config.json: the added token 421 \"<x>\" differs from that of tokenizer.json");
 }
 
-TEST_F(LanguageTextTest, WhatIsNotThereIsNamed) {
+TEST_F(LanguageTextTest, MissingFilesAndTokensAreNamed) {
   put("vocab.json", "{}");
-  EXPECT_NE(error().find("found none of tokenizer.model, tokenizer.json, vocab.json with merges.txt, vocab.txt"),
+  EXPECT_NE(error().find("expected tokenizer.model, tokenizer.json, vocab.json with merges.txt, or vocab.txt"),
             std::string::npos);
 }
 

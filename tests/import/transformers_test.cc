@@ -1,18 +1,20 @@
-// Decoder-only models of transformers: their logits and the ids that they generate. tests/golden/transformers/make.py
-// made them.
+// Decoder-only models of transformers: their logits, and the ids that they generate. tests/golden/transformers/make.py
+// writes them.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "decode/generation.h"
+#include "import/architecture.h"
 #include "io/language_run.h"
 #include "io/safetensors.h"
 #include "qkv/import.h"
+#include "tests/support/decoder_cases.h"
 #include "tests/support/errors.h"
-#include "tests/support/sentencepiece_model.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {
@@ -30,27 +32,13 @@ std::vector<T> values_of(const Safetensors& file, const std::string& name) {
   return values;
 }
 
-// A tokeniser of as many pieces as the models have tokens.
-std::string tokenizer_of_32() {
-  std::string pieces;
-  for (int i = 3; i < 32; i++) pieces += testing::spm::piece("p" + std::to_string(i));
-  return testing::spm::with_pieces(pieces);
-}
-
-const std::string kFolder = QKV_GOLDEN_DIR "/transformers/";
-
 class Transformers : public ::testing::Test {
  protected:
-  // One of the folder, with a tokeniser.
-  void take(const std::string& name) const {
-    std::filesystem::remove_all(model());
-    std::filesystem::copy(kFolder + name, model());
-    testing::spill(model() + "/tokenizer.model", tokenizer_of_32());
-  }
+  void take(const std::string& name) const { testing::copy_decoder_case(name, model()); }
   std::string model() const { return directory_ / "model"; }
   std::string out() const { return directory_ / "run"; }
 
-  // The error of an import of one with a member of config.json changed, without the folder of the test.
+  // The error of an import with a changed member of config.json, without the folder of the test.
   std::string error_with(const std::string& name, const std::string& member, const json& value) const {
     take(name);
     json config = json::parse(testing::slurp(model() + "/config.json"));
@@ -66,7 +54,7 @@ class Transformers : public ::testing::Test {
 
 class Decoders : public Transformers, public ::testing::WithParamInterface<const char*> {
  protected:
-  // Of every place of a text, [T, V].
+  // The logits at every position of a text, [T, V].
   std::vector<float> logits(const Transformer<float>& transformer, const std::vector<int32_t>& ids) {
     const Arena::Scope scope(arena_);
     Context context{arena_};
@@ -84,8 +72,8 @@ class Decoders : public Transformers, public ::testing::WithParamInterface<const
   Arena arena_;
 };
 
-// Float32 in transformers is up to 1e-6 of the largest logit from these.
-TEST_P(Decoders, LogitsAndGreedyIdsAreTheirs) {
+// The expected logits are those of float64; float32 in transformers differs by up to 1e-6 of the largest.
+TEST_P(Decoders, MatchLogitsAndGreedyIdsOfTransformers) {
   take(GetParam());
   import_model(model(), out());
   const LanguageRun run = load_language_model(out());
@@ -107,11 +95,16 @@ TEST_P(Decoders, LogitsAndGreedyIdsAreTheirs) {
   EXPECT_EQ(generate_ids(*run.model, prompt, {ids.front(), {2}}, options, arena_).ids, generated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Decoders,
-                         ::testing::Values("gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3", "starcoder2"),
+INSTANTIATE_TEST_SUITE_P(Of, Decoders, ::testing::ValuesIn(testing::kDecoderCases),
                          [](const auto& model) { return std::string(model.param); });
 
-TEST_F(Transformers, OldFilesOfGpt2HaveNoPrefixAndHoldTheMask) {
+TEST(DecoderCases, IncludeEveryLanguageModel) {
+  std::set<std::string> cases(std::begin(testing::kDecoderCases), std::end(testing::kDecoderCases));
+  for (const Architecture* a : all_architectures())
+    EXPECT_TRUE(a->base.encoder_layers > 0 || cases.contains(a->model_types.front())) << a->name;
+}
+
+TEST_F(Transformers, OldFilesOfGpt2HaveNoPrefixAndHoldMasks) {
   take("gpt2");
   EXPECT_EQ(import_model(model(), out()).kind, "GPT-2");
   const std::string path = model() + "/model.safetensors";
@@ -129,26 +122,27 @@ TEST_F(Transformers, OldFilesOfGpt2HaveNoPrefixAndHoldTheMask) {
   EXPECT_EQ(testing::slurp(out() + "/model.safetensors"), testing::slurp(directory_ / "other/model.safetensors"));
 }
 
-TEST_F(Transformers, WhatIsNotSupportedIsNamed) {
+TEST_F(Transformers, UnsupportedFeaturesAreNamed) {
   EXPECT_EQ(error_with("gpt2", "scale_attn_weights", false),
-            "model/config.json: scale_attn_weights is false, which is not supported");
+            "model/config.json: scale_attn_weights must be true (is false)");
   EXPECT_EQ(error_with("gpt2", "scale_attn_by_inverse_layer_idx", true),
-            "model/config.json: scale_attn_by_inverse_layer_idx is true, which is not supported");
-  EXPECT_EQ(error_with("gpt2", "n_head", 3), "model/config.json: n_embd is 16 and n_head 3, wanted a multiple");
+            "model/config.json: scale_attn_by_inverse_layer_idx must be false (is true)");
+  EXPECT_EQ(error_with("gpt2", "n_head", 3),
+            "model/config.json: n_head must divide n_embd (n_head is 3, n_embd is 16)");
   EXPECT_EQ(error_with("gpt2", "n_layer", int64_t{1} << 60),
-            "model/config.json: n_layer is 1152921504606846976, wanted at most 1000");
+            "model/config.json: n_layer must be at most 1000 (is 1152921504606846976)");
   EXPECT_EQ(error_with("gpt2", "n_inner", 32),
-            "model/model.safetensors: 8128 numbers, the configuration asks for 6016");
+            "model/model.safetensors: the configuration has 6016 parameters (the file has 8128 numbers for them)");
   EXPECT_EQ(error_with("llama3", "rope_parameters", {{"rope_type", "longrope"}}),
-            "model/config.json: rope_type is \"longrope\", wanted default, linear, llama3 or yarn");
+            "model/config.json: rope_type must be default, linear, llama3 or yarn (is \"longrope\")");
   EXPECT_EQ(error_with("llama3", "rope_parameters", {{"rope_type", "llama3"}}), "model/config.json: factor is missing");
   EXPECT_EQ(error_with("llama3", "rope_parameters", {{"partial_rotary_factor", 0.5}}),
-            "model/config.json: partial_rotary_factor is 0.5, wanted 1");
+            "model/config.json: partial_rotary_factor must be 1 (is 0.5)");
   EXPECT_EQ(error_with("qwen3", "rope_parameters", {{"rope_type", "yarn"}, {"factor", 2}, {"truncate", false}}),
-            "model/config.json: truncate is false, which is not supported");
+            "model/config.json: truncate must be true (is false)");
 }
 
-TEST_F(Transformers, WindowsOfSomeLayersAloneAreRefused) {
+TEST_F(Transformers, WindowsInSomeLayersOnlyAreRefused) {
   take("qwen2");
   const auto import_with = [&](int64_t first) {
     json config = json::parse(testing::slurp(model() + "/config.json"));
@@ -160,7 +154,7 @@ TEST_F(Transformers, WindowsOfSomeLayersAloneAreRefused) {
   EXPECT_EQ(import_with(0), 5);
   EXPECT_EQ(import_with(2), 0);
   testing::expect_contains(error_of([&] { import_with(1); }),
-                           "max_window_layers is 1 of 2 layers, wanted a window in all layers or in none");
+                           "max_window_layers must be 0 or at least 2, a window in all layers or in none (is 1)");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""qkv export: transformers loads what it writes, and computes and generates the same. These tests are skipped without transformers."""
+"""qkv export: transformers loads the directories and gives the same results. Those tests are skipped without transformers."""
 
 import importlib.util
 import json
@@ -34,21 +34,21 @@ def test_a_run_becomes_a_directory(language_run, tmp_path):
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     status, _, error = qkv("export", run, tmp_path / "out", ok=False)
-    assert (status, error) == (1, f"qkv: {tmp_path}/out: exists already\n")
+    assert (status, error) == (1, f"qkv: {tmp_path}/out: already exists\n")
     assert qkv("export", run, tmp_path / "other", "--dtype", "int4", ok=False)[0] == 2
 
 
-def test_what_cannot_be_said_is_one_line(language_run, timed_run, tmp_path):
+def test_a_model_without_a_class_is_one_line(language_run, timed_run, tmp_path):
     run = language_run("--unit", "bytes", "--positions", "alibi")
     status, _, error = qkv("export", run, tmp_path / "out", ok=False)
-    assert status == 1 and error == f"qkv: {run}/config.json: positions is alibi, wanted learned for the nearest class, gpt2\n"
+    assert status == 1 and error == f"qkv: {run}/config.json: positions must be learned for the nearest class, gpt2 (is alibi)\n"
     status, _, error = qkv("export", timed_run, tmp_path / "out", ok=False)
-    assert status == 1 and error.count("\n") == 1 and "gap_buckets is 66, wanted 0" in error
+    assert status == 1 and error.count("\n") == 1 and "gap_buckets must be 0 for the nearest class" in error
     assert not list(tmp_path.iterdir())
 
 
 def expect_same_text(run, folder, model_type):
-    """The most probable text of both, and its log-probabilities."""
+    """Compares the most probable text and its log-probabilities."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""qkv import: models from elsewhere, from the command line and in Python."""
+"""qkv import: models of other projects, from the command line and in Python."""
 
 import json
 import pathlib
@@ -14,13 +14,21 @@ def test_a_source_that_holds_no_model_is_one_line(tmp_path):
     (tmp_path / "model").mkdir()
     status, out, err = qkv("import", tmp_path / "model", tmp_path / "run", ok=False)
     assert (status, out) == (1, "")
-    assert err == f"qkv: {tmp_path}/model: found none of model.safetensors with config.json, model.bin, metadata.json\n"
+    assert err == f"qkv: {tmp_path}/model: expected model.safetensors with config.json, model.bin, or metadata.json\n"
     assert not (tmp_path / "run").exists()
 
 
-def test_the_names_of_choices_are_checked(tmp_path):
+def test_names_of_choices_are_checked(tmp_path):
     status, _, err = qkv("import", tmp_path, tmp_path / "run", "--activation", "tanh", ok=False)
     assert status == 2 and "tanh" in err and err.count("\n") == 1
+
+
+def test_the_help_lists_every_model_and_choice():
+    text = " ".join(qkv("import", "--help")[1].split())
+    for name in "GPT-2", "Llama", "MarianMT", "RoBERTa", "StarCoder2", "CTranslate2", ".argosmodel":
+        assert name in text
+    for values in "relu, gelu, silu, gelu_tanh", "post, pre, query", "learned, rotary, alibi, none":
+        assert values in text
 
 
 @needs_shared
@@ -40,7 +48,7 @@ def test_an_imported_model_translates_is_inspected_and_attended_to(tmp_path):
     _, out, _ = qkv("attend", run, "آ ت ز م و ن")
     assert out.startswith("a t z m o n\n")
     status, _, err = qkv("import", CASES / "aren/aren-transliteration", run, ok=False)
-    assert status == 1 and err == f"qkv: {run}: exists already\n"
+    assert status == 1 and err == f"qkv: {run}: already exists\n"
 
 
 @needs_shared

@@ -1,12 +1,13 @@
-"""Makes the models of this folder: small random ones of transformers, with their logits and the ids that they generate.
+"""Writes the models of this folder: small random ones of transformers, with their logits and generated ids.
 
-    python make.py        # needs torch and transformers; made with 2.15 and 5.23
+    python make.py [NAME ...]        # all by default; needs torch and transformers; written with 2.15 and 5.23
 
-NAME/ is what save_pretrained() writes, and expected.safetensors: `ids` [T], `logits` [T, V], `generated` [20]. Logits are
-those of float64, rounded; the script prints how far those of float32 are from them, relative to the largest.
+NAME/ holds the files of save_pretrained() and expected.safetensors: `ids` [T], `logits` [T, V], `generated` [20]. The
+logits are those of float64, rounded; the script prints by how much those of float32 differ, relative to the largest.
 """
 import pathlib
 import shutil
+import sys
 
 import torch
 import transformers as t
@@ -33,7 +34,7 @@ MODELS = {
 
 
 def randomise(model):
-    """Weights so large that logits differ, norms around 1, biases that are not 0."""
+    """Weights large enough that logits differ, norms around 1, biases other than 0."""
     torch.manual_seed(1)
     for name, p in model.named_parameters():
         norm = "norm" in name or ".ln_" in name
@@ -49,7 +50,7 @@ def make(name, config):
     torch.manual_seed(2)
     ids = torch.randint(3, V, (1, T))
     with torch.no_grad():
-        # min_new_tokens: it goes on after an end token, which it may not choose.
+        # min_new_tokens: generation may not choose an end token.
         options = dict(do_sample=False, max_new_tokens=MORE, min_new_tokens=MORE, pad_token_id=0)
         generated = model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0, T:]
         single = model(ids).logits[0]
@@ -61,5 +62,5 @@ def make(name, config):
 
 
 if __name__ == "__main__":
-    for name, config in MODELS.items():
-        make(name, config)
+    for name in sys.argv[1:] or MODELS:
+        make(name, MODELS[name])

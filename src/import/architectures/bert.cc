@@ -1,0 +1,27 @@
+// BERT: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding" (2019).
+#include "import/architecture.h"
+#include "import/bert_family.h"
+#include "import/encoder_text.h"
+
+namespace qkv {
+namespace architectures {
+
+const Architecture& bert() {
+  static const Architecture architecture = {
+      .model_types = {"bert"},
+      .name = "BERT",
+      .model_class = "BertModel",
+      .base = bert_base(),
+      .fields = [](ConfigFields& fields, ModelConfig& m) { bert_fields(fields, m, {}); },
+      .finish = [](const Settings& config, ModelConfig& m) { finish_bert(config, m, {}); },
+      .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, {}); },
+      .text =
+          [](const TextSource& source) {
+            return read_encoder_text(source, {"[CLS]", "[SEP]", "[UNK]"}, "GPT2Tokenizer");
+          },
+  };
+  return architecture;
+}
+
+}  // namespace architectures
+}  // namespace qkv

@@ -1,0 +1,34 @@
+// Llama: Touvron et al., "LLaMA: Open and Efficient Foundation Language Models" (2023), and its successors.
+#include "import/architecture.h"
+#include "import/decoder_parts.h"
+#include "import/llama_family.h"
+
+namespace qkv {
+namespace architectures {
+
+const Architecture& llama() {
+  static const Architecture architecture = {
+      .model_types = {"llama"},
+      .name = "Llama",
+      .model_class = "LlamaForCausalLM",
+      .base = llama_base(),
+      .fields =
+          [](ConfigFields& fields, ModelConfig& m) {
+            llama_fields(fields, m);
+            fields("mlp_bias", m.ffn_bias, false);
+            fields("attention_bias", m.attention.input_bias, false);
+          },
+      .finish =
+          [](const Settings& config, ModelConfig& m) {
+            finish_llama(config, m);
+            m.attention.output_bias = m.attention.input_bias;
+          },
+      .tensors = llama_tensors,
+      .text = read_decoder_text,
+      .widen = move_scale_into_table,
+  };
+  return architecture;
+}
+
+}  // namespace architectures
+}  // namespace qkv

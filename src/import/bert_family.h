@@ -1,0 +1,50 @@
+// Encoders with BERT's block, by the names that each architecture has for its parts.
+#pragma once
+
+#include <cstdint>
+
+#include "import/config_fields.h"
+#include "import/tensor_map.h"
+#include "qkv/config.h"
+
+namespace qkv {
+
+// Fields of config.json.
+struct BertFields {
+  const char* layers = "num_hidden_layers";
+  const char* width = "hidden_size";
+  const char* heads = "num_attention_heads";
+  const char* ffn = "intermediate_size";
+  const char* activation = "hidden_act";
+  const char* dropout = "hidden_dropout_prob";
+  const char* attention_dropout = "attention_probs_dropout_prob";
+};
+
+// Tensors of a layer.
+struct BertNames {
+  const char* prefix = "bert.";  // of names in a model with a head
+  const char* layer = "encoder.layer.";
+  const char* q = "attention.self.query";
+  const char* k = "attention.self.key";
+  const char* v = "attention.self.value";
+  const char* output = "attention.output.dense";
+  const char* attention_norm = "attention.output.LayerNorm";
+  const char* first = "intermediate.dense";
+  const char* second = "output.dense";
+  const char* norm = "output.LayerNorm";
+  bool token_types = true;  // whether tokens have types; here all have the first one
+};
+
+// A post-norm encoder with learned positions and a norm of the embeddings.
+ModelConfig bert_base();
+// max_length becomes the number of rows in the table of positions.
+void bert_fields(ConfigFields& fields, ModelConfig& m, const BertFields& names);
+void finish_bert(const Settings& config, ModelConfig& m, const BertFields& names);
+
+// RoBERTa's positions start after the padding token's id. Returns the first row of the table that a text uses.
+int64_t first_roberta_position(const Settings& config);
+
+// `first_position` is the first row of the table of positions that a text uses.
+TensorMap bert_tensors(const ModelConfig& m, const BertNames& names, int64_t first_position = 0);
+
+}  // namespace qkv

@@ -1,0 +1,75 @@
+#include "import/llama_family.h"
+
+#include <algorithm>
+
+#include "core/fail.h"
+#include "import/decoder_parts.h"
+
+namespace qkv {
+namespace {
+
+void add_layer(TensorMap& map, const std::string& ours, const std::string& theirs, const ModelConfig& m,
+               const LlamaFeedForward& names) {
+  const bool norm_bias = norm_has_bias(m);
+  const std::string attention = ours + "self_attention", self = theirs + "self_attn.", mlp = theirs + "mlp.";
+  map.add_module({.theirs = theirs + "input_layernorm", .ours = {attention + "_norm"}, .bias = norm_bias});
+  map.add_module({.theirs = self + "q_proj", .ours = {attention + ".q"}, .bias = m.attention.input_bias});
+  map.add_module({.theirs = self + "k_proj", .ours = {attention + ".k"}, .bias = m.attention.input_bias});
+  map.add_module({.theirs = self + "v_proj", .ours = {attention + ".v"}, .bias = m.attention.input_bias});
+  map.add_module({.theirs = self + "o_proj", .ours = {attention + ".output"}, .bias = m.attention.output_bias});
+  if (m.attention.query_key_norm) {
+    map.add_module({.theirs = self + "q_norm", .ours = {attention + ".q_norm"}, .bias = norm_bias});
+    map.add_module({.theirs = self + "k_norm", .ours = {attention + ".k_norm"}, .bias = norm_bias});
+  }
+  map.add_module(
+      {.theirs = theirs + "post_attention_layernorm", .ours = {ours + "feed_forward_norm"}, .bias = norm_bias});
+  map.add_module({.theirs = mlp + names.first, .ours = {ours + "feed_forward.first"}, .bias = m.ffn_bias});
+  if (m.gated_ffn)
+    map.add_module({.theirs = mlp + names.gate, .ours = {ours + "feed_forward.gate"}, .bias = m.ffn_bias});
+  map.add_module({.theirs = mlp + names.second, .ours = {ours + "feed_forward.second"}, .bias = m.ffn_bias});
+  map.unused.push_back(self + "rotary_emb.inv_freq");
+}
+
+}  // namespace
+
+ModelConfig llama_base() {
+  ModelConfig m = decoder_base();
+  m.norm.kind = NormKind::rms;
+  m.positions = Positions::rotary;
+  m.gated_ffn = true;
+  m.ffn_bias = m.attention.input_bias = m.attention.output_bias = false;
+  return m;
+}
+
+void llama_fields(ConfigFields& fields, ModelConfig& m, int64_t head_width) {
+  shape_fields(fields, m);
+  fields("num_key_value_heads", m.attention.key_value_heads, m.attention.heads);
+  fields("head_dim", m.attention.key_width,
+         head_width > 0 ? head_width : m.d_model / std::max(m.attention.heads, int64_t{1}));
+  fields("intermediate_size", m.ffn);
+  fields("hidden_act", m.activation, "silu");
+  fields("rms_norm_eps", m.norm.epsilon, 1e-6);
+  fields("tie_word_embeddings", m.tied_output, false);
+  fields("attention_dropout", m.dropout.attention, 0.0);
+  rotary_fields(fields, m);
+}
+
+void finish_llama(const Settings& config, ModelConfig& m) {
+  check_heads(config, m);
+  m.attention.value_width = m.attention.key_width;
+}
+
+TensorMap llama_block_tensors(const ModelConfig& m, const LlamaFeedForward& names) {
+  TensorMap map;
+  add_token_tables(map, "model.embed_tokens.weight", "lm_head.weight", m);
+  for (int64_t i = 0; i < m.decoder_layers; i++)
+    add_layer(map, fmt::format("decoder.layers.{}.", i), fmt::format("model.layers.{}.", i), m, names);
+  map.add_module({.theirs = "model.norm", .ours = {"decoder.norm"}, .bias = norm_has_bias(m)});
+  return map;
+}
+
+TensorMap llama_tensors(const ModelConfig& m, const Settings&) {
+  return llama_block_tensors(m, {"gate_proj", "up_proj", "down_proj"});
+}
+
+}  // namespace qkv

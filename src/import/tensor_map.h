@@ -1,0 +1,70 @@
+// Which tensors of another project's model hold which of our parameters. One list serves import and export.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "import/foreign_tensors.h"
+#include "qkv/config.h"
+
+namespace qkv {
+
+// How a tensor holds the rows of parameters:
+//   rows     as rows
+//   columns  as columns: a weight [in, out] where ours is [out, in], as in GPT-2
+enum class Layout { rows, columns };
+
+// One tensor, and the parameters in it. Several parameters have the same number of rows, and take turns: with `groups`
+// of G, the tensor holds 1/G of the rows of the first, 1/G of the second, and so on, G times. So with G = 1 the
+// parameters lie one below the other, and with a group per attention head each head has its queries, keys and values
+// together.
+struct TensorRule {
+  std::string theirs;
+  std::vector<std::string> ours;
+  Layout layout = Layout::rows;
+  int64_t groups = 1;
+  // Other names for the same numbers. A file may use any of the names; if it uses several, they must be equal.
+  std::vector<std::string> aliases = {};
+  // Shapes of the tensor and of the parameter where the same numbers have two.
+  struct Reshape {
+    std::vector<int64_t> theirs, ours;
+  };
+  std::optional<Reshape> reshape = {};
+  // Import only: the parameter has the rows from `first_row` to the end, `last_rows` of them (0: any number).
+  int64_t first_row = 0, last_rows = 0;
+  // Import only: a matrix whose first row is added to every row; "" if none.
+  std::string addend = "";
+};
+
+// A linear layer or a norm: a weight and usually a bias.
+struct ModuleRule {
+  std::string theirs;
+  std::vector<std::string> ours;
+  bool bias = true;
+  Layout layout = Layout::rows;
+  int64_t groups = 1;
+  // Endings of the names of the two tensors; the old ones are aliases, "" if none.
+  std::string weight_name = ".weight", bias_name = ".bias", old_weight_name = "", old_bias_name = "";
+};
+
+struct TensorMap {
+  // The beginning of names in a model with a head; "" if none. A file of the bare model has the names without it.
+  std::string prefix = "";
+  std::vector<TensorRule> rules = {};
+  std::vector<std::string> unused = {};  // tensors that a file may hold and nothing reads
+  std::vector<std::string> heads = {};   // modules after the last hidden state, which are left out and reported
+
+  void add_tensor(TensorRule rule) { rules.push_back(std::move(rule)); }
+  void add_module(const ModuleRule& module);
+};
+
+// Whether the model's norms have a bias.
+bool norm_has_bias(const ModelConfig& config);
+
+// Makes the tensors the origins of our parameters, and returns the heads that were left out. Throws Error, naming file
+// and tensor, if a tensor is missing, does not have the shape of its rule, differs from an alias, or has no rule.
+std::set<std::string> map_tensors(ForeignTensors& tensors, const TensorMap& map);
+
+}  // namespace qkv

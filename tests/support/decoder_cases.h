@@ -1,0 +1,23 @@
+// The language models of tests/golden/transformers. Import and export are tested with each of them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tests/support/sentencepiece_model.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv::testing {
+
+inline constexpr const char* kDecoderCases[] = {"gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3", "starcoder2"};
+
+// Copies a model to a new directory, and adds a tokenizer with as many pieces as the models have tokens.
+inline void copy_decoder_case(const std::string& name, const std::string& to) {
+  std::filesystem::remove_all(to);
+  std::filesystem::copy(std::string(QKV_GOLDEN_DIR "/transformers/") + name, to);
+  std::string pieces;
+  for (int i = 3; i < 32; i++) pieces += spm::piece("p" + std::to_string(i));
+  spill(to + "/tokenizer.model", spm::with_pieces(pieces));
+}
+
+}  // namespace qkv::testing
