@@ -23,6 +23,16 @@ constexpr std::array<std::string_view, 3> names_of(NormKind) { return {"layer", 
 enum class NormPosition { post, pre, query };
 constexpr std::array<std::string_view, 3> names_of(NormPosition) { return {"post", "pre", "query"}; }
 
+// How a layer combines self-attention and the feed-forward network, both with a norm before them:
+//   sequential            y = x + attention(norm_1(x)), then y + ffn(norm_2(y))
+//   parallel              x + attention(norm_1(x)) + ffn(norm_2(x)): GPT-NeoX
+//   parallel_shared_norm  x + attention(norm_1(x)) + ffn(norm_1(x)): GPT-J, Phi
+// The parallel forms need norm position pre and layers without cross-attention.
+enum class Sublayers { sequential, parallel, parallel_shared_norm };
+constexpr std::array<std::string_view, 3> names_of(Sublayers) {
+  return {"sequential", "parallel", "parallel_shared_norm"};
+}
+
 // P[p, ·], what position p = 0, 1, … adds to a token's vector of width d, with h = ⌊d/2⌋:
 //   interleaved    sin(p r_j) at 2j and cos(p r_j) at 2j + 1, r_j = 10000^(−2j/d): the paper's
 //   halves         sin(p r_j) at j and cos(p r_j) at h + j, r_j = 10000^(−2j/d): Marian's
@@ -68,13 +78,15 @@ struct AttentionConfig {
   bool operator==(const AttentionConfig&) const = default;
 };
 
-// Rotary positions: pair j of a head turns by p base^(−2j/d_k) / scale at position p.
+// Rotary positions: the first r components of each query and key are rotated. At position p, pair j of them turns by
+// p base^(−2j/r) / scale.
 struct RotaryConfig {
   double base = 10000, scale = 1;
   RotaryScaling scaling = RotaryScaling::linear;
   int64_t context = 8192;  // tokens within which turns are counted
   double low = 1, high = 4;
   double factor = 1;  // multiplies cosines and sines, so scores grow by its square: YaRN
+  int64_t width = 0;  // r, even and at most d_k; 0 means all d_k. GPT-NeoX and Phi rotate a part
 
   auto operator<=>(const RotaryConfig&) const = default;
 };
@@ -113,6 +125,7 @@ struct ModelConfig {
   bool zero_start = false;      // the first target token has no embedding, only its position
   bool embedding_norm = false;  // a norm of embedding and position, before dropout
   NormConfig norm;
+  Sublayers sublayers = Sublayers::sequential;
   bool shared_embeddings = true;  // one table for source and target (a joint vocabulary)
   bool tied_output = true;        // the output layer uses the target embeddings
   bool output_bias = false;
@@ -120,6 +133,13 @@ struct ModelConfig {
   int64_t max_length = 256;   // tokens of one sequence, the end token included
   int64_t gap_buckets = 0;    // a learned vector for each gap in time before a token (src/data/history.h); 0: none
   DropoutConfig dropout;
+
+  bool has_encoder() const { return encoder_layers > 0; }
+  bool has_decoder() const { return decoder_layers > 0; }
+  bool is_decoder_only() const { return has_decoder() && !has_encoder(); }
+  bool is_encoder_only() const { return has_encoder() && !has_decoder(); }
+  bool uses_rotary() const { return positions == Positions::rotary; }
+  int64_t rotated_width() const { return rotary.width > 0 ? rotary.width : attention.key_width; }
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -150,6 +170,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("rotary_low", c.rotary.low, "slow is what turns at most so often");
   visit("rotary_high", c.rotary.high, "fast is what turns at least so often");
   visit("rotary_factor", c.rotary.factor, "of the cosines and sines of rotary positions");
+  visit("rotary_width", c.rotary.width, "components of each head that rotary positions rotate, even; 0 means all");
   visit("window", c.attention.window, "tokens that self-attention sees, itself included; 0 is all");
   visit("softcap", c.attention.softcap, "bound of the scores of attention; 0 is none");
   visit("query_key_norm", c.attention.query_key_norm, "norm of each head's queries and keys");
@@ -160,6 +181,9 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
         "norm after the residual sum (post), before each sublayer (pre), or before its queries and sum (query)");
   visit("final_norm", c.norm.final, "norm after the last layer of each stack");
   visit("norm_epsilon", c.norm.epsilon, "added to the variance in a norm");
+  visit("sublayers", c.sublayers,
+        "attention and feed-forward one after the other (sequential) or both from the layer's input (parallel), "
+        "with one norm for both (parallel_shared_norm)");
   visit("attention_input_bias", c.attention.input_bias, "bias on queries, keys and values");
   visit("attention_output_bias", c.attention.output_bias, "bias on the projection after the heads");
   visit("shared_embeddings", c.shared_embeddings, "one embedding table for source and target");
@@ -182,9 +206,9 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
 // an encoder, an encoder without positions.
 void check(const ModelConfig& config);
 
-// config.json. model_config_from_json refuses unknown names, missing names, wrong types and what check() refuses,
-// naming them and `where`. update_from_json sets the fields that the text names, keeps the others and checks only names
-// and types; on Error config stays as it was.
+// config.json. model_config_from_json gives a missing field its default and throws Error, naming the field and `where`,
+// for an unknown name, a wrong type and anything that check() refuses. update_from_json sets the fields that the text
+// names, keeps the others and checks only names and types; on Error config stays as it was.
 std::string to_json(const ModelConfig& config);
 ModelConfig model_config_from_json(const std::string& text, const std::string& where);
 void update_from_json(ModelConfig& config, const std::string& text, const std::string& where);

@@ -67,10 +67,10 @@ std::shared_ptr<const std::vector<Real>> rotary_angles(const ModelConfig& config
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<const std::vector<Real>>> tables;
   const std::lock_guard lock(mutex);
-  auto& known = tables[Key{config.rotary, config.max_length, config.attention.key_width}];
+  auto& known = tables[Key{config.rotary, config.max_length, config.rotated_width()}];
   if (auto table = known.lock()) return table;
-  std::vector<Real> angles(static_cast<size_t>(config.max_length * config.attention.key_width));
-  rotary_table<Real>(config.rotary, {angles.data(), config.max_length, config.attention.key_width});
+  std::vector<Real> angles(static_cast<size_t>(config.max_length * config.rotated_width()));
+  rotary_table<Real>(config.rotary, {angles.data(), config.max_length, config.rotated_width()});
   const auto table = std::make_shared<const std::vector<Real>>(std::move(angles));
   known = table;
   return table;
@@ -114,9 +114,9 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
   }
   if (kind == Kind::cross) return;
   if (config.positions == Positions::alibi) slopes_ = alibi_slopes<Real>(heads_);
-  if (config.positions != Positions::rotary) return;
+  if (!config.uses_rotary()) return;
   angles_ = rotary_angles<Real>(config);
-  angles_matrix_ = {angles_->data(), config.max_length, key_width_};
+  angles_matrix_ = {angles_->data(), config.max_length, config.rotated_width()};
 }
 
 template <class Real>
@@ -142,7 +142,7 @@ void MultiHeadAttention<Real>::normalise_backward(const Norm<Real>& norm, Matrix
 
 template <class Real>
 void MultiHeadAttention<Real>::turn(Matrix<Real> m, std::span<const int32_t> positions, Turn turn) const {
-  if (angles_matrix_.data) rotary<Real>(m, positions, angles_matrix_, turn);
+  if (angles_matrix_.data) rotary<Real>(m, key_width_, positions, angles_matrix_, turn);
 }
 
 template <class Real>

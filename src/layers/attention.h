@@ -80,7 +80,7 @@ class MultiHeadAttention {
   std::optional<Norm<Real>> q_norm_, k_norm_;
   double p_;
   uint32_t site_;
-  std::shared_ptr<const std::vector<Real>> angles_;  // [max_length, key width], or null
+  std::shared_ptr<const std::vector<Real>> angles_;  // [max_length, rotated width], or null
   Matrix<const Real> angles_matrix_;
 };
 

@@ -68,7 +68,7 @@ void check(const ModelConfig& c) {
   check_range("ffn", c.ffn, kMaxSize);
   if (c.item_features != 0) check_range("item_features", c.item_features, kMaxSize);
   check_range("max_length", c.max_length, kMaxSize);
-  if (c.positions == Positions::rotary)
+  if (c.uses_rotary())
     check_range("max_length * key_width", c.max_length * c.attention.key_width, kMaxAngles);
   else if (c.positions < Positions::rotary)
     check_range("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
@@ -85,12 +85,25 @@ void check(const ModelConfig& c) {
   if (c.norm.position != NormPosition::post && !c.norm.final)
     fail("model: norm_position is {} and final_norm is false, wanted true: nothing else normalises the last sum",
          name_of(c.norm.position));
+  if (c.sublayers != Sublayers::sequential) {
+    if (c.norm.position != NormPosition::pre)
+      fail("model: sublayers is {} and norm_position is {}, must be pre", name_of(c.sublayers),
+           name_of(c.norm.position));
+    if (c.has_encoder() && c.has_decoder())
+      fail(
+          "model: sublayers is {}, which needs encoder_layers (is {}) or decoder_layers (is {}) to be 0: layers with "
+          "cross-attention are sequential",
+          name_of(c.sublayers), c.encoder_layers, c.decoder_layers);
+  }
   const bool halves = c.positions == Positions::halves || c.positions == Positions::closed_halves;
   if (halves && (c.d_model % 2 != 0 || c.d_model < 4))
     fail("model: positions are {} and d_model is {}, wanted an even one of at least 4", name_of(c.positions),
          c.d_model);
-  if (c.positions == Positions::rotary && c.attention.key_width % 2 != 0)
+  if (c.uses_rotary() && c.rotated_width() % 2 != 0)
     fail("model: positions are rotary and key_width is {}, wanted an even one", c.attention.key_width);
+  if (c.rotary.width < 0 || c.rotary.width > c.attention.key_width || c.rotary.width % 2 != 0)
+    fail("model: rotary_width is {}, must be even and between 0 and key_width ({})", c.rotary.width,
+         c.attention.key_width);
   if (!(c.rotary.base > 0 && std::isfinite(c.rotary.base)))
     fail("model: rotary_base is {}, wanted above 0", c.rotary.base);
   if (!(c.rotary.scale > 0 && std::isfinite(c.rotary.scale)))
@@ -122,7 +135,7 @@ void update_from_json(ModelConfig& config, const std::string& text, const std::s
 
 ModelConfig model_config_from_json(const std::string& text, const std::string& where) {
   ModelConfig config;
-  fields_from_json(config, text, where, Missing::refused);
+  fields_from_json(config, text, where, Missing::kept);
   try {
     check(config);
   } catch (const Error& error) {

@@ -11,44 +11,83 @@ Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, const Mod
                    DropoutSites& sites)
     : causal_(kind.causal),
       keys_of_x_(config.norm.position == NormPosition::query),
+      sublayers_(config.sublayers),
       self_attention_(list, name + ".self_attention", config, MultiHeadAttention<Real>::Kind::self, sites),
-      residual_1_(list, name + ".self_attention_norm", config, sites),
+      self_attention_residual_(list, name + ".self_attention_norm", config, sites),
       cross_(kind.cross ? std::optional<Cross>(
                               {{list, name + ".cross_attention", config, MultiHeadAttention<Real>::Kind::cross, sites},
                                {list, name + ".cross_attention_norm", config, sites}})
                         : std::nullopt),
       feed_forward_(list, name + ".feed_forward", config, sites),
-      residual_3_(list, name + ".feed_forward_norm", config, sites) {}
+      feed_forward_residual_(list, name + ".feed_forward_norm", config, sites,
+                             sublayers_ != Sublayers::parallel_shared_norm) {}
+
+template <class Real>
+template <class Attend>
+Matrix<Real> Layer<Real>::forward_parallel(Matrix<const Real> x, Context& c, Saved& s, Attend&& attend) const {
+  const Matrix<const Real> n = self_attention_residual_.input(x, c, s.self_attention_residual);
+  const Matrix<const Real> m =
+      sublayers_ == Sublayers::parallel_shared_norm ? n : feed_forward_residual_.input(x, c, s.feed_forward_residual);
+  const Matrix<Real> y = self_attention_residual_.add(x, attend(n), c);
+  return feed_forward_residual_.add(y, feed_forward_.forward(m, c, s.feed_forward), c);
+}
+
+template <class Real>
+void Layer<Real>::backward_parallel(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const {
+  const Arena::Scope scope(c.arena);
+  const bool shared = sublayers_ == Sublayers::parallel_shared_norm;
+  const Matrix<Real> dm = c.arena.matrix<Real>(gradient.rows, gradient.cols);
+  feed_forward_residual_.add_backward(gradient, c, dm);
+  feed_forward_.backward(dm, dm, false, c, s.feed_forward);
+  const Matrix<Real> dn = c.arena.matrix<Real>(gradient.rows, gradient.cols);
+  self_attention_residual_.add_backward(gradient, c, dn);
+  self_attention_.backward(dn, dn, false, {}, self, causal_, c, s.self_attention);
+  if (shared)
+    add_dropout<Real>(dn, dm, Dropout{}, dn);
+  else
+    feed_forward_residual_.input_backward(dm, c, s.feed_forward_residual);
+  self_attention_residual_.input_backward(dn, c, s.self_attention_residual);
+  if (!shared) add_dropout<Real>(gradient, dm, Dropout{}, gradient);
+  add_dropout<Real>(gradient, dn, Dropout{}, gradient);
+}
 
 template <class Real>
 Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self,
                                   const Sequences& cross, Context& c, Saved& s) const {
-  Matrix<Real> y = residual_1_.forward(x, c, s.residual_1, [&](Matrix<const Real> h) {
+  if (sublayers_ != Sublayers::sequential)
+    return forward_parallel(x, c, s, [&](Matrix<const Real> n) {
+      return self_attention_.forward(n, n, self, causal_, c, s.self_attention);
+    });
+  Matrix<Real> y = self_attention_residual_.forward(x, c, s.self_attention_residual, [&](Matrix<const Real> h) {
     return self_attention_.forward(h, keys_input(x, h), self, causal_, c, s.self_attention);
   });
   if (cross_)
-    y = cross_->residual.forward(y, c, s.residual_2, [&](Matrix<const Real> h) {
+    y = cross_->residual.forward(y, c, s.cross_attention_residual, [&](Matrix<const Real> h) {
       return cross_->attention.forward(h, memory, cross, Causal::none, c, s.cross_attention);
     });
-  return residual_3_.forward(y, c, s.residual_3,
-                             [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
+  return feed_forward_residual_.forward(
+      y, c, s.feed_forward_residual, [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
 }
 
 template <class Real>
 void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross,
                            Context& c, const Saved& s) const {
-  residual_3_.backward(gradient, c, s.residual_3, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
-    feed_forward_.backward(d, dx, accumulate, c, s.feed_forward);
-  });
+  if (sublayers_ != Sublayers::sequential) return backward_parallel(gradient, self, c, s);
+  feed_forward_residual_.backward(gradient, c, s.feed_forward_residual,
+                                  [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+                                    feed_forward_.backward(d, dx, accumulate, c, s.feed_forward);
+                                  });
   if (cross_)
-    cross_->residual.backward(gradient, c, s.residual_2, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
-      cross_->attention.backward(d, dx, accumulate, dmemory, cross, Causal::none, c, s.cross_attention);
-    });
+    cross_->residual.backward(
+        gradient, c, s.cross_attention_residual, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+          cross_->attention.backward(d, dx, accumulate, dmemory, cross, Causal::none, c, s.cross_attention);
+        });
   const Arena::Scope scope(c.arena);
   const Matrix<Real> dkeys = keys_of_x_ ? c.arena.zeros<Real>(gradient.rows, gradient.cols) : Matrix<Real>{};
-  residual_1_.backward(gradient, c, s.residual_1, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
-    self_attention_.backward(d, dx, accumulate, dkeys, self, causal_, c, s.self_attention);
-  });
+  self_attention_residual_.backward(
+      gradient, c, s.self_attention_residual, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
+        self_attention_.backward(d, dx, accumulate, dkeys, self, causal_, c, s.self_attention);
+      });
   if (keys_of_x_) add_dropout<Real>(gradient, dkeys, Dropout{}, gradient);
 }
 
@@ -65,17 +104,27 @@ Matrix<Real> Layer<Real>::last(Matrix<const Real> x, const Sequences& self, Cont
   const Sequences one_query = {S, ends.data(), ends.data() + 1, self.k_begin, self.k_end};
 
   Saved saved;
-  const Matrix<const Real> z = keys_of_x_ ? x : residual_1_.input(x, c, saved.residual_2);
-  const Matrix<Real> y = residual_1_.forward(rows, c, saved.residual_1, [&](Matrix<const Real> h) {
+  const Matrix<const Real> z = keys_of_x_ ? x : self_attention_residual_.input(x, c, saved.cross_attention_residual);
+  const auto attend = [&](Matrix<const Real> h) {
     return self_attention_.forward(h, z, one_query, Causal::none, c, saved.self_attention);
+  };
+  if (sublayers_ != Sublayers::sequential) return forward_parallel(rows, c, saved, attend);
+  const Matrix<Real> y = self_attention_residual_.forward(rows, c, saved.self_attention_residual, attend);
+  return feed_forward_residual_.forward(y, c, saved.feed_forward_residual, [&](Matrix<const Real> h) {
+    return feed_forward_.forward(h, c, saved.feed_forward);
   });
-  return residual_3_.forward(y, c, saved.residual_3,
-                             [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, saved.feed_forward); });
 }
 
 template <class Real>
 Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, const CachedKeys& cross,
                                const Cache& cache, std::span<const int32_t> new_rows, Context& c) const {
+  const auto attend = [&](Matrix<const Real> h) {
+    return self_attention_.step(h, keys_input(x, h), cache.self, new_rows, self, c);
+  };
+  if (sublayers_ != Sublayers::sequential) {
+    Saved s;
+    return forward_parallel(x, c, s, attend);
+  }
   // Each sublayer's memory is the last one's, and so in the cache.
   const auto sublayer = [&](Matrix<const Real> in, const Residual<Real>& residual, auto&& f) {
     return result_alone<Real>(in, c, [&] {
@@ -83,13 +132,11 @@ Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, con
       return residual.forward(in, c, s, f);
     });
   };
-  Matrix<Real> y = sublayer(x, residual_1_, [&](Matrix<const Real> h) {
-    return self_attention_.step(h, keys_input(x, h), cache.self, new_rows, self, c);
-  });
+  Matrix<Real> y = sublayer(x, self_attention_residual_, attend);
   if (cross_)
     y = sublayer(y, cross_->residual,
                  [&](Matrix<const Real> h) { return cross_->attention.attend(h, cache.cross, cross, c); });
-  return sublayer(y, residual_3_, [&](Matrix<const Real> h) {
+  return sublayer(y, feed_forward_residual_, [&](Matrix<const Real> h) {
     typename FeedForward<Real>::Saved s;
     return feed_forward_.forward(h, c, s);
   });

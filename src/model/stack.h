@@ -28,7 +28,7 @@ class Layer {
   struct Saved {
     typename MultiHeadAttention<Real>::Saved self_attention, cross_attention;
     typename FeedForward<Real>::Saved feed_forward;
-    typename Residual<Real>::Saved residual_1, residual_2, residual_3;
+    typename Residual<Real>::Saved self_attention_residual, cross_attention_residual, feed_forward_residual;
   };
   // What decoding keeps of a layer: keys and values side by side, [rows, H (d_k + d_v)].
   struct Cache {
@@ -64,16 +64,23 @@ class Layer {
     Residual<Real> residual;
   };
 
+  // y = x + dropout(attend(n)) + dropout(feed(m)) with n = norm_1(x) and m = norm_2(x), or m = n with one norm for
+  // both.
+  template <class Attend>
+  Matrix<Real> forward_parallel(Matrix<const Real> x, Context& c, Saved& s, Attend&& attend) const;
+  void backward_parallel(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const;
+
   // What the keys and values of self-attention are made of, x being the layer's input and h that of its queries.
   Matrix<const Real> keys_input(Matrix<const Real> x, Matrix<const Real> h) const { return keys_of_x_ ? x : h; }
 
   Causal causal_;
   bool keys_of_x_;
+  Sublayers sublayers_;
   MultiHeadAttention<Real> self_attention_;
-  Residual<Real> residual_1_;
+  Residual<Real> self_attention_residual_;
   std::optional<Cross> cross_;
   FeedForward<Real> feed_forward_;
-  Residual<Real> residual_3_;
+  Residual<Real> feed_forward_residual_;
 };
 
 template <class Real>

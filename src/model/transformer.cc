@@ -84,7 +84,9 @@ int64_t count_parameters(const ModelConfig& c) {
   const int64_t attention = (Q + KV) * (d + c.attention.input_bias) + d * (V + c.attention.output_bias) +
                             (c.attention.query_key_norm ? 2 * norm_vectors * c.attention.key_width : 0);
   const int64_t feed_forward = (c.gated_ffn ? 2 : 1) * c.ffn * (d + c.ffn_bias) + d * (c.ffn + c.ffn_bias);
-  const int64_t encoder = attention + feed_forward + 2 * norm, decoder = encoder + (encodes(c) ? attention + norm : 0);
+  const int64_t layer_norms = c.sublayers == Sublayers::parallel_shared_norm ? 1 : 2;
+  const int64_t encoder = attention + feed_forward + layer_norms * norm,
+                decoder = encoder + (encodes(c) ? attention + norm : 0);
   const int64_t tables =
       c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
   const int64_t sides = encodes(c) + decodes(c);

@@ -23,7 +23,7 @@ inline ModelConfig language_config(int64_t vocab, int64_t max_length) {
 
 // The same with what attention can do besides.
 inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_length) {
-  std::vector<ModelConfig> configs(4, language_config(vocab, max_length));
+  std::vector<ModelConfig> configs(6, language_config(vocab, max_length));
   configs[1].positions = Positions::rotary;
   configs[1].attention.key_value_heads = 1;
   configs[1].attention.query_key_norm = true;
@@ -31,6 +31,14 @@ inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_leng
   configs[2].attention.softcap = 2;
   configs[3].positions = Positions::none;
   configs[3].attention.window = 3;
+  for (const size_t i : {4u, 5u}) {  // as GPT-NeoX and Phi: an output table of their own, with and without a bias
+    configs[i].positions = Positions::rotary;
+    configs[i].rotary.width = 4;
+    configs[i].tied_output = false;
+  }
+  configs[4].sublayers = Sublayers::parallel;
+  configs[4].output_bias = false;
+  configs[5].sublayers = Sublayers::parallel_shared_norm;
   return configs;
 }
 

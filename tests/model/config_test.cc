@@ -40,8 +40,9 @@ TEST(Config, JsonHoldsEveryField) {
   // clang-format off
   const ModelConfig config = {
       11, 11, 1, 2, 32, {2, 1, 15, 17, false, false, 8, 30, true}, 48, Activation::gelu, true, false, false,
-      Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5}, true, true,
-      {NormKind::rms, NormPosition::pre, true, 0.001}, false, false, true, 7, 99, 66, {0.5, 0.25, 0.125}};
+      Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5, 6}, true, true,
+      {NormKind::rms, NormPosition::pre, true, 0.001}, Sublayers::parallel, false, false, true, 7, 99, 66,
+      {0.5, 0.25, 0.125}};
   // clang-format on
   ModelConfig read;  // without check(), which refuses gaps beside an encoder
   update_from_json(read, to_json(config), "");
@@ -51,7 +52,7 @@ TEST(Config, JsonHoldsEveryField) {
     EXPECT_FALSE(field.help.empty());
     fields++;
   });
-  EXPECT_EQ(fields, 42);
+  EXPECT_EQ(fields, 44);
 }
 
 TEST(Config, ErrorsNameTheFileAndTheField) {
@@ -61,9 +62,21 @@ TEST(Config, ErrorsNameTheFileAndTheField) {
     return error_of([&] { model_config_from_json(text, "config.json"); });
   };
   EXPECT_EQ(read("\"heads\": 8", "\"head\": 8"), "config.json: unknown name \"head\"; did you mean \"heads\"?");
-  EXPECT_EQ(read("  \"heads\": 8,\n", ""), "config.json: missing heads");
   EXPECT_EQ(read("\"heads\": 8", "\"heads\": 0"), "config.json: model: heads is 0, wanted 1 to 16777216");
   EXPECT_EQ(read("relu", "tanh"), "config.json: activation must be one of relu, gelu, silu, gelu_tanh (is \"tanh\")");
+}
+
+TEST(Config, AFieldThatIsMissingTakesItsDefault) {
+  ModelConfig config = small();
+  config.d_model = 64;
+  std::string text = to_json(config);
+  const std::string heads = "  \"heads\": 8,\n", sublayers = "  \"sublayers\": \"sequential\",\n";
+  for (const std::string& line : {heads, sublayers}) {
+    const size_t place = text.find(line);
+    ASSERT_NE(place, std::string::npos);
+    text.erase(place, line.size());
+  }
+  EXPECT_EQ(model_config_from_json(text, ""), config);
 }
 
 TEST(Config, AnOverrideKeepsWhatItDoesNotName) {
@@ -109,6 +122,14 @@ TEST(Config, CheckRefusesWhatCannotBeBuilt) {
           [](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; });
   refused("positions are rotary and key_width is 63",
           [](auto& c) { c.positions = Positions::rotary, c.attention.key_width = 63; });
+  refused("rotary_width is 3,", [](auto& c) { c.rotary.width = 3; });
+  refused("rotary_width is 66, must be even and between 0 and key_width (64)", [](auto& c) { c.rotary.width = 66; });
+  refused("rotary_width is -2,", [](auto& c) { c.rotary.width = -2; });
+  refused("sublayers is parallel and norm_position is post", [](auto& c) { c.sublayers = Sublayers::parallel; });
+  refused("sublayers is parallel_shared_norm, which needs encoder_layers (is 6) or decoder_layers (is 6) to be 0",
+          [](auto& c) {
+            c.norm.position = NormPosition::pre, c.norm.final = true, c.sublayers = Sublayers::parallel_shared_norm;
+          });
   refused("key_value_heads is 3 and heads is 8", [](auto& c) { c.attention.key_value_heads = 3; });
   refused("key_value_heads is -1", [](auto& c) { c.attention.key_value_heads = -1; });
   refused("rotary_base is 0,", [](auto& c) { c.rotary.base = 0; });

@@ -119,6 +119,19 @@ std::vector<Case> cases() {
   placeless.attention.query_key_norm = true;
   placeless.norm.position = NormPosition::query;
 
+  // GPT-NeoX and Phi: part of each head is rotated, and the sublayers run in parallel.
+  ModelConfig neox = alone_rotary;
+  neox.norm.position = NormPosition::pre;
+  neox.sublayers = Sublayers::parallel;
+  neox.attention.key_width = 7;
+  neox.rotary.width = 4;
+  ModelConfig phi = neox;
+  phi.sublayers = Sublayers::parallel_shared_norm;
+  phi.attention.heads = 4;
+  phi.attention.key_value_heads = 2;
+  phi.rotary.width = 2;
+  phi.activation = Activation::gelu_tanh;
+
   ModelConfig halves = post;
   halves.positions = Positions::closed_halves;
   return {{"post-norm, relu, one table", post},
@@ -135,7 +148,9 @@ std::vector<Case> cases() {
           {"decoder only, RMSNorm, SwiGLU, shared keys, scaled rotary positions", modern},
           {"ALiBi, softcap, window, norms of queries and keys, a gate", capped},
           {"decoder only, the same", alone_capped},
-          {"decoder only, no positions, query-norm, norms of queries and keys", placeless}};
+          {"decoder only, no positions, query-norm, norms of queries and keys", placeless},
+          {"parallel sublayers, partly rotated heads", neox},
+          {"parallel sublayers with one norm, partly rotated shared keys", phi}};
 }
 
 template <class Real>
@@ -352,6 +367,35 @@ TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
   }
 }
 
+TEST(Transformer, DecodingTokenByTokenGivesTheHiddenStatesOfAWholePass) {
+  for (const Case& c : cases()) {
+    if (c.config.encoder_layers > 0 || c.config.gap_buckets > 0) continue;
+    SCOPED_TRACE(c.name);
+    Transformer<double> model(c.config);
+    randomise(model.parameters(), 1);
+    const std::vector<int32_t> ids = {1, 7, 3, 3, 9, 11, 4};
+    Packed text;
+    text.append(ids);
+    SpoiledArena arena;
+    Context context{arena};
+    Transformer<double>::Saved whole;
+    model.forward({}, text, context, whole);
+
+    context.inference = true;
+    std::vector<Layer<double>::Cache> caches;
+    for (const Layer<double>& layer : model.decoder().layers())
+      caches.push_back({arena.matrix<double>(7, layer.self_attention().keys_values_width()), {}});
+    for (int32_t t = 0; t < 7; t++) {
+      const std::vector<int32_t> rows = {0, 1, 2, 3, 4, 5, 6}, begin = {0}, end = {t + 1};
+      const std::span<const int32_t> row = std::span(rows).subspan(static_cast<size_t>(t), 1);
+      const Matrix<double> h = model.step(
+          {std::span(ids).subspan(static_cast<size_t>(t), 1), row, row, {rows.data(), begin.data(), end.data()}, {}},
+          caches, context);
+      for (int64_t d = 0; d < h.cols; d++) EXPECT_NEAR(h(0, d), whole.h(t, d), 1e-13) << t;
+    }
+  }
+}
+
 // Queries and keys turn by angles of their positions, so only the distances count.
 TEST(Transformer, RotaryPositionsAreRelative) {
   ModelConfig config = small_config();
@@ -372,6 +416,50 @@ TEST(Transformer, RotaryPositionsAreRelative) {
   };
   EXPECT_LE(testing::max_error(last(ids, 0), last(ids, 16)), 1e-13);
   EXPECT_GE(testing::max_error(last(ids, 0), last(swapped, 0)), 1e-3);
+}
+
+// x + attention(n) + ffn(m) is the sum of what two sequential layers add to x, in each of which the other sublayer
+// gives zeros.
+TEST(Layer, ParallelSublayersAddWhatEachAddsAlone) {
+  for (const Case& c : cases()) {
+    if (c.config.sublayers == Sublayers::sequential) continue;
+    SCOPED_TRACE(c.name);
+    const auto added = [&](Sublayers sublayers, const std::string& silenced) {
+      ModelConfig config = c.config;
+      config.sublayers = sublayers;
+      DropoutSites sites;
+      ParameterList<double> list;
+      const Layer<double> layer(list, "l", config, {Causal::top_left, false}, sites);
+      list.allocate();
+      for (const Parameter<double>& p : list.all()) {
+        Random random(std::hash<std::string>()(p.name), Stream::test);
+        for (int64_t i = 0; i < p.size(); i++) p.value[i] = random.normal();
+        if (!silenced.empty() && p.name.starts_with(silenced)) std::fill_n(p.value, p.size(), 0.0);
+      }
+      if (c.config.sublayers == Sublayers::parallel_shared_norm && sublayers == Sublayers::sequential)
+        for (const std::string part : {"weight", "bias"})
+          std::copy_n(testing::values_of(list, "l.self_attention_norm." + part), config.d_model,
+                      testing::values_of(list, "l.feed_forward_norm." + part));
+      SpoiledArena arena;
+      Context context{arena};
+      const std::vector<int32_t> positions = {0, 1, 2, 0, 1}, begin = {0, 3}, end = {3, 5};
+      context.positions = positions;
+      const std::vector<double> x = testing::normal<double>(5 * config.d_model, 1);
+      typename Layer<double>::Saved saved;
+      const Matrix<double> y =
+          layer.forward(Matrix<const double>(x.data(), 5, config.d_model), {},
+                        {2, begin.data(), end.data(), begin.data(), end.data()}, {}, context, saved);
+      std::vector<double> sum(y.data, y.data + y.rows * y.cols);
+      for (size_t i = 0; i < sum.size(); i++) sum[i] -= x[i];
+      return sum;
+    };
+    std::vector<double> both = added(c.config.sublayers, "");
+    const std::vector<double> attention = added(Sublayers::sequential, "l.feed_forward.second"),
+                              ffn = added(Sublayers::sequential, "l.self_attention.output");
+    for (size_t i = 0; i < both.size(); i++) both[i] -= attention[i] + ffn[i];
+    EXPECT_LE(testing::max_error(both, std::vector<double>(both.size())), 1e-13);
+    EXPECT_NE(attention, ffn);
+  }
 }
 
 TEST(Transformer, LayersShareTheAnglesOfTheirPositions) {

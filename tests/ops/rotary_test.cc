@@ -31,19 +31,21 @@ std::vector<Real> table_of(int64_t width) {
 TEST(Rotary, KernelIsAsAccurateAsTheReference) {
   for_each_isa([] {
     for (const int64_t N : {0, 1, 300})
-      for (const int64_t width : {2, 10, 32, 50, 128})
+      for (const auto& [width, head_width] :
+           {std::pair{2, 2}, {10, 10}, {32, 32}, {50, 50}, {128, 128}, {2, 5}, {10, 33}, {32, 80}, {50, 51}})
         for (const Turn turn : {Turn::forward, Turn::back}) {
           const std::vector<int32_t> positions = positions_of(N);
           const auto plain = [&]<class Real>(Real) {
-            Padded<Real> x({N, 3 * width}, 1);
+            Padded<Real> x({N, 3 * head_width}, 1);
             std::vector<float> rounded = table_of<float>(width);  // the same table for both
             std::vector<Real> table(rounded.begin(), rounded.end());
-            reference::rotary<Real>(x.view(), positions, Matrix<Real>(table.data(), kPositions, width), turn);
+            reference::rotary<Real>(x.view(), head_width, positions, Matrix<Real>(table.data(), kPositions, width),
+                                    turn);
             return x.values();
           };
           std::vector<float> table = table_of<float>(width);
-          Padded<float> x({N, 3 * width}, 1);
-          rotary<float>(x.view(), positions, Matrix<float>(table.data(), kPositions, width), turn);
+          Padded<float> x({N, 3 * head_width}, 1);
+          rotary<float>(x.view(), head_width, positions, Matrix<float>(table.data(), kPositions, width), turn);
           x.expect_gaps_untouched();
           testing::expect_as_accurate(x.values(), plain(0.0f), plain(0.0), 2);
         }
@@ -92,8 +94,8 @@ TEST(Rotary, SlowPairsAloneAreScaled) {
 
 TEST(Rotary, TurnsPairsByTheAngleOfTheirPosition) {
   std::vector<double> table = table_of<double>(4), x = {1, 2, 3, 4};
-  rotary<double>(Matrix<double>(x.data(), 1, 4), std::vector<int32_t>{7}, Matrix<double>(table.data(), kPositions, 4),
-                 Turn::forward);
+  rotary<double>(Matrix<double>(x.data(), 1, 4), 4, std::vector<int32_t>{7},
+                 Matrix<double>(table.data(), kPositions, 4), Turn::forward);
   const double fast = 7, slow = 7 / 100.0;  // 10000^(−2/4)
   EXPECT_NEAR(x[0], std::cos(fast) - 3 * std::sin(fast), 1e-14);
   EXPECT_NEAR(x[2], std::sin(fast) + 3 * std::cos(fast), 1e-14);
@@ -101,12 +103,23 @@ TEST(Rotary, TurnsPairsByTheAngleOfTheirPosition) {
   EXPECT_NEAR(x[3], 2 * std::sin(slow) + 4 * std::cos(slow), 1e-14);
 }
 
+TEST(Rotary, LeavesTheRestOfEachHeadUnchanged) {
+  std::vector<double> table = table_of<double>(2), x = {1, 2, 3, 4, 5, 6};
+  rotary<double>(Matrix<double>(x.data(), 1, 6), 3, std::vector<int32_t>{1},
+                 Matrix<double>(table.data(), kPositions, 2), Turn::forward);
+  EXPECT_NEAR(x[0], std::cos(1) - 2 * std::sin(1), 1e-15);
+  EXPECT_NEAR(x[4], 4 * std::sin(1) + 5 * std::cos(1), 1e-15);
+  EXPECT_EQ(x[2], 3);
+  EXPECT_EQ(x[5], 6);
+}
+
 TEST(Rotary, TurnsBackToWhereItWas) {
   std::vector<double> table = table_of<double>(6);
   const std::vector<double> before = testing::normal<double>(5 * 12, 1);
   std::vector<double> x = before;
   for (const Turn turn : {Turn::forward, Turn::back})
-    rotary<double>(Matrix<double>(x.data(), 5, 12), positions_of(5), Matrix<double>(table.data(), kPositions, 6), turn);
+    rotary<double>(Matrix<double>(x.data(), 5, 12), 6, positions_of(5), Matrix<double>(table.data(), kPositions, 6),
+                   turn);
   EXPECT_LE(testing::max_error(x, before), 1e-14);
 }
 

@@ -19,12 +19,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-void RotaryRows(Matrix<float> x, const int32_t* positions, Matrix<const float> table, float sign) {
+void RotaryRows(Matrix<float> x, int64_t head_width, const int32_t* positions, Matrix<const float> table, float sign) {
   const int64_t h = table.cols / 2;
   const Vector direction = set(sign);
   for (int64_t n = 0; n < x.rows; n++) {
     const float *cosines = table.row(positions[n]), *sines = cosines + h;
-    for (int64_t head = 0; head < x.cols; head += table.cols) {
+    for (int64_t head = 0; head < x.cols; head += head_width) {
       float *first = x.row(n) + head, *second = first + h;
       for_columns(h, [&](int64_t j, auto io) HWY_ATTR {
         const Vector cosine = io.load(cosines + j), sine = hn::Mul(direction, io.load(sines + j));
@@ -79,17 +79,19 @@ template void rotary_table<float>(const RotaryConfig&, Matrix<float>);
 template void rotary_table<double>(const RotaryConfig&, Matrix<double>);
 
 template <>
-void rotary<float>(Matrix<float> x, std::span<const int32_t> positions, Matrix<const float> table, Turn turn) {
+void rotary<float>(Matrix<float> x, int64_t head_width, std::span<const int32_t> positions, Matrix<const float> table,
+                   Turn turn) {
   const ProfiledOp profiled("rotary", {x.rows, x.cols}, memory_work(2, x.rows, x.cols));
   const auto kernel = QKV_DISPATCH(RotaryRows);
   parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) {
-    kernel(x.row_range(begin, end), positions.data() + begin, table, turn == Turn::forward ? 1.0f : -1.0f);
+    kernel(x.row_range(begin, end), head_width, positions.data() + begin, table, turn == Turn::forward ? 1.0f : -1.0f);
   });
 }
 
 template <>
-void rotary<double>(Matrix<double> x, std::span<const int32_t> positions, Matrix<const double> table, Turn turn) {
-  reference::rotary(x, positions, table, turn);
+void rotary<double>(Matrix<double> x, int64_t head_width, std::span<const int32_t> positions,
+                    Matrix<const double> table, Turn turn) {
+  reference::rotary(x, head_width, positions, table, turn);
 }
 
 }  // namespace qkv

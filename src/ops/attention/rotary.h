@@ -22,10 +22,12 @@ void rotary_table(const RotaryConfig& rates, Matrix<Real> table);
 
 enum class Turn { forward, back };  // backward of a turn is the turn back
 
-// In place, for every head of `width` columns of x: [N, heads · width] and j = 0 … h − 1, with the angle a of row n's
-// position: (x_j, x_{h+j}) ← (x_j cos a − x_{h+j} sin a, x_j sin a + x_{h+j} cos a), or the same by −a.
-// positions: [N], each inside the table (the caller has checked).
+// Rotates the first `width` components of each head of x: [N, heads · head_width] in place and leaves the others
+// unchanged. With the angle a of row n's position and j = 0 … h − 1, h = width / 2,
+// (x_j, x_{h+j}) ← (x_j cos a − x_{h+j} sin a, x_j sin a + x_{h+j} cos a), or the same by −a.
+// positions: [N], each inside the table (the caller has checked). table: [positions, width], width ≤ head_width.
 template <class Real>
-void rotary(Matrix<Real> x, std::span<const int32_t> positions, Matrix<const Real> table, Turn turn);
+void rotary(Matrix<Real> x, int64_t head_width, std::span<const int32_t> positions, Matrix<const Real> table,
+            Turn turn);
 
 }  // namespace qkv
