@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -17,12 +17,17 @@ struct ImportOptions {
   qkv::ImportOptions model;
 };
 
-// Accepts the names of an enum. The help of the option lists them, in their order.
+// Accepts the names of an enum. The help of the option lists them.
 template <class Enum>
 CLI::Validator choices() {
-  std::map<std::string, Enum> values;
-  for (const std::string_view name : names_of(Enum{})) values.emplace(name, static_cast<Enum>(values.size()));
-  return CLI::CheckedTransformer(values).description("");
+  const auto number_of = [](std::string& value) -> std::string {
+    const auto names = names_of(Enum{});
+    const auto place = std::ranges::find(names, value);
+    if (place == names.end()) return fmt::format("must be one of {} (is {})", fmt::join(names, ", "), value);
+    value = std::to_string(place - names.begin());
+    return "";
+  };
+  return {number_of, "", "choices"};
 }
 
 // "Activation: relu, gelu, … [relu]"

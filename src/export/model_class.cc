@@ -22,7 +22,9 @@ ModelConfig canonical(ModelConfig m) {
     m.rotary.base = defaults.rotary.base;
     m.rotary.scale = m.rotary.factor = 1;
     m.rotary.scaling = RotaryScaling::linear;
+    m.rotary.width = 0;
   }
+  if (m.rotary.width == m.attention.key_width) m.rotary.width = 0;
   if (m.rotary.scaling == RotaryScaling::linear) {
     m.rotary.context = defaults.rotary.context;
     m.rotary.low = defaults.rotary.low;

@@ -19,10 +19,12 @@ double yarn_factor(const Settings& s, double scale) {
   return s.number("attention_factor", one != 0 && all != 0 ? logarithmic(one) / logarithmic(all) : logarithmic(1));
 }
 
-void read_rotary_scaling(const Settings& s, ModelConfig& m) {
+constexpr const char* kShare = "partial_rotary_factor";  // in rope_parameters
+
+void read_rotary_scaling(const Settings& s, ModelConfig& m, const RotaryNames& names) {
   const std::string type = s.text("rope_type", s.text("type", "default"));
-  if (s.number("partial_rotary_factor", 1) != 1)
-    fail("{}: partial_rotary_factor must be 1 (is {})", s.where(), s.number("partial_rotary_factor", 1));
+  if (!names.share && s.number(kShare, 1) != 1)
+    fail("{}: {} must be 1 (is {})", s.where(), kShare, s.number(kShare, 1));
   if (type == "default") return;
   if (type != "linear" && type != "llama3" && type != "yarn")
     fail("{}: rope_type must be default, linear, llama3 or yarn (is {})", s.where(), excerpt(type));
@@ -42,15 +44,31 @@ void read_rotary_scaling(const Settings& s, ModelConfig& m) {
   m.rotary.factor = yarn_factor(s, m.rotary.scale);
 }
 
-void read_rotary(const Settings& s, ModelConfig& m) {
-  m.rotary.base = s.number("rope_theta", 10000);
-  for (const char* name : {"rope_parameters", "rope_scaling"}) {
-    const json* object = s.find(name);
-    if (!object) continue;
-    const Settings own(object->dump(), s.where());
+// Calls read(settings) for each of the two objects that hold settings of rotary positions, where it is there.
+template <class Read>
+void for_rotary_objects(const Settings& s, Read&& read) {
+  for (const char* name : {"rope_parameters", "rope_scaling"})
+    if (const json* object = s.find(name)) read(Settings(object->dump(), s.where()));
+}
+
+void read_rotary(const Settings& s, ModelConfig& m, const RotaryNames& names) {
+  m.rotary.base = s.number(names.base, 10000);
+  for_rotary_objects(s, [&](const Settings& own) {
     m.rotary.base = own.number("rope_theta", m.rotary.base);
-    read_rotary_scaling(own, m);
-  }
+    read_rotary_scaling(own, m, names);
+  });
+}
+
+// The components of a head that a share turns, as transformers rounds them.
+int64_t rotary_width(int64_t head_width, double share) {
+  return static_cast<int64_t>(static_cast<double>(head_width) * share);
+}
+
+// The share that turns this many components of a head.
+double share_of(const ModelConfig& m) {
+  const double share = static_cast<double>(m.rotated_width()) / static_cast<double>(m.attention.key_width);
+  const bool too_small = rotary_width(m.attention.key_width, share) < m.rotated_width();
+  return too_small ? std::nextafter(share, 2.0) : share;
 }
 
 json rotary_scaling_json(const ModelConfig& m) {
@@ -86,6 +104,12 @@ ModelConfig decoder_base() {
   return m;
 }
 
+ModelConfig rotary_decoder_base() {
+  ModelConfig m = decoder_base();
+  m.positions = Positions::rotary;
+  return m;
+}
+
 void shape_fields(ConfigFields& fields, ModelConfig& m) {
   fields("vocab_size", m.target_vocab);
   fields.positions("max_position_embeddings", m.max_length);
@@ -94,10 +118,20 @@ void shape_fields(ConfigFields& fields, ModelConfig& m) {
   fields("num_attention_heads", m.attention.heads);
 }
 
-void rotary_fields(ConfigFields& fields, ModelConfig& m) {
-  if (fields.from()) return read_rotary(*fields.from(), m);
-  (*fields.to())["rope_theta"] = m.rotary.base;
-  (*fields.to())["rope_scaling"] = rotary_scaling_json(m);
+void rotary_fields(ConfigFields& fields, ModelConfig& m, const RotaryNames& names) {
+  if (fields.from()) return read_rotary(*fields.from(), m, names);
+  json& to = *fields.to();
+  to[names.base] = m.rotary.base;
+  to["rope_scaling"] = rotary_scaling_json(m);
+  if (names.share) to[names.share] = share_of(m);
+}
+
+void set_rotary_width(const Settings& config, ModelConfig& m, const RotaryNames& names) {
+  double share = config.number(names.share, names.default_share);
+  for_rotary_objects(config, [&](const Settings& own) { share = own.number(kShare, share); });
+  if (!(share > 0 && share <= 1) || rotary_width(m.attention.key_width, share) < 1)
+    fail("{}: {} must turn a part of each head, and be at most 1 (is {})", config.where(), names.share, share);
+  m.rotary.width = share == 1 ? 0 : rotary_width(m.attention.key_width, share);
 }
 
 void window_field(ConfigFields& fields, ModelConfig& m) {

@@ -16,9 +16,21 @@ ModelConfig decoder_base();
 // vocab_size, max_position_embeddings, num_hidden_layers, hidden_size, num_attention_heads.
 void shape_fields(ConfigFields& fields, ModelConfig& m);
 
-// rope_theta and rope_scaling, which newer files join in rope_parameters. Throws Error for scalings that are not
-// supported: those that change with the length of a text.
-void rotary_fields(ConfigFields& fields, ModelConfig& m);
+// A decoder_base() with rotary positions.
+ModelConfig rotary_decoder_base();
+
+// Names of fields: the base of the rates and, for a class that turns only a part of each head, the share that it turns.
+struct RotaryNames {
+  const char* base = "rope_theta";
+  const char* share = nullptr;  // null: the class turns whole heads
+  double default_share = 1;
+};
+
+// The base of rotary positions and rope_scaling; newer files have these and the share in rope_parameters. Throws Error
+// for scalings that are not supported: those that change with the length of a text.
+void rotary_fields(ConfigFields& fields, ModelConfig& m, const RotaryNames& names = {});
+// Sets how many components of each head turn. Throws Error if the share is not between 0 and 1.
+void set_rotary_width(const Settings& config, ModelConfig& m, const RotaryNames& names);
 
 // sliding_window: a window of attention in all layers, or null.
 void window_field(ConfigFields& fields, ModelConfig& m);

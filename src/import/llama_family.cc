@@ -33,9 +33,8 @@ void add_layer(TensorMap& map, const std::string& ours, const std::string& their
 }  // namespace
 
 ModelConfig llama_base() {
-  ModelConfig m = decoder_base();
+  ModelConfig m = rotary_decoder_base();
   m.norm.kind = NormKind::rms;
-  m.positions = Positions::rotary;
   m.gated_ffn = true;
   m.ffn_bias = m.attention.input_bias = m.attention.output_bias = false;
   return m;

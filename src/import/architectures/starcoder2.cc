@@ -30,12 +30,7 @@ const Architecture& starcoder2() {
       .model_types = {"starcoder2"},
       .name = "StarCoder2",
       .model_class = "Starcoder2ForCausalLM",
-      .base =
-          [] {
-            ModelConfig m = decoder_base();
-            m.positions = Positions::rotary;
-            return m;
-          }(),
+      .base = rotary_decoder_base(),
       .fields = starcoder2_fields,
       .finish =
           [](const Settings& config, ModelConfig& m) {

@@ -1,5 +1,5 @@
-"""Makes the directories beside it: small random encoders in the Hugging Face layout, and what transformers and torch
-make of a few texts, in float64.
+"""Writes the directories next to it: small random encoders in the Hugging Face layout, and the results of transformers
+and torch for a few texts, in float64.
 
     python make.py      with torch, transformers and safetensors
 
