@@ -78,6 +78,7 @@ def expect_same_text(run, folder, model_type):
     ("gpt2", ["--unit", "characters", "--positions", "learned"]),
     ("gpt2", ["--unit", "bytes", "--preset", "gpt2", "--positions", "interleaved", "--scale-embeddings", "true"]),
     ("gpt2", ["--unit", "pieces", "--vocab-size", 400, "--positions", "learned"]),
+    ("gpt_neox", ["--unit", "characters", "--sublayers", "parallel", "--rotary-width", 4]),
     ("llama", ["--unit", "bytes", *MODERN]),
     ("llama", ["--unit", "characters", *MODERN, "--rotary-scaling", "yarn", "--rotary-scale", 4, "--rotary-context", 16,
                "--key-value-heads", 2, "--tied-output", "false"]),

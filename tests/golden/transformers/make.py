@@ -15,6 +15,8 @@ from safetensors.torch import save_file
 
 HERE = pathlib.Path(__file__).parent
 V, T, MORE = 32, 24, 20
+NEOX = dict(vocab_size=V, max_position_embeddings=64, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
+            num_attention_heads=2, bos_token_id=1, eos_token_id=2)
 GPT2 = dict(vocab_size=V, n_positions=64, n_embd=16, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=2)
 LLAMA = dict(vocab_size=V, max_position_embeddings=128, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
              num_attention_heads=2, num_key_value_heads=2, bos_token_id=1, eos_token_id=2, tie_word_embeddings=False)
@@ -23,6 +25,8 @@ LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_fac
               original_max_position_embeddings=100, rope_theta=10000.0)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32, rope_theta=10000.0)
 MODELS = {
+    "gpt_neox": t.GPTNeoXConfig(**NEOX, rotary_pct=0.25),
+    "gpt_neox_sequential": t.GPTNeoXConfig(**NEOX, rotary_pct=0.5, use_parallel_residual=False, attention_bias=False),
     "gpt2": t.GPT2Config(**GPT2),
     "llama": t.LlamaConfig(**LLAMA | dict(tie_word_embeddings=True, attention_bias=True, mlp_bias=True)),
     "llama3": t.LlamaConfig(**GROUPED, rope_parameters=LLAMA3),
