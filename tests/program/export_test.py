@@ -83,6 +83,7 @@ def expect_same_text(run, folder, model_type):
     ("llama", ["--unit", "characters", *MODERN, "--rotary-scaling", "yarn", "--rotary-scale", 4, "--rotary-context", 16,
                "--key-value-heads", 2, "--tied-output", "false"]),
     ("mistral", ["--unit", "characters", *MODERN, "--window", 7]),
+    ("phi", ["--unit", "bytes", "--sublayers", "parallel_shared_norm", "--rotary-width", 6, "--output-bias", "true"]),
     ("qwen2", ["--unit", "pieces", "--vocab-size", 400, *MODERN, "--attention-input-bias", "true"]),
     ("qwen3", ["--unit", "bytes", *MODERN, "--query-key-norm", "true"]),
 ])

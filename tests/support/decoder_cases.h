@@ -9,8 +9,9 @@
 
 namespace qkv::testing {
 
-inline constexpr const char* kDecoderCases[] = {
-    "gpt2", "gpt_neox", "gpt_neox_sequential", "llama", "llama3", "mistral", "qwen2", "qwen3", "starcoder2"};
+inline constexpr const char* kDecoderCases[] = {"gpt2",      "gpt_neox", "gpt_neox_sequential", "llama", "llama3",
+                                                "mistral",   "phi",      "phi_grouped",         "qwen2", "qwen3",
+                                                "starcoder2"};
 
 // Copies a model to a new directory, and adds a tokenizer with as many pieces as the models have tokens.
 inline void copy_decoder_case(const std::string& name, const std::string& to) {

@@ -27,6 +27,8 @@ YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32, r
 MODELS = {
     "gpt_neox": t.GPTNeoXConfig(**NEOX, rotary_pct=0.25),
     "gpt_neox_sequential": t.GPTNeoXConfig(**NEOX, rotary_pct=0.5, use_parallel_residual=False, attention_bias=False),
+    "phi": t.PhiConfig(**NEOX, partial_rotary_factor=0.5),
+    "phi_grouped": t.PhiConfig(**NEOX | dict(num_attention_heads=4), num_key_value_heads=2, qk_layernorm=True),
     "gpt2": t.GPT2Config(**GPT2),
     "llama": t.LlamaConfig(**LLAMA | dict(tie_word_embeddings=True, attention_bias=True, mlp_bias=True)),
     "llama3": t.LlamaConfig(**GROUPED, rope_parameters=LLAMA3),
