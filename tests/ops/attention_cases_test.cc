@@ -15,11 +15,11 @@ struct Case {
   std::string name;
   double scale = 0;              // 0: 1 / √d_k
   Causal causal = Causal::none;  // ONNX aligns at the top left
-  int64_t heads = 0;             // of three-dimensional tensors [batch, tokens, heads · width]
+  int64_t heads = 0;             // for three-dimensional tensors [batch, tokens, heads · width]
   double softcap = 0;
 };
 
-// Keys or values [batch, heads, tokens, width] after those of the past.
+// Returns keys or values [batch, heads, tokens, width], with those of the past first.
 Array append_tokens(const Array& past, const Array& now) {
   Array both;
   both.shape = now.shape;
@@ -32,7 +32,7 @@ Array append_tokens(const Array& past, const Array& now) {
   return both;
 }
 
-// The mask of every batch and head, [batch, heads, T, S].
+// Returns the mask of every batch and head: [batch, heads, T, S].
 template <class Real>
 std::vector<Real> whole_mask(const Case& c, const std::map<std::string, Array>& npz, int64_t B, int64_t H, int64_t T,
                              int64_t S) {
@@ -69,7 +69,7 @@ void expect_case(const Case& c, double tolerance) {
     EXPECT_EQ(max_error(K.values, npz.at("output_1").values), 0);
     EXPECT_EQ(max_error(V.values, npz.at("output_2").values), 0);
   }
-  const bool flat = c.heads;  // [batch, tokens, heads · width], else [batch, heads, tokens, width]
+  const bool flat = c.heads;  // [batch, tokens, heads · width], otherwise [batch, heads, tokens, width]
   const int64_t B = Q.shape[0], T = Q.shape[flat ? 1 : 2], S = K.shape[flat ? 1 : 2];
   const int64_t H = flat ? c.heads : Q.shape[1], G = flat ? c.heads : K.shape[1];
   const auto view = [&](auto* data, int64_t heads, int64_t tokens, int64_t width) {

@@ -1,4 +1,4 @@
-// How far a float version of attention may be off: twice or three times as far as the plain one.
+// The allowed error of a float version of attention: two or three times that of the plain version.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ inline double largest(const std::vector<double>& x) {
   return most;
 }
 
-// Within `times` the error of the plain float version, or `ulps` units in the last place of the largest value or of the
-// terms that cancel in it.
+// Within `times` the error of the plain float version, or within `ulps` units in the last place of the largest value or
+// of the terms that cancel in it.
 inline void expect_close(const std::vector<float>& fast, const std::vector<float>& plain,
                          const std::vector<double>& exact, double times, double ulps, double terms, const char* what) {
   const double floor = ulps * std::numeric_limits<float>::epsilon() * std::max(largest(exact), terms);
   EXPECT_LE(max_error(fast, exact), times * max_error(plain, exact) + floor) << what;
 }
 
-// The largest Σ_e |dO_ie O_ie|: dA and D are of this size where dS = A ∘ (dA − D) is small.
+// The largest Σ_e |dO_ie O_ie|. dA and D have this magnitude even if dS = A ∘ (dA − D) is small.
 inline double largest_term(const AttentionProblem<double>& p) {
   double most = 0;
   for (int64_t s = 0; s < p.input().sequences.count; s++)

@@ -1,5 +1,5 @@
-// The shapes and options that FlashAttention's and PyTorch's tests vary: some rows and keys of each problem, in
-// float64, in plain float32, and as the kernels give them.
+// The shapes and options that the tests of FlashAttention and PyTorch cover. Some rows and keys of each problem are
+// compared in float64, in plain float32, and as computed by the kernels.
 #include <gtest/gtest.h>
 
 #include "tests/ops/attention_error.h"
@@ -7,13 +7,13 @@
 namespace qkv::testing {
 namespace {
 
-// Of sampled queries and keys, by the reference: out, dq, dk, dv.
+// Results of the reference for sampled queries and keys: out, dq, dk, dv.
 template <class Real>
 struct Sample {
   std::vector<Real> out, dq, dk, dv;
 };
 
-// Every `step`-th row of one head of the first sequence, taken from p or computed again.
+// Every `step`-th row of one head of the first sequence, taken from p or computed by the reference.
 template <class Real>
 Sample<Real> sample(AttentionProblem<Real>& p, bool compute, int64_t step) {
   const AttentionInput<Real> in = p.input();
@@ -37,7 +37,7 @@ Sample<Real> sample(AttentionProblem<Real>& p, bool compute, int64_t step) {
   return all;
 }
 
-// The sanitizers make a problem thirty times as long: they are given the smaller ones.
+// Sanitizers make a problem thirty times slower, so they run only the smaller ones.
 #ifdef __SANITIZE_ADDRESS__
 constexpr int64_t kMostPairs = 60000;
 #else
@@ -63,7 +63,7 @@ void expect_good(const AttentionShape& shape) {
   expect_close(is.dv, naive.dv, should.dv, 3, ulps, 0, "dv");
 }
 
-TEST(AttentionGrid, OfFlashAttention) {
+TEST(AttentionGrid, AgreesOnTheGridOfFlashAttention) {
   const int64_t widths[] = {32, 40, 59, 64, 80, 96, 111, 128, 160, 192, 224, 256};
   const std::pair<int32_t, int32_t> lengths[] = {{113, 203}, {128, 217},   {113, 211},   {108, 256}, {256, 512},
                                                  {512, 256}, {1023, 1024}, {1024, 1023}, {1, 239},   {239, 1},
@@ -83,7 +83,7 @@ TEST(AttentionGrid, OfFlashAttention) {
     }
 }
 
-TEST(AttentionGrid, OfPyTorch) {
+TEST(AttentionGrid, AgreesOnTheGridOfPyTorch) {
   for (const int32_t T : {267, 1030})
     for (const int64_t heads : {1, 3})
       for (const int64_t width : {8, 16})

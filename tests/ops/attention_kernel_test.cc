@@ -1,4 +1,4 @@
-// The float kernels of attention against the reference in float64, on every instruction set and any number of threads.
+// The attention kernels against the float64 reference, on every instruction set and for any number of threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,10 +49,11 @@ std::vector<AttentionShape> shapes() {
                   .value_width = 33,
                   .mask = true,
                   .dropout = 0.2f});
-  list.push_back({.T = {40, 2}, .S = {90, 60}, .key_width = 64, .value_width = 64, .size = 30});  // maxima are raised
-  list.push_back({.T = {40}, .S = {290}, .key_width = 50, .value_width = 18, .size = 30});  // with tails of columns
+  list.push_back({.T = {40, 2}, .S = {90, 60}, .key_width = 64, .value_width = 64, .size = 30});  // raises the maximum
+  list.push_back({.T = {40}, .S = {290}, .key_width = 50, .value_width = 18, .size = 30});        // has column tails
   list.push_back({.T = {290}, .S = {290}, .key_width = 50, .value_width = 50, .causal = Causal::bottom_right});
-  list.push_back({.T = {40, 7}, .S = {1100, 513}, .causal = Causal::bottom_right, .dropout = 0.1f});  // several groups
+  list.push_back(
+      {.T = {40, 7}, .S = {1100, 513}, .causal = Causal::bottom_right, .dropout = 0.1f});  // several key groups
   list.push_back({.T = {40}, .S = {1100}, .heads = 2, .key_width = 18, .size = 30, .window = {560, 0}});
   list.push_back({.T = {120, 3},
                   .S = {290, 20},
@@ -98,7 +99,7 @@ std::vector<AttentionShape> shapes() {
   return list;
 }
 
-// How often a key is read, and an entry of the mask: their gradients are sums over so many.
+// How often a key, and an entry of the mask, is read: their gradients are sums of this many terms.
 double sharers(const AttentionShape& shape, int axes) {
   double n = 1;
   if (axes & kSequences) n *= static_cast<double>(shape.T.size());
@@ -106,7 +107,7 @@ double sharers(const AttentionShape& shape, int axes) {
   return n;
 }
 
-TEST(AttentionKernel, IsAsGoodAsPlainFloatOnEveryInstructionSet) {
+TEST(AttentionKernel, IsAsAccurateAsPlainFloatOnEveryInstructionSet) {
   for (const AttentionShape& shape : shapes()) {
     AttentionProblem<double> exact(shape);
     AttentionProblem<float> plain(shape);
@@ -137,32 +138,33 @@ TEST(AttentionKernel, IsAsGoodAsPlainFloatOnEveryInstructionSet) {
   force_isa(available_isas().front());
 }
 
-TEST(AttentionKernel, RunsTheInstructionSetThatIsAskedFor) {
+TEST(AttentionKernel, UsesTheRequestedInstructionSet) {
   for (const std::string& isa : available_isas()) {
     force_isa(isa);
-    EXPECT_EQ(forward_kernels<float>().isa, isa);
-    EXPECT_EQ(forward_kernels<bfloat16>().isa, isa);
-    EXPECT_EQ(backward_kernels<float>().isa, isa);
-    EXPECT_EQ(backward_kernels<bfloat16>().isa, isa);
+    EXPECT_EQ(forward_kernels().of_float.isa, isa);
+    EXPECT_EQ(forward_kernels().of_bfloat16.isa, isa);
+    EXPECT_EQ(backward_kernels().of_float.isa, isa);
+    EXPECT_EQ(backward_kernels().of_bfloat16.isa, isa);
   }
   force_isa(available_isas().front());
 }
 
-TEST(AttentionKernel, MultipliesBfloat16WhereTheMachineDoes) {
+TEST(AttentionKernel, UsesBfloat16ProductsIfTheMachineHasThem) {
   if (!has_bfloat16_products() || !std::ranges::count(available_isas(), "avx512"))
     GTEST_SKIP() << "this machine does not multiply bfloat16";
   force_isa("avx512");
-  const auto forward = forward_kernels<bfloat16>();
-  const auto backward = backward_kernels<bfloat16>();
+  const auto forward = forward_kernels().of_bfloat16;
+  const auto backward = backward_kernels().of_bfloat16;
   force_bfloat16_products(false);
-  EXPECT_NE(forward.pairs, forward_kernels<bfloat16>().pairs);
-  EXPECT_NE(backward.part, backward_kernels<bfloat16>().part);
+  EXPECT_NE(forward.pairs, forward_kernels().of_bfloat16.pairs);
+  EXPECT_NE(backward.part, backward_kernels().of_bfloat16.part);
   force_bfloat16_products(true);
-  EXPECT_EQ(forward.pairs, forward_kernels<bfloat16>().pairs);
+  EXPECT_EQ(forward.pairs, forward_kernels().of_bfloat16.pairs);
 }
 
-// The rule of FlashAttention's tests: twice, for gradients three times, the error of a plain bfloat16 version.
-TEST(AttentionKernel, IsAsGoodAsPlainBfloat16) {
+// The criterion of FlashAttention's tests: at most twice the error of a plain bfloat16 version, three times for
+// gradients.
+TEST(AttentionKernel, IsAsAccurateAsPlainBfloat16) {
   for (AttentionShape shape : shapes()) {
     if (shape.S[0] < 60) continue;
     shape.rounded = true;
@@ -208,7 +210,7 @@ TEST(AttentionKernel, GivesTheSameBytesForAnyNumberOfThreads) {
   set_threads(before);
 }
 
-TEST(AttentionKernel, MayLeaveOutTheLogSumExp) {
+TEST(AttentionKernel, MayOmitTheLogSumExp) {
   AttentionProblem<float> p({.T = {9, 2}, .S = {9, 5}});
   p.forward();
   const std::vector<float> out = p.out;

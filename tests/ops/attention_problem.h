@@ -1,4 +1,4 @@
-// An attention problem of random numbers, with what the op gives for it, stored as float, double or bfloat16.
+// An attention problem with random numbers and the results of the op, stored as float, double or bfloat16.
 #pragma once
 
 #include <limits>
@@ -10,14 +10,14 @@
 
 namespace qkv::testing {
 
-// Axes of a mask along which it repeats.
+// The axes along which a mask repeats.
 enum Repeats { kSequences = 1, kHeads = 2, kRows = 4, kKeys = 8 };
 
 struct AttentionShape {
-  std::vector<int32_t> T, S;  // of each sequence
+  std::vector<int32_t> T, S;  // one entry per sequence
   int64_t heads = 1, key_width = 8, value_width = 8;
   Causal causal = Causal::none;
-  bool mask = false;  // random, with some −∞; the first query of the last sequence sees nothing
+  bool mask = false;  // random, with some −∞; the first query of the last sequence sees no key
   float dropout = 0;
   int64_t gap = 0;  // elements before the first head and after each
   double size = 1;  // standard deviation of q
@@ -25,11 +25,11 @@ struct AttentionShape {
   Window window = {};
   double softcap = 0;
   bool alibi = false;
-  bool allowed = false;  // random, most of it true
-  int64_t blocks = 1;    // of queries and keys, of which `allowed` hides all others from each other
+  bool allowed = false;  // random, mostly true
+  int64_t blocks = 1;    // blocks of queries and keys; `allowed` hides other blocks from each other
   int repeats = 0;       // of both masks
   bool batched = false;  // [B, H, T, Dh] with no offsets; all T and all S are equal
-  bool rounded = false;  // numbers that a bfloat16 can hold
+  bool rounded = false;  // numbers that bfloat16 can represent
 };
 
 inline int64_t total(const std::vector<int32_t>& lengths) {
@@ -38,7 +38,7 @@ inline int64_t total(const std::vector<int32_t>& lengths) {
   return sum;
 }
 
-// Results are full of 777 before an op writes them, so that a write into a gap shows.
+// Results are filled with 777 before an op writes them, which reveals writes into gaps.
 template <class T>
 struct AttentionProblem {
   using Real = Arithmetic<T>;
@@ -135,7 +135,7 @@ struct AttentionProblem {
     workspace.resize(std::max(workspace.size(), attention_backward_workspace(in)));
     attention_backward<T>(in, b.out, b.lse, b.dout, gradients(), workspace);
   }
-  void plain() {  // both, by the reference
+  void plain() {  // forward and backward, by the reference
     const AttentionInput<T> in = input();
     reference::attention<T>(in, queries(out.data(), shape.value_width), rows(lse.data()));
     reference::attention_backward<T>(backward_input(in), gradients());
@@ -146,7 +146,7 @@ struct AttentionProblem {
     attention_weights<T>(input(), rows(lse.data()), {s, h, 0, at.T}, A.data());
     return A;
   }
-  // Σ dout · out, whose gradients are dq, dk, dv; without gaps.
+  // Returns Σ dout · out, whose gradients are dq, dk and dv; without gaps.
   double loss() {
     forward();
     double sum = 0;

@@ -1,4 +1,4 @@
-// What holds for attention whatever computes it: the worked example, distributions, limits, masks, dropout.
+// Properties of attention that hold for any implementation: the worked example, distributions, limits, masks, dropout.
 #include "qkv/attention.h"
 
 #include <gtest/gtest.h>
@@ -39,12 +39,12 @@ void expect_worked_example(double tolerance) {
   EXPECT_LE(max_error(A, flat(printed["A"])), 5e-4);
 }
 
-TEST(Attention, GivesTheWorkedExample) {
+TEST(Attention, ReproducesTheWorkedExample) {
   expect_worked_example<double>(1e-12);
   expect_worked_example<float>(1e-6);
 }
 
-TEST(Attention, RowsOfWeightsAreDistributions) {
+TEST(Attention, WeightsOfARowAreADistribution) {
   AttentionProblem<float> p({.T = {5, 9}, .S = {7, 33}, .heads = 2, .causal = Causal::bottom_right});
   p.forward();
   for (int64_t s = 0; s < 2; s++)
@@ -57,12 +57,12 @@ TEST(Attention, RowsOfWeightsAreDistributions) {
           EXPECT_GE(A[i + j], 0);
           sum += static_cast<double>(A[i + j]);
         }
-        EXPECT_NEAR(sum, 1, 16 * std::numeric_limits<float>::epsilon());  // the rounding of lse and of s − lse
+        EXPECT_NEAR(sum, 1, 16 * std::numeric_limits<float>::epsilon());  // rounding of lse and of s − lse
       }
     }
 }
 
-TEST(Attention, WeightsTimesValuesAreTheOutput) {
+TEST(Attention, OutputIsWeightsTimesValues) {
   AttentionProblem<float> p({.T = {20}, .S = {30}, .key_width = 16, .value_width = 24, .mask = true});
   p.forward();
   const std::vector<float> A = p.weights(0, 0);
@@ -73,7 +73,7 @@ TEST(Attention, WeightsTimesValuesAreTheOutput) {
   EXPECT_LE(max_error(p.out, O), 3 * 16 * std::numeric_limits<float>::epsilon());  // values are below 3, mostly
 }
 
-// A change of one key and value reaches exactly the rows that see it: key j of S reaches query i where j <= i + shift.
+// A change of one key and value affects exactly the rows that see it: key j of S affects query i if j <= i + shift.
 void expect_causal(Causal causal, int32_t T, int32_t S, int64_t shift) {
   AttentionProblem<float> p({.T = {T}, .S = {S}, .heads = 2, .causal = causal});
   p.forward();
@@ -96,13 +96,13 @@ TEST(Attention, CausalRowsIgnoreLaterKeys) {
   }
 }
 
-TEST(Attention, LastQueryOfACausalRunSeesEveryKey) {
+TEST(Attention, LastCausalQuerySeesEveryKey) {
   AttentionProblem<double> all({.T = {1}, .S = {12}}), causal({.T = {1}, .S = {12}, .causal = Causal::bottom_right});
   all.forward(), causal.forward();
   EXPECT_EQ(all.out, causal.out);
 }
 
-TEST(Attention, RowsThatSeeNothingGiveZerosAndNoGradient) {
+TEST(Attention, RowsWithoutVisibleKeysGiveZerosAndNoGradient) {
   for (const AttentionShape& shape :
        {AttentionShape{.T = {3, 9}, .S = {4, 20}, .mask = true}, AttentionShape{.T = {3, 9}, .S = {4, 0}},
         AttentionShape{.T = {3, 9}, .S = {4, 2}, .causal = Causal::bottom_right}}) {
@@ -145,14 +145,14 @@ TEST(Attention, HugeScoresStayFinite) {
     AttentionProblem<float> p({.T = {9}, .S = {33}, .size = size});
     AttentionProblem<double> exact(p.shape);
     p.forward(), exact.plain();
-    // A score of size s is rounded by s eps or so, and a weight is known no better.
+    // A score of size s is rounded by about s eps, which limits the accuracy of a weight.
     const double rounding = 16 * size * std::numeric_limits<float>::epsilon();
     EXPECT_LE(max_error(p.lse, exact.lse), rounding);
     EXPECT_LE(max_error(p.out, exact.out), std::min(4.0, 4 * rounding)) << size;
   }
 }
 
-TEST(Attention, LargeFiniteMasksShiftARowAndNoMore) {
+TEST(Attention, LargeFiniteMasksOnlyShiftARow) {
   AttentionProblem<float> p({.T = {9}, .S = {33}, .mask = true});
   AttentionProblem<double> exact(p.shape);
   for (size_t i = 0; i < p.mask.size(); i++) p.mask[i] = static_cast<float>(exact.mask[i] = i % 3 ? -4096 : -1e9);
@@ -170,7 +170,7 @@ TEST_P(AttentionGradient, OfTheReferenceAgreesWithFiniteDifferences) {
   expect_gradient(p.k, p.dk, loss);
   expect_gradient(p.v, p.dv, loss);
   for (double& m : p.mask)
-    if (std::isinf(m)) m = -1;  // a difference quotient needs numbers
+    if (std::isinf(m)) m = -1;  // a difference quotient needs finite numbers
   p.forward(), p.backward();
   if (p.shape.mask) expect_gradient(p.mask, p.dmask, loss);
 }
@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Attention, DropoutKeepsTheMean) {
   AttentionProblem<float> p({.T = {64}, .S = {200}, .value_width = 4, .dropout = 0.25f});
   std::fill(p.v.begin(), p.v.end(), 1.0f);
-  std::fill(p.q.begin(), p.q.end(), 0.0f);  // all weights are 1/200: an output is the share kept, over 0.75
+  std::fill(p.q.begin(), p.q.end(), 0.0f);  // all weights are 1/200, so an output is the kept fraction divided by 0.75
   p.forward();
   double mean = 0;
   for (float x : p.out) mean += static_cast<double>(x) / static_cast<double>(p.out.size());
@@ -210,13 +210,14 @@ TEST(Attention, ScoresOfStandardNormalVectorsHaveVarianceOfTheWidth) {
       for (size_t e = 0; e < kWidth; e++) dot += q[i * kWidth + e] * k[j * kWidth + e];
       squares += dot * dot;
     }
-  // |q|² and |k|² of 128 rows each vary by √(2/64) a row: five standard deviations of both means together.
+  // |q|² and |k|² of 128 rows have a standard deviation of √(2/64) per row; five standard deviations of both means
+  // together.
   EXPECT_NEAR(squares / (kRows * kRows) / kWidth, 1, 5 * std::sqrt(2 * 2.0 / kWidth / kRows));
 }
 
 TEST(Attention, UnscaledSoftmaxSaturates) {
   AttentionProblem<double> p({.T = {64}, .S = {64}, .key_width = 64, .value_width = 64});
-  // The mean over rows of the largest weight, and of Σ_j α_j (1 − α_j), the trace of the softmax's Jacobian.
+  // The mean over rows of the largest weight, and of Σ_j α_j (1 − α_j), the trace of the softmax Jacobian.
   const auto measure = [&](double scale) {
     AttentionInput<double> in = p.input();
     in.scale = scale;
@@ -238,7 +239,7 @@ TEST(Attention, UnscaledSoftmaxSaturates) {
   EXPECT_LT(raw_slope, 0.4);
 }
 
-// Which keys each query has a weight for, as rows of x and dots.
+// The keys for which each query has a weight, as rows of x and dots.
 std::string picture(const AttentionShape& shape) {
   AttentionProblem<float> p(shape);
   p.forward();
@@ -251,7 +252,7 @@ std::string picture(const AttentionShape& shape) {
   return rows;
 }
 
-TEST(Attention, WindowsLieAroundThePlaceOfTheQuery) {
+TEST(Attention, WindowsSurroundThePositionOfTheQuery) {
   EXPECT_EQ(picture({.T = {4}, .S = {4}, .window = {1, 0}}), "x... xx.. .xx. ..xx");
   EXPECT_EQ(picture({.T = {4}, .S = {4}, .window = {0, 1}}), "xx.. .xx. ..xx ...x");
   EXPECT_EQ(picture({.T = {2}, .S = {4}, .window = {1, 0}}), ".xx. ..xx");
@@ -272,7 +273,7 @@ TEST(Attention, HeadsShareKeysInOrder) {
   EXPECT_EQ(shared.out, apart.out);
 }
 
-// NaN in row `bad` of q, or in the key or value `bad`: rows that see it are NaN, the others are as they were.
+// NaN in row `bad` of q, or in the key or value `bad`: rows that see it become NaN, all others are unchanged.
 TEST(Attention, NanStaysInTheRowsThatSeeIt) {
   for (const bool tiles : {true, false})
     for (const char* where : {"q", "k", "v", "v of a key that a mask hides"}) {
@@ -305,9 +306,9 @@ TEST(Attention, NanStaysInTheRowsThatSeeIt) {
     }
 }
 
-// NaN of every payload, on every instruction set; in the first row of a tile it does not keep the others from raising
-// their maximum.
-TEST(Attention, NanOfAnyKindLeavesTheOtherRowsOfItsTileAlone) {
+// NaN of every payload, on every instruction set. In the first row of a tile it must not keep the other rows from
+// raising their maximum.
+TEST(Attention, NanOfAnyPayloadDoesNotAffectOtherRowsOfItsTile) {
   for (const std::string& isa : available_isas())
     for (const uint32_t bits : {0x7FC00000u, 0x7FFFFFFFu, 0xFFFFFFFFu, 0x7FC00001u}) {
       force_isa(isa);
@@ -328,8 +329,8 @@ TEST(Attention, NanOfAnyKindLeavesTheOtherRowsOfItsTileAlone) {
   force_isa(available_isas().front());
 }
 
-// By tiles and by rows; one key of a panel and a whole panel.
-TEST(Attention, LessThanMinus1e30InAMaskHidesNan) {
+// By tiles and by rows; for one key of a panel and for a whole panel.
+TEST(Attention, MaskEntriesBelowMinus1e30HideNan) {
   for (const std::string& isa : available_isas())
     for (const float hides : {-INFINITY, -2e30f})
       for (const int32_t T : {9, 3}) {
@@ -350,8 +351,8 @@ TEST(Attention, LessThanMinus1e30InAMaskHidesNan) {
   force_isa(available_isas().front());
 }
 
-// The scores are lost beside such a mask: all keys weigh the same.
-TEST(Attention, TheLargestMasksThatDoNotHideLeaveTheMeanOfTheValues) {
+// Such a mask absorbs the scores: all keys get the same weight.
+TEST(Attention, TheLargestMasksThatDoNotHideGiveTheMeanOfTheValues) {
   for (const int32_t T : {9, 3}) {
     AttentionProblem<float> p({.T = {T}, .S = {33}, .mask = true});
     AttentionProblem<double> exact(p.shape);
@@ -379,7 +380,7 @@ TEST(Attention, GradientOfAMaskStaysWithinItsSequences) {
   for (size_t i = 27; i < dmask.size(); i++) EXPECT_EQ(dmask[i], 777);
 }
 
-TEST(Attention, RefusesWhatDoesNotFit) {
+TEST(Attention, RejectsInvalidShapes) {
   AttentionProblem<float> p({.T = {1}, .S = {1}, .heads = 3});
   AttentionInput<float> in = p.input();
   in.key_width = 0;

@@ -1,4 +1,4 @@
-// Attention over rows of a cache: against plain loops, wherever the rows lie.
+// Attention with a key-value cache against plain loops, for any location of the rows.
 #include "ops/attention/cached_attention.h"
 
 #include <numeric>
@@ -18,7 +18,7 @@ struct Shape {
   bool alibi = false;
 };
 
-// Queries with 0 to 70 keys each, in rows that are drawn or in neighbours.
+// Queries with 0 to 70 keys each, in random or contiguous rows.
 template <class Real, class Op>
 std::vector<Real> run(const Shape& shape, bool drawn, Op&& op) {
   const auto& [heads, kv_heads, key_width, value_width, softcap, alibi] = shape;

@@ -1,4 +1,4 @@
-// Rotary positions: kernel against reference, the turn against its formula, and back.
+// Rotary position embedding: kernel against reference, rotation against its formula, and the inverse rotation.
 #include "ops/attention/rotary.h"
 
 #include <cmath>
@@ -62,7 +62,7 @@ TEST(Rotary, BaseAndScaleChangeTheAngles) {
   EXPECT_NEAR(two[7], std::sin(1 / 40.0), 1e-15);  // 100^(−2/4) = 1/10
 }
 
-// The rates of 8 pairs: the angles of position 1.
+// Returns the rates of 8 pairs, which are the angles at position 1.
 std::vector<double> rates_of(const RotaryConfig& rates) {
   std::vector<double> table(32), angles;
   rotary_table<double>(rates, {table.data(), 2, 16});
@@ -70,8 +70,8 @@ std::vector<double> rates_of(const RotaryConfig& rates) {
   return angles;
 }
 
-// Pair j turns 1000 · 10^(−j/2) / 2π times in 1000 tokens: 159, 50, 16, 5.0, 1.6, 0.5, …
-TEST(Rotary, SlowPairsAloneAreScaled) {
+// Pair j makes 1000 · 10^(−j/2) / 2π turns in 1000 tokens: 159, 50, 16, 5.0, 1.6, 0.5, …
+TEST(Rotary, OnlySlowPairsAreScaled) {
   RotaryConfig rates{10000, 8, RotaryScaling::llama3, 1000, 1, 4};
   std::vector<double> found = rates_of(rates);
   const auto rate = [](int j) { return std::pow(10, -j / 2.0); };
@@ -80,7 +80,7 @@ TEST(Rotary, SlowPairsAloneAreScaled) {
   const double kept = (1000 * rate(4) / (2 * M_PI) - 1) / 3;
   EXPECT_NEAR(found[4], rate(4) * (kept + (1 - kept) / 8), 1e-15);
 
-  // The pairs of 32 turns and 1: ⌊1.39…⌋ = 1 and ⌈4.40…⌉ = 5.
+  // The pairs that make 32 turns and 1 turn: ⌊1.39…⌋ = 1 and ⌈4.40…⌉ = 5.
   rates.scaling = RotaryScaling::yarn, rates.high = 32, rates.factor = 1.25;
   found = rates_of(rates);
   for (int j = 0; j < 8; j++) {
@@ -92,7 +92,7 @@ TEST(Rotary, SlowPairsAloneAreScaled) {
   EXPECT_EQ(table[0], 1.25);
 }
 
-TEST(Rotary, TurnsPairsByTheAngleOfTheirPosition) {
+TEST(Rotary, RotatesPairsByTheAngleOfTheirPosition) {
   std::vector<double> table = table_of<double>(4), x = {1, 2, 3, 4};
   rotary<double>(Matrix<double>(x.data(), 1, 4), 4, std::vector<int32_t>{7},
                  Matrix<double>(table.data(), kPositions, 4), Turn::forward);
@@ -113,7 +113,7 @@ TEST(Rotary, LeavesTheRestOfEachHeadUnchanged) {
   EXPECT_EQ(x[5], 6);
 }
 
-TEST(Rotary, TurnsBackToWhereItWas) {
+TEST(Rotary, BackwardInvertsForward) {
   std::vector<double> table = table_of<double>(6);
   const std::vector<double> before = testing::normal<double>(5 * 12, 1);
   std::vector<double> x = before;

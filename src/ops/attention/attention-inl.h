@@ -1,5 +1,6 @@
-// One sequence and head as the kernels of attention see it: which keys a tile of queries sees, and what is added to its
-// scores. Included once for every instruction set, hence the unusual guard.
+// The view of one sequence and head that the attention kernels work on: which keys a tile of queries sees, and what is
+// added to its scores.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ATTENTION_INL_H_
 #undef QKV_OPS_ATTENTION_INL_H_
@@ -12,6 +13,7 @@
 
 #include <cmath>
 
+#include "core/isa.h"
 #include "ops/attention/attention_tail-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,16 +31,16 @@ Matrix<T> key_rows(const AttentionOptions<float>& in, const Heads<T>& x, int64_t
   return {x.at(s, at.k0, kv), at.S, width, x.token_stride};
 }
 
-// One sequence and head.
-struct Pair {
+// One head of one sequence.
+struct HeadView {
   const AttentionOptions<float>& in;
   int64_t s, h, kv;
   Span at;
-  Range run;            // the keys that `allowed` leaves where it is the same for all queries and leaves one run
-  bool by_element;      // whether `allowed` must be read for every query and key
+  Range run;            // the keys left by `allowed`, if it is the same for all queries and leaves one contiguous run
+  bool by_element;      // whether `allowed` must be read for each query and key
   int64_t first, last;  // query i sees keys from i + first to before i + last
 
-  Pair(const AttentionOptions<float>& options, int64_t sequence, int64_t head)
+  HeadView(const AttentionOptions<float>& options, int64_t sequence, int64_t head)
       : in(options),
         s(sequence),
         h(head),
@@ -52,7 +54,7 @@ struct Pair {
     last = right < 0 ? kFar : p + right + 1;
     if (by_element && in.allowed.row_stride == 0) find_run();
   }
-  // Rows of a pair in arrays of queries and of keys.
+  // The rows of this head in an array of queries or of keys.
   template <class T>
   Matrix<T> queries(const Heads<T>& x, int64_t width) const {
     return query_rows(in, x, s, h, width);
@@ -61,12 +63,12 @@ struct Pair {
   Matrix<T> keys(const Heads<T>& x, int64_t width) const {
     return key_rows(in, x, s, kv, width);
   }
-  // The keys that query i sees, but for masks by element: visible_keys and the run.
+  // The keys that query i sees by causality, window and `run`, before masks that are read element by element.
   HWY_INLINE Range visible(int64_t i) const {
     const int64_t begin = HWY_MIN(HWY_MAX(i + first, run.begin), run.end);
     return {begin, HWY_MAX(begin, HWY_MIN(i + last, run.end))};
   }
-  // What some query of [begin, end) sees: both ends move on with the query.
+  // The keys that at least one query of [begin, end) sees. Both ends of the range grow with the query.
   HWY_INLINE Range visible(int64_t begin, int64_t end) const { return {visible(begin).begin, visible(end - 1).end}; }
   float scale2() const { return in.scale * kLog2e; }
   bool adjusts() const { return in.softcap > 0 || in.mask.data || in.alibi || by_element; }
@@ -85,7 +87,7 @@ struct Pair {
   }
 };
 
-// n neighbouring entries of a row of a mask; the other lanes are 0.
+// Loads n consecutive entries of a row of a mask; the other lanes are 0.
 template <class Entry>
 HWY_INLINE Vector load_entries(const Entry* m, int64_t stride, int64_t n) {
   if constexpr (std::is_same_v<Entry, float>)
@@ -95,16 +97,17 @@ HWY_INLINE Vector load_entries(const Entry* m, int64_t stride, int64_t n) {
   return hn::Load(Floats(), buffer);
 }
 
-// Changes s: [rows, cols], the scores of queries i … and keys j … in units of log 2: softcap, mask, ALiBi; −∞ for what
-// is not allowed. cols is a number of whole vectors. slopes, of the same stride: the softcap's derivative, or null.
-inline HWY_NOINLINE void adjust_scores(const Pair& pair, int64_t i, int64_t rows, int64_t j, int64_t cols, float* s,
+// Applies softcap, mask and ALiBi to s: [rows, cols], the scores of the queries from i and the keys from j in units of
+// log 2. Hidden keys get −∞. cols is a number of whole vectors. slopes, of the same stride, receives the derivative of
+// the softcap unless it is null.
+inline HWY_NOINLINE void adjust_scores(const HeadView& head, int64_t i, int64_t rows, int64_t j, int64_t cols, float* s,
                                        int64_t stride, float* slopes) {
   const Floats d;
-  const AttentionOptions<float>& in = pair.in;
+  const AttentionOptions<float>& in = head.in;
   const float cap = in.softcap * kLog2e;
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t c = 0; c < cols; c += lanes()) {
-      const int64_t key = j + c, n = HWY_MIN(lanes(), pair.at.S - key);
+      const int64_t key = j + c, n = HWY_MIN(lanes(), head.at.S - key);
       if (n <= 0) break;
       float* to = s + r * stride + c;
       Vector x = hn::Load(d, to);
@@ -114,16 +117,16 @@ inline HWY_NOINLINE void adjust_scores(const Pair& pair, int64_t i, int64_t rows
         if (slopes) hn::Store(hn::NegMulAdd(t, t, set(1.0f)), d, slopes + r * stride + c);
       }
       if (in.mask.data) {
-        const Vector m = load_entries(entry(in.mask, pair.s, pair.h, i + r, key), in.mask.key_stride, n);
+        const Vector m = load_entries(entry(in.mask, head.s, head.h, i + r, key), in.mask.key_stride, n);
         const auto hidden = hn::Lt(m, set(kHides<float>));
         x = hn::IfThenElse(hidden, set(-HUGE_VALF), hn::MulAdd(m, set(kLog2e), x));
       }
       if (in.alibi) {
-        const Vector first = set(static_cast<float>(place(in, pair.at, i + r) - key));
-        x = hn::NegMulAdd(set(in.alibi[pair.h] * kLog2e), hn::Abs(hn::Sub(first, hn::Iota(d, 0))), x);
+        const Vector first = set(static_cast<float>(place(in, head.at, i + r) - key));
+        x = hn::NegMulAdd(set(in.alibi[head.h] * kLog2e), hn::Abs(hn::Sub(first, hn::Iota(d, 0))), x);
       }
-      if (pair.by_element) {
-        const Vector allowed = load_entries(entry(in.allowed, pair.s, pair.h, i + r, key), in.allowed.key_stride, n);
+      if (head.by_element) {
+        const Vector allowed = load_entries(entry(in.allowed, head.s, head.h, i + r, key), in.allowed.key_stride, n);
         x = hn::IfThenElse(hn::Eq(allowed, zero()), set(-HUGE_VALF), x);
       }
       hn::Store(x, d, to);
@@ -131,63 +134,63 @@ inline HWY_NOINLINE void adjust_scores(const Pair& pair, int64_t i, int64_t rows
   }
 }
 
-// Whether the masks hide keys [j, j + keys) from queries [i, i + rows) altogether.
-HWY_INLINE bool all_hidden(const Pair& pair, int64_t i, int64_t rows, Range keys) {
-  const AttentionOptions<float>& in = pair.in;
-  if (!pair.by_element && !in.mask.data) return false;
+// Returns whether the masks hide keys [j, j + keys) from all queries [i, i + rows).
+HWY_INLINE bool all_hidden(const HeadView& head, int64_t i, int64_t rows, Range keys) {
+  const AttentionOptions<float>& in = head.in;
+  if (!head.by_element && !in.mask.data) return false;
   for (int64_t r = i; r < i + rows; r++)
     for (int64_t j = keys.begin; j < keys.end; j++) {
-      const bool hidden = (pair.by_element && !*entry(in.allowed, pair.s, pair.h, r, j)) ||
-                          (in.mask.data && *entry(in.mask, pair.s, pair.h, r, j) < kHides<float>);
+      const bool hidden = (head.by_element && !*entry(in.allowed, head.s, head.h, r, j)) ||
+                          (in.mask.data && *entry(in.mask, head.s, head.h, r, j) < kHides<float>);
       if (!hidden) return false;
     }
   return true;
 }
 
-// The keys without the panels at both ends that the masks hide from queries [i, i + rows) altogether.
-HWY_INLINE Range without_hidden(const Pair& pair, int64_t i, int64_t rows, Range keys) {
+// Returns `keys` without the panels at both ends that the masks hide from all queries [i, i + rows).
+HWY_INLINE Range without_hidden(const HeadView& head, int64_t i, int64_t rows, Range keys) {
   while (!keys.empty()) {
     const int64_t end = HWY_MIN(keys.begin / kPanel * kPanel + kPanel, keys.end);
-    if (!all_hidden(pair, i, rows, {keys.begin, end})) break;
+    if (!all_hidden(head, i, rows, {keys.begin, end})) break;
     keys.begin = end;
   }
-  while (keys.begin / kPanel < (keys.end - 1) / kPanel) {  // the first panel is seen
+  while (keys.begin / kPanel < (keys.end - 1) / kPanel) {  // the first panel is visible
     const int64_t begin = (keys.end - 1) / kPanel * kPanel;
-    if (!all_hidden(pair, i, rows, {begin, keys.end})) break;
+    if (!all_hidden(head, i, rows, {begin, keys.end})) break;
     keys.end = begin;
   }
   return keys;
 }
 
-// The keys of a panel or group that the rows of a tile see, from `first` on: all rows together, and each alone where
-// one sees less than all.
+// The keys of a panel or key group, counted from `first`, that the rows of a tile see: for all rows together, and for
+// each row if the rows differ.
 struct TileKeys {
-  Range all;  // counted from `first`
+  Range all;  // keys that some row sees
   bool edge = false;
-  bool later = false;  // whether a row sees less at the beginning
+  bool later = false;  // whether some row sees fewer keys at the beginning
   float begin[kTileRows], end[kTileRows];
 
-  HWY_INLINE TileKeys(const Pair& pair, int64_t i, int64_t rows, int64_t first, int64_t keys) {
-    const Range top = pair.visible(i), bottom = pair.visible(i + rows - 1), panel{first, first + keys};
-    all = without_hidden(pair, i, rows, intersection({top.begin, bottom.end}, panel));
+  HWY_INLINE TileKeys(const HeadView& head, int64_t i, int64_t rows, int64_t first, int64_t keys) {
+    const Range top = head.visible(i), bottom = head.visible(i + rows - 1), panel{first, first + keys};
+    all = without_hidden(head, i, rows, intersection({top.begin, bottom.end}, panel));
     if (all.empty()) {
       all = {0, 0};
       return;
     }
-    const bool same = bottom.begin <= all.begin && top.end >= all.end;  // all rows see all of it
+    const bool same = bottom.begin <= all.begin && top.end >= all.end;  // every row sees all of these keys
     all = {all.begin - first, all.end - first};
     edge = !same || all.begin % lanes() || all.end % lanes();
     if (!edge) return;
     later = all.begin % lanes() || bottom.begin - first > all.begin;
     for (int64_t r = 0; r < rows; r++) {
-      const Range seen = pair.visible(i + r);
+      const Range seen = head.visible(i + r);
       begin[r] = static_cast<float>(HWY_MAX(seen.begin - first, int64_t{0}));
       end[r] = static_cast<float>(HWY_MAX(HWY_MIN(seen.end - first, keys), int64_t{0}));
     }
   }
   int64_t first_vector() const { return all.begin / lanes() * lanes(); }
 
-  // −∞ for the keys, from column on, that a row does not see.
+  // Sets the scores of keys that a row does not see to −∞; `column` is the first key of s.
   template <int R, int C>
   HWY_INLINE void hide(int64_t column, Vector (&s)[R][C]) const {
     const Floats d;
@@ -209,13 +212,24 @@ struct TileKeys {
   }
 };
 
-// Draws the dropout's factors of queries i … and keys first …, a multiple of the lanes.
-HWY_INLINE void draw_dropout(const Pair& pair, DropoutFactors& factors, int64_t i, int64_t rows, int64_t first,
+// Calls assign(Lane(), kernels) for the kernels of each element type. Lane is how the products of that type fill a lane
+// on this machine.
+template <template <class> class Kernels, class Assign>
+void assign_kernels(KernelTable<Kernels>& table, const Assign& assign) {
+  assign(FloatLane(), table.of_float);
+#if HWY_TARGET == HWY_AVX3
+  if (has_bfloat16_products()) return assign(Bfloat16Lane(), table.of_bfloat16);
+#endif
+  assign(FloatLane(), table.of_bfloat16);
+}
+
+// Writes the dropout factors of the queries from i and the keys from `first`, a multiple of the lanes, to `to`.
+HWY_INLINE void draw_dropout(const HeadView& head, DropoutFactors& factors, int64_t i, int64_t rows, int64_t first,
                              Matrix<float> to) {
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t c = 0; c < to.cols; c += lanes()) {
       const int64_t key = first + c;
-      if (c == 0 || key % 128 == 0) factors.draw(pair.at.first_row + i + r, key / 128);
+      if (c == 0 || key % 128 == 0) factors.draw(head.at.first_row + i + r, key / 128);
       hn::Store(factors.at(key % 128), Floats(), to.row(r) + c);
     }
   }

@@ -1,4 +1,4 @@
-// Attention: checks of its input and, in float64, the plain reference.
+// Scaled dot-product attention: validation of its input, and the float64 version by the plain reference.
 #include "qkv/attention.h"
 
 #include "core/fail.h"
@@ -10,10 +10,11 @@ template <class Real>
 void check_attention(const AttentionOptions<Real>& in) {
   const int64_t K = in.key_value_heads();
   if (in.heads < 1 || K < 1 || in.heads % K)
-    fail("attention: {} heads on {} key/value heads, wanted a multiple, at least 1", in.heads, K);
+    fail("attention: kv_heads must divide heads, both at least 1 (heads is {}, kv_heads is {})", in.heads, K);
   for (const int64_t width : {in.key_width, in.value_width})
     if (width < 1 || width > kMaxHeadWidth)
-      fail("attention: key width {} and value width {}, wanted 1 to {}", in.key_width, in.value_width, kMaxHeadWidth);
+      fail("attention: key_width and value_width must be between 1 and {} (are {} and {})", kMaxHeadWidth, in.key_width,
+           in.value_width);
 }
 template void check_attention(const AttentionOptions<float>&);
 template void check_attention(const AttentionOptions<double>&);

@@ -1,6 +1,6 @@
-// Backward of attention in float32 arithmetic. For each panel of keys the weights P are recomputed from the
-// log-sum-exp, dS = P ∘ (dA − D) is formed beside them, and both go into dQ, dK and dV by products of register tiles.
-// Sums run over keys, or over queries, in their order, whatever the parts that the work is cut into.
+// Backward pass of scaled dot-product attention in float32 arithmetic. For each panel of keys the weights P are
+// recomputed from the log-sum-exp and dS = P ∘ (dA − D) is computed; register tiles then multiply both into dQ, dK and
+// dV. Sums run over keys, or over queries, in order, for any division of the work into parts.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/attention/attention_backward.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -12,12 +12,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// Tiles of dK and dV: keys × vectors of columns.
+// Rows (keys) in a tile of dK and dV.
 constexpr int kKeyRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
 
-// A block of queries of one head and a panel of keys.
-struct Block {
-  const Pair& pair;
+// A block of the score matrix: some queries of one head and one panel of keys.
+struct ScoreBlock {
+  const HeadView& head;
   int64_t i, j;                  // the first query and the first key
   const float *keys, *values;    // the panel: scale · log2 e · Kᵀ, Vᵀ
   Matrix<const float> key_tail;  // transposed
@@ -29,9 +29,9 @@ struct Block {
   const BackwardScratch& scratch;
 };
 
-// P = 2^(s − lse) of R queries from row `first` of the block on and C vectors of keys.
+// Recomputes P = 2^(s − lse) for R queries, from row `first` of the block, and C vectors of keys.
 template <class Lane, int R, int C>
-HWY_INLINE void recompute(const Block& b, int64_t first, const TileKeys& keys, int64_t column) {
+HWY_INLINE void recompute(const ScoreBlock& b, int64_t first, const TileKeys& keys, int64_t column) {
   float* weights = b.scratch.weights + first * kPanel + column;
   Vector s[R][C];
   clear_tile(s);
@@ -40,12 +40,12 @@ HWY_INLINE void recompute(const Block& b, int64_t first, const TileKeys& keys, i
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
       HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) s[r][c] = hn::Mul(s[r][c], set(b.pair.scale2()));
+      for (int c = 0; c < C; c++) s[r][c] = hn::Mul(s[r][c], set(b.head.scale2()));
     }
   }
-  if (HWY_UNLIKELY(b.pair.adjusts())) {
+  if (HWY_UNLIKELY(b.head.adjusts())) {
     store_tile(s, weights, kPanel);
-    adjust_scores(b.pair, b.i + first, R, b.j + column, C * lanes(), weights, kPanel,
+    adjust_scores(b.head, b.i + first, R, b.j + column, C * lanes(), weights, kPanel,
                   b.slopes ? b.slopes + column : nullptr);
     load_tile(weights, kPanel, s);
   }
@@ -58,9 +58,9 @@ HWY_INLINE void recompute(const Block& b, int64_t first, const TileKeys& keys, i
   store_tile(s, weights, kPanel);
 }
 
-// dS = P ∘ (dA − D) of the same; P times the factors of dropout.
+// Computes dS = P ∘ (dA − D) for the same queries and keys, and multiplies P by the dropout factors.
 template <class Lane, int R, int C>
-HWY_INLINE void differentiate(const Block& b, int64_t first, int64_t column) {
+HWY_INLINE void differentiate(const ScoreBlock& b, int64_t first, int64_t column) {
   const Floats d;
   float *weights = b.scratch.weights + first * kPanel + column, *dscores = b.scratch.dscores + first * kPanel + column;
   const float* D = b.D + first;
@@ -85,8 +85,8 @@ HWY_INLINE void differentiate(const Block& b, int64_t first, int64_t column) {
   store_tile(x, dscores, kPanel);
 }
 
-// Fills columns [begin, end) of some rows of P and dS with zeros.
-HWY_INLINE void zero_columns(const Block& b, int64_t first, int64_t rows, int64_t begin, int64_t end) {
+// Sets columns [begin, end) of some rows of P and dS to zero.
+HWY_INLINE void zero_columns(const ScoreBlock& b, int64_t first, int64_t rows, int64_t begin, int64_t end) {
   for (int64_t r = first; r < first + rows; r++)
     for (int64_t c = begin; c < end; c += lanes()) {
       hn::Store(zero(), Floats(), b.scratch.weights + r * kPanel + c);
@@ -95,21 +95,21 @@ HWY_INLINE void zero_columns(const Block& b, int64_t first, int64_t rows, int64_
 }
 
 template <class Lane, int R>
-HWY_NOINLINE void recompute_tile(const Block& b, int64_t first, const TileKeys& keys) {
+HWY_NOINLINE void recompute_tile(const ScoreBlock& b, int64_t first, const TileKeys& keys) {
   for (int64_t c = keys.first_vector(); c < keys.all.end; c += kTileVectors * lanes())
     with_shape<1, kTileVectors>(1, (keys.all.end - c + lanes() - 1) / lanes(),
                                 [&](auto, auto C) HWY_ATTR { recompute<Lane, R, C()>(b, first, keys, c); });
 }
 
-// P and dS of R queries and all keys of the panel; dQ of those queries += dS K where dq is given.
+// Computes P and dS of R queries and all keys of the panel. Adds dS K to dQ of those queries unless dq is empty.
 template <class Lane, int R>
-HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKeys& keys, Matrix<const float> k,
+HWY_NOINLINE void differentiate_tile(const ScoreBlock& b, int64_t first, const TileKeys& keys, Matrix<const float> k,
                                      Matrix<float> dq) {
   const Floats d;
   const int64_t begin = keys.first_vector(), end = round_up(keys.all.end, lanes());
   zero_columns(b, first, R, 0, begin);
   zero_columns(b, first, R, end, round_up(k.rows, lanes()));
-  if (b.factors) draw_dropout(b.pair, *b.factors, b.i + first, R, b.j, {b.scratch.dropout, R, kPanel});
+  if (b.factors) draw_dropout(b.head, *b.factors, b.i + first, R, b.j, {b.scratch.dropout, R, kPanel});
   for (int64_t c = begin; c < end; c += kTileVectors * lanes())
     with_shape<1, kTileVectors>(1, (end - c) / lanes(), [&](auto, auto C) HWY_ATTR {
       recompute<Lane, R, C()>(b, first, keys, c);
@@ -127,11 +127,11 @@ HWY_NOINLINE void differentiate_tile(const Block& b, int64_t first, const TileKe
   if (b.key_tail.rows) add_dots<R>(dscores + begin, kPanel, b.key_tail.col_range(begin, end), dq);
 }
 
-// The same for all queries of a block; k: the panel's keys.
+// The same for all queries of a block; k: the keys of the panel.
 template <class Lane>
-HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matrix<float> dq) {
+HWY_INLINE void differentiate_block(const ScoreBlock& b, Matrix<const float> k, Matrix<float> dq) {
   for_tiles<kTileRows>(b.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
-    const TileKeys keys(b.pair, b.i + first, n, b.j, k.rows);
+    const TileKeys keys(b.head, b.i + first, n, b.j, k.rows);
     if (keys.all.empty()) return zero_columns(b, first, n, 0, round_up(k.rows, lanes()));
     const Matrix<float> dq_rows = dq.data ? dq.row_range(first, first + n) : dq;
     with_shape<kTileRows, 1>(n, 1,
@@ -140,20 +140,20 @@ HWY_INLINE void differentiate_block(const Block& b, Matrix<const float> k, Matri
 }
 
 template <int R>
-HWY_NOINLINE void add_keys(const Block& b, Range rows, int64_t key, Matrix<float> dk, Matrix<float> dv) {
+HWY_NOINLINE void add_keys(const ScoreBlock& b, Range rows, int64_t key, Matrix<float> dk, Matrix<float> dv) {
   const int64_t at = rows.begin * kPanel + key;
   add_product<R, 2>(b.scratch.weights + at, 1, kPanel, b.dout.row_range(rows.begin, rows.end), dv);
   add_product<R, 2>(b.scratch.dscores + at, 1, kPanel, b.q.row_range(rows.begin, rows.end), dk);
 }
 
-// dV += Pᵀ dO and dK += dSᵀ Q of a block.
-HWY_INLINE void add_key_gradients(const Block& b, Matrix<float> dk, Matrix<float> dv) {
-  Range rows{0, 0};  // that see one of some keys: both ends move on with the keys
+// Adds Pᵀ dO to dV and dSᵀ Q to dK for one block.
+HWY_INLINE void add_key_gradients(const ScoreBlock& b, Matrix<float> dk, Matrix<float> dv) {
+  Range rows{0, 0};  // the rows that see one of these keys; both ends grow with the keys
   for (int64_t key = 0; key < dk.rows; key += kKeyRows) {
     const int64_t n = HWY_MIN(int64_t{kKeyRows}, dk.rows - key);
-    while (rows.begin < b.q.rows && b.pair.visible(b.i + rows.begin).end <= b.j + key) rows.begin++;
+    while (rows.begin < b.q.rows && b.head.visible(b.i + rows.begin).end <= b.j + key) rows.begin++;
     rows.end = std::max(rows.begin, rows.end);
-    while (rows.end < b.q.rows && b.pair.visible(b.i + rows.end).begin < b.j + key + n) rows.end++;
+    while (rows.end < b.q.rows && b.head.visible(b.i + rows.end).begin < b.j + key + n) rows.end++;
     with_shape<kKeyRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR {
       add_keys<R()>(b, rows, key, dk.row_range(key, key + n), dv.row_range(key, key + n));
     });
@@ -167,17 +167,17 @@ HWY_INLINE Matrix<float> zeros(float* data, int64_t rows, int64_t cols) {
   return {data, rows, cols, padded(cols)};
 }
 
-// lse of some queries in units of log 2.
+// Converts lse of some queries to units of log 2.
 template <class T>
 HWY_INLINE void prepare_lse(const BackwardCall<T>& call, int64_t s, int64_t h, Range rows, float* lse) {
   const int64_t q0 = span(call.in.sequences, s).q0;
   for (int64_t i = rows.begin; i < rows.end; i++) {
     const float row_lse = *call.lse.at(s, q0 + i, h);
-    *lse++ = row_lse == -HUGE_VALF ? 1e30f : row_lse * kLog2e;  // all weights of a row that sees nothing are 0
+    *lse++ = row_lse == -HUGE_VALF ? 1e30f : row_lse * kLog2e;  // all weights of a row that sees no key are 0
   }
 }
 
-// D_i = dO_i · O_i; writes up to a multiple of 4 rows.
+// Computes D_i = dO_i · O_i. Writes up to a multiple of 4 rows.
 template <class T>
 HWY_INLINE void prepare_D(const BackwardCall<T>& call, int64_t s, int64_t h, Range rows, float* D) {
   const int64_t width = call.in.value_width;
@@ -196,36 +196,35 @@ HWY_INLINE void prepare_D(const BackwardCall<T>& call, int64_t s, int64_t h, Ran
   }
 }
 
-// Calls f(block, row of the part) for the blocks of queries of one head of the part and the panels of some packed keys
-// from the first on.
+// Calls f(block, row of the part) for each block of queries of one head of the part and each panel of the packed keys.
 template <class Lane, class T, class F>
-HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const Pair& pair, Range keys,
+HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const HeadView& head, Range keys,
                            const BackwardScratch& scratch, const F& f) {
   const AttentionInput<T>& in = call.in;
   DropoutFactors drawn, *factors = nullptr;
-  if (in.dropout.active()) drawn.start(head_dropout(in, pair.h)), factors = &drawn;
-  const int64_t head_row = (pair.h - part.heads.begin) * part.rows.size();
+  if (in.dropout.active()) drawn.start(head_dropout(in, head.h)), factors = &drawn;
+  const int64_t head_row = (head.h - part.heads.begin) * part.rows.size();
   for (int64_t i = part.rows.begin; i < part.rows.end; i += kBlockRows) {
     const int64_t end = HWY_MIN(i + kBlockRows, part.rows.end), row = head_row + i - part.rows.begin;
-    const Range seen = intersection(pair.visible(i, end), keys);
+    const Range seen = intersection(head.visible(i, end), keys);
     if (seen.empty()) continue;
-    const Matrix<const T> q_rows = pair.queries(in.q, in.key_width).row_range(i, end);
+    const Matrix<const T> q_rows = head.queries(in.q, in.key_width).row_range(i, end);
     const Matrix<const float> q = whole_vectors(q_rows, scratch.q);
     const Matrix<const float> q_lanes = Lane::kEntries == 1 ? q : in_lanes<Lane>(q_rows, scratch.q_lanes);
     Matrix<const float> dout, dout_lanes;
     if (call.dout.data) {
-      const Matrix<const T> dout_rows = pair.queries(call.dout, in.value_width).row_range(i, end);
+      const Matrix<const T> dout_rows = head.queries(call.dout, in.value_width).row_range(i, end);
       dout = whole_vectors(dout_rows, scratch.dout);
       dout_lanes = Lane::kEntries == 1 ? dout : in_lanes<Lane>(dout_rows, scratch.dout_lanes);
     }
     for (int64_t j = keys.begin; j < seen.end; j += kPanel) {
       if (seen.begin >= j + kPanel) continue;
       const int64_t before = j - keys.begin;
-      f(Block{pair, i, j, scratch.keys + before * lanes_of<Lane>(in.key_width),
-              scratch.values + before * lanes_of<Lane>(in.value_width),
-              packed_tail(scratch.key_tail, keys.size(), in.key_width).col_range(before, keys.size()), q, dout, q_lanes,
-              dout_lanes, scratch.lse + row, scratch.D + row, factors, in.softcap > 0 ? scratch.slopes : nullptr,
-              scratch},
+      f(ScoreBlock{head, i, j, scratch.keys + before * lanes_of<Lane>(in.key_width),
+                   scratch.values + before * lanes_of<Lane>(in.value_width),
+                   packed_tail(scratch.key_tail, keys.size(), in.key_width).col_range(before, keys.size()), q, dout,
+                   q_lanes, dout_lanes, scratch.lse + row, scratch.D + row, factors,
+                   in.softcap > 0 ? scratch.slopes : nullptr, scratch},
         row);
     }
   }
@@ -240,14 +239,14 @@ HWY_INLINE void prepare_part(const BackwardCall<T>& call, const BackwardPart& pa
   }
 }
 
-// Kᵀ of some keys, or Vᵀ, in panels.
+// Packs Kᵀ of some keys, or Vᵀ, in panels.
 template <class Lane, class T>
 HWY_INLINE void pack_panels(Matrix<const T> x, float scale, float* panels) {
   for (int64_t j = 0; j < x.rows; j += kPanel)
     pack_transposed<Lane>(x.row_range(j, HWY_MIN(j + kPanel, x.rows)), scale, panels + j * lanes_of<Lane>(x.cols));
 }
 
-// Calls f(keys) for the spans of some keys, with Kᵀ and Vᵀ packed.
+// Calls f(keys) for each span of the keys, after packing its Kᵀ and Vᵀ.
 template <class Lane, class T, class F>
 HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, Range keys,
                           const BackwardScratch& scratch, const F& f) {
@@ -277,8 +276,8 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
     const Matrix<float> dk = zeros(scratch.dk, keys.size(), in.key_width);
     const Matrix<float> dv = zeros(scratch.dv, keys.size(), in.value_width);
     for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
-      const Pair pair(in, part.s, h);
-      for_blocks<Lane>(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+      const HeadView head(in, part.s, h);
+      for_blocks<Lane>(call, part, head, keys, scratch, [&](const ScoreBlock& block, int64_t row) HWY_ATTR {
         const Range panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
         const Matrix<float> dq_rows = part.queries ? without_tail(dq.row_range(row, row + block.q.rows)) : dq;
         differentiate_block<Lane>(block, k.row_range(panel.begin, panel.end), dq_rows);
@@ -301,11 +300,11 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
   return finite;
 }
 
-// dM of rows and keys of a block, added to the gradient.
-HWY_INLINE void add_mask_gradient(const Block& b, int64_t keys, const AttentionMask<float>& to) {
+// Adds dM of the rows and keys of a block to the gradient of the mask.
+HWY_INLINE void add_mask_gradient(const ScoreBlock& b, int64_t keys, const AttentionMask<float>& to) {
   for (int64_t r = 0; r < b.q.rows; r++) {
     const float *p = b.scratch.weights + r * kPanel, *dS = b.scratch.dscores + r * kPanel;
-    float* row = entry(to, b.pair.s, b.pair.h, b.i + r, b.j);
+    float* row = entry(to, b.head.s, b.head.h, b.i + r, b.j);
     for (int64_t c = 0; c < keys; c++)
       if (p[c] != 0 || b.factors) row[c * to.key_stride] += dS[c];
   }
@@ -315,9 +314,9 @@ template <class Lane, class T>
 void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const BackwardScratch& scratch) {
   prepare_part(call, part, scratch);
   for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
-    const Pair pair(call.in, part.s, h);
-    for_spans<Lane>(call.in, part.s, pair.kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
-      for_blocks<Lane>(call, part, pair, keys, scratch, [&](Block block, int64_t) HWY_ATTR {
+    const HeadView head(call.in, part.s, h);
+    for_spans<Lane>(call.in, part.s, head.kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
+      for_blocks<Lane>(call, part, head, keys, scratch, [&](ScoreBlock block, int64_t) HWY_ATTR {
         block.slopes = nullptr;  // M is added after the softcap
         const int64_t n = HWY_MIN(kPanel, keys.end - block.j);
         differentiate_block<Lane>(block, {nullptr, n, 0}, {});
@@ -329,13 +328,13 @@ void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const 
 
 template <class Lane, class T>
 void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float> A, const BackwardScratch& scratch) {
-  const Pair pair(call.in, part.s, part.heads.begin);
-  prepare_lse(call, part.s, pair.h, part.rows, scratch.lse);
+  const HeadView head(call.in, part.s, part.heads.begin);
+  prepare_lse(call, part.s, head.h, part.rows, scratch.lse);
   for (int64_t r = 0; r < A.rows; r++) std::fill_n(A.row(r), A.cols, 0.0f);
-  for_spans<Lane>(call.in, part.s, pair.kv, {0, pair.at.S}, scratch, [&](Range keys) HWY_ATTR {
-    for_blocks<Lane>(call, part, pair, keys, scratch, [&](const Block& block, int64_t row) HWY_ATTR {
+  for_spans<Lane>(call.in, part.s, head.kv, {0, head.at.S}, scratch, [&](Range keys) HWY_ATTR {
+    for_blocks<Lane>(call, part, head, keys, scratch, [&](const ScoreBlock& block, int64_t row) HWY_ATTR {
       for_tiles<kTileRows>(block.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
-        const TileKeys seen(pair, block.i + first, n, block.j, HWY_MIN(kPanel, keys.end - block.j));
+        const TileKeys seen(head, block.i + first, n, block.j, HWY_MIN(kPanel, keys.end - block.j));
         with_shape<kTileRows, 1>(n, 1, [&](auto R, auto) HWY_ATTR { recompute_tile<Lane, R()>(block, first, seen); });
         for (int64_t r = first; r < first + n; r++) {
           const float* from = scratch.weights + r * kPanel + seen.all.begin;
@@ -347,17 +346,10 @@ void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float
   });
 }
 
-template <class Lane, class T>
-void assign(BackwardKernels<T>& k) {
-  k = {kIsa, backward_part<Lane, T>, backward_mask<Lane, T>, weights<Lane, T>};
-}
-
-void FloatBackward(BackwardKernels<float>& k) { assign<FloatLane>(k); }
-void Bfloat16Backward(BackwardKernels<bfloat16>& k) {
-#if HWY_TARGET == HWY_AVX3
-  if (has_bfloat16_products()) return assign<Bfloat16Lane>(k);
-#endif
-  assign<FloatLane>(k);
+void AssignBackward(KernelTable<BackwardKernels>& table) {
+  assign_kernels(table, []<class Lane, class T>(Lane, BackwardKernels<T>& kernels) {
+    kernels = {kIsa, backward_part<Lane, T>, backward_mask<Lane, T>, weights<Lane, T>};
+  });
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -366,20 +358,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qkv {
 
-HWY_EXPORT(FloatBackward);
-HWY_EXPORT(Bfloat16Backward);
+HWY_EXPORT(AssignBackward);
 
-template <>
-BackwardKernels<float> backward_kernels() {
-  BackwardKernels<float> kernels;
-  QKV_DISPATCH(FloatBackward)(kernels);
-  return kernels;
-}
-template <>
-BackwardKernels<bfloat16> backward_kernels() {
-  BackwardKernels<bfloat16> kernels;
-  QKV_DISPATCH(Bfloat16Backward)(kernels);
-  return kernels;
+KernelTable<BackwardKernels> backward_kernels() {
+  KernelTable<BackwardKernels> table;
+  QKV_DISPATCH(AssignBackward)(table);
+  return table;
 }
 
 }  // namespace qkv

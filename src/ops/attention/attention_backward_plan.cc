@@ -1,6 +1,6 @@
-// How a backward pass is shared out among threads. With enough heads a task takes one key/value head and assigns all of
-// its gradients. With few, some tasks assign dK and dV of some keys, others dQ of some queries; these compute the
-// weights twice. Sums have the same order in both, so the bits do not depend on the choice.
+// Division of a backward pass among threads. With enough heads, a task processes one key/value head and assigns all its
+// gradients. With few heads, some tasks assign dK and dV of some keys and others dQ of some queries; the weights are
+// then computed twice. Sums run in the same order in both cases, so the result has the same bits.
 #include <atomic>
 
 #include "ops/attention/attention_reference.h"
@@ -14,16 +14,17 @@ constexpr int64_t kTaskRows = 4 * kBlockRows;
 
 struct Plan {
   Longest longest;
-  int64_t pairs, group;  // sequences × key/value heads; heads that read one of them
+  int64_t pairs, group;  // sequences × key/value heads; query heads per key/value head
   bool split;
-  size_t scratch_bytes = 0;  // of one thread
+  size_t scratch_bytes = 0;  // per thread
 
   explicit Plan(const AttentionOptions<float>& in)
       : longest(in.sequences),
         pairs(in.sequences.count * in.key_value_heads()),
         group(in.heads / in.key_value_heads()) {
     const int64_t workers = omp_in_parallel() ? 1 : threads(), rounds = (pairs + workers - 1) / workers;
-    split = longest.queries > kBlockRows && 5 * rounds * workers > 7 * pairs;  // products that are computed
+    split = longest.queries > kBlockRows &&
+            5 * rounds * workers > 7 * pairs;  // compares the numbers of products: 7 if split, 5 if not
     Workspace w;
     scratch(in, w);
     scratch_bytes = w.bytes();
@@ -36,51 +37,52 @@ struct Plan {
   }
 };
 
+// One backward pass.
 template <class T>
-class Run {
+class BackwardPass {
  public:
-  Run(const BackwardCall<T>& call, const Plan& plan, std::span<std::byte> workspace)
-      : call_(call), plan_(plan), base_(workspace.data()), kernels_(backward_kernels<T>()) {
+  BackwardPass(const BackwardCall<T>& call, const Plan& plan, std::span<std::byte> workspace)
+      : call_(call), plan_(plan), base_(workspace.data()), kernels_(backward_kernels().of<T>()) {
     if (workspace.size() < plan.bytes())
-      fail("attention_backward: a workspace of {} bytes, wanted {}", workspace.size(), plan.bytes());
+      fail("attention_backward: workspace must have at least {} bytes (has {})", plan.bytes(), workspace.size());
     Workspace w(workspace.subspan(static_cast<size_t>(threads()) * plan.scratch_bytes));
-    spoiled_ = w.take<uint8_t>(plan.pairs);
-    std::fill_n(spoiled_, plan.pairs, uint8_t{0});
+    not_finite_ = w.take<uint8_t>(plan.pairs);
+    std::fill_n(not_finite_, plan.pairs, uint8_t{0});
   }
 
-  void run() const {
-    plan_.split ? run_split() : run_whole();
-    parallel_for(plan_.pairs, [&](int64_t pair) {  // NaN and infinity stay where they belong
+  void compute() const {
+    plan_.split ? assign_split() : assign_whole();
+    parallel_for(plan_.pairs, [&](int64_t pair) {  // so that NaN and infinity reach only the rows they belong to
       const reference::BackwardInput<T> b{call_.in, call_.out, call_.lse, call_.dout};
-      if (spoiled_[pair]) reference::pair_gradients(b, pair / K(), pair % K(), call_.gradients);
+      if (not_finite_[pair]) reference::pair_gradients(b, pair / K(), pair % K(), call_.gradients);
     });
-    if (call_.gradients.dmask.data) run_mask();
+    if (call_.gradients.dmask.data) add_mask_gradient();
   }
 
  private:
   const AttentionOptions<float>& in() const { return call_.in; }
   int64_t K() const { return in().key_value_heads(); }
-  BackwardScratch scratch() const {  // this thread's
+  BackwardScratch scratch() const {  // of this thread
     Workspace w({base_ + static_cast<size_t>(omp_get_thread_num()) * plan_.scratch_bytes, plan_.scratch_bytes});
     return plan_.scratch(in(), w);
   }
-  // Everything of one sequence and key/value head.
+  // The part that covers one sequence and key/value head.
   BackwardPart whole(int64_t pair) const {
     const Span at = span(in().sequences, pair / K());
     const int64_t head = pair % K() * plan_.group;
     return {pair / K(), {head, head + plan_.group}, {0, at.T}, {0, at.S}, true, true};
   }
   void assign(int64_t pair, const BackwardPart& part) const {
-    if (!kernels_.part(call_, part, scratch())) std::atomic_ref(spoiled_[pair]).store(1, std::memory_order_relaxed);
+    if (!kernels_.part(call_, part, scratch())) std::atomic_ref(not_finite_[pair]).store(1, std::memory_order_relaxed);
   }
 
-  void run_whole() const {
+  void assign_whole() const {
     parallel_blocks(plan_.pairs, pairs_of_a_task(plan_.pairs), [&](int64_t begin, int64_t end) {
       for (int64_t pair = begin; pair < end; pair++) assign(pair, whole(pair));
     });
   }
 
-  void run_split() const {
+  void assign_split() const {
     const int64_t key_parts = (plan_.longest.keys + kTaskKeys - 1) / kTaskKeys;
     const int64_t row_parts = (plan_.longest.queries + kTaskRows - 1) / kTaskRows;
     const int64_t parts = key_parts + plan_.group * row_parts;
@@ -102,9 +104,9 @@ class Run {
     });
   }
 
-  // A task owns entries of the gradient and adds what belongs to them in order: of sequences, heads and queries that
-  // share them where its strides are 0.
-  void run_mask() const {
+  // A task owns entries of the gradient and adds their contributions in order. If a stride is 0, these come from all
+  // sequences, heads or queries that share the entry.
+  void add_mask_gradient() const {
     const AttentionMask<float>& to = call_.gradients.dmask;
     clear(to, in());
     const int64_t sequences = in().sequences.count, heads = in().heads;
@@ -128,14 +130,14 @@ class Run {
   const Plan& plan_;
   std::byte* base_;
   BackwardKernels<T> kernels_;
-  uint8_t* spoiled_;
+  uint8_t* not_finite_;
 };
 
 template <class T>
-void run(const BackwardCall<T>& call, std::span<std::byte> workspace) {
+void backward(const BackwardCall<T>& call, std::span<std::byte> workspace) {
   check_attention(call.in);
   const Plan plan(call.in);
-  Run<T>(call, plan, workspace).run();
+  BackwardPass<T>(call, plan, workspace).compute();
 }
 
 }  // namespace
@@ -154,13 +156,13 @@ template <>
 void attention_backward<float>(const AttentionInput<float>& in, Heads<const float> out, Heads<const float> lse,
                                Heads<const float> dout, const AttentionGradients<float>& gradients,
                                std::span<std::byte> workspace) {
-  run<float>({in, out, lse, dout, gradients}, workspace);
+  backward<float>({in, out, lse, dout, gradients}, workspace);
 }
 template <>
 void attention_backward<bfloat16>(const AttentionInput<bfloat16>& in, Heads<const bfloat16> out, Heads<const float> lse,
                                   Heads<const bfloat16> dout, const AttentionGradients<bfloat16>& gradients,
                                   std::span<std::byte> workspace) {
-  run<bfloat16>({in, out, lse, dout, gradients}, workspace);
+  backward<bfloat16>({in, out, lse, dout, gradients}, workspace);
 }
 
 }  // namespace qkv

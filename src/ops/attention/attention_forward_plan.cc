@@ -1,19 +1,21 @@
-// How a forward pass is shared out among threads. With many heads, a task packs the keys of a head and takes all
-// queries that read them. With few, the keys of all heads are packed first, and a task takes a block of queries.
+// Division of a forward pass among threads. With many heads, a task packs the keys of a head and processes all queries
+// that read them. With few heads, the keys of all heads are packed first, and a task then processes one block of
+// queries.
 #include "core/isa.h"
 #include "ops/attention/attention_workspace.h"
 
 namespace qkv {
 namespace {
 
-constexpr size_t kPackedBytes = size_t{32} << 20;  // heads that are packed at the same time share this, or are one
-constexpr int64_t kTaskKeys = 512;                 // keys that one task packs
+constexpr size_t kPackedBytes =
+    size_t{32} << 20;               // limit for all heads that are packed at the same time, unless it is a single one
+constexpr int64_t kTaskKeys = 512;  // keys that one task packs
 
 struct Plan {
   Longest longest;
-  int64_t pairs, group;  // sequences × key/value heads; heads that read one of them
+  int64_t pairs, group;  // sequences × key/value heads; query heads per key/value head
   bool split;
-  size_t keys_bytes = 0, scratch_bytes = 0;  // of one pair, of one thread
+  size_t keys_bytes = 0, scratch_bytes = 0;  // per pair, per thread
   int64_t slots;                             // pairs that are packed at the same time
 
   explicit Plan(const AttentionOptions<float>& in)
@@ -33,7 +35,7 @@ struct Plan {
   }
 };
 
-// The arrays of a plan in the caller's workspace.
+// The arrays of a plan, placed in the caller's workspace.
 struct Rooms {
   const AttentionOptions<float>& in;
   const Plan& plan;
@@ -42,31 +44,31 @@ struct Rooms {
   Rooms(const AttentionOptions<float>& options, const Plan& p, std::span<std::byte> workspace)
       : in(options), plan(p), base(workspace.data()) {
     if (workspace.size() < plan.bytes())
-      fail("attention: a workspace of {} bytes, wanted {}", workspace.size(), plan.bytes());
+      fail("attention: workspace must have at least {} bytes (has {})", plan.bytes(), workspace.size());
   }
   PackedKeys keys(int64_t slot) const {
     Workspace w({base + static_cast<size_t>(slot) * plan.keys_bytes, plan.keys_bytes});
     return PackedKeys(in, plan.longest, w);
   }
-  ForwardScratch scratch() const {  // this thread's
+  ForwardScratch scratch() const {  // of this thread
     const size_t before = static_cast<size_t>(plan.slots) * plan.keys_bytes;
     Workspace w({base + before + static_cast<size_t>(omp_get_thread_num()) * plan.scratch_bytes, plan.scratch_bytes});
     return ForwardScratch(in, plan.longest, w);
   }
 };
 
-// All pairs, each by one task.
+// Processes all pairs, each in one task.
 template <class T>
-void run_whole(const ForwardCall<T>& call, const Plan& plan, const Rooms& rooms, const ForwardKernels<T>& kernels) {
+void attend_whole(const ForwardCall<T>& call, const Plan& plan, const Rooms& rooms, const ForwardKernels<T>& kernels) {
   parallel_blocks(plan.pairs, pairs_of_a_task(plan.pairs), [&](int64_t begin, int64_t end) {
     kernels.pairs(call, {begin, end}, rooms.keys(omp_get_thread_num()), rooms.scratch());
   });
 }
 
-// Pairs [first, first + count), the queries of each shared out.
+// Processes pairs [first, first + count), with the queries of each divided among tasks.
 template <class T>
-void run_split(const ForwardCall<T>& call, int64_t first, int64_t count, const Plan& plan, const Rooms& rooms,
-               const ForwardKernels<T>& kernels) {
+void attend_split(const ForwardCall<T>& call, int64_t first, int64_t count, const Plan& plan, const Rooms& rooms,
+                  const ForwardKernels<T>& kernels) {
   const int64_t K = call.in.key_value_heads();
   const int64_t parts = (plan.longest.keys + kTaskKeys - 1) / kTaskKeys;
   parallel_for(count * parts, [&](int64_t task) {
@@ -80,7 +82,7 @@ void run_split(const ForwardCall<T>& call, int64_t first, int64_t count, const P
   parallel_for(count * plan.group * blocks, [&](int64_t task) {
     const int64_t head = task / blocks, slot = head / plan.group, pair = first + slot;
     const Span at = span(call.in.sequences, pair / K);
-    const int64_t begin = (blocks - 1 - task % blocks) * kBlockRows;  // causal: the longest blocks first
+    const int64_t begin = (blocks - 1 - task % blocks) * kBlockRows;  // longest blocks first if causal
     const int64_t end = std::min(begin + kBlockRows, at.T);
     if (begin < end)
       kernels.rows(call, pair / K, pair % K * plan.group + head % plan.group, {begin, end},
@@ -89,15 +91,15 @@ void run_split(const ForwardCall<T>& call, int64_t first, int64_t count, const P
 }
 
 template <class T>
-void run(const AttentionInput<T>& in, Heads<T> out, Heads<float> lse, std::span<std::byte> workspace) {
+void forward(const AttentionInput<T>& in, Heads<T> out, Heads<float> lse, std::span<std::byte> workspace) {
   check_attention(in);
   const Plan plan(in);
   const Rooms rooms(in, plan, workspace);
   const ForwardCall<T> call{in, out, lse};
-  const ForwardKernels<T> kernels = forward_kernels<T>();
-  if (!plan.split) return run_whole(call, plan, rooms, kernels);
+  const ForwardKernels<T> kernels = forward_kernels().of<T>();
+  if (!plan.split) return attend_whole(call, plan, rooms, kernels);
   for (int64_t first = 0; first < plan.pairs; first += plan.slots)
-    run_split(call, first, std::min(plan.slots, plan.pairs - first), plan, rooms, kernels);
+    attend_split(call, first, std::min(plan.slots, plan.pairs - first), plan, rooms, kernels);
 }
 
 }  // namespace
@@ -115,11 +117,11 @@ size_t attention_workspace<bfloat16>(const AttentionInput<bfloat16>& in) {
 template <>
 void attention<float>(const AttentionInput<float>& in, Heads<float> out, Heads<float> lse,
                       std::span<std::byte> workspace) {
-  run(in, out, lse, workspace);
+  forward(in, out, lse, workspace);
 }
 template <>
 void attention<bfloat16>(const AttentionInput<bfloat16>& in, Heads<bfloat16> out, Heads<float> lse,
                          std::span<std::byte> workspace) {
-  run(in, out, lse, workspace);
+  forward(in, out, lse, workspace);
 }
 }  // namespace qkv

@@ -1,6 +1,6 @@
-// How rows come from the caller's memory and go back: transposed into panels, copied into whole vectors, stored with a
-// look at whether they are finite.
-// Included once for every instruction set, hence the unusual guard.
+// Packing: rows of the caller's arrays are transposed into panels or copied into whole vectors, and results are stored
+// with a check whether they are finite.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_ATTENTION_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ATTENTION_PACK_INL_H_
 #undef QKV_OPS_ATTENTION_PACK_INL_H_
@@ -21,19 +21,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// How many lanes hold `entries` of a row.
+// Returns the number of lanes that hold `entries` entries of a row.
 template <class Lane>
 HWY_INLINE int64_t lanes_of(int64_t entries) {
   return (entries + Lane::kEntries - 1) / Lane::kEntries;
 }
 
-// Two bfloat16 in a lane, as they lie in memory.
-HWY_INLINE float pair(bfloat16 first, bfloat16 second) {
+// Returns two bfloat16 in a lane, in their order in memory.
+HWY_INLINE float bfloat16_pair(bfloat16 first, bfloat16 second) {
   return std::bit_cast<float>(static_cast<uint32_t>(second.bits) << 16 | first.bits);
 }
 
-// panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [lanes of x.cols, kPanel]. Where a lane holds
-// bfloat16 they are x itself. The last row is repeated until a vector is full.
+// panel_ej = scale · x_je for the rows j of x, at most kPanel; panel: [lanes of x.cols, kPanel]. Lanes of bfloat16 hold
+// x itself, unscaled. The last row is repeated until a vector is full.
 template <class Lane, class T>
 HWY_INLINE void pack_transposed(Matrix<const T> x, float scale, float* HWY_RESTRICT panel) {
   [[maybe_unused]] const Floats d;
@@ -67,12 +67,12 @@ HWY_INLINE void pack_transposed(Matrix<const T> x, float scale, float* HWY_RESTR
         if constexpr (Lane::kEntries == 1)
           to = scale * static_cast<float>(rows[i][e]);
         else
-          to = pair(rows[i][2 * e], 2 * e + 1 < x.cols ? rows[i][2 * e + 1] : bfloat16());
+          to = bfloat16_pair(rows[i][2 * e], 2 * e + 1 < x.cols ? rows[i][2 * e + 1] : bfloat16());
       }
   }
 }
 
-// Rows of floats with zeros up to the end of the last vector.
+// Copies rows as floats, with zeros up to the end of the last vector.
 template <class T>
 HWY_INLINE Matrix<const float> copy_rows(Matrix<const T> x, float* to) {
   const Matrix<float> y(to, x.rows, x.cols, padded(x.cols));
@@ -81,15 +81,15 @@ HWY_INLINE Matrix<const float> copy_rows(Matrix<const T> x, float* to) {
   return y;
 }
 
-// Whether the last vector of a row may be read whole where it lies. Many rows are worth a copy if their vectors cross
-// cache lines, or if they lie far apart, as a large stride maps them to few cache sets.
+// Returns whether the rows can be read in whole vectors in place. With many rows, a copy is faster if their vectors
+// cross cache lines, or if they are far apart, because a large stride maps them to few cache sets.
 HWY_INLINE bool in_whole_vectors(Matrix<const float> x) {
   const bool aligned =
       (reinterpret_cast<uintptr_t>(x.data) | static_cast<uintptr_t>(x.stride) * sizeof(float)) % 64 == 0;
   return x.cols % lanes() == 0 && (x.rows <= kPanel || (aligned && x.stride <= 2 * x.cols));
 }
 
-// Where rows of floats whose last vector may be read whole are: x itself, or a copy of it that is to be made.
+// Returns the rows in whole vectors: x itself, or the place of a copy that the caller must make.
 HWY_INLINE Matrix<const float> rows_or_copy(Matrix<const float> x, float* copy) {
   return in_whole_vectors(x) ? x : Matrix<const float>(copy, x.rows, x.cols, padded(x.cols));
 }
@@ -102,11 +102,11 @@ HWY_INLINE Matrix<const float> whole_vectors(Matrix<const T> x, float* copy) {
   return rows.data == copy ? copy_rows(x, copy) : rows;
 }
 
-// Rows of floats, the last vector of which need not be whole.
+// Returns rows of floats, whose last vector may be partial.
 HWY_INLINE Matrix<const float> as_floats(Matrix<const float> x, float*) { return x; }
 HWY_INLINE Matrix<const float> as_floats(Matrix<const bfloat16> x, float* copy) { return copy_rows(x, copy); }
 
-// Rows for a product of lanes.
+// Returns the rows as operands of a product with this Lane.
 template <class Lane, class T>
 HWY_INLINE Matrix<const float> in_lanes(Matrix<const T> x, float* copy) {
   if constexpr (Lane::kEntries == 1) {
@@ -121,7 +121,7 @@ HWY_INLINE Matrix<const float> in_lanes(Matrix<const T> x, float* copy) {
   }
 }
 
-// Assigns factor · x to a row. Puts the bits of y − y into `nothing`: it stays 0 where all is finite.
+// Assigns factor · x to a row. ORs the bits of y − y into `nothing`, which stays 0 if all values are finite.
 template <class T>
 HWY_INLINE void store_row(const float* x, int64_t cols, float factor, T* to, Vector& nothing) {
   for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
@@ -131,7 +131,7 @@ HWY_INLINE void store_row(const float* x, int64_t cols, float factor, T* to, Vec
   });
 }
 
-// The same for all rows. Returns whether all is finite.
+// The same for all rows. Returns whether all values are finite.
 template <class T>
 HWY_INLINE bool store_rows(Matrix<const float> x, float factor, T* to, int64_t stride) {
   Vector nothing = zero();

@@ -1,4 +1,5 @@
-// Attention, loop by loop, as the formulas in qkv/attention.h say. The fast kernels are tested against it.
+// Scaled dot-product attention as plain loops that follow the formulas in qkv/attention.h. The kernels are tested
+// against it.
 #pragma once
 
 #include <cmath>
@@ -9,13 +10,13 @@ namespace qkv::reference {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-// A score and its derivative by the scaled product q · k · scale: 1 − tanh² under a softcap, else 1.
+// A score, and its derivative with respect to the scaled product q · k · scale: 1 − tanh² with a softcap, otherwise 1.
 template <class Real>
 struct Score {
   Real value, slope;
 };
 
-// s_ij = cap(scale · q_i · k_j) + m(s, h, i, j) − slope_h |p(i) − j|; −∞ where query i does not see key j.
+// Returns s_ij = cap(scale · q_i · k_j) + m(s, h, i, j) − slope_h |p(i) − j|; −∞ if query i does not see key j.
 template <class T>
 Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
   using Real = Arithmetic<T>;
@@ -37,7 +38,7 @@ Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, in
   return result;
 }
 
-// log Σ_j exp(s_ij), through the largest; −∞ if there is nothing to see.
+// Returns log Σ_j exp(s_ij), computed relative to the largest score; −∞ if the query sees no key.
 template <class T>
 Arithmetic<T> log_sum_exp(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i) {
   using Real = Arithmetic<T>;
@@ -53,13 +54,13 @@ Arithmetic<T> log_sum_exp(const AttentionInput<T>& in, int64_t s, int64_t h, int
   return largest + std::log(sum);
 }
 
-// exp(s − lse); 0 for what is hidden.
+// Returns exp(s − lse); 0 for a hidden key.
 template <class Real>
 Real weight(Real score, Real lse) {
   return score == static_cast<Real>(kHidden) ? 0 : std::exp(score - lse);
 }
 
-// What dropout multiplies the weight of query i and key j with: 0 or 1 / (1 − p).
+// Returns the dropout factor of the weight of query i and key j: 0 or 1 / (1 − p).
 template <class T>
 Arithmetic<T> kept(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
   if (!in.dropout.active()) return 1;
@@ -67,7 +68,7 @@ Arithmetic<T> kept(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i,
   return drop.keeps(span(in.sequences, s).first_row + i, j) ? static_cast<Arithmetic<T>>(drop.scale()) : 0;
 }
 
-// One query. A key of weight zero adds nothing, whatever its value.
+// Computes one query. A key of weight zero contributes nothing, whatever its value.
 template <class T>
 void attend_row(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, Arithmetic<T> lse, T* out) {
   using Real = Arithmetic<T>;
@@ -94,7 +95,7 @@ void attention(const AttentionInput<T>& in, Heads<T> out, Heads<Arithmetic<T>> l
     }
 }
 
-// What backward is given, and where one of its numbers stands.
+// The arguments of a backward pass.
 template <class T>
 struct BackwardInput {
   using Real = Arithmetic<T>;
@@ -104,7 +105,7 @@ struct BackwardInput {
   Heads<const T> dout;
 };
 
-// D_i = dO_i · O_i, which is Σ_j A_ij dA_ij
+// Returns D_i = dO_i · O_i, which equals Σ_j A_ij dA_ij.
 template <class T>
 Arithmetic<T> row_term(const BackwardInput<T>& b, int64_t s, int64_t h, int64_t i) {
   using Real = Arithmetic<T>;
@@ -115,7 +116,7 @@ Arithmetic<T> row_term(const BackwardInput<T>& b, int64_t s, int64_t h, int64_t 
   return D;
 }
 
-// Of query i and key j: the weight after dropout, dM_ij = A (dA − D), and the gradient of q · k.
+// For query i and key j: the weight after dropout, dM_ij = A (dA − D), and the gradient of q · k.
 template <class Real>
 struct Derivative {
   Real weight = 0, dmask = 0, dproduct = 0;
@@ -136,7 +137,7 @@ Derivative<Arithmetic<T>> derivative(const BackwardInput<T>& b, int64_t s, int64
   return {a * keep, dmask, b.in.scale * x.slope * dmask};
 }
 
-// dQ of one query: Σ_j (dQKᵀ)_ij k_j
+// Computes dQ of one query: Σ_j (dQKᵀ)_ij k_j.
 template <class T>
 void query_gradient(const BackwardInput<T>& b, int64_t s, int64_t h, int64_t i, T* dq) {
   using Real = Arithmetic<T>;
@@ -151,7 +152,7 @@ void query_gradient(const BackwardInput<T>& b, int64_t s, int64_t h, int64_t i, 
   for (int64_t e = 0; e < b.in.key_width; e++) dq[e] = static_cast<T>(sum[e]);
 }
 
-// dK and dV of one key: Σ_i (dQKᵀ)_ij q_i and Σ_i A_ij dO_i, over the heads that read key/value head `kv`.
+// Computes dK and dV of one key: Σ_i (dQKᵀ)_ij q_i and Σ_i A_ij dO_i, over the heads that read key/value head `kv`.
 template <class T>
 void key_gradients(const BackwardInput<T>& b, int64_t s, int64_t kv, int64_t j, T* dk, T* dv) {
   using Real = Arithmetic<T>;
@@ -170,7 +171,7 @@ void key_gradients(const BackwardInput<T>& b, int64_t s, int64_t kv, int64_t j, 
   for (int64_t e = 0; e < b.in.value_width; e++) dv[e] = static_cast<T>(v_sum[e]);
 }
 
-// All gradients of one sequence and key/value head, but that of the mask.
+// Computes all gradients of one sequence and key/value head, except that of the mask.
 template <class T>
 void pair_gradients(const BackwardInput<T>& b, int64_t s, int64_t kv, const AttentionGradients<T>& gradients) {
   const Span at = span(b.in.sequences, s);

@@ -1,5 +1,6 @@
-// Attention of one query at a time, with K and V read where they lie: for a few queries, for rows that the tiles cannot
-// compute, and for weights to look at. Included once for every instruction set, hence the unusual guard.
+// Attention for one query at a time, with K and V read in place: for few queries, for rows that the tiles cannot
+// compute, and for attention weights to display.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_ATTENTION_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ATTENTION_ROW_INL_H_
 #undef QKV_OPS_ATTENTION_ROW_INL_H_
@@ -26,7 +27,7 @@ HWY_INLINE void four_dots(const T* q, const T* const (&k)[4], int64_t depth, flo
   four_sums(a0, a1, a2, a3, dots);
 }
 
-// out_c = factor · Σ_j a_j v_jc for C vectors of columns; eight sums are in flight.
+// out_c = factor · Σ_j a_j v_jc for C vectors of columns, with eight independent sums.
 template <int C, class T, class Io>
 HWY_INLINE void mix_columns(const float* a, Matrix<const T> v, float factor, T* out, Io io) {
   constexpr int64_t kAhead = 8 / C;
@@ -69,7 +70,7 @@ HWY_INLINE void mix(const float* a, Matrix<const T> v, float factor, T* out) {
                               HWY_ATTR { mix_columns<1>(a, v.col_range(c + e, v.cols), factor, out + c + e, io); });
 }
 
-// The same where some of it is not finite: a key of weight zero adds nothing, whatever its value.
+// The same if some values are not finite: a key of weight zero contributes nothing, whatever its value.
 template <class T>
 HWY_NOINLINE void mix_nonzero(const float* a, Matrix<const T> v, float factor, T* out) {
   for (int64_t c = 0; c < v.cols; c++) {
@@ -87,14 +88,14 @@ HWY_INLINE bool all_finite(const T* x, int64_t n) {
   return sum_of_lanes(nothing) == 0;
 }
 
-// The scores of query i in units of log 2, −∞ for the keys that it does not see; a: [padded(S)]. Returns the keys that
-// it sees; a is written for them alone, and for what shares a vector with them.
+// Writes the scores of query i in units of log 2 to a: [padded(S)], with −∞ for the keys that it does not see. Returns
+// the keys that it sees; only these entries of a, and those that share a vector with them, are written.
 template <class T>
-HWY_INLINE Range row_scores(const AttentionInput<T>& in, const Pair& pair, int64_t i, float* a) {
+HWY_INLINE Range row_scores(const AttentionInput<T>& in, const HeadView& head, int64_t i, float* a) {
   const Floats d;
-  const Matrix<const T> k = pair.keys(in.k, in.key_width);
-  const T* q = in.q.at(pair.s, pair.at.q0 + i, pair.h);
-  const Range seen = pair.visible(i);
+  const Matrix<const T> k = head.keys(in.k, in.key_width);
+  const T* q = in.q.at(head.s, head.at.q0 + i, head.h);
+  const Range seen = head.visible(i);
   if (seen.empty()) return seen;
   const int64_t first = seen.begin / lanes() * lanes(), end = padded(seen.end);
   for (int64_t j = first; j < seen.end; j += 4) {
@@ -104,24 +105,23 @@ HWY_INLINE Range row_scores(const AttentionInput<T>& in, const Pair& pair, int64
     four_dots(q, keys, k.cols, a + j);
   }
   for (int64_t j = first; j < seen.end; j += lanes())
-    hn::StoreU(hn::Mul(hn::LoadU(d, a + j), set(pair.scale2())), d, a + j);
-  if (pair.adjusts()) adjust_scores(pair, i, 1, first, round_up(seen.end, lanes()) - first, a + first, 0, nullptr);
+    hn::StoreU(hn::Mul(hn::LoadU(d, a + j), set(head.scale2())), d, a + j);
+  if (head.adjusts()) adjust_scores(head, i, 1, first, round_up(seen.end, lanes()) - first, a + first, 0, nullptr);
   std::fill(a + first, a + seen.begin, -HUGE_VALF);
   std::fill(a + seen.end, a + end, -HUGE_VALF);
   return seen;
 }
 
-// One query; a: [padded(S)]. Returns the log-sum-exp.
+// Computes one query; a: [padded(S)] is scratch. Returns the log-sum-exp.
 template <class T>
-HWY_NOINLINE float attend_row(const AttentionInput<T>& in, const Pair& pair, int64_t i, DropoutFactors* factors,
+HWY_NOINLINE float attend_row(const AttentionInput<T>& in, const HeadView& head, int64_t i, DropoutFactors* factors,
                               float* a, T* out) {
   const Floats d;
-  const Range seen = row_scores(in, pair, i, a);
+  const Range seen = row_scores(in, head, i, a);
   const int64_t first = seen.begin / lanes() * lanes(), end = seen.empty() ? first : seen.end;
   Vector most = set(-HUGE_VALF);
   for (int64_t j = first; j < end; j += lanes()) most = hn::Max(hn::LoadU(d, a + j), most);
-  const float max =
-      HWY_MAX(max_of_lanes(most), hwy::LowestValue<float>());  // finite, so that hidden keys keep their −∞
+  const float max = HWY_MAX(max_of_lanes(most), hwy::LowestValue<float>());  // finite, so that hidden keys keep −∞
   Vector sums = zero();
   for (int64_t j = first; j < end; j += lanes()) {
     const Vector p = exp2(hn::Sub(hn::LoadU(d, a + j), set(max)));
@@ -129,26 +129,27 @@ HWY_NOINLINE float attend_row(const AttentionInput<T>& in, const Pair& pair, int
     hn::StoreU(p, d, a + j);
   }
   const float sum = sum_of_lanes(sums);
-  if (sum == 0) {  // nothing is seen
+  if (sum == 0) {  // no key is visible
     std::fill_n(out, in.value_width, T());
     return -HUGE_VALF;
   }
   if (factors)
     for (int64_t j = first; j < end; j += lanes()) {
-      if (j == first || j % 128 == 0) factors->draw(pair.at.first_row + i, j / 128);
+      if (j == first || j % 128 == 0) factors->draw(head.at.first_row + i, j / 128);
       hn::StoreU(hn::Mul(hn::LoadU(d, a + j), factors->at(j % 128)), d, a + j);
     }
-  const Matrix<const T> v = pair.keys(in.v, in.value_width).row_range(seen.begin, seen.end);
+  const Matrix<const T> v = head.keys(in.v, in.value_width).row_range(seen.begin, seen.end);
   mix(a + seen.begin, v, 1.0f / sum, out);
   if (!all_finite(out, in.value_width)) mix_nonzero(a + seen.begin, v, 1.0f / sum, out);
   return max / kLog2e + std::log(sum);
 }
 
-// A_j = 2^(s_j − lse) of query i, lse in natural units; A: [S].
+// Assigns A_j = 2^(s_j − lse) for query i, with lse in natural units; A: [S].
 template <class T>
-HWY_INLINE void row_weights(const AttentionInput<T>& in, const Pair& pair, int64_t i, float lse, float* a, float* A) {
-  const Range seen = row_scores(in, pair, i, a);
-  std::fill_n(A, pair.at.S, 0.0f);
+HWY_INLINE void row_weights(const AttentionInput<T>& in, const HeadView& head, int64_t i, float lse, float* a,
+                            float* A) {
+  const Range seen = row_scores(in, head, i, a);
+  std::fill_n(A, head.at.S, 0.0f);
   if (lse == -HUGE_VALF) return;
   for_columns(seen.size(), [&](int64_t c, auto io) HWY_ATTR {
     io.store(exp2(hn::Sub(io.load(a + seen.begin + c), set(lse * kLog2e))), A + seen.begin + c);

@@ -1,6 +1,6 @@
-// The columns of a product beyond its last whole vector, where they are so few that a vector for them would be nearly
-// empty: there the lanes are keys, and not columns. Heads of width 50 = 3 · 16 + 2 are common.
-// Included once for every instruction set, hence the unusual guard.
+// The tail of a product: the columns beyond its last whole vector, if they are so few that a vector for them would be
+// almost empty. For the tail, lanes are keys instead of columns. Heads of width 50 = 3 · 16 + 2 are common.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_ATTENTION_TAIL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ATTENTION_TAIL_INL_H_
 #undef QKV_OPS_ATTENTION_TAIL_INL_H_
@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// How many of some columns are its tail; none where they fill more than a quarter of a vector.
+// Returns the number of columns in the tail; 0 if they fill more than a quarter of a vector.
 HWY_INLINE int64_t tail(int64_t cols) {
   const int64_t n = cols % lanes();
   return 4 * n <= lanes() ? n : 0;
@@ -24,7 +24,8 @@ HWY_INLINE Matrix<T> without_tail(Matrix<T> x) {
   return x.col_range(0, x.cols - tail(x.cols));
 }
 
-// The tail of rows [begin, end) of x, transposed, into `to`: [kMostTail, padded(x.rows)]; zeros after the last row.
+// Writes the tail of rows [begin, end) of x, transposed, to `to`: [kMaxTail, padded(x.rows)], with zeros after the last
+// row.
 template <class T>
 HWY_INLINE void pack_tail(Matrix<const T> x, Range rows, float* to) {
   const Matrix<const T> from = x.col_range(x.cols - tail(x.cols), x.cols);
@@ -33,12 +34,12 @@ HWY_INLINE void pack_tail(Matrix<const T> x, Range rows, float* to) {
     if (rows.end == x.rows) std::fill(to + x.rows, to + padded(x.rows), 0.0f);
   }
 }
-// What pack_tail made of an array [rows, cols].
+// Returns the view of what pack_tail wrote for an array [rows, cols].
 HWY_INLINE Matrix<const float> packed_tail(const float* packed, int64_t rows, int64_t cols) {
   return {packed, tail(cols), rows, padded(rows)};
 }
 
-// c_rt += Σ_j a_rj b_tj for R rows of a, t counted from the end of c; rows of a and b are whole vectors.
+// c_rt += Σ_j a_rj b_tj for R rows of a; t counts from the end of c. Rows of a and b are whole vectors.
 template <int R>
 HWY_INLINE void add_dots(const float* a, int64_t stride, Matrix<const float> b, Matrix<float> c) {
   for (int64_t t = 0; t < b.rows; t++) {
@@ -57,13 +58,13 @@ HWY_INLINE void add_dots(const float* a, int64_t stride, Matrix<const float> b, 
   }
 }
 
-// c_jt += Σ_i p_ij x_it for the keys j of a panel, t in the tail of x, which follows the columns of c.
-// p: [x.rows, kPanel]
+// c_jt += Σ_i p_ij x_it for the keys j of a panel and the columns t in the tail of x, which follows the columns of c.
+// p: [x.rows, kPanel].
 inline HWY_NOINLINE void add_tail_of_keys(const float* p, Matrix<const float> x, Matrix<float> c) {
   const int64_t n = x.cols - c.cols;
-  HWY_ALIGN float sums[kMostTail * kPanel];
+  HWY_ALIGN float sums[kMaxTail * kPanel];
   for (int64_t j = 0; j < c.rows; j += kTileVectors * lanes())
-    with_shape<kMostTail, kTileVectors>(n, (c.rows - j + lanes() - 1) / lanes(), [&](auto R, auto C) HWY_ATTR {
+    with_shape<kMaxTail, kTileVectors>(n, (c.rows - j + lanes() - 1) / lanes(), [&](auto R, auto C) HWY_ATTR {
       Vector sum[R()][C()];
       clear_tile(sum);
       multiply(x.data + c.cols, 1, x.stride, p + j, kPanel, x.rows, sum);

@@ -1,5 +1,5 @@
-// Products of tiles, and exponentials: what attention's time goes into.
-// Included once for every instruction set, hence the unusual guard.
+// Products of register tiles, where attention spends most of its time.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ATTENTION_TILE_INL_H_
 #undef QKV_OPS_ATTENTION_TILE_INL_H_
@@ -16,10 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// A tile is kTileRows × this many vectors: 24 sums in 32 registers, or 12 in 16.
+// A tile is kTileRows × kTileVectors vectors: 24 sums in 32 registers, or 12 sums in 16.
 constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 
-// c += A b for R rows and all columns of c; A: rows row_stride apart, columns depth_stride. c and b hold whole vectors.
+// c += A b for R rows and all columns of c. Rows of A are row_stride apart, columns depth_stride. c and b hold whole
+// vectors.
 template <int R, int kVectors = kTileVectors>
 HWY_INLINE void add_product(const float* a, int64_t row_stride, int64_t depth_stride, Matrix<const float> b,
                             Matrix<float> c) {

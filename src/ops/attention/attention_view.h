@@ -1,4 +1,4 @@
-// How attention reads its input: the extent of a sequence, the keys that a query sees, what is added to a score.
+// Access to the input of attention: the extent of a sequence, the keys that a query sees, and what is added to a score.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace qkv {
 
 template <class Real>
-constexpr Real kHides = static_cast<Real>(-1e30);  // less than this in a mask hides a key
+constexpr Real kHides = static_cast<Real>(-1e30);  // a mask entry below this hides the key
 
 struct Range {
   int64_t begin = 0, end = 0;
@@ -23,7 +23,8 @@ inline Range intersection(Range a, Range b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-// Sequence s: its queries are tokens q0 … q0 + T − 1, its keys k0 … k0 + S − 1; dropout counts its rows from first_row.
+// The extent of a sequence. Its queries are tokens q0 … q0 + T − 1, its keys tokens k0 … k0 + S − 1. Dropout numbers
+// its rows from first_row.
 struct Span {
   int64_t q0, T, k0, S, first_row;
 };
@@ -33,13 +34,13 @@ inline Span span(const Sequences& x, int64_t s) {
   return {q0, (x.q_end ? x.q_end[s] : x.T) - q0, k0, (x.k_end ? x.k_end[s] : x.S) - k0, x.q_begin ? q0 : s * x.T};
 }
 
-// p(i): the key at the place of query i.
+// Returns p(i), the index of the key at the position of query i.
 template <class Real>
 int64_t place(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
   return in.causal == Causal::top_left ? i : i + at.S - at.T;
 }
 
-// The keys that causality and the window leave to query i.
+// Returns the keys that causality and the window allow for query i.
 template <class Real>
 Range visible_keys(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
   const int64_t p = place(in, at, i), right = in.causal == Causal::none ? in.window.right : 0;
@@ -58,7 +59,7 @@ T* entry(const AttentionMask<T>& mask, int64_t s, int64_t h, int64_t i, int64_t 
   return mask.data + s * mask.sequence_stride + h * mask.head_stride + i * mask.row_stride + j * mask.key_stride;
 }
 
-// Of the weights of one head: each draws a mask of its own.
+// Returns the dropout of one head. Each head draws its own mask.
 template <class Real>
 Dropout head_dropout(const AttentionOptions<Real>& in, int64_t h) {
   Dropout drop = in.dropout;
@@ -66,6 +67,7 @@ Dropout head_dropout(const AttentionOptions<Real>& in, int64_t h) {
   return drop;
 }
 
+// The largest numbers of queries and keys in a sequence.
 struct Longest {
   int64_t queries = 0, keys = 0;
   explicit Longest(const Sequences& sequences) {
@@ -79,11 +81,11 @@ struct Longest {
 
 constexpr int64_t kMaxHeadWidth = 1024;
 
-// Throws Error if the numbers of heads and their widths do not fit together.
+// Throws Error if the numbers of heads or their widths are invalid.
 template <class Real>
 void check_attention(const AttentionOptions<Real>& in);
 
-// Zeros every entry of a mask that some query and key have.
+// Sets every entry of a mask that belongs to some query and key to zero.
 template <class Real>
 void clear(const AttentionMask<Real>& mask, const AttentionOptions<Real>& in) {
   for (int64_t s = 0; s < in.sequences.count; s++) {

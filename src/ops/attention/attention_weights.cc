@@ -1,4 +1,4 @@
-// The weights of attention, to look at: the way that forward took to them, by tiles or by rows, once more.
+// Attention weights for display. They are recomputed in the way that forward computed them, by tiles or by rows.
 #include <vector>
 
 #include "ops/attention/attention_workspace.h"
@@ -7,8 +7,8 @@ namespace qkv {
 namespace {
 
 template <class T>
-void by_rows(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
-  const ForwardKernels<T> kernels = forward_kernels<T>();
+void weights_by_rows(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
+  const ForwardKernels<T> kernels = forward_kernels().of<T>();
   const Span at = span(in.sequences, rows.sequence);
   std::vector<std::byte> room(static_cast<size_t>(padded(at.S) + 3 * kLanes) * sizeof(float));
   float* a = Workspace(room).take<float>(padded(at.S) + 3);
@@ -18,8 +18,8 @@ void by_rows(const AttentionInput<T>& in, Heads<const float> lse, const Attentio
 }
 
 template <class T>
-void by_tiles(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
-  const BackwardKernels<T> kernels = backward_kernels<T>();
+void weights_by_tiles(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
+  const BackwardKernels<T> kernels = backward_kernels().of<T>();
   const BackwardCall<T> call{in, {}, lse, {}, {}};
   Workspace size;
   BackwardScratch(in, kBlockRows, 0, size);
@@ -33,11 +33,12 @@ void by_tiles(const AttentionInput<T>& in, Heads<const float> lse, const Attenti
 }
 
 template <class T>
-void run(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, float* data, int64_t stride) {
+void compute_weights(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, float* data,
+                     int64_t stride) {
   check_attention(in);
   const Span at = span(in.sequences, rows.sequence);
   const Matrix<float> A(data, rows.end - rows.begin, at.S, stride ? stride : at.S);
-  at.T > kFewQueries ? by_tiles(in, lse, rows, A) : by_rows(in, lse, rows, A);
+  at.T > kFewQueries ? weights_by_tiles(in, lse, rows, A) : weights_by_rows(in, lse, rows, A);
 }
 
 }  // namespace
@@ -45,12 +46,12 @@ void run(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRow
 template <>
 void attention_weights<float>(const AttentionInput<float>& in, Heads<const float> lse, const AttentionRows& rows,
                               float* A, int64_t stride) {
-  run(in, lse, rows, A, stride);
+  compute_weights(in, lse, rows, A, stride);
 }
 template <>
 void attention_weights<bfloat16>(const AttentionInput<bfloat16>& in, Heads<const float> lse, const AttentionRows& rows,
                                  float* A, int64_t stride) {
-  run(in, lse, rows, A, stride);
+  compute_weights(in, lse, rows, A, stride);
 }
 
 }  // namespace qkv

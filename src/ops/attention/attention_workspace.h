@@ -1,4 +1,4 @@
-// Sizes of attention's tiles, and the memory that its kernels work in, cut from what the caller brings.
+// Tile sizes of attention, and the memory that its kernels use, which is taken from the caller's workspace.
 #pragma once
 
 #include <omp.h>
@@ -12,20 +12,20 @@
 
 namespace qkv {
 
-constexpr int64_t kPanel = 64;      // keys of a packed panel
-constexpr int64_t kGroup = 512;     // keys whose weights are in memory at once in forward: panels
-constexpr int64_t kSpan = 256;      // keys that meet a block of queries in backward before the next block: panels
-constexpr int64_t kBlockRows = 96;  // queries that go through a panel before the next one
-constexpr int64_t kTileRows = 6;    // queries of a register tile
-constexpr int64_t kLanes = 16;      // rows in the workspace are padded to this, the most lanes of a vector
-constexpr int64_t kMostTail = 4;    // columns beyond the last whole vector that are computed without one
-constexpr int64_t kFewQueries = 4;  // up to here K and V are read where they lie, one query at a time
+constexpr int64_t kPanel = 64;      // keys in a packed panel
+constexpr int64_t kKeyGroup = 512;  // keys whose weights forward holds at once; a multiple of kPanel
+constexpr int64_t kSpan = 256;      // keys that backward processes with a block of queries; a multiple of kPanel
+constexpr int64_t kBlockRows = 96;  // queries that are processed with one panel before the next
+constexpr int64_t kTileRows = 6;    // queries in a register tile
+constexpr int64_t kLanes = 16;      // rows in the workspace are padded to this, the largest number of lanes
+constexpr int64_t kMaxTail = 4;     // columns beyond the last whole vector that do not get a vector of their own
+constexpr int64_t kFewQueries = 4;  // up to this many queries are processed one by one, without packing K and V
 
 inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 inline int64_t padded(int64_t n) { return round_up(n, kLanes); }
 inline int64_t panels(int64_t keys) { return (keys + kPanel - 1) / kPanel; }
 
-// Cuts 64-byte aligned arrays from a block of bytes; without a block it only counts.
+// Allocates 64-byte aligned arrays from a block of bytes. Without a block it only counts the bytes.
 class Workspace {
  public:
   Workspace() = default;
@@ -39,32 +39,33 @@ class Workspace {
     const size_t begin = used_;
     used_ += (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
     if (!base_) return nullptr;
-    if (used_ > size_) fail("attention: a workspace of {} bytes, wanted at least {}", size_, used_);
+    if (used_ > size_) fail("attention: workspace must have at least {} bytes (has {})", used_, size_);
     return reinterpret_cast<T*>(base_ + begin);
   }
   Matrix<float> rows(int64_t count, int64_t width) {
     return {take<float>(count * padded(width)), count, width, padded(width)};
   }
-  size_t bytes() const { return used_ + 64; }  // with room to align the block
+  size_t bytes() const { return used_ + 64; }  // including padding to align the block
 
  private:
   std::byte* base_ = nullptr;
   size_t size_ = 0, used_ = 0;
 };
 
-// The keys of one sequence and key/value head, ready for tiles of queries.
+// Keys and values of one sequence and key/value head, packed for tiles of queries.
 struct PackedKeys {
-  float* keys = nullptr;    // scale · log2 e · Kᵀ, [panels, d_k, kPanel], or Kᵀ, two bfloat16 in a lane
-  float* values = nullptr;  // room for a copy of V in whole vectors, [S, d_v]
-  float* tail = nullptr;    // the tail of V, transposed: [kMostTail, S]
+  float* keys = nullptr;    // scale · log2 e · Kᵀ: [panels, d_k, kPanel], or Kᵀ with two bfloat16 in a lane
+  float* values = nullptr;  // room for a copy of V in whole vectors: [S, d_v]
+  float* tail = nullptr;    // the tail of V, transposed: [kMaxTail, S]
 
   PackedKeys() = default;
   PackedKeys(const AttentionOptions<float>& in, const Longest& longest, Workspace& w)
       : keys(w.take<float>(panels(longest.keys) * kPanel * in.key_width)),
         values(w.rows(longest.keys, in.value_width).data),
-        tail(w.rows(kMostTail, longest.keys).data) {}
+        tail(w.rows(kMaxTail, longest.keys).data) {}
 };
 
+// The arguments of a forward pass.
 template <class T>
 struct ForwardCall {
   const AttentionInput<T>& in;
@@ -74,39 +75,52 @@ struct ForwardCall {
 
 struct ForwardScratch;
 
-// The kernels of one instruction set.
+// The kernels of one instruction set for each element type.
+template <template <class> class Kernels>
+struct KernelTable {
+  Kernels<float> of_float;
+  Kernels<bfloat16> of_bfloat16;
+
+  template <class T>
+  const Kernels<T>& of() const {
+    if constexpr (std::is_same_v<T, float>)
+      return of_float;
+    else
+      return of_bfloat16;
+  }
+};
+
 template <class T>
 struct ForwardKernels {
   const char* isa;
   // Packs keys [begin, end) of the key/value head that head h reads; begin is the first key of a panel.
   void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, Range keys, const PackedKeys& room);
-  // Queries [begin, end) of head h, with its keys packed; where there is no room in `packed`, queries are taken one by
-  // one.
+  // Computes queries [begin, end) of head h, whose keys are packed. If packed.keys is null, queries are processed one
+  // by one.
   void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, Range rows, const PackedKeys&, const ForwardScratch&);
-  // All of some pairs of a sequence and a key/value head, pair = s K + kv.
+  // Computes all heads of some pairs of a sequence and a key/value head, pair = s K + kv.
   void (*pairs)(const ForwardCall<T>&, Range pairs, const PackedKeys& room, const ForwardScratch&);
-  // The weights of query i; a: [padded(S) + 3], to work in; A: [S].
+  // Assigns the attention weights of query i to A: [S]. a: [padded(S) + 3] is scratch.
   void (*weights)(const AttentionInput<T>&, int64_t s, int64_t h, int64_t i, float lse, float* a, float* A);
 };
 
-template <class T>
-ForwardKernels<T> forward_kernels();  // of the active instruction set
+KernelTable<ForwardKernels> forward_kernels();  // of the active instruction set
 
-// What a thread works in for one block of queries.
+// The memory of one thread for one block of queries.
 struct ForwardScratch {
   float* q;        // [kBlockRows, d_k]
-  float* weights;  // [kTileRows, kGroup]
+  float* weights;  // [kTileRows, kKeyGroup]
   float* dropout;  // the same
   float* max;      // [kBlockRows]
-  float* sum;      // [kBlockRows, kLanes], to be added up over the lanes
-  float* factor;   // [kBlockRows], what the sums are multiplied with in the end
+  float* sum;      // [kBlockRows, kLanes], to be summed over the lanes
+  float* factor;   // [kBlockRows], the reciprocal of the sum
   float* out;      // [kBlockRows, d_v]
   float* row;      // [S], the weights of one query
 
   ForwardScratch(const AttentionOptions<float>& in, const Longest& longest, Workspace& w)
       : q(w.rows(kBlockRows, in.key_width).data),
-        weights(w.take<float>(kTileRows * kGroup)),
-        dropout(w.take<float>(kTileRows * kGroup)),
+        weights(w.take<float>(kTileRows * kKeyGroup)),
+        dropout(w.take<float>(kTileRows * kKeyGroup)),
         max(w.take<float>(kBlockRows)),
         sum(w.take<float>(kBlockRows * kLanes)),
         factor(w.take<float>(kBlockRows)),
@@ -114,9 +128,10 @@ struct ForwardScratch {
         row(w.take<float>(padded(longest.keys) + kLanes)) {}
 };
 
-// Neighbouring pairs that one task takes.
+// Returns the number of consecutive pairs that one task processes.
 inline int64_t pairs_of_a_task(int64_t pairs) { return std::clamp<int64_t>(pairs / (8 * threads()), 1, 8); }
 
+// The arguments of a backward pass.
 template <class T>
 struct BackwardCall {
   const AttentionInput<T>& in;
@@ -126,18 +141,19 @@ struct BackwardCall {
   AttentionGradients<T> gradients;
 };
 
-// A part of backward: some of the heads that read one key/value head, with some of their queries and keys. `keys`
-// begins with a panel, `rows` with a block.
+// A part of the backward pass: some of the heads that read one key/value head, with some of their queries and keys.
+// `keys` begins at a panel, `rows` at a block.
 struct BackwardPart {
   int64_t s;
   Range heads, rows, keys;
-  bool queries = false, keys_values = false;  // which gradients it assigns: dQ; dK and dV
+  bool queries = false, keys_values = false;  // which gradients it assigns: dQ, or dK and dV
 };
 
+// The memory of one thread for one part.
 struct BackwardScratch {
-  float *keys, *values;  // scale · log2 e · Kᵀ and Vᵀ in panels: [d_k, kPanel], [d_v, kPanel] each; or in lanes
+  float *keys, *values;  // scale · log2 e · Kᵀ and Vᵀ in panels of [d_k, kPanel] and [d_v, kPanel], or in lanes
   float* key_rows;       // K of the span
-  float* key_tail;       // the tail of K of the span, transposed: [kMostTail, kSpan]
+  float* key_tail;       // the tail of K of the span, transposed: [kMaxTail, kSpan]
   float *q, *dout;       // [kBlockRows, d_k], [kBlockRows, d_v]
   float *q_lanes, *dout_lanes;  // the same, two bfloat16 in a lane
   float *weights, *dscores;     // [kBlockRows, kPanel]
@@ -150,7 +166,7 @@ struct BackwardScratch {
       : keys(w.take<float>(in.key_width * kSpan)),
         values(w.take<float>(in.value_width * kSpan)),
         key_rows(w.rows(kSpan, in.key_width).data),
-        key_tail(w.rows(kMostTail, kSpan).data),
+        key_tail(w.rows(kMaxTail, kSpan).data),
         q(w.rows(kBlockRows, in.key_width).data),
         dout(w.rows(kBlockRows, in.value_width).data),
         q_lanes(w.rows(kBlockRows, (in.key_width + 1) / 2).data),
@@ -169,14 +185,13 @@ struct BackwardScratch {
 template <class T>
 struct BackwardKernels {
   const char* isa;
-  // Returns whether all that was assigned is finite.
+  // Computes the part's gradients. Returns whether all of them are finite.
   bool (*part)(const BackwardCall<T>&, const BackwardPart&, const BackwardScratch&);
   // Adds dM of the part's queries and keys to gradients.dmask.
   void (*mask)(const BackwardCall<T>&, const BackwardPart&, const BackwardScratch&);
-  // The weights of the part's queries, of one head: A: [rows, S]. Reads q, k and lse alone.
+  // Assigns the attention weights of the part's queries of one head to A: [rows, S]. Reads only q, k and lse.
   void (*weights)(const BackwardCall<T>&, const BackwardPart&, Matrix<float> A, const BackwardScratch&);
 };
-template <class T>
-BackwardKernels<T> backward_kernels();  // of the active instruction set
+KernelTable<BackwardKernels> backward_kernels();  // of the active instruction set
 
 }  // namespace qkv

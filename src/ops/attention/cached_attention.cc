@@ -19,30 +19,30 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// The rows of one query in some columns of the cache.
+// The cache rows of one query.
 struct CachedRows {
   const float* data;
   int64_t stride, first, count;
-  const int32_t* places;  // or null
+  const int32_t* places;  // may be null
 
   HWY_INLINE const float* row(int64_t j) const {
     return data + (places ? int64_t{places[first + j]} : first + j) * stride;
   }
 };
 
-// A cache may be larger than the processor's own, and its rows lie apart: what is needed next is asked for.
-HWY_INLINE void ask_for(const float* x, int64_t count) {
+// Prefetches `count` floats. The key-value cache may exceed the processor's caches, and its rows are not contiguous.
+HWY_INLINE void prefetch(const float* x, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(x + i);
 }
 
-// a[j, l] = q_l · k_jl. Asks for the keys of later rows and for the values, which are mixed next.
+// a[j, l] = q_l · k_jl. Prefetches the keys of later rows, and the values, which are needed next.
 HWY_INLINE void cached_scores(const CachedPairs& at, const CachedRows& keys, int64_t width, float* a) {
-  constexpr int64_t kLater = 6;
+  constexpr int64_t kRowsAhead = 6;
   const int64_t columns = at.k[kPairs - 1] - at.k[0] + width;
   for (int64_t j = 0; j < keys.count; j++, a += kPairs) {
     const float* row = keys.row(j);
-    ask_for(keys.row(HWY_MIN(j + kLater, keys.count - 1)) + at.k[0], columns);
-    ask_for(row + at.v[0], columns);
+    prefetch(keys.row(HWY_MIN(j + kRowsAhead, keys.count - 1)) + at.k[0], columns);
+    prefetch(row + at.v[0], columns);
     Vector a0 = zero(), a1 = zero(), a2 = zero(), a3 = zero();
     for_columns(width, [&](int64_t c, auto io) HWY_ATTR {
       a0 = hn::MulAdd(io.load(at.q[0] + c), io.load(row + at.k[0] + c), a0);
@@ -54,7 +54,7 @@ HWY_INLINE void cached_scores(const CachedPairs& at, const CachedRows& keys, int
   }
 }
 
-// Calls f(l, …) for every lane of a vector whose lanes belong to l = 0 1 2 3 0 1 2 3 …
+// Calls f(l, x) for every lane of a vector whose lanes belong to l = 0 1 2 3 0 1 2 3 …
 template <class F>
 HWY_INLINE void each_lane(Vector v, const F& f) {
   alignas(64) float lane[16];
@@ -62,7 +62,7 @@ HWY_INLINE void each_lane(Vector v, const F& f) {
   for (int64_t l = 0; l < lanes(); l++) f(l % kPairs, lane[l]);
 }
 
-// a[j, l], products, become scores: scaled, with softcap and ALiBi.
+// Turns the products a[j, l] into scores: scaled, with softcap and ALiBi.
 HWY_NOINLINE void cached_scores_adjusted(const CachedAttention<float>& in, const CachedPairs& at, int64_t keys,
                                          float scale, float* a) {
   const Floats d;
@@ -78,7 +78,7 @@ HWY_NOINLINE void cached_scores_adjusted(const CachedAttention<float>& in, const
   }
 }
 
-// a[j, l] ← e^{scale (a[j, l] − max_j a[j, l])}; sums[l]: their sums over j.
+// a[j, l] ← e^{scale (a[j, l] − max_j a[j, l])}; assigns their sums over j to sums[l].
 HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* sums) {
   float max[kPairs];
   std::fill_n(max, kPairs, hwy::LowestValue<float>());
@@ -103,8 +103,7 @@ HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* 
 #endif
 }
 
-// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns, the first of them `column`. Asks for the keys of the heads
-// that follow.
+// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns from `column`. Prefetches the keys of the next heads.
 template <int C, class Io>
 HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t key_width,
                            int64_t column, const float* sums, Io io) {
@@ -113,7 +112,7 @@ HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRo
   const int64_t next = at.k[kPairs - 1] + key_width, next_columns = column == 0 ? next - at.k[0] : 0;
   for (int64_t j = 0; j < values.count; j++) {
     const float* row = values.row(j) + column;
-    ask_for(values.row(j) + next, next_columns);
+    prefetch(values.row(j) + next, next_columns);
     HWY_UNROLL(8)
     for (int l = 0; l < kPairs; l++) {
       const Vector p = set(a[j * kPairs + l]);
@@ -129,7 +128,7 @@ HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRo
   }
 }
 
-// a: [keys of query n, kPairs] and a vector more.
+// a: scratch for [keys of query n, kPairs] and one more vector.
 void AttendCached(const CachedAttention<float>& in, int64_t n, const CachedPairs& at, float* a) {
   const int64_t dk = in.key_width, dv = in.value_width;
   const CachedRows rows{in.cache.data, in.cache.stride, in.keys.begin[n], in.keys.end[n] - in.keys.begin[n],
@@ -163,7 +162,7 @@ HWY_EXPORT(AttendCached);
 
 namespace {
 
-constexpr int64_t kLeastWork = 32768;  // multiply-adds that are worth a thread's while
+constexpr int64_t kMinWork = 32768;  // multiply-adds that justify a task of their own
 
 CachedPairs pairs_of(const CachedAttention<float>& in, Matrix<float> y, int64_t n, int64_t queries, int64_t h,
                      int64_t heads) {
@@ -181,7 +180,7 @@ CachedPairs pairs_of(const CachedAttention<float>& in, Matrix<float> y, int64_t 
   return at;
 }
 
-// The end of the queries that have the same keys as n, at most kPairs of them: hypotheses of one sentence.
+// Returns the end of the run of queries, at most kPairs, that have the same keys as n: hypotheses of one sentence.
 int64_t end_of_same_keys(const CachedKeys& keys, int64_t n, int64_t N) {
   int64_t end = n + 1;
   while (!keys.rows && end < std::min(N, n + kPairs) && keys.begin[end] == keys.begin[n] &&
@@ -206,14 +205,14 @@ void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& 
   const Arena::Scope scope(scratch);
   const int64_t stride = kPairs * longest + 16;
   float* weights = scratch.take<float>(threads() * stride);
-  int64_t* firsts = scratch.take<int64_t>(y.rows + 1);  // queries that go together
+  int64_t* firsts = scratch.take<int64_t>(y.rows + 1);  // first query of each run with the same keys
   int64_t count = 0;
   for (int64_t n = 0; n < y.rows; n = end_of_same_keys(in.keys, n, y.rows)) firsts[count++] = n;
   firsts[count] = y.rows;
-  const int64_t work = std::max<int64_t>(1, y.rows * in.heads * longest * (in.key_width + in.value_width) /
-                                                std::max<int64_t>(1, count));  // of queries that go together
-  const int64_t parts = std::clamp<int64_t>(work / kLeastWork, 1, (in.heads + kPairs - 1) / kPairs);  // of their heads
-  parallel_blocks(count * parts, std::max<int64_t>(1, kLeastWork * parts / work), [&](int64_t begin, int64_t end) {
+  const int64_t work = std::max<int64_t>(
+      1, y.rows * in.heads * longest * (in.key_width + in.value_width) / std::max<int64_t>(1, count));  // per run
+  const int64_t parts = std::clamp<int64_t>(work / kMinWork, 1, (in.heads + kPairs - 1) / kPairs);      // of the heads
+  parallel_blocks(count * parts, std::max<int64_t>(1, kMinWork * parts / work), [&](int64_t begin, int64_t end) {
     float* a = weights + omp_get_thread_num() * stride;
     for (int64_t i = begin; i < end; i++) {
       const int64_t n = firsts[i / parts], queries = firsts[i / parts + 1] - n, part = i % parts;

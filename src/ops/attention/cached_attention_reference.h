@@ -1,4 +1,4 @@
-// The plain loops of attention while decoding, for reading and for float64.
+// Attention with a key-value cache as plain loops: the reference for the kernel, and the float64 version.
 #pragma once
 
 #include <algorithm>

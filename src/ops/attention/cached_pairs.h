@@ -1,17 +1,17 @@
-// The share of one call of the kernel in attention over a cache.
+// The arguments of one kernel call of attention with a key-value cache.
 #pragma once
 
 #include <cstdint>
 
 namespace qkv {
 
-// Pairs of a query and a head that go through the same rows together. Lanes beyond `count` repeat the last pair.
+// Pairs of a query and a head that read the same cache rows together. Lanes beyond `count` repeat the last pair.
 constexpr int kPairs = 4, kSlopes = 16;
 struct CachedPairs {
   const float* q[kPairs];
-  int64_t k[kPairs], v[kPairs];  // columns of the cache
+  int64_t k[kPairs], v[kPairs];  // first columns in the cache
   float* y[kPairs];
-  float slope[kSlopes];  // of ALiBi: those of the pairs, again and again
+  float slope[kSlopes];  // ALiBi slopes of the pairs, repeated
   int count;
 };
 

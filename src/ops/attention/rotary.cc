@@ -46,7 +46,7 @@ HWY_EXPORT(RotaryRows);
 
 namespace {
 
-// γ_j, the share of pair j's rate b that is not divided.
+// Returns γ_j, the fraction of the rate b of pair j that is not divided by the scale.
 double kept_share(const RotaryConfig& r, double j, double b, double width) {
   const double circle = 2 * std::numbers::pi, context = static_cast<double>(r.context);
   if (r.scaling == RotaryScaling::linear) return 0;

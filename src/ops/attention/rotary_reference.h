@@ -1,4 +1,4 @@
-// The plain loops of ops/attention/rotary.h.
+// Rotary position embedding as plain loops.
 #pragma once
 
 #include "ops/attention/rotary.h"
