@@ -1,4 +1,4 @@
-// The best logits of a row: those of all logits but the hidden ones, and the same in any company.
+// The best logits of a row equal those of all logits that are not hidden, and do not depend on other rows.
 #include "ops/logits/best_logits.h"
 
 #include <numeric>
@@ -33,7 +33,7 @@ struct Problem {
     return result;
   }
 
-  // By sorting all logits.
+  // Computes the expected result by sorting all logits.
   Result expected() const {
     std::vector<float> y(static_cast<size_t>(N * V));
     Arena arena;
@@ -63,12 +63,12 @@ void expect_same(const Result& found, const Result& wanted) {
     }
 }
 
-TEST(BestLogits, AreThoseOfAllThatAreNotHidden) {
+TEST(BestLogits, AreTheBestOfAllThatAreNotHidden) {
   testing::for_each_isa([] {
     for (const auto& [V, k] : {std::pair{1, 3}, {5, 5}, {128, 1}, {300, 40}, {1000, 1000}}) {
       Problem p{6, 20, V, k, {{}, {0}, {}, {}, {}, {}}};
       if (V >= 128) {
-        std::copy_n(&p.w[20], 20, &p.w[99 * 20]), p.b[99] = p.b[1];  // token 99 is as good as token 1
+        std::copy_n(&p.w[20], 20, &p.w[99 * 20]), p.b[99] = p.b[1];  // tokens 99 and 1 tie
         for (int32_t v = 0; v < V; v += 3) p.hidden[2].push_back(v);
         p.hidden[3] = {0, 127};
       }
@@ -80,7 +80,7 @@ TEST(BestLogits, AreThoseOfAllThatAreNotHidden) {
   });
 }
 
-TEST(BestLogits, AreTheSameInAnyCompanyAndForAnyNumberOfThreads) {
+TEST(BestLogits, DoNotDependOnOtherRowsOrTheNumberOfThreads) {
   Problem p{70, 24, 1000, 10, {}};
   p.hidden.resize(70, {4, 500});
   const Result all = testing::with_threads(3, [&] { return p.best(0, p.N); });
@@ -88,7 +88,7 @@ TEST(BestLogits, AreTheSameInAnyCompanyAndForAnyNumberOfThreads) {
   for (const int64_t n : {0, 33, 69}) expect_same(p.best(n, n + 1), {all[static_cast<size_t>(n)]});
 }
 
-TEST(BestLogits, WhatIsNoNumberIsNoneOfThem) {
+TEST(BestLogits, ExcludeNan) {
   Problem p{2, 4, 40, 3};
   p.b[7] = NAN;
   p.b[8] = -HUGE_VALF;
@@ -98,7 +98,7 @@ TEST(BestLogits, WhatIsNoNumberIsNoneOfThem) {
   for (const ScoredToken& t : found.front()) EXPECT_EQ(t.token, -1);
 }
 
-TEST(BestLogits, OfWeightsIn8BitsAreThoseOfTheirProduct) {
+TEST(BestLogits, WithInt8WeightsAgreeWithTheProduct) {
   const Problem p{9, 24, 300, 12};
   std::vector<int8_t> values(p.w.size());
   std::vector<float> scale(300), y(9 * 300), logits(9 * 12);

@@ -22,7 +22,7 @@ std::vector<int32_t> random_ids(int64_t count) {
   return ids;
 }
 
-// s, dh and dE, one after the other; dE is added to what is there.
+// s, dh and dE, concatenated; dE is added to what is there.
 template <class Real, class Forward, class Backward>
 std::vector<Real> results(Shape shape, Forward&& forward, Backward&& backward) {
   std::vector<int32_t> ids = random_ids(shape.rows * K);
@@ -55,7 +55,7 @@ TEST(ChosenLogits, KernelIsAsAccurateAsTheReference) {
   });
 }
 
-TEST(ChosenLogits, ThreadsChangeNoBit) {
+TEST(ChosenLogits, DoesNotDependOnTheNumberOfThreads) {
   const Shape shape{1000, 50};
   EXPECT_EQ(with_threads(1, [&] { return fast(shape); }), with_threads(3, [&] { return fast(shape); }));
 }

@@ -1,4 +1,5 @@
-// Softmax and cross-entropy: kernel against reference, gradient against finite differences, both against ONNX cases.
+// Softmax and cross-entropy: kernel against reference, gradient against finite differences, and both against ONNX
+// cases.
 #include "ops/logits/cross_entropy.h"
 
 #include <filesystem>
@@ -17,7 +18,7 @@ using testing::odd_shapes;
 using testing::Padded;
 using testing::Shape;
 
-// The shapes of all ops, and rows of several pieces.
+// The shapes used for all ops, and rows of several pieces.
 std::vector<Shape> shapes() {
   std::vector<Shape> result = odd_shapes();
   std::erase_if(result, [](Shape s) { return s.cols == 0; });
@@ -98,7 +99,7 @@ TEST(CrossEntropy, GradientMatchesFiniteDifferences) {
 
 TEST(CrossEntropy, HiddenLogitsHaveProbabilityZero) {
   for_each_isa([] {
-    std::vector<float> x(3000, -INFINITY), loss(1), nll(1);  // more than one piece, the first wholly hidden
+    std::vector<float> x(3000, -INFINITY), loss(1), nll(1);  // more than one piece; the first is entirely hidden
     x[2500] = x[2900] = 5;
     const std::vector<int32_t> targets = {2900};
     std::vector<float> y = x;
@@ -181,7 +182,7 @@ TEST(CrossEntropy, AgreesWithTheOnnxCases) {
     double sum = 0, weights = 0;
     for (size_t n = 0; n < each.size(); n++) {
       const double label = weighted.at("input_1").values[n];
-      if (label == 0) continue;  // the index to ignore
+      if (label == 0) continue;  // the ignored index
       const double weight = weighted.at("input_2").values[static_cast<size_t>(label)];
       sum += weight * each[n];
       weights += weight;

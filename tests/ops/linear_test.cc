@@ -1,4 +1,4 @@
-// The linear layer: products against plain loops, gradients against finite differences, and the cut among threads.
+// The linear layer: products against plain loops, gradients against finite differences, and the division into blocks.
 #include "ops/linear/linear.h"
 
 #include "ops/linear/linear_reference.h"
@@ -16,9 +16,9 @@ struct Result {
   std::vector<Real> y, dx, dw, db;
 };
 
-// Forward and backward over padded matrices; gradients of the parameters begin at 1, dX is added to.
+// Runs forward and backward on padded matrices; gradients of the parameters start at 1, dX is added to.
 template <class Real, class Forward, class Backward>
-Result<Real> run(int64_t N, int64_t in, int64_t out, Forward&& forward, Backward&& backward) {
+Result<Real> run_linear(int64_t N, int64_t in, int64_t out, Forward&& forward, Backward&& backward) {
   Padded<Real> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), dy({N, out}, 4), dx({N, in}, 5);
   Padded<Real> dw({out, in}, std::vector<Real>(static_cast<size_t>(out * in), 1));
   const std::vector<Real> b = normal<Real>(out + 1, 6);
@@ -33,14 +33,14 @@ Result<Real> run(int64_t N, int64_t in, int64_t out, Forward&& forward, Backward
 
 template <class Real>
 Result<Real> run_reference(int64_t N, int64_t in, int64_t out) {
-  return run<Real>(
+  return run_linear<Real>(
       N, in, out, [](auto... args) { reference::linear<Real>(args...); },
       [](auto... args) { reference::linear_backward<Real>(args...); });
 }
 
 Result<float> run_product(int64_t N, int64_t in, int64_t out) {
   Arena arena;
-  return run<float>(
+  return run_linear<float>(
       N, in, out, [&](auto... args) { linear<float>(args..., arena); },
       [&](auto... args) { linear_backward<float>(args..., arena); });
 }
@@ -55,7 +55,7 @@ void expect_as_accurate_as_plain_loops(int64_t N, int64_t in, int64_t out) {
   testing::expect_as_accurate(fast.db, plain.db, exact.db, 3);
 }
 
-// Widths around those of vectors, tiles and panels, inputs beyond a block of the depth; few weights and many.
+// Widths around those of vectors, tiles and panels; depths beyond one block; few weights and many.
 TEST(Linear, IsAsAccurateAsPlainLoops) {
   testing::for_each_isa([] {
     for (const int64_t N : {0, 1, 65, 130})
@@ -64,13 +64,13 @@ TEST(Linear, IsAsAccurateAsPlainLoops) {
   });
 }
 
-TEST(Linear, IsAsAccurateWithMoreThanOneRunOfRows) {
+TEST(Linear, IsAsAccurateWithSeveralRunsOfRows) {
   testing::for_each_isa([] {
     for (const int64_t out : {1, 50}) expect_as_accurate_as_plain_loops(1300, 33, out);
   });
 }
 
-TEST(Linear, IsAsAccurateWhereItIsOneDnns) {
+TEST(Linear, IsAsAccurateForTheShapesOfOneDnn) {
   for (const int64_t N : {0, 1, 65, 300}) expect_as_accurate_as_plain_loops(N, 270, 530);
 }
 
@@ -92,8 +92,8 @@ TEST(Linear, GradientsMatchFiniteDifferences) {
   testing::expect_gradient(b, db, loss);
 }
 
-// Every element is in one block, whose products and biases are there when the block is reported.
-TEST(Linear, ReportsEveryBlockOnceItIsThere) {
+// Every element is in exactly one block, whose products and biases are complete when the block is reported.
+TEST(Linear, ReportsEveryBlockWhenItIsComplete) {
   for (const int64_t N : {1, 70, 700})
     for (const int64_t in : {20, 270})
       for (const int64_t out : {1, 130, 600}) {
@@ -110,7 +110,7 @@ TEST(Linear, ReportsEveryBlockOnceItIsThere) {
         linear<float>(x.view(), w.view(), b.data(), y.view(), arena,
                       [&](const Block& at) { keep(y.view(), seen.view(), at); });
         EXPECT_EQ(y.values(), seen.values());
-        Padded<float> w_back({in, out}, 9);  // the same shapes backwards: dY [N, in], W [in, out], X [N, out]
+        Padded<float> w_back({in, out}, 9);  // the shapes for backward: dY [N, in], W [in, out], X [N, out]
         const auto after = [&](const Block& at) { keep(dx.view(), dx_seen.view(), at); };
         linear_backward<float>(y.view(), w_back.view(), x.view(), {dx.view(), dw.view(), nullptr, false, after}, arena);
         EXPECT_EQ(dx.values(), dx_seen.values());

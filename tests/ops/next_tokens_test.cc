@@ -1,4 +1,4 @@
-// The best next tokens: those of the whole logits, and the same in any company.
+// The best next tokens equal those of the full logits and do not depend on other rows.
 #include "ops/logits/next_tokens.h"
 
 #include <numeric>
@@ -52,7 +52,7 @@ TEST(NextTokens, AreTheBestOfAllLogits) {
   testing::for_each_isa([] {
     for (const int64_t V : {1, 5, 128, 300}) {
       Problem p{50, 20, V, 8, {0}};
-      if (V > 100) std::copy_n(&p.w[20], 20, &p.w[99 * 20]), p.b[99] = p.b[1];  // token 99 is as good as token 1
+      if (V > 100) std::copy_n(&p.w[20], 20, &p.w[99 * 20]), p.b[99] = p.b[1];  // tokens 99 and 1 tie
       const Result found = p.next(0, p.N);
       const std::vector<float> logits = p.all_logits();
       for (int64_t n = 0; n < p.N; n++) {
@@ -83,7 +83,7 @@ TEST(NextTokens, AreTheBestOfAllLogits) {
   });
 }
 
-TEST(NextTokens, AreTheSameInAnyCompanyAndForAnyNumberOfThreads) {
+TEST(NextTokens, DoNotDependOnOtherRowsOrTheNumberOfThreads) {
   const Problem p{70, 24, 1000, 10};
   const Result all = testing::with_threads(3, [&] { return p.next(0, p.N); });
   EXPECT_EQ(all, testing::with_threads(1, [&] { return p.next(0, p.N); }));
@@ -94,7 +94,7 @@ TEST(NextTokens, AreTheSameInAnyCompanyAndForAnyNumberOfThreads) {
   }
 }
 
-TEST(NextTokens, ANumberThatIsNoneShowsInTheSumOfItsRow) {
+TEST(NextTokens, NanMakesTheLogSumExpOfItsRowNan) {
   Problem p{3, 4, 40, 2};
   p.x[5] = NAN;
   const Result found = p.next(0, 3);

@@ -1,4 +1,4 @@
-// R-Drop: kernel against reference, gradient against finite differences, and what it is where both passes agree.
+// R-Drop: kernel against reference, gradient against finite differences, and the case of two equal passes.
 #include "ops/logits/r_drop.h"
 
 #include "ops/logits/cross_entropy.h"
@@ -65,23 +65,23 @@ TEST(RDrop, KernelIsAsAccurateAsTheReference) {
 TEST(RDrop, GradientMatchesFiniteDifferences) {
   constexpr Shape shape{3, 9};
   const std::vector<int32_t> targets = targets_for(shape);
-  std::vector<double> x = logits_of<double>({6, 9}, 1);  // a and b, one after the other
-  const auto run = [&](std::vector<double>& values) {
+  std::vector<double> x = logits_of<double>({6, 9}, 1);  // a and b, concatenated
+  const auto loss_sum = [&](std::vector<double>& values) {
     std::vector<double> loss(3), nll(3);
     r_drop_with_gradient<double>({values.data(), 3, 9}, {values.data() + 27, 3, 9}, targets, 0.1, 3.0, loss.data(),
                                  nll.data());
     return loss[0] + loss[1] + loss[2];
   };
   std::vector<double> gradient = x;
-  run(gradient);
+  loss_sum(gradient);
   testing::expect_gradient(x, gradient, [&] {
     std::vector<double> copy = x;
-    return run(copy);
+    return loss_sum(copy);
   });
 }
 
-// Two equal passes: the loss is the cross-entropy's, and each has half of its gradient.
-TEST(RDrop, EqualPassesHaveTheCrossEntropy) {
+// For two equal passes the loss is the cross-entropy, and each pass has half of its gradient.
+TEST(RDrop, EqualPassesGiveTheCrossEntropy) {
   for_each_isa([] {
     constexpr Shape shape{4, 300};
     std::vector<float> a = logits_of<float>(shape, 1), b = a, one = a, loss(4), nll(4), loss_one(4), nll_one(4);
@@ -98,14 +98,14 @@ TEST(RDrop, EqualPassesHaveTheCrossEntropy) {
 
 TEST(RDrop, DoesNotDependOnTheNumberOfThreads) {
   for_each_isa([] {
-    const auto run = [] {
+    const auto gradients = [] {
       constexpr Shape shape{100, 1000};
       Padded<float> a(shape, logits_of<float>(shape, 1)), b(shape, logits_of<float>(shape, 2));
       std::vector<float> loss(100), nll(100);
       r_drop_with_gradient<float>(a.view(), b.view(), targets_for(shape), 0.1f, 2, loss.data(), nll.data());
       return std::tuple(a.values(), b.values(), loss);
     };
-    EXPECT_EQ(testing::with_threads(1, run), testing::with_threads(3, run));
+    EXPECT_EQ(testing::with_threads(1, gradients), testing::with_threads(3, gradients));
   });
 }
 

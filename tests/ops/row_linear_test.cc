@@ -1,4 +1,4 @@
-// Products of inference: as accurate as plain loops, and every row the same in any company.
+// Linear layers for inference: as accurate as plain loops, and each row independent of the others.
 #include "ops/linear/row_linear.h"
 
 #include "core/random.h"
@@ -12,7 +12,7 @@ namespace {
 using testing::normal;
 using testing::Padded;
 
-// A matrix in 8 bits of any integers from −128 to 127, in rows that lie apart.
+// An int8 matrix of any integers from −128 to 127, with gaps between the rows.
 struct Weights {
   static constexpr int64_t kGap = 8;
   std::vector<int8_t> values;
@@ -43,7 +43,7 @@ TEST(RowLinear, FloatsAreAsAccurateAsPlainLoops) {
       for (const int64_t in : {1, 6, 64, 129})
         for (const int64_t out : {1, 9, 131}) {
           SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
-          const auto run = [&]<class Real>(Real, auto&& product) {
+          const auto run_row_linear = [&]<class Real>(Real, auto&& product) {
             Padded<Real> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3);
             const std::vector<Real> b = normal<Real>(out + 1, 6);
             product(Matrix<const Real>(x.view()), Matrix<const Real>(w.view()), &b[1], y.view());
@@ -53,13 +53,14 @@ TEST(RowLinear, FloatsAreAsAccurateAsPlainLoops) {
           Arena arena;
           const auto loops = [](auto... args) { reference::linear(args...); };
           const auto kernel = [&](auto... args) { row_linear<float>(args..., arena); };
-          testing::expect_as_accurate(run(float(), kernel), run(float(), loops), run(double(), loops), 2);
+          testing::expect_as_accurate(run_row_linear(float(), kernel), run_row_linear(float(), loops),
+                                      run_row_linear(double(), loops), 2);
         }
   });
 }
 
-// The integers are the same, and three roundings follow them; a row's scale is the same too.
-TEST(RowLinear, BytesMatchPlainLoops) {
+// The integer sums are equal and three roundings follow. The scale of a row is equal as well.
+TEST(RowLinear, Int8ProductsMatchPlainLoops) {
   for (const bool vnni : {false, true}) {
     force_vnni(vnni);
     testing::for_each_isa([] {
@@ -74,7 +75,7 @@ TEST(RowLinear, BytesMatchPlainLoops) {
             row_linear(x.view(), w.view, &b[1], y.view(), arena);
             reference::row_linear(x.view(), w.view, &b[1], plain.view());
             y.expect_gaps_untouched();
-            float largest = 4;  // of a bias
+            float largest = 4;  // of the bias
             for (const float value : plain.values()) largest = std::max(largest, std::abs(value));
             const std::vector<float> fast = y.values(), slow = plain.values();
             for (size_t i = 0; i < fast.size(); i++) ASSERT_NEAR(fast[i], slow[i], 4 * 0x1p-24 * (largest + 4));
@@ -83,7 +84,7 @@ TEST(RowLinear, BytesMatchPlainLoops) {
   }
 }
 
-TEST(RowLinear, ARowIsTheSameInAnyCompany) {
+TEST(RowLinear, ARowDoesNotDependOnOtherRows) {
   constexpr int64_t N = 150, in = 132, out = 300;
   const Weights bytes(out, in);
   const std::vector<float> x = normal<float>(N * in, 1), w = normal<float>(out * in, 2), b = normal<float>(out, 3);
@@ -107,7 +108,7 @@ TEST(RowLinear, ARowIsTheSameInAnyCompany) {
   });
 }
 
-TEST(RowLinear, ANumberThatIsNoneStaysInItsRow) {
+TEST(RowLinear, NanStaysInItsRow) {
   constexpr int64_t in = 20, out = 9;
   const Weights bytes(out, in);
   for (const int64_t N : {3, 40}) {
@@ -120,7 +121,7 @@ TEST(RowLinear, ANumberThatIsNoneStaysInItsRow) {
   }
 }
 
-TEST(RowLinear, ReportsEveryBlockOnceItIsThere) {
+TEST(RowLinear, ReportsEveryBlockWhenItIsComplete) {
   constexpr int64_t in = 8, out = 300;
   for (const int64_t N : {1, 4, 210}) {
     Padded<float> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), seen({N, out}, 4);

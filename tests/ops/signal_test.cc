@@ -13,8 +13,8 @@ namespace {
 
 std::atomic<int> ticks = 0;
 
-TEST(Signals, HandlersLeaveTheHeapAndTheProductAlone) {
-  const int64_t N = 300, in = 384, out = 256;  // a product of oneDNN's
+TEST(Signals, HandlersDoNotCorruptTheHeapOrTheProduct) {
+  const int64_t N = 300, in = 384, out = 256;  // a product that oneDNN computes
   const std::vector<float> x = testing::normal<float>(N * in, 1), w = testing::normal<float>(out * in, 2);
   std::vector<float> first(static_cast<size_t>(N * out)), y = first;
   Arena arena;
@@ -29,7 +29,7 @@ TEST(Signals, HandlersLeaveTheHeapAndTheProductAlone) {
   sigaction(SIGALRM, &handler, &before);
   const itimerval every{{0, 100}, {0, 100}}, never{};
   setitimer(ITIMER_REAL, &every, nullptr);
-  std::vector<std::vector<char>> blocks;  // neighbours on the heap, to be looked at by the allocator
+  std::vector<std::vector<char>> blocks;  // adjacent heap blocks, checked by the allocator
   for (int i = 0; ticks < 200 || i < 100; i++) {
     product(y);
     ASSERT_EQ(y, first);

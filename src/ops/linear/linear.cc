@@ -1,5 +1,5 @@
-// Products by oneDNN, block by block, where ops/linear/tile_linear.h does not have them; what follows a product is done
-// while its block is in the cache.
+// Linear layers by oneDNN, block by block, for the shapes that ops/linear/tile_linear.h does not handle. The work that
+// follows a product (bias, activation) runs while its block is in the cache.
 #include "ops/linear/linear.h"
 
 #include <oneapi/dnnl/dnnl.h>
@@ -46,15 +46,15 @@ HWY_EXPORT(Transpose);
 
 namespace {
 
-// Holds back signals while a product runs. oneDNN's kernels point the stack pointer into the heap (its issue 4845,
-// mended in 2026), so a signal handler that runs then would write its frame over other people's memory. What a thread
-// does to itself (SIGSEGV and the like) is not held back.
-class HoldSignals {
+// Blocks signals while a product runs. oneDNN's kernels point the stack pointer into the heap (oneDNN issue 4845, fixed
+// in 2026), so a signal handler that runs at that time would overwrite memory that is in use. Signals that a thread
+// raises by its own instructions (SIGSEGV and similar) are not blocked.
+class SignalBlocker {
  public:
-  HoldSignals() { pthread_sigmask(SIG_BLOCK, &asynchronous(), &before_); }
-  ~HoldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  HoldSignals(const HoldSignals&) = delete;
-  HoldSignals& operator=(const HoldSignals&) = delete;
+  SignalBlocker() { pthread_sigmask(SIG_BLOCK, &asynchronous(), &before_); }
+  ~SignalBlocker() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalBlocker(const SignalBlocker&) = delete;
+  SignalBlocker& operator=(const SignalBlocker&) = delete;
 
  private:
   static const sigset_t& asynchronous() {
@@ -70,53 +70,54 @@ class HoldSignals {
   sigset_t before_;
 };
 
-// Keeps oneDNN on the calling thread, where a product of one block is called outside a parallel loop: with threads of
-// its own its sums, and its allocations, would depend on their number.
-class OneThread {
+// Keeps oneDNN on the calling thread when a product is called outside a parallel loop. With its own threads, its sums
+// and its allocations would depend on their number.
+class SingleThread {
  public:
-  OneThread() : before_(omp_in_parallel() ? 0 : omp_get_max_threads()) {
+  SingleThread() : before_(omp_in_parallel() ? 0 : omp_get_max_threads()) {
     if (before_ > 1) omp_set_num_threads(1);
   }
-  ~OneThread() {
+  ~SingleThread() {
     if (before_ > 1) omp_set_num_threads(before_);
   }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  SingleThread(const SingleThread&) = delete;
+  SingleThread& operator=(const SingleThread&) = delete;
 
  private:
   int before_;
 };
 
-// C = A op(B) + beta C on one thread. A: [M, K], op(B): [K, N], B itself [N, K] where transposed.
+// C = A op(B) + beta C on one thread. A: [M, K]; op(B): [K, N], where B itself is [N, K] if transpose_B is set.
 void product(Matrix<const float> A, Matrix<const float> B, bool transpose_B, float beta, Matrix<float> C) {
-  const OneThread one;
-  const HoldSignals hold;
+  const SingleThread single_thread;
+  const SignalBlocker blocker;
   dnnl_sgemm('N', transpose_B ? 'T' : 'N', C.rows, C.cols, A.cols, 1.0f, A.data, A.stride, B.data, B.stride, beta,
              C.data, C.stride);
 }
 
-// The cut of a result into blocks, each one call: few, since every call packs its operands, and enough for several
-// threads. It depends on the shape alone, so that the number of threads changes nothing.
-struct Cut {
+// Division of a product's result into blocks, each computed by one call of oneDNN. There are few blocks, because every
+// call packs its operands, but enough for several threads. The division depends only on the shape, so that the result
+// does not depend on the number of threads.
+struct ProductBlocks {
   int64_t rows, cols, row_block, col_block;
 
-  Cut(int64_t r, int64_t c, int64_t row_parts, int64_t col_parts)
+  ProductBlocks(int64_t r, int64_t c, int64_t row_parts, int64_t col_parts)
       : rows(r), cols(c), row_block(part(r, row_parts, 16)), col_block(part(c, col_parts, 128)) {}
 
-  // Of products over whole rows, Y = X Wᵀ and dX = dY W.
-  static Cut of_rows(int64_t rows, int64_t cols) {
+  // Blocks of Y = X Wᵀ and dX = dY W.
+  static ProductBlocks for_rows(int64_t rows, int64_t cols) {
     const int64_t blocks = std::clamp<int64_t>(rows * cols >> 18, 8, 64);
     const int64_t row_parts = std::clamp<int64_t>(rows / (cols < 512 ? 64 : 184), 1, blocks);
     return {rows, cols, row_parts, std::clamp<int64_t>(cols / (row_parts == 1 ? 128 : 256), 1, blocks / row_parts)};
   }
-  // Of dW = dYᵀ X: bands of rows whose part of dYᵀ stays in the second-level cache.
-  static Cut of_weights(int64_t rows, int64_t cols) {
+  // Blocks of dW = dYᵀ X: bands of rows whose part of dYᵀ fits in the second-level cache.
+  static ProductBlocks for_weights(int64_t rows, int64_t cols) {
     return {rows, cols, std::max<int64_t>(4, (rows + kBand - 1) / kBand), 1};
   }
   static constexpr int64_t kBand = 128;
 
   int64_t col_blocks() const { return (cols + col_block - 1) / col_block; }
-  int64_t blocks() const { return (rows + row_block - 1) / row_block * col_blocks(); }
+  int64_t count() const { return (rows + row_block - 1) / row_block * col_blocks(); }
 
   Block operator[](int64_t i) const {
     const int64_t r = i / col_blocks() * row_block, c = i % col_blocks() * col_block;
@@ -129,7 +130,7 @@ struct Cut {
   }
 };
 
-// [M, K] times [K, N].
+// Floating-point operations and bytes of a product [M, K] × [K, N].
 Work product_work(int64_t M, int64_t K, int64_t N) {
   const double m = static_cast<double>(M), k = static_cast<double>(K), n = static_cast<double>(N);
   return {2 * m * k * n, 4 * (m * k + k * n + m * n)};
@@ -143,17 +144,17 @@ void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix
   const ProfiledOp profiled("linear", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows));
   if (suits_tiles(W)) return tile_linear(X, W, b, Y, arena, after);
   const auto add_bias = QKV_DISPATCH(AddBias);
-  const Cut cut = Cut::of_rows(Y.rows, Y.cols);
-  parallel_for(cut.blocks(), [&](int64_t i) {
-    const Block at = cut[i];
+  const ProductBlocks blocks = ProductBlocks::for_rows(Y.rows, Y.cols);
+  parallel_for(blocks.count(), [&](int64_t i) {
+    const Block at = blocks[i];
     product(X.row_range(at.row_begin, at.row_end), W.row_range(at.col_begin, at.col_end), true, 0, Y.block(at));
     if (b) add_bias(b + at.col_begin, Y.block(at));
     if (after) after(at);
   });
 }
 
-// Blocks of dW and of dX are tasks of one loop. A band of dW transposes its columns of dY first: oneDNN is a third
-// faster on a left operand that is not transposed.
+// Blocks of dW and blocks of dX are tasks of one parallel loop. A task of dW transposes its columns of dY first,
+// because oneDNN is a third faster when the left operand is not transposed.
 template <>
 void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const float> dY,
                      const LinearGradients<float>& g, Arena& arena) {
@@ -165,12 +166,12 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
   if (suits_tiles(W)) return tile_linear_backward(X, W, dY, g, arena);
   const auto transposed = QKV_DISPATCH(Transpose);
 
-  const Cut bands = Cut::of_weights(out, in), blocks = Cut::of_rows(N, in);
+  const ProductBlocks bands = ProductBlocks::for_weights(out, in), blocks = ProductBlocks::for_rows(N, in);
   const Arena::Scope scope(arena);
   const int64_t stride = (N + 15) / 16 * 16 + 16;  // not a power of two, whose rows would share cache sets
   float* memory = arena.take<float>(threads() * bands.row_block * stride);
-  parallel_for(bands.blocks() + blocks.blocks(), [&](int64_t i) {
-    if (i < bands.blocks()) {
+  parallel_for(bands.count() + blocks.count(), [&](int64_t i) {
+    if (i < bands.count()) {
       const Block at = bands[i];
       const Matrix<const float> columns = dY.col_range(at.row_begin, at.row_end);
       const Matrix<float> dYt(memory + omp_get_thread_num() * bands.row_block * stride, columns.cols, N, stride);
@@ -178,7 +179,7 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
       product(dYt, X, false, 1, g.dW.row_range(at.row_begin, at.row_end));
       if (g.db) add_column_sums(columns, g.db + at.row_begin);
     } else {
-      const Block at = blocks[i - bands.blocks()];
+      const Block at = blocks[i - bands.count()];
       product(dY.row_range(at.row_begin, at.row_end), W.col_range(at.col_begin, at.col_end), false,
               g.accumulate ? 1 : 0, g.dX.block(at));
       if (g.after_dX) g.after_dX(at);

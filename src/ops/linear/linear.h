@@ -1,5 +1,6 @@
-// Linear layer: Y = X Wᵀ + b. Products of narrow rows or few weights are ours, others oneDNN's; all are cut into blocks
-// whose size does not depend on the number of threads, so that neither does the result.
+// Linear layer (fully connected layer): Y = X Wᵀ + b, and its gradients. Products with narrow rows or few weights use
+// our own kernels, all others oneDNN. The work is divided into blocks whose size does not depend on the number of
+// threads, so the result does not depend on it either.
 #pragma once
 
 #include "core/arena.h"
@@ -8,16 +9,17 @@
 
 namespace qkv {
 
-// Called for every block of a result as soon as it is there, on the thread that made it. Blocks begin at columns that
-// are multiples of 128.
+// Called for each block of a result as soon as it is complete, on the thread that computed it. Blocks begin at columns
+// that are multiples of 128.
 using AfterBlock = FunctionRef<void(const Block&)>;
 
-// X: [N, in], W: [out, in], b: [out] or null, Y: [N, out]; Y is assigned and overlaps none of the others.
+// Y = X Wᵀ + b. X: [N, in]; W: [out, in]; b: [out] or null; Y: [N, out]. Y is assigned and must not overlap another
+// matrix.
 template <class Real>
 void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y, Arena& scratch,
             AfterBlock after = {});
 
-// Where the gradients go: dX is assigned, or added to when `accumulate`; the others are added to.
+// Outputs of linear_backward. dX is assigned, or added to if `accumulate` is set; dW and db are added to.
 template <class Real>
 struct LinearGradients {
   Matrix<Real> dX;     // [N, in]:   dX = dY W
@@ -27,7 +29,7 @@ struct LinearGradients {
   AfterBlock after_dX = {};
 };
 
-// dY: [N, out]. No gradient overlaps another matrix.
+// Computes the gradients from dY: [N, out]. No gradient may overlap another matrix.
 template <class Real>
 void linear_backward(Matrix<const Real> X, Matrix<const Real> W, Matrix<const Real> dY,
                      const LinearGradients<Real>& gradients, Arena& scratch);

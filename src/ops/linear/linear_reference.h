@@ -1,4 +1,4 @@
-// The plain loops of the linear layer, for reading and for float64.
+// Linear layer as plain loops: the reference for the kernels, and the float64 version.
 #pragma once
 
 #include "ops/linear/linear.h"

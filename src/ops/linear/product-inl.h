@@ -1,6 +1,6 @@
-// Products of tiles over many rows: Y = X B and C = Aᵀ X. X, Y and A are read and written where they lie; B, which all
-// rows meet, is packed once. Sums run over the depth in order.
-// Included once for every instruction set, hence the unusual guard.
+// Matrix products by register tiles, over many rows: Y = X B and C = Aᵀ X. X, Y and A are read and written in place. B,
+// which is used for every row, is packed once. Sums run over the depth in order.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_PRODUCT_INL_H_
 #undef QKV_OPS_PRODUCT_INL_H_
@@ -17,11 +17,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-constexpr int kProductRows = 6;  // of a register tile
+constexpr int kProductRows = 6;  // rows of a register tile
 constexpr int kProductVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
-constexpr int64_t kDepthBlock = 256;  // of B, or of A and X: what a tile meets stays in the second-level cache
+constexpr int64_t kDepthBlock = 256;  // rows of B, or of A and X, that stay in the second-level cache
 
-// Columns cut into panels of whole vectors, as equal as can be.
+// Division of columns into panels of whole vectors, as equal in width as possible.
 struct ColumnPanels {
   int64_t cols;
 
@@ -32,17 +32,18 @@ struct ColumnPanels {
   HWY_INLINE int64_t width(int64_t panel) const { return begin(panel + 1) - begin(panel); }
 };
 
-// B of `depth` rows by panels of columns, each [depth, width]; what fills up the last vector is any number.
+// Returns the panel that begins at column `begin` of packed B, which has `depth` rows. A panel is [depth, width]; the
+// lanes that pad its last vector hold arbitrary numbers.
 HWY_INLINE float* panel_of(float* packed, int64_t depth, int64_t begin) { return packed + begin * depth; }
 
-// B = Wᵀ
+// Packs one panel of B = Wᵀ.
 HWY_INLINE void pack_transposed_panel(Matrix<const float> W, int64_t panel, float* packed) {
   const ColumnPanels panels{W.rows};
   const int64_t begin = panels.begin(panel), width = panels.width(panel);
   transpose(W.row_range(begin, panels.end(panel)), {panel_of(packed, W.cols, begin), W.cols, width, width});
 }
 
-// B = W
+// Packs one panel of B = W.
 HWY_INLINE void pack_panel(Matrix<const float> W, int64_t panel, float* packed) {
   const ColumnPanels panels{W.cols};
   const int64_t begin = panels.begin(panel), width = panels.width(panel);
@@ -52,7 +53,7 @@ HWY_INLINE void pack_panel(Matrix<const float> W, int64_t panel, float* packed) 
                 [&](int64_t c, auto io) HWY_ATTR { hn::Store(io.load(W.row(k) + begin + c), Floats(), to + c); });
 }
 
-// Calls f(c, io) for the C vectors of `cols` columns, of which the last may be part of one.
+// Calls f(c, io) for each of the C vectors that hold `cols` columns; only the last may be partial.
 template <int C, class F>
 HWY_INLINE void each_vector(int64_t cols, const F& f) {
   HWY_UNROLL(8)
@@ -63,15 +64,15 @@ HWY_INLINE void each_vector(int64_t cols, const F& f) {
     f(C - 1, PartOfVector(cols - (C - 1) * lanes()));
 }
 
-// Y = X B + b for R rows and a panel of B, or Y += X B where the product is `more`. b: [Y.cols] or null.
+// Y = X B + b for R rows and one panel of B, or Y += X B if `accumulate` is set. b: [Y.cols] or null.
 template <int R, int C>
-HWY_NOINLINE void product_tile(const Matrix<const float>& X, const float* panel, const float* b, bool more,
+HWY_NOINLINE void product_tile(const Matrix<const float>& X, const float* panel, const float* b, bool accumulate,
                                const Matrix<float>& Y) {
   Vector sum[R][C];
   each_vector<C>(Y.cols, [&](int c, auto io) HWY_ATTR {
     const Vector start = b ? io.load(b + c * lanes()) : zero();
     HWY_UNROLL(8)
-    for (int r = 0; r < R; r++) sum[r][c] = more ? io.load(Y.row(r) + c * lanes()) : start;
+    for (int r = 0; r < R; r++) sum[r][c] = accumulate ? io.load(Y.row(r) + c * lanes()) : start;
   });
   multiply(X.data, X.stride, 1, panel, C * lanes(), X.cols, sum);
   each_vector<C>(Y.cols, [&](int c, auto io) HWY_ATTR {
@@ -80,8 +81,9 @@ HWY_NOINLINE void product_tile(const Matrix<const float>& X, const float* panel,
   });
 }
 
-// Y = X B + b, or Y += X B where the product is `more`. packed: B by panels.
-HWY_INLINE void multiply_rows(Matrix<const float> X, const float* packed, const float* b, bool more, Matrix<float> Y) {
+// Y = X B + b, or Y += X B if `accumulate` is set. packed: B in panels.
+HWY_INLINE void multiply_rows(Matrix<const float> X, const float* packed, const float* b, bool accumulate,
+                              Matrix<float> Y) {
   const ColumnPanels panels{Y.cols};
   const int64_t depth = X.cols;
   for (int64_t k = 0; k < depth || k == 0; k += kDepthBlock) {
@@ -92,7 +94,7 @@ HWY_INLINE void multiply_rows(Matrix<const float> X, const float* packed, const 
       const Matrix<float> y = Y.col_range(begin, panels.end(p));
       for_tiles<kProductRows>(Y.rows, [&](int64_t r, int64_t n) HWY_ATTR {
         with_shape<kProductRows, kProductVectors>(n, width / lanes(), [&](auto R, auto C) HWY_ATTR {
-          product_tile<R(), C()>(x.row_range(r, r + n), panel, b ? b + begin : nullptr, more || k > 0,
+          product_tile<R(), C()>(x.row_range(r, r + n), panel, b ? b + begin : nullptr, accumulate || k > 0,
                                  y.row_range(r, r + n));
         });
       });
@@ -100,7 +102,7 @@ HWY_INLINE void multiply_rows(Matrix<const float> X, const float* packed, const 
   }
 }
 
-// R rows of C += Aᵀ X, a panel of columns. a: R columns of A
+// R rows of C += Aᵀ X for one panel of columns. a: R columns of A.
 template <int R, int C, class Io>
 HWY_NOINLINE void outer_tile(const Matrix<const float>& a, const Matrix<const float>& x, Io last,
                              const Matrix<float>& to) {

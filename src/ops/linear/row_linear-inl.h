@@ -1,6 +1,7 @@
-// Products whose rows do not depend on each other. Many rows of X are packed side by side, a lane each, and weights are
-// broadcast from where they lie; for few rows lanes are outputs. Sums of floats run over the depth in order either way.
-// Included once for every instruction set, hence the unusual guard.
+// Matrix products in which the rows do not depend on each other. For many rows, rows of X are packed side by side, one
+// per lane, and weights are broadcast from where they are stored. For few rows, the lanes are outputs. Float sums run
+// over the depth in the same order in both cases.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_ROW_LINEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ROW_LINEAR_INL_H_
 #undef QKV_OPS_ROW_LINEAR_INL_H_
@@ -20,16 +21,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-constexpr int kPanelVectors = 3;  // of rows of X that go through the weights together
-constexpr int kOutputs = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;  // of a register tile
-constexpr int64_t kGroup = 16;                                                      // outputs stored together
+constexpr int kPanelVectors = 3;                                                    // vectors of rows of X in a panel
+constexpr int kOutputs = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;  // outputs of a register tile
+constexpr int64_t kOutputGroup = 16;                                                // outputs that are stored together
 constexpr int64_t kPanelWidth = kPanelVectors * 16;
-constexpr int64_t kPage = 4096;  // bytes, within which the processor looks ahead by itself
+constexpr int64_t kPage = 4096;  // bytes; the hardware prefetcher does not cross this boundary
 
 using Ints = hn::RebindToSigned<Floats>;
 using IntVector = hn::Vec<Ints>;
 
-// The rows of X cut into panels of whole vectors, as equal as can be. A panel holds [depth, width] elements of 32 bits.
+// Division of the rows of X into panels of whole vectors, as equal in width as possible. A panel holds [depth, width]
+// elements of 32 bits.
 struct Panels {
   int64_t rows, depth;
 
@@ -41,10 +43,10 @@ struct Panels {
   HWY_INLINE int64_t offset(int64_t panel) const { return begin(panel) * depth; }
 };
 
-// Four numbers of 8 bits of every row of X, times four weights.
+// Multiplies four 8-bit numbers of every row of X by four weights.
 struct FourBytes {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  // Even and odd bytes are widened to 16 bits, where the sums of two products are exact.
+  // Even and odd bytes are widened to 16 bits. The sum of two 16-bit products is exact in 32 bits.
   struct X {
     hn::Vec<hn::Repartition<int16_t, Ints>> even, odd;
   };
@@ -87,7 +89,7 @@ struct FourBytes {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// The same in one instruction, on machines that have it.
+// The same in one instruction (AVX512-VNNI).
 struct FourBytesVnni {
   using X = IntVector;
   static HWY_INLINE X of(Vector bytes) { return hn::BitCast(Ints(), bytes); }
@@ -99,12 +101,12 @@ struct FourBytesVnni {
 };
 #endif
 
-// Memory that will be used next, of which a few lines are asked for at every step of a tile: many at once would hold up
-// the tile's own loads.
+// Memory to prefetch. Each step of a tile prefetches a few cache lines; prefetching many at once would delay the loads
+// of the tile itself.
 struct Ahead {
   const char* weights;
-  int64_t lines;            // of weights, at each step
-  Matrix<float> results{};  // a row at each step
+  int64_t lines;            // cache lines of weights per step
+  Matrix<float> results{};  // one row per step
 
   static constexpr int64_t kDepthStep = 4;
   HWY_INLINE void fetch() {
@@ -115,16 +117,17 @@ struct Ahead {
   }
 };
 
-// The weights of the group of outputs from `output` on, to be asked for during all tiles of a group.
+// Returns the weights of the group of outputs that begins at `output`, to be prefetched while the tiles of the group
+// before are computed.
 template <class T>
 HWY_INLINE Ahead weights_ahead(Matrix<const T> W, int64_t output, int64_t depth, int64_t panels) {
-  if (output + kGroup > W.rows) return {nullptr, 0};
-  const int64_t lines = kGroup * W.stride * static_cast<int64_t>(sizeof(T)) / 64;
-  const int64_t steps = kGroup / kOutputs * panels * ((depth + Ahead::kDepthStep - 1) / Ahead::kDepthStep);
+  if (output + kOutputGroup > W.rows) return {nullptr, 0};
+  const int64_t lines = kOutputGroup * W.stride * static_cast<int64_t>(sizeof(T)) / 64;
+  const int64_t steps = kOutputGroup / kOutputs * panels * ((depth + Ahead::kDepthStep - 1) / Ahead::kDepthStep);
   return {reinterpret_cast<const char*>(W.row(output)), (lines + steps - 1) / steps};
 }
 
-// Weights in float32. A tile is R outputs × C vectors of rows of X.
+// Products with float32 weights. A tile is R outputs × C vectors of rows of X.
 struct FloatProducts {
   Matrix<const float> W;
   const float* b;  // may be null
@@ -153,7 +156,7 @@ struct FloatProducts {
   }
 };
 
-// Weights and inputs in 8 bits; depth counts groups of four.
+// Products with 8-bit weights and inputs. `depth` counts groups of four.
 template <class Four>
 struct ByteProducts {
   Int8Matrix W;
@@ -200,7 +203,7 @@ struct ByteProducts {
   }
 };
 
-// y(n, o) = x(o, n) for `outputs` rows of x, at most kGroup.
+// y(n, o) = x(o, n) for `outputs` rows of x, at most kOutputGroup.
 HWY_INLINE void store_transposed(const float* x, int64_t outputs, Matrix<float> y) {
 #if HWY_TARGET == HWY_SCALAR
   for (int64_t n = 0; n < y.rows; n++)
@@ -222,16 +225,16 @@ HWY_INLINE void store_transposed(const float* x, int64_t outputs, Matrix<float> 
 #endif
 }
 
-// Y = columns [begin, end) of the product for the rows of some of the panels. Weights of a group of outputs stay in the
-// first-level cache.
+// Assigns Y = columns [begin, end) of the product for the rows of panels [first, last). The weights of a group of
+// outputs stay in the first-level cache.
 template <class Products>
 HWY_INLINE void multiply_panels(const Products& products, const Panels& panels, const float* packed, int64_t first,
                                 int64_t last, int64_t begin, int64_t end, Matrix<float> Y) {
-  alignas(64) float tile[kGroup * kPanelWidth];
+  alignas(64) float tile[kOutputGroup * kPanelWidth];
   const int64_t top = panels.begin(first);
-  for (int64_t o = begin; o < end; o += kGroup) {
-    const int64_t outputs = HWY_MIN(kGroup, end - o);
-    Ahead ahead = products.after(o + kGroup, panels.depth, last - first);
+  for (int64_t o = begin; o < end; o += kOutputGroup) {
+    const int64_t outputs = HWY_MIN(kOutputGroup, end - o);
+    Ahead ahead = products.after(o + kOutputGroup, panels.depth, last - first);
     for (int64_t p = first; p < last; p++) {
       const int64_t row = panels.begin(p), width = panels.width(p);
       const float* x = packed + panels.offset(p);
@@ -249,9 +252,8 @@ HWY_INLINE void multiply_panels(const Products& products, const Panels& panels, 
   }
 }
 
-// Y = columns [begin, end) of the product for R rows of X, which the weights meet where both lie: a vector of outputs
-// at a time, its sums in the order of the panels. The weights of the next vector are asked for as they follow each
-// other.
+// Assigns Y = columns [begin, end) of the product for R rows of X; neither X nor W is packed. Computes one vector of
+// outputs at a time, with the sums in the same order as multiply_panels. Prefetches the weights of the next vector.
 template <int R>
 HWY_INLINE void multiply_few(Matrix<const float> X, Matrix<const float> W, const float* b, int64_t begin, int64_t end,
                              Matrix<float> Y) {
@@ -274,8 +276,8 @@ HWY_INLINE void multiply_few(Matrix<const float> X, Matrix<const float> W, const
   });
 }
 
-// Y = columns [begin, end) of the product for R rows of X, bytes: [R, stride], which the weights meet where both lie:
-// all integers, so that the sums are those of the panels.
+// Assigns Y = columns [begin, end) of the product for R rows of X; bytes: [R, stride]. Integer sums are exact, so they
+// equal those of multiply_panels.
 template <class Four, int R>
 HWY_INLINE void multiply_few(const Int8Matrix& W, const float* b, const uint8_t* bytes, int64_t stride,
                              const float* scales, int64_t begin, int64_t end, Matrix<float> Y) {

@@ -18,24 +18,27 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// How the rows of X are cut and multiplied, by the vectors of an instruction set.
-struct Cut {
+// Division of Y = X Wᵀ into blocks of kPanels panels of rows × kSinkColumns columns.
+struct RowBlocks {
   static constexpr int64_t kPanels = kSinkRows / kPanelWidth;  // of a block
   Panels panels;
   int64_t columns;
 
   int64_t column_blocks() const { return (columns + kSinkColumns - 1) / kSinkColumns; }
-  int64_t blocks() const { return (panels.count() + kPanels - 1) / kPanels * column_blocks(); }
+  int64_t count() const { return (panels.count() + kPanels - 1) / kPanels * column_blocks(); }
 };
 
-// Packs and multiplies: pack(panel, to) on all threads, then the blocks.
+// Calls pack(panel, to) for every panel on all threads, then multiplies block by block.
 template <class Pack, class Products>
-HWY_INLINE void run(const Cut& cut, float* packed, const Pack& pack, const Products& products, BlockSink sink) {
-  const Panels& panels = cut.panels;
+HWY_INLINE void multiply_packed(const RowBlocks& blocks, float* packed, const Pack& pack, const Products& products,
+                                BlockSink sink) {
+  const Panels& panels = blocks.panels;
   parallel_for(panels.count(), [&](int64_t p) HWY_ATTR { pack(p, packed + panels.offset(p)); });
-  parallel_for(cut.blocks(), [&](int64_t i) HWY_ATTR {
-    const int64_t first = i / cut.column_blocks() * Cut::kPanels, last = HWY_MIN(panels.count(), first + Cut::kPanels);
-    const int64_t begin = i % cut.column_blocks() * kSinkColumns, end = HWY_MIN(cut.columns, begin + kSinkColumns);
+  parallel_for(blocks.count(), [&](int64_t i) HWY_ATTR {
+    const int64_t first = i / blocks.column_blocks() * RowBlocks::kPanels,
+                  last = HWY_MIN(panels.count(), first + RowBlocks::kPanels);
+    const int64_t begin = i % blocks.column_blocks() * kSinkColumns,
+                  end = HWY_MIN(blocks.columns, begin + kSinkColumns);
     const Block at{panels.begin(first), panels.end(last - 1), begin, end};
     const Matrix<float> Y = sink.place(at);
     multiply_panels(products, panels, packed, first, last, begin, end, Y);
@@ -43,12 +46,12 @@ HWY_INLINE void run(const Cut& cut, float* packed, const Pack& pack, const Produ
   });
 }
 
-constexpr int64_t kFewRows = 4;  // so many go through the weights as they lie
+constexpr int64_t kFewRows = 4;  // up to this many rows, X is not packed
 
-// Blocks of columns for few rows: multiply(R, begin, end, Y) with a constant R. Memory is what limits, and likes it
-// when every thread reads one run of weights.
+// Multiplies up to kFewRows rows by blocks of columns: multiply(R, begin, end, Y) with a constant R. The speed of
+// memory limits this case; it is highest when every thread reads one contiguous run of weights.
 template <class Multiply>
-HWY_INLINE void run_few(int64_t rows, int64_t columns, BlockSink sink, const Multiply& multiply) {
+HWY_INLINE void multiply_few_rows(int64_t rows, int64_t columns, BlockSink sink, const Multiply& multiply) {
   const int64_t blocks = (columns + kSinkColumns - 1) / kSinkColumns, runs = threads();
   parallel_for(runs, [&](int64_t run) HWY_ATTR {
     for (int64_t i = blocks * run / runs; i < blocks * (run + 1) / runs; i++) {
@@ -63,19 +66,19 @@ HWY_INLINE void run_few(int64_t rows, int64_t columns, BlockSink sink, const Mul
 
 void RowLinear(Matrix<const float> X, Matrix<const float> W, const float* b, BlockSink sink, Arena& scratch) {
   if (X.rows <= kFewRows)
-    return run_few(X.rows, W.rows, sink, [&](auto R, int64_t begin, int64_t end, Matrix<float> Y) HWY_ATTR {
+    return multiply_few_rows(X.rows, W.rows, sink, [&](auto R, int64_t begin, int64_t end, Matrix<float> Y) HWY_ATTR {
       multiply_few<R()>(X, W, b, begin, end, Y);
     });
-  const Cut cut{{X.rows, X.cols}, W.rows};
-  const Panels& panels = cut.panels;
+  const RowBlocks blocks{{X.rows, X.cols}, W.rows};
+  const Panels& panels = blocks.panels;
   float* packed = scratch.take<float>(panels.vectors() * lanes() * panels.depth);
   const auto pack = [&](int64_t p, float* to) HWY_ATTR {
     transpose(X.row_range(panels.begin(p), panels.end(p)), Matrix<float>(to, X.cols, panels.width(p)));
   };
-  run(cut, packed, pack, FloatProducts{W, b}, sink);
+  multiply_packed(blocks, packed, pack, FloatProducts{W, b}, sink);
 }
 
-// bytes_i = round(x_i / s) + 128; returns s, which is NaN where some x_i is no number.
+// Assigns bytes_i = round(x_i / s) + 128 and returns s, which is NaN if some x_i is NaN or infinite.
 HWY_INLINE float to_bytes(const float* x, int64_t cols, uint8_t* bytes) {
   Vector largest = zero(), nothing = zero();
   for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {
@@ -93,7 +96,7 @@ HWY_INLINE float to_bytes(const float* x, int64_t cols, uint8_t* bytes) {
   return most / 127 + sum_of_lanes(nothing);
 }
 
-// Rows of X in 8 bits, as they lie.
+// Rows of X in 8 bits, row-major.
 struct Bytes {
   int64_t stride;
   uint8_t* data;
@@ -113,7 +116,7 @@ HWY_INLINE void RowLinearFew(Matrix<const float> X, const Int8Matrix& W, const f
                              Arena& scratch) {
   const Bytes bytes(kFewRows, X.cols, scratch);
   for (int64_t n = 0; n < X.rows; n++) bytes.set_row(n, X);
-  run_few(X.rows, W.values.rows, sink, [&](auto R, int64_t begin, int64_t end, Matrix<float> Y) HWY_ATTR {
+  multiply_few_rows(X.rows, W.values.rows, sink, [&](auto R, int64_t begin, int64_t end, Matrix<float> Y) HWY_ATTR {
     multiply_few<Four, R()>(W, b, bytes.data, bytes.stride, bytes.scales, begin, end, Y);
   });
 }
@@ -121,8 +124,8 @@ HWY_INLINE void RowLinearFew(Matrix<const float> X, const Int8Matrix& W, const f
 template <class Four>
 HWY_INLINE void RowLinearMany(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink,
                               Arena& scratch) {
-  const Cut cut{{X.rows, X.cols / 4}, W.values.rows};
-  const Panels& panels = cut.panels;
+  const RowBlocks blocks{{X.rows, X.cols / 4}, W.values.rows};
+  const Panels& panels = blocks.panels;
   const int64_t rows = panels.vectors() * lanes();
   float* packed = scratch.take<float>(rows * panels.depth);
   const Bytes bytes(rows, X.cols, scratch);
@@ -131,7 +134,7 @@ HWY_INLINE void RowLinearMany(Matrix<const float> X, const Int8Matrix& W, const 
     const Matrix<const float> fours(reinterpret_cast<const float*>(bytes.data), X.rows, panels.depth, bytes.stride / 4);
     transpose(fours.row_range(panels.begin(p), panels.end(p)), Matrix<float>(to, panels.depth, panels.width(p)));
   };
-  run(cut, packed, pack, ByteProducts<Four>{W, b, bytes.scales}, sink);
+  multiply_packed(blocks, packed, pack, ByteProducts<Four>{W, b, bytes.scales}, sink);
 }
 
 template <class Four>

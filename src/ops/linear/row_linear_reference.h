@@ -1,4 +1,4 @@
-// The plain loops of the linear layer with weights and inputs in 8 bits.
+// Linear layer with int8 weights and 8-bit inputs as plain loops.
 #pragma once
 
 #include <cmath>

@@ -24,8 +24,8 @@ void PackPanel(Matrix<const float> W, bool transpose, int64_t panel, float* pack
   transpose ? pack_transposed_panel(W, panel, packed) : pack_panel(W, panel, packed);
 }
 
-void MultiplyRows(Matrix<const float> X, const float* packed, const float* b, bool more, Matrix<float> Y) {
-  multiply_rows(X, packed, b, more, Y);
+void MultiplyRows(Matrix<const float> X, const float* packed, const float* b, bool accumulate, Matrix<float> Y) {
+  multiply_rows(X, packed, b, accumulate, Y);
 }
 
 void AddOuterProducts(Matrix<const float> A, Matrix<const float> X, Matrix<float> C) { add_outer_products(A, X, C); }
@@ -51,10 +51,10 @@ namespace {
 
 constexpr int64_t kMostRows = 192, kLeastRows = 48, kRunRows = 512, kBandColumns = 96;
 
-// Rows that go through packed weights together: an eighth of them, within limits, and whole tiles.
+// Returns the number of rows in a block: an eighth of all rows, within limits, and a whole number of tiles.
 int64_t rows_of_a_block(int64_t N) { return std::clamp((N + 47) / 48 * 6, kLeastRows, kMostRows); }
 
-// Wᵀ or W in panels of whole vectors, from the arena.
+// Packs Wᵀ or W into panels of whole vectors; the memory comes from the arena.
 float* packed(Matrix<const float> W, bool transpose, Arena& arena) {
   const int64_t cols = transpose ? W.rows : W.cols, depth = transpose ? W.cols : W.rows;
   float* panels = arena.take<float>((cols + 15) / 16 * 16 * depth);
@@ -63,19 +63,19 @@ float* packed(Matrix<const float> W, bool transpose, Arena& arena) {
   return panels;
 }
 
-// What a task of a backward pass does with some rows, or with some rows and columns of dY.
+// The work of one task of a backward pass: dX of some rows, or the contribution of a block of dY to dW and db.
 struct BackwardBlocks {
   Matrix<const float> X, dY;
   const LinearGradients<float>& g;
   const float* panels;  // of W
 
-  // dX of rows [begin, end).
-  void make_dX(int64_t begin, int64_t end) const {
+  // Computes dX for rows [begin, end).
+  void compute_dX(int64_t begin, int64_t end) const {
     QKV_DISPATCH(MultiplyRows)
     (dY.row_range(begin, end), panels, nullptr, g.accumulate, g.dX.row_range(begin, end));
     if (g.after_dX) g.after_dX({begin, end, 0, g.dX.cols});
   }
-  // Adds what rows and columns of dY give to those rows of dW, and to db where it is not null.
+  // Adds the contribution of one block of dY to its rows of dW and, unless it is null, to db.
   void add(const Block& at, Matrix<float> dW, float* db) const {
     const Matrix<const float> block = dY.block(at);
     QKV_DISPATCH(AddOuterProducts)(block, X.row_range(at.row_begin, at.row_end), dW);
@@ -83,8 +83,8 @@ struct BackwardBlocks {
   }
 };
 
-// Few weights: a task makes dX and a part of dW and db of a run of rows, which are in the cache. The parts are added up
-// in order; one run alone adds to dW itself.
+// Few weights: a task computes dX and a partial dW and db for a run of rows, which stay in the cache. The partial sums
+// are added up in order; a single run adds to dW directly.
 void backward_by_runs(const BackwardBlocks& blocks, Arena& arena) {
   const LinearGradients<float>& g = blocks.g;
   const int64_t N = blocks.dY.rows, in = g.dW.cols, out = g.dW.rows;
@@ -103,7 +103,7 @@ void backward_by_runs(const BackwardBlocks& blocks, Arena& arena) {
     for (int64_t begin = i * run; begin < last; begin += kMostRows) {
       const int64_t end = std::min(last, begin + kMostRows);
       blocks.add({begin, end, 0, out}, dW, db);
-      blocks.make_dX(begin, end);
+      blocks.compute_dX(begin, end);
     }
   });
   const auto add_parts = QKV_DISPATCH(AddWeightParts);
@@ -113,13 +113,13 @@ void backward_by_runs(const BackwardBlocks& blocks, Arena& arena) {
   });
 }
 
-// Many weights: a task makes dX of some rows, or adds to some rows of dW and db.
+// Many weights: a task computes dX for some rows, or adds to some rows of dW and db.
 void backward_by_bands(const BackwardBlocks& blocks) {
   const LinearGradients<float>& g = blocks.g;
   const int64_t N = blocks.dY.rows, out = g.dW.rows, rows = rows_of_a_block(N);
   const int64_t bands = (out + kBandColumns - 1) / kBandColumns;
   parallel_for(bands + (N + rows - 1) / rows, [&](int64_t i) {
-    if (i >= bands) return blocks.make_dX((i - bands) * rows, std::min(N, (i - bands + 1) * rows));
+    if (i >= bands) return blocks.compute_dX((i - bands) * rows, std::min(N, (i - bands + 1) * rows));
     const int64_t first = i * kBandColumns, last = std::min(out, first + kBandColumns);
     for (int64_t begin = 0; begin < N; begin += kMostRows)
       blocks.add({begin, std::min(N, begin + kMostRows), first, last}, g.dW.row_range(first, last),

@@ -1,11 +1,10 @@
-// Every thread keeps the best of each row that it has seen; which thread saw a block does not matter to the best of
-// all.
+// Best logits: one heap of candidates per thread and row.
 #include "ops/logits/best_logits.h"
 
 #include <algorithm>
 
 #include "core/isa.h"
-#include "core/threads.h"
+#include "ops/logits/logit_blocks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/logits/best_logits.cc"
@@ -32,58 +31,37 @@ HWY_EXPORT(KeepBest);
 namespace {
 
 template <class Weights>
-void read_blocks(Matrix<const float> X, const Weights& W, const float* b, HiddenTokens hidden, const BestLogits& best,
-                 Arena& scratch) {
-  const Arena::Scope scope(scratch);
-  const int64_t N = X.rows, k = best.logits.cols, rooms = threads();
-  TokenHeap* heaps = scratch.take<TokenHeap>(rooms * N);  // of each thread and row
-  ScoredToken* tokens = scratch.take<ScoredToken>(rooms * N * k);
-  for (int64_t i = 0; i < rooms * N; i++) heaps[i] = {tokens + i * k, 0, k};
-  float* room = scratch.take<float>(rooms * kSinkRows * kSinkColumns);
-
+void best_logits_of(Matrix<const float> X, const Weights& W, const float* b, HiddenTokens hidden,
+                    const BestLogits& best, Arena& scratch) {
   const auto keep = QKV_DISPATCH(KeepBest);
-  const auto place = [&](const Block& at) {
-    return Matrix<float>(room + omp_get_thread_num() * kSinkRows * kSinkColumns, at.row_end - at.row_begin,
-                         at.col_end - at.col_begin, kSinkColumns);
-  };
-  const auto after = [&](const Block& at, Matrix<float> logits) {
+  const auto read = [&](const Block& at, Matrix<float> logits, TokenHeap* heaps) {
     for (int64_t n = at.row_begin; n < at.row_end && !hidden.empty(); n++) {
       const std::span<const int32_t> of_row = hidden[static_cast<size_t>(n)];
       for (auto token = std::ranges::lower_bound(of_row, at.col_begin); token != of_row.end() && *token < at.col_end;
            token++)
         logits(n - at.row_begin, *token - at.col_begin) = -HUGE_VALF;
     }
-    keep(logits, static_cast<int32_t>(at.col_begin), heaps + omp_get_thread_num() * N + at.row_begin);
+    keep(logits, static_cast<int32_t>(at.col_begin), heaps);
   };
-  row_linear_blocks(X, W, b, {place, after}, scratch);
-
-  parallel_for(N, [&](int64_t n) {
-    for (int64_t t = 1; t < rooms; t++)
-      for (const TokenHeap& other = heaps[t * N + n]; const ScoredToken& token : std::span(other.tokens, other.size))
-        heaps[n].add(token);
-    write_best(heaps[n], best, n);
-  });
+  const auto finish = [&](int64_t n, const TokenHeap& heap) { write_best(heap, best, n); };
+  read_logit_blocks<TokenHeap>(X, W, b, {best.logits.cols, read, finish}, scratch);
 }
 
 }  // namespace
 
 void best_logits(Matrix<const float> X, Matrix<const float> W, const float* b, HiddenTokens hidden,
                  const BestLogits& best, Arena& scratch) {
-  read_blocks(X, W, b, hidden, best, scratch);
+  best_logits_of(X, W, b, hidden, best, scratch);
 }
 
 void best_logits(Matrix<const float> X, const Int8Matrix& W, const float* b, HiddenTokens hidden,
                  const BestLogits& best, Arena& scratch) {
-  read_blocks(X, W, b, hidden, best, scratch);
+  best_logits_of(X, W, b, hidden, best, scratch);
 }
 
 void write_best(const TokenHeap& heap, const BestLogits& best, int64_t n) {
   std::sort(heap.tokens, heap.tokens + heap.size);
-  for (int64_t i = 0; i < best.logits.cols; i++) {
-    const bool there = i < heap.size;
-    best.logits(n, i) = there ? heap.tokens[i].logit : -HUGE_VALF;
-    best.tokens(n, i) = there ? heap.tokens[i].token : -1;
-  }
+  write_sorted(std::span(heap.tokens, static_cast<size_t>(heap.size)), best.logits, best.tokens, n);
 }
 
 }  // namespace qkv

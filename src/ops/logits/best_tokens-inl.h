@@ -1,5 +1,5 @@
-// Finding the best tokens in a row of logits: vectors pass over what cannot be one of them.
-// Included once for every instruction set, hence the unusual guard.
+// Search for the best tokens in a row of logits, skipping whole vectors that contain none of them.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_BEST_TOKENS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_BEST_TOKENS_INL_H_
 #undef QKV_OPS_BEST_TOKENS_INL_H_
@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// The tokens of a row that reach the best so far; Best is BestTokens or TokenHeap.
+// Adds the tokens of a row that reach best.bar() to best; Best is BestTokens or TokenHeap.
 template <class Best>
 HWY_INLINE void keep_best(const float* x, int64_t cols, int32_t first_token, Best& best) {
   for_columns(cols, [&](int64_t c, auto io) HWY_ATTR {

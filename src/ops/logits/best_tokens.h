@@ -1,15 +1,16 @@
-// Keeping the best of many tokens.
+// Containers that keep the k best of many tokens.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 #include "core/matrix.h"
 
 namespace qkv {
 
-// A token that may be one of the best.
+// A token and its logit.
 struct ScoredToken {
   float logit;
   int32_t token;
@@ -19,21 +20,23 @@ struct ScoredToken {
   }
 };
 
-// The best tokens that one thread has seen of a row, the best first. There are few, and ever fewer newcomers.
+// The best tokens of a row that one thread has seen, as a sorted list, best first. Suited to small k.
 struct BestTokens {
   ScoredToken* tokens;
-  int32_t size, most;
+  int64_t size, most;
 
-  float bar() const { return size < most ? -HUGE_VALF : tokens[most - 1].logit; }  // what a newcomer must reach
+  float bar() const {
+    return size < most ? -HUGE_VALF : tokens[most - 1].logit;
+  }  // the logit that a further token must reach
   void add(ScoredToken t) {
     if (size == most && !(t < tokens[most - 1])) return;
-    int32_t i = size < most ? size++ : most - 1;
+    int64_t i = size < most ? size++ : most - 1;
     for (; i > 0 && t < tokens[i - 1]; i--) tokens[i] = tokens[i - 1];
     tokens[i] = t;
   }
 };
 
-// The same for any number of them: a heap with the worst in front.
+// The same for any k: a heap with the worst token in front.
 struct TokenHeap {
   ScoredToken* tokens;
   int64_t size, most;
@@ -49,7 +52,16 @@ struct TokenHeap {
   }
 };
 
-// Of every row and block of columns: the largest logit, and Σ e^(logit − largest); [rows, blocks].
+// Writes a sorted list to row n, best first. Unused entries become −∞ and −1.
+inline void write_sorted(std::span<const ScoredToken> sorted, Matrix<float> logits, Matrix<int32_t> tokens, int64_t n) {
+  for (int64_t i = 0; i < logits.cols; i++) {
+    const bool used = i < std::ssize(sorted);
+    logits(n, i) = used ? sorted[static_cast<size_t>(i)].logit : -HUGE_VALF;
+    tokens(n, i) = used ? sorted[static_cast<size_t>(i)].token : -1;
+  }
+}
+
+// The largest logit and Σ e^(logit − largest) of each row and block of columns; [rows, blocks].
 struct BlockSums {
   Matrix<float> largest, sum;
 };

@@ -1,5 +1,5 @@
-// Rows of h are shared out for s and dh. For dE each thread owns a range of the vocabulary and goes through all chosen
-// tokens in order, so that the sums do not depend on the number of threads.
+// s and dh are computed row by row. For dE, each thread owns a range of the vocabulary and visits all chosen tokens in
+// order, so the sums do not depend on the number of threads.
 #include "ops/logits/chosen_logits.h"
 
 #include "core/isa.h"
@@ -43,7 +43,7 @@ void ChosenLogitsRowsBackward(Matrix<const float> E, Matrix<const int32_t> ids, 
   }
 }
 
-// For the tokens from `begin` up to `end`.
+// Adds the gradients of tokens [begin, end) to dE.
 void ChosenLogitsTokensBackward(Matrix<const float> h, Matrix<const int32_t> ids, Matrix<const float> ds, int64_t begin,
                                 int64_t end, Matrix<float> dE) {
   for (int64_t n = 0; n < h.rows; n++)

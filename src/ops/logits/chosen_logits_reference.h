@@ -1,4 +1,4 @@
-// The plain loops of ops/logits/chosen_logits.h.
+// Chosen logits and their gradients as plain loops.
 #pragma once
 
 #include <algorithm>

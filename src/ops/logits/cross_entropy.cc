@@ -1,6 +1,6 @@
-// Cross-entropy in two passes over a row. The first goes by pieces that stay in the first-level cache: it finds the
-// largest logit m so far and leaves e = exp(x − m) where the logits were. The second corrects each piece for the m that
-// came later: p = e · exp(m_piece − m) / Σ.
+// Cross-entropy in two passes over a row. The first pass works on pieces that fit in the first-level cache: it tracks
+// the largest logit m so far and replaces each logit by e = exp(x − m). The second pass corrects each piece for the
+// final m: p = e · exp(m_piece − m) / Σ.
 #include "ops/logits/cross_entropy.h"
 
 #include "core/isa.h"

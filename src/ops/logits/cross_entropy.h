@@ -1,5 +1,6 @@
-// Softmax and label-smoothed cross-entropy in one: probabilities are never stored beside the logits.
-// Szegedy et al., "Rethinking the Inception Architecture" (2016), section 7, for the smoothing.
+// Output softmax and cross-entropy loss with label smoothing, in one op: the probabilities are not stored separately
+// from the logits. "Attention Is All You Need", section 5.4; Szegedy et al., "Rethinking the Inception Architecture"
+// (2016), section 7.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +10,18 @@
 
 namespace qkv {
 
-// With p = softmax(logits_n), t = target_n and q = (1 − ε)·onehot(t) + ε/V:
+// With p = softmax(logits_n), t = target_n and q = (1 − ε) · onehot(t) + ε/V:
 //   loss_n = −Σ_v q_v log p_v,   nll_n = −log p_t   (natural logarithm)
-// logits: [N, V]; targets: [N], each in [0, V); loss, nll: [N]. logits are read only.
+// logits: [N, V] are only read; targets: [N], each in [0, V); loss, nll: [N] are assigned.
 template <class Real>
 void cross_entropy(Matrix<const Real> logits, std::span<const int32_t> targets, Real smoothing, Real* loss, Real* nll);
 
-// The same losses, and logits ← scale · (p − q), the gradient of scale · Σ_n loss_n.
+// The same losses; also assigns logits ← scale · (p − q), the gradient of scale · Σ_n loss_n.
 template <class Real>
 void cross_entropy_with_gradient(Matrix<Real> logits, std::span<const int32_t> targets, Real smoothing, Real scale,
                                  Real* loss, Real* nll);
 
-// logits ← log softmax(logits), row by row; for decoding.
+// logits ← log softmax(logits), row by row, for decoding.
 template <class Real>
 void log_softmax(Matrix<Real> logits);
 

@@ -1,4 +1,4 @@
-// Softmax and label-smoothed cross-entropy, row by row.
+// Softmax and cross-entropy with label smoothing, row by row.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace qkv::reference {
 
-// log Σ_v exp(x_v) of row n
+// Returns log Σ_v exp(x_v) of row n.
 template <class Real>
 Real log_sum_exp(Matrix<const Real> x, int64_t n) {
   Real top = x(n, 0), sum = 0;
@@ -25,7 +25,7 @@ void cross_entropy(Matrix<const Real> logits, std::span<const int32_t> targets, 
     const Real lse = log_sum_exp(logits, n);
     nll[n] = lse - logits(n, targets[n]);
     loss[n] = (1 - smoothing) * nll[n];
-    if (smoothing > 0)  // else a logit of −∞ would give 0 · ∞
+    if (smoothing > 0)  // without smoothing, a logit of −∞ would give 0 · ∞
       for (int64_t v = 0; v < logits.cols; v++) loss[n] += share * (lse - logits(n, v));
   }
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/isa.h"
-#include "core/threads.h"
+#include "ops/logits/logit_blocks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/logits/next_tokens.cc"
@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// A block of logits: best[n] of every row, and sums.largest(n, block), sums.sum(n, block). Four rows go together, so
-// that none waits for another.
+// Reads one block of logits: updates best[n] of each row and assigns sums.largest(n, block) and sums.sum(n, block).
+// Four rows are processed together, so that their dependency chains overlap.
 void ReadLogits(Matrix<const float> x, int32_t first_token, BestTokens* best, const BlockSums& sums, int64_t block) {
   for (int64_t n = 0; n < x.rows; n += 4) {
     const int64_t last = x.rows - 1;
@@ -53,7 +53,7 @@ void ReadLogits(Matrix<const float> x, int32_t first_token, BestTokens* best, co
   }
 }
 
-// log Σ_i sum_i e^largest_i
+// Returns log Σ_i sum_i e^largest_i.
 float LogSum(const float* largest, const float* sum, int64_t blocks) {
   Vector most = set(hwy::LowestValue<float>()), total = zero();
   for_columns(blocks, [&](int64_t c, auto io) HWY_ATTR { most = hn::Max(io.only(io.load(largest + c), most), most); });
@@ -83,23 +83,15 @@ float log_add_exp(float a, float b) {
 namespace {
 
 template <class Weights>
-void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float* b, std::span<const int32_t> hidden,
-                 const NextTokens& next, Arena& scratch) {
+void next_tokens_of(Matrix<const float> X, const Weights& W, int64_t V, const float* b, std::span<const int32_t> hidden,
+                    const NextTokens& next, Arena& scratch) {
   const Arena::Scope scope(scratch);
-  const int64_t N = X.rows, k = next.logits.cols, blocks = (V + kSinkColumns - 1) / kSinkColumns;
-  const BlockSums sums{scratch.matrix<float>(N, blocks), scratch.matrix<float>(N, blocks)};
-  BestTokens* best = scratch.take<BestTokens>(threads() * N);  // of each thread and row
-  ScoredToken* tokens = scratch.take<ScoredToken>(threads() * N * k);
-  for (int64_t i = 0; i < threads() * N; i++) best[i] = {tokens + i * k, 0, static_cast<int32_t>(k)};
-  float* room = scratch.take<float>(threads() * kSinkRows * kSinkColumns);
+  const int64_t blocks = (V + kSinkColumns - 1) / kSinkColumns;
+  const BlockSums sums{scratch.matrix<float>(X.rows, blocks), scratch.matrix<float>(X.rows, blocks)};
 
-  const auto read = QKV_DISPATCH(ReadLogits);
+  const auto kernel = QKV_DISPATCH(ReadLogits);
   const auto log_sum = QKV_DISPATCH(LogSum);
-  const auto place = [&](const Block& at) {
-    return Matrix<float>(room + omp_get_thread_num() * kSinkRows * kSinkColumns, at.row_end - at.row_begin,
-                         at.col_end - at.col_begin, kSinkColumns);
-  };
-  const auto after = [&](const Block& at, Matrix<float> logits) {
+  const auto read = [&](const Block& at, Matrix<float> logits, BestTokens* best) {
     const auto first = std::ranges::lower_bound(hidden, at.col_begin),
                last = std::ranges::lower_bound(hidden, at.col_end);
     for (auto token = first; token != last; token++)
@@ -108,36 +100,29 @@ void read_blocks(Matrix<const float> X, const Weights& W, int64_t V, const float
         next.hidden(n, token - hidden.begin()) = logit;
         logit = -HUGE_VALF;
       }
-    read(logits, static_cast<int32_t>(at.col_begin), best + omp_get_thread_num() * N + at.row_begin,
-         {sums.largest.row_range(at.row_begin, at.row_end), sums.sum.row_range(at.row_begin, at.row_end)},
-         at.col_begin / kSinkColumns);
+    kernel(logits, static_cast<int32_t>(at.col_begin), best,
+           {sums.largest.row_range(at.row_begin, at.row_end), sums.sum.row_range(at.row_begin, at.row_end)},
+           at.col_begin / kSinkColumns);
   };
-  row_linear_blocks(X, W, b, {place, after}, scratch);
-
-  parallel_for(N, [&](int64_t n) {
+  const auto finish = [&](int64_t n, const BestTokens& best) {
     next.lse_seen[n] = log_sum(sums.largest.row(n), sums.sum.row(n), blocks);
     next.lse[n] = next.lse_seen[n];
     for (int64_t i = 0; i < next.hidden.cols; i++) next.lse[n] = log_add_exp(next.lse[n], next.hidden(n, i));
-    for (int64_t t = 1; t < threads(); t++)
-      for (int32_t i = 0; i < best[t * N + n].size; i++) best[n].add(best[t * N + n].tokens[i]);
-    for (int64_t i = 0; i < k; i++) {
-      const bool there = i < best[n].size;
-      next.logits(n, i) = there ? best[n].tokens[i].logit : -HUGE_VALF;
-      next.tokens(n, i) = there ? best[n].tokens[i].token : -1;
-    }
-  });
+    write_sorted(std::span(best.tokens, static_cast<size_t>(best.size)), next.logits, next.tokens, n);
+  };
+  read_logit_blocks<BestTokens>(X, W, b, {next.logits.cols, read, finish}, scratch);
 }
 
 }  // namespace
 
 void next_tokens(Matrix<const float> X, Matrix<const float> W, const float* b, std::span<const int32_t> hidden,
                  const NextTokens& next, Arena& scratch) {
-  read_blocks(X, W, W.rows, b, hidden, next, scratch);
+  next_tokens_of(X, W, W.rows, b, hidden, next, scratch);
 }
 
 void next_tokens(Matrix<const float> X, const Int8Matrix& W, const float* b, std::span<const int32_t> hidden,
                  const NextTokens& next, Arena& scratch) {
-  read_blocks(X, W, W.values.rows, b, hidden, next, scratch);
+  next_tokens_of(X, W, W.values.rows, b, hidden, next, scratch);
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// R-Drop in three passes over the two rows of a token: the log-sum-exp of each, the divergences, the gradients.
+// R-Drop in three passes over the two rows of a token: the log-sum-exp of each row, the divergences, the gradients.
 #include "ops/logits/r_drop.h"
 
 #include "core/isa.h"
@@ -43,7 +43,7 @@ void RDropRows(Matrix<float> a, Matrix<float> b, const int32_t* targets, float s
     loss[n] = (loss_x + loss_y) / 2 + w * (kl_pq + kl_qp);
     nll[n] = (nll_x + nll_y) / 2;
 
-    // a ← p (½ + w (d − KL(p‖q) + 1)) − w q − ½ ε/V, and b likewise
+    // a ← p (½ + w (d − KL(p‖q) + 1)) − w q − ½ ε/V, and the same for b with p and q swapped.
     const Vector weight = set(w), at_p = set(0.5f + w * (1 - kl_pq)), at_q = set(0.5f + w * (1 - kl_qp));
     for_columns(V, [&](int64_t v, auto io) HWY_ATTR {
       const Vector log_p = hn::Sub(io.load(x + v), lse_x), log_q = hn::Sub(io.load(y + v), lse_y);

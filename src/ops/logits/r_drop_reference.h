@@ -1,5 +1,5 @@
 // R-Drop, row by row. With d = log p − log q:
-//   ∂KL(p‖q)/∂a = p (d − KL(p‖q)),   ∂KL(q‖p)/∂a = p − q,   and the same for b with p and q changed over.
+//   ∂KL(p‖q)/∂a = p (d − KL(p‖q)),   ∂KL(q‖p)/∂a = p − q,   and the same for b with p and q swapped.
 #pragma once
 
 #include <vector>
