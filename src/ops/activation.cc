@@ -1,4 +1,5 @@
-// φ and φ' over vectors. gelu rests on the tail of the normal distribution, Q(t) = 1 − Φ(t) for t >= 0.
+// Activation functions φ and their derivatives φ', vectorized. gelu uses the upper tail of the normal distribution,
+// Q(t) = 1 − Φ(t) for t ≥ 0.
 #include "ops/activation.h"
 
 #include "core/isa.h"
@@ -22,8 +23,9 @@ struct Relu {
 };
 
 struct Gelu {
-  // Q(t) = bell · (c1 k + … + c7 k⁷) with bell = exp(−t²/2) and k = 1 / (1 + 0.32 t), t >= 0: the form of Hastings,
-  // "Approximations for Digital Computers" (1955), sheet 43, with coefficients fitted anew; error below 5e-9.
+  // Q(t) = bell · (c1 k + … + c7 k⁷) with bell = exp(−t²/2), k = 1 / (1 + 0.32 t) and t ≥ 0. The form is that of
+  // Hastings, "Approximations for Digital Computers" (1955), sheet 43. The coefficients were fitted for this file; the
+  // error is below 5e-9.
   static HWY_INLINE Vector upper_tail(Vector t, Vector bell) {
     const Vector k = hn::Div(set(1.0f), hn::MulAdd(t, set(0.32f), set(1.0f)));
     Vector p = set(0.0425739214f);

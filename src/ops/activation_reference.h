@@ -1,4 +1,5 @@
-// The non-linearities and their derivatives, element by element.
+// Activation functions and their derivatives, element by element: the reference for the kernels, and the float64
+// version.
 #pragma once
 
 #include <cmath>
@@ -9,7 +10,7 @@
 
 namespace qkv::reference {
 
-// u of gelu_tanh
+// The argument u of gelu_tanh.
 template <class Real>
 Real tanh_argument(Real x) {
   return std::sqrt(2 / std::numbers::pi_v<Real>) * (x + Real(0.044715) * x * x * x);
@@ -31,7 +32,7 @@ Real activation_value(Activation kind, Real x) {
   return x;
 }
 
-// φ'(x); that of relu is 0 at 0.
+// φ'(x); 0 for relu at x = 0.
 template <class Real>
 Real activation_slope(Activation kind, Real x) {
   switch (kind) {

@@ -1,4 +1,4 @@
-// y = dropout(x) and y = x + dropout(f): one pass, the mask drawn on the way.
+// y = dropout(x) and y = x + dropout(f) in one pass over memory. The mask is drawn during the pass and never stored.
 #include "ops/dropout.h"
 
 #include "core/isa.h"

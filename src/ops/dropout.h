@@ -1,4 +1,5 @@
-// y = dropout(x) and the residual connection y = x + dropout(f).
+// Dropout, y = dropout(x), and the residual connection with dropout, y = x + dropout(f). "Attention Is All You Need",
+// section 5.4 (residual dropout); Srivastava et al., "Dropout" (2014).
 #pragma once
 
 #include "core/matrix.h"
@@ -6,11 +7,11 @@
 
 namespace qkv {
 
-// y = dropout(x); x: [rows, cols], y the same shape and possibly the same memory. Its backward is dx = dropout(dy).
+// y = dropout(x). x, y: [rows, cols]; y is assigned and may be x. Backward is the same function: dx = dropout(dy).
 template <class Real>
 void dropout(Matrix<const Real> x, const Dropout& drop, Matrix<Real> y);
 
-// y = x + dropout(f), the residual connection; all [rows, cols]; y may be x or f. Its backward: dx = dy,
+// Residual connection: y = x + dropout(f). All are [rows, cols]; y is assigned and may be x or f. Backward: dx = dy and
 // df = dropout(dy).
 template <class Real>
 void add_dropout(Matrix<const Real> x, Matrix<const Real> f, const Dropout& drop, Matrix<Real> y);

@@ -5,7 +5,7 @@
 
 namespace qkv::reference {
 
-// What one value is multiplied by.
+// The factor of one element: 0 or 1 / (1 − p).
 template <class Real>
 Real dropout_factor(const Dropout& drop, int64_t row, int64_t col) {
   if (!drop.active()) return 1;

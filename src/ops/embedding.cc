@@ -1,4 +1,5 @@
-// Embeddings by rows; their backward by bands of 64 columns, each with one owner that goes through the tokens in order.
+// Token embeddings, row by row. Backward works on bands of 64 columns. One thread owns a band and visits the tokens in
+// order, so the sums do not depend on the number of threads.
 #include "ops/embedding.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Token embeddings and their backward, row by row.
+// Token embeddings and their backward pass, row by row.
 #pragma once
 
 #include <span>

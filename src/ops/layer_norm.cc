@@ -1,5 +1,5 @@
-// LayerNorm and RMSNorm by rows. In backward every block of 64 rows has its own partial sums of dγ and dβ, added up in
-// their order.
+// Layer normalization and RMSNorm, row by row. In backward every block of 64 rows has its own partial sums of dγ and
+// dβ, which are added up in order.
 #include "ops/layer_norm.h"
 
 #include "core/isa.h"
@@ -48,8 +48,8 @@ void LayerNormRows(Matrix<const float> x, const float* gamma, const float* beta,
   }
 }
 
-// dgamma, dbeta: the sums of these rows, added to what is there, in whole vectors: what lies behind the last column is
-// written, too. (A store of part of a vector would hold up the load of the next row.)
+// Adds the sums over these rows to dgamma and dbeta in whole vectors, so the padding behind the last column is written
+// as well. (A store to part of a vector would stall the load of the next row.)
 void LayerNormBackwardRows(Matrix<const float> dy, Matrix<const float> x, const float* gamma, const float* mean,
                            const float* rstd, Matrix<float> dx, float* dgamma, float* dbeta) {
   const float inverse_d = 1.0f / static_cast<float>(x.cols);

@@ -1,4 +1,4 @@
-// LayerNorm, RMSNorm and their backward, row by row.
+// Layer normalization, RMSNorm and their backward passes, row by row.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// The limits of this machine: the most float32 multiply-adds (twelve independent chains of them on each thread), and
-// the most bytes read from memory.
+// Limits of this machine: the highest rate of float32 multiply-adds (twelve independent chains on each thread) and the
+// highest rate of reading memory.
 #include "ops/machine_limits.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,7 +21,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// Floating-point operations of `steps` steps; *sink receives what they compute, so that they are not left out.
+// Runs `steps` steps and returns the number of floating-point operations. Stores the result in *sink, so that the
+// compiler cannot remove the computation.
 double FmaChains(int64_t steps, float* sink) {
   const Vector x = set(0.999999f), y = set(1e-6f);  // each chain stays near 1
   Vector a[12];
@@ -54,12 +55,12 @@ HWY_EXPORT(SumOf);
 
 namespace {
 
-// The best of the rates that `run` returns in about `seconds`.
+// Returns the best of the rates that `measure` returns, called repeatedly for about `seconds`.
 template <class F>
-double best_rate(double seconds, F&& run) {
+double best_rate(double seconds, F&& measure) {
   double best = 0;
   const Clock::time_point start = Clock::now();
-  do best = std::max(best, run());
+  do best = std::max(best, measure());
   while (seconds_since(start) < seconds);
   return best;
 }

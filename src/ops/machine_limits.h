@@ -1,4 +1,5 @@
-// What the machine reads from memory, pass by pass, to be measured in turn with what is held against it.
+// Memory bandwidth of the machine, one pass at a time, so that passes can alternate with the program that is compared
+// with them.
 #pragma once
 
 #include <vector>
@@ -8,10 +9,11 @@
 
 namespace qkv {
 
+// Reads an array of 256 MiB with all threads.
 class MemoryReader {
  public:
   MemoryReader();
-  double bytes_per_second();  // of one pass of all threads over an array of 256 MiB
+  double bytes_per_second();  // the rate of one pass
 
  private:
   static constexpr int64_t kFloats = int64_t{64} << 20, kBlock = int64_t{1} << 18;

@@ -1,4 +1,4 @@
-// The activations, alone and with a gate: kernel against reference, slopes against finite differences.
+// Activation functions, plain and gated: kernel against reference, derivatives against finite differences.
 #include "ops/activation.h"
 
 #include <filesystem>
@@ -62,7 +62,7 @@ TEST(Activation, CanBeComputedInPlace) {
   });
 }
 
-TEST(Activation, ReluGradientNeedsItsOutputAlone) {
+TEST(Activation, ReluGradientNeedsOnlyTheOutput) {
   for_each_isa([] {
     for (const Shape shape : odd_shapes())
       for (const Dropout& drop : {Dropout(), kDrop}) {
@@ -92,11 +92,11 @@ TEST(Activation, SlopesMatchFiniteDifferences) {
   }
 }
 
-// x runs over all of [−100, 100], where e^x leaves the range of float32 at both ends. gelu(x) / x is the normal
-// distribution function, whose error is that of a handful of roundings of numbers up to 1. In the slope of silu x
-// multiplies the rounding of 1 − σ, as far as x = 17, where σ rounds to 1; in that of gelu_tanh it is 2 x u', 35 at
-// x = 5, where σ does.
-TEST(Activation, HoldsOverTheWholeRange) {
+// x covers [−100, 100], where e^x leaves the range of float32 at both ends. gelu(x) / x is the normal distribution
+// function, whose error is a few roundings of numbers up to 1. In the derivative of silu, x multiplies the rounding
+// error of 1 − σ up to x = 17, where σ rounds to 1. In that of gelu_tanh the factor is 2 x u', which is 35 at x = 5,
+// where σ rounds to 1.
+TEST(Activation, IsAccurateOverTheWholeRange) {
   std::vector<float> x, ones, y, dx;
   for (int i = -100000; i <= 100000; i++) x.push_back(static_cast<float>(i) / 1000);
   ones.assign(x.size(), 1.0f);
@@ -120,7 +120,7 @@ TEST(Activation, HoldsOverTheWholeRange) {
   });
 }
 
-TEST(Activation, KeepsNotANumber) {
+TEST(Activation, PropagatesNan) {
   for_each_isa([] {
     for (const Activation kind : kKinds) {
       std::vector<float> x(20, NAN), y(20);
@@ -130,7 +130,7 @@ TEST(Activation, KeepsNotANumber) {
   });
 }
 
-TEST(Activation, IsTheSameByBlocks) {
+TEST(Activation, IsTheSameBlockByBlock) {
   for_each_isa([] {
     Padded<float> x({20, 300}, 1), dy({20, 300}, 2), y({20, 300}, 3), dx({20, 300}, 4), y_parts({20, 300}, 5),
         dx_parts({20, 300}, 6);
@@ -165,7 +165,7 @@ TEST(GatedActivation, KernelIsAsAccurateAsTheReference) {
           gated_activation_backward<float>(kind, x.view(), dy.view(), drop, dx.view());
           y.expect_gaps_untouched();
           dx.expect_gaps_untouched();
-          // Of numbers about 1; e^x is the less accurate, the smaller it is.
+          // For numbers about 1. The smaller e^x, the larger its relative error.
           testing::expect_as_accurate(y.values(), plain_y, exact_y, 2, 1);
           testing::expect_as_accurate(dx.values(), plain_dx, exact_dx, 3, 1);
         }

@@ -1,4 +1,4 @@
-// Adam with moments in 16 and 8 bits: the codes, the kernel against the plain loops, and against Adam in float64.
+// Adam with moments in 16 and 8 bits: the codes, the kernel against plain loops, and against Adam in float64.
 #include "ops/optimizer/adam_packed_reference.h"
 #include "tests/support/kernels.h"
 
@@ -10,7 +10,7 @@ using testing::max_error;
 using testing::normal;
 using testing::with_threads;
 
-// The numbers that 8 bits can stand for, relative to the largest of a block.
+// The numbers that 8-bit codes can represent, relative to the largest in a block.
 std::vector<float> values_of_m() {
   std::vector<float> values;
   for (uint32_t code = 0; code <= kHighestM; code++)
@@ -24,7 +24,7 @@ std::vector<float> values_of_v() {
   return values;
 }
 
-TEST(MomentCodes, RiseByAnEighthAtMostUpToOne) {
+TEST(MomentCodes, IncreaseByAtMostAnEighthUpToOne) {
   for (const std::vector<float>& values : {values_of_m(), values_of_v()}) {
     EXPECT_EQ(values.front(), 0);
     EXPECT_EQ(values.back(), 1);
@@ -35,7 +35,7 @@ TEST(MomentCodes, RiseByAnEighthAtMostUpToOne) {
   EXPECT_EQ(values_of_v()[1], 1.25f * 0x1p-32f);
 }
 
-TEST(MomentCodes, ComeBackWhateverTheRandomBits) {
+TEST(MomentCodes, AreStableForAllRandomBits) {
   for (const float largest : {1.0f, 0x1p-20f})
     for (const uint32_t random : {0u, 0x7FFFu, 0xFFFFu})
       for (int code = 0; code < 256; code++) {
@@ -45,8 +45,8 @@ TEST(MomentCodes, ComeBackWhateverTheRandomBits) {
       }
 }
 
-// Over all random bits there are. They are as many as a step between neighbours has parts that can be told apart.
-TEST(MomentCodes, KeepTheMean) {
+// Over all values of the random bits, which are as many as the distinguishable fractions of a step between codes.
+TEST(MomentCodes, PreserveTheMean) {
   for (const float x : {0.9f, 0.3f, 0.0123f, 1.7e-4f}) {
     double m = 0, v = 0, b = 0;
     for (uint32_t random = 0; random < 0x10000; random++) {
@@ -54,14 +54,15 @@ TEST(MomentCodes, KeepTheMean) {
       v += reference::decode_v(reference::encode_v(x, 1.5f, random), 1.5f);
       b += reference::encode_bfloat16(x, random);
     }
-    const double tolerance = 0x1p-3 * 0x1p-16 + 0x1p-23;  // of a step, and of the division and product with the scale
+    const double tolerance =
+        0x1p-3 * 0x1p-16 + 0x1p-23;  // one of a step, and one of dividing and multiplying by the scale
     EXPECT_NEAR(m * 0x1p-16, -x, tolerance * x);
     EXPECT_NEAR(v * 0x1p-16, x, tolerance * x);
-    EXPECT_NEAR(b * 0x1p-16, x, 0x1p-24 * x);  // exact, but for the sum's conversion
+    EXPECT_NEAR(b * 0x1p-16, x, 0x1p-24 * x);  // exact except for the conversion of the sum
   }
 }
 
-TEST(MomentCodes, NeverMakeASquareZero) {
+TEST(MomentCodes, NeverRoundAPositiveSquareToZero) {
   for (const float v : {1e-37f, 1e-20f, 1e-12f}) EXPECT_EQ(reference::encode_v(v, 1, 0), 1);
   EXPECT_EQ(reference::encode_v(0, 1, 0xFFFF), 0);
   EXPECT_EQ(reference::encode_m(1e-6f, 1, 0xFFFF), 0);
@@ -87,7 +88,7 @@ TEST(MomentCodes, RandomBitsAreUniformAndTheirHalvesIndependent) {
 
 constexpr size_t kSizes[] = {0, 1, 255, 256, 257, 16384, 40001};
 
-// Parameters with packed moments, of zeros at first. Views into vectors of whole blocks.
+// Parameters with packed moments, initially zero, as views into vectors of whole blocks.
 struct Arrays {
   std::vector<float> w, gradient, average;
   std::vector<bfloat16> m16, v16;
@@ -100,7 +101,7 @@ struct Arrays {
     m16.resize(padded), v16.resize(padded), m8.resize(padded), v8.resize(padded);
     m_scale.resize(blocks), v_scale.resize(blocks);
   }
-  // The gradients of a step differ in size by place, up to 1000 times within a block.
+  // The gradients of a step differ in magnitude by up to 1000 times within a block.
   void draw(int64_t step) {
     gradient = normal<float>(std::ssize(gradient), static_cast<uint64_t>(100 + step));
     for (size_t i = 0; i < gradient.size(); i++) gradient[i] *= std::pow(10.0f, -static_cast<float>(i % 4));
@@ -140,7 +141,7 @@ void update(Arrays& a, int64_t step, bool plain = false) {
     adam_update(sample_step(step), a.w, a.gradient, moments, a.average);
 }
 
-// Elements whose stored m or v is not the same.
+// Counts elements whose stored m or v differs.
 template <class Moments>
 int64_t differences(Arrays& a, Arrays& b, double spacing) {
   int64_t count = 0;
@@ -155,10 +156,10 @@ int64_t differences(Arrays& a, Arrays& b, double spacing) {
   return count;
 }
 
-// From the same state, m and v before rounding differ by some four units in the last place on either side. The random
-// bits part them where their sum with the lowest `dropped` bits of one carries and of the other does not: for 8 of
-// 2^dropped numbers, by one step. Five deviations of that count, and a few where it is small. Weights below 8 are
-// rounded twice on either side.
+// Starting from the same state, m and v before rounding differ by about four units in the last place in either
+// direction. The random bits separate them if the sum with the lowest `dropped` bits carries for one and not for the
+// other: for 8 of 2^dropped numbers, by one code. Allows five standard deviations of that count, and a few more if it
+// is small. Weights below 8 are rounded twice on each side.
 template <class Moments>
 void expect_like_reference(double spacing, int dropped) {
   for_each_isa([&] {
@@ -173,15 +174,15 @@ void expect_like_reference(double spacing, int dropped) {
         EXPECT_LE(differences<Moments>(fast, plain, spacing), parted + 5 * std::sqrt(parted) + 4);
         EXPECT_LE(max_error(fast.w, plain.w), 4 * 0x1p-24 * 8);
         EXPECT_LE(max_error(fast.average, plain.average), 4 * 0x1p-24 * 8);
-        const Arrays same = plain;  // the next step begins alike
+        const Arrays same = plain;  // both start the next step from the same state
         fast = same;
       }
     }
   });
 }
 
-TEST(AdamBfloat16, KernelIsTheReference) { expect_like_reference<Bfloat16Moments>(0x1p-7, 16); }
-TEST(AdamInt8, KernelIsTheReference) { expect_like_reference<Int8Moments>(0x1p-3, kCodeShift); }
+TEST(AdamBfloat16, KernelAgreesWithTheReference) { expect_like_reference<Bfloat16Moments>(0x1p-7, 16); }
+TEST(AdamInt8, KernelAgreesWithTheReference) { expect_like_reference<Int8Moments>(0x1p-3, kCodeShift); }
 
 template <class Moments>
 void expect_same_for_any_threads() {
@@ -201,11 +202,11 @@ void expect_same_for_any_threads() {
 TEST(AdamBfloat16, DoesNotDependOnTheNumberOfThreads) { expect_same_for_any_threads<Bfloat16Moments>(); }
 TEST(AdamInt8, DoesNotDependOnTheNumberOfThreads) { expect_same_for_any_threads<Int8Moments>(); }
 
-// After many steps the means are those of Adam in float64 on average. A step moves v by a share (1 − β2) |g² / v − 1|
-// of itself, which is (1 − β2) at most on average for normal g; rounding between neighbours `spacing` v apart then adds
-// a variance of at most (1 − β2) spacing v², of which 1 / (1 − β2²) steps remain: spacing / 2 v², and less for m / √v,
-// whose codes lie as close. Five deviations of the mean of n of them, and where 0.98 of v has not yet come in, the same
-// share of both.
+// After many steps, the means of the moments equal those of Adam in float64 on average. A step changes v by a fraction
+// (1 − β2) |g² / v − 1| of itself, at most (1 − β2) on average for normal g. Rounding between codes that are `spacing`
+// v apart adds a variance of at most (1 − β2) spacing v² per step, of which 1 / (1 − β2²) steps remain: spacing / 2 v².
+// For m / √v, whose codes are as dense, it is less. Allows five standard deviations of the mean of n of them, and the
+// corresponding fraction of both while 0.98 of v has not yet accumulated.
 template <class Moments>
 void expect_mean_of_exact(double spacing) {
   constexpr size_t n = 16384;
@@ -233,8 +234,8 @@ void expect_mean_of_exact(double spacing) {
   EXPECT_NEAR(difference / n, 0, 5 * deviation);
 }
 
-TEST(AdamBfloat16, MomentsHaveTheMeanOfExactOnes) { expect_mean_of_exact<Bfloat16Moments>(0x1p-7); }
-TEST(AdamInt8, MomentsHaveTheMeanOfExactOnes) { expect_mean_of_exact<Int8Moments>(0x1p-3); }
+TEST(AdamBfloat16, MomentsHaveTheMeanOfFloat64Moments) { expect_mean_of_exact<Bfloat16Moments>(0x1p-7); }
+TEST(AdamInt8, MomentsHaveTheMeanOfFloat64Moments) { expect_mean_of_exact<Int8Moments>(0x1p-3); }
 
 }  // namespace
 }  // namespace qkv

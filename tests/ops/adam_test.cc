@@ -1,4 +1,4 @@
-// The optimiser: kernel against reference, reference against steps worked by hand.
+// Adam: kernel against reference, reference against steps computed by hand.
 #include "ops/optimizer/adam.h"
 
 #include "ops/optimizer/adam_reference.h"
@@ -58,7 +58,8 @@ TEST(Adam, KernelIsAsAccurateAsTheReference) {
   });
 }
 
-// At step 1, m / (1 − β1) = g and v / (1 − β2) = g², so every weight moves by the learning rate against its gradient.
+// At step 1, m / (1 − β1) = g and v / (1 − β2) = g², so every weight moves by the learning rate in the direction
+// opposite to its gradient.
 TEST(Adam, ReturnsTheSumOfSquaresOfTheGradient) {
   for_each_isa([] {
     for (const size_t n : {size_t{0}, size_t{5}, size_t{40000}}) {
@@ -115,8 +116,8 @@ TEST(Adam, MovingAverageCanBeOff) {
   });
 }
 
-// Sums of n squares in double, in two orders: at most n roundings apart.
-TEST(SumOfSquares, IsThatOfTheReference) {
+// Two orders of summing n squares in double differ by at most n roundings.
+TEST(SumOfSquares, AgreesWithTheReference) {
   for_each_isa([] {
     for (const size_t n : {0, 1, 15, 16, 17, 300, 16384, 40001, 5000000}) {
       const std::vector<float> x = n < 100000 ? normal<float>(static_cast<int64_t>(n), 1) : std::vector<float>(n, 0.5f);

@@ -14,7 +14,7 @@ using testing::Shape;
 
 const Dropout kDrop{.p = 0.3f, .seed = 0x123456789ABCDEF0, .step = 17, .site = 0x5003};
 
-TEST(Dropout, KeepsWhatTheDefinitionKeeps) {
+TEST(Dropout, KeepsTheElementsThatTheDefinitionKeeps) {
   for_each_isa([] {
     for (const Shape shape : odd_shapes()) {
       Padded<float> x(shape, 1), y(shape, 2);
@@ -27,7 +27,7 @@ TEST(Dropout, KeepsWhatTheDefinitionKeeps) {
   });
 }
 
-TEST(Dropout, AddsTheKeptToTheResidual) {
+TEST(Dropout, AddsTheKeptElementsToTheResidual) {
   for_each_isa([] {
     for (const Shape shape : odd_shapes()) {
       Padded<float> x(shape, 1), f(shape, 2);
@@ -44,7 +44,7 @@ TEST(Dropout, AddsTheKeptToTheResidual) {
   });
 }
 
-TEST(Dropout, WithProbabilityZeroCopies) {
+TEST(Dropout, CopiesIfTheProbabilityIsZero) {
   for_each_isa([] {
     Padded<float> x({3, 50}, 1), y({3, 50}, 2);
     dropout<float>(x.view(), Dropout(), y.view());
@@ -52,9 +52,9 @@ TEST(Dropout, WithProbabilityZeroCopies) {
   });
 }
 
-// The number of dropped among n has standard deviation √(n p (1 − p)); five of them are allowed. The 16-bit threshold
-// moves p by at most 2^−17.
-TEST(Dropout, DropsTheShareAskedFor) {
+// The number of dropped elements among n has standard deviation √(n p (1 − p)); five of them are allowed. The 16-bit
+// threshold changes p by at most 2^−17.
+TEST(Dropout, DropsTheRequestedFraction) {
   constexpr int64_t kRows = 256, kCols = 512;
   for (const float p : {0.1f, 0.5f, 0.9f}) {
     const Dropout drop{.p = p, .seed = 5, .step = 1, .site = 2};

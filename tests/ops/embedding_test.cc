@@ -1,4 +1,4 @@
-// Embeddings and positions: kernel against reference and formula.
+// Token embeddings and positional encoding: kernel against reference and formula.
 #include "ops/embedding.h"
 
 #include "ops/embedding_reference.h"
@@ -49,11 +49,11 @@ TEST(Embedding, IsAddedToEachRow) {
   for_each_isa([] {
     for (const Shape shape : odd_shapes()) {
       const std::vector<int32_t> ids = ids_for(shape.rows, V);
-      Padded<float> E({V, shape.cols}, 1), y(shape, 2), wanted(shape, 2);
-      reference::add_embedding<float>(E.view(), ids, wanted.view());
+      Padded<float> E({V, shape.cols}, 1), y(shape, 2), expected(shape, 2);
+      reference::add_embedding<float>(E.view(), ids, expected.view());
       add_embedding<float>(E.view(), ids, y.view());
       y.expect_gaps_untouched();
-      EXPECT_EQ(y.values(), wanted.values());  // one rounding, whatever the kernel
+      EXPECT_EQ(y.values(), expected.values());  // one rounding in any kernel
     }
   });
 }
@@ -83,8 +83,8 @@ TEST(Embedding, GradientDoesNotDependOnTheNumberOfThreads) {
   });
 }
 
-// Two roundings apart from the formula written out in long double: the rate, and the product with p < 100.
-TEST(SinusoidalPositions, AreSinesAndCosinesOfFallingFrequency) {
+// Within two roundings of the formula evaluated in long double: the rate, and its product with p < 100.
+TEST(SinusoidalPositions, AreSinesAndCosinesOfDecreasingFrequency) {
   for (const int64_t d : {1, 6, 7, 64}) {
     std::vector<double> P(static_cast<size_t>(100 * d));
     std::vector<float> P_float(P.size());
@@ -93,14 +93,14 @@ TEST(SinusoidalPositions, AreSinesAndCosinesOfFallingFrequency) {
     for (int64_t p = 0; p < 100; p++)
       for (int64_t c = 0; c < d; c++) {
         const long double angle = p / std::pow(10000.0L, 2.0L * (c / 2) / d);
-        const long double wanted = c % 2 ? std::cos(angle) : std::sin(angle);
-        EXPECT_NEAR(P[static_cast<size_t>(p * d + c)], static_cast<double>(wanted), 1e-13);
+        const long double expected = c % 2 ? std::cos(angle) : std::sin(angle);
+        EXPECT_NEAR(P[static_cast<size_t>(p * d + c)], static_cast<double>(expected), 1e-13);
       }
     EXPECT_LE(testing::max_error(P_float, P), 0x1p-24);
   }
 }
 
-TEST(SinusoidalPositions, InHalvesHaveTheSinesFirst) {
+TEST(SinusoidalPositions, InHalvesHaveSinesFirst) {
   constexpr int64_t d = 10, h = d / 2;
   for (const bool closed : {false, true}) {
     std::vector<double> P(static_cast<size_t>(100 * d));

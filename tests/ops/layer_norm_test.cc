@@ -1,4 +1,5 @@
-// LayerNorm and RMSNorm: kernel against reference, reference against finite differences, both against the ONNX cases.
+// Layer normalization and RMSNorm: kernel against reference, reference against finite differences, both against the
+// ONNX cases.
 #include "ops/layer_norm.h"
 
 #include <filesystem>
@@ -25,13 +26,13 @@ struct Result {
   std::vector<Real> y, mean, rstd, dx, dgamma, dbeta;
 };
 
-// With mean and bias, without bias, without either.
+// With mean and bias, without bias, and without both (RMSNorm).
 enum class Kind { layer, no_bias, rms };
 constexpr Kind kKinds[] = {Kind::layer, Kind::no_bias, Kind::rms};
 
-// Forward and backward over padded matrices, parameters unaligned, gradients of parameters beginning at 1.
+// Runs forward and backward on padded matrices with unaligned parameters; gradients of parameters start at 1.
 template <class Real, class Forward, class Backward>
-Result<Real> run(Kind kind, Shape shape, Forward&& forward, Backward&& backward) {
+Result<Real> run_layer_norm(Kind kind, Shape shape, Forward&& forward, Backward&& backward) {
   Padded<Real> x(shape, 1), y(shape, 2), dy(shape, 3);
   const std::vector<Real> gamma = normal<Real>(shape.cols + 1, 4), beta = normal<Real>(shape.cols + 1, 5);
   const size_t rows = static_cast<size_t>(shape.rows), cols = static_cast<size_t>(shape.cols);
@@ -53,14 +54,14 @@ Result<Real> run(Kind kind, Shape shape, Forward&& forward, Backward&& backward)
 
 template <class Real>
 Result<Real> run_reference(Kind kind, Shape shape) {
-  return run<Real>(
+  return run_layer_norm<Real>(
       kind, shape, [](auto... args) { reference::layer_norm<Real>(args...); },
       [](auto... args) { reference::layer_norm_backward<Real>(args...); });
 }
 
 Result<float> run_kernel(Kind kind, Shape shape) {
   Arena arena(size_t{1} << 24);
-  return run<float>(
+  return run_layer_norm<float>(
       kind, shape, [](auto... args) { layer_norm<float>(args...); },
       [&](auto... args) { layer_norm_backward<float>(args..., arena); });
 }
@@ -69,7 +70,7 @@ TEST(LayerNorm, KernelIsAsAccurateAsTheReference) {
   for_each_isa([] {
     for (const Kind kind : kKinds)
       for (const Shape shape : odd_shapes()) {
-        if (shape.cols < 2) continue;  // a row of one number has no variance: its rstd is only 1 / √ε
+        if (shape.cols < 2) continue;  // a row of one number has no variance; its rstd is 1 / √ε
         SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.cols << " kind " << static_cast<int>(kind));
         const Result<double> exact = run_reference<double>(kind, shape);
         const Result<float> plain = run_reference<float>(kind, shape), fast = run_kernel(kind, shape);
@@ -93,7 +94,7 @@ TEST(LayerNorm, RowsOfOneNumberBecomeBeta) {
   });
 }
 
-// Numbers of mean 100 and deviation 30, of which d are added one by one: at most d roundings of 100 a number.
+// Numbers of mean 100 and standard deviation 30. A sum of d of them has at most d roundings of 100 each.
 TEST(LayerNorm, RowsHaveMeanZeroAndVarianceOne) {
   constexpr int64_t d = 512;
   for_each_isa([] {
@@ -129,7 +130,7 @@ TEST(LayerNorm, GradientsMatchFiniteDifferences) {
   }
 }
 
-TEST(LayerNorm, OfTheMeanSquareKeepsTheMean) {
+TEST(LayerNorm, RmsNormKeepsTheMean) {
   std::vector<double> x = {3, 4}, gamma = {1, 10}, rstd(1);
   layer_norm<double>(Matrix<double>(x.data(), 1, 2), gamma.data(), nullptr, 0.5, Matrix<double>(x.data(), 1, 2),
                      nullptr, rstd.data());
@@ -148,7 +149,7 @@ TEST(LayerNorm, DoesNotDependOnTheNumberOfThreads) {
   });
 }
 
-// The files were rounded to float32 from another order of sums; recomputed in float64 they are within 4e-7.
+// The files were rounded to float32 after another order of summation; recomputed in float64 they agree within 4e-7.
 TEST(LayerNorm, AgreesWithTheOnnxCases) {
   const std::string folder = std::string(QKV_SHARED_DIR) + "/cases/attention/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "skipped: ../shared not present";

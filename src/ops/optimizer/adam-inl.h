@@ -1,4 +1,5 @@
-// Adam over a run of parameters. Included once for every instruction set, hence the unusual guard.
+// The Adam kernel over contiguous parameters.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_ADAM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_ADAM_INL_H_
 #undef QKV_OPS_ADAM_INL_H_
@@ -16,7 +17,7 @@ HWY_INLINE double sum_of_squares_range(const float* x, int64_t count) {
   const hn::CappedTag<double, 8> d;
   const hn::Rebind<float, decltype(d)> half;
   const int64_t N = static_cast<int64_t>(hn::Lanes(d));
-  auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;  // the next sum need not wait for the last
+  auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;  // independent chains hide the latency of an addition
   const auto add = [&](int64_t i, auto& sum) HWY_ATTR {
     const auto x_i = hn::PromoteTo(d, hn::LoadU(half, x + i));
     sum = hn::MulAdd(x_i, x_i, sum);
@@ -29,9 +30,9 @@ HWY_INLINE double sum_of_squares_range(const float* x, int64_t count) {
   return total;
 }
 
-// w ← w (1 − η λ) − η/(1 − β1^t) · m / (√(v / (1 − β2^t)) + ε), η the learning rate, λ the decoupled weight decay;
-// then the moving average, unless it is null.
-// Returns Σ gradient²: a first pass over what the second then finds in the cache.
+// One Adam step, then the moving average unless it is null. With η the learning rate and λ the decoupled weight decay:
+//   w ← w (1 − η λ) − η/(1 − β1^t) · m / (√(v / (1 − β2^t)) + ε)
+// Returns Σ gradient², computed in a first pass that also brings the gradient into the cache for the second.
 HWY_INLINE double adam_range(const AdamFactors& f, float* w, float* gradient, float* m, float* v, float* average,
                              int64_t count) {
   const double squares = sum_of_squares_range(gradient, count);

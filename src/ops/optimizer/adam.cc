@@ -1,4 +1,4 @@
-// Adam in one pass over memory, by blocks of 2^14 parameters.
+// Adam in one pass over memory, in blocks of 2^14 parameters.
 #include "ops/optimizer/adam.h"
 
 #include "core/isa.h"

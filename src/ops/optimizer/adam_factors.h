@@ -1,4 +1,4 @@
-// What Adam's kernels share: the numbers of a step, and the cut of the parameters among threads.
+// Shared by the Adam kernels: the factors of a step, and the division of the parameters among threads.
 #pragma once
 
 #include <algorithm>
@@ -10,26 +10,28 @@
 
 namespace qkv {
 
-// Calls f(begin, end) for every block of 2^14 of n parameters, on all threads, and adds up what it returns in an order
-// that does not depend on their number.
+// Calls f(begin, end) for each block of 2^14 of n parameters, on all threads, and returns the sum of the results. The
+// order of the sum does not depend on the number of threads.
 template <class F>
 double sum_over_blocks(int64_t n, F&& f) {
-  constexpr int64_t kBlock = 16384, kMostParts = 256;
-  double parts[kMostParts] = {};
-  const int64_t blocks = (n + kBlock - 1) / kBlock, of_a_part = (blocks + kMostParts - 1) / kMostParts;
-  parallel_blocks(blocks, std::max<int64_t>(1, of_a_part), [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; b++) parts[begin / of_a_part] += f(b * kBlock, std::min(n, (b + 1) * kBlock));
+  constexpr int64_t kBlock = 16384, kMaxParts = 256;
+  double parts[kMaxParts] = {};
+  const int64_t blocks = (n + kBlock - 1) / kBlock, blocks_per_part = (blocks + kMaxParts - 1) / kMaxParts;
+  parallel_blocks(blocks, std::max<int64_t>(1, blocks_per_part), [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; b++)
+      parts[begin / blocks_per_part] += f(b * kBlock, std::min(n, (b + 1) * kBlock));
   });
-  return std::accumulate(parts, parts + kMostParts, 0.0);
+  return std::accumulate(parts, parts + kMaxParts, 0.0);
 }
 
+// The factors of one step in float32.
 struct AdamFactors {
   float scale, coupled;  // g = scale · gradient + coupled · w
   float beta1, rest1;    // β1, 1 − β1
   float beta2, rest2;
   float rate, correction2, epsilon;  // η / (1 − β1^t), 1 / (1 − β2^t), ε
   float shrink;                      // η λ of decoupled decay
-  float kept, rest;                  // decay of the moving average, and what is left
+  float kept, rest;                  // decay of the moving average, and 1 − decay
 
   explicit AdamFactors(const AdamStep& s)
       : scale(to_float(s.gradient_scale)),

@@ -1,4 +1,4 @@
-// Adam with packed moments: a block of 256 is unpacked, goes through Adam, and is packed again.
+// Adam with packed moments: each block of 256 is unpacked, updated and packed again.
 #include "core/isa.h"
 #include "core/profile.h"
 #include "ops/optimizer/adam.h"
@@ -17,7 +17,7 @@ namespace qkv::HWY_NAMESPACE {
 using Words = hn::RebindToUnsigned<Floats>;
 using WordVector = hn::Vec<Words>;
 
-// rounding_bits of elements i, i + 1, …
+// Returns rounding_bits of elements i, i + 1, …
 HWY_INLINE WordVector random_words(uint32_t key, int64_t i) {
   const Words d;
   WordVector x = hn::Add(hn::Mul(hn::Iota(d, static_cast<uint32_t>(i)), hn::Set(d, kMix[0])), hn::Set(d, key));
@@ -59,7 +59,7 @@ HWY_INLINE void pack(const UnpackedMoments& in, uint32_t key, int64_t block, con
 
 using Bytes = hn::Rebind<uint8_t, Floats>;
 
-// The float of a code without its sign, in [0, 1].
+// Decodes a code without its sign; returns a float in [0, 1].
 HWY_INLINE Vector decode(WordVector code, uint32_t base) {
   const Words d;
   const Vector ratio = hn::BitCast(Floats(), hn::ShiftLeft<kCodeShift>(hn::Add(code, hn::Set(d, base))));
@@ -86,7 +86,7 @@ HWY_INLINE float largest(const float* x) {
   return max_of_lanes(most);
 }
 
-// The code of r in [0, 1], at least `least`.
+// Encodes r in [0, 1]; returns a code of at least `least`.
 HWY_INLINE WordVector encode(Vector r, uint32_t base, WordVector random16, int32_t least) {
   const hn::RebindToSigned<Floats> di;
   const WordVector bits = hn::Add(hn::BitCast(Words(), r), hn::ShiftLeft<kCodeShift - 16>(random16));
@@ -150,7 +150,7 @@ HWY_EXPORT(AdamInt8);
 
 namespace {
 
-// passes: over memory without the average, in units of w.
+// passes: memory traffic without the average, in units of the size of w.
 template <class Kernel, class Moments>
 double update(const char* op, int passes, Kernel kernel, const AdamStep& step, std::span<float> w,
               std::span<float> gradient, const Moments& moments, std::span<float> average) {

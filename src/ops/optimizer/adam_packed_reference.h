@@ -15,7 +15,7 @@ inline void unpack(const Int8Moments& p, size_t block, size_t i, float& m, float
   v = decode_v(p.v[i], p.v_scale[block]);
 }
 
-// The moments of the block's elements, first and on.
+// Packs the moments of one block, whose first element is `first`.
 inline void pack(const std::vector<float>& m, const std::vector<float>& v, uint32_t key, size_t, size_t first,
                  const Bfloat16Moments& p) {
   for (size_t i = 0; i < m.size(); i++) {

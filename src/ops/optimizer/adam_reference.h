@@ -1,4 +1,4 @@
-// Adam, the running average and the sum of squares, element by element.
+// Adam, the moving average and the sum of squares, element by element.
 #pragma once
 
 #include <cmath>

@@ -1,12 +1,13 @@
-// Adam's moments in 16 or 8 bits, one by one: the plain form of what adam_packed.cc does for vectors.
+// Encoding of Adam's moments in 16 or 8 bits, one by one: the plain form of the vector code in adam_packed.cc.
 //
-// A number between two that can be stored becomes the upper one with the probability that keeps its mean. Rounded to
-// nearest, v would stand still: it moves by a share 1 − β2 of itself, and neighbours lie further apart than that.
+// Rounding is stochastic: a number between two codes becomes the upper one with the probability that preserves its
+// mean. Rounding to nearest would freeze v, because a step changes v by a fraction 1 − β2 of its value, which is less
+// than the distance between two codes.
 //   bfloat16   the upper half of a float
-//   int8       m: a sign, 4 bits of exponent, 3 of mantissa; v: 5 bits of exponent, 3 of mantissa; both relative to the
-//              largest of their block of 256, whose code is the highest one. 0 is 0. v > 0 never becomes 0, as Adam
-//              divides by it. After Dettmers et al., "8-bit Optimizers via Block-wise Quantization" (ICLR 2022), whose
-//              codes are a table.
+//   int8       m: a sign, 4 bits of exponent, 3 of mantissa; v: 5 bits of exponent, 3 of mantissa. Both are relative to
+//              the largest magnitude in their block of 256, which gets the highest code. 0 stays 0. v > 0 never becomes
+//              0, because Adam divides by it. After Dettmers et al., "8-bit Optimizers via Block-wise Quantization"
+//              (ICLR 2022), whose codes are a table.
 #pragma once
 
 #include <bit>
@@ -20,12 +21,12 @@ namespace qkv {
 
 constexpr int64_t kMomentBlock = 256;
 
-// A code is the upper 12 bits of the float in [0, 1], the sign left out, minus a base; that of 1 is 0x3F8.
+// A code is the upper 12 bits of the float in [0, 1], without the sign, minus a base. The upper bits of 1 are 0x3F8.
 constexpr uint32_t kCodeShift = 20;
-constexpr uint32_t kHighestM = 127, kBaseM = 0x3F8 - kHighestM;  // from 1.25 · 2^-16
-constexpr uint32_t kHighestV = 255, kBaseV = 0x3F8 - kHighestV;  // from 1.25 · 2^-32
+constexpr uint32_t kHighestM = 127, kBaseM = 0x3F8 - kHighestM;  // smallest value: 1.25 · 2^-16
+constexpr uint32_t kHighestV = 255, kBaseV = 0x3F8 - kHighestV;  // smallest value: 1.25 · 2^-32
 
-// Random bits of a block in a step, and of its element i: the lower half rounds m, the upper half v.
+// Random bits of a block in a step, and of its element i. The lower half rounds m, the upper half v.
 inline uint32_t rounding_key(uint64_t seed, int64_t step, int64_t block) {
   return philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), static_cast<uint32_t>(step),
                  uint32_t{1} << 31 | static_cast<uint32_t>(Stream::rounding)},
@@ -47,7 +48,7 @@ inline bfloat16 encode_bfloat16(float x, uint32_t random16) {
   return y;
 }
 
-// Of r in [0, 1]; negative below what can be stored.
+// Returns the code of r in [0, 1]; negative if r is below the smallest code.
 inline int32_t encode_ratio(float r, uint32_t base, uint32_t random16) {
   const uint32_t bits = std::bit_cast<uint32_t>(r) + (random16 << (kCodeShift - 16));
   return static_cast<int32_t>(bits >> kCodeShift) - static_cast<int32_t>(base);

@@ -1,4 +1,5 @@
-// Adding up what blocks of rows left, in their order. Included once for every instruction set, hence the unusual guard.
+// Summation of the partial sums of blocks of rows, in order.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_PARTIAL_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_PARTIAL_SUMS_INL_H_
 #undef QKV_OPS_PARTIAL_SUMS_INL_H_

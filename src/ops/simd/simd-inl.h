@@ -1,5 +1,6 @@
-// What the SIMD kernels share: loops over the columns of a row with a partial last vector, e^x, the dropout mask.
-// Included once for every instruction set, hence the unusual guard.
+// Shared by the SIMD kernels: loops over the columns of a row with a partial last vector, e^x, 2^x and the dropout
+// mask.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_SIMD_INL_H_
 #undef QKV_OPS_SIMD_INL_H_
@@ -23,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-// The set that this code was built for, by its name in core/isa.h.
+// The instruction set that this code is compiled for, by its name in core/isa.h.
 constexpr const char* kIsa = HWY_TARGET == HWY_AVX3   ? "avx512"
                              : HWY_TARGET == HWY_AVX2 ? "avx2"
                              : HWY_TARGET == HWY_NEON ? "neon"
@@ -35,7 +36,7 @@ HWY_INLINE Vector zero() { return hn::Zero(Floats()); }
 HWY_INLINE float sum_of_lanes(Vector v) { return hn::GetLane(hn::SumOfLanes(Floats(), v)); }
 HWY_INLINE float max_of_lanes(Vector v) { return hn::GetLane(hn::MaxOfLanes(Floats(), v)); }
 
-// Floats from bfloat16, and back: rounded to nearest, ties to even; NaN stays NaN.
+// Conversions from and to bfloat16. Rounds to nearest, ties to even; NaN stays NaN.
 HWY_INLINE Vector widen(hn::Vec<hn::Rebind<uint16_t, Floats>> bits) {
   return hn::BitCast(Floats(), hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<Floats>(), bits)));
 }
@@ -55,7 +56,7 @@ HWY_INLINE void store_bfloat16(Vector v, bfloat16* p) {
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, upper)), d16, &p->bits);
 }
 
-// How a whole vector, and the first lanes of one, meet memory. The other lanes are loaded as zeros.
+// Loads and stores of a whole vector, and of the first lanes of one. Other lanes are loaded as zeros.
 struct WholeVector {
   HWY_INLINE Vector load(const bfloat16* p) const { return load_bfloat16(p); }
   HWY_INLINE void store(Vector v, bfloat16* p) const { store_bfloat16(v, p); }
@@ -66,7 +67,7 @@ struct WholeVector {
 
 struct PartOfVector {
   explicit HWY_INLINE PartOfVector(int64_t n) : count(static_cast<size_t>(n)) {}
-  // The first lanes of v, the other lanes of rest.
+  // Returns the first lanes of v and the other lanes of rest.
   HWY_INLINE Vector only(Vector v, Vector rest) const { return hn::IfThenElse(hn::FirstN(Floats(), count), v, rest); }
   HWY_INLINE Vector load(const bfloat16* p) const {
     bfloat16 buffer[16] = {};
@@ -78,7 +79,7 @@ struct PartOfVector {
     store_bfloat16(v, buffer);
     for (size_t i = 0; i < count; i++) p[i] = buffer[i];
   }
-#if !HWY_MEM_OPS_MIGHT_FAULT  // masked loads and stores reach no byte beyond
+#if !HWY_MEM_OPS_MIGHT_FAULT  // masked loads and stores access no byte beyond
   HWY_INLINE Vector load(const float* p) const { return hn::MaskedLoad(hn::FirstN(Floats(), count), Floats(), p); }
   HWY_INLINE void store(Vector v, float* p) const { hn::BlendedStore(v, hn::FirstN(Floats(), count), Floats(), p); }
 #else
@@ -96,8 +97,8 @@ struct PartOfVector {
   size_t count;
 };
 
-// Calls f(c, io) for the vectors that begin at columns c = 0, N, 2N, …; io is a WholeVector or, at the end, a
-// PartOfVector.
+// Calls f(c, io) for the vectors that begin at columns c = 0, N, 2N, …, where io is a WholeVector, or a PartOfVector
+// for a partial last vector.
 template <class F>
 HWY_INLINE void for_columns(int64_t cols, const F& f) {
   int64_t c = 0;
@@ -105,8 +106,8 @@ HWY_INLINE void for_columns(int64_t cols, const F& f) {
   if (c < cols) f(c, PartOfVector(cols - c));
 }
 
-// e^x with an error of about one unit in the last place; 0 below −87.7, infinite above 88.4, NaN stays NaN.
-// x = n ln 2 + r with |r| <= ln 2 / 2; e^r by a minimax polynomial (relative error 3e-9); 2^n by the exponent's bits.
+// Returns e^x with an error of about one unit in the last place; 0 below −87.7, infinity above 88.4; NaN stays NaN.
+// x = n ln 2 + r with |r| ≤ ln 2 / 2; e^r by a minimax polynomial (relative error 3e-9); 2^n by setting the exponent.
 HWY_INLINE Vector exp(Vector x) {
   const Floats d;
   const hn::RebindToSigned<Floats> di;
@@ -127,7 +128,7 @@ HWY_INLINE Vector exp(Vector x) {
 }
 
 constexpr float kLog2e = 1.44269504f;
-// 2^x, relative error 2e-7; 0 below −126, infinite above 128; NaN stays NaN.
+// Returns 2^x with a relative error of 2e-7; 0 below −126, infinity above 128; NaN stays NaN.
 HWY_INLINE Vector exp2(Vector x) {
 #if HWY_TARGET == HWY_AVX3
   const Vector f{_mm512_reduce_ps(x.raw, 0x09)};  // x − floor(x)
@@ -157,10 +158,10 @@ HWY_INLINE Vector exp2(Vector x) {
 #endif
 }
 
-// The factors of dropout, 0 or 1 / (1 − p), for 128 neighbouring columns of a row at a time.
+// Dropout factors, 0 or 1 / (1 − p), of 128 consecutive columns of a row at a time.
 class DropoutFactors {
  public:
-  HWY_INLINE DropoutFactors() {}  // of nothing, until start
+  HWY_INLINE DropoutFactors() {}  // call start before use
   explicit HWY_INLINE DropoutFactors(const Dropout& drop) { start(drop); }
   HWY_INLINE void start(const Dropout& drop) {
     drop_ = drop, threshold_ = drop.threshold(), scale_ = drop.scale();
@@ -171,12 +172,12 @@ class DropoutFactors {
     }
   }
 
-  // Draws for columns [128 group, 128 group + 128). Without dropout the factors stay 1.
+  // Draws the factors of columns [128 group, 128 group + 128). Without dropout they stay 1.
   HWY_INLINE void draw(int64_t row, int64_t group) {
     if (drop_.active()) draw_active(static_cast<uint32_t>(row), 16 * static_cast<uint32_t>(group));
   }
 
-  // For columns 128 group + c and on; c is a multiple of the number of lanes.
+  // Returns the factors of the columns from 128 group + c. c must be a multiple of the number of lanes.
   HWY_INLINE Vector at(int64_t c) const { return hn::Load(Floats(), factors_ + c); }
 
  private:
@@ -192,8 +193,8 @@ class DropoutFactors {
   using Words = hn::RebindToUnsigned<Floats>;
   using Wide = hn::RepartitionToWide<Words>;
 
-  // Philox calls with counters first, first + 2, first + 4, … Each 64-bit lane holds a word in its low half; the high
-  // half is left to chance, as the product does not read it.
+  // Philox calls with counters first, first + 2, first + 4, … Each 64-bit lane holds a word in its low half. The high
+  // half is arbitrary, because the multiplication does not read it.
   struct Calls {
     hn::Vec<Wide> word0, word1, word2, word3;
 
@@ -213,7 +214,7 @@ class DropoutFactors {
     }
   };
 
-  // Out of line, so that the constants of the loop around it keep their registers.
+  // Not inlined, so that the constants of the calling loop stay in registers.
   HWY_NOINLINE void draw_active(uint32_t row, uint32_t counter) {
     for (uint32_t l = 0; l < 16; l += static_cast<uint32_t>(lanes())) {
       Calls even(counter + l, row, drop_), odd(counter + l + 1, row, drop_);
@@ -228,7 +229,8 @@ class DropoutFactors {
     }
   }
 
-  // One word of neighbouring calls: its low halves decide columns p[0] and on, its high halves p[16] and on.
+  // Stores the factors that one word of adjacent calls decides: its low halves decide the columns from p[0], its high
+  // halves those from p[16].
   HWY_INLINE void store(hn::Vec<Wide> even, hn::Vec<Wide> odd, float* p) const {
     const Words d;
     const hn::RebindToSigned<Floats> di;
@@ -249,7 +251,7 @@ class DropoutFactors {
 };
 
 // Calls f(c, io, factor) for the vectors of columns [col_begin, col_end) of a row, as for_columns does, with the
-// dropout's factors of those columns. col_begin is a multiple of 128.
+// dropout factors of those columns. col_begin must be a multiple of 128.
 template <class F>
 HWY_INLINE void for_columns_dropped(int64_t row, int64_t col_begin, int64_t col_end, DropoutFactors& factors,
                                     const F& f) {

@@ -1,5 +1,6 @@
-// What a row of logits says of its softmax, found in one pass by pieces that stay in the first-level cache, and the
-// losses that follow from it. Included once for every instruction set, hence the unusual guards.
+// Softmax statistics of a row of logits, computed in one pass by pieces that fit in the first-level cache, and the
+// losses that follow from them.
+// Included once for each instruction set, hence the unusual include guards.
 #ifndef QKV_OPS_SOFTMAX_ROW
 #define QKV_OPS_SOFTMAX_ROW
 
@@ -10,16 +11,16 @@
 
 namespace qkv {
 
-constexpr int64_t kMostPieces = 64;
+constexpr int64_t kMaxPieces = 64;
 
-// What the first pass learns of a row of V logits.
+// The result of the first pass over a row of V logits.
 struct SoftmaxRow {
   int64_t piece;                // columns of a piece
   double sum = 0, sum_exp = 0;  // Σ x, Σ exp(x − max)
   float max = std::numeric_limits<float>::lowest();
-  float piece_max[kMostPieces];  // the largest of the row up to the end of each piece
+  float piece_max[kMaxPieces];  // the largest logit up to the end of each piece
 
-  explicit SoftmaxRow(int64_t V) : piece(std::max<int64_t>(2048, (V + kMostPieces - 1) / kMostPieces)) {}
+  explicit SoftmaxRow(int64_t V) : piece(std::max<int64_t>(2048, (V + kMaxPieces - 1) / kMaxPieces)) {}
   double log_sum_exp() const { return max + std::log(sum_exp); }
 };
 
@@ -38,7 +39,7 @@ struct SoftmaxRow {
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// out: where e goes, x itself or null.
+// Reads a row and fills in `row`. Unless `out` is null, writes exp(x − max) to it; out may be x.
 HWY_INLINE void read_row(const float* x, int64_t V, float* out, SoftmaxRow& row) {
   for (int64_t begin = 0, i = 0; begin < V; begin += row.piece, i++) {
     const int64_t cols = HWY_MIN(row.piece, V - begin);
@@ -67,10 +68,11 @@ HWY_INLINE void read_row(const float* x, int64_t V, float* out, SoftmaxRow& row)
   }
 }
 
+// Assigns the smoothed loss and the negative log-likelihood of a row.
 HWY_INLINE void losses(const SoftmaxRow& row, int64_t V, float target_logit, float smoothing, float* loss, float* nll) {
   const double lse = row.log_sum_exp(), on_target = lse - target_logit;
   *nll = static_cast<float>(on_target);
-  const double on_all = smoothing > 0 ? lse - row.sum / static_cast<double>(V) : 0;  // a logit of −∞ may hide there
+  const double on_all = smoothing > 0 ? lse - row.sum / static_cast<double>(V) : 0;  // a logit may be −∞ there
   *loss = static_cast<float>((1.0 - smoothing) * on_target + smoothing * on_all);
 }
 

@@ -1,5 +1,5 @@
-// Products of tiles that live in registers.
-// Included once for every instruction set, hence the unusual guard.
+// Matrix products of tiles that stay in registers.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_TILE_INL_H_
 #undef QKV_OPS_TILE_INL_H_
@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-// Calls f(R, C) with constants for a tile of at most kRows × kVectors; rows and vectors are what is left.
+// Calls f(R, C) with compile-time constants: the smaller of kRows and rows, and the smaller of kVectors and vectors.
 template <int kRows, int kVectors, class F>
 HWY_INLINE void with_shape(int64_t rows, int64_t vectors, const F& f) {
   if constexpr (kRows > 1)
@@ -27,7 +27,7 @@ HWY_INLINE void with_shape(int64_t rows, int64_t vectors, const F& f) {
   f(std::integral_constant<int, kRows>(), std::integral_constant<int, kVectors>());
 }
 
-// Calls f(first, count) for tiles of at most kRows rows, as equal as can be.
+// Calls f(first, count) for tiles of at most kRows rows, as equal in size as possible.
 template <int kRows, class F>
 HWY_INLINE void for_tiles(int64_t rows, const F& f) {
   const int64_t tiles = (rows + kRows - 1) / kRows;
@@ -40,14 +40,14 @@ HWY_INLINE void for_tiles(int64_t rows, const F& f) {
   }
 }
 
-// What a lane of both operands of a product holds.
+// The content of a lane of both operands of a product: one float.
 struct FloatLane {
   static constexpr int64_t kEntries = 1;
   static HWY_INLINE Vector multiply_add(Vector x, Vector y, Vector sum) { return hn::MulAdd(x, y, sum); }
 };
 
 #if HWY_TARGET == HWY_AVX3
-// Two neighbouring bfloat16, on machines that multiply them. Each product is exact in float32.
+// Two consecutive bfloat16, on machines that multiply them (AVX512-BF16). Each product is exact in float32.
 struct Bfloat16Lane {
   static constexpr int64_t kEntries = 2;
   static HWY_INLINE Vector multiply_add(Vector x, Vector y, Vector sum) {
@@ -57,8 +57,8 @@ struct Bfloat16Lane {
 };
 #endif
 
-// sum_rc += Σ_e a_re b_ec for R rows of a and C vectors of columns of b, the last of them read through `last`: the
-// heart of every product here.
+// sum_rc += Σ_e a_re b_ec for R rows of a and C vectors of columns of b; the last vector is read through `last`. This
+// is the inner loop of all matrix products in the ops.
 template <class Lane = FloatLane, int R, int C, class Io = WholeVector>
 HWY_INLINE void multiply(const float* HWY_RESTRICT a, int64_t row_stride, int64_t depth_stride,
                          const float* HWY_RESTRICT b, int64_t b_stride, int64_t depth, Vector (&sum)[R][C],

@@ -1,5 +1,5 @@
-// Transposes by blocks of four lanes.
-// Included once for every instruction set, hence the unusual guard.
+// Matrix transposition by blocks of four lanes.
+// Included once for each instruction set, hence the unusual include guard.
 #if defined(QKV_OPS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_OPS_TRANSPOSE_INL_H_
 #undef QKV_OPS_TRANSPOSE_INL_H_
@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
-// The vector whose blocks of four lanes, of type Lane, are at rows[0], rows[4], rows[8], … + offset.
+// Returns the vector whose blocks of four lanes, of type Lane, are read from rows[0], rows[4], rows[8], … at `offset`.
 template <class Lane, class T>
 HWY_INLINE auto load_blocks(const T* const* rows, int64_t offset) {
   const hn::CappedTag<Lane, 4> d4;
@@ -37,7 +37,7 @@ HWY_INLINE Vector load_blocks(const bfloat16* const* rows, int64_t offset) {
   return widen(load_blocks<uint16_t>(rows, offset));
 }
 
-// The 4 × 4 transposes of x0 … x3 in every block of four lanes.
+// Transposes the 4 × 4 matrices that x0 … x3 hold in each block of four lanes.
 HWY_INLINE void transpose_blocks(Vector& x0, Vector& x1, Vector& x2, Vector& x3) {
   const Floats d;
   const Vector low02 = hn::InterleaveLower(d, x0, x2), high02 = hn::InterleaveUpper(d, x0, x2);
@@ -49,7 +49,7 @@ HWY_INLINE void transpose_blocks(Vector& x0, Vector& x1, Vector& x2, Vector& x3)
 }
 #endif
 
-// to[u] = the lanes of vector u folded into one, u < 4. fold(x, y) takes vectors of any length.
+// Assigns to[u] = the lanes of vector u folded into one number, u < 4. fold(x, y) must accept vectors of any length.
 template <class Fold>
 HWY_INLINE void fold_four(Vector a0, Vector a1, Vector a2, Vector a3, const Fold& fold, float* to) {
 #if HWY_TARGET == HWY_SCALAR
@@ -79,7 +79,7 @@ HWY_INLINE void four_maxima(Vector a0, Vector a1, Vector a2, Vector a3, float* t
       a0, a1, a2, a3, [](auto x, auto y) HWY_ATTR { return hn::Max(x, y); }, to);
 }
 
-// Calls f(c, column) for every column of as many rows as a vector has lanes.
+// Calls f(c, column) for every column of `rows`, one row per lane of a vector.
 template <class F>
 HWY_INLINE void for_columns_of(const float* const* rows, int64_t cols, const F& f) {
   int64_t c = 0;
@@ -101,7 +101,8 @@ HWY_INLINE void for_columns_of(const float* const* rows, int64_t cols, const F& 
   }
 }
 
-// y(c, r) = x(r, c). The last row is repeated until a vector is full: y.stride >= x.rows rounded up to one.
+// y(c, r) = x(r, c). The last row is repeated until a vector is full, so y.stride must be at least x.rows rounded up to
+// a whole vector.
 HWY_INLINE void transpose(Matrix<const float> x, Matrix<float> y) {
   for (int64_t r = 0; r < x.rows; r += lanes()) {
     const float* rows[16];
