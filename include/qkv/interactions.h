@@ -1,4 +1,4 @@
-// Logs of who did what: how they are read, and what reading them found.
+// Options and report of reading logs of user-item interactions.
 #pragma once
 
 #include <cstdint>
@@ -8,36 +8,37 @@
 
 namespace qkv {
 
-// In the place of the time of an event that has none.
+// The time of an event whose time is unknown.
 inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
+// Options of reading a log.
 struct InteractionOptions {
-  // Where the user, the item and, if a third is named, the time stand: names of the header's columns or of JSON keys,
-  // or numbers from 1. Empty: usual names in a header (userId, movieId, timestamp, …), else by their number: user item,
-  // user item time, user item rating time.
+  // The columns of the user, the item and optionally the time: header names, JSON keys, or numbers from 1. Empty: usual
+  // header names (userId, movieId, timestamp, …), otherwise the order user item, user item time, or user item rating
+  // time.
   std::vector<std::string> columns = {};
-  int64_t min_events = 3;  // users with fewer are left out
-  int64_t core = 0;        // users and items with fewer events are left out, until all have so many
+  int64_t min_events = 3;  // drop users with fewer events than this
+  int64_t core = 0;        // repeatedly drop users and items with fewer events than this; 0: off
 };
 
-// What was read and what was left out.
+// What was read and what was dropped.
 struct ReadReport {
-  std::vector<std::string> files;  // of each its path, format and columns
-  std::string sha256;              // of the files' bytes, one after the other, in hexadecimal
-  bool has_times = false;          // else events are in the order of the files
+  std::vector<std::string> files;  // path, format and columns of each file
+  std::string sha256;              // of the concatenated bytes of the files, in hexadecimal
+  bool has_times = false;          // if false, events are in the order of the files
   int64_t lines_read = 0, blank_lines = 0, headers = 0;
   int64_t events_read = 0;
-  int64_t incomplete = 0;                     // events without a user, an item or, where the log has times, a time
-  int64_t duplicates = 0;                     // events of the same user, item and time as one before: left out
-  int64_t ties = 0;                           // events that are kept, with the time of the user's event before them
-  int64_t short_users = 0, short_events = 0;  // left out by min_events
-  int64_t core_users = 0, core_events = 0;    // left out by core, after that
-  int64_t lost_items = 0;                     // that no user who is kept has, or left out by core
-  int64_t users = 0, items = 0, events = 0;   // that are kept
+  int64_t incomplete = 0;                     // events without a user, an item or, if the log has times, a time
+  int64_t duplicates = 0;                     // dropped events with the same user, item and time as an earlier one
+  int64_t ties = 0;                           // kept events with the same time as the user's previous event
+  int64_t short_users = 0, short_events = 0;  // dropped by min_events
+  int64_t core_users = 0, core_events = 0;    // dropped by core, after min_events
+  int64_t lost_items = 0;                     // dropped by core, or without a kept user
+  int64_t users = 0, items = 0, events = 0;   // kept
   std::string busiest;                        // the user with the most events
   int64_t busiest_events = 0;
 
-  std::vector<std::string> lines() const;  // all of this for the user; what did not happen is not mentioned
+  std::vector<std::string> lines() const;  // the report as text; counts of zero are omitted
 };
 
 }  // namespace qkv

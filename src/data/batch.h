@@ -1,4 +1,4 @@
-// What both sides of the system meet at: packed token ids. No padding, anywhere.
+// A batch of packed token ids, the interface between data and model. There is no padding.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace qkv {
 
-// Sequences one after the other: sequence s is ids[offsets[s]] … ids[offsets[s + 1] − 1].
+// Consecutive sequences: sequence s is ids[offsets[s]] … ids[offsets[s + 1] − 1].
 struct Packed {
   std::vector<int32_t> ids;
   std::vector<int32_t> offsets = {0};
-  std::vector<int32_t> positions;  // of each token within its sequence, from 0 if nothing else is said
-  std::vector<int32_t> gaps;       // bucket of the time before each token; empty for a model that has none
+  std::vector<int32_t> positions;  // of each token within its sequence, from 0 unless given
+  std::vector<int32_t> gaps;       // bucket of the time before each token; empty if the model does not use it
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
@@ -35,8 +35,8 @@ struct Packed {
   }
 };
 
-// Teacher forcing: the decoder reads target (begins with the start token) and is to say labels (ends with the end
-// token); labels has one id for every token of target. A decoder-only model has no source.
+// One batch for teacher forcing: the decoder reads `target` (beginning with the start token) and predicts `labels`
+// (ending with the end token), one label per token of target. A decoder-only model has no source.
 struct Batch {
   Packed source, target;
   std::vector<int32_t> labels;

@@ -10,7 +10,7 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kAhead = 4;  // chunks that the system is asked for before they are read
+constexpr size_t kAhead = 4;  // chunks that are prefetched before they are read
 
 }  // namespace
 
@@ -21,7 +21,7 @@ BatchStream::BatchStream(const ParallelCorpus& corpus, const Tokenizer& source, 
       target_(target),
       options_(options),
       longest_(std::min(options.max_length, options.batch_tokens)) {
-  if (options.batch_tokens < 2) fail("batches: batch_tokens {}, wanted at least 2", options.batch_tokens);
+  if (options.batch_tokens < 2) fail("batches: batch_tokens must be at least 2 (is {})", options.batch_tokens);
 }
 
 int64_t BatchStream::windows() const {
@@ -31,7 +31,7 @@ int64_t BatchStream::windows() const {
 bool BatchStream::seek(const StreamPosition& position) {
   if (position.window >= windows()) return false;
   position_ = position;
-  present_ = open(position.epoch, position.window);
+  current_ = open(position.epoch, position.window);
   enter();
   return position_.batch < batches_.size();
 }
@@ -40,14 +40,14 @@ void BatchStream::next(Batch& batch) {
   batcher().fill(batches_[position_.batch], batch);
   position_.batch++;
   const size_t done = static_cast<size_t>(position_.batch), all = static_cast<size_t>(batches_.size());
-  prepare(coming_, (coming_.chunks.size() * done + all - 1) / all);
+  prepare(next_window_, (next_window_.chunks.size() * done + all - 1) / all);
   if (done < all) return;
   leave();
   enter();
 }
 
-// The chunks of a window, none of them read. Where they are the present ones, as in a text of one window, so is the
-// data.
+// Returns a window with none of its chunks read. If it has the same chunks as the current window, as in a text of one
+// window, the data are shared.
 BatchStream::Window BatchStream::open(int64_t epoch, int64_t window) const {
   std::vector<int64_t> order(static_cast<size_t>(corpus_.chunks()));
   std::iota(order.begin(), order.end(), 0);
@@ -55,13 +55,13 @@ BatchStream::Window BatchStream::open(int64_t epoch, int64_t window) const {
   const auto begin = [&](int64_t w) { return order.begin() + w * corpus_.chunks() / windows(); };
   Window opened{{begin(window), begin(window + 1)}, 0, nullptr};
   std::sort(opened.chunks.begin(), opened.chunks.end());
-  if (opened.chunks == present_.chunks) return present_;
+  if (opened.chunks == current_.chunks) return current_;
   opened.data = std::make_shared<ParallelData>(source_, target_, longest_);
   for (size_t i = 0; i < std::min(kAhead, opened.chunks.size()); i++) corpus_.will_need(opened.chunks[i]);
   return opened;
 }
 
-// Brings a window to so many chunks.
+// Reads chunks of a window until `chunks` of them are ready.
 void BatchStream::prepare(Window& window, size_t chunks) const {
   for (; window.ready < chunks; window.ready++) {
     if (window.ready + kAhead < window.chunks.size()) corpus_.will_need(window.chunks[window.ready + kAhead]);
@@ -69,15 +69,15 @@ void BatchStream::prepare(Window& window, size_t chunks) const {
   }
 }
 
-// Makes the batches of the present window or, if all its pairs are skipped, of the next that has some.
+// Creates the batches of the current window or, if all its pairs are skipped, of the next window that has usable pairs.
 void BatchStream::enter() {
   for (int64_t tried = 1;; tried++) {
-    prepare(present_, present_.chunks.size());
+    prepare(current_, current_.chunks.size());
     const bool last = position_.window + 1 == windows();
-    coming_ = open(position_.epoch + last, last ? 0 : position_.window + 1);
-    if (present_.data->size() > 0) break;
-    if (tried == 2 * windows())  // the rest of one epoch and all of another
-      fail("training text: no pair is left, {} were empty and {} too long (over {} tokens)", skipped().empty,
+    next_window_ = open(position_.epoch + last, last ? 0 : position_.window + 1);
+    if (current_.data->size() > 0) break;
+    if (tried == 2 * windows())  // the rest of one epoch and all of the next
+      fail("training text: no usable sentence pairs ({} empty, {} too long: over {} tokens)", skipped().empty,
            skipped().too_long, longest_);
     leave();
   }
@@ -93,17 +93,17 @@ void BatchStream::leave() {
     position_.window = 0;
     position_.epoch++;
   }
-  present_ = std::move(coming_);
+  current_ = std::move(next_window_);
 }
 
-// Of this epoch, the present window included.
+// Returns the pairs skipped in this epoch, including the current window.
 Skipped BatchStream::skipped() const {
-  return {position_.skipped.empty + present_.data->skipped_empty(),
-          position_.skipped.too_long + present_.data->skipped_long()};
+  return {position_.skipped.empty + current_.data->skipped_empty(),
+          position_.skipped.too_long + current_.data->skipped_long()};
 }
 
 std::string BatchStream::summary() const {
-  const ParallelData& data = *present_.data;
+  const ParallelData& data = *current_.data;
   const std::string window =
       windows() == 1 ? "," : fmt::format(" in {} windows; window {} has", windows(), position_.window + 1);
   return fmt::format(

@@ -1,8 +1,9 @@
-// Batches of a text on disk, epoch after epoch.
+// Batches of a text on disk, over any number of epochs.
 //
-// An epoch takes the text's chunks in an order shuffled by (seed, epoch) and cuts this order into windows. The pairs of
-// a window are shuffled by (seed, epoch, window) and cut into batches, so a text of one window is shuffled as a whole.
-// While the batches of one window are handed out the next window is read and cut into ids, a share with each batch.
+// An epoch visits the chunks of the text in an order shuffled by (seed, epoch), and divides this order into windows.
+// The pairs of a window are shuffled by (seed, epoch, window) and divided into batches, so a text of one window is
+// shuffled as a whole. While the batches of one window are used, the next window is read and tokenized, one share with
+// each batch.
 #pragma once
 
 #include <cstddef>
@@ -18,52 +19,53 @@
 
 namespace qkv {
 
+// Numbers of pairs that were skipped.
 struct Skipped {
-  int64_t empty = 0, too_long = 0;  // pairs
+  int64_t empty = 0, too_long = 0;
 
   bool operator==(const Skipped&) const = default;
 };
 
-// The next batch, from 0: number `batch` of the window, number `window` of the epoch.
+// The position of the next batch: number `batch` of the window, which is number `window` of the epoch, all from 0.
 struct StreamPosition {
   int64_t epoch = 0, window = 0, batch = 0;
-  Skipped skipped = {};  // in the windows of this epoch that are done
+  Skipped skipped = {};  // in the finished windows of this epoch
 
   bool operator==(const StreamPosition&) const = default;
 };
 
 struct StreamOptions {
-  int64_t max_length = 256;  // a pair with more tokens, or more than batch_tokens, on a side is skipped as too long
+  int64_t max_length = 256;  // longer pairs are skipped, as are those with more than batch_tokens on a side
   int64_t batch_tokens = 4096;
   uint64_t seed = 1;
-  int64_t window_chunks = 64;  // at most
+  int64_t window_chunks = 64;  // largest number of chunks in a window
 };
 
-// Its batches depend on nothing but text, tokenizers, options and position. Two windows are in memory. For one thread,
-// which the others help. All methods throw Error where the text is no longer what it was.
+// A stream of batches that depend only on the text, the tokenizers, the options and the position. Keeps two windows in
+// memory. Not thread-safe; uses the thread pool internally. All methods throw Error if the text has changed on disk.
 class BatchStream {
  public:
-  // The corpus outlives the stream and is not empty. seek comes before all else.
+  // The corpus must outlive the stream and must not be empty. Call seek before anything else.
   BatchStream(const ParallelCorpus& corpus, const Tokenizer& source, const Tokenizer& target,
               const StreamOptions& options);
 
-  // False if there is no such batch. Throws Error if the text has no pair that is not skipped.
+  // Moves to a position; returns false if there is no such batch. Throws Error if all pairs of the text are skipped.
   bool seek(const StreamPosition& position);
   const StreamPosition& position() const { return position_; }
 
-  // Fills `batch` with the next one: source = x </s>, target = <s> y, labels = y </s>.
+  // Fills `batch` with the next batch: source = x </s>, target = <s> y, labels = y </s>.
   void next(Batch& batch);
 
-  int64_t windows() const;                      // of an epoch
-  int64_t longest() const { return longest_; }  // tokens on a side of a pair that is not skipped, at most
+  int64_t windows() const;                      // in an epoch
+  int64_t longest() const { return longest_; }  // largest number of tokens on a side of a pair that is not skipped
   std::string fingerprint() const { return corpus_.fingerprint(); }
-  std::string summary() const;        // the text and the present window in one line
-  std::string epoch_summary() const;  // the same for the epoch before the present one
+  std::string summary() const;        // one line about the text and the current window
+  std::string epoch_summary() const;  // the same for the previous epoch
 
  private:
   struct Window {
     std::vector<int64_t> chunks;  // in the order of the text
-    size_t ready = 0;             // chunks whose pairs are in data
+    size_t ready = 0;             // number of chunks whose pairs are in data
     std::shared_ptr<ParallelData> data;
   };
 
@@ -72,7 +74,7 @@ class BatchStream {
   void enter();
   void leave();
   Skipped skipped() const;
-  Batcher batcher() const { return Batcher(*present_.data, options_.batch_tokens, options_.seed); }
+  Batcher batcher() const { return Batcher(*current_.data, options_.batch_tokens, options_.seed); }
 
   const ParallelCorpus& corpus_;
   Tokenizer source_, target_;
@@ -80,8 +82,8 @@ class BatchStream {
   int64_t longest_;
   StreamPosition position_;
   Skipped last_epoch_;
-  Window present_, coming_;
-  BatchList batches_;  // of the present window
+  Window current_, next_window_;
+  BatchList batches_;  // of the current window
 };
 
 }  // namespace qkv

@@ -14,7 +14,7 @@ namespace {
 struct Tokens {
   int64_t source = 0, target = 0;
 
-  int64_t more() const { return std::max(source, target); }
+  int64_t larger() const { return std::max(source, target); }
 };
 
 Tokens tokens_of(const ParallelData& data, int64_t pair) {
@@ -26,10 +26,10 @@ Tokens tokens_of(const ParallelData& data, int64_t pair) {
 Batcher::Batcher(const ParallelData& data, int64_t batch_tokens, uint64_t seed)
     : data_(data), batch_tokens_(batch_tokens), seed_(seed) {
   if (data.size() == 0)
-    fail("batches: no pair is left, {} were empty and {} too long", data.skipped_empty(), data.skipped_long());
+    fail("batches: no usable sentence pairs ({} empty, {} too long)", data.skipped_empty(), data.skipped_long());
   if (batch_tokens < data.longest() || batch_tokens > std::numeric_limits<int32_t>::max())
-    fail("batches: batch_tokens {}, wanted at least {}, the longest sequence, and less than 2^31", batch_tokens,
-         data.longest());
+    fail("batches: batch_tokens must be between {}, the longest sequence, and 2^31 - 1 (is {})", data.longest(),
+         batch_tokens);
 }
 
 BatchList Batcher::shuffled(uint64_t index) const {
@@ -55,14 +55,14 @@ void Batcher::fill(std::span<const int64_t> pairs, Batch& batch) const {
   }
 }
 
-// A batch ends where the next pair would go over the budget on either side.
+// A batch ends where the next pair would exceed the limit on either side.
 BatchList Batcher::cut(std::vector<int64_t> pairs) const {
   BatchList list;
   Tokens sum;
   for (size_t i = 0; i < pairs.size(); i++) {
     const Tokens next = tokens_of(data_, pairs[i]);
     sum = {sum.source + next.source, sum.target + next.target};
-    if (sum.more() > batch_tokens_) {
+    if (sum.larger() > batch_tokens_) {
       list.offsets.push_back(static_cast<int64_t>(i));
       sum = next;
     }

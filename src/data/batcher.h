@@ -1,5 +1,5 @@
-// Batches of parallel data under a budget of tokens. There is no padding, so pairs need not be of like length: a batch
-// is a fair draw from the data.
+// Batches of parallel data, limited by a number of tokens. There is no padding, so pairs need not have similar lengths,
+// and a batch is a uniform sample of the data.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-// Batch b holds the pairs pairs[offsets[b]] … pairs[offsets[b + 1] − 1].
+// The division of pairs into batches: batch b holds pairs[offsets[b]] … pairs[offsets[b + 1] − 1].
 struct BatchList {
   std::vector<int64_t> pairs;
   std::vector<int64_t> offsets = {0};
@@ -22,7 +22,8 @@ struct BatchList {
   }
 };
 
-// Where batches begin if each is as full as the order allows: 0, …, count. size_of(i): what number i takes of the budget.
+// Returns the index at which each batch begins, 0, …, count, if each batch is as full as the order allows. size_of(i)
+// is the number of tokens of item i.
 template <class SizeOf>
 std::vector<int64_t> batch_offsets(int64_t count, int64_t budget, const SizeOf& size_of) {
   std::vector<int64_t> offsets = {0};
@@ -38,20 +39,21 @@ std::vector<int64_t> batch_offsets(int64_t count, int64_t budget, const SizeOf& 
   return offsets;
 }
 
-// Cuts data, which must outlive it, into batches. Its methods change nothing and depend on nothing but the arguments.
+// Divides parallel data, which must outlive it, into batches. Its methods depend only on their arguments and change no
+// state.
 class Batcher {
  public:
-  // batch_tokens: the most source tokens and the most target tokens of one batch. Throws Error if there is no pair, or
-  // if a pair is over the budget alone.
+  // batch_tokens: the largest number of source tokens, and of target tokens, in a batch. Throws Error if there are no
+  // pairs, or if a single pair exceeds batch_tokens.
   Batcher(const ParallelData& data, int64_t batch_tokens, uint64_t seed);
 
-  // Every pair once, shuffled by (seed, index), in batches as full as the order allows.
+  // Returns every pair once, shuffled by (seed, index), in batches as full as the order allows.
   BatchList shuffled(uint64_t index) const;
 
-  // Every pair once, in the order of the data.
+  // Returns every pair once, in the order of the data.
   BatchList in_order() const;
 
-  // source = x </s>, target = <s> y, labels = y </s>
+  // Fills `batch`: source = x </s>, target = <s> y, labels = y </s>.
   void fill(std::span<const int64_t> pairs, Batch& batch) const;
 
  private:

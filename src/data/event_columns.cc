@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// In each list the first that is there counts.
+// In each list, earlier names take precedence.
 constexpr std::string_view kUsers[] = {"user",     "userid",     "uid",      "username",   "member",  "memberid",
                                        "customer", "customerid", "reviewer", "reviewerid", "visitor", "visitorid",
                                        "client",   "clientid",   "account",  "accountid",  "player",  "playerid",
@@ -63,28 +63,28 @@ int column_at(const std::string& entry, Names first, const Place& where) {
   size_t number = 0;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
   if (error != std::errc() || number < 1 || number > first.size())
-    fail("{}: found {} columns, wanted column {} of them", where.text(), first.size(), entry);
+    fail("{}: no column {} among the {} columns", where.text(), entry, first.size());
   return static_cast<int>(number) - 1;
 }
 
-// The first names, for an error.
+// Returns the first names, for an error message.
 std::string some_of(Names names) {
-  constexpr size_t kMost = 10;
+  constexpr size_t kShown = 10;
   std::string text;
-  for (const std::string_view name : names.first(std::min(names.size(), kMost)))
+  for (const std::string_view name : names.first(std::min(names.size(), kShown)))
     text += (text.empty() ? "" : ", ") + excerpt(name);
-  return text + (names.size() > kMost ? ", ..." : "");
+  return text + (names.size() > kShown ? ", ..." : "");
 }
 
-// Whether a line whose columns are known only by number is a header: its time is a word without a digit.
+// Returns whether a line whose columns are known only by number is a header: its time field is a word without digits.
 bool names_a_time(Names first, int time) {
   if (time < 0) return false;
   const std::string_view field = first[static_cast<size_t>(time)];
   return !field.empty() && field.find_first_of("0123456789") == field.npos && !parse_event_time(field);
 }
 
-// Whether nothing speaks against user item, user item time, or user item rating time: a date elsewhere, or a header
-// that names something else.
+// Returns whether the line can be in the usual order, user item, user item time, or user item rating time: there is no
+// date in another column, and no header that names something else.
 bool in_usual_order(Names first, const EventColumns& usual) {
   if (first.size() < 2 || first.size() > 4 || usual.user > 0 || (usual.item >= 0 && usual.item != 1)) return false;
   const int last = static_cast<int>(first.size()) - 1;
@@ -104,7 +104,7 @@ EventColumns columns_by_number(Names first, const std::vector<std::string>& colu
     if (columns.size() == 3) found.time = column_at(columns[2], first, where);
   } else if (in_usual_order(first, usual)) {
     found.user = 0, found.item = 1;
-    if (first.size() > 2) found.time = static_cast<int>(first.size()) - 1;  // a rating may stand before it
+    if (first.size() > 2) found.time = static_cast<int>(first.size()) - 1;  // possibly after a rating
   } else {
     fail_unknown(first, where);
   }
@@ -124,8 +124,7 @@ EventColumns columns_by_name(Names header, const std::vector<std::string>& colum
   int* const places[] = {&found.user, &found.item, &found.time};
   for (size_t i = 0; i < columns.size(); i++) {
     const auto place = std::find(header.begin(), header.end(), columns[i]);
-    if (place == header.end())
-      fail("{}: found the names {}, wanted {}", where.text(), some_of(header), excerpt(columns[i]));
+    if (place == header.end()) fail("{}: no column {} (found {})", where.text(), excerpt(columns[i]), some_of(header));
     *places[i] = static_cast<int>(place - header.begin());
   }
   return found;
@@ -140,14 +139,14 @@ EventColumns find_columns(Names first, const std::vector<std::string>& columns, 
 
 void fail_unknown(Names first, const Place& where) {
   fail(
-      "{}: found {} columns without usual names of a user and an item, {}: wanted to be told which they are "
-      "(--columns USER,ITEM,TIME: names, or numbers such as 1,2,4)",
+      "{}: cannot tell which of the {} columns ({}) are the user and the item; "
+      "set columns to USER,ITEM,TIME (names, or numbers such as 1,2,4)",
       where.text(), first.size(), some_of(first));
 }
 
 void check_columns(const std::vector<std::string>& columns) {
   if (columns.size() == 1 || columns.size() > 3)
-    fail("columns: found {}, wanted those of the user, the item and, where there is one, the time", columns.size());
+    fail("columns: expected two or three: user, item and optionally time (found {})", columns.size());
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Which columns of a log are the user, the item and the time.
+// Detection of the user, item and time columns of a log.
 #pragma once
 
 #include <span>
@@ -10,29 +10,29 @@
 
 namespace qkv {
 
-// Of an array of names, those that stand for a user, an item and a time: as `columns` names them, or, if it names none,
-// by usual names: upper case, "_", "-" and blanks do not matter, nor what follows a colon (RecBole's "user_id:token").
+// The columns of user, item and time. They are given by name, or found by their usual names. Usual names ignore case,
+// "_", "-", blanks and anything after a colon (RecBole's "user_id:token").
 struct EventColumns {
   int user = -1, item = -1, time = -1;  // −1: none
-  bool header = false;                  // the first line holds names, not an event
+  bool header = false;                  // the first line is a header
 
   bool found() const { return user >= 0 && item >= 0; }
 };
 
-// Columns by the names in `header`. Throws Error if `columns` names one that is not there.
+// Finds columns by the names in `header`. Throws Error if `columns` contains a name that is not in the header.
 EventColumns columns_by_name(std::span<const std::string_view> header, const std::vector<std::string>& columns,
                              const Place& where);
 
-// Columns of a file whose first line has these fields: by name if `columns` has names or the line has usual ones, else
-// by number: those of `columns`, or user item, user item time, user item rating time. Throws Error if neither gives
-// them, or a date or a name stands where these do not have it.
+// Finds the columns of a file from the fields of its first line: by name if `columns` has names or the line has usual
+// names, otherwise by number, as given by `columns` or in the usual order (user item, user item time, or user item
+// rating time). Throws Error if neither works, or if a date or a name is where the usual order does not expect it.
 EventColumns find_columns(std::span<const std::string_view> first, const std::vector<std::string>& columns,
                           const Place& where);
 
-// Throws the Error that nothing says which columns are the user and the item.
+// Throws the Error that the user and item columns are unknown.
 [[noreturn]] void fail_unknown(std::span<const std::string_view> first, const Place& where);
 
-// Throws Error unless `columns` has two or three entries, or none.
+// Throws Error unless `columns` has zero, two or three entries.
 void check_columns(const std::vector<std::string>& columns);
 
 }  // namespace qkv

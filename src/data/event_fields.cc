@@ -11,7 +11,7 @@ namespace {
 void split_at(std::string_view line, std::string_view separator, Fields& fields) {
   for (size_t begin = 0;;) {
     const size_t end = line.find(separator, begin);
-    fields.values.push_back(line.substr(begin, end - begin));  // npos − begin: all the rest
+    fields.values.push_back(line.substr(begin, end - begin));  // npos − begin: the rest of the line
     if (end == line.npos) return;
     begin = end + separator.size();
   }
@@ -25,7 +25,7 @@ void split_at_blanks(std::string_view line, Fields& fields) {
   }
 }
 
-// The field in quotes that begins at `begin`, where its first quote is; returns the place after its last one, or npos.
+// Reads the quoted field whose opening quote is at `begin`. Returns the position after its closing quote, or npos.
 size_t take_quoted(std::string_view line, size_t begin, Fields& fields) {
   bool doubled = false;
   size_t end = begin + 1;
@@ -53,13 +53,13 @@ bool split_csv(std::string_view line, char separator, const Place& where, Fields
       begin = take_quoted(line, begin, fields);
       if (begin == line.npos) return false;
       if (begin < line.size() && line[begin] != separator)
-        fail("{}: found text after the quotes of field {}", where.text(), fields.values.size());
+        fail("{}: text after the closing quote of field {}", where.text(), fields.values.size());
     } else {
       const size_t end = std::min(line.find(separator, begin), line.size());
       const std::string_view field = line.substr(begin, end - begin);
       if (field.find('"') != field.npos)
-        fail("{}: found a quote inside field {}, {}: wanted the field in quotes and each of its own doubled",
-             where.text(), fields.values.size() + 1, excerpt(field));
+        fail("{}: quote inside unquoted field {} ({}); quote the field and double its quotes", where.text(),
+             fields.values.size() + 1, excerpt(field));
       fields.values.push_back(field);
       begin = end;
     }
@@ -72,17 +72,17 @@ bool split_csv(std::string_view line, char separator, const Place& where, Fields
 LogFormat log_format(std::string_view line, const Place& where) {
   const size_t first = line.find_first_not_of(" \t");
   if (line.substr(first).starts_with("{'") || line.substr(first).starts_with("{u'"))
-    fail("{}: found a dictionary of Python, wanted JSON, with names in double quotes", where.text());
+    fail("{}: expected JSON, with names in double quotes (found a Python dictionary)", where.text());
   if (line.substr(first).starts_with('{')) return LogFormat::json;
   if (line.substr(first).starts_with('['))
-    fail("{}: found a JSON array, wanted an object a line (\"jq -c .[] FILE\" prints them)", where.text());
+    fail("{}: expected one JSON object per line (found an array; \"jq -c .[] FILE\" converts it)", where.text());
   for (const auto& [separator, format] : {std::pair{"\t", LogFormat::tabs},
                                           {"::", LogFormat::colons},
                                           {",", LogFormat::csv},
                                           {";", LogFormat::semicolons},
                                           {" ", LogFormat::blanks}})
     if (line.find(separator) != line.npos) return format;
-  fail("{}: found {}, wanted a user and an item with a comma, a tab, \"::\", a semicolon or a blank between them",
+  fail("{}: expected a user and an item separated by a comma, a tab, \"::\", a semicolon or a blank (found {})",
        where.text(), excerpt(line));
 }
 
@@ -104,7 +104,7 @@ bool split_fields(std::string_view line, LogFormat format, const Place& where, F
       split_at_blanks(line, fields);
       break;
     case LogFormat::json:
-      break;  // has no separators
+      break;  // not split
   }
   return true;
 }

@@ -1,4 +1,4 @@
-// A line of a log, cut into its fields.
+// The fields of one line of a log.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-// A line of a file, for errors.
+// A line of a file, for error messages.
 struct Place {
   const std::string& path;
   int64_t line;
@@ -23,19 +23,19 @@ constexpr std::array<std::string_view, 6> names_of(LogFormat) {
   return {"CSV", "CSV with semicolons", "tab-separated", "\"::\"-separated", "blank-separated", "JSON lines"};
 }
 
-// By what stands in the first line: an object of JSON, or the first of these separators that it has: tab, "::", comma,
-// semicolon, blank. Throws Error if there is none.
+// Returns the format of a log by its first line: JSON if it is an object, otherwise the first of these separators that
+// it contains: tab, "::", comma, semicolon, blank. Throws Error if there is none.
 LogFormat log_format(std::string_view line, const Place& where);
 
-// Fields of one line, which must outlive them. To be used again for the next one.
+// The fields of one line, which must outlive them. Can be reused for the next line.
 struct Fields {
   std::vector<std::string_view> values;
-  std::deque<std::string> unquoted;  // those that had quotes within quotes
+  std::deque<std::string> unquoted;  // storage of fields with doubled quotes
 };
 
-// Cuts a line of any format but JSON. CSV is that of RFC 4180: a field in quotes may hold separators, line breaks and,
-// doubled, quotes. Blanks may be several. False if the end of the line is within quotes. Throws Error: a quote within a
-// field that does not begin with one, or text after a field in quotes.
+// Splits a line of any format except JSON. CSV follows RFC 4180: a quoted field may contain separators, line breaks and
+// doubled quotes. Several blanks count as one separator. Returns false if the line ends within quotes. Throws Error for
+// a quote inside an unquoted field, or text after a quoted field.
 bool split_fields(std::string_view line, LogFormat format, const Place& where, Fields& fields);
 
 }  // namespace qkv

@@ -1,5 +1,5 @@
-// The core is what is left when every user and item with too few events is taken away, with its events, as long as
-// there is one. Each event is looked at twice at most.
+// The k-core of a log: users and items with too few events are removed together with their events, until none is left.
+// Each event is visited at most twice.
 #include "data/event_filter.h"
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 namespace qkv {
 namespace {
 
-// Events that users and items have left; those that are taken away have −1.
-class Left {
+// The numbers of events that users and items still have; −1 for those that are removed.
+class Remaining {
  public:
-  explicit Left(const Interactions& data) : data_(data), users_(data.users.size()), items_(data.items.size()) {
+  explicit Remaining(const Interactions& data) : data_(data), users_(data.users.size()), items_(data.items.size()) {
     for (int64_t user = 0; user < data.user_count(); user++)
       for (const int32_t item : data.of(user))
         if (item != kNoItem) of_user(user)++, of_item(item)++;
@@ -25,12 +25,12 @@ class Left {
     return sum;
   }
 
-  // Takes the user away; `few(item)` is called after each event that an item loses.
-  template <class Few>
-  void remove_user(int64_t user, Few&& few) {
+  // Removes a user; calls on_loss(item) after each event that an item loses.
+  template <class OnLoss>
+  void remove_user(int64_t user, OnLoss&& on_loss) {
     of_user(user) = -1;
     for (const int32_t item : data_.of(user))
-      if (item != kNoItem && of_item(item) >= 0) of_item(item)--, few(item);
+      if (item != kNoItem && of_item(item) >= 0) of_item(item)--, on_loss(item);
   }
 
   void remove_core(int64_t user_least, int64_t item_least);
@@ -40,7 +40,7 @@ class Left {
   std::vector<int64_t> users_, items_;
 };
 
-// The users of every item, once for each event: those of item i are users[offsets[i]] … users[offsets[i + 1] − 1].
+// The users of every item, once per event: those of item i are users[offsets[i]] … users[offsets[i + 1] − 1].
 struct UsersOfItems {
   std::vector<int64_t> offsets;
   std::vector<int32_t> users;
@@ -61,9 +61,9 @@ struct UsersOfItems {
   }
 };
 
-void Left::remove_core(int64_t user_least, int64_t item_least) {
+void Remaining::remove_core(int64_t user_least, int64_t item_least) {
   const UsersOfItems users_of(data_);
-  std::vector<int64_t> users, items;  // with too few, to be taken away
+  std::vector<int64_t> users, items;  // with too few events, to be removed
   const auto few_of_user = [&](int64_t user) {
     if (of_user(user) == user_least - 1) users.push_back(user);
   };
@@ -89,8 +89,8 @@ void Left::remove_core(int64_t user_least, int64_t item_least) {
   }
 }
 
-// Keeps the users and items that have events left, and those events.
-void compact(Interactions& data, Left& left) {
+// Keeps only users and items with remaining events, and those events.
+void compact(Interactions& data, Remaining& left) {
   std::vector<int32_t> new_id(data.items.size(), kNoItem);
   size_t items = 0, users = 0, events = 0;
   for (size_t item = 0; item < data.items.size(); item++) {
@@ -121,7 +121,7 @@ void compact(Interactions& data, Left& left) {
 }  // namespace
 
 void filter_interactions(Interactions& data, const InteractionOptions& options, ReadReport& report) {
-  Left left(data);
+  Remaining left(data);
   const int64_t all = left.events();
   report.duplicates = std::ssize(data.events) - all;
   for (int64_t user = 0; user < data.user_count(); user++)

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kChunkLines = 1024;
-constexpr int64_t kMostLines = 100;  // of one event, whose fields in quotes hold line breaks
+constexpr int64_t kMaxLines = 100;  // of one event, whose quoted fields contain line breaks
 
 }  // namespace
 
@@ -23,9 +23,9 @@ struct EventLog::File {
   Place place;  // of the event being read
   LogFormat format = LogFormat::csv;
   EventColumns columns;
-  size_t width = 0;                       // columns of every line; 0 before the first one
-  std::vector<std::string> keys, values;  // of JSON: user, item and, where there is one, time
-  std::string open;                       // lines of an event whose quotes are not closed yet
+  size_t width = 0;                       // columns of every line; 0 before the first line
+  std::vector<std::string> keys, values;  // for JSON: user, item and, if present, time
+  std::string open;                       // lines of an event with an open quote
   int64_t open_lines = 0;
   Fields fields;
 };
@@ -40,8 +40,8 @@ void EventLog::add_file(const std::string& path) {
     if (file.open_lines == 0) file.place.line = number;
     add_line(file, line);
   });
-  if (file.open_lines > 0) fail("{}: found a quote that is not closed", file.place.text());
-  if (file.width == 0) fail("{}: found no events", path);
+  if (file.open_lines > 0) fail("{}: a quote is not closed", file.place.text());
+  if (file.width == 0) fail("{}: contains no events", path);
   report_.lines_read += lines.lines();
   for (int64_t chunk = 0; chunk < lines.chunks(); chunk++) sum_.add(lines.bytes(chunk));
 }
@@ -64,8 +64,7 @@ void EventLog::add_line(File& file, std::string_view line) {
     return;
   }
   if (file.open_lines++ == 0) file.open = line;
-  if (file.open_lines > kMostLines)
-    fail("{}: found a quote that is not closed within {} lines", file.place.text(), kMostLines);
+  if (file.open_lines > kMaxLines) fail("{}: a quote is not closed within {} lines", file.place.text(), kMaxLines);
 }
 
 void EventLog::add_fields(File& file) {
@@ -79,7 +78,7 @@ void EventLog::add_fields(File& file) {
     }
   }
   if (values.size() != file.width)
-    fail("{}: found {} columns, wanted {} as in the first line", file.place.text(), values.size(), file.width);
+    fail("{}: expected {} columns as in the first line (found {})", file.place.text(), file.width, values.size());
   const auto value = [&](int column) { return values[static_cast<size_t>(column)]; };
   add_event(file, value(file.columns.user), value(file.columns.item),
             file.columns.time >= 0 ? value(file.columns.time) : "");
@@ -108,8 +107,8 @@ void EventLog::begin_file(File& file, std::span<const std::string_view> names) {
   const bool timed = file.columns.time >= 0;
   if (report_.files.empty()) report_.has_times = timed;
   if (timed != report_.has_times)
-    fail("{}: found {} column of times, wanted {} as in the first file", file.place.text(), timed ? "a" : "no",
-         timed ? "none" : "one");
+    fail("{}: expected {} time column as in the first file (found {})", file.place.text(), timed ? "no" : "a",
+         timed ? "one" : "none");
   const auto name = [&](int column) {
     if (column < 0) return std::string("none");
     return file.columns.header ? excerpt(names[static_cast<size_t>(column)]) : fmt::format("column {}", column + 1);
@@ -121,14 +120,14 @@ void EventLog::begin_file(File& file, std::span<const std::string_view> names) {
 void EventLog::add_time(const File& file, std::string_view text) {
   const std::optional<EventTime> time = parse_event_time(text);
   if (!time)
-    fail("{}: the time {} is neither a number nor a date like 2024-05-01T10:30:00", file.place.text(), excerpt(text));
+    fail("{}: time {} must be a number or a date such as 2024-05-01T10:30:00", file.place.text(), excerpt(text));
   if (!dates_) dates_ = time->date;
   if (*dates_ != time->date)
-    fail("{}: the time {} is {}, wanted {} as in the first event", file.place.text(), excerpt(text),
-         time->date ? "a date" : "a number", time->date ? "a number" : "a date");
+    fail("{}: time {} must be {} as in the first event", file.place.text(), excerpt(text),
+         time->date ? "a number" : "a date");
   if (!times.add(*time))
-    fail("{}: with the time {} the times do not fit into 64 bits (millionths are kept where one has a fraction)",
-         file.place.text(), excerpt(text));
+    fail("{}: with time {} the times exceed 64 bits (all are in millionths if one has a fraction)", file.place.text(),
+         excerpt(text));
 }
 
 void EventLog::add_event(const File& file, std::string_view user, std::string_view item, std::string_view time) {

@@ -1,4 +1,4 @@
-// Lines of logs become events: a user, an item and, where the log has them, a time.
+// Conversion of log lines to events: a user, an item and, if the log has them, a time.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace qkv {
 
-// Events in the order of the files. 8 bytes an event, 16 with times, besides the names.
+// Events in the order of the files. Takes 8 bytes per event, 16 with times, in addition to the names.
 class EventLog {
  public:
   EventLog(const InteractionOptions& options, ReadReport& report);
 
-  // Throws Error that names the file and the line.
+  // Throws Error with the file and the line.
   void add_file(const std::string& path);
-  std::string sha256() { return sum_.hex(); }  // of the bytes of all files; once, after the last
+  std::string sha256() { return sum_.hex(); }  // of the bytes of all files; call once, after the last file
 
   NameTable users, items;
   std::vector<int32_t> event_users, event_items;
@@ -44,7 +44,7 @@ class EventLog {
   const InteractionOptions& options_;
   ReadReport& report_;
   Sha256 sum_;
-  std::optional<bool> dates_;  // times are dates; else numbers
+  std::optional<bool> dates_;  // whether times are dates or numbers
 };
 
 }  // namespace qkv

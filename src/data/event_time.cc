@@ -11,7 +11,7 @@ constexpr int64_t kMillion = 1'000'000;
 constexpr std::string_view kWeekdays = "SunMonTueWedThuFriSat";
 constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-// What is left of a text.
+// The unparsed rest of a text.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}
@@ -27,7 +27,7 @@ class Cursor {
     rest_.remove_prefix(1);
     return true;
   }
-  // A number of exactly n digits from `least` to `most`.
+  // Reads a number of exactly n digits from `least` to `most`.
   bool number(size_t n, int least, int most, int& value) {
     if (rest_.size() < n) return false;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + n, value);
@@ -35,7 +35,7 @@ class Cursor {
     rest_.remove_prefix(n);
     return true;
   }
-  // One of the names, of three letters each; its place among them, from 1.
+  // Reads one of the names, which have three letters each; assigns its index, from 1.
   bool name(std::string_view names, int& place) {
     const size_t found = rest_.size() < 3 ? names.npos : names.find(rest_.substr(0, 3));
     if (found == names.npos || found % 3 != 0) return false;
@@ -43,7 +43,7 @@ class Cursor {
     rest_.remove_prefix(3);
     return true;
   }
-  // One digit or more, as millionths; those after the sixth are cut off.
+  // Reads one or more digits as millionths; digits after the sixth are ignored.
   bool fraction(int32_t& millionths) {
     size_t n = 0;
     millionths = 0;
@@ -70,7 +70,7 @@ bool parse_clock(Cursor& text, EventTime& time) {
   return true;
 }
 
-// Takes away the seconds that the zone is ahead of UTC; a text without a zone is left as it is.
+// Subtracts the offset of the zone from UTC; no zone means UTC.
 bool parse_zone(Cursor& text, EventTime& time) {
   int sign = 0, hour = 0, minute = 0;
   text.skip(" ");
@@ -89,7 +89,7 @@ bool parse_zone(Cursor& text, EventTime& time) {
   return true;
 }
 
-// Adds the seconds from 1970 to the day.
+// Adds the seconds from 1970 to the start of the day.
 bool add_day(int year, int month, int day, EventTime& time) {
   namespace chrono = std::chrono;
   const chrono::year_month_day date{chrono::year(year), chrono::month(static_cast<unsigned>(month)),
@@ -125,7 +125,7 @@ std::optional<EventTime> parse_named_date(Cursor text) {
   return {};
 }
 
-std::optional<EventTime> event_time(double value) {  // nothing for one that is not finite, or 2^53 and more
+std::optional<EventTime> event_time(double value) {  // nothing if it is not finite or at least 2^53 in magnitude
   if (!(std::abs(value) < 0x1p53)) return {};
   EventTime time{static_cast<int64_t>(std::floor(value)), 0, false};
   time.millionths = static_cast<int32_t>(std::lround((value - std::floor(value)) * kMillion));

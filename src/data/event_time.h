@@ -1,4 +1,4 @@
-// Times of events as logs write them.
+// Parsing of the times in logs.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 namespace qkv {
 
-// whole + millionths / 10⁶, 0 <= millionths < 10⁶, in the unit of the log; of a date, seconds since 1970 (UTC).
+// A time: whole + millionths / 10⁶ with 0 ≤ millionths < 10⁶, in the unit of the log. Dates are in seconds since 1970
+// (UTC).
 struct EventTime {
   int64_t whole = 0;
   int32_t millionths = 0;
   bool date = false;
 };
 
-// An integer, a decimal below 2^53, or a date: of ISO 8601, 2024-05-01 (or 2024/05/01), and after a T or a space 10:30,
-// 10:30:00 or 10:30:00.25, and after that Z, UTC, +02:00 or +0200 (without a zone it is UTC); or as Twitter's API
-// writes it, Wed May 01 10:30:00 +0200 2024. Nothing if the text is none of these.
+// Parses an integer, a decimal below 2^53 or a date; returns nothing for other text. Dates are in ISO 8601, 2024-05-01
+// (or 2024/05/01), optionally with a T or a space, 10:30, 10:30:00 or 10:30:00.25, and a zone Z, UTC, +02:00 or +0200
+// (UTC if none); or in the format of Twitter's API, Wed May 01 10:30:00 +0200 2024.
 std::optional<EventTime> parse_event_time(std::string_view text);
 
-// Times as integers: of the log's unit, or of millionths of it once a fraction has come.
+// Times as integers in the unit of the log, or in millionths of it once a time has a fraction.
 class EventTimes {
  public:
-  bool add(const EventTime& time);  // false if it, or one before it in millionths, is beyond int64_t
+  bool add(const EventTime& time);  // false if this time, or an earlier one in millionths, overflows int64_t
 
   std::vector<int64_t> take() { return std::move(values_); }
 

@@ -14,7 +14,7 @@
 namespace qkv {
 namespace {
 
-// Events of each user, in the order of the log.
+// Groups the events by user, in the order of the log.
 Interactions by_user(EventLog& log) {
   Interactions data;
   data.users = log.users.take(), data.items = log.items.take();
@@ -35,11 +35,11 @@ Interactions by_user(EventLog& log) {
 }
 
 struct Event {
-  int64_t time, order;  // order: in the log
+  int64_t time, order;  // order: index in the log
   int32_t item;
 };
 
-// Sorts one user's events by time, those of one time as the log has them. Duplicates go: there are fewer events then.
+// Sorts one user's events by time; events of the same time stay in the order of the log. Removes duplicates.
 void sort_events(std::vector<Event>& events) {
   std::ranges::sort(events, {}, [](const Event& e) { return std::tuple(e.time, e.item, e.order); });
   const auto same = [](const Event& a, const Event& b) { return a.time == b.time && a.item == b.item; };
@@ -47,7 +47,7 @@ void sort_events(std::vector<Event>& events) {
   std::ranges::sort(events, {}, [](const Event& e) { return std::pair(e.time, e.order); });
 }
 
-// Puts every user's events into the order of time. Where duplicates go, kNoItem fills the user's place.
+// Sorts every user's events by time. Removed duplicates leave kNoItem at the end of the user's range.
 void sort_by_time(Interactions& data) {
   parallel_blocks(data.user_count(), 256, [&](int64_t first, int64_t last) {
     std::vector<Event> events;
@@ -56,7 +56,8 @@ void sort_by_time(Interactions& data) {
       const std::span items =
           std::span(data.events).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
       const std::span times = std::span(data.times).subspan(static_cast<size_t>(begin), items.size());
-      if (std::ranges::adjacent_find(times, std::greater_equal()) == times.end()) continue;  // sorted, none equal
+      if (std::ranges::adjacent_find(times, std::greater_equal()) == times.end())
+        continue;  // already strictly increasing
       events.clear();
       for (size_t i = 0; i < items.size(); i++) events.push_back({times[i], static_cast<int64_t>(i), items[i]});
       sort_events(events);
@@ -85,7 +86,7 @@ int64_t count_ties(const Interactions& data) {
 
 Interactions read_interactions(const std::vector<std::string>& paths, const InteractionOptions& options,
                                ReadReport& report) {
-  if (paths.empty()) fail("interactions: found no files, wanted one or more");
+  if (paths.empty()) fail("interactions: no files given");
   report = {};
   Interactions data;
   {
@@ -96,11 +97,11 @@ Interactions read_interactions(const std::vector<std::string>& paths, const Inte
   }
   if (report.has_times) sort_by_time(data);
   filter_interactions(data, options, report);
-  if (report.events_read == 0) fail("{}: found no events", paths[0]);
+  if (report.events_read == 0) fail("{}: contains no events", paths[0]);
   if (data.events.empty())
-    fail("{}: of {} events{} none is left with at least {} a user{} (--min-events)", paths[0], report.events_read,
-         report.incomplete > 0 ? fmt::format(", {} without user, item or time,", report.incomplete) : "",
-         options.min_events, options.core > 0 ? fmt::format(" and {} a user and an item", options.core) : "");
+    fail("{}: no events remain of {}{}: min_events is {}{}", paths[0], report.events_read,
+         report.incomplete > 0 ? fmt::format(" ({} without user, item or time)", report.incomplete) : "",
+         options.min_events, options.core > 0 ? fmt::format(", core is {}", options.core) : "");
   report.users = data.user_count(), report.items = data.item_count(), report.events = std::ssize(data.events);
   report.ties = count_ties(data);
   find_busiest(data, report);
@@ -109,21 +110,21 @@ Interactions read_interactions(const std::vector<std::string>& paths, const Inte
 
 std::vector<std::string> ReadReport::lines() const {
   std::vector<std::string> lines = files;
-  const auto say = [&]<class... Args>(int64_t count, fmt::format_string<Args...> format, Args&&... args) {
+  const auto add = [&]<class... Args>(int64_t count, fmt::format_string<Args...> format, Args&&... args) {
     if (count > 0) lines.push_back(fmt::format(format, std::forward<Args>(args)...));
   };
   lines.push_back(fmt::format("{} lines, {} events", lines_read, events_read));
-  say(headers, "{} of the lines name columns", headers);
-  say(blank_lines, "{} blank lines", blank_lines);
-  if (!has_times) lines.push_back("no times: events are taken in the order of the lines");
-  say(incomplete, "{} events left out: they have no user, no item or no time", incomplete);
-  say(duplicates, "{} events left out: their user, item and time are those of another", duplicates);
-  say(short_users, "{} users with {} events left out: fewer than min_events", short_users, short_events);
-  say(core_events, "{} users and {} events left out by core", core_users, core_events);
-  say(lost_items, "{} items left out with them", lost_items);
-  say(ties, "{} events have the time of the user's event before them: those are in the order of the lines", ties);
+  add(headers, "{} header lines", headers);
+  add(blank_lines, "{} blank lines", blank_lines);
+  if (!has_times) lines.push_back("no times: events are in the order of the lines");
+  add(incomplete, "{} events skipped: user, item or time is missing", incomplete);
+  add(duplicates, "{} duplicate events skipped: same user, item and time as another", duplicates);
+  add(short_users, "{} users with {} events skipped: fewer than min_events", short_users, short_events);
+  add(core_events, "{} users and {} events skipped by core", core_users, core_events);
+  add(lost_items, "{} items lost with them", lost_items);
+  add(ties, "{} events have the same time as the user's previous event: these are in the order of the lines", ties);
   if (2 * busiest_events > events)
-    lines.push_back(fmt::format("{} of the events are of one user, {}", busiest_events, excerpt(busiest)));
+    lines.push_back(fmt::format("{} of the events belong to one user, {}", busiest_events, excerpt(busiest)));
   lines.push_back(fmt::format("kept: {} users, {} items, {} events", users, items, events));
   return lines;
 }

@@ -1,4 +1,4 @@
-// Who did what, in time order: what a sequential recommender learns from.
+// User-item interactions in time order: the training data of a sequential recommender.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 
 namespace qkv {
 
-// Users and items are ids 0, 1, … in the order in which the files first name those that are kept.
+// A log of interactions. Users and items have ids 0, 1, … in the order in which the files first mention those that are
+// kept.
 struct Interactions {
-  std::vector<std::string> users, items;  // names by id: valid UTF-8, none twice
+  std::vector<std::string> users, items;  // names by id: valid UTF-8, unique
   std::vector<int64_t> offsets = {0};     // user u's events are offsets[u] … offsets[u + 1] − 1
   std::vector<int32_t> events;            // item ids, in time order
-  std::vector<int64_t> times;             // of each event; empty where the log has none
+  std::vector<int64_t> times;             // of each event; empty if the log has none
 
   bool operator==(const Interactions&) const = default;
 
@@ -36,10 +37,10 @@ struct Interactions {
   }
 };
 
-// The log in these files, one after the other; "-" is standard input. docs/interactions.md describes the formats. Times
-// are in the files' unit, dates in seconds since 1970; both in millionths where any has a fraction. Throws Error that
-// names file and line: what LineFile throws, a line that is not of the file's format, a time in one file and none in
-// another; and Error if nothing is left.
+// Reads a log from files, in order; "-" is standard input. docs/interactions.md describes the formats. Times are in the
+// unit of the files, dates in seconds since 1970; both are in millionths of that if any of them has a fraction. Throws
+// Error with file and line if LineFile does, if a line does not match the format of its file, or if one file has times
+// and another does not. Throws Error if no events remain.
 Interactions read_interactions(const std::vector<std::string>& paths, const InteractionOptions& options,
                                ReadReport& report);
 

@@ -14,7 +14,7 @@
 namespace qkv {
 namespace {
 
-constexpr double kHidden = 0.1;  // of the histories whose times are not shown
+constexpr double kHiddenShare = 0.1;  // of the histories, whose times are hidden
 
 }  // namespace
 
@@ -32,14 +32,14 @@ ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& option
   }
   items_.resize(static_cast<size_t>(log.item_count()));
   std::iota(items_.begin(), items_.end(), 0);
-  if (users_.empty()) fail("batches: no user has two items before those that are kept aside");
+  if (users_.empty()) fail("batches: no user has two training items");
   if (options.batch_tokens < longest_ || options.batch_tokens > std::numeric_limits<int32_t>::max())
-    fail("batches: batch_tokens {}, wanted at least {}, the longest sequence, and less than 2^31", options.batch_tokens,
-         longest_);
+    fail("batches: batch_tokens must be between {}, the longest sequence, and 2^31 - 1 (is {})", longest_,
+         options.batch_tokens);
 }
 
 std::span<const int32_t> ItemBatches::training_part(int64_t user) const {
-  return log_.of(user).first(static_cast<size_t>(options_.split.known(log_, user, Part::validation)));
+  return log_.of(user).first(static_cast<size_t>(options_.split.known(log_, user, HeldOut::validation)));
 }
 
 std::span<const int32_t> ItemBatches::sequence(int64_t user) const {
@@ -51,8 +51,9 @@ BatchList ItemBatches::shuffled(int64_t epoch) const {
   BatchList list;
   list.pairs = users_;
   Random(options_.seed, Stream::shuffle, static_cast<uint64_t>(epoch)).shuffle(list.pairs);
-  list.offsets = batch_offsets(std::ssize(list.pairs), options_.batch_tokens,
-                               [&](int64_t i) { return tokens({&list.pairs[static_cast<size_t>(i)], 1}); });
+  list.offsets = batch_offsets(std::ssize(list.pairs), options_.batch_tokens, [&](int64_t i) {
+    return tokens({&list.pairs[static_cast<size_t>(i)], 1});
+  });
   return list;
 }
 
@@ -67,7 +68,7 @@ void ItemBatches::fill(std::span<const int64_t> users, uint64_t index, Batch& ba
   Random random(options_.seed, Stream::hidden_times, index);
   for (const int64_t user : users) {
     History history = log_.history(user).first(training_part(user).size() - 1);
-    if (options_.gaps && random.uniform() < kHidden) history.times = {};
+    if (options_.gaps && random.uniform() < kHiddenShare) history.times = {};
     append_history(history, {options_.max_length, options_.positions_from_end, options_.gaps}, batch.target);
     const std::span<const int32_t> items = sequence(user);
     batch.labels.insert(batch.labels.end(), items.begin() + 1, items.end());
@@ -91,7 +92,7 @@ void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint6
       log_draws[first] = 0;
       for (size_t k = first + 1; k <= first + K; k++) {
         ids[k] = negatives.from[random.below(negatives.from.size())];
-        while (std::binary_search(negatives.not_these.begin(), negatives.not_these.end(), ids[k]))
+        while (std::binary_search(negatives.rejected.begin(), negatives.rejected.end(), ids[k]))
           ids[k] = negatives.from[random.below(negatives.from.size())];
         const double weight = negatives.uniform ? 1 : static_cast<double>(counts_[static_cast<size_t>(ids[k])]);
         log_draws[k] = static_cast<float>(std::log(static_cast<double>(K) * weight / negatives.weights));
@@ -100,14 +101,14 @@ void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint6
   });
 }
 
-// Where the user has all that could be drawn, all items are drawn from.
+// If the user has every item that could be drawn, negatives are drawn from all items.
 ItemBatches::Negatives ItemBatches::negatives_of(int64_t user) const {
   const std::span<const int32_t> part = training_part(user);
   std::vector<int32_t> own = sorted_unique(std::vector<int32_t>(part.begin(), part.end()));
   if (options_.sampling == NegativeSampling::popularity) {
     auto left = static_cast<double>(training_events_.size());
     for (const int32_t item : own) left -= static_cast<double>(counts_[static_cast<size_t>(item)]);
-    // Rejecting is quick where a fair share is left.
+    // Rejection sampling is fast if enough of the weight remains.
     if (left > 0.01 * static_cast<double>(training_events_.size()))
       return {false, left, training_events_, {}, std::move(own)};
   }

@@ -43,11 +43,11 @@ Columns columns_of(std::span<const std::string_view> first, const std::vector<st
     columns.item = column_of(wanted[0], first, where);
     for (size_t i = 1; i < wanted.size(); i++) columns.features.push_back(feature_column(wanted[i], first, where));
   }
-  if (columns.features.empty()) fail("{}: found no column of features, wanted one or more", where.text());
+  if (columns.features.empty()) fail("{}: expected at least one feature column", where.text());
   return columns;
 }
 
-// Calls f(word) for runs of letters and digits; every byte beyond ASCII counts as a letter.
+// Calls f(word) for each run of letters and digits. Every byte beyond ASCII counts as a letter.
 template <class F>
 void for_each_word(std::string_view text, F&& f) {
   const auto in_word = [](char c) { return c < 0 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); };
@@ -81,7 +81,7 @@ void collect(const Columns& columns, std::span<const std::string_view> row, Name
   }
 }
 
-// New ids without gaps for the features that stay, −1 for the others; the first `known` stay.
+// Returns consecutive new ids for the features that stay and −1 for the others. The first `known` always stay.
 std::vector<int32_t> keep(const std::vector<std::vector<int32_t>>& of_items, size_t known,
                           std::vector<std::string>& names) {
   std::vector<int64_t> counts(names.size());
@@ -107,11 +107,11 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
   NameTable names(known);
   std::vector<std::vector<int32_t>> of_items(items.size());
   Columns columns;
-  int64_t width = 0, found = 0, others = -1;  // a header is not another item
+  int64_t width = 0, found = 0, others = -1;  // −1, because the header is counted as well
   read_table(path, [&](std::span<const std::string_view> row, const Place& where) {
     if (width == 0) columns = columns_of(row, wanted, where);
     if (width > 0 && std::ssize(row) != width)
-      fail("{}: found {} columns, wanted {} as in the first line", where.text(), row.size(), width);
+      fail("{}: expected {} columns as in the first line (found {})", where.text(), width, row.size());
     width = std::ssize(row);
     const int32_t item = item_ids.find(row[columns.item]);
     if (item < 0) {
@@ -123,7 +123,7 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
     collect(columns, row, names, ids);
     ids = sorted_unique(std::move(ids));
   });
-  if (found == 0) fail("{}: found none of the log's {} items in its column of items", path, items.size());
+  if (found == 0) fail("{}: the item column contains none of the log's {} items", path, items.size());
 
   ItemFeatures features;
   features.names = names.take();
@@ -134,10 +134,10 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
       if (new_ids[static_cast<size_t>(id)] >= 0) features.ids.push_back(new_ids[static_cast<size_t>(id)]);
     features.offsets.push_back(std::ssize(features.ids));
   }
-  if (features.ids.empty()) fail("{}: found no feature that two of the log's items have", path);
+  if (features.ids.empty()) fail("{}: no feature is shared by two of the log's items", path);
   report = fmt::format(
-      "features: {}: {} of {} items have {} different ones, {:.1f} each; {} that one item alone has "
-      "are left out, and {} items that the log has not",
+      "features: {}: {} of {} items have {} distinct features, {:.1f} each; skipped {} features of a single item "
+      "and {} items that are not in the log",
       path, found, items.size(), features.count(),
       static_cast<double>(features.ids.size()) / static_cast<double>(found), met - features.names.size(),
       std::max<int64_t>(others, 0));

@@ -1,4 +1,4 @@
-// What is known of items besides who had them: the categories and the words that a table gives for each.
+// Item features: the categories and words that a table gives for each item.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace qkv {
 
-// Features are ids 0, 1, …; item v has ids[offsets[v]] … ids[offsets[v + 1] − 1], rising.
+// The features of all items. Features have ids 0, 1, …; item v has ids[offsets[v]] … ids[offsets[v + 1] − 1], in
+// increasing order.
 struct ItemFeatures {
   std::vector<std::string> names;  // "genres: Comedy": the column's name and the value
   std::vector<int64_t> offsets = {0};
@@ -22,12 +23,13 @@ struct ItemFeatures {
   }
 };
 
-// Reads the features of `items` from a table (data/table.h). `columns` are those of the item and of its features, as
-// names of the first line or numbers from 1, and a feature's may end in ":words"; if empty, the item is the first one
-// and all others are features. A value is one category, or several with "|" between them, or the words of a text: its
-// letters and digits in lower case. What fewer than two of the items have is left out, for it says nothing of another.
-// `known` are the first names, which have their ids already and stay. `report` gets one line for people. Throws Error,
-// naming the file, for a table that will not do, or that has none of the items.
+// Reads the features of `items` from a table (data/table.h). `columns` are the item column followed by the feature
+// columns, as names from the first line or numbers from 1; a feature column may end in ":words". If `columns` is empty,
+// the first column is the item and all others are features. A value is one category, several separated by "|", or with
+// ":words" the words of a text (its letters and digits in lower case). Features that fewer than two of the items have
+// are dropped, because they say nothing about other items. `known` are the first feature names, which keep their ids.
+// `report` receives a one-line summary. Throws Error with the file name if the table is invalid or has none of the
+// items.
 ItemFeatures read_item_features(const std::string& path, const std::vector<std::string>& columns,
                                 const std::vector<std::string>& items, const std::vector<std::string>& known,
                                 std::string& report);

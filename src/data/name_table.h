@@ -1,4 +1,4 @@
-// Names and their ids 0, 1, …, in the order in which they come.
+// Assignment of ids 0, 1, … to names, in order of first appearance.
 #pragma once
 
 #include <algorithm>
@@ -14,38 +14,38 @@
 
 namespace qkv {
 
-// A hash table with open addressing: 8 to 16 bytes a name, besides the names.
+// A hash table with open addressing. Takes 8 to 16 bytes per name in addition to the names.
 class NameTable {
  public:
   NameTable() = default;
-  explicit NameTable(std::vector<std::string> names) {  // those that stand twice have the id of the first
+  explicit NameTable(std::vector<std::string> names) {  // repeated names share one id
     for (const std::string& name : names) id(name);
   }
 
-  // The id of a name, which is a new one where it was not met before.
+  // Returns the id of a name; adds the name if it is new.
   int32_t id(std::string_view name) {
     if (2 * (names_.size() + 1) > slots_.size()) grow();
     int32_t& slot = slots_[place_of(name)];
     if (slot >= 0) return slot;
-    if (names_.size() == kMost) fail("more than {} different names of users or of items", kMost);
+    if (names_.size() == kMaxNames) fail("interactions: more than {} distinct users or items", kMaxNames);
     slot = static_cast<int32_t>(names_.size());
     names_.emplace_back(name);
     return slot;
   }
 
-  int32_t find(std::string_view name) const { return slots_.empty() ? -1 : slots_[place_of(name)]; }  // -1: none
+  int32_t find(std::string_view name) const { return slots_.empty() ? -1 : slots_[place_of(name)]; }  // −1 if absent
 
   const std::vector<std::string>& names() const { return names_; }
 
-  std::vector<std::string> take() {  // the names; the table is empty then
+  std::vector<std::string> take() {  // returns the names and empties the table
     slots_.clear();
     return std::exchange(names_, {});
   }
 
  private:
-  static constexpr size_t kMost = size_t{1} << 30;
+  static constexpr size_t kMaxNames = size_t{1} << 30;
 
-  // Where the name is, or the empty slot for it.
+  // Returns the slot of the name, or the empty slot for it.
   size_t place_of(std::string_view name) const {
     const size_t mask = slots_.size() - 1;
     size_t place = hash_bytes(name) & mask;
@@ -59,7 +59,7 @@ class NameTable {
   }
 
   std::vector<std::string> names_;
-  std::vector<int32_t> slots_;  // a power of two of them
+  std::vector<int32_t> slots_;  // their number is a power of two
 };
 
 }  // namespace qkv

@@ -8,9 +8,9 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kBlock = 32;  // pairs that a thread takes at a time
+constexpr int64_t kBlock = 32;  // pairs that a thread tokenizes at once
 
-struct Pair {
+struct EncodedPair {
   std::vector<int32_t> source, target;
 };
 
@@ -23,19 +23,20 @@ void ParallelData::Side::append(const std::vector<int32_t>& sequence) {
 
 ParallelData::ParallelData(const Tokenizer& source, const Tokenizer& target, int64_t max_length)
     : source_{source, {}}, target_{target, {}}, max_length_(max_length) {
-  if (max_length < 2) fail("parallel data: max_length {}, wanted at least 2", max_length);
+  if (max_length < 2) fail("parallel data: max_length must be at least 2 (is {})", max_length);
 }
 
 void ParallelData::add(const ParallelText& text) {
   if (text.source.size() != text.target.size())
-    fail("parallel data: {} source lines and {} target lines, wanted as many", text.source.size(), text.target.size());
+    fail("parallel data: source and target must have the same number of lines (have {} and {})", text.source.size(),
+         text.target.size());
   const Tokenizer &source = source_.tokenizer, &target = target_.tokenizer;
-  std::vector<Pair> pairs(text.source.size());
+  std::vector<EncodedPair> pairs(text.source.size());
   parallel_for_throwing((text.size() + kBlock - 1) / kBlock, [&](int64_t block) {
     const size_t begin = static_cast<size_t>(block * kBlock), end = std::min(pairs.size(), begin + kBlock);
     for (size_t i = begin; i < end; i++) pairs[i] = {source.encode(text.source[i]), target.encode(text.target[i])};
   });
-  for (Pair& pair : pairs) {
+  for (EncodedPair& pair : pairs) {
     const int64_t longest = static_cast<int64_t>(std::max(pair.source.size(), pair.target.size())) + 1;
     if (pair.source.empty() || pair.target.empty()) {
       skipped_empty_++;

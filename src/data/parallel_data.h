@@ -1,4 +1,4 @@
-// Parallel text as token ids, in memory: 4 bytes a token and 16 bytes a pair.
+// Parallel text as token ids in memory: 4 bytes per token and 16 bytes per pair.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace qkv {
 // Pairs of sequences, in the order in which they were added.
 class ParallelData {
  public:
-  // Left out and counted are pairs with a side that gives no token, and pairs with a side of more than max_length
-  // tokens, its start or end token included. The tokenizers may be one.
+  // Pairs with a side that gives no tokens, and pairs with a side of more than max_length tokens (including its start
+  // or end token), are skipped and counted. Both tokenizers may be the same object.
   ParallelData(const Tokenizer& source, const Tokenizer& target, int64_t max_length);
   ParallelData(const ParallelText& text, const Tokenizer& source, const Tokenizer& target, int64_t max_length)
       : ParallelData(source, target, max_length) {
     add(text);
   }
 
-  void add(const ParallelText& text);  // cuts it into ids on all threads
+  void add(const ParallelText& text);  // tokenizes on all threads
 
   int64_t size() const { return static_cast<int64_t>(source_.offsets.size()) - 1; }  // pairs
   std::span<const int32_t> source(int64_t pair) const { return source_[pair]; }      // x </s>
   std::span<const int32_t> target(int64_t pair) const { return target_[pair]; }      // <s> y </s>
 
-  int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }           // </s> included
+  int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }           // including </s>
   int64_t target_tokens() const { return static_cast<int64_t>(target_.ids.size()) - size(); }  // to predict
   int64_t longest() const { return longest_; }  // tokens of the longest source or of the longest target to predict
   int64_t skipped_empty() const { return skipped_empty_; }  // pairs

@@ -16,7 +16,7 @@ int64_t count_before(std::span<const int64_t> times, int64_t moment) {
 Split Split::at_share(const Interactions& data, double share) {
   if (data.times.empty()) fail("temporal split: the log has no times");
   if (!(share > 0 && share < 0.5))
-    fail("temporal split: found a share of {}, wanted more than 0 and less than 1/2", share);
+    fail("temporal split: share must be greater than 0 and less than 1/2 (is {})", share);
   std::vector<int64_t> times = data.times;
   const auto from_end = [&](double part) {
     const auto count = static_cast<int64_t>(part * static_cast<double>(times.size()));
@@ -27,17 +27,17 @@ Split Split::at_share(const Interactions& data, double share) {
   return {true, from_end(2 * share), from_end(share)};
 }
 
-std::optional<int64_t> Split::target(const Interactions& data, int64_t user, Part part) const {
+std::optional<int64_t> Split::target(const Interactions& data, int64_t user, HeldOut part) const {
   const auto n = std::ssize(data.of(user));
-  if (!temporal) return n < 3 ? std::nullopt : std::optional<int64_t>(part == Part::test ? n - 1 : n - 2);
+  if (!temporal) return n < 3 ? std::nullopt : std::optional<int64_t>(part == HeldOut::test ? n - 1 : n - 2);
   const int64_t place = known(data, user, part);
-  if (place == n || (part == Part::validation && data.times_of(user)[static_cast<size_t>(place)] >= test_from))
+  if (place == n || (part == HeldOut::validation && data.times_of(user)[static_cast<size_t>(place)] >= test_from))
     return {};
   return place;
 }
 
-int64_t Split::known(const Interactions& data, int64_t user, Part part) const {
-  if (temporal) return count_before(data.times_of(user), part == Part::test ? test_from : validation_from);
+int64_t Split::known(const Interactions& data, int64_t user, HeldOut part) const {
+  if (temporal) return count_before(data.times_of(user), part == HeldOut::test ? test_from : validation_from);
   return target(data, user, part).value_or(std::ssize(data.of(user)));
 }
 

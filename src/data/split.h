@@ -1,4 +1,4 @@
-// Which events are learnt from, and which are foretold.
+// The split of a log into training, validation and test events.
 #pragma once
 
 #include <cstdint>
@@ -8,35 +8,37 @@
 
 namespace qkv {
 
-enum class Part { validation, test };
+enum class HeldOut { validation, test };
 
-// A rule that is applied to a log. What is foretold (the target) is one event of a user, from all that user's events
-// before it.
+// A rule that splits any log. The target of a user is one event, to be predicted from all events of that user before
+// it.
 //
-// Leave-one-out: a user's last event is the target of the test, the one before it that of the validation, and all
-// before these are learnt from. Users with fewer than 3 events have no targets; all their events are learnt from.
+// Leave-one-out: the last event of a user is the test target, the one before it the validation target, and all earlier
+// events are training events. Users with fewer than 3 events have no targets; all their events are training events.
 //
-// Temporal: at two moments. Events before validation_from are learnt from. A user's target of the validation is their
-// first event from validation_from on and before test_from, that of the test their first event from test_from on.
+// Temporal: the log is split at two moments. Events before validation_from are training events. The validation target
+// of a user is the first event from validation_from on and before test_from; the test target is the first event from
+// test_from on.
 struct Split {
   bool temporal = false;
   int64_t validation_from = 0, test_from = 0;  // in the unit of the log's times; validation_from <= test_from
 
-  // The temporal split whose test has about `share` of all events, 0 < share < 1/2, and whose validation has as many
-  // before: events of one time fall on the same side, the later one. Throws Error if the log has no times.
+  // Returns the temporal split whose test period has about `share` of all events, 0 < share < 1/2, and whose validation
+  // period, just before it, has about as many. Events of the same time are on the same side, the later one. Throws
+  // Error if the log has no times.
   static Split at_share(const Interactions& data, double share);
 
-  // That one, or leave-one-out.
+  // Returns the temporal split at `share`, or leave-one-out.
   static Split of(const Interactions& data, bool temporal, double share) {
     return temporal ? at_share(data, share) : Split{};
   }
 
-  // The place of the target among the user's events; nothing if there is none.
-  std::optional<int64_t> target(const Interactions& data, int64_t user, Part part) const;
+  // Returns the index of the target among the user's events, or nothing if there is none.
+  std::optional<int64_t> target(const Interactions& data, int64_t user, HeldOut part) const;
 
-  // How many of the user's first events are known before anything of `part` is foretold: may be learnt from. Of the
-  // validation these are the events to train on; of the test, those of the validation are with them.
-  int64_t known(const Interactions& data, int64_t user, Part part) const;
+  // Returns how many of the user's first events precede the held-out period and may be used for training. For
+  // `validation` these are the training events; for `test` they include the validation events.
+  int64_t known(const Interactions& data, int64_t user, HeldOut part) const;
 };
 
 }  // namespace qkv

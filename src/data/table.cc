@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kLongestRecord = size_t{64} << 10;  // bytes of a line, and of those that its quotes join
+constexpr size_t kLongestRecord = size_t{64} << 10;  // bytes of a row, including line breaks in quotes
 
 LogFormat table_format(std::string_view line, const Place& where) {
   for (const auto& [separator, format] : {std::pair{"\t", LogFormat::tabs},
@@ -20,7 +20,7 @@ LogFormat table_format(std::string_view line, const Place& where) {
                                           {",", LogFormat::csv},
                                           {";", LogFormat::semicolons}})
     if (line.find(separator) != line.npos) return format;
-  fail("{}: found {}, wanted two columns or more with a comma, a semicolon, a tab or \"::\" between them", where.text(),
+  fail("{}: expected at least two columns separated by a comma, a semicolon, a tab or \"::\" (found {})", where.text(),
        excerpt(line));
 }
 
@@ -39,7 +39,7 @@ void read_table(const std::string& path, const OnRow& on_row) {
     if (std::exchange(first, false)) format = table_format(record, where);
     while (!split_fields(record, format, where, fields)) {
       if (++i == lines.size() || record.size() > kLongestRecord)
-        fail("{}: a field in quotes does not end{}", where.text(),
+        fail("{}: a quoted field is not closed{}", where.text(),
              i == lines.size() ? "" : fmt::format(" within {} bytes", kLongestRecord));
       record += '\n' + lines[i];
     }
@@ -53,7 +53,7 @@ size_t column_of(std::string_view entry, std::span<const std::string_view> first
   size_t number = 0;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
   if (error != std::errc() || end != entry.data() + entry.size() || number < 1 || number > first.size())
-    fail("{}: found {} columns, none of them is {}", where.text(), first.size(), excerpt(entry));
+    fail("{}: no column {} among the {} columns", where.text(), excerpt(entry), first.size());
   return number - 1;
 }
 

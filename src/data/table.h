@@ -1,4 +1,4 @@
-// A table of text in a file: rows with commas, semicolons, tabs or "::" between their columns, quoted as CSV is.
+// A text table in a file. Columns are separated by commas, semicolons, tabs or "::", and quoted as in CSV.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,14 @@
 
 namespace qkv {
 
-// Calls on_row for every row that is not empty, the first of the file too, which may be a header; what it gets is valid
-// during the call. Throws Error, naming file and line: what read_lines throws, no separator in the first row, quotes
-// that do not end.
+// Calls on_row for every non-empty row, including the first, which may be a header. The fields are valid during the
+// call. Throws Error with file and line if read_lines does, if the first row has no separator, or if a quote is not
+// closed.
 using OnRow = std::function<void(std::span<const std::string_view> fields, const Place& where)>;
 void read_table(const std::string& path, const OnRow& on_row);
 
-// The column that an entry names in the first row or numbers, from 1; its index. Throws Error if there is none.
+// Returns the index of the column that `entry` names in the first row or gives as a number from 1. Throws Error if
+// there is none.
 size_t column_of(std::string_view entry, std::span<const std::string_view> first, const Place& where);
 
 }  // namespace qkv

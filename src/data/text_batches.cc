@@ -13,11 +13,11 @@ namespace qkv {
 TextBatches::TextBatches(const TokenStream& text, const TextBatchOptions& options) : text_(text), options_(options) {
   for (const Piece& piece : cut(options.max_length)) longest_ = std::max(longest_, piece.end - piece.begin);
   if (options.batch_tokens < longest_ || options.batch_tokens > std::numeric_limits<int32_t>::max())
-    fail("batches: batch_tokens {}, wanted at least {}, the longest sequence, and less than 2^31", options.batch_tokens,
-         longest_);
+    fail("batches: batch_tokens must be between {}, the longest sequence, and 2^31 - 1 (is {})", longest_,
+         options.batch_tokens);
 }
 
-// first: tokens of each document's first piece.
+// Splits the documents into pieces. first: the number of tokens in the first piece of each document.
 std::vector<TextBatches::Piece> TextBatches::cut(int64_t first) const {
   std::vector<Piece> pieces;
   for (size_t d = 0; d < text_.starts.size(); d++) {

@@ -25,7 +25,7 @@ std::vector<std::string_view> take_end(std::vector<std::string_view>& documents,
   while (wanted > 0 && !documents.empty()) {
     std::string_view& last = documents.back();
     size_t cut = last.size() - std::min(wanted, last.size());
-    while (cut > 0 && (static_cast<unsigned char>(last[cut]) & 0xC0) == 0x80) cut--;  // inside a character of UTF-8
+    while (cut > 0 && (static_cast<unsigned char>(last[cut]) & 0xC0) == 0x80) cut--;  // inside a UTF-8 character
     end.push_back(last.substr(cut));
     wanted -= std::min(wanted, end.back().size());
     last = last.substr(0, cut);
@@ -37,7 +37,7 @@ std::vector<std::string_view> take_end(std::vector<std::string_view>& documents,
 
 TokenStream stream_of(const std::vector<std::string_view>& documents, const TextCodec& codec,
                       const std::string& where) {
-  if (documents.empty()) fail("{}: holds no text", where);
+  if (documents.empty()) fail("{}: contains no text", where);
   TokenStream stream;
   for (const std::string_view document : documents) {
     stream.starts.push_back(static_cast<int64_t>(stream.ids.size()));

@@ -1,5 +1,5 @@
-// The documents of a language model's text as one row of token ids: the end token, a document, the end token, the next
-// document, …, the end token. Token n is followed by token n + 1, and nothing attends across a document's start.
+// The documents of a language model's text as one sequence of token ids: an end token before each document and after
+// the last. The label of token n is token n + 1. Attention never crosses the start of a document.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,24 @@
 
 namespace qkv {
 
+// Tokenized documents.
 struct TokenStream {
   std::vector<int32_t> ids;
-  std::vector<int64_t> starts;  // of the documents: places of the end tokens before them
+  std::vector<int64_t> starts;  // of each document: the index of the end token before it
   int64_t bytes = 0;            // of their text
 
   int64_t predictions() const { return static_cast<int64_t>(ids.size()) - 1; }
 };
 
-// The parts of a text between its separators, without the line break that follows one; empty parts are none. A
-// separator of "" makes it one document.
+// Splits a text at each separator and the line break that may follow it. Empty documents are dropped. An empty
+// separator makes the whole text one document.
 std::vector<std::string_view> split_documents(std::string_view text, std::string_view separator);
 
-// Takes the last `share` of the documents' bytes away and returns them, whole documents but for the first, which is cut
-// at a character.
+// Removes the last `share` of the documents' bytes and returns them. These are whole documents, except that the first
+// may begin inside a document, at a character boundary.
 std::vector<std::string_view> take_end(std::vector<std::string_view>& documents, double share);
 
-// Throws Error, beginning with `where`, where encode does, or for no text at all.
+// Tokenizes documents. Throws Error, with the prefix `where`, if encode does or if there is no text.
 TokenStream stream_of(const std::vector<std::string_view>& documents, const TextCodec& codec, const std::string& where);
 
 }  // namespace qkv

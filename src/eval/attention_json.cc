@@ -1,11 +1,11 @@
-// Attention weights as JSON: float32 numbers in the fewest digits that read back as the same float32.
+// Attention weights as JSON: float32 numbers with the fewest digits that read back as the same float32.
 #include <nlohmann/json.hpp>
 
 #include "eval/attention_words.h"
 
 namespace qkv {
 
-// Objects keep their order; numbers are float, so that 0.1f is written 0.1.
+// Objects keep their order. Numbers are float, so that 0.1f is written as 0.1.
 using FloatJson =
     nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
 

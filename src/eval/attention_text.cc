@@ -1,5 +1,5 @@
-// Attention weights in a terminal: one row a token, a shade a weight, the column tokens standing upright above.
-// Every line fits 100 columns; more column tokens than fit follow in further bands.
+// Attention weights for a terminal: one line per row token and one shade per weight, with the column tokens written
+// vertically above. Lines have at most 100 columns; column tokens that do not fit follow in further bands.
 #include <fmt/format.h>
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t line_width = 100, longest_row_label = 24, longest_column_label = 14;
 
-// What a terminal shows in one place: a character and the marks that combine with it, one or two columns wide.
+// One displayed character with its combining marks, one or two columns wide.
 struct Glyph {
   std::string bytes;
   size_t width;
@@ -27,8 +27,8 @@ bool is_mark(UChar32 c) {
   return (U_GET_GC_MASK(c) & (U_GC_MN_MASK | U_GC_ME_MASK)) != 0 || u_hasBinaryProperty(c, UCHAR_EMOJI_MODIFIER);
 }
 
-// Invisible format characters are dropped (they could turn the line around); control characters and what is not
-// UTF-8 become U+FFFD (they could steer the terminal).
+// Splits text into glyphs. Drops invisible format characters, which could reverse the line. Replaces control characters
+// and invalid UTF-8, which could control the terminal, by U+FFFD.
 std::vector<Glyph> glyphs(const std::string& text) {
   std::vector<Glyph> result;
   const auto length = static_cast<int32_t>(text.size());
@@ -57,7 +57,7 @@ size_t width(const std::vector<Glyph>& text) {
   return sum;
 }
 
-// As words_of has it, each piece on its own; a piece that goes on with a word has a dot in front.
+// Returns the label of each piece. A piece that continues a word is preceded by a dot.
 std::vector<std::vector<Glyph>> labels(const std::vector<std::string>& pieces) {
   std::vector<std::vector<Glyph>> result;
   for (const Word& word : words_of(pieces))
@@ -78,7 +78,7 @@ struct Shade {
 };
 constexpr std::array<Shade, 5> shades = {{{0.6f, "█"}, {0.3f, "▓"}, {0.1f, "▒"}, {0.02f, "░"}, {0, "·"}}};
 
-// `wide` cells are two columns: squares, and room for a wide character above.
+// A `wide` cell has two columns, which makes it square and leaves room for a wide character above.
 std::string cell(float weight, bool wide) {
   const auto shade = std::find_if(shades.begin(), shades.end() - 1, [&](const Shade& s) { return weight >= s.from; });
   const std::string bytes = shade->bytes;
@@ -95,10 +95,11 @@ std::string trimmed(std::string line) {
 std::string attention_to_text(const AttentionKind& kind, int layer, int head) {
   check(kind);
   if (layer < 0 || layer >= std::ssize(kind.layers))
-    fail("attention \"{}\": layer {} asked for, there are {}", kind.name, layer + 1, kind.layers.size());
+    fail("attention \"{}\": layer must be between 1 and {} (is {})", kind.name, kind.layers.size(), layer + 1);
   const std::vector<AttentionHead>& heads = kind.layers[static_cast<size_t>(layer)];
   if (head < 0 || head >= std::ssize(heads))
-    fail("attention \"{}\": head {} asked for, layer {} has {}", kind.name, head + 1, layer + 1, heads.size());
+    fail("attention \"{}\": head must be between 1 and {} in layer {} (is {})", kind.name, heads.size(), layer + 1,
+         head + 1);
   const std::vector<float>& weights = heads[static_cast<size_t>(head)].weights;
   const size_t C = kind.columns.size();
 
@@ -126,7 +127,7 @@ std::string attention_to_text(const AttentionKind& kind, int layer, int head) {
     text += '\n';
     size_t height = 0;
     for (size_t j = begin; j < end; j++) height = std::max(height, columns[j].size());
-    for (size_t y = 0; y < height; y++) {  // labels stand on the map
+    for (size_t y = 0; y < height; y++) {  // labels end just above the map
       std::string line(margin, ' ');
       for (size_t j = begin; j < end; j++) {
         const size_t above = height - columns[j].size();

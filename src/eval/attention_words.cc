@@ -1,4 +1,5 @@
-// Sub-words to words: merged(I, J) = 1/|I| Σ_{i ∈ I} Σ_{j ∈ J} w(i, j) for the pieces I of a row and J of a column.
+// Merges sub-word pieces into words: merged(I, J) = 1/|I| Σ_{i ∈ I} Σ_{j ∈ J} w(i, j) for the pieces I of a row and J
+// of a column.
 #include "eval/attention_words.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ std::vector<float> merge(const std::vector<float>& weights, size_t columns, cons
   return merged;
 }
 
-// The pieces of each word in one string. It keeps its "▁": what is merged can be merged again and stays the same.
+// Returns the pieces of each word as one string. It keeps its "▁", so that merging a merged map changes nothing.
 std::vector<std::string> merged_pieces(const std::vector<std::string>& pieces, const std::vector<Word>& words) {
   std::vector<std::string> merged;
   for (const Word& word : words)
@@ -51,21 +52,20 @@ std::vector<std::string> merged_pieces(const std::vector<std::string>& pieces, c
 
 void check(const AttentionKind& kind) {
   const size_t R = kind.rows.size(), C = kind.columns.size();
-  if (R == 0 || C == 0) fail("attention map \"{}\": {} row and {} column tokens, wanted some of both", kind.name, R, C);
-  if (kind.causal && R != C)
-    fail("attention map \"{}\": {} rows and {} columns, wanted as many of both in a causal map", kind.name, R, C);
-  if (kind.layers.empty()) fail("attention map \"{}\": no layers, wanted at least one", kind.name);
+  if (R == 0 || C == 0) fail("attention map \"{}\": expected row and column tokens (found {} and {})", kind.name, R, C);
+  if (kind.causal && R != C) fail("attention map \"{}\": a causal map must be square (is {} x {})", kind.name, R, C);
+  if (kind.layers.empty()) fail("attention map \"{}\": has no layers", kind.name);
   for (size_t l = 0; l < kind.layers.size(); l++) {
     if (kind.layers[l].empty()) fail("attention map \"{}\": layer {} has no heads", kind.name, l + 1);
     for (size_t h = 0; h < kind.layers[l].size(); h++)
       if (kind.layers[l][h].weights.size() != R * C)
-        fail("attention map \"{}\": layer {}, head {} has {} weights, wanted {} rows x {} columns", kind.name, l + 1,
-             h + 1, kind.layers[l][h].weights.size(), R, C);
+        fail("attention map \"{}\": layer {}, head {} must have {} x {} weights (has {})", kind.name, l + 1, h + 1, R,
+             C, kind.layers[l][h].weights.size());
   }
 }
 
 void check(const AttentionMap& map) {
-  if (map.kinds.empty()) fail("attention map: no kind of attention in it, wanted at least one");
+  if (map.kinds.empty()) fail("attention map: has no kind of attention");
   for (const AttentionKind& kind : map.kinds) check(kind);
 }
 

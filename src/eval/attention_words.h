@@ -1,4 +1,4 @@
-// What the views of attention share: the check of a map, and the words that sub-word pieces make.
+// Shared by the attention views: validation of a map, and grouping of sub-word pieces into words.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,23 @@
 
 namespace qkv {
 
-// Throws Error, naming the kind, layer and head, unless there are tokens on both axes, at least one layer and head,
-// and rows × columns weights in each; a causal map must be square.
+// Throws Error with the kind, layer and head unless both axes have tokens, there is at least one layer and head, and
+// each head has rows × columns weights. A causal map must be square.
 void check(const AttentionKind& kind);
-void check(const AttentionMap& map);  // the same of every kind; at least one
+void check(const AttentionMap& map);  // the same for every kind; there must be at least one
 
-// Pieces begin … end − 1. `text` is how the word reads: no "▁" in front, byte pieces ("<0xE2>") as the bytes they are.
+// A word: pieces begin … end − 1. `text` is the word as displayed: without a leading "▁", and with byte pieces
+// ("<0xE2>") as the bytes they stand for.
 struct Word {
   size_t begin, end;
   std::string text;
 };
 
-// "▁" begins a word; a token in angle brackets (<s>, </s>) stands alone, but for <unk> and bytes, which are parts of
-// words. Where no piece has a "▁" each stands alone.
+// Groups pieces into words. "▁" begins a word. A token in angle brackets (<s>, </s>) is a word of its own, except <unk>
+// and byte pieces, which are parts of words. If no piece has a "▁", each piece is a word.
 std::vector<Word> words_of(const std::vector<std::string>& pieces);
 
-// A piece as it is shown: without the "▁" in front, unless that is all there is.
+// Returns a piece as displayed: without the leading "▁", unless that is all it contains.
 std::string piece_text(const std::string& piece);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Scores are places in an order, not counts: integers that a float holds exactly, equal where two items are.
+// Scores are ranks, not counts: integers that a float holds exactly, equal for items that tie.
 #include "eval/baselines.h"
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 namespace qkv {
 namespace {
 
-// The items that came right after each item, once for each time.
+// The items that came right after each item, once per occurrence.
 struct Transitions {
   std::vector<int64_t> offsets;  // after item i: items[offsets[i]] … items[offsets[i + 1] − 1]
   std::vector<int32_t> items;
 
-  Transitions(const Interactions& data, const Split& split, Part part) : offsets(data.items.size() + 1) {
+  Transitions(const Interactions& data, const Split& split, HeldOut part) : offsets(data.items.size() + 1) {
     const auto for_all = [&](auto&& f) {
       for (int64_t user = 0; user < data.user_count(); user++) {
         const std::span<const int32_t> events = data.of(user);
@@ -33,7 +33,7 @@ struct Transitions {
 
 }  // namespace
 
-Popularity::Popularity(const Interactions& data, const Split& split, Part part) : scores_(data.items.size()) {
+Popularity::Popularity(const Interactions& data, const Split& split, HeldOut part) : scores_(data.items.size()) {
   std::vector<int64_t> counts(data.items.size());
   for (int64_t user = 0; user < data.user_count(); user++)
     for (const int32_t item : data.of(user).first(static_cast<size_t>(split.known(data, user, part))))
@@ -47,10 +47,11 @@ void Popularity::operator()(std::span<const History>, Matrix<float> scores) cons
   for (int64_t row = 0; row < scores.rows; row++) std::ranges::copy(scores_, scores.row(row));
 }
 
-Markov::Markov(const Interactions& data, const Split& split, Part part) : popularity_(data, split, part) {
+Markov::Markov(const Interactions& data, const Split& split, HeldOut part) : popularity_(data, split, part) {
   Transitions transitions(data, split, part);
   const std::span<const float> popular = popularity_.scores();
-  const float above = popular.empty() ? 0 : *std::ranges::max_element(popular) + 1;  // of all that never came after
+  const float above =
+      popular.empty() ? 0 : *std::ranges::max_element(popular) + 1;  // the lowest score of an item that came after
   struct Counted {
     int64_t count;
     float popularity;

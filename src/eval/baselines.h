@@ -1,5 +1,5 @@
-// Recommenders that count, to stand beside every figure. Both are ScoreItems, and learn from the events that are known
-// before `part`.
+// Baseline recommenders that only count: popularity and a first-order Markov chain. Both are ScoreItems and learn from
+// the events that precede the held-out part.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,24 @@
 
 namespace qkv {
 
-// Orders items by their number of events, of all users; those of equal numbers have equal scores. The history does not
-// matter.
+// Ranks items by their number of events over all users; equal numbers get equal scores. Ignores the history.
 class Popularity {
  public:
-  Popularity(const Interactions& data, const Split& split, Part part);
+  Popularity(const Interactions& data, const Split& split, HeldOut part);
 
   void operator()(std::span<const History> histories, Matrix<float> scores) const;
 
-  std::span<const float> scores() const { return scores_; }  // of every item: integers from 0 on
+  std::span<const float> scores() const { return scores_; }  // one per item: integers from 0
 
  private:
   std::vector<float> scores_;
 };
 
-// First-order Markov chain: orders items by how often they came right after the last item of the history, those that
-// did so equally often (never, too) by popularity.
+// First-order Markov chain: ranks items by how often they came right after the last item of the history. Ties,
+// including items that never did, are ranked by popularity.
 class Markov {
  public:
-  Markov(const Interactions& data, const Split& split, Part part);
+  Markov(const Interactions& data, const Split& split, HeldOut part);
 
   void operator()(std::span<const History> histories, Matrix<float> scores) const;
 

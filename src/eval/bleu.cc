@@ -1,5 +1,6 @@
-// BLEU = BP · exp(1/4 Σ_n ln p_n), p_n = matched / found n-grams of order n over the whole corpus,
-// BP = min(1, exp(1 - r/c)) with c and r the tokens of the hypotheses and of the references.
+// BLEU = BP · exp(1/4 Σ_n ln p_n), where p_n is the precision of n-grams of order n over the whole corpus (matched /
+// found), BP = min(1, exp(1 − r/c)), and c and r are the numbers of tokens in the hypotheses and references. Papineni
+// et al., "BLEU" (2002).
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +13,8 @@
 namespace qkv {
 namespace {
 
-// In percent. The k-th order without a match counts 1/2^k matches; an order without n-grams has precision 0.
+// Returns the precisions in percent. The k-th order without a match counts as 1/2^k matches. An order without n-grams
+// has precision 0.
 std::array<double, 4> smoothed_precisions(const std::array<NgramCounts, 4>& counts) {
   std::array<double, 4> precisions{};
   if (counts[0].matched == 0) return precisions;

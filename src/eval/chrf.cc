@@ -1,5 +1,6 @@
-// chrF2 = 5 P R / (4 P + R): P and R are the means over n = 1 … 6 of the precision and the recall of character n-grams,
-// counted without white space over the whole corpus. An order that either side lacks is left out of the means.
+// chrF2 = 5 P R / (4 P + R), where P and R are the means over n = 1 … 6 of the precision and the recall of character
+// n-grams, counted without white space over the whole corpus. Orders that are missing on either side are excluded from
+// the means. Popović, "chrF" (2015).
 #include "eval/ngrams.h"
 #include "qkv/score.h"
 #include "text/unicode.h"
@@ -18,7 +19,7 @@ std::vector<std::string_view> characters(std::string_view text) {
   std::vector<std::string_view> result;
   for (size_t begin = 0, end; begin < text.size(); begin = end) {
     end = begin + 1;
-    while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;  // UTF-8 continues
+    while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;  // UTF-8 continuation byte
     result.push_back(text.substr(begin, end - begin));
   }
   return result;

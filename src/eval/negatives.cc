@@ -18,7 +18,7 @@ constexpr const char* kFormat = "qkv negatives 1";
 Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed) {
   Negatives negatives{each, std::vector<int32_t>(static_cast<size_t>(data.user_count() * each))};
   parallel_for(data.user_count(), [&](int64_t user) {
-    const auto known = static_cast<size_t>(split.known(data, user, Part::validation));
+    const auto known = static_cast<size_t>(split.known(data, user, HeldOut::validation));
     const std::span<const int32_t> train = data.of(user).first(known);
     const std::vector<int32_t> rejected = sorted_unique(std::vector<int32_t>(train.begin(), train.end()));
     const bool reject = std::ssize(rejected) < data.item_count();
@@ -42,8 +42,8 @@ void save_negatives(const std::string& path, const Negatives& negatives, const s
 Negatives load_negatives(const std::string& path, const Interactions& data, int64_t each, const std::string& sha256) {
   const Safetensors file = Safetensors::open(path);
   if (file.metadata() != Metadata{{"format", kFormat}, {"sha256", sha256}})
-    fail("{}: not the negatives of this log: found other metadata than format {} and sha256 {}", path, kFormat, sha256);
-  if (file.names().size() != 1) fail("{}: found {} tensors, wanted items", path, file.names().size());
+    fail("{}: not the negatives of this log: expected metadata format {} and sha256 {}", path, kFormat, sha256);
+  if (file.names().size() != 1) fail("{}: expected one tensor, items (found {})", path, file.names().size());
   const std::vector<int64_t> shape = {data.user_count(), each};
   Negatives negatives{each, {}};
   if (const TensorView* found = file.find("items"); found && found->dtype == DType::i32 && found->shape == shape)
@@ -51,7 +51,7 @@ Negatives load_negatives(const std::string& path, const Interactions& data, int6
   file.read("items", DType::i32, shape, std::as_writable_bytes(std::span(negatives.items)));
   for (const int32_t item : negatives.items)
     if (item < 0 || item >= data.item_count())
-      fail("{}: found item {}, wanted one from 0 to {}", path, item, data.item_count() - 1);
+      fail("{}: item must be between 0 and {} (is {})", path, data.item_count() - 1, item);
   return negatives;
 }
 

@@ -1,4 +1,4 @@
-// Items that are drawn at random for every user, to rank the one they chose among.
+// Random items drawn for every user, among which the user's target is ranked.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace qkv {
 
+// The negatives of all users.
 struct Negatives {
-  int64_t each = 0;            // of every user
+  int64_t each = 0;            // number per user
   std::vector<int32_t> items;  // [users, each]
 
   std::span<const int32_t> of(int64_t user) const {
@@ -20,16 +21,16 @@ struct Negatives {
   }
 };
 
-// `each` items for every user, drawn uniformly and with replacement among those that are not in the user's part to
-// train on; they depend on the seed, the user and that part alone. A user who knows every item gets drawn from all of
-// them.
+// Draws `each` items for every user, uniformly and with replacement, from the items that are not among the user's
+// training events. The result depends only on the seed, the user and those events. A user who has every item gets
+// negatives from all items.
 Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed);
 
-// A file of them, for the log of this SHA-256.
+// Writes negatives to a file, together with the SHA-256 of their log.
 void save_negatives(const std::string& path, const Negatives& negatives, const std::string& sha256);
 
-// Throws Error, naming the file: what Safetensors::open throws, other tensors than one of I32 [users, each], the
-// negatives of another log, an item that the log does not have.
+// Reads negatives from a file. Throws Error with the file name if Safetensors::open does, if the file does not hold a
+// single tensor I32 [users, each], if it belongs to another log, or if an item is not in the log.
 Negatives load_negatives(const std::string& path, const Interactions& data, int64_t each, const std::string& sha256);
 
 }  // namespace qkv

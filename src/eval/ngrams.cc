@@ -36,8 +36,8 @@ NgramCounts count_ngrams(const std::vector<std::string_view>& hypothesis,
 void check_line_counts(const char* metric, const std::vector<std::string>& hypotheses,
                        const std::vector<std::string>& references) {
   if (hypotheses.size() != references.size())
-    fail("{}: found {} hypotheses and {} references, wanted one reference for each hypothesis", metric,
-         hypotheses.size(), references.size());
+    fail("{}: expected one reference per hypothesis (found {} hypotheses and {} references)", metric, hypotheses.size(),
+         references.size());
 }
 
 }  // namespace qkv

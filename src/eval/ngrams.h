@@ -10,12 +10,14 @@
 
 namespace qkv {
 
+// Numbers of n-grams of one order.
 struct NgramCounts {
   int64_t hypothesis = 0, reference = 0, matched = 0;
 };
 
-// Each argument is the units (tokens or characters) of one text in order, views into one string. An n-gram is the bytes
-// from the begin of its first unit to the end of its last, so what lies between two units must be the same everywhere.
+// Counts the n-grams of order n. Each argument lists the units (tokens or characters) of one text in order, as views
+// into one string. An n-gram is the bytes from the start of its first unit to the end of its last, so the separator
+// between units must be the same everywhere.
 NgramCounts count_ngrams(const std::vector<std::string_view>& hypothesis,
                          const std::vector<std::string_view>& reference, size_t n);
 

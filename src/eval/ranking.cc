@@ -12,26 +12,26 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kScoreBytes = int64_t{64} << 20;
-constexpr int64_t kMostRows = 128;  // of a batch
-constexpr size_t kListed = 10;      // of the recommendations that coverage counts
+constexpr int64_t kMaxRows = 128;  // of a batch
+constexpr size_t kListed = 10;     // recommendations per user that coverage counts
 
-// What a user is asked: events[0 … target) are the history.
+// The target of one user and the events before it.
 struct Question {
   int64_t user;
   History history;
   int32_t target;
 };
 
-// 1 + the other items of the whole catalogue that are not below the target, but for `seen`, which are sorted.
+// Returns 1 + the number of other items whose score is not below that of the target, excluding `seen`, which is sorted.
 int64_t rank_in_all(std::span<const float> scores, int32_t target, std::span<const int32_t> seen) {
   const float least = scores[static_cast<size_t>(target)];
-  int64_t rank = 0;  // counts the target, too, also where it is NaN
+  int64_t rank = 0;  // counts the target itself, also if its score is NaN
   for (const float score : scores) rank += !(score < least);
   for (const int32_t item : seen) rank -= item != target && !(scores[static_cast<size_t>(item)] < least);
   return rank;
 }
 
-// The same among drawn items. One that is drawn twice counts twice; the target itself, drawn, counts as a tie.
+// The same among drawn items. An item that is drawn twice counts twice; the target itself, if drawn, counts as a tie.
 int64_t rank_in(std::span<const float> scores, int32_t target, std::span<const int32_t> drawn) {
   const float least = scores[static_cast<size_t>(target)];
   int64_t rank = 1;
@@ -39,7 +39,8 @@ int64_t rank_in(std::span<const float> scores, int32_t target, std::span<const i
   return rank;
 }
 
-// The kListed best items that are not seen, in no order; of equal scores the smaller id, and NaN is no score.
+// Returns the kListed best items that are not in `seen`, in no particular order. Ties go to the smaller id; NaN is
+// never included.
 std::vector<int32_t> best_items(std::span<const float> scores, std::span<const int32_t> seen) {
   ScoredToken kept[kListed];
   TokenHeap heap{kept, 0, std::ssize(kept)};
@@ -65,8 +66,8 @@ void add_rank(RankingScore& sum, int64_t rank) {
   }
 }
 
-// What there is to foretell; users without it are counted in `score`.
-std::vector<Question> questions_of(const Interactions& data, const Split& split, Part part, RankingScore& score) {
+// Returns the users' targets; counts users without one in `score`.
+std::vector<Question> questions_of(const Interactions& data, const Split& split, HeldOut part, RankingScore& score) {
   std::vector<Question> questions;
   for (int64_t user = 0; user < data.user_count(); user++) {
     const std::optional<int64_t> target = split.target(data, user, part);
@@ -86,11 +87,11 @@ std::vector<Question> questions_of(const Interactions& data, const Split& split,
 RankingScore rank_targets(const Interactions& data, const RankingOptions& options, ScoreItems score) {
   RankingScore result;
   const std::vector<Question> questions = questions_of(data, options.split, options.part, result);
-  if (questions.empty()) fail("ranking: no user has an event to foretell and one before it");
+  if (questions.empty()) fail("ranking: no user has a target and an event before it");
 
   const int64_t items = data.item_count();
-  const int64_t most_rows = std::min(kMostRows, kScoreBytes / (static_cast<int64_t>(sizeof(float)) * items));
-  const int64_t rows = std::clamp<int64_t>(most_rows, 1, result.users);
+  const int64_t max_rows = std::min(kMaxRows, kScoreBytes / (static_cast<int64_t>(sizeof(float)) * items));
+  const int64_t rows = std::clamp<int64_t>(max_rows, 1, result.users);
   std::vector<float> scores(static_cast<size_t>(rows * items));
   std::vector<int64_t> ranks(static_cast<size_t>(rows));
   std::vector<std::vector<int32_t>> best(static_cast<size_t>(rows));

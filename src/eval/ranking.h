@@ -1,4 +1,4 @@
-// The protocols that rank a catalogue, over whatever scores it. docs/evaluation-protocols.md describes them.
+// Evaluation of any scoring of items by ranking a catalogue. docs/evaluation-protocols.md describes the protocols.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace qkv {
 
-// Scores all items for some users. histories: of each row the events so far, at least one; scores: [rows, items],
-// assigned. Any float may come, NaN too.
+// Scores all items for a batch of users. histories: the past events of each row, at least one; scores: [rows, items] is
+// assigned. Scores may be any float, including NaN.
 using ScoreItems = FunctionRef<void(std::span<const History> histories, Matrix<float> scores)>;
 
 struct RankingOptions {
   Split split = {};
-  Part part = Part::test;
-  const Negatives* negatives = nullptr;  // of every user; null: all items but those in the user's history
+  HeldOut part = HeldOut::test;
+  const Negatives* negatives = nullptr;  // the candidates of each user; null: all items except the user's history
 };
 
-// Foretells every user's target from their history. The target is always a candidate, even where the history has it
-// too. Users are scored some at a time, so that [rows, items] takes at most 64 MiB, or one row. The same for any number
-// of threads if `score` is.
+// Ranks the target of every user by the score given its history. The target is always a candidate, even if the history
+// contains it. Users are scored in batches for which [rows, items] takes at most 64 MiB, or a single row. The result
+// does not depend on the number of threads if `score` does not.
 RankingScore rank_targets(const Interactions& data, const RankingOptions& options, ScoreItems score);
 
 }  // namespace qkv

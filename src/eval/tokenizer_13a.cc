@@ -1,6 +1,6 @@
-// The rules of mteval-v13a, in their order: four entities are resolved, then four rewritings put spaces around
-// punctuation. Each rewriting goes from left to right and looks at what the one before has written. All that they match
-// is ASCII, so bytes serve as characters.
+// The rules of mteval-v13a, in order: four entities are replaced, then four substitutions insert spaces around
+// punctuation. Each substitution scans from left to right and sees the output of the previous one. They match only
+// ASCII, so bytes can be treated as characters.
 #include "eval/tokenizer_13a.h"
 
 #include "text/words.h"
@@ -41,7 +41,7 @@ std::string space_symbols(std::string_view text) {
   return out;
 }
 
-// Turns neighbours ab that match into `before` a ' ' b `after`. Matches do not overlap.
+// Replaces adjacent characters ab that match by `before` a ' ' b `after`. Matches do not overlap.
 template <class Matches>
 std::string space_pairs(std::string_view text, std::string_view before, std::string_view after, Matches matches) {
   std::string out;

@@ -1,4 +1,4 @@
-// The tokens that BLEU counts: the rules of mteval-v13a, NIST's script for machine translation, as sacreBLEU has them.
+// The tokenizer of BLEU: the rules of mteval-v13a, NIST's script for machine translation, as sacreBLEU implements them.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace qkv {
 
-// The tokens of a line, joined by one space. ASCII punctuation stands alone, but for apostrophes, for periods and
-// commas between digits and for hyphens that follow no digit; everything else is cut at white space only.
+// Returns the tokens of a line, joined by single spaces. ASCII punctuation becomes separate tokens, except apostrophes,
+// periods and commas between digits, and hyphens that do not follow a digit. All other text is split only at white
+// space.
 std::string tokenize_13a(std::string_view line);
 
 }  // namespace qkv

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMostNegatives = 10'000;
 
-Part part_of(const RankingProtocol& protocol) { return protocol.validation ? Part::validation : Part::test; }
+HeldOut held_out(const RankingProtocol& protocol) { return protocol.validation ? HeldOut::validation : HeldOut::test; }
 
 RankingTable start_table(const RankingProtocol& protocol, const Interactions& data, const std::string& sha256) {
   return {protocol, sha256, data.user_count(), data.item_count(), std::ssize(data.events), {}, {}};
@@ -27,7 +27,7 @@ RankingTable start_table(const RankingProtocol& protocol, const Interactions& da
 // Adds the rows of the baselines, after that of the model where there is one.
 void add_rows(RankingTable& table, const Interactions& data, const Split& split, const Negatives* negatives,
               ScoreItems model) {
-  const Part part = part_of(table.protocol);
+  const HeldOut part = held_out(table.protocol);
   const auto add = [&](const char* name, ScoreItems score) {
     table.rows.push_back({name, rank_targets(data, {split, part, negatives}, score)});
   };

@@ -45,7 +45,7 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
       features_(features) {
   bool any = false;
   for (int64_t user = 0; user < log.user_count() && !any; user++)
-    any = split_.target(log, user, Part::validation).value_or(0) > 0;
+    any = split_.target(log, user, HeldOut::validation).value_or(0) > 0;
   if (!any) fail("training: no user has a validation event with events before it");
 }
 
@@ -120,7 +120,7 @@ DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& ar
   const auto score = [&](Histories histories, Matrix<float> scores) {
     score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
   };
-  const RankingScore found = rank_targets(log_, {split_, Part::validation}, score);
+  const RankingScore found = rank_targets(log_, {split_, HeldOut::validation}, score);
   return {0, found.ndcg[1], {{"NDCG@10", found.ndcg[1], 4}, {"HR@10", found.hr[1], 4}, {"MRR@10", found.mrr[1], 4}}};
 }
 

@@ -22,7 +22,7 @@ using Ids = std::vector<int32_t>;
 
 constexpr int64_t kChunk = 8;  // pairs
 
-// Pairs whose source is their number, so that each can be told in a batch; every eleventh has no target.
+// Pairs whose source is their number, so that each can be recognized in a batch. Every eleventh has no target.
 std::string numbered(int64_t pairs) {
   const std::vector<std::string> targets = testing::sentences(pairs, 3);
   std::string text;
@@ -75,21 +75,21 @@ std::vector<int64_t> epoch_of(BatchStream& stream) {
   return numbers;
 }
 
-TEST(BatchStream, GivesEveryPairOnceAnEpoch) {
+TEST(BatchStream, GivesEveryPairOncePerEpoch) {
   for (const int64_t pairs : {1, 7, 8, 100, 333})
     for (const int64_t window : {1, 2, 5, 1000}) {
       const Text text(pairs);
       BatchStream stream = text.stream(options(window));
       ASSERT_TRUE(stream.seek({}));
       EXPECT_EQ(stream.windows(), (text.corpus.chunks() + window - 1) / window);
-      std::vector<int64_t> wanted;
+      std::vector<int64_t> expected;
       for (int64_t i = 0; i < pairs; i++)
-        if (i % 11 != 10) wanted.push_back(i);
+        if (i % 11 != 10) expected.push_back(i);
       for (int64_t epoch = 0; epoch < 3; epoch++) {
         EXPECT_EQ(stream.position(), StreamPosition{.epoch = epoch});
         std::vector<int64_t> numbers = epoch_of(stream);
         std::sort(numbers.begin(), numbers.end());
-        EXPECT_EQ(numbers, wanted) << pairs << " pairs, windows of " << window;
+        EXPECT_EQ(numbers, expected) << pairs << " pairs, windows of " << window;
         expect_contains(stream.epoch_summary(), "skipped " + std::to_string(pairs / 11) + " empty and 0 too long");
       }
     }
@@ -104,16 +104,16 @@ TEST(BatchStream, ShufflesATextOfOneWindowAsAWhole) {
   for (uint64_t epoch = 0; epoch < 2; epoch++) {
     const BatchList list = batcher.shuffled(epoch);
     for (int64_t b = 0; b < list.size(); b++) {
-      Batch wanted, batch;
-      batcher.fill(list[b], wanted);
+      Batch expected, batch;
+      batcher.fill(list[b], expected);
       stream.next(batch);
-      EXPECT_EQ(batch.source.ids, wanted.source.ids);
-      EXPECT_EQ(batch.labels, wanted.labels);
+      EXPECT_EQ(batch.source.ids, expected.source.ids);
+      EXPECT_EQ(batch.labels, expected.labels);
     }
   }
 }
 
-TEST(BatchStream, FillsAWindowFromAllOverTheText) {
+TEST(BatchStream, AWindowSamplesTheWholeText) {
   const Text text(20'000);
   BatchStream stream = text.stream(options(100));
   ASSERT_TRUE(stream.seek({}));
@@ -126,7 +126,7 @@ TEST(BatchStream, FillsAWindowFromAllOverTheText) {
   EXPECT_EQ(parts.size(), 10u);
 }
 
-TEST(BatchStream, DrawsEachEpochFromTheSeed) {
+TEST(BatchStream, ShufflesEachEpochByTheSeed) {
   const Text text(200);
   StreamOptions other = options(3);
   other.seed = 8;
@@ -138,7 +138,7 @@ TEST(BatchStream, DrawsEachEpochFromTheSeed) {
   EXPECT_NE(epoch_of(b), first);
 }
 
-TEST(BatchStream, GoesOnFromAnyPositionWithTheSameBatches) {
+TEST(BatchStream, ResumesFromAnyPositionWithTheSameBatches) {
   const Text text(150);
   for (const int64_t window : {1, 4, 1000}) {
     BatchStream whole = text.stream(options(window));
@@ -179,7 +179,7 @@ TEST(BatchStream, IsTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(epochs[0], epochs[1]);
 }
 
-TEST(BatchStream, PassesOverWindowsWithoutPairs) {
+TEST(BatchStream, SkipsWindowsWithoutPairs) {
   std::string content;
   for (int i = 0; i < 80; i++) content += "\tleer\n";
   const Text text(content + "5\tba\n" + content);
@@ -192,19 +192,19 @@ TEST(BatchStream, PassesOverWindowsWithoutPairs) {
   }
 }
 
-TEST(BatchStream, RefusesATextWithoutPairs) {
+TEST(BatchStream, RejectsATextWithoutPairs) {
   std::string content;
   for (int i = 0; i < 20; i++) content += "\tleer\n1 2 3 4\tba\n";
   const Text text(content);
   for (const int64_t window : {1, 1000}) {
     BatchStream stream = text.stream(options(window, 2));
     EXPECT_EQ(error_of([&] { stream.seek({}); }),
-              "training text: no pair is left, 20 were empty and 20 too long (over 2 tokens)");
+              "training text: no usable sentence pairs (20 empty, 20 too long: over 2 tokens)");
   }
-  EXPECT_EQ(error_of([&] { text.stream(options(1, 1)); }), "batches: batch_tokens 1, wanted at least 2");
+  EXPECT_EQ(error_of([&] { text.stream(options(1, 1)); }), "batches: batch_tokens must be at least 2 (is 1)");
 }
 
-TEST(BatchStream, RefusesAPositionThatIsNotThere) {
+TEST(BatchStream, RejectsAPositionThatDoesNotExist) {
   const Text text(100);
   BatchStream stream = text.stream(options(5));
   EXPECT_FALSE(stream.seek({.window = 3}));
@@ -212,7 +212,7 @@ TEST(BatchStream, RefusesAPositionThatIsNotThere) {
   EXPECT_TRUE(stream.seek({.epoch = 9, .window = 2}));
 }
 
-TEST(BatchStream, NamesATextThatShrinks) {
+TEST(BatchStream, ReportsATextThatShrinks) {
   const Text text(400);
   BatchStream stream = text.stream(options(5));
   ASSERT_TRUE(stream.seek({}));

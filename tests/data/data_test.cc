@@ -29,7 +29,7 @@ ParallelData made_up(int64_t pairs) {
 
 Ids ids(std::span<const int32_t> span) { return {span.begin(), span.end()}; }
 
-TEST(ParallelData, FramesEachSequence) {
+TEST(ParallelData, AddsStartAndEndTokens) {
   const ParallelText text = {sentences(700, 4), sentences(700, 5)};
   const ParallelData data(text, tokenizer(), tokenizer(), 256);
   ASSERT_EQ(data.size(), 700);
@@ -62,11 +62,11 @@ TEST(ParallelData, SkipsAndCountsEmptyAndLongPairs) {
   EXPECT_EQ(static_cast<int64_t>(data.source(1).size()), limit);
 }
 
-TEST(ParallelData, RefusesSidesOfUnequalLength) {
+TEST(ParallelData, RejectsSidesOfUnequalLength) {
   EXPECT_EQ(error_of([] {
               ParallelData({{"a"}, {}}, tokenizer(), tokenizer(), 9);
             }),
-            "parallel data: 1 source lines and 0 target lines, wanted as many");
+            "parallel data: source and target must have the same number of lines (have 1 and 0)");
 }
 
 TEST(ParallelData, IsTheSameForAnyNumberOfThreads) {
@@ -85,7 +85,7 @@ TEST(ParallelData, IsTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(all[0], all[1]);
 }
 
-TEST(Batcher, TakesEveryPairOnceWithinTheBudget) {
+TEST(Batcher, UsesEveryPairOnceWithinTheBudget) {
   const ParallelData data = made_up(1500);
   for (const int64_t budget : {70, 200, 1000, 1 << 30}) {
     const Batcher batcher(data, budget, 9);
@@ -107,7 +107,8 @@ TEST(Batcher, TakesEveryPairOnceWithinTheBudget) {
 TEST(Batcher, FillsItsBatches) {
   const ParallelData data = made_up(1500);
   const BatchList list = Batcher(data, 2000, 9).shuffled(0);
-  // A closed batch lacks less than a longest pair (60 tokens), on its fuller side; the sides are of like length.
+  // A full batch is short of the budget by less than the longest pair (60 tokens) on its fuller side; the sides have
+  // similar lengths.
   EXPECT_LE(list.size(), std::max(data.source_tokens(), data.target_tokens()) / (2000 - 300) + 1);
 }
 
@@ -128,7 +129,7 @@ TEST(Batcher, ShiftsTheTargetByOne) {
   EXPECT_EQ(batch.source.ids.back(), tokenizer().end());
 }
 
-TEST(Batcher, DrawsEachShuffleFromSeedAndIndex) {
+TEST(Batcher, ShufflesBySeedAndIndex) {
   const ParallelData data = made_up(300);
   const Batcher a(data, 200, 1), again(data, 200, 1), other(data, 200, 2);
   EXPECT_EQ(a.shuffled(0).pairs, again.shuffled(0).pairs);
@@ -140,8 +141,9 @@ TEST(Batcher, DrawsEachShuffleFromSeedAndIndex) {
   EXPECT_EQ(a.in_order().pairs, ordered);
 }
 
-TEST(Batcher, ShufflesEvenly) {
-  // Where pair 0 of 10 lands over 4,000 epochs: each place 400 times, standard deviation 19; 5 of them allowed.
+TEST(Batcher, ShufflesUniformly) {
+  // The position of pair 0 of 10 over 4,000 epochs: each is expected 400 times with standard deviation 19; 5 deviations
+  // are allowed.
   const ParallelData data = made_up(10);
   const Batcher batcher(data, 1000, 3);
   std::vector<int> places(10);
@@ -152,16 +154,16 @@ TEST(Batcher, ShufflesEvenly) {
   for (const int count : places) EXPECT_NEAR(count, 400, 95);
 }
 
-TEST(Batcher, RefusesABudgetBelowTheLongestPair) {
+TEST(Batcher, RejectsABudgetBelowTheLongestPair) {
   const ParallelData data({{"ba", "ba"}, {"ba", "ba ter ba ter"}}, tokenizer(), tokenizer(), 256);
   const std::string message = error_of([&] { Batcher(data, 2, 1); });
-  EXPECT_EQ(message.find("batches: batch_tokens 2, wanted at least "), 0u) << message;
+  EXPECT_EQ(message.find("batches: batch_tokens must be between "), 0u) << message;
   EXPECT_NE(error_of([&] { Batcher(data, int64_t{1} << 31, 1); }), "");
 }
 
-TEST(Batcher, RefusesDataWithoutPairs) {
+TEST(Batcher, RejectsDataWithoutPairs) {
   const ParallelData data({{"", "ba ba ba ba"}, {"ba", "ba"}}, tokenizer(), tokenizer(), 3);
-  EXPECT_EQ(error_of([&] { Batcher(data, 100, 1); }), "batches: no pair is left, 1 were empty and 1 too long");
+  EXPECT_EQ(error_of([&] { Batcher(data, 100, 1); }), "batches: no usable sentence pairs (1 empty, 1 too long)");
 }
 
 TEST(Batcher, BatchesTatoeba) {

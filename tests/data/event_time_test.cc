@@ -15,7 +15,7 @@ struct Case {
   bool date;
 };
 
-TEST(EventTime, NumbersAndDatesAreRead) {
+TEST(EventTime, ParsesNumbersAndDates) {
   // Seconds of dates are those of `date -u -d TEXT +%s`.
   for (const auto& [text, whole, millionths, date] : {Case{"978300760", 978300760, 0, false},
                                                       {"-5", -5, 0, false},
@@ -50,7 +50,7 @@ TEST(EventTime, NumbersAndDatesAreRead) {
   }
 }
 
-TEST(EventTime, WhatIsNeitherIsRefused) {
+TEST(EventTime, RejectsOtherText) {
   for (const std::string text : {"",
                                  " ",
                                  "-",
@@ -86,7 +86,7 @@ TEST(EventTime, WhatIsNeitherIsRefused) {
     EXPECT_FALSE(parse_event_time(text)) << text;
 }
 
-TEST(EventTimes, BecomeMillionthsOnceOneHasAFraction) {
+TEST(EventTimes, AreMillionthsOnceOneHasAFraction) {
   EventTimes whole, mixed;
   for (const int64_t value : {3, 5}) EXPECT_TRUE(whole.add({value, 0}));
   EXPECT_EQ(whole.take(), (std::vector<int64_t>{3, 5}));
@@ -94,7 +94,7 @@ TEST(EventTimes, BecomeMillionthsOnceOneHasAFraction) {
   EXPECT_EQ(mixed.take(), (std::vector<int64_t>{3000000, -1250000, 4000000}));
 }
 
-TEST(EventTimes, ThoseThatDoNotFitAreRefused) {
+TEST(EventTimes, RejectTimesThatOverflow) {
   EventTimes large_first, large_last;
   EXPECT_TRUE(large_first.add({INT64_MAX, 0}));
   EXPECT_FALSE(large_first.add({1, 5}));

@@ -1,4 +1,4 @@
-// Buckets of gaps in time, and histories as a model reads them.
+// Buckets of the gaps between events, and histories as a model reads them.
 #include "data/history.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ TEST(GapBucket, IsOneMoreThanTheBitsOfTheGap) {
   EXPECT_EQ(gap_bucket(kMost, kMost), 1);
 }
 
-TEST(GapBucket, IsZeroWhereATimeIsNotKnown) {
+TEST(GapBucket, IsZeroIfATimeIsUnknown) {
   EXPECT_EQ(gap_bucket(kNoTime, 5), 0);
   EXPECT_EQ(gap_bucket(5, kNoTime), 0);
   EXPECT_EQ(gap_bucket(kNoTime, kNoTime), 0);
@@ -39,7 +39,7 @@ class HistoryTest : public ::testing::Test {
   std::vector<int64_t> times = {100, 100, 101, 105};
 };
 
-TEST_F(HistoryTest, IsReadFromItsEnd) {
+TEST_F(HistoryTest, UsesTheLastEvents) {
   Packed packed;
   append_history({items, times}, {3, true, false}, packed);
   append_history({items, times}, {9, true, false}, packed);
@@ -50,7 +50,7 @@ TEST_F(HistoryTest, IsReadFromItsEnd) {
   EXPECT_TRUE(packed.gaps.empty());
 }
 
-TEST_F(HistoryTest, KnowsTheGapBeforeTheFirstEventThatIsRead) {
+TEST_F(HistoryTest, IncludesTheGapBeforeTheFirstEventUsed) {
   EXPECT_EQ(gaps({items, times}, 9), (std::vector<int32_t>{0, 1, 2, 4}));
   EXPECT_EQ(gaps({items, times}, 4), (std::vector<int32_t>{0, 1, 2, 4}));
   EXPECT_EQ(gaps({items, times}, 2), (std::vector<int32_t>{2, 4}));

@@ -1,4 +1,4 @@
-// Logs of interactions: formats, columns, times, duplicates, ties, and what is left out.
+// Reading of interaction logs: formats, columns, times, duplicates, ties, and filtering.
 #include "data/interactions.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using testing::expect_contains;
 using testing::TempFile;
 using Names = std::vector<std::string>;
 
-// Every event as "user item", users in the order of their ids.
+// Returns every event as "user item", in the order of user ids.
 Names events_of(const Interactions& data) {
   Names events;
   for (int64_t user = 0; user < data.user_count(); user++)
@@ -39,7 +39,7 @@ struct Log {
 
 const Names kThree = {"ann x", "ann y", "bob x"};
 
-TEST(Interactions, EveryFormatGivesTheSame) {
+TEST(Interactions, EveryFormatGivesTheSameEvents) {
   for (const std::string& text :
        Names{"userId,movieId,rating,timestamp\nann,x,5,10\nbob,x,4.5,30\nann,y,3,20\n",
              "\xEF\xBB\xBF\"userId\",\"movieId\",\"rating\",\"timestamp\"\r\n\"ann\",x,5,10\r\nbob,\"x\",4,30\r\nann,y,"
@@ -59,13 +59,13 @@ TEST(Interactions, EveryFormatGivesTheSame) {
   }
 }
 
-TEST(Interactions, ColumnsAreNamedOrNumbered) {
+TEST(Interactions, ColumnsAreGivenByNameOrNumber) {
   const auto read = [](const std::string& text, const Names& columns) {
     return events_of(Log(text, {.columns = columns, .min_events = 1}).data);
   };
   const std::string table = "when,who,what\n20,ann,y\n10,ann,x\n30,bob,x\n";
   EXPECT_EQ(read(table, {"who", "what", "when"}), kThree);
-  EXPECT_EQ(read(table, {"2", "3", "1"}), kThree);  // "when" is a word where a time is wanted: a header
+  EXPECT_EQ(read(table, {"2", "3", "1"}), kThree);  // "when" is a word in the time column, so the line is a header
   EXPECT_EQ(read("ann,1,x\nann,2,y\nbob,1,x\n", {"1", "3"}), kThree);
   EXPECT_EQ(read("{\"a\": \"ann\", \"b\": \"x\"}\n{\"a\": \"ann\", \"b\": \"y\"}\n{\"a\": \"bob\", \"b\": \"x\"}\n",
                  {"a", "b"}),
@@ -95,19 +95,18 @@ TEST(Interactions, WellKnownLogsNeedNoColumns) {
   }
 }
 
-TEST(Interactions, ColumnsThatMayMeanSomethingElseAreAskedFor) {
+TEST(Interactions, AmbiguousColumnsAreAnError) {
   const auto error = [](const std::string& text) { return error_of([&] { Log{text}; }); };
   expect_contains(error("7,2014-04-07T10:51:09.277Z,214,0\n"),
-                  "log:1: found 4 columns without usual names of a user and an item, \"7\", "
-                  "\"2014-04-07T10:51:09.277Z\", \"214\", \"0\": wanted to be told which they are (--columns "
-                  "USER,ITEM,TIME: names, or numbers such as 1,2,4)");
+                  "log:1: cannot tell which of the 4 columns (\"7\", \"2014-04-07T10:51:09.277Z\", \"214\", \"0\") are "
+                  "the user and the item; set columns to USER,ITEM,TIME (names, or numbers such as 1,2,4)");
   expect_contains(error("order_id,product_id,add_to_cart_order,reordered\n1,2,3,4\n"),
-                  "log:1: found 4 columns without");
-  expect_contains(error("item_id,buyer name,date\nx,ann,3\n"), "log:1: found 3 columns without");
-  expect_contains(error("{\"session\": 1, \"events\": []}\n"), "log:1: found 2 columns without");
+                  "log:1: cannot tell which of the 4 columns");
+  expect_contains(error("item_id,buyer name,date\nx,ann,3\n"), "log:1: cannot tell which of the 3 columns");
+  expect_contains(error("{\"session\": 1, \"events\": []}\n"), "log:1: cannot tell which of the 2 columns");
 }
 
-TEST(Interactions, EventsThatLackSomethingAreLeftOutAndCounted) {
+TEST(Interactions, IncompleteEventsAreSkippedAndCounted) {
   const std::string csv = "user,item,time\nann,x,10\n,x,20\nann,,30\nann,y,\nann,y,20\nbob,x,10\n";
   const std::string json =
       "{\"user\": \"ann\", \"item\": \"x\", \"time\": 10}\n{\"user\": null, \"item\": \"x\", \"time\": 20}\n"
@@ -119,27 +118,27 @@ TEST(Interactions, EventsThatLackSomethingAreLeftOutAndCounted) {
     EXPECT_EQ(log.report.incomplete, 3);
     EXPECT_EQ(log.report.events_read, 6);
     expect_contains(fmt::format("{}", fmt::join(log.report.lines(), "\n")),
-                    "3 events left out: they have no user, no item or no time");
+                    "3 events skipped: user, item or time is missing");
   }
   expect_contains(error_of([] { Log("user,item\n,x\n,y\n"); }),
-                  "of 2 events, 2 without user, item or time, none is left with at least 1 a user");
+                  "no events remain of 2 (2 without user, item or time): min_events is 1");
 }
 
-TEST(Interactions, AUserWithMostEventsIsNamed) {
+TEST(Interactions, AUserWithMostOfTheEventsIsReported) {
   const auto lines = [](const std::string& text) {
     return fmt::format("{}", fmt::join(Log(text).report.lines(), "\n"));
   };
-  expect_contains(lines("NA 1\nNA 2\nb 3\n"), "2 of the events are of one user, \"NA\"");
+  expect_contains(lines("NA 1\nNA 2\nb 3\n"), "2 of the events belong to one user, \"NA\"");
   EXPECT_EQ(lines("a 1\na 2\nb 3\nb 4\n").find("one user"), std::string::npos);
 }
 
-TEST(Interactions, FieldsInQuotesHoldAnything) {
+TEST(Interactions, QuotedFieldsMayContainSeparators) {
   const Log log("user,item\nann,\"Fargo, \"\"the\"\" film\r\n(1996)\"\nann,\"\"\"\"\nann,\" \"\n");
   EXPECT_EQ(log.data.items, (Names{"Fargo, \"the\" film\n(1996)", "\"", " "}));
   EXPECT_EQ(log.report.lines_read, 5);
 }
 
-TEST(Interactions, UsersAndItemsAreNumberedAsTheyCome) {
+TEST(Interactions, UsersAndItemsAreNumberedInOrderOfAppearance) {
   const Log log("b 2\na 2\nb 10\na 01\na 1\n");
   EXPECT_EQ(log.data.users, (Names{"b", "a"}));
   EXPECT_EQ(log.data.items, (Names{"2", "10", "01", "1"}));
@@ -148,7 +147,7 @@ TEST(Interactions, UsersAndItemsAreNumberedAsTheyCome) {
   EXPECT_FALSE(log.report.has_times);
 }
 
-TEST(Interactions, EventsOfOneTimeKeepTheOrderOfTheLog) {
+TEST(Interactions, EventsOfTheSameTimeKeepTheOrderOfTheLog) {
   const Log log("u,e,7\nu,d,7\nu,c,3\nu,b,7\nv,d,7\nu,a,3\n");
   EXPECT_EQ(events_of(log.data), (Names{"u c", "u a", "u e", "u d", "u b", "v d"}));
   EXPECT_EQ(log.data.times, (std::vector<int64_t>{3, 3, 7, 7, 7, 7}));
@@ -157,7 +156,7 @@ TEST(Interactions, EventsOfOneTimeKeepTheOrderOfTheLog) {
                   "3 events have the time of the user's event before");
 }
 
-TEST(Interactions, DuplicatesAreLeftOutOnlyWhereTimesSaySo) {
+TEST(Interactions, DuplicatesAreSkippedOnlyIfTheLogHasTimes) {
   const Log timed("u,a,1\nu,b,1\nu,a,1\nu,a,2\nu,a,1\nv,a,1\n");
   EXPECT_EQ(events_of(timed.data), (Names{"u a", "u b", "u a", "v a"}));
   EXPECT_EQ(timed.report.duplicates, 2);
@@ -168,7 +167,7 @@ TEST(Interactions, DuplicatesAreLeftOutOnlyWhereTimesSaySo) {
   EXPECT_EQ(untimed.report.duplicates, 0);
 }
 
-TEST(Interactions, UsersWithFewEventsAreLeftOutWithTheirItems) {
+TEST(Interactions, UsersWithFewEventsAreDroppedWithTheirItems) {
   const Log log("a 1\nb 9\nb 1\nc 1\na 2\na 3\nc 2\nc 2\n", {});
   EXPECT_EQ(events_of(log.data), (Names{"a 1", "a 2", "a 3", "c 1", "c 2", "c 2"}));
   EXPECT_EQ(log.report.short_users, 1);
@@ -177,8 +176,8 @@ TEST(Interactions, UsersWithFewEventsAreLeftOutWithTheirItems) {
   EXPECT_EQ(log.report.users, 2);
 }
 
-// The core of random logs is what leaving out again and again gives.
-TEST(Interactions, TheCoreIsWhatRepeatedLeavingOutGives) {
+// The core of random logs equals the result of repeated filtering.
+TEST(Interactions, TheCoreEqualsRepeatedFiltering) {
   Random random(5, Stream::test);
   for (int round = 0; round < 30; round++) {
     const int64_t core = 2 + static_cast<int64_t>(random.below(3)), least = static_cast<int64_t>(random.below(5));
@@ -200,7 +199,7 @@ TEST(Interactions, TheCoreIsWhatRepeatedLeavingOutGives) {
     std::ranges::sort(wanted);
     const InteractionOptions options{.min_events = least, .core = core};
     if (events.empty()) {
-      expect_contains(error_of([&] { Log(text, options); }), "of 120 events none is left");
+      expect_contains(error_of([&] { Log(text, options); }), "no events remain of 120");
       continue;
     }
     const Log log(text, options);
@@ -223,39 +222,38 @@ TEST(Interactions, SeveralFilesAreOneLog) {
   expect_contains(error_of([&] {
                     read_interactions({first.path(), none.path()}, {.min_events = 1}, report);
                   }),
-                  "c:1: found no column of times, wanted one as in the first file");
+                  "c:1: expected a time column as in the first file (found none)");
 }
 
 TEST(Interactions, ErrorsNameTheFileAndTheLine) {
   const auto error = [](const std::string& text, const Names& columns = {}) {
     return error_of([&] { Log(text, {.columns = columns, .min_events = 1}); });
   };
-  expect_contains(error("user,item\na,b\n\na,b,c\n"), "log:4: found 3 columns, wanted 2 as in the first line");
-  expect_contains(error("user,item,time\na,b,1\na,b,soon\n"),
-                  "log:3: the time \"soon\" is neither a number nor a date");
-  expect_contains(error("user,item,time\na,b,1\na,b,2024-01-01\n"),
-                  "log:3: the time \"2024-01-01\" is a date, wanted a number");
+  expect_contains(error("user,item\na,b\n\na,b,c\n"), "log:4: expected 2 columns as in the first line (found 3)");
+  expect_contains(error("user,item,time\na,b,1\na,b,soon\n"), "log:3: time \"soon\" must be a number or a date");
+  expect_contains(error("user,item,time\na,b,1\na,b,2024-01-01\n"), "log:3: time \"2024-01-01\" must be a number");
   expect_contains(error("user,item\na,b\xFF\n"), "log:2: byte 4 of the line is not valid UTF-8");
-  expect_contains(error("user,item\na,b\"c\n"), "log:2: found a quote inside field 2, \"b\\\"c\"");
-  expect_contains(error("user,item\na,\"b\"c\n"), "log:2: found text after the quotes of field 2");
-  expect_contains(error("user,item\na,\"b\nc,d\n"), "log:2: found a quote that is not closed");
+  expect_contains(error("user,item\na,b\"c\n"), "log:2: quote inside unquoted field 2 (\"b\\\"c\")");
+  expect_contains(error("user,item\na,\"b\"c\n"), "log:2: text after the closing quote of field 2");
+  expect_contains(error("user,item\na,\"b\nc,d\n"), "log:2: a quote is not closed");
   expect_contains(error("user,item\na,\"b\n" + std::string(200, '\n')),
-                  "log:2: found a quote that is not closed within 100 lines");
-  expect_contains(error("1\n2\n"), "log:1: found \"1\", wanted a user and an item with a comma, a tab");
-  expect_contains(error("1,2,3,4,5\n"), "log:1: found 5 columns without usual names of a user and an item");
-  expect_contains(error("1,2,3\n", {"1", "4"}), "log:1: found 3 columns, wanted column 4 of them");
-  expect_contains(error("a,b\n1,2\n", {"a", "c"}), "log:1: found the names \"a\", \"b\", wanted \"c\"");
-  expect_contains(error("a b\n", {"a"}), "columns: found 1, wanted those of the user, the item and");
-  expect_contains(error("[{\"user\": 1}]\n"), "log:1: found a JSON array, wanted an object a line");
+                  "log:2: a quote is not closed within 100 lines");
+  expect_contains(error("1\n2\n"), "log:1: expected a user and an item separated by a comma, a tab");
+  expect_contains(error("1,2,3,4,5\n"), "log:1: cannot tell which of the 5 columns");
+  expect_contains(error("1,2,3\n", {"1", "4"}), "log:1: no column 4 among the 3 columns");
+  expect_contains(error("a,b\n1,2\n", {"a", "c"}), "log:1: no column \"c\" (found \"a\", \"b\")");
+  expect_contains(error("a b\n", {"a"}), "columns: expected two or three: user, item and optionally time (found 1)");
+  expect_contains(error("[{\"user\": 1}]\n"), "log:1: expected one JSON object per line (found an array");
   expect_contains(error("{\"user\": 1, \"item\": [2]}\n"), "log:1: \"item\" is neither a string nor a number");
-  expect_contains(error("{'user': 1, 'item': 2}\n"), "log:1: found a dictionary of Python, wanted JSON");
+  expect_contains(error("{'user': 1, 'item': 2}\n"),
+                  "log:1: expected JSON, with names in double quotes (found a Python dictionary)");
   expect_contains(error("{\"user\": 1, \"item\": 2}\n{\n"), "log:2: not valid JSON");
   expect_contains(error("{\"user\": 1, \"item\": 2}\n5\n"), "log:2: not a JSON object");
-  expect_contains(error("{\"user\": 1}\n"), "log:1: found 1 columns without usual names of a user and an item");
-  expect_contains(error(""), "log: found no events");
-  expect_contains(error("user,item\n"), "log: found no events");
+  expect_contains(error("{\"user\": 1}\n"), "log:1: cannot tell which of the 1 columns");
+  expect_contains(error(""), "log: contains no events");
+  expect_contains(error("user,item\n"), "log: contains no events");
   expect_contains(error("u i 99999999999999\nu j 1.5\nu k 999999999999999\n"),
-                  "log:2: with the time \"1.5\" the times do not fit into 64 bits");
+                  "log:2: with time \"1.5\" the times exceed 64 bits");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Batches of a log: what is learned, what is kept aside, and what is drawn against it.
+// Batches of a log: training items, held-out items, and negatives.
 #include "data/item_batches.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::error_of;
 
-// User u has the items u, u + 1, … of a catalogue of `items`, `events` of them.
+// User u has `events` items, u, u + 1, …, of a catalogue of `items`.
 Interactions log_of(const std::vector<int64_t>& events, int64_t items) {
   Interactions log;
   for (int64_t i = 0; i < items; i++) log.items.push_back("i" + std::to_string(i));
@@ -34,7 +34,7 @@ Batch batch_of(const ItemBatches& batches, const std::vector<int64_t>& users) {
   return batch;
 }
 
-TEST(ItemBatches, LeaveTheLastTwoItemsAside) {
+TEST(ItemBatches, HoldOutTheLastTwoItems) {
   const Interactions log = log_of({6, 3, 4}, 50);
   const ItemBatches batches(log, {});
   EXPECT_EQ(batches.users(), 2);  // the second has one item left
@@ -56,7 +56,7 @@ TEST(ItemBatches, CountPositionsFromEitherEnd) {
   EXPECT_EQ(batch_of(ItemBatches(log, options), {0}).target.positions, (std::vector<int32_t>{0, 1, 2}));
 }
 
-TEST(ItemBatches, CutLongHistoriesAtTheFront) {
+TEST(ItemBatches, TruncateLongHistoriesAtTheFront) {
   const Interactions log = log_of({9}, 50);
   ItemBatchOptions options;
   options.max_length = 2;
@@ -65,7 +65,7 @@ TEST(ItemBatches, CutLongHistoriesAtTheFront) {
   EXPECT_EQ(batch.labels, (std::vector<int32_t>{5, 6}));
 }
 
-TEST(ItemBatches, HaveTheGapBeforeEachItemButForOneUserInTen) {
+TEST(ItemBatches, HideTheGapsOfOneUserInTen) {
   constexpr int64_t kUsers = 4000;
   Interactions log = log_of(std::vector<int64_t>(kUsers, 6), 50);
   for (int64_t user = 0; user < kUsers; user++) log.times.insert(log.times.end(), {0, 1, 3, 7, 8, 9});
@@ -94,7 +94,7 @@ TEST(ItemBatches, HaveTheGapBeforeEachItemButForOneUserInTen) {
   EXPECT_NE(gaps_of(4), gaps);
 }
 
-TEST(ItemBatches, EveryUserOnceAnEpochInAnotherOrder) {
+TEST(ItemBatches, EachEpochHasEveryUserOnceInAnotherOrder) {
   std::vector<int64_t> events(40, 5);
   const Interactions log = log_of(events, 50);
   ItemBatchOptions options;
@@ -111,7 +111,7 @@ TEST(ItemBatches, EveryUserOnceAnEpochInAnotherOrder) {
   for (int64_t u = 0; u < 40; u++) EXPECT_EQ(users[static_cast<size_t>(u)], u);
 }
 
-TEST(ItemBatches, NegativesAreNoItemsOfTheUser) {
+TEST(ItemBatches, NegativesAreNotItemsOfTheUser) {
   const Interactions log = log_of({8, 5}, 9);
   ItemBatchOptions options;
   options.negatives = 200;
@@ -138,7 +138,7 @@ TEST(ItemBatches, NegativesAreNoItemsOfTheUser) {
         EXPECT_FLOAT_EQ(log_draws[i], std::log(200.0f / 6));
       }
     }
-  // 1,000 draws of three items: 333 each, give or take five deviations of √(1000 · 1/3 · 2/3).
+  // 1,000 draws of three items: 333 each, within five standard deviations of √(1000 · 1/3 · 2/3).
   for (const int32_t item : {6, 7, 8}) EXPECT_NEAR(static_cast<double>(drawn[item]), 1000 / 3.0, 5 * 14.9);
   batches.draw(std::vector<int64_t>{0, 1}, batch, 5, again, log_draws);
   EXPECT_EQ(again, ids);
@@ -146,7 +146,7 @@ TEST(ItemBatches, NegativesAreNoItemsOfTheUser) {
   EXPECT_NE(again, ids);
 }
 
-TEST(ItemBatches, PopularItemsAreDrawnAsOftenAsTheyAreMet) {
+TEST(ItemBatches, PopularItemsAreDrawnInProportionToTheirEvents) {
   Interactions log = log_of({5, 5, 5, 5}, 20);
   log.events = {0, 1, 2, 18, 18, 5, 5, 6, 18, 18, 5, 5, 6, 18, 18, 7, 7, 6, 18, 18};
   ItemBatchOptions options;
@@ -168,17 +168,17 @@ TEST(ItemBatches, PopularItemsAreDrawnAsOftenAsTheyAreMet) {
   }
 }
 
-TEST(ItemBatches, ErrorsSayWhatIsWanted) {
+TEST(ItemBatches, ErrorsStateTheAcceptedRange) {
   const Interactions none = log_of({3, 1}, 9), long_one = log_of({9}, 50);
   EXPECT_EQ(error_of([&] { ItemBatches(none, {}); }),
             "batches: no user has two items before those that are kept aside");
   ItemBatchOptions options;
   options.batch_tokens = 5;
   EXPECT_EQ(error_of([&] { ItemBatches(long_one, options); }),
-            "batches: batch_tokens 5, wanted at least 6, the longest sequence, and less than 2^31");
+            "batches: batch_tokens must be between 6, the longest sequence, and 2^31 - 1 (is 5)");
 }
 
-TEST(ItemBatches, WhereAUserHasEverythingAllItemsAreDrawn) {
+TEST(ItemBatches, AUserWithEveryItemDrawsFromAllItems) {
   const Interactions whole = log_of({6}, 4), most = log_of({8, 5}, 9);  // trains on 0 … 3; on 0 … 5 and 1 … 3
   ItemBatchOptions options;
   options.negatives = 100;

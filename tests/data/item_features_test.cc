@@ -39,7 +39,7 @@ Read read(const std::string& table, const Names& columns = {}, const Names& know
   return read;
 }
 
-TEST(ItemFeatures, AreTheCategoriesThatTwoItemsHave) {
+TEST(ItemFeatures, AreTheCategoriesOfAtLeastTwoItems) {
   const Read found = read(kFilms);
   EXPECT_EQ(found.features.names, Names({"genres: Crime", "genres: Comedy"}));  // Thriller is 1's alone, as are titles
   EXPECT_EQ(found.features.items(), 4);
@@ -52,7 +52,7 @@ TEST(ItemFeatures, AreTheCategoriesThatTwoItemsHave) {
                            "out, and 1 items that the log has not");
 }
 
-TEST(ItemFeatures, AreTheWordsOfATextWhereAsked) {
+TEST(ItemFeatures, AreTheWordsOfAColumnMarkedAsWords) {
   const Read found = read(kFilms, {"movieId", "title:words"});
   EXPECT_EQ(found.features.names, Names({"title: heat", "title: 1995"}));
   EXPECT_EQ(found.of(0), Names({"title: heat"}));
@@ -60,28 +60,28 @@ TEST(ItemFeatures, AreTheWordsOfATextWhereAsked) {
   EXPECT_EQ(read("1\tÉté\n3\tété-là\n", {"1", "2:words"}).features.names, Names({"2: été"}));
 }
 
-TEST(ItemFeatures, ComeFromTablesWithoutAHeaderToo) {
+TEST(ItemFeatures, AreReadFromTablesWithoutAHeader) {
   const Read found = read("1::Heat::Crime\n3::Heat::Crime|Comedy\n", {"1", "3"});
   EXPECT_EQ(found.features.names, Names({"3: Crime"}));
   EXPECT_EQ(found.of(2), Names({"3: Crime"}));
 }
 
-TEST(ItemFeatures, KeepTheIdsThatTheyHave) {
+TEST(ItemFeatures, KnownFeaturesKeepTheirIds) {
   const Read found = read(kFilms, {}, {"genres: Noir", "genres: Comedy"});
   EXPECT_EQ(found.features.names, Names({"genres: Noir", "genres: Comedy", "genres: Crime"}));
   EXPECT_EQ(found.of(0), Names({"genres: Comedy", "genres: Crime"}));
 }
 
-TEST(ItemFeatures, TablesThatWillNotDoAreRefused) {
-  for (const auto& [table, columns, wanted] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
-           {"id,genre\n1,Crime\n3\n", {}, ":3: found 1 columns, wanted 2 as in the first line"},
-           {"id,genre\n5,Crime\n", {}, "found none of the log's 4 items in its column of items"},
-           {"id,genre\n1,Crime\n3,Comedy\n", {}, "found no feature that two of the log's items have"},
-           {"id,genre\n1,Crime\n", {"id"}, ":1: found no column of features, wanted one or more"},
-           {"id,genre\n1,Crime\n", {"id", "colour"}, ":1: found 2 columns, none of them is \"colour\""},
-           {"id,genre\n1,\"Crime\n", {}, ":2: a field in quotes does not end"},
-           {"", {}, "found none of the log's 4 items"}})
-    testing::expect_contains(error_of([&] { read(table, columns); }), wanted);
+TEST(ItemFeatures, InvalidTablesAreRejected) {
+  for (const auto& [table, columns, expected] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
+           {"id,genre\n1,Crime\n3\n", {}, ":3: expected 2 columns as in the first line (found 1)"},
+           {"id,genre\n5,Crime\n", {}, "the item column contains none of the log's 4 items"},
+           {"id,genre\n1,Crime\n3,Comedy\n", {}, "no feature is shared by two of the log's items"},
+           {"id,genre\n1,Crime\n", {"id"}, ":1: expected at least one feature column"},
+           {"id,genre\n1,Crime\n", {"id", "colour"}, ":1: no column \"colour\" among the 2 columns"},
+           {"id,genre\n1,\"Crime\n", {}, ":2: a quoted field is not closed"},
+           {"", {}, "the item column contains none of the log's 4 items"}})
+    testing::expect_contains(error_of([&] { read(table, columns); }), expected);
 }
 
 }  // namespace

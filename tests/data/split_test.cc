@@ -1,4 +1,4 @@
-// Which events are learnt from, and which are foretold.
+// Splits of a log into training, validation and test events.
 #include "data/split.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::error_of;
 
-// Users 0 … with these times; items do not matter.
+// Users 0 … with these times; the items do not matter.
 Interactions with_times(const std::vector<std::vector<int64_t>>& users) {
   Interactions data;
   data.items = {"item"};
@@ -25,38 +25,38 @@ Interactions with_times(const std::vector<std::vector<int64_t>>& users) {
   return data;
 }
 
-TEST(Split, LeaveOneOutForetellsTheLastTwoEvents) {
+TEST(Split, LeaveOneOutHoldsOutTheLastTwoEvents) {
   const Interactions data = with_times({{1, 2, 3, 4, 5}, {1, 2, 3}, {1, 2}, {}});
   const Split split;
-  EXPECT_EQ(split.target(data, 0, Part::test), 4);
-  EXPECT_EQ(split.known(data, 0, Part::test), 4);
-  EXPECT_EQ(split.target(data, 0, Part::validation), 3);
-  EXPECT_EQ(split.known(data, 0, Part::validation), 3);
-  EXPECT_EQ(split.known(data, 1, Part::validation), 1);
-  for (const Part part : {Part::validation, Part::test}) {
+  EXPECT_EQ(split.target(data, 0, HeldOut::test), 4);
+  EXPECT_EQ(split.known(data, 0, HeldOut::test), 4);
+  EXPECT_EQ(split.target(data, 0, HeldOut::validation), 3);
+  EXPECT_EQ(split.known(data, 0, HeldOut::validation), 3);
+  EXPECT_EQ(split.known(data, 1, HeldOut::validation), 1);
+  for (const HeldOut part : {HeldOut::validation, HeldOut::test}) {
     EXPECT_EQ(split.target(data, 2, part), std::nullopt);
     EXPECT_EQ(split.known(data, 2, part), 2);
     EXPECT_EQ(split.known(data, 3, part), 0);
   }
 }
 
-TEST(Split, TemporalForetellsTheFirstEventFromAMomentOn) {
+TEST(Split, TemporalTargetsAreTheFirstEventsFromAMomentOn) {
   const Interactions data = with_times({{1, 10, 20}, {1, 2}, {9, 10, 10, 19, 20, 30}, {25}, {1, 21}});
   const Split split{true, 10, 20};
-  EXPECT_EQ(split.target(data, 0, Part::validation), 1);
-  EXPECT_EQ(split.target(data, 0, Part::test), 2);
-  EXPECT_EQ(split.target(data, 1, Part::validation), std::nullopt);
-  EXPECT_EQ(split.target(data, 1, Part::test), std::nullopt);
-  EXPECT_EQ(split.target(data, 2, Part::validation), 1);
-  EXPECT_EQ(split.known(data, 2, Part::validation), 1);
-  EXPECT_EQ(split.target(data, 2, Part::test), 4);
-  EXPECT_EQ(split.known(data, 2, Part::test), 4);
-  EXPECT_EQ(split.target(data, 3, Part::test), 0);  // there is nothing before it
-  EXPECT_EQ(split.target(data, 4, Part::validation), std::nullopt);
-  EXPECT_EQ(split.target(data, 4, Part::test), 1);
+  EXPECT_EQ(split.target(data, 0, HeldOut::validation), 1);
+  EXPECT_EQ(split.target(data, 0, HeldOut::test), 2);
+  EXPECT_EQ(split.target(data, 1, HeldOut::validation), std::nullopt);
+  EXPECT_EQ(split.target(data, 1, HeldOut::test), std::nullopt);
+  EXPECT_EQ(split.target(data, 2, HeldOut::validation), 1);
+  EXPECT_EQ(split.known(data, 2, HeldOut::validation), 1);
+  EXPECT_EQ(split.target(data, 2, HeldOut::test), 4);
+  EXPECT_EQ(split.known(data, 2, HeldOut::test), 4);
+  EXPECT_EQ(split.target(data, 3, HeldOut::test), 0);  // there is nothing before it
+  EXPECT_EQ(split.target(data, 4, HeldOut::validation), std::nullopt);
+  EXPECT_EQ(split.target(data, 4, HeldOut::test), 1);
 }
 
-TEST(Split, AShareOfTheEventsGivesTheMoments) {
+TEST(Split, TheShareOfEventsDeterminesTheMoments) {
   std::vector<int64_t> times;
   for (int64_t i = 0; i < 100; i++) times.push_back((i * 37) % 100);  // 0 … 99 in another order
   const Split split = Split::at_share(with_times({times}), 0.1);
@@ -68,11 +68,11 @@ TEST(Split, AShareOfTheEventsGivesTheMoments) {
   EXPECT_EQ(tied.test_from, 3);
 }
 
-TEST(Split, AShareWantsTimesAndSense) {
+TEST(Split, TheShareRequiresTimesAndAValidRange) {
   const Interactions data = with_times({{1, 2, 3}});
   EXPECT_EQ(error_of([&] { Split::at_share({}, 0.1); }), "temporal split: the log has no times");
   for (const double share : {0.0, -1.0, 0.5, std::nan("")})
-    EXPECT_NE(error_of([&] { Split::at_share(data, share); }).find("wanted more than 0 and less than 1/2"),
+    EXPECT_NE(error_of([&] { Split::at_share(data, share); }).find("share must be greater than 0 and less than 1/2"),
               std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// Documents in a row, and their pieces in batches.
+// Token streams of documents, and their pieces in batches.
 #include "data/text_batches.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using testing::error_of;
 using Texts = std::vector<std::string_view>;
 
-TEST(SplitDocuments, AtTheSeparatorAndTheLineBreakAfterIt) {
+TEST(SplitDocuments, SplitsAtTheSeparatorAndTheLineBreakAfterIt) {
   EXPECT_EQ(split_documents("one|\ntwo\n||\n|\nthree", "|"), (Texts{"one", "two\n", "three"}));
   EXPECT_EQ(split_documents("one|two|", ""), (Texts{"one|two|"}));
   EXPECT_EQ(split_documents("", "|"), Texts());
@@ -48,7 +48,7 @@ class TextBatchesTest : public ::testing::Test {
   const TokenStream stream_ = stream_of({"ab", long_, "c", ""}, TextCodec(), "text");
   const TextBatches batches_{stream_, {8, 20, 1}};
 
-  // How often each token is learned from in an epoch.
+  // How often each token is a training example in an epoch.
   std::vector<int> counts(const TextBatches::Epoch& epoch) const {
     std::vector<int> counts(stream_.ids.size());
     for (const auto& [begin, end] : epoch.pieces)
@@ -69,7 +69,7 @@ TEST_F(TextBatchesTest, AnEpochHasEveryTokenOnceAndNoPieceCrossesADocument) {
   }
 }
 
-TEST_F(TextBatchesTest, BatchesAreWithinTheBudgetAndHaveTheNextTokensAsLabels) {
+TEST_F(TextBatchesTest, BatchesFitTheBudgetAndLabelEachTokenWithTheNext) {
   const TextBatches::Epoch epoch = batches_.shuffled(3);
   Batch batch;
   int64_t tokens = 0;
@@ -91,7 +91,7 @@ TEST_F(TextBatchesTest, BatchesAreWithinTheBudgetAndHaveTheNextTokensAsLabels) {
   EXPECT_EQ(tokens, stream_.predictions());
 }
 
-TEST_F(TextBatchesTest, EpochsAreCutAndShuffledDifferentlyAndAgainTheSame) {
+TEST_F(TextBatchesTest, EpochsDifferInSplitAndOrderAndAreReproducible) {
   const auto begins = [&](int64_t epoch) {
     std::vector<int64_t> all;
     for (const auto& piece : batches_.shuffled(epoch).pieces) all.push_back(piece.begin);
@@ -107,9 +107,11 @@ TEST_F(TextBatchesTest, EpochsAreCutAndShuffledDifferentlyAndAgainTheSame) {
   EXPECT_GT(std::unique(sorted.begin(), sorted.end()) - sorted.begin(), 2);
 }
 
-TEST_F(TextBatchesTest, RefusesABudgetBelowTheLongestPiece) {
-  EXPECT_EQ(error_of([&] { TextBatches(stream_, {8, 7, 1}); }),
-            "batches: batch_tokens 7, wanted at least 8, the longest sequence, and less than 2^31");
+TEST_F(TextBatchesTest, RejectsABudgetBelowTheLongestPiece) {
+  EXPECT_EQ(error_of([&] {
+              TextBatches(stream_, {8, 7, 1});
+            }),
+            "batches: batch_tokens must be between 8, the longest sequence, and 2^31 - 1 (is 7)");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The attention map as words, JSON and text.
+// Attention maps as words, JSON and text.
 #include "qkv/attention_map.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Columns of a terminal, for text of one-column characters and "你", "好" and the grinning face, which take two.
+// Returns the terminal columns of a text of one-column characters and "你", "好" and the grinning face, which take two.
 size_t columns_of(const std::string& line) {
   size_t columns = 0;
   for (const char c : line) {
@@ -50,7 +50,7 @@ std::string message_of(const std::function<void()>& call) {
   return "nothing thrown";
 }
 
-TEST(AttentionWords, BeginAtTheMarkAndSpecialTokensStandAlone) {
+TEST(AttentionWords, BeginAtTheMarkWithSpecialTokensSeparate) {
   EXPECT_EQ(word_texts(source), (std::vector<std::string>{"The", "transformer", "works.", "</s>"}));
   EXPECT_EQ(word_texts({"<s>", "no", "▁mark", "<mask>", "er"}),
             (std::vector<std::string>{"<s>", "no", "mark", "<mask>", "er"}));
@@ -93,7 +93,7 @@ TEST(MergeWords, KeepsRowsSummingToOneAndTheCausalTriangle) {
   }
 }
 
-TEST(MergeWords, OfMergedWordsChangesNothing) {
+TEST(MergeWords, MergingAMergedMapChangesNothing) {
   const AttentionMap once = merge_words(testing::sample_map(source, target, 1, 1)), twice = merge_words(once);
   for (size_t k = 0; k < 3; k++) {
     EXPECT_EQ(once.kinds[k].rows, twice.kinds[k].rows);
@@ -184,7 +184,7 @@ TEST(AttentionText, FitsOneHundredColumnsInBands) {
   EXPECT_EQ(wide_lines.size(), 3 + 2 * (1 + 7 + 130u) + (1 + 8 + 130u));  // 45, 45, 40
 }
 
-TEST(AttentionText, CannotSteerTheTerminal) {
+TEST(AttentionText, CannotControlTheTerminal) {
   const AttentionKind kind{"cross",
                            false,
                            {"▁\x1B[31mred\n"},
@@ -199,19 +199,18 @@ TEST(AttentionText, CannotSteerTheTerminal) {
   EXPECT_NE(text.find("\xEF\xBF\xBD[31mred\xEF\xBF\xBD "), text.npos);
 }
 
-TEST(AttentionMap, ErrorsNameWhatWasFoundAndWanted) {
+TEST(AttentionMap, ErrorsStateWhatWasFoundAndExpected) {
   AttentionMap map = testing::sample_map(source, target, 2, 2);
   EXPECT_EQ(message_of([&] { attention_to_text(map.kinds[0], 2, 0); }),
             "attention \"encoder\": layer 3 asked for, there are 2");
   EXPECT_EQ(message_of([&] { attention_to_text(map.kinds[0], 1, -1); }),
             "attention \"encoder\": head 0 asked for, layer 2 has 2");
   map.kinds[2].layers[1][0].weights.pop_back();
-  const std::string wanted = "attention map \"cross\": layer 2, head 1 has 41 weights, wanted 6 rows x 7 columns";
-  EXPECT_EQ(message_of([&] { attention_to_json(map); }), wanted);
-  EXPECT_EQ(message_of([&] { attention_to_html(map); }), wanted);
-  EXPECT_EQ(message_of([&] { merge_words(map); }), wanted);
-  EXPECT_EQ(message_of([] { attention_to_html({}); }),
-            "attention map: no kind of attention in it, wanted at least one");
+  const std::string expected = "attention map \"cross\": layer 2, head 1 must have 6 x 7 weights (has 41)";
+  EXPECT_EQ(message_of([&] { attention_to_json(map); }), expected);
+  EXPECT_EQ(message_of([&] { attention_to_html(map); }), expected);
+  EXPECT_EQ(message_of([&] { merge_words(map); }), expected);
+  EXPECT_EQ(message_of([] { attention_to_html({}); }), "attention map: has no kind of attention");
 }
 
 }  // namespace

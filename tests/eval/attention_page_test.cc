@@ -1,4 +1,4 @@
-// The attention page: harmless with any text, and its script gives the numbers of the library when a browser runs it.
+// The attention page: any text is harmless, and in a browser its script computes the same numbers as the library.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -32,8 +32,8 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
-// Runs `script` after the page's own in a headless browser and returns the object it leaves in `result`; "errors"
-// holds what went wrong on the way. null where there is no browser that runs.
+// Runs `script` after the page's own script in a headless browser and returns the object that it leaves in `result`;
+// "errors" lists errors on the page. Returns null if there is no working browser.
 nlohmann::json run_in_browser(std::string page, const std::string& script) {
   page.insert(page.find("<main>"),
               "<script>const errors = []; addEventListener('error', e => errors.push(e.message));"
@@ -54,7 +54,7 @@ nlohmann::json run_in_browser(std::string page, const std::string& script) {
   return nlohmann::json::parse(dom.substr(begin, end - begin));
 }
 
-TEST(AttentionPage, TextCannotLeaveTheData) {
+TEST(AttentionPage, TextCannotEscapeTheData) {
   const std::string page = attention_to_html(hostile_map());
   const auto count = [&](const std::string& pattern) {
     int found = 0;
@@ -105,10 +105,10 @@ TEST(AttentionPage, ShowsTheWeightsAndWordsOfTheLibrary) {
     const auto bytes = result[name].get<std::vector<uint8_t>>();
     return std::string(bytes.begin(), bytes.end());
   };
-  const auto expect_near = [&](const char* name, const std::vector<float>& wanted, double tolerance) {
+  const auto expect_near = [&](const char* name, const std::vector<float>& expected, double tolerance) {
     const auto found = result[name].get<std::vector<double>>();
-    ASSERT_EQ(found.size(), wanted.size()) << name;
-    for (size_t i = 0; i < wanted.size(); i++) EXPECT_NEAR(found[i], wanted[i], tolerance) << name << " " << i;
+    ASSERT_EQ(found.size(), expected.size()) << name;
+    for (size_t i = 0; i < expected.size(); i++) EXPECT_NEAR(found[i], expected[i], tolerance) << name << " " << i;
   };
   const double step = 0.5 / 65535 + 0x1p-23;  // a weight has 16 bits in the page, and is a float32
   EXPECT_EQ(text("source"), map.source);

@@ -1,4 +1,4 @@
-// Ranks, metrics and protocols against loops that follow their definitions, and hostile scores.
+// Ranks, metrics and protocols against loops that follow their definitions, and with hostile scores.
 #include "eval/ranking.h"
 
 #include <gtest/gtest.h>
@@ -30,14 +30,14 @@ Interactions of_events(const std::vector<std::vector<int32_t>>& users, int items
   return data;
 }
 
-// The same scores for everybody.
+// The same scores for every user.
 auto constant(const std::vector<float>& scores) {
   return [scores](std::span<const History>, Matrix<float> to) {
     for (int64_t row = 0; row < to.rows; row++) std::ranges::copy(scores, to.row(row));
   };
 }
 
-// The target's rank, found from MRR@20, of one user with the history 1, 2, and the target 0.
+// Returns the rank of the target, derived from MRR@20, for one user with the history 1, 2 and the target 0.
 int64_t rank_of_item_0(const std::vector<float>& scores, const Negatives* negatives = nullptr) {
   const Interactions data = of_events({{1, 2, 0}}, static_cast<int>(scores.size()));
   const RankingScore score = rank_targets(data, {.negatives = negatives}, constant(scores));
@@ -56,20 +56,20 @@ TEST(Ranking, TiesAndNanCountAgainstTheTarget) {
   EXPECT_EQ(rank_of_item_0({kInfinity, kInfinity, kNan, 0, 0, 0}), 1);
 }
 
-TEST(Ranking, ATargetThatTheHistoryHasIsACandidate) {
+TEST(Ranking, ATargetInTheHistoryIsACandidate) {
   const Interactions data = of_events({{0, 1, 2, 0}}, 4);
   const RankingScore score = rank_targets(data, {}, constant({3, 9, 9, 1}));
   EXPECT_EQ(score.mrr[0], 1);
 }
 
-TEST(Ranking, DrawnItemsCountAsOftenAsTheyAreDrawn) {
+TEST(Ranking, DrawnItemsCountEachTimeTheyAreDrawn) {
   const Negatives negatives{4, {3, 3, 5, 0}};
   EXPECT_EQ(rank_of_item_0({5, 9, 9, 6, 9, 1}, &negatives), 4);  // 3 twice, and 0 itself
   EXPECT_EQ(rank_of_item_0({kNan, 0, 0, 0, 0, 0}, &negatives), 5);
 }
 
-TEST(Ranking, MetricsAreThoseOfTheRanks) {
-  // The target of user u has rank u + 1: item u + 1 of 30 whose scores fall.
+TEST(Ranking, MetricsFollowFromTheRanks) {
+  // The target of user u has rank u + 1: item u + 1 of 30 with decreasing scores.
   std::vector<std::vector<int32_t>> users;
   std::vector<float> scores;
   for (int32_t u = 0; u < 25; u++) users.push_back({0, 0, u + 1});
@@ -86,10 +86,10 @@ TEST(Ranking, MetricsAreThoseOfTheRanks) {
     EXPECT_NEAR(found.mrr[i], mrr, 1e-14);
   }
   EXPECT_EQ(found.users, 25);
-  EXPECT_DOUBLE_EQ(found.coverage, 10. / 30);  // items 1 … 10, for everybody
+  EXPECT_DOUBLE_EQ(found.coverage, 10. / 30);  // items 1 … 10, for every user
 }
 
-TEST(Ranking, CoverageLeavesOutTheHistory) {
+TEST(Ranking, CoverageExcludesTheHistory) {
   const Interactions data = of_events({{0, 1, 2}, {3, 4, 5}}, 12);
   const std::vector<float> falling = {12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
   EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant(falling)).coverage, 1);  // 2 … 11, and 0, 1, 2, 5, 6, … 11
@@ -122,19 +122,20 @@ Interactions random_log(int users, int items) {
   return of_events(events, items);
 }
 
-TEST(Ranking, HistoriesAreWhatComesBeforeTheTarget) {
+TEST(Ranking, HistoriesAreTheEventsBeforeTheTarget) {
   Interactions data = random_log(700, 50);  // more than one batch
   data.times.resize(data.events.size());
   std::iota(data.times.begin(), data.times.end(), 0);
-  for (const Part part : {Part::validation, Part::test}) {
+  for (const HeldOut part : {HeldOut::validation, HeldOut::test}) {
     int64_t user = 0;
     rank_targets(data, {.part = part}, [&](std::span<const History> histories, Matrix<float> scores) {
       ASSERT_EQ(std::ssize(histories), scores.rows);
       ASSERT_EQ(scores.cols, 50);
       for (const History& history : histories) {
-        const History all = data.history(user++), wanted = all.first(all.items.size() - (part == Part::test ? 1 : 2));
-        EXPECT_TRUE(std::ranges::equal(history.items, wanted.items));
-        EXPECT_TRUE(std::ranges::equal(history.times, wanted.times));
+        const History all = data.history(user++),
+                      expected = all.first(all.items.size() - (part == HeldOut::test ? 1 : 2));
+        EXPECT_TRUE(std::ranges::equal(history.items, expected.items));
+        EXPECT_TRUE(std::ranges::equal(history.times, expected.times));
         EXPECT_EQ(history.times.size(), history.items.size());
       }
       std::fill_n(scores.data, scores.rows * scores.cols, 0.f);
@@ -143,7 +144,7 @@ TEST(Ranking, HistoriesAreWhatComesBeforeTheTarget) {
   }
 }
 
-// Scores that depend on the history alone, with many ties.
+// Scores that depend only on the history, with many ties.
 constexpr auto score_by_history = [](std::span<const History> histories, Matrix<float> scores) {
   for (int64_t row = 0; row < scores.rows; row++) {
     uint64_t seed = 0;
@@ -153,7 +154,7 @@ constexpr auto score_by_history = [](std::span<const History> histories, Matrix<
   }
 };
 
-TEST(Ranking, IsTheSameForAnyNumberOfThreadsAndAsTheDefinition) {
+TEST(Ranking, AgreesWithTheDefinitionForAnyNumberOfThreads) {
   const Interactions data = random_log(600, 80);
   const Negatives negatives = draw_negatives(data, {}, 30, 4);
   for (const Negatives* drawn : {static_cast<const Negatives*>(nullptr), &negatives}) {
@@ -186,7 +187,7 @@ TEST(Ranking, IsTheSameForAnyNumberOfThreadsAndAsTheDefinition) {
   }
 }
 
-TEST(Negatives, AreDrawnFromAllItemsButThoseToTrainOn) {
+TEST(Negatives, AreDrawnFromTheItemsThatAreNotTrainingItems) {
   const Interactions data = random_log(200, 12);
   const Negatives negatives = draw_negatives(data, {}, 100, 9);
   std::vector<int64_t> counts(12);
@@ -195,7 +196,7 @@ TEST(Negatives, AreDrawnFromAllItemsButThoseToTrainOn) {
     const std::set<int32_t> train(events.begin(), events.end() - 2);
     const std::set<int32_t> drawn(negatives.of(user).begin(), negatives.of(user).end());
     if (train.size() == 12) {
-      EXPECT_EQ(drawn.size(), 12u);  // nothing is left to draw from: all are
+      EXPECT_EQ(drawn.size(), 12u);  // the user has every item, so all are drawn from
       continue;
     }
     for (const int32_t item : drawn) EXPECT_FALSE(train.contains(item));
@@ -203,7 +204,7 @@ TEST(Negatives, AreDrawnFromAllItemsButThoseToTrainOn) {
   }
 }
 
-TEST(Negatives, DependOnTheSeedAndNotOnTheThreads) {
+TEST(Negatives, DependOnTheSeedAndNotOnTheNumberOfThreads) {
   const Interactions data = random_log(50, 30);
   const int threads = omp_get_max_threads();
   set_threads(1);
@@ -217,7 +218,7 @@ TEST(Negatives, DependOnTheSeedAndNotOnTheThreads) {
   EXPECT_EQ(draw_negatives(data, {}, 5, 1).items, few);  // the first of them
 }
 
-TEST(Negatives, ComeBackFromAFileOfTheSameLog) {
+TEST(Negatives, AreReadBackFromAFileOfTheSameLog) {
   const testing::TempDir directory;
   const std::string path = directory / "negatives.safetensors";
   const Interactions data = random_log(5, 30);
@@ -228,9 +229,9 @@ TEST(Negatives, ComeBackFromAFileOfTheSameLog) {
     return testing::error_of([&] { load_negatives(path, log, each, sum); });
   };
   testing::expect_contains(error(data, 10, "other"), "not the negatives of this log");
-  testing::expect_contains(error(data, 11, "sum"), "found I32 [5, 10], wanted I32 [5, 11]");
-  testing::expect_contains(error(random_log(6, 30), 10, "sum"), "found I32 [5, 10], wanted I32 [6, 10]");
-  testing::expect_contains(error(random_log(5, 10), 10, "sum"), "wanted one from 0 to 9");
+  testing::expect_contains(error(data, 11, "sum"), "found I32 [5, 10], expected I32 [5, 11]");
+  testing::expect_contains(error(random_log(6, 30), 10, "sum"), "found I32 [5, 10], expected I32 [6, 10]");
+  testing::expect_contains(error(random_log(5, 10), 10, "sum"), "item must be between 0 and 9");
 }
 
 }  // namespace

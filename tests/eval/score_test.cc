@@ -14,16 +14,17 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Both sides do the same few operations in double on the same integers: far below this of a number up to 100.
+// Both sides perform the same few operations in double on the same integers, so errors are far below this for a number
+// up to 100.
 constexpr double kTolerance = 1e-9;
 
-void expect_bleu(const BleuScore& found, const BleuScore& wanted) {
-  EXPECT_NEAR(found.score, wanted.score, kTolerance);
+void expect_bleu(const BleuScore& found, const BleuScore& expected) {
+  EXPECT_NEAR(found.score, expected.score, kTolerance);
   for (size_t n = 0; n < 4; ++n)
-    EXPECT_NEAR(found.precisions[n], wanted.precisions[n], kTolerance) << "order " << n + 1;
-  EXPECT_NEAR(found.brevity_penalty, wanted.brevity_penalty, kTolerance);
-  EXPECT_EQ(found.hypothesis_length, wanted.hypothesis_length);
-  EXPECT_EQ(found.reference_length, wanted.reference_length);
+    EXPECT_NEAR(found.precisions[n], expected.precisions[n], kTolerance) << "order " << n + 1;
+  EXPECT_NEAR(found.brevity_penalty, expected.brevity_penalty, kTolerance);
+  EXPECT_EQ(found.hypothesis_length, expected.hypothesis_length);
+  EXPECT_EQ(found.reference_length, expected.reference_length);
 }
 
 const Lines kHypotheses = {"The ferry crossed the lake in 1,250 seconds.",
@@ -34,17 +35,17 @@ const Lines kReferences = {"The ferry crossed the wide lake in 1,250.5 seconds."
                            "Der Zug fährt um 12.30 Uhr vom Gleis 7 ab.", "猫は魚が大好きです。",
                            "nothing that matches"};
 
-TEST(Score, FiveLinesAreAsInSacrebleu) {
-  const BleuScore wanted{38.28940760244882,
-                         {71.7948717948718, 52.94117647058823, 33.333333333333336, 23.076923076923077},
-                         0.925961078642316,
-                         39,
-                         42};
-  expect_bleu(bleu(kHypotheses, kReferences), wanted);
+TEST(Score, FiveLinesAgreeWithSacrebleu) {
+  const BleuScore expected{38.28940760244882,
+                           {71.7948717948718, 52.94117647058823, 33.333333333333336, 23.076923076923077},
+                           0.925961078642316,
+                           39,
+                           42};
+  expect_bleu(bleu(kHypotheses, kReferences), expected);
   EXPECT_NEAR(chrf(kHypotheses, kReferences).score, 59.484050680843644, kTolerance);
 }
 
-TEST(Score, LowerCaseIsFoldedOnlyWhereAsked) {
+TEST(Score, CaseIsIgnoredOnlyIfRequested) {
   const Lines upper = {"THE FERRY", "CROSSED THE ΟΔΟΣ"}, lower = {"the ferry", "crossed the οδος"};
   EXPECT_EQ(bleu(upper, lower).precisions[0], 0);
   EXPECT_EQ(bleu(upper, lower, true).precisions[0], 100);
@@ -52,7 +53,7 @@ TEST(Score, LowerCaseIsFoldedOnlyWhereAsked) {
   EXPECT_NEAR(chrf(upper, lower, true).score, 100, kTolerance);
 }
 
-TEST(Score, NoisyLinesAreAsInSacrebleu) {
+TEST(Score, NoisyLinesAgreeWithSacrebleu) {
   const Lines hypotheses = read_lines(QKV_GOLDEN_DIR "/score-hypotheses.txt");
   const Lines references = read_lines(QKV_GOLDEN_DIR "/score-references.txt");
   const BleuScore mixed{53.78900856998142,
@@ -72,15 +73,15 @@ TEST(Score, NoisyLinesAreAsInSacrebleu) {
 }
 
 TEST(Bleu, AnOrderWithoutMatchesIsSmoothed) {
-  const BleuScore wanted{14.058533129758727, {60, 12.5, 8.333333333333334, 6.25}, 1, 5, 5};
-  expect_bleu(bleu({"one two three four five"}, {"one x two y three"}), wanted);
+  const BleuScore expected{14.058533129758727, {60, 12.5, 8.333333333333334, 6.25}, 1, 5, 5};
+  expect_bleu(bleu({"one two three four five"}, {"one x two y three"}), expected);
 }
 
-TEST(Bleu, IsZeroWhereAllLinesAreShorterThanFourTokens) {
+TEST(Bleu, IsZeroIfAllLinesAreShorterThanFourTokens) {
   expect_bleu(bleu({"a b c"}, {"a b c"}), {0, {100, 100, 100, 0}, 1, 3, 3});
 }
 
-TEST(Score, EqualLinesScoreAHundred) {
+TEST(Score, EqualLinesScore100) {
   EXPECT_NEAR(bleu(kReferences, kReferences).score, 100, kTolerance);
   EXPECT_NEAR(chrf(kReferences, kReferences).score, 100, kTolerance);
 }
@@ -102,7 +103,7 @@ TEST(Chrf, IgnoresWhiteSpaceOfEveryKind) {
   EXPECT_NEAR(chrf({"a b\u00a0c\td e"}, {"\u3000abc de"}).score, 100, kTolerance);
 }
 
-TEST(Score, BytesThatAreNotUtf8DoNoHarm) {
+TEST(Score, InvalidUtf8IsHarmless) {
   const Lines broken = {"\xff\xc3 \xe2\x82", "\x80\x80. \xf0"};
   EXPECT_NEAR(chrf(broken, broken).score, 100, kTolerance);
   EXPECT_EQ(bleu(broken, broken).precisions[0], 100);
@@ -113,7 +114,7 @@ TEST(Score, UnequalCountsAreAnError) {
     bleu({"a", "b"}, {"a"});
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "bleu: found 2 hypotheses and 1 references, wanted one reference for each hypothesis");
+    EXPECT_STREQ(error.what(), "bleu: expected one reference per hypothesis (found 2 hypotheses and 1 references)");
   }
   EXPECT_THROW(chrf({}, {"a"}), Error);
 }

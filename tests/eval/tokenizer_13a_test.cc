@@ -1,4 +1,4 @@
-// Tokens as sacrebleu.tokenizers.tokenizer_13a.Tokenizer13a()(line.rstrip()) of sacreBLEU 2.6.0 gives them.
+// Tokens as produced by sacrebleu.tokenizers.tokenizer_13a.Tokenizer13a()(line.rstrip()) of sacreBLEU 2.6.0.
 #include "eval/tokenizer_13a.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-TEST(Tokenizer13a, PunctuationStandsAlone) {
+TEST(Tokenizer13a, PunctuationBecomesSeparateTokens) {
   EXPECT_EQ(tokenize_13a("Hello, world!"), "Hello , world !");
   EXPECT_EQ(tokenize_13a("(a)[b]{c}/d\\e~f^g_h`i|j=k+l*m#n$o%p@q;r:s?t"),
             "( a ) [ b ] { c } / d \\ e ~ f ^ g _ h ` i | j = k + l * m # n $ o % p @ q ; r : s ? t");
@@ -24,11 +24,11 @@ TEST(Tokenizer13a, PeriodsAndCommasStayBetweenDigits) {
 
 TEST(Tokenizer13a, OnlyAsciiDigitsAreDigits) { EXPECT_EQ(tokenize_13a("é.é ٣.٤"), "é . é ٣ . ٤"); }
 
-TEST(Tokenizer13a, HyphensAreCutAfterADigit) {
+TEST(Tokenizer13a, HyphensAreSplitAfterADigit) {
   EXPECT_EQ(tokenize_13a("well-known 1990-2000 -5 20-year"), "well-known 1990 - 2000 -5 20 - year");
 }
 
-TEST(Tokenizer13a, FourEntitiesAreResolvedInTheirOrder) {
+TEST(Tokenizer13a, FourEntitiesAreReplacedInOrder) {
   EXPECT_EQ(tokenize_13a("&quot;R&amp;D&quot; &lt;b&gt; &amp;lt; &amp;quot; &apos;"),
             "\" R & D \" < b > < & quot ; & apos ;");
 }
@@ -38,14 +38,14 @@ TEST(Tokenizer13a, SkippedMarksAndBrokenLinesAreJoinedOnce) {
   EXPECT_EQ(tokenize_13a("line-\nbreak end-\n"), "linebreak end-");
 }
 
-TEST(Tokenizer13a, OtherScriptsAreCutAtWhiteSpaceOnly) {
+TEST(Tokenizer13a, OtherScriptsAreSplitOnlyAtWhiteSpace) {
   EXPECT_EQ(tokenize_13a("猫。です、 «é» 5€"), "猫。です、 «é» 5€");
   EXPECT_EQ(tokenize_13a("a\u00a0b\u3000c\u200bd\x1c"
                          "e"),
             "a b c\u200bd e");
 }
 
-TEST(Tokenizer13a, NothingGivesNoTokens) {
+TEST(Tokenizer13a, EmptyTextGivesNoTokens) {
   EXPECT_EQ(tokenize_13a(""), "");
   EXPECT_EQ(tokenize_13a(" \t\u2003"), "");
 }
