@@ -1,12 +1,13 @@
-// The attention page: the data as JSON between the page and its script, each head's weights as base64 of 16-bit
-// integers, round(65535 w).
+// The attention map as a self-contained HTML page. The page, its style and its script are the files in src/eval/assets.
+// The data are JSON; the weights of each head are base64 of 16-bit integers, round(65535 w).
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "eval/attention_page.h"
-#include "eval/attention_script.h"
+#include "eval/assets/attention.css.h"
+#include "eval/assets/attention.html.h"
+#include "eval/assets/attention.js.h"
 #include "eval/attention_words.h"
 
 namespace qkv {
@@ -49,7 +50,7 @@ nlohmann::json axis(const std::vector<std::string>& pieces) {
   return words;
 }
 
-// JSON that may stand inside <script>: without "<" no text can close the element or open a comment.
+// Returns JSON that is safe inside <script>: without "<", no text can close the element or open a comment.
 std::string script_json(const nlohmann::json& json) {
   std::string safe;
   for (const char c : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
@@ -59,6 +60,21 @@ std::string script_json(const nlohmann::json& json) {
       safe += c;
   }
   return safe;
+}
+
+// Returns the page with its three placeholders replaced. They are searched in the template alone, so that the data may
+// contain their text.
+std::string fill_in(std::string_view style, std::string_view data, std::string_view script) {
+  const std::pair<std::string_view, std::string_view> parts[] = {
+      {"{{style}}", style}, {"{{data}}", data}, {"{{script}}", script}};
+  std::string page;
+  std::string_view rest = kAttentionHtml;
+  for (const auto& [placeholder, text] : parts) {
+    const size_t at = rest.find(placeholder);
+    page.append(rest.substr(0, at)).append(text);
+    rest.remove_prefix(at + placeholder.size());
+  }
+  return page.append(rest);
 }
 
 }  // namespace
@@ -80,11 +96,7 @@ std::string attention_to_html(const AttentionMap& map) {
                      {"layers", std::move(layers)}});
   }
   const nlohmann::json data = {{"source", map.source}, {"target", map.target}, {"kinds", std::move(kinds)}};
-  std::string page(attention_page);
-  page += "<script type=\"application/json\" id=\"data\">" + script_json(data) + "</script>\n<script>";
-  page += attention_script;
-  page += "</script>\n</body>\n</html>\n";
-  return page;
+  return fill_in(kAttentionCss, script_json(data), kAttentionJs);
 }
 
 }  // namespace qkv

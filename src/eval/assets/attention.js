@@ -1,11 +1,3 @@
-// What runs in the attention page: decodes the weights, merges words, draws the maps, follows mouse and keys.
-#pragma once
-
-#include <string_view>
-
-namespace qkv {
-
-inline constexpr std::string_view attention_script = R"js(
 'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);
 const $ = id => document.getElementById(id);
@@ -290,6 +282,3 @@ showTabs();
 const [kind, layer, head, words] = location.hash.slice(1).split('/');
 choose({kind: Math.max(0, data.kinds.findIndex(k => k.name === kind)), layer: layer - 1, head: head - 1,
         words: words === 'words'});
-)js";
-
-}  // namespace qkv
