@@ -114,7 +114,7 @@ std::vector<std::string> ReadReport::lines() const {
     if (count > 0) lines.push_back(fmt::format(format, std::forward<Args>(args)...));
   };
   lines.push_back(fmt::format("{} lines, {} events", lines_read, events_read));
-  add(headers, "{} header lines", headers);
+  add(headers, "header lines: {}", headers);
   add(blank_lines, "{} blank lines", blank_lines);
   if (!has_times) lines.push_back("no times: events are in the order of the lines");
   add(incomplete, "{} events skipped: user, item or time is missing", incomplete);

@@ -48,8 +48,8 @@ TEST(ItemFeatures, AreTheCategoriesOfAtLeastTwoItems) {
   EXPECT_EQ(found.of(2), Names({"genres: Crime"}));
   EXPECT_EQ(found.of(3), Names({"genres: Comedy"}));
   testing::expect_contains(found.report,
-                           "3 of 4 items have 2 different ones, 1.3 each; 4 that one item alone has are left "
-                           "out, and 1 items that the log has not");
+                           "3 of 4 items have 2 distinct features, 1.3 each; skipped 4 features of a single item "
+                           "and 1 items that are not in the log");
 }
 
 TEST(ItemFeatures, AreTheWordsOfAColumnMarkedAsWords) {

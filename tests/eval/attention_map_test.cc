@@ -202,9 +202,9 @@ TEST(AttentionText, CannotControlTheTerminal) {
 TEST(AttentionMap, ErrorsStateWhatWasFoundAndExpected) {
   AttentionMap map = testing::sample_map(source, target, 2, 2);
   EXPECT_EQ(message_of([&] { attention_to_text(map.kinds[0], 2, 0); }),
-            "attention \"encoder\": layer 3 asked for, there are 2");
+            "attention \"encoder\": layer must be between 1 and 2 (is 3)");
   EXPECT_EQ(message_of([&] { attention_to_text(map.kinds[0], 1, -1); }),
-            "attention \"encoder\": head 0 asked for, layer 2 has 2");
+            "attention \"encoder\": head must be between 1 and 2 in layer 2 (is 0)");
   map.kinds[2].layers[1][0].weights.pop_back();
   const std::string expected = "attention map \"cross\": layer 2, head 1 must have 6 x 7 weights (has 41)";
   EXPECT_EQ(message_of([&] { attention_to_json(map); }), expected);

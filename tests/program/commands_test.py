@@ -162,4 +162,4 @@ def test_standard_input_goes_on_where_others_stopped_reading(corpus, tmp_path):
 
 def test_a_text_without_a_usable_pair_leaves_no_run(corpus, tmp_path):
     status, _, error = qkv("train", "translate", *corpus, *SMALL, "--out", tmp_path / "run", "--max-length", 2, ok=False)
-    assert status == 1 and "no pair is left" in error and not (tmp_path / "run").exists()
+    assert status == 1 and "no usable sentence pairs" in error and not (tmp_path / "run").exists()

@@ -346,8 +346,7 @@ TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
             "r.json: gap_buckets cannot be set: it follows from the data or the kind of model");
   EXPECT_EQ(error(R"({"time_gaps": true})"),
             "training: time_gaps requires a log with a time in each line (" + log + " has none)");
-  EXPECT_EQ(error(R"({"min_events": 15})"),
-            log + ": of 1680 events none is left with at least 15 a user (--min-events)");
+  EXPECT_EQ(error(R"({"min_events": 15})"), log + ": no events remain of 1680: min_events is 15");
 }
 
 TEST(Recommendation, IsEvaluatedOncePerEpochByDefault) {
