@@ -1,6 +1,6 @@
-// Speed of attention, forward and backward, on the cases of attention_cases.json, as GFLOP/s and as a share of the
-// machine's FMA peak. An operation counts as in the comparison with PyTorch: 4 B H T S D forward, 2.5 times that
-// backward, half when causal.
+// Benchmark of scaled dot-product attention, forward and backward, on the cases in attention_cases.json. Reports FLOP/s
+// and the fraction of the machine's FMA peak. Operations are counted as in the comparison with PyTorch: 4 B H T S D for
+// forward, 2.5 times that for backward, and half of it if causal.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ std::vector<T> numbers(int64_t n) {
   return x;
 }
 
-// Arrays [B, H, T, D] and what is computed from them.
+// Arrays [B, H, T, D] of one case, and the results.
 template <class T>
 struct Problem {
   explicit Problem(const Case& c)
@@ -87,7 +87,7 @@ struct Problem {
 };
 
 template <class T>
-void run(benchmark::State& state, const Case& c, bool backward) {
+void time_attention(benchmark::State& state, const Case& c, bool backward) {
   Problem<T> problem(c);
   problem.forward();
   for (auto _ : state) backward ? problem.backward() : problem.forward();
@@ -111,8 +111,8 @@ int main(int argc, char** argv) {
             ->UseRealTime()
             ->Unit(benchmark::kMicrosecond);
       };
-      add("", run<float>);
-      add("/bfloat16", run<qkv::bfloat16>);
+      add("", time_attention<float>);
+      add("/bfloat16", time_attention<qkv::bfloat16>);
     }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

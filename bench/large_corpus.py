@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Training speed and memory against the size of the text: what a corpus of millions of pairs costs.
+"""Measures training speed and memory as a function of the size of the corpus, up to millions of pairs.
 
     python3 bench/large_corpus.py --folder FOLDER [--qkv build/release/qkv] [--pairs 1000000 10000000]
 
-Writes the corpora into FOLDER (about 220 MB for a million pairs), unless they are there, then trains the preset `tiny`
-on each in turn and prints a row a run: seconds of the first scan, tokens/s (median of the steps), peak memory. A pair
-is two sentences of examples/grammar drawn by chance. The vocabulary is the same for all, learned from examples/grammar.
+Writes the corpora to FOLDER (about 220 MB per million pairs) unless they exist, then trains the preset `tiny` on each
+and prints one row per run: seconds of the first scan, tokens/s (median of the steps) and peak memory. A pair is two
+random sentence pairs of examples/grammar, concatenated. All runs share one vocabulary, learned from examples/grammar.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEXT = ROOT / "examples/grammar"
-AT_ONCE = 100_000  # pairs
+CHUNK = 100_000  # pairs that are written at once
 
 
 def read(name):
@@ -28,19 +28,19 @@ def read(name):
 
 
 def generate(pairs, sides):
-    """Files of so many pairs, the same bytes for the same number."""
+    """Writes a corpus; its bytes depend only on the number of pairs."""
     sentences = list(zip(read("train.en"), read("train.de")))
     draw = random.Random(pairs)
     with open(sides[0], "w", encoding="utf-8") as source, open(sides[1], "w", encoding="utf-8") as target:
-        for done in range(0, pairs, AT_ONCE):
-            count = min(AT_ONCE, pairs - done)
+        for done in range(0, pairs, CHUNK):
+            count = min(CHUNK, pairs - done)
             both = list(zip(draw.choices(sentences, k=count), draw.choices(sentences, k=count)))
             source.write("".join(f"{a[0]} {b[0]}\n" for a, b in both))
             target.write("".join(f"{a[1]} {b[1]}\n" for a, b in both))
 
 
 def train(qkv, files, dev, run, *options):
-    """(seconds to each message by its first word, peak memory in MiB, lines of metrics.jsonl)"""
+    """Trains; returns the seconds until each message by its first word, the peak memory in MiB, and the metrics."""
     shutil.rmtree(run, ignore_errors=True)
     begin = time.monotonic()
     process = subprocess.Popen([qkv, "train", "translate", "--train", *files, "--dev", *dev, "--out", run,
@@ -58,16 +58,17 @@ def train(qkv, files, dev, run, *options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=pathlib.Path, required=True)
-    parser.add_argument("--qkv", default=str(ROOT / "build/release/qkv"))
-    parser.add_argument("--pairs", type=int, nargs="+", default=[1_000_000, 10_000_000])
-    parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--folder", type=pathlib.Path, required=True, help="folder of the corpora")
+    parser.add_argument("--qkv", default=str(ROOT / "build/release/qkv"), help="qkv program (default: %(default)s)")
+    parser.add_argument("--pairs", type=int, nargs="+", default=[1_000_000, 10_000_000],
+                        help="sizes of the corpora in pairs (default: 1000000 10000000)")
+    parser.add_argument("--steps", type=int, default=50, help="training steps per run (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=1, help="runs per corpus (default: %(default)s)")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     run, vocabulary = args.folder / "run", args.folder / "vocabulary.model"
     dev = [args.folder / "dev.en", args.folder / "dev.de"]
-    for side in dev:  # the evaluation at the end is not what is measured
+    for side in dev:  # small, because the final evaluation is not measured
         side.write_text("\n".join(read(side.name)[:20]) + "\n", encoding="utf-8")
     if not vocabulary.exists():
         train(args.qkv, [TEXT / "train.en", TEXT / "train.de"], dev, run, "--max-steps", 1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the benchmarks and runs them: the kernels alone and, with a folder that ../shared/peers/install.sh made,
-# attention and training against PyTorch, translation against CTranslate2. What they print belongs into bench/RESULTS.md.
+# Builds and runs the benchmarks: the kernels alone and, given the folder that ../shared/peers/install.sh creates, the
+# comparisons of attention and training with PyTorch and of translation with CTranslate2. Writes to bench/RESULTS.md.
 #   bench/run.sh [PEERS]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,13 +1,13 @@
-"""Attention against PyTorch's scaled_dot_product_attention, in one process, in turn, case by case.
+"""Compares attention with PyTorch's scaled_dot_product_attention, in one process, case by case.
 
     python bench/peers/attention.py [--threads 2] [--dtype float32] [--rounds 15] [--case NAME ...] [--write]
 
-Run it with a Python that has PyTorch and this module; bench/run.sh does. --write puts the table into bench/RESULTS.md.
-Each round times PyTorch, then qkv, then the
-machine's FMA peak, so that a slow moment meets all three; a figure is the median of the rounds, a ratio the median of
-the rounds' ratios. PyTorch runs at its best: tcmalloc, denormals flushed, boolean padding masks or is_causal. qkv gets
-the same tensors and the same mask. Operations are counted as 4 B H T S D for the forward pass and 2.5 times that for
-the backward pass, half when causal.
+Requires a Python with PyTorch and the qkv module; bench/run.sh provides it. --write writes the table to
+bench/RESULTS.md. Each round times PyTorch, then qkv, then the machine's FMA peak, so that a slow period affects all
+three. Figures are medians over the rounds, ratios are medians of the ratios of a round. PyTorch runs in its fastest
+configuration: tcmalloc, denormals flushed, boolean padding masks or is_causal. qkv gets the same tensors and the same
+mask. Operations are counted as 4 B H T S D for the forward pass, 2.5 times that for the backward pass, and half of it
+if causal.
 """
 
 import argparse
@@ -33,7 +33,7 @@ CASES = json.loads((Path(__file__).parent.parent / "attention_cases.json").read_
 
 
 def seconds(f, least):
-    """The best time of f over at least `least` seconds and three calls."""
+    """Returns the shortest time of f over at least `least` seconds and three calls."""
     times, end = [], time.perf_counter() + least
     while len(times) < 3 or time.perf_counter() < end:
         start = time.perf_counter()
@@ -43,7 +43,7 @@ def seconds(f, least):
 
 
 class Problem:
-    """One case: PyTorch's passes and ours over the same tensors."""
+    """One case: the passes of PyTorch and of qkv over the same tensors."""
 
     def __init__(self, case, dtype):
         B, H, T, S, D = (case[key] for key in "BHTSD")
@@ -78,7 +78,7 @@ class Problem:
 
 
 def compare(problem, both, rounds, least):
-    """Medians over the rounds: GFLOP/s of PyTorch and of qkv, their ratio, qkv's share of the peak."""
+    """Returns medians over the rounds: GFLOP/s of PyTorch and of qkv, their ratio, and qkv's share of the peak."""
     operations = problem.operations * (3.5 if both else 1)
     theirs = problem.torch_both if both else problem.torch_forward
     ours = problem.qkv_both if both else problem.qkv_forward
@@ -92,12 +92,13 @@ def compare(problem, both, rounds, least):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--least", type=float, default=0.05, help="seconds for each figure of a round")
-    parser.add_argument("--case", nargs="*", help="names of cases; all if left out")
-    parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
+    parser.add_argument("--threads", type=int, default=2, help="number of threads (default: %(default)s)")
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"],
+                        help="element type (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds; figures are medians (default: %(default)s)")
+    parser.add_argument("--least", type=float, default=0.05, help="seconds per measurement (default: %(default)s)")
+    parser.add_argument("--case", nargs="*", help="cases to run (default: all)")
+    parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
     a = parser.parse_args()
     torch.set_num_threads(a.threads)
     torch.set_flush_denormal(True)

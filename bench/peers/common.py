@@ -1,5 +1,5 @@
-"""What the comparisons share: running a process with its peak memory, printing a table and writing it into
-bench/RESULTS.md, and the command line of those of training."""
+"""Shared by the comparisons: runs a process and measures its peak memory, prints a table and writes it to
+bench/RESULTS.md, and reads the command line of the training comparisons."""
 
 import argparse
 import json
@@ -9,24 +9,25 @@ import sys
 from pathlib import Path
 
 
-def run(command):
-    """The last line that command prints, and the peak of its memory in MiB."""
+def run_command(command):
+    """Runs a command; returns the last line that it prints and its peak memory in MiB."""
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     lines = child.stdout.read().splitlines()
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0 or not lines:
-        sys.exit(f"{' '.join(command)}: ended with {child.returncode} and {len(lines)} lines")
+        sys.exit(f"{' '.join(command)}: exit status {child.returncode}, {len(lines)} lines of output")
     return lines[-1], usage.ru_maxrss / 1024
 
 
 def measure(command):
-    line, peak = run(command)
+    """Runs a command; returns the JSON of its last line and its peak memory in MiB."""
+    line, peak = run_command(command)
     return json.loads(line), peak
 
 
 class Table:
-    """Lines that are printed as they come, and at the end may go into bench/RESULTS.md."""
+    """A table that is printed line by line and can be written to bench/RESULTS.md at the end."""
 
     def __init__(self):
         self.lines = []
@@ -36,7 +37,7 @@ class Table:
         print(line, flush=True)
 
     def write(self, name):
-        """Replaces what stands between the marks of `name` in bench/RESULTS.md."""
+        """Replaces the text between the marks of `name` in bench/RESULTS.md."""
         file = Path(__file__).parent.parent / "RESULTS.md"
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
         before, rest = file.read_text().split(begin)
@@ -44,20 +45,21 @@ class Table:
 
 
 def compare_training(doc, peer, cases, compare, columns, name):
-    """The command that prints a row, compare(case, threads, arguments), for each case and number of threads, and puts
-    the table into bench/RESULTS.md as `name` if it is asked to."""
+    """Reads the command line and prints one row, compare(case, threads, arguments), per case and number of threads.
+    With --write, writes the table to bench/RESULTS.md as `name`."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch", required=True, help="a Python that has PyTorch")
-    parser.add_argument("--peer", default=f"../shared/peers/{peer}")
-    parser.add_argument("--qkv", default="build/release/qkv")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--case", nargs="+", choices=cases, default=cases)
-    parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
+    parser.add_argument("--torch", required=True, help="Python interpreter with PyTorch")
+    parser.add_argument("--peer", default=f"../shared/peers/{peer}", help="script that trains with PyTorch")
+    parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2],
+                        help="numbers of threads to compare (default: 1 2)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
+    parser.add_argument("--case", nargs="+", choices=cases, default=cases, help="cases to run (default: all)")
+    parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
     a = parser.parse_args()
 
     table = Table()
-    version, libraries = run([a.torch, "-c", "import torch; print(torch.__version__)"])
+    version, libraries = run_command([a.torch, "-c", "import torch; print(torch.__version__)"])
     table.show(f"PyTorch {version}, of whose memory {libraries:,.0f} MiB are libraries; {a.rounds} rounds\n")
     table.show(f"| {' | '.join(columns)} |")
     table.show("|---" * len(columns) + "|")

@@ -1,22 +1,22 @@
-"""Translation speed, memory and start-up against CTranslate2, in turn, on the same weights: prints the table of
+"""Compares translation speed, memory and start-up time with CTranslate2, on the same weights. Prints the table in
 bench/RESULTS.md.
 
     python3 bench/peers/decode.py --peers VENV/bin/python --text FILE --models DIR [--qkv build/release/qkv]
         [--scripts ../shared/peers] [--rounds 3] [--case NAME ...] [--write]
 
-VENV has what install.sh of SCRIPTS brings. MarianMT models of random weights are made in DIR and imported if they are
-not there. Both sides translate the same lines, every one to 24 tokens; tokenisation is not timed. CTranslate2 runs with
-one worker of two threads and with two workers of one, and the better counts; qkv the same. A round runs qkv, then
-CTranslate2. Every figure is the median of the rounds; a ratio is the median of the ratios of neighbours in time.
-Memory is the peak of the whole process with its best setting; of CTranslate2's the libraries of Python that it needs
-are taken off. Start-up is the time to open the model.
+VENV is the environment that install.sh in SCRIPTS creates. MarianMT models with random weights are created in DIR and
+imported unless they exist. Both programs translate the same lines, each to 24 tokens; tokenization is not timed. Both
+run with one worker of two threads and with two workers of one thread, and the faster setting counts. A round runs qkv,
+then CTranslate2. Figures are medians over the rounds, ratios are medians of the ratios of consecutive runs. Memory is
+the peak of the whole process in its faster setting; for CTranslate2 it excludes the Python libraries. Start-up is the
+time to open the model.
 """
 
 import argparse
 import statistics
 from pathlib import Path
 
-from common import Table, measure, run
+from common import Table, measure, run_command
 
 # name: model, beam, batch, lines, CTranslate2's compute type
 CASES = {
@@ -40,20 +40,20 @@ def prepare(a, model):
     marian, ours = Path(a.models, f"marian-{model}"), Path(a.models, f"qkv-{model}")
     if not marian.exists():
         text = [str(Path(a.text).with_name(name)) for name in ("train.en", "train.de")]
-        run([a.peers, f"{a.scripts}/make_marian.py", str(marian), "--text", *text, "--size", model])
+        run_command([a.peers, f"{a.scripts}/make_marian.py", str(marian), "--text", *text, "--size", model])
     if not ours.exists():
-        run([a.qkv, "import", str(marian), str(ours)])
-        run([a.qkv, "quantize", str(ours), "--int8"])
+        run_command([a.qkv, "import", str(marian), str(ours)])
+        run_command([a.qkv, "quantize", str(ours), "--int8"])
     return str(marian), str(ours)
 
 
 def fastest(command, settings):
-    """The result of the fastest setting, with the peak of its memory."""
+    """Returns the result and peak memory of the fastest setting."""
     return max((measure([*command, *setting]) for setting in settings), key=lambda result: result[0]["tokens_per_s"])
 
 
 def compare(name, a, libraries):
-    """One row of the table."""
+    """Returns one row of the table."""
     model, beam, batch, lines, compute = CASES[name]
     marian, ours = prepare(a, model)
     shape = ["--text", a.text, "--beam", str(beam), "--batch", str(batch), "--lines", str(lines)]
@@ -64,7 +64,7 @@ def compare(name, a, libraries):
                                 [["--workers", workers] for workers in ("1", "2")])
         their, their_peak = fastest([a.peers, f"{a.scripts}/decode_ct2.py", marian, *shape, "--compute", compute],
                                     [[]])
-        opened = float(run([a.peers, "-c", OPEN, f"{marian}/ct2", compute])[0])
+        opened = float(run_command([a.peers, "-c", OPEN, f"{marian}/ct2", compute])[0])
         assert our["out_tokens"] == their["out_tokens"], "the translations differ in length"
         speeds = our["tokens_per_s"], their["tokens_per_s"]
         rounds.append((*speeds, speeds[0] / speeds[1], our_peak, their_peak - libraries, our["load_ms"], opened))
@@ -75,19 +75,21 @@ def compare(name, a, libraries):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", required=True, help="a Python that has CTranslate2 and transformers")
-    parser.add_argument("--text", required=True, help="lines to translate; train.en and train.de lie beside them")
-    parser.add_argument("--models", required=True, help="folder for the models")
-    parser.add_argument("--scripts", default="../shared/peers")
-    parser.add_argument("--qkv", default="build/release/qkv")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
+    parser.add_argument("--peers", required=True, help="Python interpreter with CTranslate2 and transformers")
+    parser.add_argument("--text", required=True, help="file of lines to translate, next to train.en and train.de")
+    parser.add_argument("--models", required=True, help="folder of the models")
+    parser.add_argument("--scripts", default="../shared/peers",
+                        help="folder of the CTranslate2 scripts (default: %(default)s)")
+    parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
+    parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES),
+                        help="cases to run (default: all)")
+    parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
     a = parser.parse_args()
 
     table = Table()
-    version, libraries = run([a.peers, "-c", "import ctranslate2, transformers; transformers.MarianTokenizer; "
-                                             "print(ctranslate2.__version__)"])
+    version, libraries = run_command([a.peers, "-c", "import ctranslate2, transformers; transformers.MarianTokenizer; "
+                                                     "print(ctranslate2.__version__)"])
     table.show(f"CTranslate2 {version}; two threads; {a.rounds} rounds\n")
     table.show("| case | qkv, tokens/s | CTranslate2, tokens/s | ratio | qkv, MiB | CTranslate2, MiB | "
                "qkv opens in, ms | CTranslate2, ms |")

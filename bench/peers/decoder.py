@@ -1,13 +1,13 @@
-"""Training speed of recommenders and language models against PyTorch, in turn, on the same machine: prints the table of
-bench/RESULTS.md.
+"""Compares the training speed of recommenders and language models with PyTorch on the same machine. Prints the table
+in bench/RESULTS.md.
 
     python3 bench/peers/decoder.py --torch VENV/bin/python --peer ../shared/peers/decoder_torch.py
         [--qkv build/release/qkv] [--threads 1 2] [--rounds 3] [--case sasrec sasrec-ce lm-small lm-med] [--write]
 
---write puts the table into bench/RESULTS.md. Both train the same shapes with the same loss on the same number of tokens:
-128 histories of 200 items of 3,416, or sequences of 65 characters, 12 of 64 (lm-small) and 16 of 256 (lm-med). PyTorch
-with tcmalloc, its fused attention and fused AdamW. Every figure is the median of the rounds; a ratio is the median of
-the ratios of neighbours in time.
+--write writes the table to bench/RESULTS.md. Both train the same shapes with the same loss on the same number of
+tokens: 128 histories of 200 items from a catalogue of 3,416, or sequences over 65 characters, 12 of length 64
+(lm-small) and 16 of length 256 (lm-med). PyTorch uses tcmalloc, its fused attention and fused AdamW. Figures are
+medians over the rounds, ratios are medians of the ratios of consecutive runs.
 """
 
 import json
@@ -20,7 +20,7 @@ ITEMS = {"norm_position": "pre", "attention_dropout": 0, "ffn_dropout": 0, "drop
          "max_length": 200}
 TEXT = {"norm": "layer", "attention_input_bias": True, "attention_output_bias": True, "ffn_bias": True,
         "activation": "gelu", "attention_dropout": 0, "positions": "learned"}
-# What measures ours, tokens of a batch, steps, the configuration.
+# Command of `qkv bench`, tokens per batch, steps, configuration.
 CASES = {"sasrec": ("train-recommend", 25600, 10,
                     {**ITEMS, "d_model": 50, "heads": 1, "ffn": 50, "loss": "bce", "negatives": 1}),
          "sasrec-ce": ("train-recommend", 25600, 10,
@@ -30,7 +30,7 @@ CASES = {"sasrec": ("train-recommend", 25600, 10,
 
 
 def compare(case, threads, a):
-    """One row of the table."""
+    """Returns one row of the table."""
     command, tokens, steps, values = CASES[case]
     shape = ["--steps", str(steps), "--threads", str(threads)]
     preset = ["--model", case] if command == "train-lm" else []

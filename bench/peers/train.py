@@ -1,23 +1,23 @@
-"""Training speed and memory against PyTorch, in turn, on the same machine: prints the table of bench/RESULTS.md.
+"""Compares training speed and memory with PyTorch on the same machine. Prints the table in bench/RESULTS.md.
 
     python3 bench/peers/train.py --torch VENV/bin/python --peer ../shared/peers/train_torch.py [--qkv build/release/qkv]
         [--threads 1 2] [--rounds 3] [--case tiny base] [--write]
 
---write puts the table into bench/RESULTS.md. Both run the same shapes, sentence lengths and optimiser; PyTorch with its
-fastest layers (--lean) and tcmalloc. A round runs qkv, then PyTorch. Every figure is the median of the rounds; a ratio
-is the median of the ratios of neighbours in time. Memory is the peak of the whole process, as the kernel counted it,
-Python's libraries included; "libraries" is what `import torch` alone takes.
+--write writes the table to bench/RESULTS.md. Both run the same shapes, sentence lengths and optimizer; PyTorch uses its
+fastest layers (--lean) and tcmalloc. A round runs qkv, then PyTorch. Figures are medians over the rounds, ratios are
+medians of the ratios of consecutive runs. Memory is the peak of the whole process as counted by the kernel, including
+Python's libraries; "libraries" is the memory of `import torch` alone.
 """
 
 import statistics
 
 from common import compare_training, measure
 
-CASES = {"tiny": (4096, 20), "base": (1024, 8)}  # tokens of a batch, steps
+CASES = {"tiny": (4096, 20), "base": (1024, 8)}  # tokens per batch, steps
 
 
 def compare(model, threads, a):
-    """One row of the table."""
+    """Returns one row of the table."""
     tokens, steps = CASES[model]
     shape = ["--model", model, "--tokens", str(tokens), "--threads", str(threads), "--steps", str(steps)]
     rounds = []
