@@ -2,18 +2,18 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const $ = id => document.getElementById(id);
 const about = {
-  encoder: ['Encoder self-attention', 'Each source token (row) gathers what it needs from all source tokens (columns).'],
-  decoder: ['Decoder self-attention', 'Each target token (row) gathers from itself and the target tokens before it ' +
-            '(columns). Later tokens are hidden: the upper triangle is empty.'],
-  cross: ['Cross-attention', 'Each target token (row) gathers from the source tokens (columns): ' +
-          'where the translation looks.'],
+  encoder: ['Encoder self-attention', 'Each source token (row) attends to all source tokens (columns).'],
+  decoder: ['Decoder self-attention', 'Each target token (row) attends to itself and to the target tokens before it ' +
+            '(columns). Later tokens are masked: the upper triangle is empty.'],
+  cross: ['Cross-attention', 'Each target token (row) attends to the source tokens (columns) that it is ' +
+          'translated from.'],
 };
 const title = kind => Object.hasOwn(about, kind.name) ? about[kind.name][0] : kind.name;
-const state = {kind: 0, layer: 0, head: 0, words: false, row: 0, column: 0};  // head = heads.length: their mean
+const state = {kind: 0, layer: 0, head: 0, words: false, row: 0, column: 0};  // head = heads.length: the mean
 
 // ---- Data
 
-// The tokens of an axis: text, whether it goes on with the word before, and the pieces it is made of.
+// The tokens of an axis: text, whether it continues the previous word, and the number of its pieces.
 function axis(words, merged) {
   if (merged) return words.map(w => ({text: w.word, more: false, size: w.pieces.length}));
   return words.flatMap(w => w.pieces.map((text, i) => ({text, more: i > 0, size: 1})));
@@ -26,7 +26,7 @@ function decode(base64) {
   return weights;
 }
 
-// Columns of a word are summed, its rows averaged.
+// Merges pieces into words: columns of a word are summed, its rows averaged.
 function merge(weights, rows, columns) {
   const merged = new Float32Array(rows.length * columns.length);
   let at = 0;
@@ -43,7 +43,7 @@ function mean(heads) {
   return heads[0].map((_, i) => heads.reduce((sum, w) => sum + w[i], 0) / heads.length);
 }
 
-// One kind as it is shown: tokens of both axes, layers[layer][head], the mean last.
+// The current kind as displayed: tokens of both axes and layers[layer][head], with the mean as the last head.
 const shown = new Map();
 function view() {
   const key = state.kind + (state.words ? 'w' : 'p');
@@ -61,7 +61,7 @@ function view() {
 const chosen = () => view().layers[state.layer][state.head];
 const hidden = (v, i, j) => v.kind.causal && j > i;
 
-// ---- Colour: by the root of the weight, so that small weights are seen and all maps share one scale
+// ---- Colour: by the square root of the weight, so that small weights are visible; all maps share one scale
 
 let stops, colours;
 function readColours() {
@@ -89,7 +89,7 @@ function drawThumb(canvas, v, weights) {
 let cell = 20;  // pixels
 function drawMap(v, weights) {
   const R = v.rows.length, C = v.columns.length, canvas = $('cells').querySelector('canvas');
-  const sharp = Math.min(window.devicePixelRatio || 1, 8192 / (cell * Math.max(R, C)));  // canvases have a largest size
+  const sharp = Math.min(window.devicePixelRatio || 1, 8192 / (cell * Math.max(R, C)));  // limit of canvases
   canvas.width = C * cell * sharp;
   canvas.height = R * cell * sharp;
   canvas.style.width = C * cell + 'px';
@@ -152,7 +152,7 @@ function name(layer, head) {
 }
 
 function showMap() {
-  // As large as fits, but not so small that the tokens cannot be read: rather scroll.
+  // Cells are as large as fits, but large enough to read the tokens; the map scrolls if necessary.
   const v = view(), wide = ($('map').parentElement.clientWidth - 170) / v.columns.length;
   const high = (window.innerHeight - 500) / v.rows.length;
   cell = Math.floor(Math.max(16, Math.min(38, wide, Math.max(24, high))));
@@ -175,12 +175,12 @@ function strongest(i) {
   return row.indexOf(Math.max(...row));
 }
 
-// Row i is read, column j is named.
+// Highlights row i and shows the weight of column j.
 function point(i, j) {
   const v = view(), C = v.columns.length, weights = chosen();
   state.row = i;
   state.column = j;
-  const value = hidden(v, i, j) ? 'hidden, it comes later' : weights[i * C + j].toFixed(3);
+  const value = hidden(v, i, j) ? 'masked: later token' : weights[i * C + j].toFixed(3);
   $('readout').replaceChildren(element('bdi', {textContent: v.rows[i].text}), ' \u2192 ',
                                element('bdi', {textContent: v.columns[j].text}), ': ' + value);
   [...$('rows').children].forEach((e, k) => e.classList.toggle('here', k === i));
@@ -201,7 +201,7 @@ function point(i, j) {
                                   height: cell - 1 + 'px'});
 }
 
-// Takes what has changed, keeps the rest within bounds, and draws again.
+// Applies a change of the state, keeps the state within bounds, and redraws.
 function choose(change) {
   Object.assign(state, change);
   const v = view(), clamp = (x, n) => Math.max(0, Math.min(n - 1, x | 0));
@@ -268,10 +268,10 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 });
 addEventListener('resize', showMap);
 
-// ---- Start: the page's address may name kind/layer/head/words, as in #cross/6/1/words
+// ---- Start: the fragment of the URL may select kind/layer/head/words, as in #cross/6/1/words
 
-if (data.kinds.length === 1)  // of a language model
-  document.querySelectorAll('.sentences dt').forEach((dt, i) => { dt.textContent = ['Text', 'Goes on'][i]; });
+if (data.kinds.length === 1)  // the map of a language model
+  document.querySelectorAll('.sentences dt').forEach((dt, i) => { dt.textContent = ['Text', 'Continuation'][i]; });
 $('source').textContent = data.source;
 $('target').textContent = data.target;
 document.title = 'Attention: ' + data.source;
