@@ -11,7 +11,7 @@ namespace qkv {
 struct Packed {
   std::vector<int32_t> ids;
   std::vector<int32_t> offsets = {0};
-  std::vector<int32_t> positions;  // of each token within its sequence, from 0 unless given
+  std::vector<int32_t> positions;  // position of each token in its sequence, from 0 unless given
   std::vector<int32_t> gaps;       // bucket of the time before each token; empty if the model does not use it
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }

@@ -83,7 +83,7 @@ class BatchStream {
   StreamPosition position_;
   Skipped last_epoch_;
   Window current_, next_window_;
-  BatchList batches_;  // of the current window
+  BatchList batches_;  // batches of the current window
 };
 
 }  // namespace qkv

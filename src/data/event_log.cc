@@ -13,14 +13,14 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kChunkLines = 1024;
-constexpr int64_t kMaxLines = 100;  // of one event, whose quoted fields contain line breaks
+constexpr int64_t kMaxLines = 100;  // largest number of lines in an event with quoted line breaks
 
 }  // namespace
 
 struct EventLog::File {
   explicit File(const std::string& path) : place{path, 0} {}
 
-  Place place;  // of the event being read
+  Place place;  // the event being read
   LogFormat format = LogFormat::csv;
   EventColumns columns;
   size_t width = 0;                       // columns of every line; 0 before the first line

@@ -24,7 +24,7 @@ class EventLog {
 
   // Throws Error with the file and the line.
   void add_file(const std::string& path);
-  std::string sha256() { return sum_.hex(); }  // of the bytes of all files; call once, after the last file
+  std::string sha256() { return sum_.hex(); }  // hash of the bytes of all files; call once, after the last file
 
   NameTable users, items;
   std::vector<int32_t> event_users, event_items;

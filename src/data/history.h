@@ -14,7 +14,7 @@ namespace qkv {
 // A view of events, oldest first.
 struct History {
   std::span<const int32_t> items;
-  std::span<const int64_t> times = {};  // of each event, in the unit of the log; empty if unknown
+  std::span<const int64_t> times = {};  // one per event, in the unit of the log; empty if unknown
 
   History first(size_t n) const { return {items.first(n), times.first(times.empty() ? 0 : n)}; }
   History last(size_t n) const { return {items.last(n), times.last(times.empty() ? 0 : n)}; }

@@ -17,7 +17,7 @@ struct Interactions {
   std::vector<std::string> users, items;  // names by id: valid UTF-8, unique
   std::vector<int64_t> offsets = {0};     // user u's events are offsets[u] … offsets[u + 1] − 1
   std::vector<int32_t> events;            // item ids, in time order
-  std::vector<int64_t> times;             // of each event; empty if the log has none
+  std::vector<int64_t> times;             // one per event; empty if the log has none
 
   bool operator==(const Interactions&) const = default;
 

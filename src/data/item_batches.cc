@@ -14,7 +14,7 @@
 namespace qkv {
 namespace {
 
-constexpr double kHiddenShare = 0.1;  // of the histories, whose times are hidden
+constexpr double kHiddenShare = 0.1;  // fraction of the histories whose times are hidden
 
 }  // namespace
 

@@ -67,8 +67,8 @@ class ItemBatches {
   ItemBatchOptions options_;
   std::vector<int64_t> users_;
   int64_t tokens_ = 0, longest_ = 0;
-  std::vector<int32_t> training_events_;  // of all users, if negatives are drawn by popularity
-  std::vector<int64_t> counts_;           // of each item among them
+  std::vector<int32_t> training_events_;  // events of all users, if negatives are drawn by popularity
+  std::vector<int64_t> counts_;           // number of training events of each item
   std::vector<int32_t> items_;            // 0, 1, …
 };
 

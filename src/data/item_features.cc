@@ -34,14 +34,15 @@ Column feature_column(std::string entry, std::span<const std::string_view> first
   return column;
 }
 
-Columns columns_of(std::span<const std::string_view> first, const std::vector<std::string>& wanted,
+Columns columns_of(std::span<const std::string_view> first, const std::vector<std::string>& requested,
                    const Place& where) {
   Columns columns;
-  if (wanted.empty()) {
+  if (requested.empty()) {
     for (size_t i = 1; i < first.size(); i++) columns.features.push_back({i, std::string(first[i]), false});
   } else {
-    columns.item = column_of(wanted[0], first, where);
-    for (size_t i = 1; i < wanted.size(); i++) columns.features.push_back(feature_column(wanted[i], first, where));
+    columns.item = column_of(requested[0], first, where);
+    for (size_t i = 1; i < requested.size(); i++)
+      columns.features.push_back(feature_column(requested[i], first, where));
   }
   if (columns.features.empty()) fail("{}: expected at least one feature column", where.text());
   return columns;
@@ -100,7 +101,7 @@ std::vector<int32_t> keep(const std::vector<std::vector<int32_t>>& of_items, siz
 
 }  // namespace
 
-ItemFeatures read_item_features(const std::string& path, const std::vector<std::string>& wanted,
+ItemFeatures read_item_features(const std::string& path, const std::vector<std::string>& requested,
                                 const std::vector<std::string>& items, const std::vector<std::string>& known,
                                 std::string& report) {
   const NameTable item_ids(items);
@@ -109,7 +110,7 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
   Columns columns;
   int64_t width = 0, found = 0, others = -1;  // −1, because the header is counted as well
   read_table(path, [&](std::span<const std::string_view> row, const Place& where) {
-    if (width == 0) columns = columns_of(row, wanted, where);
+    if (width == 0) columns = columns_of(row, requested, where);
     if (width > 0 && std::ssize(row) != width)
       fail("{}: expected {} columns as in the first line (found {})", where.text(), width, row.size());
     width = std::ssize(row);

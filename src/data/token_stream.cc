@@ -20,14 +20,14 @@ std::vector<std::string_view> split_documents(std::string_view text, std::string
 std::vector<std::string_view> take_end(std::vector<std::string_view>& documents, double share) {
   size_t bytes = 0;
   for (const std::string_view document : documents) bytes += document.size();
-  auto wanted = static_cast<size_t>(share * static_cast<double>(bytes));
+  auto remaining = static_cast<size_t>(share * static_cast<double>(bytes));
   std::vector<std::string_view> end;
-  while (wanted > 0 && !documents.empty()) {
+  while (remaining > 0 && !documents.empty()) {
     std::string_view& last = documents.back();
-    size_t cut = last.size() - std::min(wanted, last.size());
+    size_t cut = last.size() - std::min(remaining, last.size());
     while (cut > 0 && (static_cast<unsigned char>(last[cut]) & 0xC0) == 0x80) cut--;  // inside a UTF-8 character
     end.push_back(last.substr(cut));
-    wanted -= std::min(wanted, end.back().size());
+    remaining -= std::min(remaining, end.back().size());
     last = last.substr(0, cut);
     if (last.empty()) documents.pop_back();
   }

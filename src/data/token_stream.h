@@ -14,8 +14,8 @@ namespace qkv {
 // Tokenized documents.
 struct TokenStream {
   std::vector<int32_t> ids;
-  std::vector<int64_t> starts;  // of each document: the index of the end token before it
-  int64_t bytes = 0;            // of their text
+  std::vector<int64_t> starts;  // index of the end token before each document
+  int64_t bytes = 0;            // total size of the text
 
   int64_t predictions() const { return static_cast<int64_t>(ids.size()) - 1; }
 };

@@ -12,7 +12,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kScoreBytes = int64_t{64} << 20;
-constexpr int64_t kMaxRows = 128;  // of a batch
+constexpr int64_t kMaxRows = 128;  // users per batch
 constexpr size_t kListed = 10;     // recommendations per user that coverage counts
 
 // The target of one user and the events before it.

@@ -114,7 +114,7 @@ void layer_norm_backward<float>(Matrix<const float> dy, Matrix<const float> x, c
   constexpr int64_t kBlock = 64;
   const Arena::Scope scope(scratch);
   const int64_t d = x.cols, room = (d + 15) / 16 * 16, blocks = (x.rows + kBlock - 1) / kBlock;
-  const Matrix<float> parts = scratch.zeros<float>(blocks, 2 * room);  // of dγ, of dβ
+  const Matrix<float> parts = scratch.zeros<float>(blocks, 2 * room);  // partial dγ, then partial dβ
   const auto kernel = QKV_DISPATCH(LayerNormBackwardRows);
   parallel_blocks(x.rows, kBlock, [&](int64_t begin, int64_t end) {
     float* part = parts.row(begin / kBlock);

@@ -153,7 +153,7 @@ TEST(Interactions, EventsOfTheSameTimeKeepTheOrderOfTheLog) {
   EXPECT_EQ(log.data.times, (std::vector<int64_t>{3, 3, 7, 7, 7, 7}));
   EXPECT_EQ(log.report.ties, 3);
   expect_contains(fmt::format("{}", fmt::join(log.report.lines(), "\n")),
-                  "3 events have the time of the user's event before");
+                  "3 events have the same time as the user's previous event");
 }
 
 TEST(Interactions, DuplicatesAreSkippedOnlyIfTheLogHasTimes) {

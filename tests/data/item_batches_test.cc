@@ -170,8 +170,7 @@ TEST(ItemBatches, PopularItemsAreDrawnInProportionToTheirEvents) {
 
 TEST(ItemBatches, ErrorsStateTheAcceptedRange) {
   const Interactions none = log_of({3, 1}, 9), long_one = log_of({9}, 50);
-  EXPECT_EQ(error_of([&] { ItemBatches(none, {}); }),
-            "batches: no user has two items before those that are kept aside");
+  EXPECT_EQ(error_of([&] { ItemBatches(none, {}); }), "batches: no user has two training items");
   ItemBatchOptions options;
   options.batch_tokens = 5;
   EXPECT_EQ(error_of([&] { ItemBatches(long_one, options); }),

@@ -39,7 +39,7 @@ TEST(TokenStream, HasAnEndTokenAroundEveryDocument) {
   EXPECT_EQ(stream.starts, (std::vector<int64_t>{0, 3}));
   EXPECT_EQ(stream.bytes, 3);
   EXPECT_EQ(stream.predictions(), 5);
-  EXPECT_EQ(error_of([] { stream_of({}, TextCodec(), "empty.txt"); }), "empty.txt: holds no text");
+  EXPECT_EQ(error_of([] { stream_of({}, TextCodec(), "empty.txt"); }), "empty.txt: contains no text");
 }
 
 class TextBatchesTest : public ::testing::Test {

@@ -110,7 +110,7 @@ TEST(Ranking, UsersWithoutATargetOrAHistoryAreCounted) {
   testing::expect_contains(testing::error_of([&] {
                              rank_targets(of_events({{0, 1}}, 2), {}, constant({1, 2}));
                            }),
-                           "no user has an event to foretell");
+                           "no user has a target");
 }
 
 Interactions random_log(int users, int items) {
@@ -229,8 +229,8 @@ TEST(Negatives, AreReadBackFromAFileOfTheSameLog) {
     return testing::error_of([&] { load_negatives(path, log, each, sum); });
   };
   testing::expect_contains(error(data, 10, "other"), "not the negatives of this log");
-  testing::expect_contains(error(data, 11, "sum"), "found I32 [5, 10], expected I32 [5, 11]");
-  testing::expect_contains(error(random_log(6, 30), 10, "sum"), "found I32 [5, 10], expected I32 [6, 10]");
+  testing::expect_contains(error(data, 11, "sum"), "found I32 [5, 10], wanted I32 [5, 11]");
+  testing::expect_contains(error(random_log(6, 30), 10, "sum"), "found I32 [5, 10], wanted I32 [6, 10]");
   testing::expect_contains(error(random_log(5, 10), 10, "sum"), "item must be between 0 and 9");
 }
 

@@ -64,8 +64,8 @@ TEST(Adam, ReturnsTheSumOfSquaresOfTheGradient) {
   for_each_isa([] {
     for (const size_t n : {size_t{0}, size_t{5}, size_t{40000}}) {
       State<float> state(n);
-      const double wanted = sum_of_squares<float>(std::span<const float>(state.gradient).subspan(3));
-      state.update({}, [&](auto... args) { EXPECT_EQ(adam_update<float>(args...), wanted); });
+      const double expected = sum_of_squares<float>(std::span<const float>(state.gradient).subspan(3));
+      state.update({}, [&](auto... args) { EXPECT_EQ(adam_update<float>(args...), expected); });
     }
   });
 }
@@ -121,8 +121,8 @@ TEST(SumOfSquares, AgreesWithTheReference) {
   for_each_isa([] {
     for (const size_t n : {0, 1, 15, 16, 17, 300, 16384, 40001, 5000000}) {
       const std::vector<float> x = n < 100000 ? normal<float>(static_cast<int64_t>(n), 1) : std::vector<float>(n, 0.5f);
-      const double wanted = reference::sum_of_squares<float>(x);
-      EXPECT_NEAR(sum_of_squares<float>(x), wanted, static_cast<double>(n) * 0x1p-53 * wanted);
+      const double expected = reference::sum_of_squares<float>(x);
+      EXPECT_NEAR(sum_of_squares<float>(x), expected, static_cast<double>(n) * 0x1p-53 * expected);
     }
   });
 }

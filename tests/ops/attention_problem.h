@@ -27,7 +27,7 @@ struct AttentionShape {
   bool alibi = false;
   bool allowed = false;  // random, mostly true
   int64_t blocks = 1;    // blocks of queries and keys; `allowed` hides other blocks from each other
-  int repeats = 0;       // of both masks
+  int repeats = 0;       // axes along which both masks repeat
   bool batched = false;  // [B, H, T, Dh] with no offsets; all T and all S are equal
   bool rounded = false;  // numbers that bfloat16 can represent
 };
@@ -43,7 +43,7 @@ template <class T>
 struct AttentionProblem {
   using Real = Arithmetic<T>;
 
-  explicit AttentionProblem(const AttentionShape& wanted) : shape(wanted) {
+  explicit AttentionProblem(const AttentionShape& requested) : shape(requested) {
     const int64_t N = total(shape.T), M = total(shape.S), H = shape.heads, K = kv_heads();
     q = values(shape.gap + N * H * row(shape.key_width), 1, shape.size);
     k = values(shape.gap + M * K * row(shape.key_width), 2);

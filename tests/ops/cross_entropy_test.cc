@@ -131,10 +131,10 @@ TEST(CrossEntropy, DoesNotDependOnTheNumberOfThreads) {
 TEST(LogSoftmax, AgreesWithTheOnnxSoftmaxCases) {
   const std::string folder = std::string(QKV_SHARED_DIR) + "/cases/attention/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "skipped: ../shared not present";
-  const auto check = [](std::vector<float> x, int64_t rows, const std::vector<double>& wanted, double tolerance) {
+  const auto check = [](std::vector<float> x, int64_t rows, const std::vector<double>& expected, double tolerance) {
     log_softmax<float>(Matrix<float>(x.data(), rows, std::ssize(x) / rows));
     for (float& value : x) value = std::exp(value);
-    EXPECT_LE(testing::max_error(x, wanted), tolerance);
+    EXPECT_LE(testing::max_error(x, expected), tolerance);
   };
   const auto large = testing::read_npz(folder + "softmax_large_number.npz");
   const auto axis_1 = testing::read_npz(folder + "softmax_axis_1.npz");

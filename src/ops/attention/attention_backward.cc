@@ -23,7 +23,7 @@ struct ScoreBlock {
   Matrix<const float> key_tail;  // transposed
   Matrix<const float> q, dout;   // as floats
   Matrix<const float> q_lanes, dout_lanes;
-  const float *lse, *D;  // of its queries
+  const float *lse, *D;  // one entry per query
   DropoutFactors* factors;
   float* slopes;  // null without a softcap
   const BackwardScratch& scratch;

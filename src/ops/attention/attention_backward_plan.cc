@@ -62,7 +62,7 @@ class BackwardPass {
  private:
   const AttentionOptions<float>& in() const { return call_.in; }
   int64_t K() const { return in().key_value_heads(); }
-  BackwardScratch scratch() const {  // of this thread
+  BackwardScratch scratch() const {  // the scratch of this thread
     Workspace w({base_ + static_cast<size_t>(omp_get_thread_num()) * plan_.scratch_bytes, plan_.scratch_bytes});
     return plan_.scratch(in(), w);
   }

@@ -21,7 +21,7 @@ struct AttendTile {
   Matrix<const float> q;  // in lanes
   const float* panels;    // Kᵀ, from the first panel of the group
   Matrix<const float> v;
-  Matrix<const float> tail;  // of V, transposed
+  Matrix<const float> tail;  // the tail of V, transposed
   const TileKeys& keys;
   float* weights;     // [rows, kKeyGroup]
   float* max;         // [rows]

@@ -50,7 +50,7 @@ struct Rooms {
     Workspace w({base + static_cast<size_t>(slot) * plan.keys_bytes, plan.keys_bytes});
     return PackedKeys(in, plan.longest, w);
   }
-  ForwardScratch scratch() const {  // of this thread
+  ForwardScratch scratch() const {  // the scratch of this thread
     const size_t before = static_cast<size_t>(plan.slots) * plan.keys_bytes;
     Workspace w({base + before + static_cast<size_t>(omp_get_thread_num()) * plan.scratch_bytes, plan.scratch_bytes});
     return ForwardScratch(in, plan.longest, w);

@@ -1,5 +1,5 @@
-// Scaled dot-product attention as plain loops that follow the formulas in qkv/attention.h. The kernels are tested
-// against it.
+// Scaled dot-product attention, O = softmax(Q Kᵀ · scale + M) V, as plain loops that follow the formulas in
+// qkv/attention.h. The kernels are tested against it.
 #pragma once
 
 #include <cmath>

@@ -104,7 +104,7 @@ struct ForwardKernels {
   void (*weights)(const AttentionInput<T>&, int64_t s, int64_t h, int64_t i, float lse, float* a, float* A);
 };
 
-KernelTable<ForwardKernels> forward_kernels();  // of the active instruction set
+KernelTable<ForwardKernels> forward_kernels();  // for the active instruction set
 
 // The memory of one thread for one block of queries.
 struct ForwardScratch {
@@ -159,7 +159,7 @@ struct BackwardScratch {
   float *weights, *dscores;     // [kBlockRows, kPanel]
   float *slopes, *dropout;      // [kTileRows, kPanel]
   float *dk, *dv;               // [kSpan, d_k], [kSpan, d_v]
-  float *lse, *D;               // of all queries of a part; lse in units of log 2
+  float *lse, *D;               // one entry per query of a part; lse in units of log 2
   float* dq;                    // [dq_rows, d_k]
 
   BackwardScratch(const AttentionOptions<float>& in, int64_t part_rows, int64_t dq_rows, Workspace& w)
@@ -192,6 +192,6 @@ struct BackwardKernels {
   // Assigns the attention weights of the part's queries of one head to A: [rows, S]. Reads only q, k and lse.
   void (*weights)(const BackwardCall<T>&, const BackwardPart&, Matrix<float> A, const BackwardScratch&);
 };
-KernelTable<BackwardKernels> backward_kernels();  // of the active instruction set
+KernelTable<BackwardKernels> backward_kernels();  // for the active instruction set
 
 }  // namespace qkv

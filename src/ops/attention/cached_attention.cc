@@ -211,7 +211,8 @@ void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& 
   firsts[count] = y.rows;
   const int64_t work = std::max<int64_t>(
       1, y.rows * in.heads * longest * (in.key_width + in.value_width) / std::max<int64_t>(1, count));  // per run
-  const int64_t parts = std::clamp<int64_t>(work / kMinWork, 1, (in.heads + kPairs - 1) / kPairs);      // of the heads
+  const int64_t parts =
+      std::clamp<int64_t>(work / kMinWork, 1, (in.heads + kPairs - 1) / kPairs);  // parts of the heads
   parallel_blocks(count * parts, std::max<int64_t>(1, kMinWork * parts / work), [&](int64_t begin, int64_t end) {
     float* a = weights + omp_get_thread_num() * stride;
     for (int64_t i = begin; i < end; i++) {

@@ -161,7 +161,7 @@ template <class Four>
 struct ByteProducts {
   Int8Matrix W;
   const float* b;       // may be null
-  const float* scales;  // of the rows of X
+  const float* scales;  // one scale per row of X
 
   HWY_INLINE Ahead after(int64_t output, int64_t depth, int64_t panels) const {
     return weights_ahead(W.values, output, depth, panels);

@@ -20,7 +20,7 @@ namespace qkv::HWY_NAMESPACE {
 
 // Division of Y = X Wᵀ into blocks of kPanels panels of rows × kSinkColumns columns.
 struct RowBlocks {
-  static constexpr int64_t kPanels = kSinkRows / kPanelWidth;  // of a block
+  static constexpr int64_t kPanels = kSinkRows / kPanelWidth;  // panels per block
   Panels panels;
   int64_t columns;
 

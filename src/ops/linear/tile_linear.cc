@@ -67,7 +67,7 @@ float* packed(Matrix<const float> W, bool transpose, Arena& arena) {
 struct BackwardBlocks {
   Matrix<const float> X, dY;
   const LinearGradients<float>& g;
-  const float* panels;  // of W
+  const float* panels;  // W in panels
 
   // Computes dX for rows [begin, end).
   void compute_dX(int64_t begin, int64_t end) const {

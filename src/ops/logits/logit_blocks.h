@@ -28,7 +28,7 @@ void read_logit_blocks(Matrix<const float> X, const Weights& W, const float* b, 
                        Arena& scratch) {
   const Arena::Scope scope(scratch);
   const int64_t N = X.rows, k = reader.k, workers = threads();
-  Best* best = scratch.take<Best>(workers * N);  // of each thread and row
+  Best* best = scratch.take<Best>(workers * N);  // one per thread and row
   ScoredToken* tokens = scratch.take<ScoredToken>(workers * N * k);
   for (int64_t i = 0; i < workers * N; i++) best[i] = {tokens + i * k, 0, k};
   float* logits = scratch.take<float>(workers * kSinkRows * kSinkColumns);  // one block of each thread

@@ -22,7 +22,7 @@ struct AdamStep {
   double gradient_scale = 1;  // gradient clipping and division by the number of tokens
   int64_t step = 1;           // counted from 1
   double average_decay = 0;
-  uint64_t seed = 0;  // of the stochastic rounding of packed moments
+  uint64_t seed = 0;  // seed of the stochastic rounding of packed moments
 };
 
 // Updates w, m, v and the average in one pass and sets the gradient to zero. All arrays have the same length; the

@@ -246,7 +246,7 @@ class DropoutFactors {
   Dropout drop_;
   uint32_t threshold_;
   float scale_;
-  uint64_t key0_[10], key1_[10];  // of the rounds
+  uint64_t key0_[10], key1_[10];  // round keys
   alignas(64) float factors_[128];
 };
 

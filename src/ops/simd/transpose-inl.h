@@ -57,7 +57,7 @@ HWY_INLINE void fold_four(Vector a0, Vector a1, Vector a2, Vector a3, const Fold
   to[0] = a0.raw, to[1] = a1.raw, to[2] = a2.raw, to[3] = a3.raw;
 #else
   transpose_blocks(a0, a1, a2, a3);
-  const Vector folded = fold(fold(a0, a2), fold(a1, a3));  // of every block
+  const Vector folded = fold(fold(a0, a2), fold(a1, a3));  // within each block
   const hn::CappedTag<float, 4> d4;
 #if HWY_TARGET == HWY_AVX3
   const hn::CappedTag<float, 8> d8;
