@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From nothing to a working model, in some minutes on two cores: installs what is missing, builds, trains, shows.
-#   ./demo.sh              a translator of the text in examples/grammar, with a page that shows what it attends to
-#   ./demo.sh recommend    a recommender of a log of films that examples/films generates
+# Installs what is missing, builds the program, trains a small model and shows what it does.
+#   ./demo.sh              a translator, trained on examples/grammar, with a page that shows its attention weights
+#   ./demo.sh recommend    a recommender, trained on a log of films that examples/films generates
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -18,7 +18,7 @@ prepare() {
 
 translate() {
   local text=examples/grammar run=runs/demo sentence="The old teacher has not seen the small dog in the garden."
-  echo "== 3. training English to German on $(wc -l < $text/train.en) sentence pairs (a second run goes on from the first)"
+  echo "== 3. training English to German on $(wc -l < $text/train.en) sentence pairs (resumes if interrupted)"
   $qkv train translate --train $text/train.en $text/train.de --dev $text/dev.en $text/dev.de --out $run \
     --preset tiny --encoder-layers 2 --decoder-layers 2 --dropout 0.1 --vocab-size 4000 --batch-tokens 2048 \
     --learning-rate 4e-3 --warmup-steps 300 --max-steps 900 --eval-every 300
@@ -31,7 +31,7 @@ translate() {
       "$(sed -n ${i}p $text/test.de)"
   done
 
-  echo "== 5. what it attends to"
+  echo "== 5. attention weights"
   echo "   $sentence"
   $qkv attend $run "$sentence" --words
   $qkv attend $run "$sentence" --html $run/attention.html > /dev/null
@@ -42,7 +42,7 @@ Try next:
   echo "The dog sees the cat." | $qkv translate $run
   $qkv attend $run "The dog sees the cat." --kind encoder --layer 1 --head 2
   $qkv inspect $run
-  $qkv train translate --help        your own text: two line-aligned files are all it needs
+  $qkv train translate --help        train on your own text: two line-aligned files
   ./demo.sh recommend
 END
 }
@@ -54,29 +54,29 @@ recommend() {
   local next="Golden Dragon, Part 3"
   show() { $qkv recommend $run --titles $films/titles.csv --top "$1" --history "$2" "${@:3}"; }
 
-  echo "== 3. a log of people who do not exist and films that nobody made"
+  echo "== 3. generating a log of fictional users and films"
   python3 examples/films/generate.py --out $films
   head -4 $films/log.csv
-  echo "== 4. training on it (a second run goes on from the first)"
+  echo "== 4. training a recommender (resumes if interrupted)"
   $qkv train recommend --data $films/log.csv --out $run --preset films --ffn 64 --max-length 60 \
     --batch-tokens 4096 --max-epochs 40
-  echo "== 5. how well it foretells everybody's last film, beside two that do not learn from the order"
+  echo "== 5. evaluating: predict the last film of each user, compared with two simple baselines"
   $qkv evaluate $run
 
-  echo "== 6. after the first three parts of a series:"
+  echo "== 6. recommendations after the first three parts of a series:"
   echo "   $crime"
   show 5 "$crime"
-  echo "== 7. after two series that take turns, and what each event does to the scores:"
+  echo "== 7. recommendations after two interleaved series, with the effect of each event on the scores:"
   echo "   $both"
   show 5 "$both" --explain
-  echo "== 8. the same and one event more, which counts at once: $next"
+  echo "== 8. the same history with one more event, which takes effect immediately: $next"
   show 5 "$both, $next"
   cat << END
 
 Done. Try next:
   $qkv recommend $run --user u0042 --titles $films/titles.csv --explain
   echo '{"history": ["f0000", "f0001"], "top": 3}' | $qkv recommend $run
-  $qkv train recommend --help        your own log: a file with user, item and time is all it needs
+  $qkv train recommend --help        train on your own log: a file with user, item and time
   docs/recommend.md                  the same with MovieLens
 END
 }

@@ -1,5 +1,5 @@
-// qkv attend: the attention weights of a sentence and its translation, or of a text, in the terminal, as JSON or as a
-// page.
+// qkv attend: shows the attention weights of a sentence and its translation, or of a text, in the terminal, as JSON or
+// as an HTML page.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,20 +24,20 @@ void print_text(const qkv::AttentionMap& map, const AttendOptions& options) {
   const std::string& name = options.kind.empty() ? map.kinds.back().name : options.kind;
   const auto kind = std::ranges::find(map.kinds, name, &qkv::AttentionKind::name);
   if (kind == map.kinds.end())
-    throw qkv::Error(fmt::format("attend: --kind {}, a language model has decoder alone", name));
+    throw qkv::Error(fmt::format("--kind {}: a language model has only decoder attention", name));
   const int layers = static_cast<int>(kind->layers.size()), heads = static_cast<int>(kind->layers.front().size());
   const int layer = options.layer == 0 ? layers : options.layer, head = options.head == 0 ? 1 : options.head;
-  if (layer > layers) throw qkv::Error(fmt::format("attend: --layer {}, the model has {}", layer, layers));
-  if (head > heads) throw qkv::Error(fmt::format("attend: --head {}, the model has {}", head, heads));
+  if (layer > layers) throw qkv::Error(fmt::format("--layer {}: must be between 1 and {}", layer, layers));
+  if (head > heads) throw qkv::Error(fmt::format("--head {}: must be between 1 and {}", head, heads));
   fmt::print("{}", qkv::attention_to_text(*kind, layer - 1, head - 1));
 }
 
 qkv::AttentionMap map_of(const AttendOptions& options) {
   const bool language = qkv::holds_language_model(options.run);
   if (language && !options.target.empty())
-    throw qkv::Error(fmt::format("attend: --target, but {} is a language model, wanted --generate", options.run));
+    throw qkv::Error(fmt::format("--target: {} is a language model; use --generate instead", options.run));
   if (!language && options.more > 0)
-    throw qkv::Error(fmt::format("attend: --generate, but {} is no language model, wanted --target", options.run));
+    throw qkv::Error(fmt::format("--generate: {} is a translator; use --target instead", options.run));
   if (language) return qkv::Generator(options.run).attend(options.source, options.more);
   return qkv::Translator(options.run).attend(options.source, options.target);
 }
@@ -61,26 +61,27 @@ void attend(const AttendOptions& options) {
 }  // namespace
 
 void add_attend_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "attend", "Show what a model attends to while it translates a sentence, or reads a text and goes on");
+  CLI::App* command = app.add_subcommand("attend", "Show the attention weights of a translator or a language model");
   const auto options = std::make_shared<AttendOptions>();
   command->add_option("run", options->run, "Run directory")->required();
-  command->add_option("sentence,--text,--prompt", options->source, "Source sentence; a language model's text")
+  command
+      ->add_option("sentence,--text,--prompt", options->source, "Sentence to translate, or text for a language model")
       ->required();
-  command->add_option("--target", options->target, "Target sentence (default: the model's own translation)");
-  command->add_option("--generate", options->more, "Tokens that a language model goes on with, the most probable ones")
+  command->add_option("--target", options->target, "Target sentence [default the model's translation]");
+  command
+      ->add_option("--generate", options->more,
+                   "Most probable tokens that a language model generates after the text [default 0]")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--html", options->html, "Write a self-contained page to this file");
+  command->add_option("--html", options->html, "Write a self-contained HTML page to this file");
   command->add_option("--json", options->json, "Write JSON to this file; - is standard output");
   command
       ->add_option("--kind", options->kind,
-                   "For the terminal: encoder, decoder or cross (default: cross where there is one)")
+                   "Attention to print: encoder, decoder or cross [default cross, of a language model decoder]")
       ->check(CLI::IsMember({"encoder", "decoder", "cross"}));
-  command->add_option("--layer", options->layer, "For the terminal: layer, from 1 (default: the last)")
+  command->add_option("--layer", options->layer, "Layer to print, from 1 [default the last]")
       ->check(CLI::Range(1, 1000));
-  command->add_option("--head", options->head, "For the terminal: head, from 1 (default: 1)")
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--words", options->words, "Merge sub-words to words");
+  command->add_option("--head", options->head, "Head to print, from 1 [default 1]")->check(CLI::Range(1, 1000));
+  command->add_flag("--words", options->words, "Merge subwords into words");
   add_threads_option(*command);
   command->callback([options] { attend(*options); });
 }

@@ -1,4 +1,4 @@
-// qkv bench: how fast this machine is with qkv.
+// qkv bench: measures speed on this machine.
 #include "bench.h"
 
 #include <fmt/format.h>
@@ -75,14 +75,14 @@ void print(const qkv::TrainBenchmark& b, const TrainBenchOptions& options) {
   }
 }
 
-// The options of all kinds of training.
+// Adds the options that all kinds of training share.
 std::shared_ptr<TrainBenchOptions> add_training_options(CLI::App& command) {
   const auto options = std::make_shared<TrainBenchOptions>();
-  command.add_option("--tokens", options->tokens, "Target tokens of a batch, about")->capture_default_str();
-  command.add_option("--steps", options->timing.steps, "Steps that are timed")->capture_default_str();
-  command.add_flag("--recompute", options->timing.recompute, "Compute activations again in backward");
+  command.add_option("--tokens", options->tokens, "Target tokens per batch, approximately")->capture_default_str();
+  command.add_option("--steps", options->timing.steps, "Steps to time")->capture_default_str();
+  command.add_flag("--recompute", options->timing.recompute, "Recompute activations in the backward pass");
   command.add_flag("--json", options->json, "Print as JSON");
-  command.add_flag("--profile", options->timing.profile, "Time every op, beside the machine's limits");
+  command.add_flag("--profile", options->timing.profile, "Time every op and compare it with the limits of the machine");
   add_threads_option(command);
   return options;
 }
@@ -101,21 +101,22 @@ void bench_peak(bool json) {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure speed");
+  CLI::App* bench = app.add_subcommand("bench", "Measure the speed of training, decoding and this machine");
   bench->require_subcommand(1);
-  CLI::App* train = bench->add_subcommand("train", "Training steps on random sentences of 8 to 16 tokens");
+  CLI::App* train =
+      bench->add_subcommand("train", "Training steps of a translator on random sentences of 8 to 16 tokens");
   const auto translation = add_training_options(*train);
-  translation->choice.add_choice(*train, "--model", "tiny", "Preset: tiny, tiny-modern, small or base");
+  translation->choice.add_preset(*train, "--model", "tiny", "Preset: tiny, tiny-modern, small or base");
   train->callback([translation] {
     print(qkv::benchmark_training(translation->choice.recipe(qkv::translation_preset), translation->tokens,
                                   translation->timing),
           *translation);
   });
 
-  CLI::App* recommend = bench->add_subcommand("train-recommend", "Training steps on random histories of items");
+  CLI::App* recommend = bench->add_subcommand("train-recommend", "Training steps of a recommender on random histories");
   const auto recommendation = add_training_options(*recommend);
-  recommendation->choice.add_choice(*recommend, "--model", "films", "Preset: films or sasrec");
-  recommend->add_option("--items", recommendation->items, "Items of the catalogue")->capture_default_str();
+  recommendation->choice.add_preset(*recommend, "--model", "films", "Preset: films or sasrec");
+  recommend->add_option("--items", recommendation->items, "Number of items")->capture_default_str();
   recommend->callback([recommendation] {
     print(qkv::benchmark_training(recommendation->choice.recipe(qkv::recommendation_preset), recommendation->items,
                                   recommendation->tokens, recommendation->timing),
@@ -124,8 +125,8 @@ void add_bench_command(CLI::App& app) {
 
   CLI::App* lm = bench->add_subcommand("train-lm", "Training steps of a language model on random tokens");
   const auto language = add_training_options(*lm);
-  language->choice.add_choice(*lm, "--model", "lm-small", "Preset: lm-small, lm-med or gpt2");
-  lm->add_option("--vocab", language->vocab, "Kinds of tokens")->capture_default_str();
+  language->choice.add_preset(*lm, "--model", "lm-small", "Preset: lm-small, lm-med or gpt2");
+  lm->add_option("--vocab", language->vocab, "Size of the vocabulary")->capture_default_str();
   lm->callback([language] {
     print(qkv::benchmark_training(language->choice.recipe(qkv::language_preset), language->vocab, language->tokens,
                                   language->timing),
@@ -136,8 +137,7 @@ void add_bench_command(CLI::App& app) {
   add_bench_generate_command(*bench);
   add_bench_recommend_command(*bench);
 
-  CLI::App* peak =
-      bench->add_subcommand("peak", "The machine's limits: float32 multiply-adds on registers, reading memory");
+  CLI::App* peak = bench->add_subcommand("peak", "Limits of this machine: float32 multiply-adds and memory bandwidth");
   const auto json = std::make_shared<bool>(false);
   peak->add_flag("--json", *json, "Print as JSON");
   add_threads_option(*peak);

@@ -1,4 +1,4 @@
-// What the benchmarks share.
+// Functions that the benchmarks share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,14 +8,14 @@
 
 #include "qkv/benchmark.h"
 
-// By op, with the share of what limits it: the peak of multiply-adds, or the bandwidth of memory. `ms` is the whole, of
-// which the ops' ms are parts.
+// Prints the time of each op and its speed relative to its limit: the peak rate of multiply-adds or the memory
+// bandwidth. `ms` is the total time, of which the times of the ops are parts.
 void print_profile(const std::vector<qkv::OpTime>& ops, double ms);
 
-// One line: the figures, and "ops" if there are any.
+// Prints the figures and the ops, if there are any, as one line of JSON.
 void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& ops);
 
-// The most memory that this process has held at one time, in bytes.
+// Returns the peak resident memory of this process in bytes.
 int64_t peak_memory();
 
 void add_bench_decode_command(CLI::App& bench);

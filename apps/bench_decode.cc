@@ -1,4 +1,4 @@
-// qkv bench decode: how fast a run translates, at a given length of every translation.
+// qkv bench decode: measures how fast a run translates when every translation has a given length.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,15 +55,16 @@ void add_bench_decode_command(CLI::App& bench) {
   qkv::DecodeBenchmarkOptions& decode = options->decode;
   command->add_option("run", options->run, "Run directory")->required();
   command->add_option("--text", options->text, "Lines to translate")->required();
-  command->add_option("--lines", options->lines, "So many of them at most")->capture_default_str();
-  command->add_option("--beam", decode.beam, "Hypotheses side by side; 1 is greedy search")->capture_default_str();
-  command->add_option("--batch", decode.batch, "Sentences of a batch")->capture_default_str();
-  command->add_option("--length", decode.length, "Tokens of every translation")->capture_default_str();
-  command->add_option("--workers", decode.workers, "Batches side by side, which share the threads")
+  command->add_option("--lines", options->lines, "Maximum number of lines")->capture_default_str();
+  command->add_option("--beam", decode.beam, "Hypotheses kept per step; 1 is greedy search")->capture_default_str();
+  command->add_option("--batch", decode.batch, "Sentences per batch")->capture_default_str();
+  command->add_option("--length", decode.length, "Tokens per translation")->capture_default_str();
+  command->add_option("--workers", decode.workers, "Batches translated in parallel; they share the threads")
       ->capture_default_str();
-  command->add_flag("--int8", decode.int8, "Products in 8 bits");
+  command->add_flag("--int8", decode.int8, "Compute matrix products in 8 bits");
   command->add_flag("--json", options->json, "Print as JSON");
-  command->add_flag("--profile", decode.profile, "Time every op, beside the machine's limits; one worker");
+  command->add_flag("--profile", decode.profile,
+                    "Time every op and compare it with the limits of the machine; needs one worker");
   add_threads_option(*command);
   command->callback([options] { bench_decode(*options); });
 }

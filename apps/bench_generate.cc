@@ -1,4 +1,4 @@
-// qkv bench generate: how fast a language model goes on from a text, beside the memory that its weights come from.
+// qkv bench generate: measures how fast a language model generates text, compared with the memory bandwidth.
 #include <fmt/format.h>
 
 #include <memory>
@@ -49,7 +49,7 @@ void bench_generate(GenerateBenchOptions& options) {
       "({:.0f} MiB)\n",
       model, 1e-6 * static_cast<double>(b.parameters), how.batch, qkv::threads(), b.tokens_per_second, b.first_token_ms,
       how.prompt, mebibytes(peak_memory()));
-  fmt::print("{:.0f} MB of weights a step, {:.1f} GB/s read from memory: {:.1f} % of what that allows\n",
+  fmt::print("{:.0f} MB of weights per step at {:.1f} GB/s of memory bandwidth: {:.1f} % of that limit\n",
              1e-6 * static_cast<double>(b.weight_bytes), 1e-9 * b.read_bandwidth, 100 * b.bandwidth_share);
   if (how.profile) print_profile(b.ops, 1e3 * static_cast<double>(how.batch) / b.tokens_per_second);
 }
@@ -57,22 +57,23 @@ void bench_generate(GenerateBenchOptions& options) {
 }  // namespace
 
 void add_bench_generate_command(CLI::App& bench) {
-  CLI::App* command = bench.add_subcommand("generate", "Text after random prompts, by a run or by random weights");
+  CLI::App* command =
+      bench.add_subcommand("generate", "Text generation after random prompts, with a run or random weights");
   const auto options = std::make_shared<GenerateBenchOptions>();
   qkv::GenerationBenchmarkOptions& how = options->generation;
-  CLI::Option* run = command->add_option("run", how.run, "Run directory of a language model (default: random weights)");
-  options->choice.add_choice(*command, "--preset", "gpt2", "Shape, without a run: lm-small, lm-med or gpt2");
+  CLI::Option* run = command->add_option("run", how.run, "Run directory of a language model [default random weights]");
+  options->choice.add_preset(*command, "--preset", "gpt2", "Shape without a run: lm-small, lm-med or gpt2");
   command->get_option("--preset")->excludes(run);
   command->get_option("--config")->excludes(run);
-  command->add_option("--vocab", options->vocab, "Tokens of the vocabulary, without a run")
+  command->add_option("--vocab", options->vocab, "Size of the vocabulary without a run")
       ->excludes(run)
       ->capture_default_str();
-  command->add_option("--batch", how.batch, "Texts side by side")->capture_default_str();
-  command->add_option("--prompt", how.prompt, "Tokens that each begins with")->capture_default_str();
-  command->add_option("--tokens", how.tokens, "Tokens that are generated after them")->capture_default_str();
-  command->add_flag("--int8", how.int8, "Products in 8 bits");
+  command->add_option("--batch", how.batch, "Texts generated in parallel")->capture_default_str();
+  command->add_option("--prompt", how.prompt, "Tokens per prompt")->capture_default_str();
+  command->add_option("--tokens", how.tokens, "Tokens generated per prompt")->capture_default_str();
+  command->add_flag("--int8", how.int8, "Compute matrix products in 8 bits");
   command->add_flag("--json", options->json, "Print as JSON");
-  command->add_flag("--profile", how.profile, "Time every op, beside the machine's limits");
+  command->add_flag("--profile", how.profile, "Time every op and compare it with the limits of the machine");
   add_threads_option(*command);
   command->callback([options] { bench_generate(*options); });
 }

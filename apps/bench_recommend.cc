@@ -1,4 +1,4 @@
-// qkv bench recommend: how long a request of one user takes.
+// qkv bench recommend: measures how long a request takes.
 #include <fmt/format.h>
 
 #include <memory>
@@ -32,7 +32,7 @@ void bench_recommend(const qkv::RecommendBenchmarkOptions& options, bool json) {
     print_json(figures, {});
   } else {
     fmt::print(
-        "{} items of width {}, histories of {}, {} threads: p50 {:.3f} ms, p99 {:.3f} ms, mean {:.3f} ms, most {:.3f} "
+        "{} items of width {}, histories of {}, {} threads: p50 {:.3f} ms, p99 {:.3f} ms, mean {:.3f} ms, max {:.3f} "
         "ms ({} requests; ready in {:.0f} ms, {:.0f} MiB)\n",
         b.items, b.d_model, options.length, qkv::threads(), b.p50_ms, b.p99_ms, b.mean_ms, b.max_ms, options.requests,
         b.load_ms, mebibytes(peak_memory()));
@@ -42,21 +42,21 @@ void bench_recommend(const qkv::RecommendBenchmarkOptions& options, bool json) {
 }  // namespace
 
 void add_bench_recommend_command(CLI::App& bench) {
-  CLI::App* command = bench.add_subcommand("recommend", "Requests for the best items after a history, one by one");
+  CLI::App* command = bench.add_subcommand("recommend", "Requests for the best items after a history, one at a time");
   const auto options = std::make_shared<qkv::RecommendBenchmarkOptions>();
   const auto json = std::make_shared<bool>(false);
   const auto threads = std::make_shared<int>(1);
-  CLI::Option* run = command->add_option("run", options->run, "Run directory (default: random weights)");
+  CLI::Option* run = command->add_option("run", options->run, "Run directory [default random weights]");
   const auto add = [&](const char* name, int64_t& value, const char* help) {
     return command->add_option(name, value, help)->capture_default_str();
   };
-  add("--items", options->items, "Items, without a run")->excludes(run);
-  add("--d-model", options->d_model, "Width, without a run")->excludes(run);
-  add("--layers", options->layers, "Layers, without a run")->excludes(run);
-  add("--length", options->length, "Events of a history, at most");
-  add("--top", options->top, "Items wanted");
-  add("--requests", options->requests, "Requests that are timed");
-  command->add_flag("--int8", options->int8, "Products in 8 bits");
+  add("--items", options->items, "Number of items without a run")->excludes(run);
+  add("--d-model", options->d_model, "Width of the model without a run")->excludes(run);
+  add("--layers", options->layers, "Layers without a run")->excludes(run);
+  add("--length", options->length, "Maximum events per history");
+  add("--top", options->top, "Items per answer");
+  add("--requests", options->requests, "Requests to time");
+  command->add_flag("--int8", options->int8, "Compute matrix products in 8 bits");
   command->add_flag("--json", *json, "Print as JSON");
   command->add_option("--threads", *threads, "Threads to compute with")
       ->check(CLI::Range(1, 1024))

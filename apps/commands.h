@@ -1,4 +1,4 @@
-// The commands of the program: each function adds one, with its options and what it does.
+// The commands of the program. Each function adds one command with its options and its action.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,23 +20,23 @@ void add_export_command(CLI::App& app);
 void add_quantize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
-// Thrown by a command that was interrupted and has said so: the program ends with status 1 and no further line.
+// Thrown by a command that was interrupted and has reported it: the program ends with status 1 and no further output.
 struct Interrupted {};
 
-// After this the first Ctrl-C (or SIGTERM) is told by interrupted(), and by stop_if_interrupted(), which then throws
-// Interrupted; the second one ends the program.
+// Starts to catch Ctrl-C and SIGTERM: after the first one, interrupted() returns true and stop_if_interrupted() throws
+// Interrupted. The second one ends the program.
 void listen_for_interrupts();
 bool interrupted();
 void stop_if_interrupted();
 
-// Adds --threads, which acts at once.
+// Adds --threads, which takes effect when it is parsed.
 void add_threads_option(CLI::App& command);
 
-// Standard output; both throw qkv::Error where it cannot be written.
+// Write to standard output. Throw qkv::Error if it cannot be written.
 void print_out(std::string_view text);
 void flush_out();
 
-// Writes a whole file or leaves what was there; throws qkv::Error naming it.
+// Replaces a file atomically. Throws qkv::Error, naming it, if it cannot be written.
 void write_text_file(const std::string& path, const std::string& text);
 
 inline double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }

@@ -1,4 +1,4 @@
-// What several commands share.
+// Functions that several commands share.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -34,7 +34,7 @@ void stop_if_interrupted() {
 }
 
 void add_threads_option(CLI::App& command) {
-  command.add_option_function<int>("--threads", qkv::set_threads, "Threads to compute with (default: one a processor)")
+  command.add_option_function<int>("--threads", qkv::set_threads, "Threads [default one per processor]")
       ->check(CLI::Range(1, 1024))
       ->take_last();
 }

@@ -1,4 +1,4 @@
-// qkv evaluate: a recommender, or a log alone, by a protocol, with the baselines beside.
+// qkv evaluate: evaluates a recommender and two baselines, or the baselines alone, by a protocol.
 #include "qkv/evaluate.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ struct EvaluateOptions {
   std::array<CLI::Option*, 4> of_logs{};
 };
 
-// "HR@5", …: the columns of the table and the names of the JSON.
+// Returns "HR@5", …: the columns of the table and the names in JSON.
 std::vector<std::pair<std::string, double>> metrics(const qkv::RankingScore& score) {
   std::vector<std::pair<std::string, double>> named;
   const std::pair<const char*, const std::array<double, 3>*> kinds[] = {
@@ -59,7 +59,7 @@ void print_text(const qkv::RankingTable& table) {
   fmt::print("protocol: {}: {}\n", table.protocol.name(), table.protocol.description());
   fmt::print("data: {} users, {} items, {} events, sha256 {}\n", table.users, table.items, table.events,
              table.data_sha256);
-  fmt::print("users: {} foretold, {} without an event to foretell, {} without one before it\n\n", counts.users,
+  fmt::print("users: {} evaluated, {} without a target event, {} without events before it\n\n", counts.users,
              counts.no_target, counts.no_history);
   fmt::print("{:<12}", "");
   for (const auto& [name, value] : metrics(counts)) fmt::print(" {:>7}", name);
@@ -74,7 +74,8 @@ void evaluate(const EvaluateOptions& options) {
   const bool is_run = options.sources.size() == 1 && std::filesystem::is_directory(options.sources[0]);
   if (is_run)
     for (const CLI::Option* option : options.of_logs)
-      if (option->count() > 0) throw CLI::ValidationError(option->get_name(), "is for logs: a run has its own");
+      if (option->count() > 0)
+        throw CLI::ValidationError(option->get_name(), "applies to logs only; a run has its own");
   std::string name = options.protocol;
   if (name.empty()) name = is_run ? qkv::protocol_of_run(options.sources[0]) : "full";
   qkv::RankingProtocol protocol = qkv::RankingProtocol::named(name);
@@ -94,25 +95,28 @@ void evaluate(const EvaluateOptions& options) {
 
 void add_evaluate_command(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("evaluate", "How well a recommender foretells, beside popularity and a Markov chain");
+      app.add_subcommand("evaluate", "Evaluate a recommender; also prints popularity and Markov-chain baselines");
   const auto options = std::make_shared<EvaluateOptions>();
-  command->add_option("source", options->sources, "Run directory; or a log, or several, for the baselines alone")
+  command->add_option("source", options->sources, "Run directory; or one or more logs, for the baselines alone")
       ->required();
-  command->add_option("--protocol", options->protocol,
-                      "full: leave-one-out, all items ranked; sampled-100: leave-one-out, among 100 drawn items; "
-                      "temporal: from a moment on, all items ranked [that of the run's split, or full]");
-  command->add_option("--seed", options->seed, "Of the draw of sampled-N")
+  command->add_option(
+      "--protocol", options->protocol,
+      "full: leave-one-out, ranks all items; sampled-N: leave-one-out, ranks N random items; temporal: all events "
+      "after a point in time, ranks all items [default that of the run's split; of logs full]");
+  command->add_option("--seed", options->seed, "Seed of the random items of sampled-N")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_flag("--validation", options->validation, "Foretell the events of the validation, not of the test");
+  command->add_flag("--validation", options->validation,
+                    "Evaluate on the validation events instead of the test events");
   command->add_flag("--json", options->json, "Print as JSON");
   add_threads_option(*command);
   options->of_logs = {
-      command->add_option("--columns", options->log.columns, "Where user, item and time stand: names or numbers")
+      command->add_option("--columns", options->log.columns, "Columns of user, item and time: names or numbers")
           ->delimiter(','),
-      command->add_option("--min-events", options->log.min_events, "Leave out users with fewer events"),
-      command->add_option("--core", options->log.core, "Leave out users and items with fewer, again and again"),
-      command->add_option("--test-share", options->test_share, "Of all events, in the test of temporal")};
-  for (CLI::Option* option : options->of_logs) option->group("Of logs")->capture_default_str();
+      command->add_option("--min-events", options->log.min_events, "Drop users with fewer events"),
+      command->add_option("--core", options->log.core,
+                          "Drop users and items with fewer events, repeatedly until none is left; 0 is off"),
+      command->add_option("--test-share", options->test_share, "Share of all events in the test of temporal")};
+  for (CLI::Option* option : options->of_logs) option->group("Logs")->capture_default_str();
   command->callback([options] { evaluate(*options); });
 }

@@ -1,4 +1,4 @@
-// qkv generate: text that goes on from a prompt, by a language model.
+// qkv generate: continues a prompt with a language model.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -55,7 +55,7 @@ void generate(GenerateOptions& options) {
   begin(0);
   generator.generate_all(prompts, options.generate, [&](size_t i, const qkv::Generation& found) {
     if (options.json)
-      // A byte of a character that is not whole is replaced.
+      // Replaces bytes of incomplete characters.
       show(to_json(prompts[i], found).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     else
       show((options.stream ? "" : prompts[i] + found.text) + "\n");

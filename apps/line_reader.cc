@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr size_t kLongest = size_t{16} << 20;  // bytes of a line
+constexpr size_t kLongest = size_t{16} << 20;  // bytes per line
 
 }  // namespace
 
@@ -37,7 +37,7 @@ qkv::Next LineReader::next(std::string& line, bool wait) {
   return qkv::Next::line;
 }
 
-// The first line of the buffer, if its end is there.
+// Takes the first line out of the buffer. Returns false if its end has not been read.
 bool LineReader::take(std::string& line) {
   size_t end = buffer_.find('\n', searched_);
   searched_ = buffer_.size();
@@ -54,7 +54,7 @@ bool LineReader::take(std::string& line) {
   return true;
 }
 
-// More bytes, or the end; false if there are none yet.
+// Reads more bytes, or the end. Returns false if there are none yet.
 bool LineReader::fill(bool wait) {
   buffer_.erase(0, begin_);
   searched_ -= begin_;

@@ -1,4 +1,4 @@
-// Lines of a file or of standard input, as they come.
+// A reader of lines from a file or standard input, without waiting for more than is needed.
 #pragma once
 
 #include <cstdint>
@@ -6,26 +6,26 @@
 
 #include "qkv/translator.h"
 
-// Lines are those of qkv::read_lines, but for their UTF-8, which is not checked. A line has at most 16 MiB.
+// Reads the same lines as qkv::read_lines, but does not check that they are UTF-8. A line has at most 16 MiB.
 class LineReader {
  public:
-  // "-" is standard input. Throws qkv::Error, naming the file.
+  // Opens a file; "-" is standard input. Throws qkv::Error, naming the file, if it cannot be opened.
   explicit LineReader(const std::string& path);
   ~LineReader();
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  // As qkv::LineSource has it. Throws Interrupted if Ctrl-C came while it waited.
+  // Reads the next line, as qkv::LineSource specifies. Throws Interrupted on Ctrl-C while waiting.
   qkv::Next next(std::string& line, bool wait);
 
   const std::string& name() const { return name_; }
-  int64_t lines() const { return lines_; }  // that next() gave
+  int64_t lines() const { return lines_; }  // read so far
 
  private:
   bool take(std::string& line);
   bool fill(bool wait);
 
-  std::string name_, buffer_;  // bytes read; those before begin_ are used up, those before searched_ have no "\n"
+  std::string name_, buffer_;  // bytes before begin_ are consumed; bytes before searched_ contain no "\n"
   size_t begin_ = 0, searched_ = 0;
   int fd_ = 0;
   bool ended_ = false;

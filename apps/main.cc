@@ -1,4 +1,4 @@
-// The program: one command a run. Exit 0 done, 1 failed, 2 wrong usage; each error is one line on standard error.
+// The program qkv. Exit status: 0 for success, 1 for failure, 2 for wrong usage. Errors are one line on standard error.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -6,48 +6,64 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "commands.h"
+#include "help.h"
 #include "qkv/version.h"
+#include "usage_error.h"
 
 namespace {
 
-int run(int argc, char** argv) {
-  CLI::App app("qkv: the Transformer, complete and native on the CPU", "qkv");
-  app.require_subcommand(0, 1);  // so that an unknown command is named as an unexpected argument
-  app.set_version_flag("--version", qkv::version);
-  add_train_command(app);
-  add_translate_command(app);
-  add_recommend_command(app);
-  add_generate_command(app);
-  add_embed_command(app);
-  add_score_command(app);
-  add_evaluate_command(app);
-  add_attend_command(app);
-  add_inspect_command(app);
-  add_import_command(app);
-  add_export_command(app);
-  add_quantize_command(app);
-  add_bench_command(app);
+void add_commands(CLI::App& app) {
+  using AddCommand = void (*)(CLI::App&);
+  const std::pair<const char*, std::vector<AddCommand>> groups[] = {
+      {"Train and evaluate", {add_train_command, add_evaluate_command, add_score_command}},
+      {"Use",
+       {add_translate_command, add_recommend_command, add_generate_command, add_embed_command, add_attend_command}},
+      {"Models", {add_import_command, add_export_command, add_quantize_command, add_inspect_command}},
+      {"Tools", {add_bench_command}}};
+  for (const auto& [group, commands] : groups)
+    for (const AddCommand add : commands) {
+      add(app);
+      app.get_subcommands({}).back()->group(group);
+    }
+}
+
+int run_command(int argc, char** argv) {
+  CLI::App app("qkv: Transformer models on the CPU: translation, recommendation, language modelling", "qkv");
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.footer("qkv COMMAND --help describes the options of a command.");
+  app.set_help_flag("-h,--help", "Show this help and exit");
+  app.set_version_flag("--version", qkv::version, "Show version and instruction set and exit");
+  app.require_subcommand(1);
+  add_commands(app);
+  add_help_all(app);
+  const std::string wrong = command_error(app, {argv + 1, argv + argc});
+  if (!wrong.empty()) {
+    fmt::print(stderr, "qkv: {}\n", wrong);
+    return 2;
+  }
   try {
     app.parse(argc, argv);
-    if (app.get_subcommands().empty()) throw CLI::RequiredError("a command (see qkv --help)");
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "qkv: {}\n", error.what());
+    fmt::print(stderr, "qkv: {}\n", usage_error(app, error));
     return 2;
   }
   return 0;
 }
 
-// What is still in the buffer may find the disk full.
+// Returns false if buffered output cannot be written, for instance because the disk is full.
 bool flush_output() { return std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    const int status = run(argc, argv);
+    const int status = run_command(argc, argv);
     if (flush_output()) return status;
     fmt::print(stderr, "qkv: standard output: {}\n", std::strerror(errno));
   } catch (const Interrupted&) {

@@ -1,4 +1,4 @@
-// qkv recommend: the next items after a history, or answers to lines of JSON as they come.
+// qkv recommend: recommends the next items after a history, or answers JSON requests as they arrive.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -30,7 +30,7 @@ qkv::Titles read_titles(const RecommendOptions& options, const qkv::Recommender&
   return options.titles.empty() ? qkv::Titles(is_item) : qkv::Titles(options.titles, options.title_columns, is_item);
 }
 
-// The items in a file, a line each; says how many lines name none.
+// Reads a file with one item per line, and reports how many are unknown.
 std::vector<std::string> read_items(const std::string& path, const qkv::Recommender& recommender,
                                     const qkv::Titles& titles) {
   std::vector<std::string> items = items_of(qkv::read_lines(path), titles);
@@ -38,7 +38,7 @@ std::vector<std::string> read_items(const std::string& path, const qkv::Recommen
   for (const std::string& item : items)
     if (!recommender.has_item(item)) unknown.push_back(item);
   if (!unknown.empty())
-    note(fmt::format("{}: {} of its items are none of the model's, \"{}\" first", path, unknown.size(), unknown[0]));
+    note(fmt::format("{}: {} items are unknown to the model, the first is \"{}\"", path, unknown.size(), unknown[0]));
   return items;
 }
 
@@ -55,7 +55,7 @@ void answer_one(const RecommendOptions& options, const qkv::Recommender& recomme
   print_out(options.json ? json_line(request, answer, titles) : text_lines(answer, titles));
 }
 
-// Answers lines in their order: those that are there already together, where they ask in the same way.
+// Answers lines in order. Requests that have arrived and have the same options are answered together.
 class LineAnswers {
  public:
   LineAnswers(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles)
@@ -64,7 +64,7 @@ class LineAnswers {
         titles_(titles),
         lines_(options.input) {}
 
-  void run() {
+  void answer_all() {
     std::string line;
     while (true) {
       qkv::Next next = lines_.next(line, waiting_.empty());
@@ -122,7 +122,7 @@ class LineAnswers {
   const qkv::Titles& titles_;
   LineReader lines_;
   std::vector<RecommendRequest> waiting_;
-  size_t bytes_ = 0;  // of their lines
+  size_t bytes_ = 0;  // of the waiting lines
 };
 
 void recommend(RecommendOptions& options) {
@@ -133,7 +133,7 @@ void recommend(RecommendOptions& options) {
   if (!options.deny.empty()) options.recommend.deny = read_items(options.deny, recommender, titles);
   if (options.asks()) return answer_one(options, recommender, titles);
   listen_for_interrupts();
-  LineAnswers(options, recommender, titles).run();
+  LineAnswers(options, recommender, titles).answer_all();
 }
 
 }  // namespace

@@ -10,19 +10,19 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kEvents = 3;  // of an explanation in text
+constexpr size_t kEvents = 3;  // in the text of an explanation
 
 std::string dump(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-// For people: the title, or else the id.
+// Returns the title or, if there is none, the id.
 std::string shown(const std::string& item, const qkv::Titles& titles) {
   const std::string& title = titles.title(item);
   return title.empty() ? item : title;
 }
 
-// The events with the largest effects, whatever their sign.
+// Returns the events with the largest absolute effects.
 std::string explanation(const qkv::Recommendation& item, const std::vector<std::string>& read,
                         const qkv::Titles& titles) {
   std::vector<size_t> order(item.effects.size());
@@ -83,13 +83,13 @@ std::vector<std::string> notes(const RecommendRequest& request, const qkv::Recom
     std::string all;
     for (const std::string& item : items)
       all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", item, shown(item, titles));
-    lines.push_back(fmt::format("\"{}\" is left out: it can be {}; say which by its id", text, all));
+    lines.push_back(fmt::format("\"{}\" is ambiguous and ignored; use one of the ids: {}", text, all));
   }
   for (const std::string& text : answer.unknown) {
     const std::vector<std::string> near = titles.near(text);
-    lines.push_back(fmt::format("\"{}\" is no item of the model{}{}", shown(text, titles),
-                                near.empty() ? "" : ", these are: ", fmt::join(near, ", ")));
+    lines.push_back(fmt::format("\"{}\" is unknown to the model and ignored{}{}", shown(text, titles),
+                                near.empty() ? "" : "; similar titles: ", fmt::join(near, ", ")));
   }
-  if (answer.popular) lines.push_back("no known item in the history: these are the items with the most events");
+  if (answer.popular) lines.push_back("the history has no known item; these are the most popular items");
   return lines;
 }

@@ -1,4 +1,4 @@
-// How `qkv recommend` answers.
+// The output of qkv recommend.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 #include "qkv/titles.h"
 #include "recommend_request.h"
 
-// One line of JSON; docs/recommend.md describes it.
+// Return an answer, or an error, as one line of JSON (docs/recommend.md). id is that of the request, or null.
 std::string json_line(const RecommendRequest& request, const qkv::Recommendations& answer, const qkv::Titles& titles);
-std::string json_error(const nlohmann::ordered_json& id, const std::string& message);  // id: null if there is none
+std::string json_error(const nlohmann::ordered_json& id, const std::string& message);
 
-// A line for each item, and with explanations one more; titles where there are some.
+// Returns one line per item, by its title if it has one, and with explanations a second line.
 std::string text_lines(const qkv::Recommendations& answer, const qkv::Titles& titles);
 
-// What the user should know: events that were left out, and titles that are like them.
+// Returns messages about events that were ignored, with similar titles.
 std::vector<std::string> notes(const RecommendRequest& request, const qkv::Recommendations& answer,
                                const qkv::Titles& titles);

@@ -10,29 +10,29 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kDepth = 4;  // arrays and objects within each other
+constexpr int kDepth = 4;  // nesting of arrays and objects
 
-[[noreturn]] void refuse(const std::string& name, const ordered_json& found, const char* wanted) {
+[[noreturn]] void refuse(const std::string& name, const ordered_json& found, const char* accepted) {
   std::string text = found.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
   if (text.size() > 60) text = text.substr(0, 60) + "…";
-  throw qkv::Error(fmt::format("\"{}\" is {}, wanted {}", name, text, wanted));
+  throw qkv::Error(fmt::format("\"{}\" must be {} (is {})", name, accepted, text));
 }
 
 ordered_json parse(const std::string& line) {
   try {
     return ordered_json::parse(line, [](int depth, ordered_json::parse_event_t, ordered_json&) {
-      if (depth > kDepth) throw qkv::Error(fmt::format("more than {} levels of JSON", kDepth));
+      if (depth > kDepth) throw qkv::Error(fmt::format("JSON is nested more than {} levels deep", kDepth));
       return true;
     });
   } catch (const ordered_json::exception&) {
-    throw qkv::Error("not a line of JSON");
+    throw qkv::Error("not valid JSON");
   }
 }
 
-// A name, which may be written as a whole number.
+// Returns a name, which may be written as an integer.
 std::string name_of(const std::string& field, const ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
-  if (!value.is_number_integer()) refuse(field, value, "a string or a whole number");
+  if (!value.is_number_integer()) refuse(field, value, "a string or an integer");
   return value.dump();
 }
 
@@ -44,11 +44,11 @@ std::vector<std::string> names_of(const std::string& field, const ordered_json& 
 }
 
 std::vector<int64_t> times_of(const std::string& field, const ordered_json& value) {
-  if (!value.is_array()) refuse(field, value, "a list of times");
+  if (!value.is_array()) refuse(field, value, "a list of integers or null");
   std::vector<int64_t> times;
   for (const ordered_json& entry : value) {
     const bool fits = entry.is_number_integer() && (!entry.is_number_unsigned() || entry.get<uint64_t>() <= INT64_MAX);
-    if (!fits && !entry.is_null()) refuse(field, entry, "whole numbers, or null");
+    if (!fits && !entry.is_null()) refuse(field, entry, "a list of integers or null");
     times.push_back(entry.is_null() ? qkv::kNoTime : entry.get<int64_t>());
   }
   return times;
@@ -92,7 +92,7 @@ std::vector<std::string> items_of(const std::vector<std::string>& texts, const q
 RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
                                  const qkv::Recommender& recommender, const qkv::Titles& titles, ordered_json& id) {
   const ordered_json json = parse(line);
-  if (!json.is_object()) throw qkv::Error("not an object of JSON");
+  if (!json.is_object()) throw qkv::Error("not a JSON object");
   id = json.value("id", ordered_json());
   RecommendRequest request;
   request.id = id;
@@ -112,7 +112,8 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
     } else if (name == "user") {
       request.user = name_of(name, value);
     } else if (name == "top") {
-      if (!value.is_number_integer() || value < 1 || value > (1 << 30)) refuse(name, value, "a number from 1 to 2^30");
+      if (!value.is_number_integer() || value < 1 || value > (1 << 30))
+        refuse(name, value, "an integer between 1 and 2^30");
       own().top = value.get<int64_t>();
     } else if (name == "allow") {
       own().allow = items_of(names_of(name, value), titles);
@@ -123,10 +124,11 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
     } else if (name == "explain") {
       own().explain = flag_of(name, value);
     } else if (name != "id") {
-      refuse(name, value, "history, times, user, top, allow, deny, include_seen, explain or id");
+      throw qkv::Error(fmt::format("unknown member \"{}\"; must be one of {}", name,
+                                   "history, times, user, top, allow, deny, include_seen, explain, id"));
     }
   }
-  if (!json.contains("history") && !json.contains("user")) throw qkv::Error("has neither \"history\" nor \"user\"");
+  if (!json.contains("history") && !json.contains("user")) throw qkv::Error("must have \"history\" or \"user\"");
   qkv::check_times(times, texts.size());
   for (size_t i = 0; i < texts.size(); i++)
     add_item(request, texts[i], titles, times.empty() ? qkv::kNoTime : times[i]);

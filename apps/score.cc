@@ -1,4 +1,4 @@
-// qkv score: BLEU or chrF of translations against one reference each.
+// qkv score: computes BLEU or chrF of translations against one reference each.
 #include "qkv/score.h"
 
 #include <fmt/format.h>
@@ -46,12 +46,13 @@ void print_chrf(const qkv::ChrfScore& chrf, const ScoreOptions& options) {
 
 void score(const ScoreOptions& options) {
   if (options.references == "-" && options.hypotheses == "-")
-    throw CLI::ValidationError("--ref, --hyp", "only one of the two can be standard input");
+    throw CLI::ValidationError("--ref, --hyp", "only one of them can be standard input");
   const std::vector<std::string> references = qkv::read_lines(options.references);
   const std::vector<std::string> hypotheses = qkv::read_lines(options.hypotheses);
   if (hypotheses.size() != references.size())
-    throw qkv::Error(fmt::format("score: found {} lines in {} and {} in {}, wanted as many in both", hypotheses.size(),
-                                 name_of(options.hypotheses), references.size(), name_of(options.references)));
+    throw qkv::Error(fmt::format("score: {} lines in {} and {} in {}; both must have the same number",
+                                 hypotheses.size(), name_of(options.hypotheses), references.size(),
+                                 name_of(options.references)));
   if (references.empty()) throw qkv::Error(fmt::format("score: {} has no lines", name_of(options.references)));
   if (options.metric == "bleu")
     print_bleu(qkv::bleu(hypotheses, references, options.lowercase), options);
@@ -62,13 +63,14 @@ void score(const ScoreOptions& options) {
 }  // namespace
 
 void add_score_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("score", "BLEU or chrF of translations, the numbers that sacreBLEU gives");
+  CLI::App* command =
+      app.add_subcommand("score", "Compute BLEU or chrF of translations; the scores equal those of sacreBLEU");
   const auto options = std::make_shared<ScoreOptions>();
   command->add_option("metric", options->metric, "bleu or chrf")->required()->check(CLI::IsMember({"bleu", "chrf"}));
-  command->add_option("--ref", options->references, "File of references, one a line")->required();
-  command->add_option("--hyp", options->hypotheses, "File of translations, one a line; - is standard input")
+  command->add_option("--ref", options->references, "File of references, one per line")->required();
+  command->add_option("--hyp", options->hypotheses, "File of translations, one per line; - is standard input")
       ->capture_default_str();
-  command->add_flag("--lowercase", options->lowercase, "Compare in lower case");
-  command->add_flag("--json", options->json, "Print every field as JSON");
+  command->add_flag("--lowercase", options->lowercase, "Ignore case");
+  command->add_flag("--json", options->json, "Print all figures as JSON");
   command->callback([options] { score(*options); });
 }

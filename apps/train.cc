@@ -1,5 +1,5 @@
-// qkv train translate: a translation model from parallel text. qkv train recommend: a recommender from a log. qkv train
-// lm: a language model from plain text.
+// qkv train translate, qkv train recommend and qkv train lm: train a translator from parallel text, a recommender from
+// a log, or a language model from plain text.
 #include "qkv/train.h"
 
 #include <memory>
@@ -11,33 +11,54 @@
 
 namespace {
 
+void add_out_option(CLI::App& command, std::string& out) {
+  command.add_option("--out", out, "Run directory to write; an existing one is resumed")->required()->type_name("RUN");
+}
+
 void add_translate(CLI::App& train) {
-  CLI::App* command = train.add_subcommand("translate", "Train a translation model from parallel text");
+  CLI::App* command = train.add_subcommand("translate", "Train a translator from parallel text");
   struct Options {
     qkv::TranslationFiles files;
     RecipeChoice choice;
     std::string out;
-    uint64_t memory = 0;  // bytes; 0: batch_tokens stands
+    uint64_t memory = 0;  // bytes; 0: not given
   };
   const auto options = std::make_shared<Options>();
-  command->add_option("--train", options->files.train, "Training text: SOURCE TARGET files, or one TSV file")
+  command
+      ->add_option("--train", options->files.train,
+                   "Training text: two line-aligned files, or one file of lines SOURCE tab TARGET")
       ->required()
-      ->expected(1, 2);
-  command->add_option("--dev", options->files.dev, "Text to evaluate on, in the same form")->required()->expected(1, 2);
-  command->add_option("--out", options->out, "Run directory; one that is there is resumed")->required();
-  command->add_option("--source-tokenizer", options->files.source_tokenizer,
-                      "Existing SentencePiece model (of both sides with a joint vocabulary)");
-  command->add_option("--target-tokenizer", options->files.target_tokenizer, "Existing SentencePiece model");
+      ->expected(1, 2)
+      ->type_name("FILE [FILE]");
+  command->add_option("--dev", options->files.dev, "Text for evaluation, in the same form")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("FILE [FILE]");
+  add_out_option(*command, options->out);
+  command
+      ->add_option("--source-tokenizer", options->files.source_tokenizer,
+                   "SentencePiece model of the source, or of both sides with a joint vocabulary; trained if not given")
+      ->type_name("FILE")
+      ->group("Data");
+  command
+      ->add_option("--target-tokenizer", options->files.target_tokenizer,
+                   "SentencePiece model of the target; trained if not given")
+      ->type_name("FILE")
+      ->group("Data");
   add_threads_option(*command);
-  CLI::Option* memory = command->add_option(
-      "--memory", options->memory, "Choose the largest --batch-tokens for so much, whatever --config says: 512M, 4G");
-  memory->transform(CLI::AsSizeValue(false))->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50))->type_name("SIZE");
+  CLI::Option* memory =
+      command->add_option("--memory", options->memory,
+                          "Choose the largest --batch-tokens with which training fits into this much, such as 4G");
+  memory->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50))
+      ->type_name("SIZE")
+      ->group("Data");
   options->choice.add_options(*command, "tiny", "tiny, tiny-modern, small or base",
                               qkv::recipe_options(qkv::translation_preset("tiny")));
   options->choice.option("batch_tokens")->excludes(memory);
   command->callback([options] {
     const auto recipe = options->choice.recipe(qkv::translation_preset);
-    run_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
+    show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_translation(options->files, recipe, options->out, observer,
                                     static_cast<int64_t>(options->memory));
     });
@@ -45,7 +66,7 @@ void add_translate(CLI::App& train) {
 }
 
 void add_recommend(CLI::App& train) {
-  CLI::App* command = train.add_subcommand("recommend", "Train a recommender from a log of who did what");
+  CLI::App* command = train.add_subcommand("recommend", "Train a recommender from a log of users and items");
   struct Options {
     qkv::RecommendationFiles files;
     std::string out;
@@ -54,27 +75,37 @@ void add_recommend(CLI::App& train) {
   const auto options = std::make_shared<Options>();
   command
       ->add_option("--data", options->files.data,
-                   "Log: CSV, MovieLens ::, JSON lines, or \"user item\" lines in time order")
-      ->required();
+                   "Log: CSV, MovieLens (::), JSON lines, or lines USER ITEM in time order")
+      ->required()
+      ->type_name("FILE");
   command
       ->add_option("--columns", options->files.columns,
-                   "Where user, item and time stand: names or numbers, such as 1,2,4")
-      ->delimiter(',');
-  command->add_option("--out", options->out, "Run directory; one that is there is resumed")->required();
-  command->add_option("--warm-start", options->files.warm_start,
-                      "Run whose weights are the start; its items keep their ids, new ones follow");
-  command->add_option("--features", options->files.features,
-                      "Table of the items' categories and words, such as movies.csv");
+                   "Columns of user, item and time: names or numbers, such as 1,2,4")
+      ->delimiter(',')
+      ->type_name("NAMES");
+  add_out_option(*command, options->out);
+  command
+      ->add_option("--warm-start", options->files.warm_start,
+                   "Run whose weights training starts from; its items keep their ids")
+      ->type_name("RUN")
+      ->group("Data");
+  command
+      ->add_option("--features", options->files.features,
+                   "Table with categories and words of items, such as movies.csv")
+      ->type_name("FILE")
+      ->group("Data");
   command
       ->add_option("--feature-columns", options->files.feature_columns,
-                   "Its columns of the item and of features: names or numbers, such as movieId,genres,title:words")
-      ->delimiter(',');
+                   "Columns of that table: item and features, such as movieId,genres,title:words")
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->group("Data");
   add_threads_option(*command);
   options->choice.add_options(*command, "films", "films or sasrec",
                               qkv::recipe_options(qkv::recommendation_preset("films")));
   command->callback([options] {
     const auto recipe = options->choice.recipe(qkv::recommendation_preset);
-    run_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
+    show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_recommendation(options->files, recipe, options->out, observer);
     });
   });
@@ -88,17 +119,21 @@ void add_lm(CLI::App& train) {
     RecipeChoice choice;
   };
   const auto options = std::make_shared<Options>();
-  command->add_option("--text", options->files.text, "Plain text to learn from")->required();
-  command->add_option("--dev", options->files.dev, "Text to evaluate on (default: the end of the text)");
-  command->add_option("--tokenizer-model", options->files.tokenizer,
-                      "Existing SentencePiece model, for --unit pieces (default: trained from the text)");
-  command->add_option("--out", options->out, "Run directory; one that is there is resumed")->required();
+  command->add_option("--text", options->files.text, "Plain text to train on")->required()->type_name("FILE");
+  command->add_option("--dev", options->files.dev, "Text for evaluation [default the end of the text]")
+      ->type_name("FILE");
+  command
+      ->add_option("--tokenizer-model", options->files.tokenizer,
+                   "SentencePiece model, for unit pieces; trained if not given")
+      ->type_name("FILE")
+      ->group("Data");
+  add_out_option(*command, options->out);
   add_threads_option(*command);
   options->choice.add_options(*command, "lm-small", "lm-small, lm-med or gpt2",
                               qkv::recipe_options(qkv::language_preset("lm-small")));
   command->callback([options] {
     const auto recipe = options->choice.recipe(qkv::language_preset);
-    run_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
+    show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_language(options->files, recipe, options->out, observer);
     });
   });

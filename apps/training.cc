@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "commands.h"
+#include "help.h"
 #include "qkv/error.h"
 
 namespace {
@@ -18,7 +19,7 @@ std::string duration(double seconds) {
                    : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
-// One line that is redrawn on a terminal; elsewhere a plain line now and then.
+// Shows progress: a line that is redrawn on a terminal, otherwise a new line every 10 seconds.
 class ProgressLine {
  public:
   explicit ProgressLine(const qkv::TrainingConfig& limits) : limits_(limits), terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -61,7 +62,7 @@ class ProgressLine {
   }
 
  private:
-  // To the first limit of steps or minutes.
+  // The time until the first limit of steps or minutes.
   std::string eta(const qkv::StepReport& r, double elapsed) const {
     double left = -1;
     const double steps = static_cast<double>(r.step - first_step_);
@@ -81,24 +82,25 @@ class ProgressLine {
 
 }  // namespace
 
-void RecipeChoice::add_choice(CLI::App& command, const std::string& option, const std::string& preset,
+void RecipeChoice::add_preset(CLI::App& command, const std::string& option, const std::string& preset,
                               const std::string& names) {
   preset_ = preset;
-  command.add_option(option, preset_, names)->capture_default_str();
-  command.add_option("--config", config_, "JSON file of any values of the recipe");
+  command.add_option(option, preset_, names)->type_name("NAME")->capture_default_str();
+  command.add_option("--config", config_, "JSON file with values of options, by their names in training.json")
+      ->type_name("FILE");
 }
 
 void RecipeChoice::add_options(CLI::App& command, const std::string& preset, const std::string& names,
                                const std::vector<qkv::RecipeOption>& values) {
-  add_choice(command, "--preset", preset, names);
+  add_preset(command, "--preset", preset, "Preset of all options below: " + names);
+  command.footer(fmt::format("Defaults are those of --preset {}.", preset));
   for (const qkv::RecipeOption& o : values) {
     std::string name = o.name;
     std::replace(name.begin(), name.end(), '_', '-');
-    const bool yes_no = o.value == "true" || o.value == "false";  // --lowercase alone means true
-    CLI::Option* option = command.add_option_function<std::string>(
-        "--" + name, [](const std::string&) {}, fmt::format("{} [{}]", o.help, o.value));
-    option->group(fmt::format("Recipe [values of --preset {}]", preset));
-    option->type_name("")->expected(yes_no ? 0 : 1, 1)->take_last();
+    const bool is_flag = o.value == "true" || o.value == "false";  // --lowercase alone means true
+    CLI::Option* option = command.add_option_function<std::string>("--" + name, [](const std::string&) {});
+    describe(*option, {o.help, is_flag ? "true or false" : o.accepted, o.value, o.group, o.common});
+    option->type_name(is_flag ? "" : "VALUE")->expected(is_flag ? 0 : 1, 1)->take_last();
     options_.emplace_back(o.name, option);
   }
 }
@@ -125,7 +127,7 @@ std::vector<std::pair<std::string, std::string>> RecipeChoice::given() const {
   return values;
 }
 
-void run_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train) {
+void show_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train) {
   ProgressLine progress(limits);
   qkv::TrainingObserver observer;
   observer.on_message = [&](const std::string& line) { progress.message(line); };

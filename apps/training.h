@@ -1,4 +1,4 @@
-// What the commands that train share.
+// Options and progress of the commands that train.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,17 +9,17 @@
 
 #include "qkv/training.h"
 
-// --preset, --config, and an option for every value of a recipe.
+// The options of a recipe: --preset, --config, and one for each value.
 class RecipeChoice {
  public:
-  // The preset, by an option of this name, and --config alone.
-  void add_choice(CLI::App& command, const std::string& option, const std::string& preset, const std::string& names);
+  // Adds an option for the preset and --config. `help` names the presets.
+  void add_preset(CLI::App& command, const std::string& option, const std::string& preset, const std::string& help);
 
-  // `preset`: the one that stands if nothing is said; `values`: its recipe's; `names`: all presets, for the help.
+  // Adds --preset, with `preset` as default and `names` of all presets, --config, and an option for each value.
   void add_options(CLI::App& command, const std::string& preset, const std::string& names,
                    const std::vector<qkv::RecipeOption>& values);
 
-  // The preset, then the configuration file, then the options of the command line. R: a recipe.
+  // Returns the preset, changed by the configuration file and then by the options of the command line.
   template <class R>
   R recipe(R (*preset_of)(const std::string&)) const {
     R recipe = preset_of(preset_);
@@ -28,16 +28,16 @@ class RecipeChoice {
     return recipe;
   }
   const std::string& preset() const { return preset_; }
-  CLI::Option* option(const std::string& name) const;  // of the value of this name
+  CLI::Option* option(const std::string& name) const;  // of a value
 
  private:
   std::string config_text() const;
   std::vector<std::pair<std::string, std::string>> given() const;
 
   std::string preset_, config_;
-  std::vector<std::pair<std::string, CLI::Option*>> options_;  // by the recipe's name for them
+  std::vector<std::pair<std::string, CLI::Option*>> options_;  // by their names in the recipe
 };
 
-// Runs `train`, which is false if it was stopped early, showing how it goes. The first signal ends training after the
-// present step, with the state saved, and throws Interrupted; the second ends the program.
-void run_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train);
+// Calls `train`, which returns false if it was stopped early, and shows its progress. The first Ctrl-C ends training
+// after the current step, with its state saved, and throws Interrupted; the second one ends the program.
+void show_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train);

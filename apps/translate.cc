@@ -1,4 +1,4 @@
-// qkv translate: lines of standard input to lines of standard output, as they come.
+// qkv translate: translates lines as they arrive.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,20 +26,20 @@ struct TranslateOptions {
   bool targets_are_tokens = false;
 };
 
-// One line on a terminal that shows nothing else.
+// Shows progress on a terminal, unless the output goes there too.
 class Progress {
  public:
   ~Progress() {
     if (shown_) fmt::print(stderr, "\r\033[K");
   }
-  void note(const std::string& text) const { fmt::print(stderr, "{}qkv: {}\n", shown_ ? "\r\033[K" : "", text); }
+  void report(const std::string& text) const { fmt::print(stderr, "{}qkv: {}\n", shown_ ? "\r\033[K" : "", text); }
   void add(int64_t lines) {
     done_ += lines;
     const Clock::time_point now = Clock::now();
     if (!terminal_ || now - last_ < std::chrono::milliseconds(200)) return;
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    fmt::print(stderr, "\r{} lines, {:.1f} a second\033[K", done_, static_cast<double>(done_) / seconds);
+    fmt::print(stderr, "\r{} lines, {:.1f} per second\033[K", done_, static_cast<double>(done_) / seconds);
     shown_ = true;
   }
 
@@ -52,16 +52,17 @@ class Progress {
   bool shown_ = false;
 };
 
-// The line of `other` that belongs to the one just read from `lines`.
-void next_beside(LineReader& other, const LineReader& lines, std::string& line) {
+// Reads the line of `other` that belongs to the last line of `lines`.
+void read_matching(LineReader& other, const LineReader& lines, std::string& line) {
   if (other.next(line, true) != qkv::Next::line)
-    throw qkv::Error(fmt::format("{}: {} lines, {} has more", other.name(), other.lines(), lines.name()));
+    throw qkv::Error(fmt::format("{}: has {} lines, {} has more", other.name(), other.lines(), lines.name()));
 }
 
 void check_ended(LineReader& other, const LineReader& lines) {
   std::string line;
   if (other.next(line, true) == qkv::Next::line)
-    throw qkv::Error(fmt::format("{}: more lines than the {} of {}", other.name(), lines.lines(), lines.name()));
+    throw qkv::Error(
+        fmt::format("{}: has more lines than {}, which has {}", other.name(), lines.name(), lines.lines()));
 }
 
 void translate(TranslateOptions options) {
@@ -71,7 +72,7 @@ void translate(TranslateOptions options) {
   if (!options.prefixes.empty()) prefixes.emplace(options.prefixes);
   listen_for_interrupts();
   Progress progress;
-  options.translate.on_note = [&](const std::string& note) { progress.note(note); };
+  options.translate.on_note = [&](const std::string& note) { progress.report(note); };
   options.translate.on_progress = [&](int64_t done) {
     if (done > 0) flush_out();
     progress.add(done);
@@ -80,7 +81,7 @@ void translate(TranslateOptions options) {
   const auto read = [&](qkv::SourceLine& line, bool wait) {
     const qkv::Next next = lines.next(line.text, wait);
     line.prefix = options.prefix;
-    if (next == qkv::Next::line && prefixes) next_beside(*prefixes, lines, line.prefix);
+    if (next == qkv::Next::line && prefixes) read_matching(*prefixes, lines, line.prefix);
     if (next == qkv::Next::end && prefixes) check_ended(*prefixes, lines);
     return next;
   };
@@ -95,7 +96,7 @@ std::vector<std::string> split_at_spaces(const std::string& line) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-// Scores of targets that are given, some thousand lines at a time.
+// Scores given targets, kLines at a time.
 void score(const TranslateOptions& options) {
   constexpr size_t kLines = 4096;
   const qkv::Translator translator(options.run, options.ensemble);
@@ -109,7 +110,7 @@ void score(const TranslateOptions& options) {
     while (source_lines.size() < kLines) {
       ended = lines.next(source, true) == qkv::Next::end;
       if (ended) break;
-      next_beside(targets, lines, target);
+      read_matching(targets, lines, target);
       source_lines.push_back(source);
       target_lines.push_back(target);
       if (options.targets_are_tokens) target_tokens.push_back(split_at_spaces(target));

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// As fast_align and Moses print it: source-target, tokens from 0.
+// The format of fast_align and Moses: source-target, with tokens counted from 0.
 std::string pharaoh(const std::vector<qkv::Alignment>& alignment) {
   std::string text;
   for (const qkv::Alignment& a : alignment) text += fmt::format("{}{}-{}", text.empty() ? "" : " ", a.source, a.target);

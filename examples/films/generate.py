@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Writes log.csv (user,item,timestamp) and titles.csv (item,title,genre): the same bytes from the same seed.
+"""Writes log.csv (user,item,timestamp) and titles.csv (item,title,genre). The same seed gives the same bytes.
 
     python3 generate.py [--out DIRECTORY]
 
-Films that nobody made, watched by people who do not exist. A film is a part of a series, a series has a genre, and the
-genres lie in a ring. Somebody has one or two series open, which they watch in order, taking turns between them in their
-own way; now and then a film comes that has nothing to do with it. Who has finished a series opens another one of the
-genre, or, as tastes drift, of the one beside it. So the last film alone says less about the next one than the films
-before it do.
+The films and users are fictional. Each film is part of a series, each series has a genre, and the genres form a ring.
+A user watches one or two series in order, alternating between them with a personal preference, and occasionally an
+unrelated film. After finishing a series, the user starts another one of the same genre or, as tastes drift, of a
+neighbouring genre. The last film alone therefore predicts the next one less well than the whole history.
 """
 
 import argparse
@@ -16,11 +15,11 @@ import random
 
 SEED = 2018
 USERS = 3000
-SHORTEST, LONGEST = 15, 60  # films of a user
-PARTS = 6  # of a series
-ASIDE = 0.05  # films that have nothing to do with the rest
-DRIFT = 0.35  # of the series that follow, those of a genre beside the last one
-SECOND = 0.6  # of the people, those with two series open
+SHORTEST, LONGEST = 15, 60  # films per user
+PARTS = 6  # films per series
+ASIDE = 0.05  # share of unrelated films
+DRIFT = 0.35  # share of new series from a neighbouring genre
+SECOND = 0.6  # share of users who watch two series at a time
 
 OPENINGS = ["Silent", "Golden", "Seven", "Last", "Hidden", "Winter", "Burning", "Distant"]
 GENRES = {
@@ -55,7 +54,7 @@ def below(draw, count):
 
 
 def history(films, draw):
-    """What one user watches, in order, no film twice."""
+    """Returns the films of one user in order, without repetition."""
     genre = below(draw, len(GENRES))
     seen, watched, opened = [], set(), []
 
@@ -68,7 +67,7 @@ def history(films, draw):
 
     wanted = SHORTEST + below(draw, LONGEST - SHORTEST + 1)
     width = 2 if draw.random() < SECOND else 1
-    loyalty = 0.3 + 0.6 * draw.random()  # to the series that was watched last
+    loyalty = 0.3 + 0.6 * draw.random()  # probability of continuing the series that was watched last
     while len(seen) < wanted:
         if draw.random() < ASIDE:
             item = films.titles[below(draw, len(films.titles))][0]
@@ -77,7 +76,7 @@ def history(films, draw):
             if len(opened) < width:
                 opened.append(open_series())
             turn = opened[-1] if len(opened) < 2 or draw.random() < loyalty else opened[0]
-            opened.sort(key=lambda series: series is turn)  # the last one is the one that was watched last
+            opened.sort(key=lambda series: series is turn)  # the last entry was watched last
             if not turn:
                 continue
             item = turn.pop(0)

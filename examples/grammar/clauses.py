@@ -1,4 +1,4 @@
-"""Drawing words: noun phrases and clauses that make grammatical, if not always sensible, sentences."""
+"""Draws noun phrases and clauses for sentences that are grammatical, if not always sensible."""
 
 import lexicon as lex
 from english import words
@@ -8,7 +8,7 @@ TENSES = ("present", "past", "future")
 FIRST_AND_SECOND = (PRONOUNS["I"], PRONOUNS["we"], PRONOUNS["you"])
 
 
-# How often a sentence is built around which kind of verb.
+# Relative frequencies of the kinds of verbs.
 FRAMES = {"transitive": 12, "giving": 2.5, "intransitive": 2.5, "motion": 1.2, "travel": 1, "live": 0.7,
           "position": 0.7, "sitting": 0.8, "putting": 1, "quality": 2}
 
@@ -175,7 +175,7 @@ class Clauses:
         return getattr(c.direct, "determiner", "") not in ("number", "many", "all", "every")
 
     def fill(self, c, frame, plain):
-        """The objects and the place that the verb asks for."""
+        """The objects and the place that the verb requires."""
         if frame in ("transitive", "giving", "putting"):
             c.direct = self.object_of(c.verb, c.subject, plain=plain)
         if frame == "giving":

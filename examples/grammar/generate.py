@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes {train,dev,test}.{en,de}, one sentence a line: the same bytes from the same seed.
+"""Writes {train,dev,test}.{en,de}, one sentence per line. The same seed gives the same bytes.
 
     python3 generate.py [--out DIRECTORY]
 

@@ -1,4 +1,4 @@
-"""The rules: what may be said. Each rule draws a sentence and returns it as an (English, German) pair."""
+"""The grammar rules. Each rule draws a sentence and returns it as an (English, German) pair."""
 
 import re
 
@@ -30,7 +30,7 @@ class Grammar(Clauses):
         return sentence(english.clause(c), german.clause(c))
 
     def asked(self, frame=None):
-        """A clause to ask about: nobody asks what no woman reads."""
+        """A clause to ask about, without "no": "what does no woman read?" is excluded."""
         c = self.clause(frame=frame)
         if getattr(c.subject, "determiner", "") == "no":
             raise Redraw

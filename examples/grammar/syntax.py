@@ -1,5 +1,5 @@
-"""What a sentence says, before it has words in either language: noun phrases and clauses. english.py and german.py turn
-them into text."""
+"""The language-independent content of a sentence: noun phrases and clauses. english.py and german.py turn them into
+text."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple

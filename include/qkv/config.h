@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "qkv/field.h"
+
 namespace qkv {
 
 enum class Activation { relu, gelu, silu, gelu_tanh };
@@ -144,12 +146,15 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
+// The group of fields that can only be set for translators.
+inline constexpr std::string_view kTranslatorGroup = "translator";
+
 // Calls visit(name, member, field) for every field: the one list behind config.json and the command line.
 template <class Visitor>
 void visit_fields(ModelConfig& c, Visitor&& visit) {
-  visit("source_vocab", c.source_vocab, "tokens of the source vocabulary");
-  visit("target_vocab", c.target_vocab, "tokens of the target vocabulary");
-  visit("encoder_layers", c.encoder_layers, "layers of the encoder; 0 makes a decoder-only model");
+  visit("source_vocab", c.source_vocab, {"Tokens of the source vocabulary", "model", {}, kInternal});
+  visit("target_vocab", c.target_vocab, {"Tokens of the target vocabulary", "model", {}, kInternal});
+  visit("encoder_layers", c.encoder_layers, {"Layers of the encoder; 0 makes a decoder-only model", kTranslatorGroup});
   visit("decoder_layers", c.decoder_layers, "layers of the decoder; 0 makes an encoder-only model");
   visit("d_model", c.d_model, "width of a token's vector");
   visit("heads", c.attention.heads, "attention heads");
@@ -174,7 +179,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("window", c.attention.window, "tokens that self-attention sees, itself included; 0 is all");
   visit("softcap", c.attention.softcap, "bound of the scores of attention; 0 is none");
   visit("query_key_norm", c.attention.query_key_norm, "norm of each head's queries and keys");
-  visit("zero_start", c.zero_start, "the first target token has no embedding, only its position");
+  visit("zero_start", c.zero_start,
+        {"Use no embedding, only the position, for the first target token", kTranslatorGroup});
   visit("embedding_norm", c.embedding_norm, "norm of embedding and position");
   visit("norm", c.norm.kind, "norm with mean and bias (layer), without bias, or by the mean square alone (rms)");
   visit("norm_position", c.norm.position,
@@ -186,12 +192,13 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
         "with one norm for both (parallel_shared_norm)");
   visit("attention_input_bias", c.attention.input_bias, "bias on queries, keys and values");
   visit("attention_output_bias", c.attention.output_bias, "bias on the projection after the heads");
-  visit("shared_embeddings", c.shared_embeddings, "one embedding table for source and target");
+  visit("shared_embeddings", c.shared_embeddings, {"Use one embedding table for source and target", kTranslatorGroup});
   visit("tied_output", c.tied_output, "output layer uses the target embeddings");
   visit("output_bias", c.output_bias, "bias on the output layer");
-  visit("item_features", c.item_features, "categories and words that items of a recommender have");
+  visit("item_features", c.item_features, {"Number of features of a recommender's items", "model", {}, kInternal});
   visit("max_length", c.max_length, "tokens of the longest sequence, end token included");
-  visit("gap_buckets", c.gap_buckets, "learned vectors for the time between tokens; 0 is none");
+  visit("gap_buckets", c.gap_buckets,
+        {"Number of learned vectors for the time between tokens; 0 is none", "model", {}, kInternal});
   visit("dropout", c.dropout.residual, "dropout on embeddings and residual branches");
   visit("attention_dropout", c.dropout.attention, "dropout on attention weights");
   visit("ffn_dropout", c.dropout.ffn, "dropout inside the feed-forward layers");

@@ -1,4 +1,4 @@
-// The one exception type of the library.
+// The exception type of the library.
 #pragma once
 
 #include <stdexcept>
@@ -6,8 +6,8 @@
 
 namespace qkv {
 
-// Thrown for every mistake in a call, an option or a file. what() is one line that names the op, file, option or
-// tensor, what was found and what was wanted. The library never prints and never exits.
+// Reports every error in a call, an option or a file. what() is one line that names the op, file, option or tensor,
+// what was found and what is accepted. The library never prints and never exits.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,15 +1,14 @@
-// Start here: everything that a program which links qkv can use.
-//   qkv::Translator   translates and shows attention weights, from a run directory
-//   qkv::Recommender  the next items after a history, from a run directory
-//   qkv::Generator    goes on from a text, from the run directory of a language model
-//   qkv::Embedder     vectors of texts, from the run directory of an encoder, a translator or a language model
-//   qkv::import_model        makes a run directory of a model from elsewhere
-//   qkv::export_model        makes a model for transformers of a run directory
-//   qkv::quantize_run        makes one with weights in 8 bits
-//   qkv::train_translation, qkv::train_recommendation, qkv::train_language   make a run directory from parallel text,
-//                            from a log of events, from plain text
-//   qkv::bleu, qkv::chrf     scores
-//   qkv::attention    the kernel by itself, on arrays
+// The public API. Start here:
+//   qkv::Translator   translates with a run directory, and shows attention weights
+//   qkv::Recommender  recommends the next items after a history
+//   qkv::Generator    generates text with a language model
+//   qkv::Embedder     computes vectors of texts with an encoder, a translator or a language model
+//   qkv::import_model, qkv::export_model   convert models from and to other formats
+//   qkv::quantize_run                      converts the weights of a run to 8 bits
+//   qkv::train_translation, qkv::train_recommendation, qkv::train_language
+//                     train a run directory on parallel text, a log of events, or plain text
+//   qkv::bleu, qkv::chrf   score translations
+//   qkv::attention         computes attention on arrays
 #pragma once
 
 #include "qkv/attention.h"       // IWYU pragma: export

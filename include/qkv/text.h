@@ -1,7 +1,8 @@
-// Text: how it is read, and how it is cut into tokens.
+// Reading lines, kinds of tokenizers, and names that are similar.
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,11 @@ namespace qkv {
 enum class TokenizerKind { unigram, bpe };
 constexpr std::array<std::string_view, 2> names_of(TokenizerKind) { return {"unigram", "bpe"}; }
 
-// The lines of a file, or of standard input where path is "-", without their ends ("\n" or "\r\n"); the last line may
-// lack its end. All are valid UTF-8. Throws Error that names the file and, for invalid UTF-8, the line.
+// Returns the lines of a file, or of standard input if path is "-", without their line ends ("\n" or "\r\n"). The last
+// line need not have one. Throws Error, naming the file and the line, if a line is not valid UTF-8.
 std::vector<std::string> read_lines(const std::string& path);
+
+// Returns the one of `names` that takes the fewest single-character edits to become `name`; "" if none is close.
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> names);
 
 }  // namespace qkv

@@ -1,9 +1,9 @@
-// How many threads the library computes with.
+// The number of threads that the library uses.
 #pragma once
 
 namespace qkv {
 
-// At first what OpenMP decides: OMP_NUM_THREADS, else one a processor. Results do not depend on it.
+// Set and get the number of threads. Default: OMP_NUM_THREADS, else one per processor. It changes no result.
 void set_threads(int count);
 int threads();
 

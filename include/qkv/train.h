@@ -1,4 +1,4 @@
-// Training a translation model from parallel text into a run directory.
+// Training a translator from parallel text.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +10,52 @@
 
 namespace qkv {
 
-// What becomes of the text; beside TrainingConfig in training.json of a run.
+// How parallel text is read, text.json of a run.
 struct TextConfig {
-  int64_t vocab_size = 10000;  // pieces of the tokeniser that is trained from the text
+  int64_t vocab_size = 10000;
   TokenizerKind tokenizer = TokenizerKind::unigram;
-  bool joint_vocabulary = true;  // one tokeniser for both languages
-  bool lowercase = false;        // both sides, before anything else
+  bool joint_vocabulary = true;
+  bool lowercase = false;
 
   bool operator==(const TextConfig&) const = default;
 };
 
+// Calls visit(name, member, field) for every field. This list defines text.json and the command line.
 template <class Visitor>
 void visit_fields(TextConfig& c, Visitor&& visit) {
-  visit("vocab_size", c.vocab_size, "pieces of the tokeniser trained from the text");
-  visit("tokenizer", c.tokenizer, "kind of that tokeniser");
-  visit("joint_vocabulary", c.joint_vocabulary, "one tokeniser for both languages");
-  visit("lowercase", c.lowercase, "lower-case both sides");
+  visit("vocab_size", c.vocab_size,
+        {"Number of pieces of a tokenizer that is trained from the text", "data", at_least(4), kCommon});
+  visit("tokenizer", c.tokenizer, {"Algorithm of a tokenizer that is trained from the text", "data"});
+  visit("joint_vocabulary", c.joint_vocabulary, {"Use one tokenizer for both languages", "data"});
+  visit("lowercase", c.lowercase, {"Convert both sides to lower case first", "data"});
 }
 
-// Throws Error, naming the value, for one that makes no sense.
+// Throws Error, naming the field, for a value outside its range.
 void check(const TextConfig& config);
 
 struct TranslationRecipe : Recipe {
   TextConfig text;
 };
 
-// "tiny" (d 128, 4 heads, ffn 256, 4 + 4 layers), "small" (d 256, 4, 1024, 6 + 6), "base" (d 512, 8, 2048, 6 + 6) or
-// "tiny-modern": tiny with RMSNorm before every sub-layer, rotary positions, SwiGLU and no biases. Throws Error for
-// another name.
+// Returns a preset; throws Error for an unknown name.
+//   "tiny"         d_model 128, 4 heads, ffn 256, 4 + 4 layers
+//   "small"        d_model 256, 4 heads, ffn 1024, 6 + 6 layers
+//   "base"         d_model 512, 8 heads, ffn 2048, 6 + 6 layers: the base model of Vaswani et al. (2017)
+//   "tiny-modern"  "tiny" with RMSNorm before every sublayer, rotary positions, SwiGLU and no biases
 TranslationRecipe translation_preset(const std::string& name);
 
 struct TranslationFiles {
-  std::vector<std::string> train, dev;             // two line-aligned files, or one file of source TAB target
-  std::string source_tokenizer, target_tokenizer;  // existing SentencePiece models; trained from the text if empty
+  std::vector<std::string> train, dev;             // two line-aligned files, or one file of lines "source TAB target"
+  std::string source_tokenizer, target_tokenizer;  // SentencePiece models; "" trains a tokenizer from the text
 };
 
-// Trains into the directory `out`; false if should_stop ended it early. A run that is there already is resumed where it
-// was saved last, and ends with the same bytes as one that was never interrupted; it must have the recipe given, but
-// for recompute and the limits max_*. Throws Error for text, options or files that will not do.
-//   memory: where it is above 0, a new run gets the largest batch_tokens with which training takes so many bytes, and a
-//   resumed one keeps its own. What is counted stands in docs/run-directory.md.
+// Trains a translator and writes it to the run directory `out`. Returns false if should_stop ended training early.
+//
+// If `out` is a run, training resumes from its last saved state and ends with the same bytes as an uninterrupted run.
+// The recipe must then be the same except for recompute, patience, max_epochs, max_minutes and, unless the schedule is
+// a cosine, max_steps. memory: if above 0, a new run gets the largest batch_tokens with which training takes at most
+// this many bytes (docs/run-directory.md describes what is counted); a resumed run keeps its own. Throws Error for
+// invalid text, options or files.
 bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
                        const TrainingObserver& observer, int64_t memory = 0);
 

@@ -1,4 +1,4 @@
-// How any model is trained: its configuration, values of a recipe by name, and what training reports.
+// Training of every kind of model: its configuration, recipes, and what training reports.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "qkv/config.h"
+#include "qkv/field.h"
 
 namespace qkv {
 
@@ -21,131 +22,161 @@ constexpr std::array<std::string_view, 3> names_of(Schedule) { return {"inverse_
 enum class Selection { metric, loss };
 constexpr std::array<std::string_view, 2> names_of(Selection) { return {"metric", "loss"}; }
 
-// How Adam's means of gradients and squares are held: 8, 4 or about 2 bytes a parameter.
+// The type of Adam's moments. The two moments of a parameter take 8, 4 or about 2 bytes.
 enum class Moments { float32, bfloat16, int8 };
 constexpr std::array<std::string_view, 3> names_of(Moments) { return {"float32", "bfloat16", "int8"}; }
 
-// How a model is trained; training.json of a run. Limits of 0 are off.
+// The training configuration, training.json of a run. A limit of 0 is off. visit_fields below describes every field.
 struct TrainingConfig {
   Optimizer optimizer = Optimizer::adam;
-  double learning_rate = 5e-3;  // at its peak, at the end of the warm-up
+  double learning_rate = 5e-3;  // at its peak
   int64_t warmup_steps = 2000;
-  Schedule schedule = Schedule::inverse_sqrt;  // after it; cosine falls to 0 at max_steps, or max_epochs
+  Schedule schedule = Schedule::inverse_sqrt;
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
   Moments moments = Moments::float32;
   double weight_decay = 0;
-  double clip_norm = 0;  // of the mean gradient of a token
+  double clip_norm = 0;
   double label_smoothing = 0.1;
-  double r_drop = 0;            // weight of the agreement of two passes with other dropout (Liang et al., 2021)
-  int64_t batch_tokens = 4096;  // at most, on either side
-  int64_t accumulate = 1;       // batches whose gradients make one step
-  int64_t growth_steps = 0;     // over which the batches of a step rise from 1 to `accumulate`
-  bool recompute = false;       // less memory, more work: backward computes the activations of each layer again
+  double r_drop = 0;  // Liang et al., "R-Drop: Regularized Dropout for Neural Networks" (2021)
+  int64_t batch_tokens = 4096;
+  int64_t accumulate = 1;
+  int64_t growth_steps = 0;
+  bool recompute = false;
 
   int64_t max_steps = 0, max_epochs = 0;
   double max_minutes = 0;
-  int64_t eval_every = 500;                 // steps between evaluations on the dev data
-  int64_t save_every = 500;                 // steps between saved states; an evaluation saves too
-  int64_t patience = 0;                     // evaluations without a better one before training stops
-  Selection selection = Selection::metric;  // what "better" means on the dev data: the metric of the task, or its loss
-  int64_t average = 5;                      // the weights of the last k evaluations are averaged as a candidate
-  double ema_decay = 0.999;                 // so is an exponential moving average; 0 turns it off
-  double initial_deviation = 0;             // of all weights before training; 0: each kind's own (layers/parameter.h)
+  int64_t eval_every = 500;
+  int64_t save_every = 500;
+  int64_t patience = 0;
+  Selection selection = Selection::metric;
+  int64_t average = 5;
+  double ema_decay = 0.999;
+  double initial_deviation = 0;
   int64_t seed = 1;
 
   bool operator==(const TrainingConfig&) const = default;
 };
 
-// Calls visit(name, member, field) for every field: the one list behind training.json and the command line.
+// Calls visit(name, member, field) for every field. This list defines training.json and the command line.
 template <class Visitor>
 void visit_fields(TrainingConfig& c, Visitor&& visit) {
-  visit("optimizer", c.optimizer, "adamw decouples the weight decay");
-  visit("learning_rate", c.learning_rate, "at its peak, after the warm-up");
-  visit("warmup_steps", c.warmup_steps, "steps of linear rise to the peak");
-  visit("schedule", c.schedule, "how the learning rate falls after the warm-up");
-  visit("beta1", c.beta1, "decay of Adam's mean of gradients");
-  visit("beta2", c.beta2, "decay of Adam's mean of squared gradients");
-  visit("epsilon", c.epsilon, "added to Adam's denominator");
-  visit("moments", c.moments, "how the optimiser holds Adam's two means: 8, 4 or 2 bytes a parameter");
-  visit("weight_decay", c.weight_decay, "pull of every weight towards zero");
-  visit("clip_norm", c.clip_norm, "largest norm of the mean gradient; 0 is off");
-  visit("label_smoothing", c.label_smoothing, "probability spread over the whole vocabulary");
-  visit("r_drop", c.r_drop, "weight of the agreement of two passes with dropout of their own; 0 is one pass");
-  visit("batch_tokens", c.batch_tokens, "most tokens of a batch; of a translator, on either side");
-  visit("accumulate", c.accumulate, "batches that make one step");
-  visit("growth_steps", c.growth_steps, "steps over which their number rises from 1 to --accumulate; 0 is off");
-  visit("recompute", c.recompute, "compute activations again in backward, to hold fewer; the result is the same");
-  visit("max_steps", c.max_steps, "stop after so many steps; 0 is off");
-  visit("max_epochs", c.max_epochs, "stop after so many passes over the data; 0 is off");
-  visit("max_minutes", c.max_minutes, "stop after so many minutes; 0 is off");
-  visit("eval_every", c.eval_every, "steps between evaluations on the dev data");
-  visit("save_every", c.save_every, "steps between saved states");
-  visit("patience", c.patience, "stop after so many evaluations without a better one; 0 is off");
-  visit("selection", c.selection, "what is better on the dev data: the metric of the task, or its loss");
-  visit("average", c.average, "evaluations whose weights are averaged");
-  visit("ema_decay", c.ema_decay, "decay of the moving average of the weights; 0 is off");
+  constexpr Range kRate = between(0, 1).without_max(), kCount = at_least(0), kWeight = at_least(0);
+  visit("optimizer", c.optimizer, {"Adam, or AdamW, which decouples weight decay from the gradient", "optimizer"});
+  visit("learning_rate", c.learning_rate,
+        {"Peak learning rate, reached at the end of the warm-up", "optimizer", kWeight, kCommon});
+  visit("warmup_steps", c.warmup_steps,
+        {"Steps over which the learning rate rises linearly to its peak", "optimizer", kCount});
+  visit("schedule", c.schedule,
+        {"Learning rate after the warm-up: falls with 1/sqrt(step), falls to 0 as a cosine, or stays", "optimizer"});
+  visit("beta1", c.beta1, {"Decay rate of Adam's mean of gradients", "optimizer", kRate});
+  visit("beta2", c.beta2, {"Decay rate of Adam's mean of squared gradients", "optimizer", kRate});
+  visit("epsilon", c.epsilon, {"Added to the denominator of Adam's update", "optimizer", kWeight});
+  visit("moments", c.moments, {"Type of Adam's two moments: 8, 4 or about 2 bytes per parameter", "optimizer"});
+  visit("weight_decay", c.weight_decay, {"Weight decay; 0 is off", "optimizer", kWeight});
+  visit("clip_norm", c.clip_norm,
+        {"Largest norm of the gradient, averaged over tokens; larger ones are scaled down; 0 is off", "optimizer",
+         kWeight});
+  visit("label_smoothing", c.label_smoothing,
+        {"Label smoothing: probability mass spread over the vocabulary", "optimizer", kRate});
+  visit("r_drop", c.r_drop,
+        {"Weight of the R-Drop loss between two passes with different dropout; 0 is one pass", "optimizer", kWeight});
+  visit("batch_tokens", c.batch_tokens,
+        {"Maximum tokens per batch (of a translator: on each side)", "data", at_least(1), kCommon});
+  visit("accumulate", c.accumulate, {"Batches whose gradients are summed for one step", "optimizer", at_least(1)});
+  visit("growth_steps", c.growth_steps,
+        {"Steps over which the batches per step rise from 1 to accumulate; 0 is off", "optimizer", kCount});
+  visit("recompute", c.recompute,
+        {"Recompute activations in the backward pass: less memory, more time, the same result", "optimizer"});
+  visit("max_steps", c.max_steps, {"Stop after this many steps; 0 is no limit", "checkpoints", kCount, kCommon});
+  visit("max_epochs", c.max_epochs,
+        {"Stop after this many passes over the data; 0 is no limit", "checkpoints", kCount, kCommon});
+  visit("max_minutes", c.max_minutes,
+        {"Stop after this many minutes of training; 0 is no limit", "checkpoints", kWeight});
+  visit("eval_every", c.eval_every,
+        {"Steps between evaluations on the dev data; 0 evaluates at the end (a recommender: once per epoch)",
+         "checkpoints", kCount});
+  visit("save_every", c.save_every,
+        {"Steps between saved states; each evaluation saves too; 0 is off", "checkpoints", kCount});
+  visit("patience", c.patience,
+        {"Stop after this many evaluations without improvement; 0 is off", "checkpoints", kCount});
+  visit("selection", c.selection,
+        {"How the best weights are chosen on the dev data: by the metric of the task or by the loss", "checkpoints"});
+  visit("average", c.average,
+        {"Also evaluate the average of the weights of the last evaluations, this many; 0 and 1 are off", "checkpoints",
+         kCount});
+  visit("ema_decay", c.ema_decay,
+        {"Also evaluate an exponential moving average of the weights with this decay; 0 is off", "checkpoints", kRate});
   visit("initial_deviation", c.initial_deviation,
-        "standard deviation of all weights before training; 0: Glorot's, embeddings 1/root of d_model");
-  visit("seed", c.seed, "of initial weights, shuffling and dropout");
+        {"Standard deviation of the initial weights; 0 is Glorot's, and 1/sqrt(d_model) for embeddings", "optimizer",
+         kWeight});
+  visit("seed", c.seed, {"Seed of initial weights, shuffling and dropout", "optimizer", kCount});
 }
 
-// Throws Error, naming the value, for one that makes no sense.
+// Throws Error, naming the field, for a value outside its range.
 void check(const TrainingConfig& config);
 
-// What every recipe has.
+// The part that every recipe has.
 struct Recipe {
   ModelConfig model;
   TrainingConfig training;
 };
 
-// A value by name, for a command line: "d_model", "learning_rate", …
+// A value of a recipe as text, with its description.
 struct RecipeOption {
-  std::string name, value, help;
+  std::string name, value;  // "learning_rate", "0.005"
+  std::string help;         // what it does
+  std::string accepted;     // accepted values, such as "at least 0"; "" for any
+  std::string group;        // "model", "optimizer", "data" or "checkpoints"
+  bool common = false;      // one of those that are used most
 };
 
-// Every value of a recipe: a TranslationRecipe (qkv/train.h) or a RecommendationRecipe (qkv/recommendation.h).
+// Returns the values that can be set in a recipe: a TranslationRecipe (qkv/train.h), a RecommendationRecipe
+// (qkv/recommendation.h) or a LanguageRecipe (qkv/language.h).
 template <class R>
 std::vector<RecipeOption> recipe_options(const R& recipe);
 
-// A change of a recipe: names with values as text, or a JSON object of some of the names. d_model or heads alone also
-// change key_width and value_width to d_model / heads, norm_position turns final_norm on or off with it, and
-// joint_vocabulary shared_embeddings. Throws Error, naming `where`, for unknown names and values that do not parse.
+// Change a recipe: one value as text, or a JSON object with some of the names. Some values follow unless they are given
+// too: key_width and value_width become d_model / heads if d_model or heads is given, final_norm follows norm_position,
+// and shared_embeddings follows joint_vocabulary. Throw Error for unknown names and invalid values, and leave the
+// recipe as it was. `where` names the source of the text in errors.
 template <class R>
 void set_recipe_option(R& recipe, const std::string& name, const std::string& value);
 template <class R>
 void merge_recipe_json(R& recipe, const std::string& text, const std::string& where);
 
-// One step, as it is also written to metrics.jsonl.
+// One training step, as it is also written to metrics.jsonl.
 struct StepReport {
   int64_t step = 0, epoch = 0, max_steps = 0;
   double loss = 0, nll = 0;  // per target token, natural logarithm
   double learning_rate = 0, gradient_norm = 0;
   int64_t target_tokens = 0;
-  double seconds = 0;            // since the start of the run, earlier sessions included
-  double tokens_per_second = 0;  // target tokens of this step over its time
+  double seconds = 0;            // since the start of the run, including the time before it was resumed
+  double tokens_per_second = 0;  // target tokens of this step divided by its time
 };
 
+// One evaluation on the dev data.
 struct EvaluationReport {
   int64_t step = 0;
   struct Measure {
     std::string name;  // "loss", "bleu", "NDCG@10", …
     double value = 0;
-    int digits = 0;  // after the point that are worth printing
+    int digits = 0;  // significant decimal places
   };
   struct Candidate {
-    std::string name;  // "last", "average", "ema"
+    std::string name;  // "last", "average" or "ema"
     std::vector<Measure> measures;
   };
   std::vector<Candidate> candidates;
-  std::string best;       // the candidate that is best now
-  bool improved = false;  // it is the best of the run and now served by the run directory
+  std::string best;       // name of the best candidate
+  bool improved = false;  // best is the best so far and becomes the model of the run
 };
 
+// Functions that training calls. Empty ones are skipped.
 struct TrainingObserver {
-  std::function<void(const std::string&)> on_message;  // one line: what was read, memory, why training ended
+  std::function<void(const std::string&)> on_message;  // one line: the data, memory, the reason for the end, …
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EvaluationReport&)> on_evaluation;
-  std::function<bool()> should_stop;  // asked after every step; true saves the state and returns
+  std::function<bool()> should_stop;  // called after every step; if true, training saves its state and returns
 };
 
 }  // namespace qkv

@@ -1,12 +1,12 @@
-// What this library is.
+// The version of the library.
 #pragma once
 
 #include <string>
 
 namespace qkv {
 
-// Version and active instruction set, e.g. "qkv 0.1.0 (avx512)". Throws Error if QKV_ISA names a set that is unknown or
-// that the machine lacks.
+// Returns the version and the active instruction set, such as "qkv 0.1.0 (avx512)". Throws Error if QKV_ISA names an
+// instruction set that is unknown or that the machine does not have.
 std::string version();
 
 }  // namespace qkv

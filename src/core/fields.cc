@@ -8,6 +8,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "qkv/text.h"
 
 namespace qkv {
 namespace {

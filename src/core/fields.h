@@ -148,7 +148,4 @@ void fields_from_json(Options& options, const std::string& text, const std::stri
   options = std::move(read);
 }
 
-// Returns the one of `names` that takes the fewest single-character edits to become `name`; "" if none is close.
-std::string_view nearest_name(std::string_view name, std::span<const std::string_view> names);
-
 }  // namespace qkv

@@ -1,4 +1,5 @@
 // Recipes: values by name, and their valid ranges.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
@@ -32,32 +33,47 @@ void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
   visit_fields(recipe.recommendation, visit);
 }
 
-// Values that follow from the data or the kind of model cannot be set.
+// Whether a value can be set. Others follow from the data or the kind of model.
 template <class R>
-bool is_option(std::string_view name) {
-  if (name == "source_vocab" || name == "target_vocab" || name == "item_features" || name == "gap_buckets")
-    return false;
-  if (std::is_same_v<R, TranslationRecipe>) return true;
-  if (name == "start" || name == "ends") return false;
-  return name != "encoder_layers" && name != "shared_embeddings" && name != "zero_start";
+bool is_option(const Field& field) {
+  return field.visibility != Visibility::internal &&
+         (std::is_same_v<R, TranslationRecipe> || field.group != kTranslatorGroup);
 }
 
 template <class R>
 struct OptionLister {
   std::vector<RecipeOption> options;
 
-  void add(std::string_view name, std::string value, std::string_view help) {
-    if (is_option<R>(name)) options.push_back({std::string(name), std::move(value), std::string(help)});
-  }
   template <class Value>
   void operator()(std::string_view name, const Value& value, const Field& field) {
-    const std::string_view help = field.help;
-    if constexpr (std::is_enum_v<Value>)
-      add(name, std::string(name_of(value)), fmt::format("{} ({})", help, fmt::join(kEnumNames<Value>, ", ")));
-    else if constexpr (std::is_same_v<Value, std::vector<std::string>>)
-      add(name, fmt::format("{}", fmt::join(value, ", ")), help);
-    else
-      add(name, fmt::format("{}", value), help);
+    if (!is_option<R>(field)) return;
+    RecipeOption& option = options.emplace_back();
+    option.name = name;
+    option.help = field.help;
+    option.group = field.group.empty() || field.group == kTranslatorGroup ? "model" : field.group;
+    option.common = field.visibility == Visibility::common;
+    if constexpr (std::is_enum_v<Value>) {
+      option.value = name_of(value);
+      option.accepted = fmt::format("{}", fmt::join(kEnumNames<Value>, ", "));
+    } else {
+      option.value = fmt::format("{}", value);
+      const bool is_bounded = std::isfinite(field.range.min) || std::isfinite(field.range.max);
+      if (is_bounded) option.accepted = to_string(field.range);
+    }
+  }
+  void operator()(std::string_view, const std::vector<std::string>&, const Field&) {}  // no option is a list
+};
+
+// Refuses names of values that cannot be set.
+template <class R>
+struct OptionChecker {
+  const nlohmann::json& given;
+  const std::string& where;
+
+  template <class Value>
+  void operator()(std::string_view name, const Value&, const Field& field) {
+    if (given.contains(name) && !is_option<R>(field))
+      fail("{}: {} cannot be set: it follows from the data or the kind of model", where, name);
   }
 };
 
@@ -93,14 +109,6 @@ void follow(RecommendationRecipe& recipe, const nlohmann::json& given) { follow(
 
 void follow(LanguageRecipe& recipe, const nlohmann::json& given) { follow(recipe.model, given); }
 
-void check_rate(std::string_view name, double value) {
-  if (!(value >= 0 && value < 1)) fail("training: {} must be at least 0 and below 1 (is {})", name, value);
-}
-
-void check_at_least(std::string_view name, double value, double least) {
-  if (!(value >= least)) fail("training: {} must be at least {} (is {})", name, least, value);
-}
-
 }  // namespace
 
 template <class R>
@@ -118,8 +126,7 @@ void merge_recipe_json(R& recipe, const std::string& text, const std::string& wh
   visit_recipe(merged, reader);
   reader.finish(Missing::kept);
   const nlohmann::json given = parse_json(text, where);
-  for (const auto& [name, value] : given.items())
-    if (!is_option<R>(name)) fail("{}: {} cannot be set: it follows from the data or the kind of model", where, name);
+  visit_recipe(merged, OptionChecker<R>{given, where});
   follow(merged, given);
   recipe = merged;
 }
@@ -143,52 +150,9 @@ template void set_recipe_option(TranslationRecipe&, const std::string&, const st
 template void set_recipe_option(RecommendationRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(LanguageRecipe&, const std::string&, const std::string&);
 
-void check(const TextConfig& c) { check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4); }
-
-void check(const LanguageConfig& c) {
-  if (!(c.dev_share > 0 && c.dev_share < 1))
-    fail("training: dev_share must be above 0 and below 1 (is {})", c.dev_share);
-  check_at_least("vocab_size", static_cast<double>(c.vocab_size), 4);
-  check_at_least("sample_tokens", static_cast<double>(c.sample_tokens), 0);
-}
-
-void check(const RecommendationConfig& c) {
-  check_at_least("min_events", static_cast<double>(c.min_events), 3);
-  check_at_least("core", static_cast<double>(c.core), 0);
-  if (c.negatives < 1 || c.negatives > 65536)
-    fail("training: negatives must be between 1 and 65536 (is {})", c.negatives);
-  if (!(c.test_share > 0 && c.test_share < 0.5))
-    fail("training: test_share must be above 0 and below 0.5 (is {})", c.test_share);
-  if (!(c.calibration >= 0 && c.calibration <= 1))
-    fail("training: calibration must be between 0 and 1 (is {})", c.calibration);
-}
-
-void check(const TrainingConfig& c) {
-  check_at_least("batch_tokens", static_cast<double>(c.batch_tokens), 1);
-  check_at_least("accumulate", static_cast<double>(c.accumulate), 1);
-  for (const auto& [name, value] : {std::pair{"warmup_steps", c.warmup_steps},
-                                    {"growth_steps", c.growth_steps},
-                                    {"max_steps", c.max_steps},
-                                    {"max_epochs", c.max_epochs},
-                                    {"eval_every", c.eval_every},
-                                    {"save_every", c.save_every},
-                                    {"patience", c.patience},
-                                    {"average", c.average},
-                                    {"seed", c.seed}})
-    check_at_least(name, static_cast<double>(value), 0);
-  for (const auto& [name, value] : {std::pair{"learning_rate", c.learning_rate},
-                                    {"weight_decay", c.weight_decay},
-                                    {"clip_norm", c.clip_norm},
-                                    {"max_minutes", c.max_minutes},
-                                    {"epsilon", c.epsilon},
-                                    {"r_drop", c.r_drop},
-                                    {"initial_deviation", c.initial_deviation}})
-    check_at_least(name, value, 0);
-  for (const auto& [name, value] : {std::pair{"beta1", c.beta1},
-                                    {"beta2", c.beta2},
-                                    {"ema_decay", c.ema_decay},
-                                    {"label_smoothing", c.label_smoothing}})
-    check_rate(name, value);
-}
+void check(const TextConfig& config) { check_ranges(config, "training: "); }
+void check(const LanguageConfig& config) { check_ranges(config, "training: "); }
+void check(const RecommendationConfig& config) { check_ranges(config, "training: "); }
+void check(const TrainingConfig& config) { check_ranges(config, "training: "); }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "qkv/text.h"
 #include "tests/support/errors.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-"""The commands as a user meets them: what they print, and how they refuse."""
+"""The output and errors of the commands."""
 
 import json
 import subprocess
@@ -9,6 +9,39 @@ from conftest import QKV, SMALL, TEXT, qkv
 
 def test_version_names_the_instruction_set():
     assert any(isa in qkv("--version")[1] for isa in ("avx512", "avx2", "neon", "portable"))
+
+
+def test_help_groups_the_commands():
+    page = qkv("--help")[1]
+    groups = [line[:-1] for line in page.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert groups == ["Train and evaluate", "Use", "Models", "Tools", "Options"]
+    assert "\n  translate  " in page[page.index("Use:"):page.index("Models:")]
+
+
+@pytest.mark.parametrize("command", ["translate", "recommend", "lm"])
+def test_help_of_training_shows_common_options_and_names_the_groups_of_others(command):
+    page, whole = qkv("train", command, "--help")[1], qkv("train", command, "--help-all")[1]
+    common, rest = page.split("More options, which --help-all describes:")
+    options = [line for line in common.splitlines() if line.startswith("  -")]
+    assert len(options) <= 15 and any(line.startswith("  --learning-rate VALUE") for line in options)
+    for group in ("Model", "Optimizer", "Data", "Checkpoints"):
+        assert f"\n  {group} " in rest and f"\n{group}:\n" in whole and f"\n{group}:\n" not in page
+    assert "--patience" not in common and "\n  --patience VALUE " in whole
+    assert "[at least 0; default " in whole and max(map(len, whole.splitlines())) <= 110
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["trian"], 'unknown command "trian"; did you mean "train"?'),
+    (["train", "tranlsate"], 'unknown command "train tranlsate"; did you mean "train translate"?'),
+    (["fly"], 'unknown command "fly"'),
+    ([], "missing command (see qkv --help)"),
+    (["train"], "missing command (see qkv train --help)"),
+    (["translate", "run", "--bem", "4"], 'unknown option "--bem"; did you mean "--beam"?'),
+    (["train", "translate", "--lerning-rate=4"], 'unknown option "--lerning-rate"; did you mean "--learning-rate"?'),
+    (["translate", "run", "--zzzzzz"], 'unknown option "--zzzzzz"'),
+    (["inspect", "run", "other"], 'unexpected argument "other"')])
+def test_a_mistyped_command_or_option_is_named_with_the_nearest_one(arguments, message):
+    assert qkv(*arguments, ok=False) == (2, "", f"qkv: {message}\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["translate"], ["score", "bleu"], ["score", "wer"],
@@ -26,7 +59,7 @@ def test_failure_is_one_line_and_status_1(arguments):
     assert status == 1 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")
 
 
-def test_translations_keep_the_order_and_empty_lines(trained):
+def test_translations_keep_order_and_empty_lines(trained):
     lines = ["The dog sees the cat.", "", "   ", "He sleeps.", "The dog sees the cat."]
     _, output, _ = qkv("translate", trained, text="\n".join(lines) + "\n")
     translations = output.split("\n")
@@ -43,7 +76,7 @@ def test_a_long_line_is_translated_in_parts(trained):
     assert "line 1: longer than the model's 40 tokens, translated in" in error
 
 
-def test_invalid_text_is_refused_by_line(trained):
+def test_errors_of_invalid_text_name_the_line(trained):
     done = subprocess.run([QKV, "translate", str(trained)], input=b"fine\n\xff\n", capture_output=True)
     assert done.returncode == 1 and done.stdout.count(b"\n") == 1
     assert done.stderr == b"qkv: line 2: byte 1 is not valid UTF-8\n"
@@ -71,7 +104,7 @@ def test_inspect_lists_every_parameter(trained):
     assert "decoder.layers.0.cross_attention.q.weight" in qkv("inspect", trained)[1]
 
 
-def test_a_cut_model_is_refused(trained, tmp_path):
+def test_a_truncated_run_is_refused(trained, tmp_path):
     broken = tmp_path / "broken"
     subprocess.run(["cp", "-r", str(trained), str(broken)], check=True)
     for name in ("model.safetensors", "tokenizer.model", "config.json", "translation.json"):
@@ -86,7 +119,7 @@ def test_a_cut_model_is_refused(trained, tmp_path):
 
 @pytest.mark.parametrize("broken, message", [
     ((b"a\nb\n", b"a\n"), "line"), ((b"a\n\xff\n", b"a\nb\n"), ":2"), ((b"", b""), "no sentence pair")])
-def test_bad_training_text_is_refused(broken, message, tmp_path):
+def test_invalid_training_text_is_refused(broken, message, tmp_path):
     source, target = tmp_path / "train.en", tmp_path / "train.de"
     source.write_bytes(broken[0])
     target.write_bytes(broken[1])
@@ -96,7 +129,7 @@ def test_bad_training_text_is_refused(broken, message, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_tsv_file_will_do_and_skips_are_counted(tmp_path):
+def test_a_tsv_file_is_accepted_and_skipped_pairs_are_counted(tmp_path):
     pairs = [f"{a}\t{b}" for a, b in zip((TEXT / "train.en").read_text().splitlines()[:300],
                                          (TEXT / "train.de").read_text().splitlines())]
     (tmp_path / "train.tsv").write_text("\n".join(pairs + ["\tleer", "word " * 120 + "\tWort"]) + "\n")
@@ -127,7 +160,7 @@ def test_a_full_disk_is_an_error(trained):
     assert done.returncode == 1 and b"No space left" in done.stderr
 
 
-def test_a_yes_no_option_needs_no_value(tmp_path, corpus):
+def test_a_boolean_option_needs_no_value(tmp_path, corpus):
     for name, given, wanted in [("a", ["--lowercase"], True), ("b", ["--lowercase", "false"], False), ("c", [], False)]:
         qkv("train", "translate", *corpus, *SMALL, *given, "--out", tmp_path / name, "--max-steps", 1)
         assert json.loads((tmp_path / name / "text.json").read_text())["lowercase"] is wanted
@@ -144,13 +177,13 @@ def test_the_profile_accounts_for_a_training_step():
     assert "outside the ops" in table and "GFLOP/s of multiply-adds" in table
 
 
-def test_standard_input_is_one_text_alone(corpus, tmp_path):
+def test_standard_input_can_be_only_one_of_the_texts(corpus, tmp_path):
     train = ["train", "translate", *SMALL, "--out", tmp_path / "run", "--max-steps", 1]
     status, _, error = qkv(*train, "--train", "-", "-", *corpus[3:], text="a\n", ok=False)
     assert status == 1 and error == "qkv: training: standard input (-) can be only one of the text files\n"
 
 
-def test_standard_input_goes_on_where_others_stopped_reading(corpus, tmp_path):
+def test_standard_input_is_read_from_its_current_position(corpus, tmp_path):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("source\ttarget\n" + "a dog\tein Hund\n" * 30)
     with open(pairs, "rb", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""The program under test (environment variable QKV), and a small trained run that the tests share."""
+"""The program under test (environment variable QKV) and small trained runs that the tests share."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ def head(path, lines, to):
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
-    """Options that name a small slice of the example text."""
+    """Options for a small part of the example text."""
     folder = tmp_path_factory.mktemp("corpus")
     names = {split: [head(TEXT / f"{split}.{side}", lines, folder / f"{split}.{side}") for side in ("en", "de")]
              for split, lines in (("train", 400), ("dev", 20))}
@@ -37,7 +37,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def trained(corpus, tmp_path_factory):
-    """A run directory after 40 steps: bad translations, but whole."""
+    """A run directory of a translator, trained for 40 steps."""
     run = tmp_path_factory.mktemp("runs") / "small"
     qkv("train", "translate", *corpus, *SMALL, "--out", run, "--max-steps", 40, "--eval-every", 20)
     return run
@@ -45,7 +45,7 @@ def trained(corpus, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def films(tmp_path_factory):
-    """A folder with log.csv, titles.csv and run, a recommender after 30 steps on a small slice of the example's log."""
+    """A folder with log.csv, titles.csv and run: a recommender trained for 30 steps on part of the example log."""
     folder = tmp_path_factory.mktemp("films")
     subprocess.run(["python3", ROOT / "examples/films/generate.py", "--out", folder], check=True, timeout=60)
     head(folder / "log.csv", 3000, folder / "log.csv")
@@ -56,7 +56,7 @@ def films(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def timed_run(films):
-    """A recommender on the same log whose model reads the time between events."""
+    """A recommender on the same log with time_gaps."""
     qkv("train", "recommend", "--data", films / "log.csv", "--out", films / "timed", "--time-gaps", "true",
         "--d-model", 16, "--ffn", 16, "--max-length", 20, "--batch-tokens", 512, "--max-steps", 30, "--threads", 1)
     return films / "timed"
@@ -64,7 +64,7 @@ def timed_run(films):
 
 @pytest.fixture(scope="session")
 def counting(tmp_path_factory):
-    """A language model of a text that counts from 0 to 9 again and again."""
+    """A language model of a text that repeats the digits 0 to 9."""
     folder = tmp_path_factory.mktemp("lm")
     (folder / "text.txt").write_text("0123456789\n" * 200)
     train = ["train", "lm", "--text", folder / "text.txt", "--out", folder / "run", "--d-model", 32, "--heads", 2, "--ffn", 64,

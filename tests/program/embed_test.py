@@ -1,4 +1,4 @@
-"""qkv embed: vectors of lines, of an imported encoder and of what was trained."""
+"""qkv embed: vectors of lines by imported encoders and trained models."""
 
 import json
 import struct
@@ -66,20 +66,20 @@ def test_options_change_the_vectors(encoder):
     assert embed("--batch-tokens", 1, "--threads", 1, text=TEXTS) == embed(text=TEXTS)
 
 
-def test_long_lines_are_cut_and_counted(encoder):
+def test_long_lines_are_truncated_and_counted(encoder):
     _, out, err = qkv("embed", encoder, "--max-length", 4, text="a b\na b c\na b c d\n")
     first, second, third = vectors(out)
     assert first == second == third
     assert err == "qkv: 2 of 3 lines had more than 4 tokens and lost their ends\n"
 
 
-def test_more_lines_than_a_window_are_all_there(encoder):
+def test_input_longer_than_a_window_is_complete(encoder):
     text = "".join("abcdefgh"[i % 8] + "\n" for i in range(5000))
     found = qkv("embed", encoder, text=text)[1].splitlines()
     assert len(found) == 5000 and found[4999] == found[7] and found[4096:4104] == found[:8]
 
 
-def test_a_line_that_will_not_do_is_numbered(encoder, tmp_path):
+def test_errors_of_a_line_name_its_number(encoder, tmp_path):
     (tmp_path / "text").write_bytes(b"a\n" * 4500 + b"b\xff\n")
     status, _, err = qkv("embed", encoder, "--file", tmp_path / "text", "--npy", tmp_path / "x.npy", ok=False)
     assert (status, err) == (1, "qkv: text 4501: byte 2 is not valid UTF-8\n")
@@ -95,7 +95,7 @@ def test_a_trained_translator_embeds(trained):
     assert found[0] == found[2] != found[1] and len(found[0]) == 32
 
 
-def test_what_an_encoder_is_not_is_one_line(encoder, tmp_path):
+def test_commands_for_other_models_refuse_an_encoder_in_one_line(encoder, tmp_path):
     for command, message in (("translate", "config.json: decoder_layers is 0, wanted a model that translates"),
                              ("attend", "config.json: decoder_layers is 0, wanted a model that translates"),
                              ("generate", "holds no language.json, wanted the run of a language model")):

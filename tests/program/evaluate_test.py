@@ -12,7 +12,7 @@ METRICS = [f"{name}@{k}" for name in ("HR", "NDCG", "MRR") for k in (5, 10, 20)]
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    """Users walk around a ring of items, one step at a time, each from a place of their own."""
+    """A log of users who walk around a ring of items one step at a time, from different starts."""
     path = tmp_path_factory.mktemp("logs") / "ring.csv"
     lines = [f"user {u},\"item {(u * 7 + step) % ITEMS}\",{1000 * step + u}" for step in range(12) for u in range(USERS)]
     path.write_text("\n".join(["who,what,when", *lines]) + "\n")
@@ -33,7 +33,7 @@ def evaluate(*arguments):
     return json.loads(qkv("evaluate", *arguments, "--json")[1])
 
 
-def test_a_log_alone_has_its_baselines(log):
+def test_a_log_is_evaluated_by_the_baselines(log):
     found = evaluate(log, *COLUMNS)
     assert found["protocol"] == "full"
     assert found["data"] == {"sha256": hashlib.sha256(log.read_bytes()).hexdigest(), "users": USERS, "items": ITEMS,
@@ -54,7 +54,7 @@ def test_the_table_names_protocol_and_data(log):
     assert "kept: 30 users, 40 items, 360 events" in error
 
 
-def test_a_model_stands_beside_the_baselines(log, run):
+def test_a_model_is_compared_with_the_baselines(log, run):
     found = evaluate(run)
     assert found["protocol"] == "full" and found["data"]["sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
     assert all(0 <= found[name] <= 1 for name in METRICS)
@@ -62,7 +62,7 @@ def test_a_model_stands_beside_the_baselines(log, run):
     assert found["baselines"] == evaluate(log, *COLUMNS)["baselines"]
 
 
-def test_drawn_items_are_kept_and_used_again(log, run):
+def test_random_items_are_stored_and_reused(log, run):
     first = evaluate(run, "--protocol", "sampled-20", "--seed", 5)
     kept = run / "negatives-20-5.safetensors"
     content = kept.read_bytes()
@@ -80,14 +80,14 @@ def test_drawn_items_are_kept_and_used_again(log, run):
     (["--protocol", "half"], 1, "protocol: found \"half\", wanted full, temporal or sampled-N"),
     (["--protocol", "sampled-0"], 1, "wanted full, temporal or sampled-N"),
     (["--protocol", "temporal"], 1, "its split is leave_one_out"),
-    (["--min-events", "5"], 2, "--min-events: is for logs"),
+    (["--min-events", "5"], 2, "--min-events: applies to logs only"),
 ])
-def test_what_does_not_fit_a_run_is_refused(run, arguments, status, part):
+def test_options_that_contradict_the_run_are_refused(run, arguments, status, part):
     found, output, error = qkv("evaluate", run, *arguments, ok=False)
     assert found == status and output == "" and part in error and error.count("\n") == 1
 
 
-def test_bad_lines_are_named(tmp_path):
+def test_errors_name_the_invalid_line(tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("user,item,time\na,b,1\na,c\n")
     status, output, error = qkv("evaluate", log, ok=False)
@@ -95,7 +95,7 @@ def test_bad_lines_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["interactions.safetensors", "users.json", "items.json", "recommendation.json"])
-def test_a_run_with_a_cut_file_is_refused(run, tmp_path, name):
+def test_a_run_with_a_truncated_file_is_refused(run, tmp_path, name):
     broken = tmp_path / "broken"
     broken.mkdir()
     for file in run.iterdir():

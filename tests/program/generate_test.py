@@ -16,7 +16,7 @@ def generate(run, *arguments, **more):
     return qkv("generate", run, *arguments, **more)[1]
 
 
-def test_text_goes_on_from_the_prompt(model):
+def test_text_continues_the_prompt(model):
     likely = ["--temperature", 0]
     assert generate(model, "--prompt", "45", "--max-tokens", 4, *likely) == "456789\n"
     assert generate(model, "--prompt", "45", "--max-tokens", 4, "--stream", *likely) == "456789\n"
@@ -26,7 +26,7 @@ def test_text_goes_on_from_the_prompt(model):
     assert len(generate(model, "--prompt", "0", "--max-tokens", 100, "--context", "stop", *likely)) == 33
 
 
-def test_json_has_every_token_and_why_it_ended(model, tmp_path):
+def test_json_has_every_token_and_the_reason_for_the_end(model, tmp_path):
     (tmp_path / "prompts").write_text("45\n9\n")
     lines = generate(model, "--prompts", tmp_path / "prompts", "--max-tokens", 2, "--json", "--temperature", 0)
     first, second = [json.loads(line) for line in lines.splitlines()]
@@ -52,7 +52,7 @@ def test_explanations_show_the_most_probable_tokens(model):
     assert "alternatives" not in generate(model, *likely, "--json")
 
 
-def test_prompts_together_give_the_texts_alone(model, tmp_path):
+def test_a_batch_of_prompts_gives_the_same_texts_as_each_alone(model, tmp_path):
     prompts = ["0123", "", "012345", "9", "0123", "01"]
     (tmp_path / "prompts").write_text("\n".join(prompts) + "\n")
     drawn = ["--max-tokens", 40, "--temperature", 2, "--seed", 4]
@@ -62,7 +62,7 @@ def test_prompts_together_give_the_texts_alone(model, tmp_path):
     assert generate(model, "--prompts", "-", text="") == ""
 
 
-def test_attention_of_a_text_and_what_follows(model, tmp_path):
+def test_attention_covers_the_text_and_its_continuation(model, tmp_path):
     _, shown, _ = qkv("attend", model, "45", "--generate", 3)
     lines = shown.splitlines()
     assert lines[0] == "678" and lines[1].startswith("decoder attention, layer 1 of 1, head 1 of 2")
@@ -78,11 +78,11 @@ def test_attention_of_a_text_and_what_follows(model, tmp_path):
     assert "const data" in (tmp_path / "a.html").read_text()
 
 
-def test_attention_that_is_not_there_is_refused(model, trained):
-    for run, arguments, message in [(model, ["--target", "4"], "is a language model, wanted --generate"),
-                                    (model, ["--kind", "cross"], "--kind cross, a language model has decoder alone"),
+def test_attention_of_a_missing_part_is_refused(model, trained):
+    for run, arguments, message in [(model, ["--target", "4"], "is a language model; use --generate"),
+                                    (model, ["--kind", "cross"], "--kind cross: a language model has only decoder attention"),
                                     (model, ["--generate", 100], ""),
-                                    (trained, ["--generate", 1], "is no language model, wanted --target")]:
+                                    (trained, ["--generate", 1], "is a translator; use --target")]:
         status, output, error = qkv("attend", run, "45", *arguments, ok=message == "")
         assert (status == 0) == (message == "") and message in error and error.count("\n") <= 1
     assert "the text has 41 tokens with the one that begins it, the model takes 32" in qkv("attend", model, "4" * 40, ok=False)[2]
@@ -94,20 +94,20 @@ def test_a_full_disk_is_an_error(model):
     assert done.returncode == 1 and done.stderr == b"qkv: standard output: No space left on device\n"
 
 
-def test_the_seed_decides_what_is_drawn(model):
+def test_the_seed_determines_the_samples(model):
     hot = ["--prompt", "0", "--temperature", 3, "--max-tokens", 30]
     first = generate(model, *hot, "--seed", 1)
     assert first == generate(model, *hot, "--seed", 1) != generate(model, *hot, "--seed", 2)
     assert generate(model, *hot, "--top-k", 1, "--seed", 5) == generate(model, *hot, "--min-p", 1, "--seed", 6)
 
 
-def test_weights_in_8_bits_go_on_alike(model, tmp_path):
+def test_8_bit_weights_generate_the_same_text(model, tmp_path):
     qkv("quantize", model, "--int8", "--out", tmp_path / "int8")
     likely = ["--prompt", "45", "--max-tokens", 8, "--temperature", 0]
     assert generate(tmp_path / "int8", *likely) == generate(model, *likely)
 
 
-def test_the_benchmark_says_how_much_of_the_bandwidth_it_uses(model):
+def test_the_benchmark_reports_its_share_of_the_bandwidth(model):
     sizes = ["--prompt", 4, "--tokens", 4, "--json"]
     found = json.loads(qkv("bench", "generate", model, "--batch", 2, *sizes)[1])
     assert found["batch"] == 2 and found["tokens_per_s"] > 0 and found["first_token_ms"] > 0
@@ -116,7 +116,7 @@ def test_the_benchmark_says_how_much_of_the_bandwidth_it_uses(model):
     shape = ["--preset", "lm-small", "--vocab", 100]
     plain, int8 = [json.loads(qkv("bench", "generate", *shape, *sizes, *more)[1]) for more in ([], ["--int8"])]
     assert plain["parameters"] == int8["parameters"] and plain["weight_bytes"] > 3 * int8["weight_bytes"]
-    assert "of what that allows\n" in qkv("bench", "generate", *shape, "--tokens", 3, "--prompt", 2, "--profile")[1]
+    assert "% of that limit\n" in qkv("bench", "generate", *shape, "--tokens", 3, "--prompt", 2, "--profile")[1]
     assert qkv("bench", "generate", model, "--preset", "gpt2", ok=False)[0] == 2
 
 

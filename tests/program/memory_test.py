@@ -10,7 +10,7 @@ WITHOUT_BATCH = [x for i, x in enumerate(SMALL) if x != "--batch-tokens" and SMA
 
 
 def mebibytes(log):
-    """The sum that training prints."""
+    """Returns the total memory that training reports."""
     return float(re.search(r"^memory: ([0-9.]+) MiB", log, re.M)[1])
 
 

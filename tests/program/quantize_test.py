@@ -1,4 +1,4 @@
-"""qkv quantize: a run in 8 bits that translates, and how it refuses."""
+"""qkv quantize: runs with 8-bit weights, and errors."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ TEXT = "The dog sees the cat.\n\nHe sleeps.\n"
 
 @pytest.fixture(scope="module")
 def quantized(trained):
-    """Beside the run, under the name that the command chooses."""
+    """An 8-bit run at the default path next to the run."""
     _, output, _ = qkv("quantize", f"{trained}/", "--int8")
     run = trained.with_name("small-int8")
     assert output.startswith(f"{run}: ") and " matrices in 8 bits, " in output and output.count("\n") == 1
@@ -19,7 +19,7 @@ def quantized(trained):
     shutil.rmtree(run)
 
 
-def test_the_new_run_holds_the_same_but_for_the_weights(trained, quantized):
+def test_only_the_weights_of_the_new_run_differ(trained, quantized):
     files = {path.name for path in quantized.iterdir()}
     assert files == {"config.json", "translation.json", "tokenizer.model", "model.safetensors"}
     for name in files - {"model.safetensors"}:
@@ -33,7 +33,7 @@ def test_it_translates_scores_and_shows_attention(quantized):
     assert qkv("attend", quantized, "The dog sees the cat.")[1].count("\n") > 3
 
 
-def test_inspect_says_what_is_in_8_bits_and_counts_its_bytes(trained, quantized):
+def test_inspect_shows_8_bit_parameters_and_counts_their_bytes(trained, quantized):
     before, info = (json.loads(qkv("inspect", run, "--json")[1]) for run in (trained, quantized))
     assert {p["type"] for p in before["parameters"]} == {"float32"}
     assert before["serving_bytes"] == 4 * before["parameter_count"]
@@ -44,7 +44,7 @@ def test_inspect_says_what_is_in_8_bits_and_counts_its_bytes(trained, quantized)
     assert " int8\n" in qkv("inspect", quantized)[1]
 
 
-def test_what_exists_or_is_in_8_bits_is_refused(trained, quantized, tmp_path):
+def test_existing_and_8_bit_runs_are_refused(trained, quantized, tmp_path):
     status, output, error = qkv("quantize", trained, "--int8", ok=False)
     assert (status, output, error) == (1, "", f"qkv: {quantized}: exists already\n")
     out = tmp_path / "again"

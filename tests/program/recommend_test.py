@@ -1,4 +1,4 @@
-"""qkv recommend: histories, users and lines of JSON; titles; how it refuses."""
+"""qkv recommend: histories, users, JSON lines, titles and errors."""
 
 import json
 import os
@@ -12,7 +12,7 @@ KEYS = ["items", "popular", "read", "unknown"]
 
 
 def ask(films, *arguments, text=None):
-    """The answer's objects, and what was said beside them."""
+    """Returns the objects of the answer and the messages on standard error."""
     _, output, notes = qkv("recommend", films / "run", *arguments, "--json", text=text)
     return [json.loads(line) for line in output.splitlines()], notes
 
@@ -21,7 +21,7 @@ def names(answer):
     return [item["item"] for item in answer["items"]]
 
 
-def test_a_history_gets_its_best_items_in_order(films):
+def test_a_history_is_answered_with_the_best_items_in_order(films):
     (answer,), notes = ask(films, "--history", "f0000,f0001", "--top", 5)
     assert notes == "" and list(answer) == KEYS and not answer["popular"]
     assert [item["rank"] for item in answer["items"]] == [1, 2, 3, 4, 5]
@@ -33,7 +33,7 @@ def test_a_history_gets_its_best_items_in_order(films):
                                                 for i, item in enumerate(answer["items"])]
 
 
-def test_titles_may_hold_commas_and_be_told_apart(films, tmp_path):
+def test_titles_may_contain_commas(films, tmp_path):
     titles = ["--titles", films / "titles.csv"]
     by_id, _ = ask(films, "--history", "f0000, f0001", *titles)
     by_title, notes = ask(films, "--history", "Silent Harbour, Part 1, silent harbour, part 2", *titles)
@@ -45,21 +45,21 @@ def test_titles_may_hold_commas_and_be_told_apart(films, tmp_path):
     assert [line.split(maxsplit=2)[2] for line in lines] == [item["title"] for item in by_id[0]["items"]]
 
 
-def test_what_is_unknown_or_ambiguous_is_said_with_what_is_near(films, tmp_path):
+def test_unknown_and_ambiguous_titles_are_reported_with_similar_ones(films, tmp_path):
     (tmp_path / "titles.csv").write_text("item,title\nf0000,Heat (1995)\nf0001,Heat (1986)\nf0002,Fargo (1996)\nx,Lost\n")
     (answer,), notes = ask(films, "--history", "Heat, Fergo, f0002, Lost", "--titles", tmp_path / "titles.csv")
     assert answer["read"] == ["f0002"] and answer["unknown"] == ["Fergo", "x"]
     assert answer["ambiguous"] == {"Heat": ["f0000", "f0001"]}
     assert notes.splitlines() == [
-        'qkv: "Heat" is left out: it can be f0000 (Heat (1995)), f0001 (Heat (1986)); say which by its id',
-        'qkv: "Fergo" is no item of the model, these are: Fargo (1996)',
-        'qkv: "Lost" is no item of the model']
+        'qkv: "Heat" is ambiguous and ignored; use one of the ids: f0000 (Heat (1995)), f0001 (Heat (1986))',
+        'qkv: "Fergo" is unknown to the model and ignored; similar titles: Fargo (1996)',
+        'qkv: "Lost" is unknown to the model and ignored']
     (answer,), notes = ask(films, "--item", "nothing")
     assert answer["popular"] and answer["unknown"] == ["nothing"]
-    assert notes.splitlines()[1] == "qkv: no known item in the history: these are the items with the most events"
+    assert notes.splitlines()[1] == "qkv: the history has no known item; these are the most popular items"
 
 
-def test_a_user_is_the_events_of_the_log_and_new_ones_count_at_once(films):
+def test_a_user_stands_for_the_events_of_the_log_and_new_events_count_immediately(films):
     events = [line.split(",")[1] for line in (films / "log.csv").read_text().splitlines() if line.startswith("u0007,")]
     (user,), _ = ask(films, "--user", "u0007")
     (history,), _ = ask(films, "--history", ",".join(events))
@@ -77,7 +77,7 @@ def test_lists_and_seen_items(films, tmp_path):
     (tmp_path / "deny").write_text(best[0] + "\n")
     (some,), notes = ask(films, "--history", "f0000", "--allow", tmp_path / "allow", "--deny", tmp_path / "deny")
     assert some["items"] == [dict(item, rank=i + 1) for i, item in enumerate(all_items["items"][1:6])]
-    assert notes == f'qkv: {tmp_path}/allow: 1 of its items are none of the model\'s, "nothing" first\n'
+    assert notes == f'qkv: {tmp_path}/allow: 1 items are unknown to the model, the first is "nothing"\n'
     assert some["unknown_listed"] == ["nothing"]
     (seen,), _ = ask(films, "--history", "f0000", "--top", 2000, "--include-seen")
     assert len(seen["items"]) == len(best) + 1 and set(names(seen)) == {*best, "f0000"}
@@ -97,7 +97,7 @@ def test_explanations_are_the_score_without_each_event(films):
     assert lines[1].split(",")[0].split() == [answer["read"][largest], f"{effects[largest]:+.3f}"]
 
 
-def test_lines_of_json_are_answered_in_order_and_a_bad_one_does_not_end_it(films):
+def test_json_lines_are_answered_in_order_even_after_an_invalid_one(films):
     requests = ['{"history": ["f0000", "f0001"], "top": 2}', "{", '{"user": "u0003", "id": [1, "x"]}', "[]", "",
                 '{"user": "u0003", "history": ["f0100"], "explain": true, "top": 1}', '{"history": "f0000"}',
                 '{"history": [], "top": 0}', '{"top": 3}', '{"history": [], "depth": 1}', '{"user": "nobody"}',
@@ -112,16 +112,16 @@ def test_lines_of_json_are_answered_in_order_and_a_bad_one_does_not_end_it(films
     assert answers[5]["read"][-1] == "f0100" and len(answers[5]["items"][0]["effects"]) == len(answers[5]["read"])
     assert names(answers[12]) == ["f0004"]
     assert answers[13]["unknown"] == ["12"] and len(answers[13]["items"]) == 10
-    assert answers[14] == {"id": {"n": 9}, "error": 'line 15: "history" is 1, wanted a list of names'}
-    for line, part in [(2, "not a line of JSON"), (4, "not an object"), (5, "not a line of JSON"),
-                       (7, '"history" is "f0000", wanted a list of names'), (8, '"top" is 0, wanted a number from 1'),
-                       (9, 'has neither "history" nor "user"'), (10, '"depth" is 1, wanted history, times, user, top'),
-                       (11, '"nobody" is none of the'), (12, "levels of JSON")]:
+    assert answers[14] == {"id": {"n": 9}, "error": 'line 15: "history" must be a list of names (is 1)'}
+    for line, part in [(2, "not valid JSON"), (4, "not a JSON object"), (5, "not valid JSON"),
+                       (7, '"history" must be a list of names (is "f0000")'), (8, '"top" must be an integer between 1 and'),
+                       (9, 'must have "history" or "user"'), (10, 'unknown member "depth"; must be one of history, times, user, top'),
+                       (11, '"nobody" is none of the'), (12, "nested more than 4 levels deep")]:
         assert list(answers[line - 1]) == ["error"]
         assert answers[line - 1]["error"].startswith(f"line {line}: ") and part in answers[line - 1]["error"]
 
 
-def test_times_are_read_where_the_model_was_trained_with_them(films, timed_run):
+def test_times_are_used_if_the_model_was_trained_with_them(films, timed_run):
     for run, has_gaps in [(films / "run", False), (timed_run, True)]:
         assert ("decoder.gaps.weight" in qkv("inspect", run)[1]) == has_gaps
         assert "model " in qkv("evaluate", run)[1]
@@ -143,13 +143,13 @@ def test_times_are_read_where_the_model_was_trained_with_them(films, timed_run):
     assert [item["score"] for item in json.loads(output)["items"]] == new
 
 
-def test_wrong_times_are_one_line(films, tmp_path):
+def test_invalid_times_are_refused_in_one_line(films, tmp_path):
     for request, part in [({"history": ["f0000"], "times": [1, 2]}, "2 times for 1 events, wanted as many"),
                           ({"history": ["f0000", "f0001"], "times": [3, 2]}, "the time of event 2 is 2, wanted at least 3"),
-                          ({"history": ["f0000"], "times": 3}, '"times" is 3, wanted a list of times'),
-                          ({"history": ["f0000"], "times": [1.5]}, '"times" is 1.5, wanted whole numbers, or null'),
-                          ({"history": ["f0000"], "times": [2 ** 63]}, "wanted whole numbers, or null"),
-                          ({"history": ["f0000"], "times": ["1"]}, "wanted whole numbers, or null"),
+                          ({"history": ["f0000"], "times": 3}, '"times" must be a list of integers or null (is 3)'),
+                          ({"history": ["f0000"], "times": [1.5]}, '"times" must be a list of integers or null (is 1.5)'),
+                          ({"history": ["f0000"], "times": [2 ** 63]}, "must be a list of integers or null"),
+                          ({"history": ["f0000"], "times": ["1"]}, "must be a list of integers or null"),
                           ({"user": "u0007", "times": [5]}, "1 times for 0 events"),
                           ({"user": "u0007", "history": ["f0000"], "times": [-5]}, "is -5, wanted at least")]:
         (answer,), _ = ask(films, text=json.dumps(request))
@@ -161,7 +161,7 @@ def test_wrong_times_are_one_line(films, tmp_path):
                                      f"({tmp_path}/log.txt has none)\n")
 
 
-def test_an_answer_comes_before_the_next_request(films):
+def test_each_request_is_answered_before_the_next_one_arrives(films):
     with subprocess.Popen([QKV, "recommend", films / "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         for item in ("f0000", "f0001"):
@@ -172,7 +172,7 @@ def test_an_answer_comes_before_the_next_request(films):
         assert process.wait(timeout=60) == 0
 
 
-def test_many_lines_are_answered_as_each_alone(films, tmp_path):
+def test_many_lines_get_the_same_answers_as_each_alone(films, tmp_path):
     requests = [{"history": [f"f{i % 100:04}", f"f{i % 7:04}"], "top": 3 + i // 500 % 2} for i in range(1200)]
     (tmp_path / "requests").write_text("".join(json.dumps(request) + "\n" for request in requests))
     answers, _ = ask(films, "--input", tmp_path / "requests", "--threads", 2)
@@ -195,7 +195,7 @@ def test_a_run_in_8_bits_recommends(films):
 
 @pytest.mark.parametrize("name", ["config.json", "recommendation.json", "model.safetensors", "items.json",
                                   "users.json", "interactions.safetensors"])
-def test_a_run_that_lacks_something_is_refused(films, tmp_path, name):
+def test_a_run_without_a_file_is_refused(films, tmp_path, name):
     run = tmp_path / "run"
     shutil.copytree(films / "run", run)
     os.remove(run / name)
@@ -216,7 +216,7 @@ def test_bench_times_requests(films):
         assert 0 < figures["p50_ms"] <= figures["p99_ms"] <= figures["max_ms"] and figures["threads"] == 1
 
 
-def test_what_a_table_says_of_the_items_is_learned_with_them(films, tmp_path):
+def test_features_of_items_are_learned(films, tmp_path):
     train = ["train", "recommend", "--data", films / "log.csv", "--out", tmp_path / "run", "--d-model", 16, "--ffn", 16,
              "--max-length", 20, "--batch-tokens", 512, "--max-steps", 3, "--threads", 1]
     features = ["--features", films / "titles.csv", "--feature-columns", "item,genre,title:words"]

@@ -13,7 +13,7 @@ KILLS = 20
 
 
 def contents(run):
-    """Every file of a run but metrics.jsonl, which holds times, and what a kill left half-written."""
+    """The files of a run except metrics.jsonl, which contains times, and temporary files of killed processes."""
     return {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.rglob("*"))
             if path.is_file() and path.name != "metrics.jsonl" and ".tmp-" not in path.name}
 

@@ -1,4 +1,4 @@
-"""`qkv score` gives what sacreBLEU gives, on thousands of noisy lines and on the edges.
+"""qkv score equals sacreBLEU, on thousands of noisy lines and on edge cases.
 
 The program is the environment variable QKV, or the newest build/*/qkv, or the qkv on PATH. Skipped without sacreBLEU.
 """

@@ -1,4 +1,4 @@
-"""qkv translate: what every option prints, and how the stream of lines behaves."""
+"""qkv translate: the output of every option, and streaming."""
 
 import json
 import math
@@ -83,14 +83,14 @@ def test_lengths_are_limited(trained):
             assert not t["source"] or 6 <= len(h["tokens"]) <= 8
 
 
-def test_no_ngram_comes_twice(trained):
+def test_no_ngram_is_repeated(trained):
     for t in objects(trained, "--no-repeat-ngram", 2, "--min-length", 12):
         tokens = t["hypotheses"][0]["tokens"]
         pairs = list(zip(tokens, tokens[1:]))
         assert len(set(pairs)) == len(pairs)
 
 
-def test_prefixes_are_said_first(trained, tmp_path):
+def test_translations_start_with_their_prefixes(trained, tmp_path):
     for line, source in zip(translate(trained, "--prefix", "Ein Hund"), LINES):
         assert line.startswith("Ein Hund") == bool(source)
     prefixes = tmp_path / "prefixes"
@@ -123,7 +123,7 @@ def test_samples_depend_on_seed_and_sentence(trained):
     assert status == 2 and "--sampling" in error
 
 
-def test_a_run_beside_itself_is_itself(trained, corpus, tmp_path):
+def test_an_ensemble_of_a_run_with_itself_equals_the_run(trained, corpus, tmp_path):
     assert translate(trained, "--ensemble", trained) == translate(trained)
     other = tmp_path / "other"
     qkv("train", "translate", *corpus, *SMALL, "--vocab-size", 200, "--out", other, "--max-steps", 1, "--eval-every", 1)
@@ -131,7 +131,7 @@ def test_a_run_beside_itself_is_itself(trained, corpus, tmp_path):
     assert status == 1 and "vocabulary is not that of" in error and str(other) in error
 
 
-def test_workers_change_nothing(trained):
+def test_workers_do_not_change_the_output(trained):
     text = TEXT * 60
     wanted = translate(trained, "--n-best", 2, "--threads", 1, text=text)
     for workers in (2, 3):
@@ -139,7 +139,7 @@ def test_workers_change_nothing(trained):
     assert translate(trained, "--n-best", 2, "--window", 1, text=text) == wanted
 
 
-def test_lines_are_translated_as_they_come(trained):
+def test_lines_are_translated_as_they_arrive(trained):
     with subprocess.Popen([QKV, "translate", str(trained)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         wanted = translate(trained)
         for line, translation in zip(LINES, wanted):
@@ -151,7 +151,7 @@ def test_lines_are_translated_as_they_come(trained):
     assert program.returncode == 0
 
 
-def test_the_lines_before_a_broken_one_are_there(trained):
+def test_lines_before_an_invalid_one_are_translated(trained):
     text = TEXT.encode() * 20 + b"\xff\n" + TEXT.encode()
     done = subprocess.run([QKV, "translate", str(trained)], input=text, capture_output=True)
     assert done.returncode == 1 and done.stderr == b"qkv: line 101: byte 1 is not valid UTF-8\n"
@@ -184,7 +184,7 @@ def test_a_closed_pipe_ends_it_quietly(trained):
         assert program.stderr.read() == b""
 
 
-def test_progress_is_shown_on_a_terminal_alone(trained, tmp_path):
+def test_progress_is_shown_only_on_a_terminal(trained, tmp_path):
     ours, theirs = os.openpty()
     with open(tmp_path / "out", "wb") as out:
         done = subprocess.run([QKV, "translate", str(trained)], input=TEXT.encode() * 200, stdout=out, stderr=theirs)
@@ -212,7 +212,7 @@ def test_options_out_of_range_are_named(trained):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc")
 def test_memory_does_not_grow_with_the_lines(trained):
-    """The peak over eight times as many lines is the same, but for what the first windows do not need yet."""
+    """The peak with eight times as many lines is the same, except for buffers that the first windows do not need."""
     def peak(lines):
         command = [QKV, "translate", str(trained), "--beam", "1", "--max-length", "1", "--threads", "1"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as program:

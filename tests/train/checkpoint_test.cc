@@ -1,4 +1,4 @@
-// The saved state of a training run: it comes back as it was, or not at all.
+// Saved states of training are restored exactly, or refused.
 #include "train/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using testing::expect_contains;
 using testing::spill;
 using testing::TempDir;
 
-// Parameters and optimiser of random bytes, or as they begin where seed is 0.
+// Parameters and optimizer with random bytes; with seed 0, as initialized.
 struct State {
   explicit State(uint64_t seed, int64_t size = 19, double ema_decay = 0.9, Moments moments = Moments::float32) {
     config.ema_decay = ema_decay;

@@ -1,4 +1,4 @@
-// Sums over the features of items, against the dense matrix S that they stand for: S[v, f] = 1 / √n_v.
+// Sums over the features of items, compared with products of the dense matrix S[v, f] = 1 / √n_v.
 #include "train/feature_sums.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kTableItems = 150, kFeatures = 7, kWidth = 5;
 
-// Item v has features v mod 7 and, where v is a multiple of 3, 0 and 6 too; items from 140 on have none.
+// Item v has feature v mod 7 and, if v is a multiple of 3, also 0 and 6; items from 140 on have none.
 ItemFeatures sample() {
   ItemFeatures features;
   for (int64_t f = 0; f < kFeatures; f++) features.names.push_back(std::to_string(f));
@@ -43,10 +43,10 @@ class FeatureSumsTest : public ::testing::Test {
   Matrix<float> items{E.data(), kTableItems, kWidth}, table{G.data(), kFeatures, kWidth};
 };
 
-// Each sum has at most 150 terms of size about 1 and is rounded once a term.
+// Each sum has at most 150 terms of magnitude 1 with one rounding each.
 constexpr double kSumTolerance = 150 * 5 * 6e-8;
 
-TEST_F(FeatureSumsTest, TheGradientIsThatOfTheProduct) {
+TEST_F(FeatureSumsTest, GradientEqualsThatOfTheDenseProduct) {
   std::vector<double> wanted(G.begin(), G.end());
   for (int64_t v = 0; v < kTableItems; v++)
     for (int64_t f = 0; f < kFeatures; f++)
@@ -55,7 +55,7 @@ TEST_F(FeatureSumsTest, TheGradientIsThatOfTheProduct) {
   EXPECT_LT(testing::max_error(G, wanted), kSumTolerance);
 }
 
-TEST_F(FeatureSumsTest, ItemsFromTheFirstOnFollowTheirFeatures) {
+TEST_F(FeatureSumsTest, ItemsFromTheFirstOnChangeWithTheirFeatures) {
   std::vector<float> now = testing::normal<float>(kFeatures * kWidth, 3);
   const Matrix<float> after(now.data(), kFeatures, kWidth);
   for (const int64_t first : {0, 100}) {

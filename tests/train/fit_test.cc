@@ -1,4 +1,4 @@
-// Finding the largest batch by a few rehearsals.
+// The search for the largest batch that fits into memory.
 #include "train/fit.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Search search(int64_t least, int64_t most, size_t limit, F&& bytes) {
   return result;
 }
 
-TEST(LargestThatFits, TakesAFewCallsWhereMemoryRisesEvenly) {
+TEST(LargestThatFits, NeedsFewCallsIfMemoryIsLinear) {
   const auto bytes = [](double n) { return 1e6 + 5000 * n; };
   for (const size_t limit : {2000000, 10000000, 1000000000}) {
     const Search s = search(50, 10000000, limit, bytes);
@@ -37,7 +37,7 @@ TEST(LargestThatFits, TakesAFewCallsWhereMemoryRisesEvenly) {
   }
 }
 
-TEST(LargestThatFits, FindsItWhereMemoryRisesUnevenly) {
+TEST(LargestThatFits, FindsTheLargestIfMemoryIsNotLinear) {
   for (const double power : {0.7, 1.0, 1.5, 2.0}) {
     const auto bytes = [&](double n) { return 1000 * std::pow(n, power) + std::floor(n / 500) * 20000; };
     const double limit = bytes(3000) + 1;
@@ -48,7 +48,7 @@ TEST(LargestThatFits, FindsItWhereMemoryRisesUnevenly) {
   }
 }
 
-TEST(LargestThatFits, StaysWithinItsBounds) {
+TEST(LargestThatFits, StaysWithinTheBounds) {
   const auto bytes = [](double n) { return 10 * n; };
   EXPECT_EQ(search(50, 400, 1000000, bytes).found, 400);
   EXPECT_EQ(search(50, 50, 1000000, bytes).found, 50);

@@ -1,4 +1,4 @@
-// One optimiser step against the formulas in float64.
+// Optimizer steps compared with the formulas in float64.
 #include "train/optimizer_state.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ struct Fixture {
     std::copy(w.begin(), w.end(), parameters.values().begin());
     optimizer.emplace(config, parameters);
   }
-  // Gives the summed gradient of `kTokens` tokens.
+  // Steps with a gradient that is summed over `kTokens` tokens.
   double update(int64_t step, const std::vector<float>& gradient) {
     std::copy(gradient.begin(), gradient.end(), parameters.gradients().begin());
     return optimizer->update(step, kTokens);
@@ -46,7 +46,7 @@ double norm(const std::vector<float>& x) {
   return std::sqrt(sum);
 }
 
-// Three steps of `config`, in float64: mean gradient, clipping, Adam.
+// Returns the weights after three steps in float64: mean gradient, clipping, Adam.
 std::vector<double> expected(const TrainingConfig& config, int64_t steps) {
   std::vector<double> w = normal<double>(kSize, 1), m(kSize, 0.0), v(kSize, 0.0);
   for (int64_t step = 1; step <= steps; step++) {
@@ -72,10 +72,10 @@ TrainingConfig sample_config() {
   return c;
 }
 
-// Weights of size 4 and steps of size 0.1 in float32, a few roundings each.
+// Weights of magnitude 4 and steps of magnitude 0.1 in float32, with a few roundings each.
 constexpr double kTolerance = 16 * 0x1p-24 * 4;
 
-TEST(OptimizerState, StepsAreAdamsOnTheMeanGradient) {
+TEST(OptimizerState, StepIsAdamOnTheMeanGradient) {
   TrainingConfig adamw = sample_config(), clipped = sample_config();
   adamw.optimizer = Optimizer::adamw;
   adamw.weight_decay = 0.1;
@@ -91,8 +91,9 @@ TEST(OptimizerState, StepsAreAdamsOnTheMeanGradient) {
   }
 }
 
-// The first step is computed before its moments are packed, so that the weights are those of float32. Packing changes m
-// by an eighth at most and √v by a sixteenth, and the next two steps, none longer than the learning rate, by as much.
+// The first step is computed before its moments are packed, so its weights equal those of float32. Packing changes m by
+// at most an eighth and √v by a sixteenth, so the next two steps, at most as large as the learning rate, change as
+// much.
 TEST(OptimizerState, PackedMomentsGiveAlmostTheSameSteps) {
   TrainingConfig config = sample_config();
   for (const Moments moments : {Moments::bfloat16, Moments::int8}) {
@@ -117,7 +118,7 @@ TEST(OptimizerState, SetsGradientsToZero) {
   for (const float g : f.parameters.gradients()) EXPECT_EQ(g, 0);
 }
 
-TEST(OptimizerState, TheMovingAverageFollowsClosely) {
+TEST(OptimizerState, MovingAverageFollowsTheWeights) {
   Fixture f(sample_config());
   std::vector<double> average = cast<double>(f.weights());
   for (int64_t step = 1; step <= 5; step++) {
@@ -130,13 +131,13 @@ TEST(OptimizerState, TheMovingAverageFollowsClosely) {
   EXPECT_LE(max_error(std::vector<float>(ema.begin(), ema.end()), average), kTolerance);
 }
 
-TEST(OptimizerState, TheMovingAverageCanBeOff) {
+TEST(OptimizerState, MovingAverageCanBeTurnedOff) {
   TrainingConfig config = sample_config();
   config.ema_decay = 0;
   Fixture f(config);
   EXPECT_TRUE(f.optimizer->ema().empty());
   f.update(1, normal<float>(kSize, 2));
-  EXPECT_LE(max_error(f.weights(), expected(config, 0)), 0.1);  // a step of Adam is at most the learning rate at first
+  EXPECT_LE(max_error(f.weights(), expected(config, 0)), 0.1);  // the first steps of Adam are at most the learning rate
 }
 
 TEST(OptimizerState, ABatchWithoutTokensChangesNothing) {

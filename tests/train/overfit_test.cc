@@ -1,5 +1,5 @@
-// Copying and reversing sequences of symbols, learned from random examples to 100 % on new ones: the model, its
-// gradients, the optimiser and the search together.
+// Models learn from random examples to copy and to reverse sequences, with 100 % accuracy on new ones. This tests
+// model, gradients, optimizer and search together.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::vector<int32_t> random_symbols(Random& random) {
   return random_tokens(length, kVocab, random);
 }
 
-// The share of 100 new sequences for which greedy search finds the answer.
+// Returns the share of 100 new sequences for which greedy search finds the answer.
 double train_and_test(const ModelConfig& config, Task task, int64_t steps) {
   TrainingConfig training;
   training.learning_rate = 3e-3;
@@ -79,7 +79,7 @@ double train_and_test(const ModelConfig& config, Task task, int64_t steps) {
   return right / 100;
 }
 
-// On one thread, for the steps are too small to share.
+// On one thread, as the steps are too small to divide.
 double score(const ModelConfig& config, Task task, int64_t steps) {
   return with_threads(1, [&] { return train_and_test(config, task, steps); });
 }

@@ -1,0 +1,29 @@
+// The help of the program. --help of a command shows the options that are used most, and names the groups of all
+// others; --help-all shows every option, by group.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+// The description of an option.
+struct OptionHelp {
+  std::string text;      // what the option does
+  std::string accepted;  // accepted values, such as "at least 0"; "" for any
+  std::string value;     // default; "" for none
+  std::string group;     // "model", "optimizer", …
+  bool common = false;   // shown by --help
+};
+
+// Sets the description of an option, and the group that lists it: its own one or, for a common option, the first.
+void describe(CLI::Option& option, const OptionHelp& help);
+
+// The name of the group of common options. Options that no group was set for are in it.
+inline constexpr const char* kCommonOptions = "Options";
+
+class HelpFormatter : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+};
+
+// Adds --help-all to each command below `app` that has groups of options.
+void add_help_all(CLI::App& app);
