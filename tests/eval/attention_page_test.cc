@@ -54,17 +54,28 @@ nlohmann::json run_in_browser(std::string page, const std::string& script) {
   return nlohmann::json::parse(dom.substr(begin, end - begin));
 }
 
+int count(const std::string& text, const std::string& pattern) {
+  int found = 0;
+  for (size_t at = text.find(pattern); at != text.npos; at = text.find(pattern, at + 1)) found++;
+  return found;
+}
+
 TEST(AttentionPage, TextCannotEscapeTheData) {
   const std::string page = attention_to_html(hostile_map());
-  const auto count = [&](const std::string& pattern) {
-    int found = 0;
-    for (size_t at = page.find(pattern); at != page.npos; at = page.find(pattern, at + 1)) found++;
-    return found;
-  };
-  EXPECT_EQ(count("<script"), 2);
-  EXPECT_EQ(count("</script"), 2);
-  EXPECT_EQ(count("<!--"), 0);
-  EXPECT_EQ(count("<img"), 0);
+  EXPECT_EQ(count(page, "<script"), 2);
+  EXPECT_EQ(count(page, "</script"), 2);
+  EXPECT_EQ(count(page, "<!--"), 0);
+  EXPECT_EQ(count(page, "<img"), 0);
+}
+
+TEST(AttentionPage, ContainsStyleDataAndScriptOnce) {
+  AttentionMap map = hostile_map();
+  map.source = "{{style}} {{data}} {{script}}";
+  const std::string page = attention_to_html(map);
+  EXPECT_EQ(count(page, "\n:root {"), 1);
+  EXPECT_EQ(count(page, "\n'use strict';\n"), 1);
+  EXPECT_EQ(count(page, "{{"), 3);  // the placeholders are replaced in the template, not in the text
+  EXPECT_EQ(count(page, map.source), 1);
 }
 
 TEST(AttentionPage, NeedsNoNetwork) {
