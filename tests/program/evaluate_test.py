@@ -91,7 +91,7 @@ def test_errors_name_the_invalid_line(tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("user,item,time\na,b,1\na,c\n")
     status, output, error = qkv("evaluate", log, ok=False)
-    assert status == 1 and output == "" and error == f"qkv: {log}:3: found 2 columns, wanted 3 as in the first line\n"
+    assert status == 1 and output == "" and error == f"qkv: {log}:3: expected 3 columns as in the first line (found 2)\n"
 
 
 @pytest.mark.parametrize("name", ["interactions.safetensors", "users.json", "items.json", "recommendation.json"])

@@ -221,7 +221,7 @@ def test_features_of_items_are_learned(films, tmp_path):
              "--max-length", 20, "--batch-tokens", 512, "--max-steps", 3, "--threads", 1]
     features = ["--features", films / "titles.csv", "--feature-columns", "item,genre,title:words"]
     _, _, report = qkv(*train, *features)
-    assert "items have " in report and "0 that one item alone has are left out" in report
+    assert "items have " in report and "skipped 0 features of a single item" in report
     known = json.loads((tmp_path / "run/features.json").read_text())
     assert {"genre: Crime", "title: silent"} <= set(known)
     assert f'"item_features": {len(known)}' in qkv("inspect", tmp_path / "run")[1]
@@ -230,7 +230,7 @@ def test_features_of_items_are_learned(films, tmp_path):
     assert qkv("recommend", tmp_path / "run", "--history", "f0000", "--json")[1] == answer
     assert "was started with 0 item features" in qkv(*train, *features, ok=False)[2]
     for options, message in [(features[2:], "requires a table of features"),
-                             (features[:3] + ["item,nothing"], 'none of them is "nothing"'),
+                             (features[:3] + ["item,nothing"], 'no column "nothing"'),
                              (["--features", tmp_path / "missing"], "cannot be opened")]:
         status, _, error = qkv(*train[:4], "--out", tmp_path / "other", *options, ok=False)
         assert status == 1 and message in error.splitlines()[-1]
