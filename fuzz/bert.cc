@@ -1,6 +1,5 @@
 // model.safetensors of a BERT directory.
 #include "fuzz/import.h"
-#include "io/encoder_run.h"
 
 namespace {
 
@@ -14,5 +13,5 @@ void qkv::fuzz::fuzz_bert(std::string_view bytes) {
   static const SourceDirectory source("model.safetensors",
                                       {{"config.json", kBertConfig}, {"vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\nb\nc\n"}});
   const MemoryFile file(bytes);
-  import_and_load(source.path(), {.tokens = true}, [](const std::string& run) { load_encoder(run); });
+  import_and_load(source.path(), {.tokens = true}, [](const std::string& run) { load_run<EncoderRun>(run); });
 }

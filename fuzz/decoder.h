@@ -5,7 +5,6 @@
 
 #include "fuzz/import.h"
 #include "import/architecture.h"
-#include "io/language_run.h"
 
 namespace qkv::fuzz {
 
@@ -43,7 +42,7 @@ inline void import_decoder(const std::string& type, std::string_view bytes) {
       "model.safetensors", {{"config.json", write_config(*find_architecture(type), small_decoder(type)).dump()},
                             {"tokenizer.model", small_tokenizer().serialized()}});
   const MemoryFile file(bytes);
-  import_and_load(source.path(), {}, [](const std::string& run) { load_language_model(run); });
+  import_and_load(source.path(), {}, [](const std::string& run) { load_run<LanguageRun>(run); });
 }
 
 }  // namespace qkv::fuzz

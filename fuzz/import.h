@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fuzz/reader.h"
-#include "io/run_directory.h"
+#include "io/run.h"
 #include "qkv/error.h"
 #include "qkv/import.h"
 #include "tests/support/foreign_models.h"
@@ -43,7 +43,7 @@ inline void import_and_load(const std::string& source, const ImportOptions& opti
 
 // The same of a translator.
 inline void import_translator(const std::string& source, const ImportOptions& options) {
-  import_and_load(source, options, [](const std::string& run) { load_run(run); });
+  import_and_load(source, options, [](const std::string& run) { load_run<TranslatorRun>(run); });
 }
 
 // The pieces of every vocabulary here.

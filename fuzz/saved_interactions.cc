@@ -19,19 +19,19 @@ void qkv::fuzz::fuzz_saved_interactions(std::string_view bytes) {
     const RunDirectory run(runs / name);
     if (!std::filesystem::exists(run.root())) {
       std::filesystem::create_directory(run.root());
-      save_interactions(run, small, sum);
+      write_log(run, {small, sum});
       std::filesystem::remove(run.root() + "/" + name);
       std::filesystem::create_symlink(file.path(), run.root() + "/" + name);
     }
     attempt([&] {
-      const Interactions data = load_interactions(run).data;
+      const Interactions data = read_log(run).data;
       for (int64_t user = 0; user < data.user_count(); user++)
         for (const int32_t item : data.of(user))
           require(item >= 0 && item < data.item_count(), "events are of items that have names");
       static const RunDirectory again(runs / "again");
       std::filesystem::create_directories(again.root());
-      save_interactions(again, data, sum);
-      const Interactions same = load_interactions(again).data;
+      write_log(again, {data, sum});
+      const Interactions same = read_log(again).data;
       require(same.users == data.users && same.items == data.items && same.events == data.events &&
                   same.offsets == data.offsets && same.times == data.times,
               "a log survives writing");

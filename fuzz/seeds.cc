@@ -7,6 +7,7 @@
 #include "eval/negatives.h"
 #include "fuzz/small.h"
 #include "io/int8_weights.h"
+#include "io/run_config.h"
 #include "io/saved_interactions.h"
 #include "io/weights.h"
 #include "qkv/config.h"
@@ -40,7 +41,9 @@ void configurations(const fs::path& directory) {
   ModelConfig model;
   model.source_vocab = model.target_vocab = 100;
   Seeds seeds(directory, "config"), json(directory, "json");
-  for (const std::string& text : {to_json(model), json_from_fields(TrainingConfig()), std::string(R"({"heads": 2})")}) {
+  const RunConfig run{kRunFormat, RunKind::translator, "0.1.0", model};
+  for (const std::string& text : {json_from_fields(run), to_json(model), json_from_fields(TrainingConfig()),
+                                  std::string(R"({"heads": 2})"), std::string(R"({"format": 2, "version": "9"})")}) {
     seeds.add(text);
     json.add(text);
   }
@@ -129,7 +132,7 @@ void logs(const fs::path& directory) {
   data.users = {"a", "b"}, data.items = {"x", "y"};
   data.offsets = {0, 3, 5}, data.events = {0, 1, 1, 1, 0}, data.times = {1, 2, 2, 3, 4};
   const testing::TempDir run;
-  save_interactions(RunDirectory(run.path()), data, std::string(64, '0'));
+  write_log(RunDirectory(run.path()), {data, std::string(64, '0')});
   for (const char* name : {"interactions.safetensors", "users.json", "items.json"})
     fs::copy_file(run / name, saved.path(), fs::copy_options::overwrite_existing);
   save_negatives(saved.path(), {3, {0, 1, 1, 0, 0, 1}}, std::string(64, '0'));

@@ -1,32 +1,43 @@
-// What a run directory holds.
+// Contents and memory of a run directory.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qkv/config.h"
 
 namespace qkv {
 
+// The kind of a run, as config.json states it.
+enum class RunKind { translator, language_model, recommender, encoder };
+constexpr std::array<std::string_view, 4> names_of(RunKind) {
+  return {"translator", "language_model", "recommender", "encoder"};
+}
+
 struct ParameterInfo {
   std::string name;
   std::vector<int64_t> shape;
   int64_t count = 0;
-  bool int8 = false;  // in 8 bits, with a scale a row; else float32
+  bool int8 = false;  // whether it is stored in 8 bits, with a scale per row; else float32
 };
 
 struct RunInfo {
+  RunKind kind = RunKind::translator;
+  int64_t format = 0;   // of the run directory; 0: written before config.json stated one
+  std::string version;  // version of qkv that wrote the run; "" in format 0
   ModelConfig model;
   std::vector<ParameterInfo> parameters;
   int64_t parameter_count = 0;
   bool has_weights = false;    // false until the first evaluation of a training run
   int64_t serving_bytes = 0;   // weights in memory
-  int64_t training_bytes = 0;  // weights, gradients, optimiser and moving average, without activations; 0 where the run
-                               // was not trained here
+  int64_t training_bytes = 0;  // weights, gradients, optimizer state, moving average and the copy that is evaluated,
+                               // without activations; 0 if the run cannot be trained
 };
 
-// Throws Error, naming the file, if the directory's configuration cannot be read or its weights do not fit it.
+// Reads a run directory. Throws Error, naming the file, if its configuration is invalid or its weights do not match it.
 RunInfo inspect(const std::string& run_directory);
 
 }  // namespace qkv

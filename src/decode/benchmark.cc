@@ -12,7 +12,7 @@
 #include "decode/translation_text.h"
 #include "decode/workers.h"
 #include "io/int8_weights.h"
-#include "io/run_directory.h"
+#include "io/run.h"
 
 namespace qkv {
 namespace {
@@ -40,7 +40,7 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
                                     {"workers", options.workers}})
     if (value < 1) fail("benchmark: {} is {}, wanted at least 1", name, value);
   const Clock::time_point start = Clock::now();
-  const LoadedRun loaded = load_run(run);
+  const TranslatorRun loaded = load_run<TranslatorRun>(run);
   DecodeBenchmark result;
   result.load_ms = 1e3 * seconds_since(start);
   if (options.int8) quantize(loaded.model->parameters());

@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "decode/generation.h"
 #include "io/int8_weights.h"
-#include "io/language_run.h"
+#include "io/run.h"
 #include "ops/machine_limits.h"
 #include "qkv/benchmark.h"
 
@@ -18,7 +18,7 @@ namespace qkv {
 namespace {
 
 std::unique_ptr<Transformer<float>> model_of(const GenerationBenchmarkOptions& options) {
-  if (!options.run.empty()) return load_language_model(options.run).model;
+  if (!options.run.empty()) return load_run<LanguageRun>(options.run).model;
   if (options.model.encoder_layers > 0)
     fail("benchmark: encoder_layers is {}, wanted 0 of a language model", options.model.encoder_layers);
   auto model = std::make_unique<Transformer<float>>(options.model);

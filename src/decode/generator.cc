@@ -9,7 +9,7 @@
 #include "decode/attend.h"
 #include "decode/caches.h"
 #include "decode/generation.h"
-#include "io/language_run.h"
+#include "io/run.h"
 #include "text/unicode.h"
 #include "text/visible.h"
 
@@ -136,7 +136,7 @@ struct Generator::Model {
 };
 
 Generator::Generator(const std::string& run_directory, int64_t cache_bytes)
-    : model_(std::make_unique<const Model>(load_language_model(run_directory), cache_bytes)) {
+    : model_(std::make_unique<const Model>(load_run<LanguageRun>(run_directory), cache_bytes)) {
   if (cache_bytes < 0) fail("generator: cache_bytes is {}, wanted at least 0", cache_bytes);
 }
 Generator::~Generator() = default;

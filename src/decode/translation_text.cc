@@ -29,8 +29,8 @@ void append(Hypothesis& all, const Hypothesis& next, size_t sources, double alph
 
 }  // namespace
 
-TranslationText::TranslationText(const LoadedRun& run, int64_t max_length)
-    : tokenizers_(run.tokenizers), tokens_(run.translation), max_length_(max_length) {
+TranslationText::TranslationText(const TranslatorRun& run, int64_t max_length)
+    : tokenizers_(run.tokenizers), tokens_(run.tokens), max_length_(max_length) {
   for (int32_t id = 0; id < tokenizers_.target.size(); id++) target_id_.emplace(tokenizers_.target.piece(id), id);
 }
 

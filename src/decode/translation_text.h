@@ -8,14 +8,14 @@
 
 #include "decode/pipeline.h"
 #include "decode/readable.h"
-#include "io/run_directory.h"
+#include "io/translator_run.h"
 
 namespace qkv {
 
 class TranslationText {
  public:
   // max_length: tokens of the longest sequence.
-  TranslationText(const LoadedRun& run, int64_t max_length);
+  TranslationText(const TranslatorRun& run, int64_t max_length);
 
   const TokenizerPair& tokenizers() const { return tokenizers_; }
   const TranslationTokens& tokens() const { return tokens_; }

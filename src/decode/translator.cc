@@ -5,22 +5,23 @@
 #include <mutex>
 #include <utility>
 
-#include "core/fail.h"
 #include "core/arena_pool.h"
+#include "core/fail.h"
 #include "decode/attend.h"
 #include "decode/batched.h"
 #include "decode/pipeline.h"
 #include "decode/translation_text.h"
+#include "io/run.h"
 #include "qkv/threads.h"
 
 namespace qkv {
 namespace {
 
-std::vector<LoadedRun> load_runs(const std::string& first, const std::vector<std::string>& others) {
-  std::vector<LoadedRun> runs;
-  runs.push_back(load_run(first));
+std::vector<TranslatorRun> load_runs(const std::string& first, const std::vector<std::string>& others) {
+  std::vector<TranslatorRun> runs;
+  runs.push_back(load_run<TranslatorRun>(first));
   for (const std::string& directory : others) {
-    runs.push_back(load_run(directory));
+    runs.push_back(load_run<TranslatorRun>(directory));
     for (const auto& [side, wanted, found] :
          {std::tuple{"source", runs.front().tokenizers.source, runs.back().tokenizers.source},
           {"target", runs.front().tokenizers.target, runs.back().tokenizers.target}}) {
@@ -33,9 +34,9 @@ std::vector<LoadedRun> load_runs(const std::string& first, const std::vector<std
   return runs;
 }
 
-Ensemble ensemble_of(const std::vector<LoadedRun>& runs) {
+Ensemble ensemble_of(const std::vector<TranslatorRun>& runs) {
   std::vector<const Transformer<float>*> models;
-  for (const LoadedRun& run : runs) models.push_back(run.model.get());
+  for (const TranslatorRun& run : runs) models.push_back(run.model.get());
   return Ensemble(std::move(models));
 }
 
@@ -47,7 +48,7 @@ void check_range(const char* name, T value, T least, T most) {
 }  // namespace
 
 struct Translator::State {
-  const std::vector<LoadedRun> runs;
+  const std::vector<TranslatorRun> runs;
   const Ensemble models;
   const TranslationText text;
   mutable ArenaPool arenas;

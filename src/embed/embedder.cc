@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxBatchTokens = int64_t{1} << 24;
 
-// The options with the run's values where nothing is given.
+// Returns the configuration of the run, overridden by the options.
 EmbeddingConfig merged(EmbeddingConfig config, const EmbedOptions& options) {
   config.pooling = options.pooling.value_or(config.pooling);
   config.normalize = options.normalize.value_or(config.normalize);
@@ -35,22 +35,23 @@ struct Embedder::State {
   void check(const EmbeddingConfig& config, const EmbedOptions& options) const {
     const int64_t least = edge_tokens() + 1, most = encoder.model->config().max_length;
     if (config.max_length < least || config.max_length > most)
-      fail("embed: max_length is {}, wanted {} to {}", config.max_length, least, most);
+      fail("embed: max_length must be between {} and {} (is {})", least, most, config.max_length);
     if (options.batch_tokens < 1 || options.batch_tokens > kMaxBatchTokens)
-      fail("embed: batch_tokens is {}, wanted 1 to {}", options.batch_tokens, kMaxBatchTokens);
-    if (find_invalid_utf8(config.prefix) != std::string::npos) fail("embed: the prefix is not valid UTF-8");
+      fail("embed: batch_tokens must be between 1 and {} (is {})", kMaxBatchTokens, options.batch_tokens);
+    if (find_invalid_utf8(config.prefix) != std::string::npos) fail("embed: prefix must be valid UTF-8");
   }
 
-  // The tokens of a text between its edges, the last ones left out where they are too many.
-  std::vector<int32_t> ids_of(const std::string& text, int64_t number, const EmbeddingConfig& config, bool& cut) const {
+  // Returns the tokens of a text between its edges, without the last ones if there are too many.
+  std::vector<int32_t> ids_of(const std::string& text, int64_t number, const EmbeddingConfig& config,
+                              bool& truncated) const {
     const std::string where = fmt::format("text {}", number);
     if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
       fail("{}: byte {} is not valid UTF-8", where, bad + 1);
     const std::string whole = config.prefix + text;
     std::vector<int32_t> ids = encoder.ids(config.lowercase ? lowercase(whole) : whole, where);
     const auto room = static_cast<size_t>(config.max_length - edge_tokens());
-    cut = ids.size() > room;
-    if (cut) ids.resize(room);
+    truncated = ids.size() > room;
+    if (truncated) ids.resize(room);
     ids.insert(ids.begin(), encoder.edges.before.begin(), encoder.edges.before.end());
     ids.insert(ids.end(), encoder.edges.after.begin(), encoder.edges.after.end());
     if (ids.empty()) fail("{}: has no tokens", where);
@@ -70,25 +71,25 @@ Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOpt
   const EmbeddingConfig config = merged(state_->encoder.config, options);
   state_->check(config, options);
   std::vector<std::vector<int32_t>> ids(texts.size());
-  std::vector<uint8_t> cut(texts.size());
+  std::vector<uint8_t> truncated(texts.size());
   parallel_for_throwing(std::ssize(texts), [&](int64_t t) {
     const auto i = static_cast<size_t>(t);
-    bool was_cut = false;
-    ids[i] = state_->ids_of(texts[i], options.first_number + t, config, was_cut);
-    cut[i] = was_cut;
+    bool was_truncated = false;
+    ids[i] = state_->ids_of(texts[i], options.first_number + t, config, was_truncated);
+    truncated[i] = was_truncated;
   });
 
   Embeddings result;
   result.width = width();
   result.values.resize(texts.size() * static_cast<size_t>(result.width));
-  result.cut = std::ranges::count(cut, 1);
+  result.cut = std::ranges::count(truncated, 1);
   const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
   const ArenaPool::Lease lease(state_->arenas, 1);
   embed_ids(*state_->encoder.model, ids, {config.pooling, config.normalize, options.batch_tokens}, lease.front(),
             vectors);
   for (int64_t t = 0; t < vectors.rows; t++)
     if (!all_finite({vectors.row(t), static_cast<size_t>(vectors.cols)}))
-      fail("text {}: the model gives no number", options.first_number + t);
+      fail("text {}: the vector is not finite", options.first_number + t);
   return result;
 }
 

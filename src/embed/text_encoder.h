@@ -1,4 +1,4 @@
-// What reads texts of the three kinds of runs: an encoder, a translator's encoder, a language model.
+// The text encoder of a run: an encoder, the encoder of a translator, or a language model.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace qkv {
 
 struct TextEncoder {
   std::unique_ptr<Transformer<float>> model;
-  // Of text that is valid UTF-8, without what stands around it. Throws Error, beginning with `where`.
+  // Returns the tokens of valid UTF-8 text, without `edges`. Throws Error, beginning with `where`.
   std::function<std::vector<int32_t>(const std::string& text, const std::string& where)> ids;
-  TextEdges edges;
-  EmbeddingConfig config;  // of an encoder, or the defaults for the others; its max_length is never 0
+  TextEdges edges;         // the tokens around a text
+  EmbeddingConfig config;  // of an encoder; defaults for the other kinds. max_length is never 0
 };
 
-// From a directory that is not trusted. Throws Error, naming the file.
+// Loads the text encoder of a run. Nothing in the directory is trusted. Throws Error, naming the file.
 TextEncoder load_text_encoder(const std::string& directory);
 
 }  // namespace qkv

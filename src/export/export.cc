@@ -12,9 +12,7 @@
 #include "export/weights_out.h"
 #include "io/atomic_file.h"
 #include "io/int8_weights.h"
-#include "io/language_run.h"
-#include "io/recommender_run.h"
-#include "io/run_directory.h"
+#include "io/run.h"
 
 namespace qkv {
 namespace {
@@ -41,7 +39,8 @@ ExportReport write(const RunDirectory& run, const RunDirectory& out, const Trans
   json generation = parts.tokens;
   generation.update(parts.generation);
   generation["max_length"] = model_class.config.max_length;
-  make_run(out, [&](const RunDirectory& partial) {
+  write_directory_atomic(out.root(), [&](const std::string& path) {
+    const RunDirectory partial(path);
     write_file_atomic(partial.config(), fields.dump(2) + "\n");
     write_file_atomic(partial.root() + "/generation_config.json", generation.dump(2) + "\n");
     parts.write_text(partial.root());
@@ -50,8 +49,7 @@ ExportReport write(const RunDirectory& run, const RunDirectory& out, const Trans
   return report;
 }
 
-ExportReport export_language_model(const RunDirectory& run, const RunDirectory& out, ExportType type) {
-  const LanguageRun loaded = load_language_model(run.root());
+ExportReport export_run(const LanguageRun& loaded, const RunDirectory& run, const RunDirectory& out, ExportType type) {
   const std::vector<int32_t>& ends = loaded.ends.ends;
   const json tokens = {{"bos_token_id", loaded.ends.start},
                        {"eos_token_id", ends.size() == 1 ? json(ends.front()) : json(ends)},
@@ -62,8 +60,8 @@ ExportReport export_language_model(const RunDirectory& run, const RunDirectory& 
   return write(run, out, *loaded.model, {tokens, json::object(), write_text}, type);
 }
 
-ExportReport export_recommender(const RunDirectory& run, const RunDirectory& out, ExportType type) {
-  const RecommenderRun loaded = load_recommender(run.root());
+ExportReport export_run(const RecommenderRun& loaded, const RunDirectory& run, const RunDirectory& out,
+                        ExportType type) {
   if (loaded.recommendation.positions_from_end && loaded.model->config().positions <= Positions::learned)
     fail("{}: positions_from_end must be false (is true): classes of transformers count from the beginning",
          run.recommendation());
@@ -74,9 +72,9 @@ ExportReport export_recommender(const RunDirectory& run, const RunDirectory& out
   return write(run, out, *loaded.model, {tokens, json::object(), write_text}, type);
 }
 
-ExportReport export_translator(const RunDirectory& run, const RunDirectory& out, ExportType type) {
-  const LoadedRun loaded = load_run(run.root());
-  const TranslationTokens& t = loaded.translation;
+ExportReport export_run(const TranslatorRun& loaded, const RunDirectory& run, const RunDirectory& out,
+                        ExportType type) {
+  const TranslationTokens& t = loaded.tokens;
   // A translation starts from the padding token, as in Marian's own models.
   const json tokens = {{"decoder_start_token_id", t.start},
                        {"pad_token_id", t.start},
@@ -86,7 +84,7 @@ ExportReport export_translator(const RunDirectory& run, const RunDirectory& out,
   json generation = {{"min_new_tokens", t.min_length}};
   for (const int32_t id : t.never) generation["bad_words_ids"].push_back({id});
   const auto write_text = [&](const std::string& directory) {
-    write_translation_tokenizers(directory, loaded.tokenizers, load_translation(run), loaded.model->config().max_length,
+    write_translation_tokenizers(directory, loaded.tokenizers, loaded.translation, loaded.model->config().max_length,
                                  run.translation());
   };
   return write(run, out, *loaded.model, {tokens, generation, write_text}, type);
@@ -97,9 +95,8 @@ ExportReport export_translator(const RunDirectory& run, const RunDirectory& out,
 ExportReport export_model(const std::string& run, const std::string& out, ExportType type) {
   const RunDirectory from(run), to(out);
   if (std::filesystem::exists(std::filesystem::symlink_status(to.root()))) fail("{}: already exists", to.root());
-  const ModelConfig config = load_config(from);
-  if (std::filesystem::exists(from.language())) return export_language_model(from, to, type);
-  return config.encoder_layers == 0 ? export_recommender(from, to, type) : export_translator(from, to, type);
+  const auto loaded = load_one_of<TranslatorRun, LanguageRun, RecommenderRun>(run);
+  return std::visit([&](const auto& parts) { return export_run(parts, from, to, type); }, loaded);
 }
 
 }  // namespace qkv

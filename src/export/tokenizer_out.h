@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/language_run.h"
-#include "io/run_directory.h"
+#include "io/translation_config.h"
 
 namespace qkv {
 

@@ -9,8 +9,7 @@
 #include "core/json.h"
 #include "import/architecture.h"
 #include "import/imported_model.h"
-#include "io/atomic_file.h"
-#include "io/run_directory.h"
+#include "io/run.h"
 #include "io/safetensors.h"
 #include "model/transformer.h"
 
@@ -75,19 +74,15 @@ void create_translator(const ImportedModel& model, const TranslatorText& text, c
   check_vocabulary(model, model.config.source_vocab, "source", text.tokenizers.source.size());
   check_vocabulary(model, model.config.target_vocab, "target", text.tokenizers.target.size());
   tokens_of(text.translation, text.tokenizers, source);
-  create_run(out, {model.config, text.tokenizers, text.translation},
+  create_run(out, TranslatorRun{model.config, text.tokenizers, text.translation},
              [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
 }
 
 void create_language_model(const ImportedModel& model, LanguageText text, const RunDirectory& out) {
   if (has_tokenizer_json(text.codec.unit())) text.codec.pad(model.config.target_vocab, model.path);
   check_vocabulary(model, model.config.target_vocab, "token", text.codec.size());
-  make_run(out, [&](const RunDirectory& partial) {
-    write_file_atomic(partial.config(), to_json(model.config));
-    write_file_atomic(partial.language(), json_from_fields(text.config));
-    save_codec(partial, text.codec);
-    write_weights(model, partial.model());
-  });
+  create_run(out, LanguageRun{model.config, text.config, text.codec},
+             [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
 }
 
 // A vocabulary may have fewer tokens than there are embeddings: tables are often padded to a round number of rows.
@@ -96,11 +91,8 @@ void create_encoder(const ImportedModel& model, const EncoderText& text, const R
     fail("{}: the vocabulary must not be larger than the {} embeddings (has {} tokens)", model.path,
          model.config.source_vocab, text.codec.size());
   edges_of(text.config, text.codec, model.path);
-  make_run(out, [&](const RunDirectory& partial) {
-    write_file_atomic(partial.config(), to_json(model.config));
-    save_encoder_text(partial, text.config, text.codec);
-    write_weights(model, partial.model());
-  });
+  create_run(out, EncoderRun{model.config, text.config, text.codec},
+             [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ std::string read_file(const std::string& path, size_t max_bytes) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail_file(path, "cannot be read");
     if (count == 0) return content;
-    if (static_cast<size_t>(count) > max_bytes - content.size()) fail("{}: holds more than {} bytes", path, max_bytes);
+    if (static_cast<size_t>(count) > max_bytes - content.size()) fail("{}: has more than {} bytes", path, max_bytes);
     content.append(buffer, static_cast<size_t>(count));
   }
 }
@@ -72,7 +72,23 @@ std::string read_file(const std::string& path, size_t max_bytes) {
 void make_directory(const std::string& path) {
   std::error_code error;
   if (std::filesystem::create_directories(path, error); error)
-    fail("{}: the directory cannot be made: {}", path, error.message());
+    fail("{}: directory cannot be created: {}", path, error.message());
+  sync_directory_of(path);
+}
+
+void write_directory_atomic(const std::string& path, const std::function<void(const std::string&)>& write) {
+  const std::string partial = path + ".partial";
+  std::error_code error;
+  std::filesystem::remove_all(partial, error);
+  make_directory(partial);
+  try {
+    write(partial);
+  } catch (...) {
+    std::filesystem::remove_all(partial, error);
+    throw;
+  }
+  std::filesystem::rename(partial, path, error);
+  if (error) fail("{}: cannot be created: {}", path, error.message());
   sync_directory_of(path);
 }
 

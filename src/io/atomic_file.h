@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,7 +38,11 @@ void sync_directory_of(const std::string& path);
 // The whole file. Throws Error if it cannot be read or holds more than max_bytes.
 std::string read_file(const std::string& path, size_t max_bytes);
 
-// The directory and those above it; one that is there already is fine.
+// Makes the directory and those above it; one that exists is fine.
 void make_directory(const std::string& path);
+
+// Makes the directory `path`, which must not exist, with the files that write(PARTIAL) writes: whole or not at all. A
+// process that is killed in between leaves `path`.partial.
+void write_directory_atomic(const std::string& path, const std::function<void(const std::string& partial)>& write);
 
 }  // namespace qkv

@@ -1,35 +1,19 @@
 #include "io/encoder_run.h"
 
 #include "core/fail.h"
-#include "core/fields.h"
-#include "io/atomic_file.h"
-#include "io/language_run.h"
-#include "io/run_directory.h"
-#include "io/weights.h"
+#include "io/run_config.h"
+#include "io/tokenizer_files.h"
 
 namespace qkv {
 namespace {
 
-TextCodec load_codec(const RunDirectory& run, const EmbeddingConfig& config) {
-  if (config.unit == TextUnit::pieces) return TextCodec::of_pieces(load_tokenizers(run, config.unknown).source);
-  return load_codec(run, config.unit);
+// Pieces may be a list of their own here, which a language model's never are.
+TextCodec read_encoder_codec(const RunDirectory& run, const EmbeddingConfig& config) {
+  if (config.unit == TextUnit::pieces) return TextCodec::of_pieces(read_tokenizers(run, config.unknown).source);
+  return read_codec(run, config.unit);
 }
 
 }  // namespace
-
-EmbeddingConfig load_embedding(const RunDirectory& run) {
-  EmbeddingConfig config;
-  fields_from_json(config, read_file(run.embedding(), kMaxConfigBytes), run.embedding(), Missing::refused);
-  return config;
-}
-
-void save_encoder_text(const RunDirectory& run, const EmbeddingConfig& config, const TextCodec& codec) {
-  write_file_atomic(run.embedding(), json_from_fields(config));
-  if (codec.unit() == TextUnit::pieces)
-    write_tokenizers(run, {codec.tokenizer(), codec.tokenizer()});
-  else
-    save_codec(run, codec);
-}
 
 TextEdges edges_of(const EmbeddingConfig& config, const TextCodec& codec, const std::string& where) {
   TextEdges edges;
@@ -38,20 +22,24 @@ TextEdges edges_of(const EmbeddingConfig& config, const TextCodec& codec, const 
   return edges;
 }
 
-EncoderRun load_encoder(const std::string& directory) {
-  const RunDirectory run(directory);
-  const ModelConfig model = load_config(run);
-  if (model.decoder_layers != 0)
-    fail("{}: decoder_layers is {}, wanted 0 of an encoder", run.config(), model.decoder_layers);
-  EncoderRun loaded;
-  loaded.config = load_embedding(run);
-  loaded.codec = load_codec(run, loaded.config);
-  loaded.edges = edges_of(loaded.config, loaded.codec, run.embedding());
-  if (loaded.codec.size() > model.source_vocab)
-    fail("{}: source_vocab is {}, wanted at least {}, the tokens of its text", run.config(), model.source_vocab,
-         loaded.codec.size());
-  loaded.model = load_model(run.model(), model);
+EncoderRun EncoderRun::read(const RunDirectory& run, const ModelConfig& config) {
+  if (config.decoder_layers != 0)
+    fail("{}: decoder_layers must be 0 in an encoder (is {})", run.config(), config.decoder_layers);
+  const EmbeddingConfig embedding = read_fields<EmbeddingConfig>(run, run.embedding());
+  EncoderRun loaded{config, embedding, read_encoder_codec(run, embedding)};
+  loaded.edges = edges_of(embedding, loaded.codec, run.embedding());
+  if (loaded.codec.size() > config.source_vocab)
+    fail("{}: source_vocab must be at least {}, the number of tokens of the vocabulary (is {})", run.config(),
+         loaded.codec.size(), config.source_vocab);
   return loaded;
+}
+
+void EncoderRun::write(const RunDirectory& run) const {
+  write_fields(run.embedding(), embedding);
+  if (codec.unit() == TextUnit::pieces)
+    write_tokenizers(run, {codec.tokenizer(), codec.tokenizer()});
+  else
+    write_codec(run, codec);
 }
 
 }  // namespace qkv

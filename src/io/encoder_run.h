@@ -1,23 +1,20 @@
-// The run of an encoder: its model, and how text becomes its tokens and they a vector.
+// The run of an encoder.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "io/run_directory.h"
 #include "model/transformer.h"
 #include "qkv/embedder.h"
+#include "qkv/inspect.h"
 #include "text/text_codec.h"
 
 namespace qkv {
 
-// embedding.json. Throws Error, naming file and field.
-EmbeddingConfig load_embedding(const RunDirectory& run);
-
-// embedding.json and the files of the codec, beside config.json.
-void save_encoder_text(const RunDirectory& run, const EmbeddingConfig& config, const TextCodec& codec);
-
-// The tokens around a text; none where there is no such token.
+// The tokens around a text; empty if there are none.
 struct TextEdges {
   std::vector<int32_t> before, after;
 };
@@ -25,13 +22,18 @@ struct TextEdges {
 TextEdges edges_of(const EmbeddingConfig& config, const TextCodec& codec, const std::string& where);
 
 struct EncoderRun {
-  EmbeddingConfig config;
-  TextCodec codec;
-  TextEdges edges;
-  std::unique_ptr<Transformer<float>> model;  // an encoder alone, with the codec's tokens at least
-};
+  static constexpr RunKind kKind = RunKind::encoder;
 
-// From a directory that is not trusted. Throws Error, naming the file.
-EncoderRun load_encoder(const std::string& directory);
+  ModelConfig config;  // an encoder alone, with at least the codec's tokens
+  EmbeddingConfig embedding;
+  TextCodec codec;
+  TextEdges edges = {};                                 // set when read
+  std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
+
+  // Reads and writes the files of this kind: embedding.json and the tokenizer. Nothing in the directory is trusted.
+  // Throws Error, naming file and field.
+  static EncoderRun read(const RunDirectory& run, const ModelConfig& config);
+  void write(const RunDirectory& run) const;
+};
 
 }  // namespace qkv

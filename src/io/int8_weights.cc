@@ -11,40 +11,40 @@
 namespace qkv {
 namespace {
 
-// The matrices in 8 bits one after the other, since neighbouring parameters are used as one matrix.
+// The 8-bit matrices one after the other, because neighbouring parameters are used as one matrix.
 struct Int8Weights {
   std::shared_ptr<const Safetensors> file;
-  Arena copy;  // of all values, where those of the file are not neighbours
+  Arena copy;  // of all values, if they are not adjacent in the file
   std::vector<float> scales;
   std::vector<int32_t> sums;
 };
 
-constexpr int64_t kMostColumns = 65536;  // sums of so many products of bytes fit into 32 bits
+constexpr int64_t kMaxColumns = 65536;  // so that a sum of products of bytes fits into 32 bits
 
 bool may_be_int8(const Parameter<float>& p) {
-  return p.quantizable && p.shape[1] % 4 == 0 && p.shape[1] <= kMostColumns;
+  return p.quantizable && p.shape[1] % 4 == 0 && p.shape[1] <= kMaxColumns;
 }
 
 std::span<const int8_t> values_of(const Safetensors& file, const std::string& path, const Parameter<float>& p) {
   const TensorView& tensor = *file.find(p.name);
   if (tensor.shape != p.shape)
-    fail("{}: tensor \"{}\" is {}, wanted {}", path, p.name, describe(tensor.dtype, tensor.shape),
-         describe(tensor.dtype, p.shape));
+    fail("{}: tensor \"{}\" must be {} (is {})", path, p.name, describe(tensor.dtype, p.shape),
+         describe(tensor.dtype, tensor.shape));
   if (!may_be_int8(p))
-    fail("{}: tensor \"{}\" has {} columns of 8 bits, wanted a multiple of 4, at most {}", path, p.name, p.shape[1],
-         kMostColumns);
+    fail("{}: tensor \"{}\": the number of 8-bit columns must be a multiple of 4, at most {} (is {})", path, p.name,
+         kMaxColumns, p.shape[1]);
   return {reinterpret_cast<const int8_t*>(tensor.data.data()), tensor.data.size()};
 }
 
-// Neighbours are used as one matrix, so all matrices that may be in 8 bits are.
-void refuse_floats(const std::string& path, const ParameterList<float>& list, const std::string& int8_name) {
+// Throws Error unless all matrices that may have 8 bits do: neighbours are used as one matrix.
+void reject_floats(const std::string& path, const ParameterList<float>& list, const std::string& int8_name) {
   for (const auto& p : list.all())
     if (may_be_int8(p) && !p.int8.values.data)
-      fail("{}: tensor \"{}\" is {}, wanted {} like \"{}\"", path, p.name, describe(DType::f32, p.shape),
-           describe(DType::i8, p.shape), int8_name);
+      fail("{}: tensor \"{}\" must be {} like \"{}\" (is {})", path, p.name, describe(DType::i8, p.shape), int8_name,
+           describe(DType::f32, p.shape));
 }
 
-// Makes the list use the chosen parameters' values, which lie one after the other.
+// Makes the list use the values of the chosen parameters, which lie one after the other.
 void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const int8_t* values,
          std::shared_ptr<Int8Weights> weights) {
   weights->sums.resize(weights->scales.size());
@@ -98,11 +98,11 @@ void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>&
     const Parameter<float>& p = list.all()[i];
     std::vector<float> scales(static_cast<size_t>(p.shape[0]));
     file->read(int8_scale(p.name), {p.shape[0]}, scales);
-    if (!all_finite(scales)) fail("{}: tensor \"{}\" holds a number that is not finite", path, int8_scale(p.name));
+    if (!all_finite(scales)) fail("{}: tensor \"{}\" contains a number that is not finite", path, int8_scale(p.name));
     weights->scales.insert(weights->scales.end(), scales.begin(), scales.end());
   }
   use(list, chosen, values, weights);
-  refuse_floats(path, list, list.all()[chosen.front()].name);
+  reject_floats(path, list, list.all()[chosen.front()].name);
 }
 
 int64_t count_int8(const ParameterList<float>& list) {

@@ -1,6 +1,7 @@
-// The run of a language model: its model, and how text becomes its tokens.
+// The run of a language model.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,40 +9,38 @@
 
 #include "io/run_directory.h"
 #include "model/transformer.h"
+#include "qkv/inspect.h"
 #include "qkv/language.h"
 #include "text/text_codec.h"
 
 namespace qkv {
 
-// language.json, and the file of its unit: vocabulary.json of characters, tokenizer.model of pieces, tokenizer.json of
-// byte pieces and word pieces. Throws Error, naming the file.
-LanguageConfig load_language(const RunDirectory& run);
-TextCodec load_codec(const RunDirectory& run);
-TextCodec load_codec(const RunDirectory& run, TextUnit unit);
-void save_codec(const RunDirectory& run, const TextCodec& codec);
-
-// The token with this spelling. Throws Error, beginning with `where`, if the vocabulary has none.
-int32_t id_of(const std::string& piece, const TextCodec& codec, const std::string& where);
-
-// The tokens around a text. Throws Error, beginning with `where`, for a piece that the vocabulary does not have, and if
-// there is no end.
+// The tokens around a text.
 struct TextEnds {
   int32_t start = 0;
-  std::vector<int32_t> ends;   // one at least
-  bool starts_prompts = true;  // start stands before a prompt, too, and not only before a text from nothing
+  std::vector<int32_t> ends;   // at least one
+  bool starts_prompts = true;  // whether `start` precedes every prompt; otherwise only an empty one
 
-  // What a model reads that goes on from a prompt.
+  // Returns the tokens that a model reads to continue a prompt.
   std::vector<int32_t> beginning(std::span<const int32_t> prompt) const;
 };
+
+// Throws Error, beginning with `where`, for a token that the vocabulary lacks, and if no token ends a text.
 TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std::string& where);
 
 struct LanguageRun {
-  TextCodec codec;
-  TextEnds ends;
-  std::unique_ptr<Transformer<float>> model;  // a decoder alone, with the codec's tokens
-};
+  static constexpr RunKind kKind = RunKind::language_model;
 
-// From a directory that is not trusted. Throws Error, naming the file.
-LanguageRun load_language_model(const std::string& directory);
+  ModelConfig config;  // a decoder alone, with the codec's tokens
+  LanguageConfig language;
+  TextCodec codec;
+  TextEnds ends = {};                                   // set when read
+  std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
+
+  // Reads and writes the files of this kind: language.json and the file of its unit. Nothing in the directory is
+  // trusted. Throws Error, naming file and field.
+  static LanguageRun read(const RunDirectory& run, const ModelConfig& config);
+  void write(const RunDirectory& run) const;
+};
 
 }  // namespace qkv

@@ -20,7 +20,7 @@ json parse_record(std::string_view line, const std::string& where) {
   json record = parse_json(line, where);
   if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer() ||
       record["step"].get<int64_t>() < 0)
-    fail("{}: wanted a JSON object with an integer \"step\" from 0 on", where);
+    fail("{}: must be a JSON object with a non-negative integer \"step\"", where);
   return record;
 }
 

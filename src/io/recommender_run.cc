@@ -1,25 +1,37 @@
 #include "io/recommender_run.h"
 
 #include "core/fail.h"
-#include "io/run_directory.h"
-#include "io/weights.h"
+#include "io/run_config.h"
 
 namespace qkv {
 
-RecommenderRun load_recommender(const std::string& directory) {
-  const RunDirectory run(directory);
-  const ModelConfig model = load_config(run);
-  if (model.encoder_layers != 0)
-    fail("{}: encoder_layers is {}, wanted 0, a model that recommends", run.config(), model.encoder_layers);
-  RecommenderRun loaded{load_recommendation(run), load_interactions(run), nullptr};
-  if (loaded.log.data.item_count() != model.target_vocab)
-    fail("{}: holds {} items, config.json says {}", run.items(), loaded.log.data.item_count(), model.target_vocab);
+RecommendationConfig read_recommendation(const RunDirectory& run) {
+  const auto recommendation = read_fields<RecommendationConfig>(run, run.recommendation());
+  try {
+    check(recommendation);
+  } catch (const Error& error) {
+    fail("{}: {}", run.recommendation(), error.what());
+  }
+  return recommendation;
+}
+
+RecommenderRun RecommenderRun::read(const RunDirectory& run, const ModelConfig& config) {
+  if (config.encoder_layers != 0)
+    fail("{}: encoder_layers must be 0 in a recommender (is {})", run.config(), config.encoder_layers);
+  RecommenderRun loaded{config, read_recommendation(run), read_log(run)};
+  if (loaded.log.data.item_count() != config.target_vocab)
+    fail("{}: target_vocab must be {}, the number of items in {} (is {})", run.config(), loaded.log.data.item_count(),
+         run.items(), config.target_vocab);
   const int64_t gap_buckets = loaded.recommendation.time_gaps ? kGapBuckets : 0;
-  if (model.gap_buckets != gap_buckets)
-    fail("{}: gap_buckets is {}, wanted {}: {} says time_gaps {}", run.config(), model.gap_buckets, gap_buckets,
-         run.recommendation(), loaded.recommendation.time_gaps);
-  loaded.model = load_model(run.model(), model);
+  if (config.gap_buckets != gap_buckets)
+    fail("{}: gap_buckets must be {}, because {} has time_gaps {} (is {})", run.config(), gap_buckets,
+         run.recommendation(), loaded.recommendation.time_gaps, config.gap_buckets);
   return loaded;
+}
+
+void RecommenderRun::write(const RunDirectory& run) const {
+  write_fields(run.recommendation(), recommendation);
+  write_log(run, log);
 }
 
 }  // namespace qkv

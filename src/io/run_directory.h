@@ -1,20 +1,13 @@
-// The run directory, the unit that people hold: what lies where, and how it is read. docs/run-directory.md describes
-// it.
+// The paths of a run directory. docs/run-directory.md describes the files.
 #pragma once
 
-#include <functional>
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 #include <string>
-
-#include "io/translation_config.h"
-#include "model/transformer.h"
-#include "qkv/recommendation.h"
-#include "qkv/train.h"
-#include "text/tokenizer.h"
 
 namespace qkv {
 
-constexpr size_t kMaxConfigBytes = size_t{1} << 20;  // of any file of values
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;  // of any JSON file of options
 
 class RunDirectory {
  public:
@@ -50,43 +43,5 @@ class RunDirectory {
  private:
   std::string root_;
 };
-
-// config.json. Throws Error, naming file and field.
-ModelConfig load_config(const RunDirectory& run);
-
-// config.json and training.json; text.json. Throws Error, naming file and field.
-Recipe load_recipe(const RunDirectory& run);
-TextConfig load_text(const RunDirectory& run);
-
-// recommendation.json. Throws Error, naming file and field.
-RecommendationConfig load_recommendation(const RunDirectory& run);
-
-// translation.json, whose tokens are not looked up. Throws Error, naming file and field.
-TranslationConfig load_translation(const RunDirectory& run);
-
-// Makes the directory with what `write` writes into it, whole or not at all. It must not exist.
-void make_run(const RunDirectory& run, const std::function<void(const RunDirectory&)>& write);
-
-// What the run of a translator holds but for the weights.
-struct RunParts {
-  ModelConfig model;
-  TokenizerPair tokenizers;
-  TranslationConfig translation;
-};
-
-// make_run of these parts and what `more` writes.
-void create_run(const RunDirectory& run, const RunParts& parts, const std::function<void(const RunDirectory&)>& more);
-
-// For each side a SentencePiece model, a list of pieces, or both.
-void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers);
-TokenizerPair load_tokenizers(const RunDirectory& run, const std::string& unknown);
-
-// What translating needs, from a directory that is not trusted. Throws Error, naming the file.
-struct LoadedRun {
-  TokenizerPair tokenizers;
-  std::unique_ptr<Transformer<float>> model;
-  TranslationTokens translation;
-};
-LoadedRun load_run(const std::string& directory);
 
 }  // namespace qkv

@@ -30,7 +30,7 @@ std::string header_text(const std::string& path, std::span<const TensorEntry> te
     const auto bytes = byte_count(dtype, shape);
     if (!bytes) fail("{}: tensor {}: {} overflows", path, excerpt(name), describe(dtype, shape));
     if (name == "__metadata__" || !names.insert(name).second)
-      fail("{}: tensor {}: the name is taken", path, excerpt(name));
+      fail("{}: tensor {}: the name is reserved or duplicate", path, excerpt(name));
     const uint64_t end = begin + *bytes;
     members.push_back(fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
                                   json_name(path, name), dtype_name(dtype), fmt::join(shape, ","), begin, end));

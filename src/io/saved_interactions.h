@@ -11,18 +11,19 @@ namespace qkv {
 
 struct SavedInteractions {
   Interactions data;
-  std::string sha256;  // of the files that were read
+  std::string sha256;  // of the log files that were read
 };
 
-// Writes the three files, whole or not at all, the names last.
-void save_interactions(const RunDirectory& run, const Interactions& data, const std::string& sha256);
+// Writes the three files, each whole or not at all, the names last.
+void write_log(const RunDirectory& run, const SavedInteractions& log);
 
-// Reads them, from a directory that is not trusted. Throws Error that names the file: what Safetensors::open throws,
-// tensors of other names, types or shapes, offsets that do not rise from 0 to the number of events, items that have no
-// name, a user's times that fall, names that are empty, stand twice or are too many or too few.
-SavedInteractions load_interactions(const RunDirectory& run);
+// Reads them. Nothing in the directory is trusted. Throws Error, naming the file: what Safetensors::open throws;
+// tensors of other names, types or shapes; offsets that do not rise from 0 to the number of events; items without a
+// name; decreasing times of a user; names that are empty, duplicate, too many or too few.
+SavedInteractions read_log(const RunDirectory& run);
 
-// A list of names: `what` is what each is. Throws Error that names the file: one that is empty or stands twice.
-std::vector<std::string> load_names(const std::string& path, const char* what);
+// Reads a list of names. `what` is the noun for one of them in errors. Throws Error, naming the file, for an empty or
+// duplicate name.
+std::vector<std::string> read_names(const std::string& path, const char* what);
 
 }  // namespace qkv

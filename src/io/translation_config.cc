@@ -26,7 +26,7 @@ TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair
   if (!config.unknown.empty()) tokens.unknown = id_of(target, config.unknown, "unknown", where);
   for (const std::string& piece : config.never) tokens.never.push_back(id_of(target, piece, "never", where));
   tokens.min_length = config.min_length;
-  if (tokens.min_length < 0) fail("{}: min_length is {}, wanted at least 0", where, tokens.min_length);
+  if (tokens.min_length < 0) fail("{}: min_length must be at least 0 (is {})", where, tokens.min_length);
   return tokens;
 }
 

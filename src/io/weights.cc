@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-// Where values of the layout of `list` hold a parameter.
+// Returns the part of `values`, which have the layout of `list`, that holds a parameter.
 template <class T>
 std::span<T> part_of(const Parameter<float>& p, const ParameterList<float>& list, std::span<T> values) {
   return values.subspan(static_cast<size_t>(p.value - list.values().data()), static_cast<size_t>(p.size()));
@@ -19,10 +19,10 @@ std::span<T> part_of(const Parameter<float>& p, const ParameterList<float>& list
 
 void read_parameter(const Safetensors& file, const std::string& path, const Parameter<float>& p, std::span<float> to) {
   file.read(p.name, p.shape, to);
-  if (!all_finite(to)) fail("{}: tensor \"{}\" holds a number that is not finite", path, p.name);
+  if (!all_finite(to)) fail("{}: tensor \"{}\" contains a number that is not finite", path, p.name);
 }
 
-void refuse_other_names(const Safetensors& file, const std::string& path, const ParameterList<float>& list) {
+void reject_other_names(const Safetensors& file, const std::string& path, const ParameterList<float>& list) {
   std::set<std::string> known;
   for (const auto& p : list.all()) {
     known.insert(p.name);
@@ -32,7 +32,7 @@ void refuse_other_names(const Safetensors& file, const std::string& path, const 
     if (!known.contains(name)) fail("{}: tensor \"{}\" is not part of the model", path, name);
 }
 
-// The values of all parameters where they lie in the file, if they do so in the order of the list and without gaps.
+// Returns the values of all parameters in the file if they lie in the order of the list without gaps, else nothing.
 std::span<const float> values_in_place(const Safetensors& file, const ParameterList<float>& list) {
   const std::byte *first = nullptr, *next = nullptr;
   for (const auto& p : list.all()) {
@@ -57,7 +57,7 @@ void save_weights(const std::string& path, const ParameterList<float>& list, std
 void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values) {
   const Safetensors file = Safetensors::open(path);
   for (const auto& p : list.all()) read_parameter(file, path, p, part_of(p, list, values));
-  refuse_other_names(file, path, list);
+  reject_other_names(file, path, list);
 }
 
 void average_weights(std::span<const std::string> paths, const ParameterList<float>& list, std::span<float> values,
@@ -65,7 +65,7 @@ void average_weights(std::span<const std::string> paths, const ParameterList<flo
   std::vector<Safetensors> files;
   for (const std::string& path : paths) {
     files.push_back(Safetensors::open(path));
-    refuse_other_names(files.back(), path, list);
+    reject_other_names(files.back(), path, list);
   }
   for (const auto& p : list.all()) {
     const Arena::Scope scope(arena);
@@ -84,12 +84,12 @@ std::unique_ptr<Transformer<float>> load_model(const std::string& path, const Mo
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) fail("{}: {}", path, error.message());
   const int64_t parameters = count_parameters(config);
-  if (bytes < static_cast<uintmax_t>(parameters))  // in 8 bits, at least
-    fail("{}: {} bytes cannot hold the {} parameters of the model", path, bytes, parameters);
+  if (bytes < static_cast<uintmax_t>(parameters))  // 8 bits each, at least
+    fail("{}: has {} bytes, too few for the {} parameters of the model", path, bytes, parameters);
   auto model = std::make_unique<Transformer<float>>(config);
   ParameterList<float>& list = model->parameters();
   const auto file = std::make_shared<const Safetensors>(Safetensors::open(path));
-  refuse_other_names(*file, path, list);
+  reject_other_names(*file, path, list);
   if (const auto values = values_in_place(*file, list); !values.empty() && all_finite(values)) {
     list.use(values, file);
     return model;

@@ -8,7 +8,7 @@
 #include "core/fail.h"
 #include "core/random.h"
 #include "io/int8_weights.h"
-#include "io/recommender_run.h"
+#include "io/run.h"
 #include "recommend/serving.h"
 
 namespace qkv {
@@ -60,7 +60,7 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
                                     {"requests", options.requests}})
     if (value < 1) fail("benchmark: {} is {}, wanted at least 1", name, value);
   const Clock::time_point start = Clock::now();
-  RecommenderRun run = options.run.empty() ? random_run(options) : load_recommender(options.run);
+  RecommenderRun run = options.run.empty() ? random_run(options) : load_run<RecommenderRun>(options.run);
   if (run.log.data.user_count() == 0) fail("{}: holds no user", options.run);
   if (options.int8) quantize(run.model->parameters());
   RecommendBenchmark result;

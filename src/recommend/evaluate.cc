@@ -9,8 +9,7 @@
 #include "core/fail.h"
 #include "eval/baselines.h"
 #include "eval/ranking.h"
-#include "io/recommender_run.h"
-#include "io/run_directory.h"
+#include "io/run.h"
 #include "recommend/item_scores.h"
 
 namespace qkv {
@@ -88,11 +87,13 @@ std::string RankingProtocol::description() const {
 }
 
 std::string protocol_of_run(const std::string& directory) {
-  return load_recommendation(RunDirectory(directory)).split == SplitRule::temporal ? "temporal" : "full";
+  const RunDirectory run(directory);
+  expect_kind(run, read_config(run).kind, {RunKind::recommender});
+  return read_recommendation(run).split == SplitRule::temporal ? "temporal" : "full";
 }
 
 RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol) {
-  const RecommenderRun run = load_recommender(directory);
+  const RecommenderRun run = load_run<RecommenderRun>(directory);
   const bool temporal = run.recommendation.split == SplitRule::temporal;
   if (protocol.temporal != temporal)
     fail("{}: protocol {} foretells events that this run may have been trained on: its split is {}", directory,

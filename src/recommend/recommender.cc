@@ -4,14 +4,14 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "io/recommender_run.h"
+#include "io/run.h"
 #include "recommend/serving.h"
 
 namespace qkv {
 namespace {
 
 Serving load(const std::string& directory) {
-  RecommenderRun run = load_recommender(directory);
+  RecommenderRun run = load_run<RecommenderRun>(directory);
   return {std::move(run.model), run.recommendation.positions_from_end, std::move(run.log.data)};
 }
 

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "core/fields.h"
 #include "io/atomic_file.h"
-#include "io/language_run.h"
+#include "io/run.h"
 #include "text/unicode.h"
 #include "train/language_task.h"
 #include "train/session.h"
@@ -94,8 +93,8 @@ void LanguageData::check(const LanguageRecipe& given, const LanguageFiles& files
 }
 
 LanguageRecipe LanguageData::saved_recipe(const RunDirectory& run) {
-  check_resumable(run, run.language());
-  return {load_recipe(run), load_language(run)};
+  check_resumable(run, RunKind::language_model);
+  return {read_recipe(run), read_fields<LanguageConfig>(run, run.language())};
 }
 
 LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe& given, const LanguageFiles& files) {
@@ -106,7 +105,8 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
   const std::vector<std::string_view> dev = has_dev ? dev_text.documents : take_end(text.documents, config.dev_share);
   if (text.documents.empty() || dev.empty())
     fail("{}: is too short to set aside {} of it (dev_share)", files.text.front(), config.dev_share);
-  codec_ = session.resumed ? load_codec(session.run) : make_codec(files.tokenizer, config, text.documents, dev);
+  codec_ = session.resumed ? read_run<LanguageRun>(session.run).codec
+                           : make_codec(files.tokenizer, config, text.documents, dev);
   train_ = stream_of(text.documents, codec_, files.text.front());
   dev_ = stream_of(dev, codec_, has_dev ? files.dev.front() : files.text.front());
   session.report(fmt::format("text: {} bytes for training, {} bytes for evaluation, {} distinct tokens", train_.bytes,
@@ -128,12 +128,9 @@ std::unique_ptr<Task> LanguageData::make_task(const LanguageRecipe& recipe) cons
 }
 
 void LanguageData::create_run(const RunDirectory& run, const LanguageRecipe& recipe) const {
-  make_run(run, [&](const RunDirectory& partial) {
+  qkv::create_run(run, LanguageRun{recipe.model, recipe.language, codec_}, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
-    write_file_atomic(partial.config(), to_json(recipe.model));
-    write_file_atomic(partial.training(), json_from_fields(recipe.training));
-    write_file_atomic(partial.language(), json_from_fields(recipe.language));
-    save_codec(partial, codec_);
+    write_fields(partial.training(), recipe.training);
   });
 }
 

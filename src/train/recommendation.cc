@@ -8,14 +8,11 @@
 #include <utility>
 
 #include "core/fail.h"
-#include "core/fields.h"
 #include "core/hash.h"
 #include "data/interactions.h"
 #include "data/item_features.h"
 #include "io/atomic_file.h"
-#include "io/run_directory.h"
-#include "io/saved_interactions.h"
-#include "io/weights.h"
+#include "io/run.h"
 #include "text/vocabulary.h"
 #include "train/feature_sums.h"
 #include "train/recommendation_task.h"
@@ -38,7 +35,7 @@ class RecommendationData {
   void set_sizes(ModelConfig& model) const;
   void set_limits(RecommendationRecipe& recipe) const;
   std::unique_ptr<Task> make_task(const RecommendationRecipe& recipe) const;
-  void create_run(const RunDirectory& run, const RecommendationRecipe& recipe) const;
+  void create_run(const RunDirectory& run, const RecommendationRecipe& recipe);
 
  private:
   void read_log(const RecommendationConfig& config);
@@ -49,8 +46,7 @@ class RecommendationData {
   const TrainingSession& session_;
   const RecommendationFiles& files_;
   const bool time_gaps_;
-  std::string sha256_;  // of the log's files
-  Interactions log_;
+  RecommenderRun run_;  // its log; the model and the recommendation are set when the run is created
   ItemFeatures features_;
   std::optional<RecommenderRun> warm_start_;
 };
@@ -72,8 +68,8 @@ void RecommendationData::check(const RecommendationRecipe& given, const Recommen
 }
 
 RecommendationRecipe RecommendationData::saved_recipe(const RunDirectory& run) {
-  check_resumable(run, run.recommendation());
-  return {load_recipe(run), load_recommendation(run)};
+  check_resumable(run, RunKind::recommender);
+  return {read_recipe(run), read_recommendation(run)};
 }
 
 RecommendationData::RecommendationData(const TrainingSession& session, const RecommendationRecipe& given,
@@ -88,18 +84,19 @@ RecommendationData::RecommendationData(const TrainingSession& session, const Rec
 // The log; its first items are those of the resumed run or of the warm start.
 void RecommendationData::read_log(const RecommendationConfig& config) {
   ReadReport report;
-  log_ = read_interactions(files_.data, {files_.columns, config.min_events, config.core}, report);
-  sha256_ = report.sha256;
+  auto& [log, sha256] = run_.log;
+  log = read_interactions(files_.data, {files_.columns, config.min_events, config.core}, report);
+  sha256 = report.sha256;
   if (time_gaps_ && !report.has_times)
     fail("training: time_gaps requires a log with a time in each line ({} has none)", files_.data.front());
   if (session_.resumed) {
-    const SavedInteractions saved = load_interactions(session_.run);
-    log_ = with_first_items(std::move(log_), saved.data.items);
-    if (saved.sha256 != sha256_ || saved.data != log_)
+    const SavedInteractions saved = read_run<RecommenderRun>(session_.run).log;
+    log = with_first_items(std::move(log), saved.data.items);
+    if (saved.sha256 != sha256 || saved.data != log)
       fail("{}: was trained on different data; use the same data or another directory", session_.run.root());
   } else if (!files_.warm_start.empty()) {
-    warm_start_ = load_recommender(files_.warm_start);
-    log_ = with_first_items(std::move(log_), warm_start_->log.data.items);
+    warm_start_ = load_run<RecommenderRun>(files_.warm_start);
+    log = with_first_items(std::move(log), warm_start_->log.data.items);
   }
   for (const std::string& line : report.lines()) session_.report(line);
 }
@@ -109,10 +106,10 @@ void RecommendationData::read_features() {
   const std::string known_path =
       session_.resumed ? session_.run.features() : RunDirectory(files_.warm_start).features();
   std::vector<std::string> known;
-  if (std::filesystem::exists(known_path)) known = load_names(known_path, "feature");
+  if (std::filesystem::exists(known_path)) known = read_names(known_path, "feature");
   if (!files_.features.empty()) {
     std::string report;
-    features_ = read_item_features(files_.features, files_.feature_columns, log_.items, known, report);
+    features_ = read_item_features(files_.features, files_.feature_columns, run_.log.data.items, known, report);
     session_.report(report);
   }
   if (session_.resumed && features_.names != known)
@@ -123,40 +120,39 @@ void RecommendationData::read_features() {
 
 // Identifies log and features in saved states.
 std::string RecommendationData::fingerprint() const {
-  if (features_.count() == 0) return sha256_;
+  if (features_.count() == 0) return run_.log.sha256;
   const auto bytes = [](const auto& values) {
     return std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
   };
-  return fmt::format("{} {:016x}", sha256_,
+  return fmt::format("{} {:016x}", run_.log.sha256,
                      hash_mix(hash_bytes(bytes(features_.ids)), hash_bytes(bytes(features_.offsets))));
 }
 
 void RecommendationData::set_sizes(ModelConfig& model) const {
   model.source_vocab = model.encoder_layers = 0;
   model.shared_embeddings = false;
-  model.target_vocab = log_.item_count();
+  model.target_vocab = run_.log.data.item_count();
   model.item_features = features_.count();
   model.gap_buckets = time_gaps_ ? kGapBuckets : 0;
 }
 
 void RecommendationData::set_limits(RecommendationRecipe& recipe) const {
   TrainingConfig& training = recipe.training;
-  const int64_t batches = RecommendationTask::batches(recipe, log_);
+  const int64_t batches = RecommendationTask::batches(recipe, run_.log.data);
   set_cosine_end(training, batches);
   if (training.eval_every == 0) training.eval_every = std::max<int64_t>(1, batches / training.accumulate);
 }
 
 std::unique_ptr<Task> RecommendationData::make_task(const RecommendationRecipe& recipe) const {
-  return std::make_unique<RecommendationTask>(recipe, log_, fingerprint(), session_.run.start(), features_);
+  return std::make_unique<RecommendationTask>(recipe, run_.log.data, fingerprint(), session_.run.start(), features_);
 }
 
-void RecommendationData::create_run(const RunDirectory& run, const RecommendationRecipe& recipe) const {
-  make_run(run, [&](const RunDirectory& partial) {
+void RecommendationData::create_run(const RunDirectory& run, const RecommendationRecipe& recipe) {
+  run_.config = recipe.model;
+  run_.recommendation = recipe.recommendation;
+  qkv::create_run(run, run_, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
-    write_file_atomic(partial.config(), to_json(recipe.model));
-    write_file_atomic(partial.training(), json_from_fields(recipe.training));
-    write_file_atomic(partial.recommendation(), json_from_fields(recipe.recommendation));
-    save_interactions(partial, log_, sha256_);
+    write_fields(partial.training(), recipe.training);
     if (features_.count() > 0) write_file_atomic(partial.features(), pieces_to_json(features_.names));
     if (warm_start_) write_warm_start(partial, recipe);
   });

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "io/run_directory.h"
+#include "io/run_config.h"
 #include "qkv/training.h"
 
 namespace qkv {
@@ -27,11 +27,16 @@ void check_same(const RunDirectory& run, const R& saved, const R& given) {
            now[i].name, before[i].value, now[i].value);
 }
 
-// Throws Error if a directory that exists does not hold `file`, which a run of the kind to resume has.
-inline void check_resumable(const RunDirectory& run, const std::string& file) {
-  if (!std::filesystem::exists(run.training()) || !std::filesystem::exists(file))
-    fail("{}: exists but has no {}; expected a run that this kind of training started, or a new directory", run.root(),
-         std::filesystem::path(file).filename().string());
+// Throws Error unless the directory is a run of this kind that training started.
+inline void check_resumable(const RunDirectory& run, RunKind kind) {
+  if (!std::filesystem::exists(run.training()))
+    fail("{}: exists but has no training.json; expected a run that training started, or a new directory", run.root());
+  expect_kind(run, read_config(run).kind, {kind});
+}
+
+// Reads the model and training.json of a run.
+inline Recipe read_recipe(const RunDirectory& run) {
+  return {read_config(run).model, read_fields<TrainingConfig>(run, run.training())};
 }
 
 }  // namespace qkv

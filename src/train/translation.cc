@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "core/fail.h"
-#include "core/fields.h"
 #include "io/atomic_file.h"
-#include "io/run_directory.h"
+#include "io/run.h"
 #include "text/corpus.h"
 #include "train/fit.h"
 #include "train/session.h"
@@ -60,8 +59,8 @@ void TranslationData::check(const TranslationRecipe& given, const TranslationFil
 }
 
 TranslationRecipe TranslationData::saved_recipe(const RunDirectory& run) {
-  check_resumable(run, run.text());
-  return {load_recipe(run), load_text(run)};
+  check_resumable(run, RunKind::translator);
+  return {read_recipe(run), read_fields<TextConfig>(run, run.text())};
 }
 
 TranslationData::TranslationData(const TrainingSession& session, const TranslationRecipe& given,
@@ -75,7 +74,7 @@ TranslationData::TranslationData(const TrainingSession& session, const Translati
 TokenizerPair TranslationData::load_or_train_tokenizers(const TranslationFiles& files, const TextConfig& config) const {
   for (const auto& [paths, lines] : {std::pair{&files.train, text_.size()}, {&files.dev, dev_.size()}})
     if (lines == 0) fail("{}: contains no sentence pair", paths->front());
-  return session_.resumed ? load_tokenizers(session_.run, "") : train_tokenizers(files, config);
+  return session_.resumed ? read_run<TranslatorRun>(session_.run).tokenizers : train_tokenizers(files, config);
 }
 
 // Trained from all lines or, if the text is long, from a sample.
@@ -111,7 +110,7 @@ void TranslationData::set_sizes(ModelConfig& model) const {
 
 void TranslationData::set_limits(TranslationRecipe& recipe) {
   int64_t& batch_tokens = recipe.training.batch_tokens;
-  if (memory_ > 0 && session_.resumed) batch_tokens = load_recipe(session_.run).training.batch_tokens;
+  if (memory_ > 0 && session_.resumed) batch_tokens = read_recipe(session_.run).training.batch_tokens;
   if (memory_ == 0 || session_.resumed) return make_evaluator(recipe.model, batch_tokens);
 
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -136,12 +135,12 @@ std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe
 }
 
 void TranslationData::create_run(const RunDirectory& run, const TranslationRecipe& recipe) const {
-  qkv::create_run(run, {recipe.model, tokenizers_, trained_translation(tokenizers_, recipe.text.lowercase)},
-                  [&](const RunDirectory& partial) {
-                    make_directory(partial.checkpoints());
-                    write_file_atomic(partial.training(), json_from_fields(recipe.training));
-                    write_file_atomic(partial.text(), json_from_fields(recipe.text));
-                  });
+  const TranslatorRun parts{recipe.model, tokenizers_, trained_translation(tokenizers_, recipe.text.lowercase)};
+  qkv::create_run(run, parts, [&](const RunDirectory& partial) {
+    make_directory(partial.checkpoints());
+    write_fields(partial.training(), recipe.training);
+    write_fields(partial.text(), recipe.text);
+  });
 }
 
 }  // namespace

@@ -3,10 +3,7 @@
 
 #include <string>
 
-#include "core/fields.h"
-#include "io/atomic_file.h"
-#include "io/language_run.h"
-#include "io/weights.h"
+#include "io/run.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/models.h"
 
@@ -48,11 +45,7 @@ inline std::string make_language_run(const std::string& path, int64_t max_length
   randomise(model.parameters(), 3);
   values_of(model.parameters(), "output.bias")[256] = -100;
   const RunDirectory run(path);
-  make_run(run, [&](const RunDirectory& partial) {
-    write_file_atomic(partial.config(), to_json(model.config()));
-    LanguageConfig language;
-    language.unit = TextUnit::bytes;
-    write_file_atomic(partial.language(), json_from_fields(language));
+  create_run(run, LanguageRun{model.config(), {.unit = TextUnit::bytes}, {}}, [&](const RunDirectory& partial) {
     save_weights(partial.model(), model.parameters(), model.parameters().values());
   });
   return run.root();

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/run_directory.h"
-#include "io/weights.h"
+#include "io/run.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/temp_dir.h"
 
@@ -24,7 +23,7 @@ inline std::string make_random_run(const std::string& path,
   recipe.model = config_of(tokenizer.size(), 30);
   const RunDirectory run(path);
   const TokenizerPair both{tokenizer, tokenizer};
-  create_run(run, {recipe.model, both, trained_translation(both, false)}, [](const RunDirectory&) {});
+  create_run(run, TranslatorRun{recipe.model, both, trained_translation(both, false)}, [](const RunDirectory&) {});
   Searcher s(recipe.model, seed);
   if (change) change(s, tokenizer);
   save_weights(run.model(), s.model.parameters(), s.model.parameters().values());

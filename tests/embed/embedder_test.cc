@@ -1,4 +1,4 @@
-// Vectors of texts: those of torch, the same in any company, of all kinds of runs.
+// Text embeddings: agreement with torch, independence of the batch, all kinds of runs.
 #include "qkv/embedder.h"
 
 #include <gtest/gtest.h>
@@ -10,10 +10,8 @@
 
 #include "core/fields.h"
 #include "embed/pooling.h"
-#include "io/atomic_file.h"
-#include "io/encoder_run.h"
-#include "io/language_run.h"
-#include "io/weights.h"
+#include "io/run.h"
+#include "io/tokenizer_files.h"
 #include "qkv/import.h"
 #include "qkv/quantize.h"
 #include "qkv/threads.h"
@@ -66,7 +64,7 @@ TEST(Pooling, TakesTheMeanTheFirstOrTheLastRow) {
   EXPECT_EQ(v, (std::vector<float>{0, 0}));
 }
 
-TEST_F(EmbedderTest, VectorsAreThoseOfTorch) {
+TEST_F(EmbedderTest, VectorsAgreeWithTorch) {
   const BertCase expected("sentence");
   const Embedder embedder(run());
   EXPECT_EQ(embedder.width(), 12);
@@ -81,7 +79,7 @@ TEST_F(EmbedderTest, VectorsAreThoseOfTorch) {
   }
 }
 
-TEST_F(EmbedderTest, ATextHasOneVectorInAnyBatchAndOnAnyNumberOfThreads) {
+TEST_F(EmbedderTest, VectorsDependNeitherOnTheBatchNorOnThreads) {
   const Embedder embedder(run());
   std::vector<std::string> texts;
   for (int i = 0; i < 50; i++) {
@@ -102,7 +100,7 @@ TEST_F(EmbedderTest, ATextHasOneVectorInAnyBatchAndOnAnyNumberOfThreads) {
   EXPECT_EQ(embedder.embed({}).values, std::vector<float>());
 }
 
-TEST_F(EmbedderTest, LongTextsLoseTheirEnds) {
+TEST_F(EmbedderTest, LongTextsAreTruncated) {
   const Embedder embedder(run());
   const std::string twelve = "a b c d e f g h a b c d";
   const Embeddings found = embedder.embed({twelve, twelve + " e", twelve + " f g h"});
@@ -115,58 +113,58 @@ TEST_F(EmbedderTest, LongTextsLoseTheirEnds) {
   EXPECT_EQ(embedder.embed({"a b", "a c"}, {.max_length = 3}).cut, 2);
 }
 
-TEST_F(EmbedderTest, APrefixStandsBeforeEveryText) {
+TEST_F(EmbedderTest, PrependsThePrefix) {
   const Embedder embedder(run());
   EXPECT_EQ(embedder.embed({"b c"}, {.prefix = "a "}).values, embedder.embed({"a b c"}).values);
 }
 
-TEST_F(EmbedderTest, WhatCannotBeReadIsNamed) {
+TEST_F(EmbedderTest, ErrorsNameTheTextOrTheOption) {
   const Embedder embedder(run());
   EXPECT_EQ(error_of([&] { embedder.embed({"a", "b\xFF"}); }), "text 2: byte 2 is not valid UTF-8");
   EXPECT_EQ(error_of([&] { embedder.embed({"\xFF"}, {.first_number = 7}); }), "text 7: byte 1 is not valid UTF-8");
-  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 2}); }), "embed: max_length is 2, wanted 3 to 16");
-  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 17}); }), "embed: max_length is 17, wanted 3 to 16");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 2}); }),
+            "embed: max_length must be between 3 and 16 (is 2)");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 17}); }),
+            "embed: max_length must be between 3 and 16 (is 17)");
   EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.batch_tokens = 0}); }),
-            "embed: batch_tokens is 0, wanted 1 to 16777216");
-  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.prefix = "\xC3"}); }), "embed: the prefix is not valid UTF-8");
+            "embed: batch_tokens must be between 1 and 16777216 (is 0)");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.prefix = "\xC3"}); }), "embed: prefix must be valid UTF-8");
   EXPECT_EQ(error_of([&] { Embedder("nowhere"); }), "nowhere: is not a run directory");
 }
 
-TEST_F(EmbedderTest, ABrokenRunIsNamed) {
+TEST_F(EmbedderTest, ErrorsNameTheFileOfABrokenRun) {
   const RunDirectory files(run());
-  const EmbeddingConfig config = load_embedding(files);
+  const EmbeddingConfig config = load_run<EncoderRun>(run()).embedding;
   const auto error_with = [&](auto&& change) {
     EmbeddingConfig changed = config;
     change(changed);
-    write_file_atomic(files.embedding(), json_from_fields(changed));
+    write_fields(files.embedding(), changed);
     return error_of([&] { Embedder{run()}; });
   };
   EXPECT_EQ(error_with([](EmbeddingConfig& c) { c.max_length = 17; }),
-            files.embedding() + ": max_length is 17, wanted 0 to 16, the model's");
+            files.embedding() + ": max_length must be between 0 and 16, the model's (is 17)");
   EXPECT_EQ(error_with([](EmbeddingConfig& c) { c.start = "<x>"; }),
-            files.embedding() + ": the token \"<x>\" is none of the vocabulary's");
+            files.embedding() + ": token \"<x>\" is not in the vocabulary");
   EXPECT_EQ(error_with([](EmbeddingConfig& c) { c.unknown = "<x>"; }),
             files.vocabulary() + ": the unknown token \"<x>\" is not in the vocabulary");
   EXPECT_EQ(error_with([](EmbeddingConfig& c) { c.unit = TextUnit::bytes; }),
-            files.embedding() + ": the token \"[CLS]\" is none of the vocabulary's");
+            files.embedding() + ": token \"[CLS]\" is not in the vocabulary");
   std::filesystem::remove(files.embedding());
-  EXPECT_EQ(error_of([&] { Embedder{run()}; }), run() +
-                                                    ": holds none of embedding.json, translation.json, "
-                                                    "language.json, wanted a model that reads text");
+  testing::expect_contains(error_of([&] { Embedder{run()}; }), files.embedding());
 }
 
-TEST_F(EmbedderTest, AModelWithoutNumbersIsNamed) {
+TEST_F(EmbedderTest, AVectorThatIsNotFiniteIsAnError) {
   const RunDirectory files(run());
-  EncoderRun encoder = load_encoder(run());
+  EncoderRun encoder = load_run<EncoderRun>(run());
   ParameterList<float>& list = encoder.model->parameters();
   std::vector<float> values(list.values().begin(), list.values().end());
   const float* gain = testing::values_of(list, "encoder.layers.1.feed_forward_norm.weight");
   std::fill_n(values.begin() + (gain - list.values().data()), 12, std::numeric_limits<float>::max());
   save_weights(files.model(), list, values);
-  EXPECT_EQ(error_of([&] { Embedder(run()).embed({"a"}); }), "text 1: the model gives no number");
+  EXPECT_EQ(error_of([&] { Embedder(run()).embed({"a"}); }), "text 1: the vector is not finite");
 }
 
-TEST_F(EmbedderTest, InEightBitsVectorsAreAlmostTheSame) {
+TEST_F(EmbedderTest, EightBitVectorsAreAlmostTheSame) {
   quantize_run(run(), directory_ / "int8");
   const Embeddings wanted = Embedder(run()).embed(BertCase::texts()),
                    found = Embedder(directory_ / "int8").embed(BertCase::texts());
@@ -179,14 +177,14 @@ TEST_F(EmbedderTest, InEightBitsVectorsAreAlmostTheSame) {
   }
 }
 
-// The encoder of a translator, with the tokens that stand around a source sentence.
+// The encoder of a translator, with the tokens around a source sentence.
 TEST(Embedder, ReadsTheRunsOfTranslators) {
   const TempDir directory;
   const std::string path = testing::make_random_run(directory / "run");
-  const LoadedRun run = load_run(path);
+  const TranslatorRun run = load_run<TranslatorRun>(path);
   const std::string text = testing::kText.front();
   std::vector<int32_t> ids = run.tokenizers.source.encode(text);
-  ids.insert(ids.end(), run.translation.source_after.begin(), run.translation.source_after.end());
+  ids.insert(ids.end(), run.tokens.source_after.begin(), run.tokens.source_after.end());
   Packed packed;
   packed.append(ids);
   Arena arena;
@@ -196,7 +194,7 @@ TEST(Embedder, ReadsTheRunsOfTranslators) {
   EXPECT_EQ(Embedder(path).embed({text}).values, wanted);
 }
 
-// The run of a random language model of V tokens, whose last hidden states are the vectors.
+// The run of a random language model, whose last hidden states are the vectors.
 class LanguageEmbedder : public ::testing::Test {
  protected:
   LanguageEmbedder() {
@@ -204,13 +202,11 @@ class LanguageEmbedder : public ::testing::Test {
     config_.encoder_layers = config_.source_vocab = 0;
     config_.shared_embeddings = false;
   }
-  void write(int64_t V, const LanguageConfig& language) {
+  void write(int64_t V, const LanguageConfig& language, const TextCodec& codec = {}) {
     config_.target_vocab = V;
     model_.emplace(config_);
     testing::randomise(model_->parameters(), 1);
-    make_run(run_, [&](const RunDirectory& partial) {
-      write_file_atomic(partial.config(), to_json(config_));
-      write_file_atomic(partial.language(), json_from_fields(language));
+    create_run(run_, LanguageRun{config_, language, codec}, [&](const RunDirectory& partial) {
       save_weights(partial.model(), model_->parameters(), model_->parameters().values());
     });
   }
@@ -236,17 +232,18 @@ TEST_F(LanguageEmbedder, TakesTheLastHiddenState) {
   const Embeddings long_text = embedder.embed({std::string(30, 'x')}, {.pooling = Pooling::mean});
   EXPECT_EQ(long_text.cut, 1);
   EXPECT_EQ(long_text.values.size(), 6U);
-  EXPECT_EQ(error_of([&] { embedder.embed({"abc"}, {.max_length = 1}); }), "embed: max_length is 1, wanted 2 to 20");
+  EXPECT_EQ(error_of([&] { embedder.embed({"abc"}, {.max_length = 1}); }),
+            "embed: max_length must be between 2 and 20 (is 1)");
 }
 
-TEST_F(LanguageEmbedder, PutsAStartOnlyWhereItsTokenizerDoes) {
+TEST_F(LanguageEmbedder, AddsAStartTokenOnlyIfTheTokenizerDoes) {
   TokenizerSpec spec = testing::byte_pieces();
-  write(258, {.unit = TextUnit::byte_pieces, .start = "<end>", .ends = {"<end>"}});
-  save_codec(run_, TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec")));
+  write(258, {.unit = TextUnit::byte_pieces, .start = "<end>", .ends = {"<end>"}},
+        TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec")));
   EXPECT_EQ(Embedder(run_.root()).embed({"abc"}).values, last_hidden({256, 'c'}));
   EXPECT_EQ(Embedder(run_.root()).embed({""}).values, last_hidden({257}));
   spec.before = 257;
-  save_codec(run_, TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec")));
+  write_codec(run_, TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec")));
   EXPECT_EQ(Embedder(run_.root()).embed({"abc"}).values, last_hidden({257, 256, 'c'}));
 }
 

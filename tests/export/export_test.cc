@@ -10,7 +10,7 @@
 #include "core/fields.h"
 #include "io/atomic_file.h"
 #include "io/float16.h"
-#include "io/language_run.h"
+#include "io/run.h"
 #include "io/safetensors.h"
 #include "io/weights.h"
 #include "qkv/bfloat16.h"
@@ -74,13 +74,10 @@ class Export : public ::testing::Test {
     std::filesystem::remove_all(out());
     Transformer<float> model(config);
     testing::randomise(model.parameters(), 1);
-    make_run(RunDirectory(run()), [&](const RunDirectory& partial) {
-      LanguageConfig language;
-      language.unit = TextUnit::bytes;
-      write_file_atomic(partial.config(), to_json(config));
-      write_file_atomic(partial.language(), json_from_fields(language));
-      save_weights(partial.model(), model.parameters(), model.parameters().values());
-    });
+    create_run(RunDirectory(run()), LanguageRun{config, {.unit = TextUnit::bytes}, {}},
+               [&](const RunDirectory& partial) {
+                 save_weights(partial.model(), model.parameters(), model.parameters().values());
+               });
   }
   ExportReport exported(const ModelConfig& config) const {
     write_run(config);

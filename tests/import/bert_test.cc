@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "io/encoder_run.h"
+#include "io/run.h"
 #include "qkv/import.h"
 #include "tests/support/bert_case.h"
 #include "tests/support/errors.h"
@@ -29,7 +29,7 @@ ImportReport expect_hidden_states(const std::string& name) {
   const BertCase expected(name);
   const TempDir directory;
   const ImportReport report = import_model(expected.path(), directory / "run", kTokens);
-  const EncoderRun run = load_encoder(directory / "run");
+  const EncoderRun run = load_run<EncoderRun>(directory / "run");
   Packed packed;
   for (const auto& text : expected.ids()) packed.append(text);
   Arena arena;
@@ -89,7 +89,7 @@ class BertFiles : public ::testing::Test {
   }
   EmbeddingConfig imported() {
     import_model(model(), out(), kTokens);
-    const EmbeddingConfig config = load_embedding(RunDirectory(out()));
+    const EmbeddingConfig config = load_run<EncoderRun>(out()).embedding;
     std::filesystem::remove_all(out());
     return config;
   }
@@ -201,7 +201,7 @@ TEST_F(BertFiles, UnsupportedModulesAndPoolingsAreNamed) {
 
 TEST_F(BertFiles, NeedATokenizerOrAListOfTokens) {
   change("tokenizer_config.json", "cls_token", "<cls>");
-  EXPECT_EQ(error(), "model/model.safetensors: the token \"<cls>\" is none of the vocabulary's");
+  EXPECT_EQ(error(), "model/model.safetensors: token \"<cls>\" is not in the vocabulary");
   std::filesystem::remove(model() + "/vocab.txt");
   EXPECT_EQ(error(), "model: found no list of tokens, neither vocab.txt nor vocab.json");
   EXPECT_EQ(error({}), "model: expected tokenizer.model, tokenizer.json, vocab.json with merges.txt, or vocab.txt");
@@ -215,7 +215,7 @@ TEST_F(BertFiles, PositionsOfRobertaNeedRowsAfterThePadding) {
             "model/config.json: max_position_embeddings must be above 18, which pad_token_id asks for (is 18)");
   change("config.json", "pad_token_id", 2);  // fewer positions are left
   import_model(model(), out(), kTokens);
-  EXPECT_EQ(load_config(RunDirectory(out())).max_length, 15);
+  EXPECT_EQ(read_config(RunDirectory(out())).model.max_length, 15);
 }
 
 // XLM-R has SentencePiece tokenizers with the ids of fairseq.
@@ -225,7 +225,7 @@ TEST_F(BertFiles, PiecesMayHaveTheIdsOfFairseq) {
   testing::spill(model() + "/sentencepiece.bpe.model", pieces.serialized());
   change("config.json", "model_type", "xlm-roberta");
   import_model(model(), out());
-  const EncoderRun run = load_encoder(out());
+  const EncoderRun run = load_run<EncoderRun>(out());
   std::vector<int32_t> expected = pieces.encode("a c ab z");
   for (int32_t& id : expected) id = id == 0 ? 3 : id + 1;
   EXPECT_EQ(run.codec.encode("a c ab z", "text"), expected);

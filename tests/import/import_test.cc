@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "io/run_directory.h"
+#include "io/run.h"
 #include "qkv/inspect.h"
 #include "qkv/translator.h"
 #include "tests/support/errors.h"
@@ -121,15 +121,15 @@ TEST_F(ImportMarian, PreservesParametersAndTokens) {
   const ImportReport report = import_model(source(), out(), options);
   EXPECT_EQ(report.kind, "MarianMT");
   EXPECT_EQ(report.parameters, model->parameters().size());
-  const LoadedRun run = load_run(out());
+  const TranslatorRun run = load_run<TranslatorRun>(out());
   EXPECT_EQ(run.model->config(), model->config());
   expect_parameters(*run.model, *model, 0);
-  EXPECT_EQ(run.translation.start, 6);
-  EXPECT_EQ(run.translation.end, 0);
-  EXPECT_EQ(run.translation.unknown, 1);
-  EXPECT_EQ(run.translation.never, std::vector<int32_t>{6});
-  EXPECT_EQ(run.translation.source_after, std::vector<int32_t>{0});
-  EXPECT_TRUE(run.translation.source_before.empty());
+  EXPECT_EQ(run.tokens.start, 6);
+  EXPECT_EQ(run.tokens.end, 0);
+  EXPECT_EQ(run.tokens.unknown, 1);
+  EXPECT_EQ(run.tokens.never, std::vector<int32_t>{6});
+  EXPECT_EQ(run.tokens.source_after, std::vector<int32_t>{0});
+  EXPECT_TRUE(run.tokens.source_before.empty());
   EXPECT_EQ(run.tokenizers.source.encode(">>de<< a  c x"), (std::vector<int32_t>{5, 2, 4, 1}));
 }
 
@@ -161,7 +161,7 @@ TEST_F(ImportMarian, TiedTablesMayHaveAnyOfTheirNames) {
   }
   write();
   import_model(source(), out(), options);
-  expect_parameters(*load_run(out()).model, *model, 0);
+  expect_parameters(*load_run<TranslatorRun>(out()).model, *model, 0);
   std::filesystem::remove_all(out());
   EXPECT_EQ(error_of_changed([&] { tensors.back().values[5] += 1; }),
             "model/model.safetensors: tensor \"model.decoder.embed_tokens.weight\": must equal tensor "
@@ -175,7 +175,8 @@ TEST_F(ImportMarian, PositionTablesInTheFileAreUsed) {
   }
   write();
   EXPECT_EQ(import_model(source(), out(), options).config.positions, Positions::learned);
-  EXPECT_EQ(testing::values_of(load_run(out()).model->parameters(), "decoder.positions.weight")[255], 0.25f);
+  EXPECT_EQ(testing::values_of(load_run<TranslatorRun>(out()).model->parameters(), "decoder.positions.weight")[255],
+            0.25f);
 }
 
 TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
@@ -255,7 +256,7 @@ TEST_F(ImportTest, PicklesAndUnknownFilesAreRefused) {
   testing::expect_contains(
       error(source()), "weights in Python's pickle format are not read, because reading them can run code; expected");
   spill(directory / "file", "x");
-  EXPECT_EQ(error(directory / "file"), "file: not a safetensors file: only 1 bytes");
+  EXPECT_EQ(error(directory / "file"), "file: not a safetensors file: has only 1 bytes");
   spill(out(), "");
   EXPECT_EQ(error_if_any([&] { import_model(source(), out()); }), out() + ": already exists");
 }
@@ -330,14 +331,14 @@ TEST_F(ImportCTranslate2, PreservesParametersInEveryVersionAndType) {
       SCOPED_TRACE(std::to_string(version) + ", type " + std::to_string(type));
       write(writer(version, 7, type).bytes());
       EXPECT_EQ(import_model(source(), out()).kind, "CTranslate2");
-      const LoadedRun run = load_run(out());
+      const TranslatorRun run = load_run<TranslatorRun>(out());
       EXPECT_EQ(run.model->config(), model->config());
       expect_parameters(*run.model, *model, tolerance);
-      EXPECT_EQ(run.translation.start, 1);
-      EXPECT_EQ(run.translation.end, 2);
-      EXPECT_EQ(run.translation.unknown, 6);
-      EXPECT_EQ(run.translation.min_length, 1);
-      EXPECT_TRUE(run.translation.source_after.empty());
+      EXPECT_EQ(run.tokens.start, 1);
+      EXPECT_EQ(run.tokens.end, 2);
+      EXPECT_EQ(run.tokens.unknown, 6);
+      EXPECT_EQ(run.tokens.min_length, 1);
+      EXPECT_TRUE(run.tokens.source_after.empty());
       EXPECT_EQ(run.tokenizers.source.encode("a c x"), (std::vector<int32_t>{3, 5, 6}));
       EXPECT_EQ(run.tokenizers.target.decode(std::vector<int32_t>{4, 3}), "b a");
       std::filesystem::remove_all(out());
@@ -347,7 +348,7 @@ TEST_F(ImportCTranslate2, PreservesParametersInEveryVersionAndType) {
 TEST_F(ImportCTranslate2, TokensComeFromConfigJsonOrOldAttributes) {
   write(writer().bytes(), R"({"add_source_eos": true, "add_source_bos": true, "decoder_start_token": "</s>"})");
   import_model(source(), out());
-  const TranslationTokens tokens = load_run(out()).translation;
+  const TranslationTokens tokens = load_run<TranslatorRun>(out()).tokens;
   EXPECT_EQ(tokens.source_before, std::vector<int32_t>{1});
   EXPECT_EQ(tokens.source_after, std::vector<int32_t>{2});
   EXPECT_EQ(tokens.start, 2);
@@ -359,22 +360,22 @@ TEST_F(ImportCTranslate2, TokensComeFromConfigJsonOrOldAttributes) {
   old.add_attribute("with_target_bos", int8_t{0});
   write(old.bytes());
   import_model(source(), out());
-  EXPECT_EQ(load_run(out()).translation.start, 2);
-  EXPECT_EQ(load_run(out()).translation.source_after, std::vector<int32_t>{2});
+  EXPECT_EQ(load_run<TranslatorRun>(out()).tokens.start, 2);
+  EXPECT_EQ(load_run<TranslatorRun>(out()).tokens.source_after, std::vector<int32_t>{2});
   std::filesystem::remove_all(out());
 
   ImportOptions options;
   options.source_end = "", options.start = "<s>";
   import_model(source(), out(), options);
-  EXPECT_EQ(load_run(out()).translation.start, 1);
-  EXPECT_TRUE(load_run(out()).translation.source_after.empty());
+  EXPECT_EQ(load_run<TranslatorRun>(out()).tokens.start, 1);
+  EXPECT_TRUE(load_run<TranslatorRun>(out()).tokens.source_after.empty());
 }
 
 TEST_F(ImportCTranslate2, AMissingUnknownTokenIsAdded) {
   pieces.pop_back();
   write(writer().bytes());
   import_model(source(), out());
-  EXPECT_EQ(load_run(out()).translation.unknown, 6);
+  EXPECT_EQ(load_run<TranslatorRun>(out()).tokens.unknown, 6);
 }
 
 TEST_F(ImportCTranslate2, UnsupportedFeaturesAreRefusedByName) {
@@ -464,8 +465,8 @@ class ImportArgos : public ImportCTranslate2 {
 TEST_F(ImportArgos, ReadsThePackageAndItsFolder) {
   write_zip(package(), files);
   EXPECT_EQ(import_model(package(), out()).kind, "Argos Translate");
-  expect_parameters(*load_run(out()).model, *model, 0);
-  EXPECT_EQ(load_run(out()).tokenizers.source.serialized(), files[1].second);
+  expect_parameters(*load_run<TranslatorRun>(out()).model, *model, 0);
+  EXPECT_EQ(load_run<TranslatorRun>(out()).tokenizers.source.serialized(), files[1].second);
   std::filesystem::remove_all(out());
   for (const auto& [name, content] : files) {
     const std::filesystem::path path = directory / name;
@@ -473,7 +474,7 @@ TEST_F(ImportArgos, ReadsThePackageAndItsFolder) {
     spill(path.string(), content);
   }
   import_model(directory / "en_de", out());
-  expect_parameters(*load_run(out()).model, *model, 0);
+  expect_parameters(*load_run<TranslatorRun>(out()).model, *model, 0);
 }
 
 TEST_F(ImportArgos, HostilePackagesAreRefused) {
@@ -554,10 +555,10 @@ TEST_F(ImportTest, AStateDictionaryNeedsNamesAndHeads) {
   options.torch.norm_position = config.norm.position;
   options.torch.max_length = config.max_length;
   import_model(directory / "m.safetensors", out(), options);
-  const LoadedRun run = load_run(out());
+  const TranslatorRun run = load_run<TranslatorRun>(out());
   EXPECT_EQ(run.model->config(), config);
   expect_parameters(*run.model, *model, 0);
-  EXPECT_EQ(run.translation.source_after, std::vector<int32_t>{1});
+  EXPECT_EQ(run.tokens.source_after, std::vector<int32_t>{1});
   std::filesystem::remove_all(out());
   options.source_vocabulary.clear();
   EXPECT_EQ(error(), "a state dictionary has no vocabulary: source_vocabulary or source_tokenizer must name one");

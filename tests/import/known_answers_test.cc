@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "io/run_directory.h"
+#include "io/run.h"
 #include "qkv/import.h"
 #include "qkv/translator.h"
 #include "tests/support/models.h"
@@ -29,14 +29,14 @@ class ImportedRun {
  public:
   explicit ImportedRun(const std::string& source) : run_(make(source, path())) {}
 
-  const LoadedRun& run() const { return run_; }
+  const TranslatorRun& run() const { return run_; }
   std::string path() const { return directory_ / "run"; }
 
   Ids source_ids(const std::string& text) const {
-    Ids ids = run_.translation.source_before;
+    Ids ids = run_.tokens.source_before;
     const Ids pieces = run_.tokenizers.source.encode(text);
     ids.insert(ids.end(), pieces.begin(), pieces.end());
-    ids.insert(ids.end(), run_.translation.source_after.begin(), run_.translation.source_after.end());
+    ids.insert(ids.end(), run_.tokens.source_after.begin(), run_.tokens.source_after.end());
     return ids;
   }
 
@@ -71,7 +71,7 @@ class ImportedRun {
 
   // log p of each of `said` after the start token and those before it.
   std::vector<double> log_probabilities(const Ids& source, const Ids& said) const {
-    Ids read = {run_.translation.start};
+    Ids read = {run_.tokens.start};
     read.insert(read.end(), said.begin(), said.end() - 1);
     std::vector<double> result;
     for (const auto& row : logits(source, read)) {
@@ -85,7 +85,7 @@ class ImportedRun {
 
   // Up to and with the end token, or `most` tokens.
   Ids greedy(const Ids& source, size_t most) const {
-    const TranslationTokens& t = run_.translation;
+    const TranslationTokens& t = run_.tokens;
     Ids read = {t.start};
     while (read.size() <= most) {
       std::vector<double> row = logits(source, read).back();
@@ -98,13 +98,13 @@ class ImportedRun {
   }
 
  private:
-  static LoadedRun make(const std::string& source, const std::string& out) {
+  static TranslatorRun make(const std::string& source, const std::string& out) {
     import_model(source, out);
-    return load_run(out);
+    return load_run<TranslatorRun>(out);
   }
 
   testing::TempDir directory_;
-  LoadedRun run_;
+  TranslatorRun run_;
 };
 
 #define SKIP_WITHOUT_SHARED() \
@@ -142,7 +142,7 @@ TEST(Marian, GreedySearchAndForcedScoresMatchTransformers) {
   for (const json& c : cases["cases"]) {
     const Ids source = c["source_ids"].get<Ids>();
     Ids greedy = imported.greedy(source, most);
-    if (greedy.size() == most) greedy.back() = imported.run().translation.end;  // which generate() forces there
+    if (greedy.size() == most) greedy.back() = imported.run().tokens.end;  // which generate() forces there
     EXPECT_EQ(greedy, c["greedy_ids"].get<Ids>());
     for (const json& hypothesis : c["beam4"]) {
       const Ids said = hypothesis["ids"].get<Ids>();
@@ -169,7 +169,7 @@ void expect_aren(const ImportedRun& imported, const std::string& source, const j
   const std::vector<double> found = imported.log_probabilities(ids, greedy);
   ASSERT_EQ(found.size(), forced["log_probs"].size());
   for (size_t t = 0; t < found.size(); t++) EXPECT_NEAR(found[t], forced["log_probs"][t].get<double>(), 1e-4);
-  ASSERT_EQ(greedy.back(), imported.run().translation.end);
+  ASSERT_EQ(greedy.back(), imported.run().tokens.end);
   greedy.pop_back();
   EXPECT_EQ(imported.run().tokenizers.target.decode(greedy), joined(answer["greedy"]));
 }

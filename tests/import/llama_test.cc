@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "decode/generation.h"
-#include "io/language_run.h"
+#include "io/run.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"
 #include "tests/support/errors.h"
@@ -51,7 +51,7 @@ TEST_F(Stories, GreedyTextMatchesTheReference) {
   const json expected = json::parse(testing::slurp(kStories + "/expected_ids.json"));
   const auto ids = expected.at("ids").get<std::vector<int32_t>>();
 
-  const LanguageRun run = load_language_model(out());
+  const LanguageRun run = load_run<LanguageRun>(out());
   EXPECT_EQ(run.ends.start, 1);
   EXPECT_EQ(run.ends.ends, (std::vector<int32_t>{1, 2}));
   Arena arena;

@@ -10,7 +10,7 @@
 
 #include "decode/generation.h"
 #include "import/architecture.h"
-#include "io/language_run.h"
+#include "io/run.h"
 #include "io/safetensors.h"
 #include "qkv/import.h"
 #include "tests/support/decoder_cases.h"
@@ -76,7 +76,7 @@ class Decoders : public Transformers, public ::testing::WithParamInterface<const
 TEST_P(Decoders, MatchLogitsAndGreedyIdsOfTransformers) {
   take(GetParam());
   import_model(model(), out());
-  const LanguageRun run = load_language_model(out());
+  const LanguageRun run = load_run<LanguageRun>(out());
   const Safetensors expected = Safetensors::open(model() + "/expected.safetensors");
   const auto ids = values_of<int32_t>(expected, "ids"), generated = values_of<int32_t>(expected, "generated");
   const std::vector<float> wanted = values_of<float>(expected, "logits"), found = logits(*run.model, ids);

@@ -1,4 +1,4 @@
-// A file is written as a whole or stays as it was.
+// A file is written completely or stays as it was.
 #include "io/atomic_file.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   EXPECT_EQ(files_in(directory), 0u);
 }
 
-TEST(AtomicFile, HasTheRightsOfAnyNewFile) {
+TEST(AtomicFile, HasThePermissionsOfAnyNewFile) {
   const TempDir directory;
   const mode_t mask = ::umask(027);
   write_file_atomic(directory / "a", "");
@@ -64,7 +64,7 @@ TEST(AtomicFile, ErrorsNameTheFileAndTheReason) {
   EXPECT_EQ(files_in(directory), 1u);
 }
 
-// A child process may write no file beyond `limit` bytes: the system refuses as it does where a disk is full.
+// Runs f in a child process that can write no file beyond `limit` bytes: the system fails as for a full disk.
 std::string error_under_file_limit(rlim_t limit, const std::function<void()>& f) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
@@ -97,27 +97,27 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFile) {
   EXPECT_EQ(files_in(directory), 1u);
 }
 
-TEST(ReadFile, RefusesMoreThanTheLimit) {
+TEST(ReadFile, RejectsFilesAboveTheLimit) {
   const TempDir directory;
   const std::string path = directory / "a", content(200'000, 'x');
   write_file_atomic(path, content);
   EXPECT_EQ(read_file(path, content.size()), content);
-  EXPECT_EQ(error_of([&] { read_file(path, content.size() - 1); }), path + ": holds more than 199999 bytes");
-  expect_contains(error_of([&] { read_file("/dev/zero", 1000); }), "/dev/zero: holds more than 1000 bytes");
+  EXPECT_EQ(error_of([&] { read_file(path, content.size() - 1); }), path + ": has more than 199999 bytes");
+  expect_contains(error_of([&] { read_file("/dev/zero", 1000); }), "/dev/zero: has more than 1000 bytes");
   EXPECT_EQ(error_of([&] { read_file(directory / "b", 1); }),
             directory.path() + "/b: cannot be opened: No such file or directory");
   expect_contains(error_of([&] { read_file(directory.path(), 1); }), ": cannot be read: Is a directory");
 }
 
-TEST(MakeDirectory, MakesThoseAboveAndKeepsWhatIsThere) {
+TEST(MakeDirectory, MakesParentsAndKeepsExistingOnes) {
   const TempDir directory;
   make_directory(directory / "a/b/c");
   make_directory(directory / "a/b/c/");
   EXPECT_TRUE(std::filesystem::is_directory(directory / "a/b/c"));
   write_file_atomic(directory / "file", "");
   EXPECT_EQ(error_of([&] { make_directory(directory / "file"); }),
-            directory.path() + "/file: the directory cannot be made: Not a directory");
-  expect_contains(error_of([&] { make_directory(directory / "file/a"); }), "cannot be made: Not a directory");
+            directory.path() + "/file: directory cannot be created: Not a directory");
+  expect_contains(error_of([&] { make_directory(directory / "file/a"); }), "cannot be created: Not a directory");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Weights in 8 bits in a file: what was quantised comes back, wherever the tensors lie, and what does not fit is named.
+// 8-bit weights in a file: quantized weights survive in any order of tensors, and errors name the tensor.
 #include "io/int8_weights.h"
 
 #include <gtest/gtest.h>
@@ -116,18 +116,18 @@ TEST_F(Int8WeightsTest, AreWithinHalfAStepOfTheFloats) {
   EXPECT_GT(matrices, 20);
 }
 
-TEST_F(Int8WeightsTest, ComeBackFromAFile) { expect_same_as_file(); }
+TEST_F(Int8WeightsTest, SurviveAFile) { expect_same_as_file(); }
 
-TEST_F(Int8WeightsTest, ComeBackFromAFileOfAnyOrder) {
+TEST_F(Int8WeightsTest, SurviveAFileInAnyOrder) {
   rewrite([](std::vector<Tensor>& all) { std::ranges::reverse(all); });
   expect_same_as_file();
   rewrite([](std::vector<Tensor>& all) { std::ranges::sort(all, {}, &Tensor::name); });
   expect_same_as_file();
 }
 
-TEST_F(Int8WeightsTest, ComeBackFromAFileWithScalesBetween) {
+TEST_F(Int8WeightsTest, SurviveAFileWithInterleavedScales) {
   rewrite([&](std::vector<Tensor>& all) {
-    const auto place = [&](const Tensor& t) {  // of the parameter that it belongs to
+    const auto place = [&](const Tensor& t) {  // index of the parameter that it belongs to
       const auto belongs = [&](const auto& p) { return t.name == p.name || t.name == int8_scale(p.name); };
       return std::ranges::find_if(model->parameters().all(), belongs) - model->parameters().all().begin();
     };
@@ -136,7 +136,7 @@ TEST_F(Int8WeightsTest, ComeBackFromAFileWithScalesBetween) {
   expect_same_as_file();
 }
 
-TEST_F(Int8WeightsTest, TakeAByteEachAndEightARow) {
+TEST_F(Int8WeightsTest, TakeOneBytePerWeightAndEightPerRow) {
   int64_t bytes = 0;
   for (const auto& p : model->parameters().all())
     bytes += p.int8.values.data ? p.size() + 8 * p.shape[0] : 4 * p.size();
@@ -144,35 +144,35 @@ TEST_F(Int8WeightsTest, TakeAByteEachAndEightARow) {
   EXPECT_EQ(weight_bytes(Transformer<float>(config).parameters()), 4 * model->parameters().size());
 }
 
-TEST_F(Int8WeightsTest, OfAnotherShapeAreRefused) {
+TEST_F(Int8WeightsTest, OfAnotherShapeAreRejected) {
   EXPECT_EQ(error_after(q, [](Tensor& t) { std::swap(t.shape[0], t.shape[1]); }),
-            path + ": tensor \"" + q + "\" is I8 [8, 12], wanted I8 [12, 8]");
+            path + ": tensor \"" + q + "\" must be I8 [12, 8] (is I8 [8, 12])");
 }
 
-TEST_F(Int8WeightsTest, WithoutAScaleAreRefused) {
+TEST_F(Int8WeightsTest, WithoutAScaleAreRejected) {
   save_int8(path, model->parameters());
   rewrite(
       [&](std::vector<Tensor>& all) { std::erase_if(all, [&](const Tensor& t) { return t.name == q + "_scale"; }); });
   EXPECT_EQ(error_of([&] { load_model(path, config); }),
-            path + ": tensor \"" + q + "_scale\": wanted F32 [12], found no such tensor");
+            path + ": tensor \"" + q + "_scale\": is missing (expected F32 [12])");
 }
 
-TEST_F(Int8WeightsTest, WithAScaleThatIsNoNumberAreRefused) {
+TEST_F(Int8WeightsTest, WithAScaleThatIsNotFiniteAreRejected) {
   for (const float bad : {NAN, INFINITY})
     EXPECT_EQ(error_after(q + "_scale", [&](Tensor& t) { std::memcpy(&t.bytes[4], &bad, 4); }),
-              path + ": tensor \"" + q + "_scale\" holds a number that is not finite");
+              path + ": tensor \"" + q + "_scale\" contains a number that is not finite");
 }
 
-TEST_F(Int8WeightsTest, WithAScaleForAMatrixAreRefused) {
+TEST_F(Int8WeightsTest, WithOneScalePerMatrixAreRejected) {
   EXPECT_EQ(error_after(q + "_scale",
                         [](Tensor& t) {
                           t.shape = {1};
                           t.bytes.resize(4);
                         }),
-            path + ": tensor \"" + q + "_scale\": found F32 [1], wanted F32 [12]");
+            path + ": tensor \"" + q + "_scale\": must be F32 [12] (is F32 [1])");
 }
 
-TEST_F(Int8WeightsTest, AreNotMadeWhereSumsCouldOverflow) {
+TEST_F(Int8WeightsTest, AreNotMadeIfSumsCouldOverflow) {
   for (const auto& [columns, matrices] : {std::pair{65536, 1}, {65540, 0}}) {
     ParameterList<float> list;
     list.add("w", {1, columns}, Init::zeros(), true);
@@ -182,8 +182,8 @@ TEST_F(Int8WeightsTest, AreNotMadeWhereSumsCouldOverflow) {
   }
 }
 
-// As neighbours are one matrix, a product would read what is not there.
-TEST_F(Int8WeightsTest, BesideFloatsAreRefused) {
+// Neighbours are one matrix, so a product would read past the end.
+TEST_F(Int8WeightsTest, MixedWithFloatsAreRejected) {
   save_int8(path, model->parameters());
   rewrite([&](std::vector<Tensor>& all) {
     std::erase_if(all, [&](const Tensor& t) { return t.name == k + "_scale"; });
@@ -192,10 +192,10 @@ TEST_F(Int8WeightsTest, BesideFloatsAreRefused) {
     t.bytes.assign(4 * 12 * 8, std::byte{0});
   });
   const std::string error = error_of([&] { load_model(path, config); });
-  testing::expect_contains(error, path + ": tensor \"" + k + "\" is F32 [12, 8], wanted I8 [12, 8] like \"");
+  testing::expect_contains(error, path + ": tensor \"" + k + "\" must be I8 [12, 8] like \"");
 }
 
-TEST_F(Int8WeightsTest, OfColumnsThatAreNoMultipleOf4AreRefused) {
+TEST_F(Int8WeightsTest, RequireAMultipleOf4Columns) {
   rewrite([&](std::vector<Tensor>& all) {
     Tensor& t = *std::ranges::find_if(all, [](const Tensor& x) { return x.shape == std::vector<int64_t>{8, 10}; });
     t.dtype = DType::i8;
@@ -203,7 +203,7 @@ TEST_F(Int8WeightsTest, OfColumnsThatAreNoMultipleOf4AreRefused) {
     all.push_back({t.name + "_scale", DType::f32, {8}, std::vector<std::byte>(32)});
   });
   testing::expect_contains(error_of([&] { load_model(path, config); }),
-                           "has 10 columns of 8 bits, wanted a multiple of 4, at most 65536");
+                           "the number of 8-bit columns must be a multiple of 4, at most 65536 (is 10)");
 }
 
 }  // namespace

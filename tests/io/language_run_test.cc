@@ -1,11 +1,11 @@
-// The run of a language model whose tokeniser is a tokenizer.json: it comes back, and text goes on with it.
+// The run of a language model with a tokenizer.json: what is written is read again, and it continues text.
 #include "io/language_run.h"
 
 #include <gtest/gtest.h>
 
-#include "core/fields.h"
-#include "io/atomic_file.h"
-#include "io/weights.h"
+#include <filesystem>
+
+#include "io/run.h"
 #include "qkv/generator.h"
 #include "tests/support/byte_pieces.h"
 #include "tests/support/errors.h"
@@ -22,7 +22,7 @@ using Ids = std::vector<int32_t>;
 
 class LanguageRunTest : public ::testing::Test {
  protected:
-  // A run of a random model of V tokens.
+  // Writes the run of a random model with V tokens.
   void write(const TokenizerSpec& spec, int64_t V, TextUnit unit = TextUnit::byte_pieces) const {
     ModelConfig config = testing::small_config();
     config.encoder_layers = config.source_vocab = 0;
@@ -32,23 +32,24 @@ class LanguageRunTest : public ::testing::Test {
     Transformer<float> model(config);
     testing::randomise(model.parameters(), 3);
     const LanguageConfig language{.unit = unit, .start = "<end>", .ends = {"<end>"}};
-    write_file_atomic(run_.config(), to_json(config));
-    write_file_atomic(run_.language(), json_from_fields(language));
-    save_codec(run_, TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec")));
-    save_weights(run_.model(), model.parameters(), model.parameters().values());
+    std::filesystem::remove_all(run_.root());
+    create_run(run_, LanguageRun{config, language, TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec"))},
+               [&](const RunDirectory& partial) {
+                 save_weights(partial.model(), model.parameters(), model.parameters().values());
+               });
   }
   std::string error() const {
-    const std::string text = error_of([&] { load_language_model(run_.root()); });
+    const std::string text = error_of([&] { load_run<LanguageRun>(run_.root()); });
     return text.substr(std::min(text.size(), run_.root().size() + 1));
   }
 
   testing::TempDir directory_;
-  RunDirectory run_{directory_.path()};
+  RunDirectory run_{directory_ / "run"};
 };
 
-TEST_F(LanguageRunTest, ATokenizerJsonComesBackWithAsManyTokensAsTheModel) {
+TEST_F(LanguageRunTest, ReadsATokenizerJsonPaddedToTheModelsVocabulary) {
   write(byte_pieces(), 300);
-  LanguageRun run = load_language_model(run_.root());
+  LanguageRun run = load_run<LanguageRun>(run_.root());
   EXPECT_EQ(run.codec.encode("abc<end>", "text"), (Ids{256, 'c', 257}));
   EXPECT_EQ(run.codec.size(), 300);
   EXPECT_EQ(run.ends.start, 257);
@@ -57,32 +58,32 @@ TEST_F(LanguageRunTest, ATokenizerJsonComesBackWithAsManyTokensAsTheModel) {
   TokenizerSpec spec = byte_pieces();
   spec.before = 257;
   write(spec, 300);
-  EXPECT_TRUE(load_language_model(run_.root()).ends.starts_prompts);
+  EXPECT_TRUE(load_run<LanguageRun>(run_.root()).ends.starts_prompts);
 }
 
-TEST_F(LanguageRunTest, ATokeniserThatDoesNotFitIsRefused) {
+TEST_F(LanguageRunTest, RejectsATokenizerThatDoesNotMatch) {
   write(byte_pieces(), 257);
   EXPECT_EQ(error(), "config.json: 257 tokens of the model, the tokeniser has 258");
   write(byte_pieces(), 258, TextUnit::word_pieces);
-  EXPECT_EQ(error(), "tokenizer.json: has byte_pieces, wanted word_pieces by language.json");
+  EXPECT_EQ(error(), "tokenizer.json: unit must be word_pieces, as in language.json (is byte_pieces)");
   write(byte_pieces(), 258);
-  write_file_atomic(run_.language(), json_from_fields(LanguageConfig{.unit = TextUnit::byte_pieces}));
-  EXPECT_EQ(error(), "language.json: ends is empty, and the vocabulary names no end");
+  write_fields(run_.language(), LanguageConfig{.unit = TextUnit::byte_pieces});
+  EXPECT_EQ(error(), "language.json: ends must not be empty, because the vocabulary has no end token");
   write_file_atomic(run_.tokenizer_json(), "{}");
   EXPECT_EQ(error(), "tokenizer.json: model is missing, wanted an object");
 }
 
-TEST_F(LanguageRunTest, TextIsToldInWholeCharacters) {
+TEST_F(LanguageRunTest, StreamsTextInWholeCharacters) {
   write(byte_pieces(), 258);
-  std::vector<std::string> told;
+  std::vector<std::string> parts;
   GenerateOptions options{.max_tokens = 300, .temperature = 5};
-  options.on_text = [&](std::string_view text) { told.emplace_back(text); };
+  options.on_text = [&](std::string_view text) { parts.emplace_back(text); };
   const Generation found = Generator(run_.root()).generate("é", options);
-  ASSERT_GT(told.size(), 20u);
-  EXPECT_NE(told.size(), found.tokens.size());  // some waited for others
+  ASSERT_GT(parts.size(), 20u);
+  EXPECT_NE(parts.size(), found.tokens.size());  // some waited for the rest of a character
   std::string all;
-  for (const std::string& part : told) {
-    // Where what was told ends in the beginning of a character, this does not go on.
+  for (const std::string& part : parts) {
+    // No part continues a character that an earlier one began.
     if (whole_characters(all) < all.size()) {
       EXPECT_NE(static_cast<unsigned char>(part[0]) & 0xC0, 0x80) << all.size();
     }

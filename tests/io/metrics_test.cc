@@ -1,4 +1,4 @@
-// metrics.jsonl: lines are appended whole, and a resumed run takes back what it will measure again.
+// metrics.jsonl: lines are appended whole, and a resumed run drops those that it will write again.
 #include "io/metrics.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(Metrics, AreTruncatedAfterAStep) {
   }
 }
 
-TEST(Metrics, LoseOnlyALineCutShort) {
+TEST(Metrics, LoseOnlyATruncatedLine) {
   const TempDir directory;
   const std::string path = directory / "m";
   for (size_t size = kThree.find('\n'); size <= kThree.size(); size += 5) {
@@ -56,7 +56,7 @@ TEST(Metrics, LoseOnlyALineCutShort) {
   }
 }
 
-TEST(Metrics, OfAMissingFileAreNone) {
+TEST(Metrics, AMissingFileHasNoRecords) {
   const TempDir directory;
   EXPECT_FALSE(truncate_metrics_after(directory / "m", 1));
   EXPECT_FALSE(std::filesystem::exists(directory / "m"));

@@ -1,4 +1,4 @@
-// qkv::quantize_run: the parts of a run come along, whatever they are, and nothing is left where it fails.
+// qkv::quantize_run copies every file of a run but the weights, and leaves nothing behind when it fails.
 #include "qkv/quantize.h"
 
 #include <gtest/gtest.h>
@@ -7,9 +7,7 @@
 
 #include "io/atomic_file.h"
 #include "io/int8_weights.h"
-#include "io/recommender_run.h"
-#include "io/run_directory.h"
-#include "io/weights.h"
+#include "io/run.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/recommenders.h"
@@ -36,18 +34,17 @@ class QuantizeRun : public ::testing::Test {
     translation.source_end = "a", translation.never = {"b", "<s>"};
     Transformer<float> model(config);
     testing::randomise(model.parameters(), 1);
-    create_run(RunDirectory(run),
-               {config, {list({"<unk>", "<s>", "</s>", "a"}), list({"<s>", "</s>", "<unk>", "b", "c"})}, translation},
-               [&](const RunDirectory& partial) {
-                 save_weights(partial.model(), model.parameters(), model.parameters().values());
-               });
+    const TokenizerPair tokenizers{list({"<unk>", "<s>", "</s>", "a"}), list({"<s>", "</s>", "<unk>", "b", "c"})};
+    create_run(RunDirectory(run), TranslatorRun{config, tokenizers, translation}, [&](const RunDirectory& partial) {
+      save_weights(partial.model(), model.parameters(), model.parameters().values());
+    });
   }
 
   testing::TempDir directory;
   std::string run = directory / "run";
 };
 
-TEST_F(QuantizeRun, KeepsAllButTheWeights) {
+TEST_F(QuantizeRun, CopiesTheFilesOfATranslator) {
   create(8);
   const QuantizeReport report = quantize_run(run + "/");
   EXPECT_EQ(report.out, run + "-int8");
@@ -58,14 +55,14 @@ TEST_F(QuantizeRun, KeepsAllButTheWeights) {
     EXPECT_EQ(read_file(report.out + "/" + name, mib), read_file(run + "/" + name, mib)) << name;
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(run), {}), std::distance(fs::directory_iterator(report.out), {}));
-  const LoadedRun before = load_run(run), after = load_run(report.out);
+  const TranslatorRun before = load_run<TranslatorRun>(run), after = load_run<TranslatorRun>(report.out);
   EXPECT_EQ(count_int8(after.model->parameters()), 6);  // the output of each attention has 8 columns
   EXPECT_EQ(report.int8_matrices, 6);
   EXPECT_EQ(report.bytes_before, 4 * before.model->parameters().size());
   EXPECT_EQ(report.bytes, report.bytes_before - 6 * (3 * 6 * 8 - 6 * 8));
 }
 
-TEST_F(QuantizeRun, KeepsAllButTheWeightsOfARecommender) {
+TEST_F(QuantizeRun, CopiesTheFilesOfARecommender) {
   testing::create_recommender(run, testing::small_log(20));
   const QuantizeReport report = quantize_run(run);
   for (const auto& entry : fs::directory_iterator(run)) {
@@ -74,18 +71,18 @@ TEST_F(QuantizeRun, KeepsAllButTheWeightsOfARecommender) {
     EXPECT_EQ(read_file(report.out + "/" + name, 1 << 20), read_file(run + "/" + name, 1 << 20)) << name;
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(run), {}), std::distance(fs::directory_iterator(report.out), {}));
-  const RecommenderRun after = load_recommender(report.out);
+  const RecommenderRun after = load_run<RecommenderRun>(report.out);
   EXPECT_EQ(count_int8(after.model->parameters()), report.int8_matrices);
   EXPECT_EQ(after.model->output().weight().int8.values.rows, 20);
-  EXPECT_EQ(error_of([&] { quantize_run(report.out); }), report.out + "/model.safetensors: is in 8 bits already");
+  EXPECT_EQ(error_of([&] { quantize_run(report.out); }), report.out + "/model.safetensors: already has 8-bit weights");
 }
 
-TEST_F(QuantizeRun, LeavesNothingWhereItFails) {
+TEST_F(QuantizeRun, LeavesNothingBehindAfterAnError) {
   create(6);
   EXPECT_EQ(error_of([&] { quantize_run(run); }),
-            run + "/model.safetensors: has no matrix whose columns are a multiple of 4");
+            run + "/model.safetensors: has no matrix whose number of columns is a multiple of 4");
   fs::create_directory_symlink("nowhere", directory / "out");
-  EXPECT_EQ(error_of([&] { quantize_run(run, directory / "out"); }), directory / "out" + ": exists already");
+  EXPECT_EQ(error_of([&] { quantize_run(run, directory / "out"); }), directory / "out" + ": already exists");
   fs::remove(run + "/model.safetensors");
   EXPECT_EQ(error_of([&] { quantize_run(run); }), run + "/model.safetensors: No such file or directory");
   EXPECT_EQ(error_of([&] { quantize_run(directory / "none"); }), directory / "none" + ": is not a run directory");

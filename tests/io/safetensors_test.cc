@@ -62,7 +62,7 @@ std::string error_in_header(const std::string& header, size_t data_bytes = 8) {
   return error_in(file_bytes(header, std::string(data_bytes, 'x')));
 }
 
-TEST(Safetensors, ComeBackAsTheyWere) {
+TEST(Safetensors, SurviveARoundTrip) {
   const TempDir directory;
   write_safetensors(directory / "f", sample(), {{"step", "7"}, {"format", "pt"}});
   const Safetensors file = Safetensors::open(directory / "f");
@@ -81,7 +81,7 @@ TEST(Safetensors, ComeBackAsTheyWere) {
   EXPECT_EQ(read, kValues);
 }
 
-TEST(Safetensors, OutliveTheMoveOfTheirFile) {
+TEST(Safetensors, StayValidWhenTheFileIsMoved) {
   const TempDir directory;
   write_safetensors(directory / "f", sample());
   Safetensors first = Safetensors::open(directory / "f");
@@ -91,7 +91,7 @@ TEST(Safetensors, OutliveTheMoveOfTheirFile) {
   EXPECT_EQ(read, kValues);
 }
 
-TEST(Safetensors, HaveTheseBytes) {
+TEST(Safetensors, AreWrittenAsTheseBytes) {
   const TempDir directory;
   const std::vector<NamedTensor> tensors = sample();
   write_safetensors(directory / "f", std::span(tensors).first(2), {{"z", "1"}, {"y", "\n"}});
@@ -112,7 +112,7 @@ TEST(Safetensors, MayBeEmpty) {
   EXPECT_EQ(error_in_header("{}", 0), "");
 }
 
-TEST(Safetensors, ReadNamesWhatWasFoundAndWanted) {
+TEST(Safetensors, ReadingAnotherShapeOrTypeIsAnError) {
   const TempDir directory;
   const std::string path = directory / "f";
   write_safetensors(path, sample());
@@ -121,38 +121,39 @@ TEST(Safetensors, ReadNamesWhatWasFoundAndWanted) {
   EXPECT_EQ(error_of([&] {
               file.read("b.weight", {3, 2}, to);
             }),
-            path + ": tensor \"b.weight\": found F32 [2, 3], wanted F32 [3, 2]");
-  EXPECT_EQ(error_of([&] { file.read("mask", {3}, to); }), path + ": tensor \"mask\": found U8 [3], wanted F32 [3]");
-  EXPECT_EQ(error_of([&] { file.read("c", {3}, to); }), path + ": tensor \"c\": wanted F32 [3], found no such tensor");
+            path + ": tensor \"b.weight\": must be F32 [3, 2] (is F32 [2, 3])");
+  EXPECT_EQ(error_of([&] { file.read("mask", {3}, to); }), path + ": tensor \"mask\": must be F32 [3] (is U8 [3])");
+  EXPECT_EQ(error_of([&] { file.read("c", {3}, to); }), path + ": tensor \"c\": is missing (expected F32 [3])");
 }
 
-TEST(Safetensors, CannotBeWrittenWrongly) {
+TEST(Safetensors, WritingInvalidTensorsIsAnError) {
   const TempDir directory;
-  const auto refused = [&](std::vector<NamedTensor> tensors, const std::string& part) {
+  const auto rejected = [&](std::vector<NamedTensor> tensors, const std::string& part) {
     expect_contains(error_of([&] { write_safetensors(directory / "f", tensors); }), part);
     EXPECT_FALSE(std::filesystem::exists(directory / "f"));
   };
-  refused({{"a", f32_tensor({2, 2}, kValues)}}, "tensor \"a\": F32 [2, 2] with 24 bytes of data");
-  refused({{"a", f32_tensor({-2, -3}, kValues)}}, "tensor \"a\": F32 [-2, -3] overflows");
-  refused({{"a", f32_tensor({6}, kValues)}, {"a", f32_tensor({6}, kValues)}}, "tensor \"a\": the name is taken");
-  refused({{"__metadata__", f32_tensor({6}, kValues)}}, "the name is taken");
-  refused({{"\xff", f32_tensor({6}, kValues)}}, "is not UTF-8");
+  rejected({{"a", f32_tensor({2, 2}, kValues)}}, "tensor \"a\": F32 [2, 2] with 24 bytes of data");
+  rejected({{"a", f32_tensor({-2, -3}, kValues)}}, "tensor \"a\": F32 [-2, -3] overflows");
+  rejected({{"a", f32_tensor({6}, kValues)}, {"a", f32_tensor({6}, kValues)}},
+           "tensor \"a\": the name is reserved or duplicate");
+  rejected({{"__metadata__", f32_tensor({6}, kValues)}}, "the name is reserved or duplicate");
+  rejected({{"\xff", f32_tensor({6}, kValues)}}, "is not UTF-8");
 }
 
-TEST(Safetensors, CutAnywhereAreRefused) {
+TEST(Safetensors, TruncatedFilesAreRejected) {
   const TempDir directory;
   const std::string path = directory / "f";
   write_safetensors(path, sample(), {{"step", "7"}});
   const std::string content = read_file(path, 10000);
   EXPECT_EQ(error_in_file(path), "");
-  EXPECT_EQ(error_in(content + "x"), "1 bytes of data belong to no tensor");
+  EXPECT_EQ(error_in(content + "x"), "1 bytes at the end belong to no tensor");
   for (size_t size = content.size(); size-- > 0;) {
     std::filesystem::resize_file(path, size);
     EXPECT_NE(error_in_file(path), "") << size;
   }
 }
 
-TEST(Safetensors, WithABitFlippedAreRefusedOrStillWhole) {
+TEST(Safetensors, FlippedBitsAreRejectedOrHarmless) {
   const TempDir directory;
   const std::string path = directory / "f";
   write_safetensors(path, sample(), {{"step", "7"}});
@@ -176,26 +177,28 @@ TEST(Safetensors, ErrorsNameTheTensor) {
   EXPECT_EQ(error(R"("dtype":"F32","shape":[2],"data_offsets":[0,8])"), "");
   EXPECT_EQ(error(R"("dtype":"F33","shape":[2],"data_offsets":[0,8])"), "tensor \"t\": unknown dtype \"F33\"");
   EXPECT_EQ(error(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])"),
-            "tensor \"t\": F32 [3] takes 12 bytes, data_offsets hold 8");
+            "tensor \"t\": F32 [3] takes 12 bytes, but data_offsets span 8");
   EXPECT_EQ(error(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"),
-            "tensor \"t\": data_offsets 8 to 0 do not lie within the 8 bytes of data");
+            "tensor \"t\": data_offsets 8 to 0 are outside the 8 bytes of data");
   EXPECT_EQ(error(R"("dtype":"F32","shape":[2],"data_offsets":[4,12])"),
-            "tensor \"t\": data_offsets 4 to 12 do not lie within the 8 bytes of data");
+            "tensor \"t\": data_offsets 4 to 12 are outside the 8 bytes of data");
   EXPECT_EQ(error(R"("dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8])"),
             "tensor \"t\": F32 [4294967296, 4294967296] overflows");
   EXPECT_EQ(error(R"("dtype":"U8","shape":[9223372036854775807,2],"data_offsets":[0,8])"),
-            "tensor \"t\": U8 [9223372036854775807, 2] takes 18446744073709551614 bytes, data_offsets hold 8");
-  expect_contains(error(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])"), "\"shape\" holds what is not");
-  expect_contains(error(R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])"), "\"shape\" holds what is not");
-  expect_contains(error(R"("dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8])"), "\"shape\" holds");
-  expect_contains(error(R"("dtype":"F32","shape":2,"data_offsets":[0,8])"), "wanted an array \"shape\"");
-  expect_contains(error(R"("dtype":"F32","shape":[2],"data_offsets":[0])"), "found 1 data_offsets, wanted 2");
-  expect_contains(error(R"("dtype":"F32","shape":[2])"), "wanted an array \"data_offsets\"");
-  expect_contains(error(R"("dtype":3,"shape":[2],"data_offsets":[0,8])"), "wanted a string \"dtype\"");
+            "tensor \"t\": U8 [9223372036854775807, 2] takes 18446744073709551614 bytes, but data_offsets span 8");
+  expect_contains(error(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])"), "shape must contain integers");
+  expect_contains(error(R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])"), "shape must contain integers");
+  expect_contains(error(R"("dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8])"),
+                  "shape must contain integers");
+  expect_contains(error(R"("dtype":"F32","shape":2,"data_offsets":[0,8])"), "shape must be an array");
+  expect_contains(error(R"("dtype":"F32","shape":[2],"data_offsets":[0])"),
+                  "data_offsets must have 2 elements (has 1)");
+  expect_contains(error(R"("dtype":"F32","shape":[2])"), "data_offsets must be an array");
+  expect_contains(error(R"("dtype":3,"shape":[2],"data_offsets":[0,8])"), "dtype must be a string");
   expect_contains(error(R"("dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1)"), "unknown name \"x\"");
 }
 
-TEST(Safetensors, LeaveNoGapAndNoOverlap) {
+TEST(Safetensors, RejectsGapsAndOverlaps) {
   const auto tensor = [](int begin, int end) {
     return R"({"dtype":"U8","shape":[)" + std::to_string(end - begin) + R"(],"data_offsets":[)" +
            std::to_string(begin) + "," + std::to_string(end) + "]}";
@@ -207,28 +210,30 @@ TEST(Safetensors, LeaveNoGapAndNoOverlap) {
   EXPECT_EQ(error(tensor(0, 0), tensor(0, 8)), "");
   EXPECT_EQ(error(tensor(0, 8), tensor(0, 0)), "");
   EXPECT_EQ(error(tensor(0, 8), tensor(8, 8)), "");
-  EXPECT_EQ(error(tensor(0, 5), tensor(4, 8)), "tensor \"b\": data begin at byte 4, wanted 5: tensors overlap");
-  EXPECT_EQ(error(tensor(0, 8), tensor(0, 8)), "tensor \"b\": data begin at byte 0, wanted 8: tensors overlap");
-  EXPECT_EQ(error(tensor(0, 8), tensor(3, 3)), "tensor \"b\": data begin at byte 3, wanted 8: tensors overlap");
-  EXPECT_EQ(error(tensor(0, 4), tensor(5, 8)), "tensor \"b\": data begin at byte 5, wanted 4: tensors leave a gap");
-  EXPECT_EQ(error(tensor(1, 4), tensor(4, 8)), "tensor \"a\": data begin at byte 1, wanted 0: tensors leave a gap");
-  EXPECT_EQ(error(tensor(0, 4), tensor(4, 7)), "1 bytes of data belong to no tensor");
+  EXPECT_EQ(error(tensor(0, 5), tensor(4, 8)), "tensor \"b\": data must begin at byte 5 (begin at 4): tensors overlap");
+  EXPECT_EQ(error(tensor(0, 8), tensor(0, 8)), "tensor \"b\": data must begin at byte 8 (begin at 0): tensors overlap");
+  EXPECT_EQ(error(tensor(0, 8), tensor(3, 3)), "tensor \"b\": data must begin at byte 8 (begin at 3): tensors overlap");
+  EXPECT_EQ(error(tensor(0, 4), tensor(5, 8)),
+            "tensor \"b\": data must begin at byte 4 (begin at 5): tensors leave a gap");
+  EXPECT_EQ(error(tensor(1, 4), tensor(4, 8)),
+            "tensor \"a\": data must begin at byte 0 (begin at 1): tensors leave a gap");
+  EXPECT_EQ(error(tensor(0, 4), tensor(4, 7)), "1 bytes at the end belong to no tensor");
 }
 
 TEST(Safetensors, ErrorsNameABrokenHeader) {
-  expect_contains(error_in(""), "not a safetensors file: only 0 bytes");
-  expect_contains(error_in(std::string(8, '\xff')), "a header of 18446744073709551615 bytes in a file of 8");
-  expect_contains(error_in_header("[]", 0), "its header does not begin with {");
-  expect_contains(error_in_header(" {}", 0), "its header does not begin with {");
+  expect_contains(error_in(""), "not a safetensors file: has only 0 bytes");
+  expect_contains(error_in(std::string(8, '\xff')), "header of 18446744073709551615 bytes in a file of 8");
+  expect_contains(error_in_header("[]", 0), "the header does not begin with {");
+  expect_contains(error_in_header(" {}", 0), "the header does not begin with {");
   expect_contains(error_in_header("{\"a\"", 0), "not valid JSON at byte ");
   expect_contains(error_in_header("{\"a\":{},\"a\":{}}", 0), "\"a\" stands twice");
   expect_contains(error_in_header("{\"\xff\":{}}", 0), "ill-formed UTF-8");
-  expect_contains(error_in_header("{\"a\":1}", 0), "tensor \"a\": found an entry that is not a JSON object");
+  expect_contains(error_in_header("{\"a\":1}", 0), "tensor \"a\": must be a JSON object");
   expect_contains(error_in_header("{\"__metadata__\":{\"a\":1}}", 0), "__metadata__ \"a\" is not a string");
   expect_contains(error_in_header("{\"__metadata__\":[]}", 0), "__metadata__ is not a JSON object");
 }
 
-TEST(Safetensors, AreRegularFiles) {
+TEST(Safetensors, RejectsWhatIsNotARegularFile) {
   const TempDir directory;
   EXPECT_EQ(error_of([&] { Safetensors::open(directory / "no"); }),
             directory.path() + "/no: cannot be opened: No such file or directory");
@@ -237,7 +242,7 @@ TEST(Safetensors, AreRegularFiles) {
   expect_contains(error_of([&] { Safetensors::open(directory / "pipe"); }), "/pipe: not a regular file");
 }
 
-TEST(Safetensors, OfOtherProgramsCanBeRead) {
+TEST(Safetensors, ReadsFilesOfOtherPrograms) {
   const std::string path = QKV_SHARED_DIR "/cases/torch/mha_self.safetensors";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "skipped: ../shared not present";
   const Safetensors file = Safetensors::open(path);

@@ -1,4 +1,4 @@
-// The log in a run directory: what is saved comes back, and no lie in the files passes.
+// The log in a run directory: it survives a round trip, and inconsistent files are rejected.
 #include "io/saved_interactions.h"
 
 #include <gtest/gtest.h>
@@ -36,20 +36,20 @@ void expect_same(const Interactions& found, const Interactions& wanted) {
   EXPECT_EQ(found.times, wanted.times);
 }
 
-TEST(SavedInteractions, ComeBackAsTheyWere) {
+TEST(SavedInteractions, SurviveARoundTrip) {
   const TempDir directory;
   const RunDirectory run(directory.path());
   Interactions data = sample_log();
   for (const bool timed : {true, false}) {
     if (!timed) data.times.clear();
-    save_interactions(run, data, kSum);
-    const SavedInteractions saved = load_interactions(run);
+    write_log(run, {data, kSum});
+    const SavedInteractions saved = read_log(run);
     expect_same(saved.data, data);
     EXPECT_EQ(saved.sha256, kSum);
   }
 }
 
-// The error where `change` has made the log, or its files, into what they must not be.
+// Returns the error of reading a log after `change` has broken it or its files.
 template <class Change>
 std::string error_after(Change&& change) {
   const TempDir directory;
@@ -57,31 +57,33 @@ std::string error_after(Change&& change) {
   Interactions data = sample_log();
   if constexpr (std::is_invocable_v<Change, Interactions&>) {
     change(data);
-    save_interactions(run, data, kSum);
+    write_log(run, {data, kSum});
   } else {
-    save_interactions(run, data, kSum);
+    write_log(run, {data, kSum});
     change(run);
   }
-  return error_of([&] { load_interactions(run); });
+  return error_of([&] { read_log(run); });
 }
 
-TEST(SavedInteractions, NumbersThatDoNotFitAreRefused) {
+TEST(SavedInteractions, RejectsInconsistentNumbers) {
   const auto error = [](void (*change)(Interactions&)) { return error_after(change); };
-  expect_contains(error([](Interactions& d) { d.offsets[1] = 4; }), "wanted them to rise from 0 to the 5 events");
-  expect_contains(error([](Interactions& d) { d.offsets = {0, -1, 3, 5}; }), "tensor offsets: found 4 from 0 to 5");
-  expect_contains(error([](Interactions& d) { d.offsets[0] = 1; }), "tensor offsets: found 4 from 1 to 5");
-  expect_contains(error([](Interactions& d) { d.offsets.back() = 6; }), "tensor offsets: found 4 from 0 to 6");
-  expect_contains(error([](Interactions& d) { d.offsets.clear(); }), "tensor offsets: found none");
-  expect_contains(error([](Interactions& d) { d.events[2] = 4; }), "found item 4, wanted one of the 4 in ");
-  expect_contains(error([](Interactions& d) { d.events[2] = -1; }), "found item -1, wanted one of the 4 in ");
-  expect_contains(error([](Interactions& d) { d.times.pop_back(); }), "found 4 times, wanted one for each of 5 events");
-  expect_contains(error([](Interactions& d) { d.times[0] = 8; }), "tensor times: those of user 0 fall");
-  expect_contains(error([](Interactions& d) { d.users.pop_back(); }), "users.json: found 2 users, wanted 3 as in ");
+  expect_contains(error([](Interactions& d) { d.offsets[1] = 4; }),
+                  "tensor offsets must increase from 0 to 5, the number of events");
+  expect_contains(error([](Interactions& d) { d.offsets = {0, -1, 3, 5}; }), "(is 4 numbers from 0 to 5)");
+  expect_contains(error([](Interactions& d) { d.offsets[0] = 1; }), "(is 4 numbers from 1 to 5)");
+  expect_contains(error([](Interactions& d) { d.offsets.back() = 6; }), "(is 4 numbers from 0 to 6)");
+  expect_contains(error([](Interactions& d) { d.offsets.clear(); }), "(is empty)");
+  expect_contains(error([](Interactions& d) { d.events[2] = 4; }), "items.json (is 4)");
+  expect_contains(error([](Interactions& d) { d.events[2] = -1; }), "items.json (is -1)");
+  expect_contains(error([](Interactions& d) { d.times.pop_back(); }),
+                  "tensor times must have 5 elements, one per event (has 4)");
+  expect_contains(error([](Interactions& d) { d.times[0] = 8; }), "tensor times decreases within user 0");
+  expect_contains(error([](Interactions& d) { d.users.pop_back(); }), "users.json: must have 3 users, as in ");
   expect_contains(error([](Interactions& d) { d.users[2] = "ann"; }), "users.json: users 0 and 2 are both \"ann\"");
   expect_contains(error([](Interactions& d) { d.items[1].clear(); }), "items.json: item 1 has an empty name");
 }
 
-TEST(SavedInteractions, OtherFilesAreRefused) {
+TEST(SavedInteractions, RejectsOtherFiles) {
   const auto error = [](void (*change)(const RunDirectory&)) { return error_after(change); };
   expect_contains(error([](const RunDirectory& run) { testing::spill(run.items(), "{}"); }),
                   "items.json: not a JSON array of strings");
@@ -94,7 +96,7 @@ TEST(SavedInteractions, OtherFilesAreRefused) {
   expect_contains(error([](const RunDirectory& run) {
                     write_safetensors(run.interactions(), {}, {{"format", "x"}});
                   }),
-                  "found other metadata than format qkv interactions 1 and a sha256");
+                  "metadata must be format qkv interactions 1 and a sha256");
   const auto with = [](std::vector<NamedTensor> tensors) {
     return error_after([tensors](const RunDirectory& run) {
       write_safetensors(run.interactions(), tensors, {{"format", "qkv interactions 1"}, {"sha256", kSum}});
@@ -103,10 +105,13 @@ TEST(SavedInteractions, OtherFilesAreRefused) {
   static const std::vector<int64_t> numbers = {0, 0, 0, 0};
   const auto bytes = std::as_bytes(std::span(numbers));
   const NamedTensor offsets = {"offsets", {DType::i64, {4}, bytes}};
-  expect_contains(with({offsets}), "found 1 tensors, wanted events, offsets and, where there are any, times");
-  expect_contains(with({offsets, {"other", {DType::i64, {4}, bytes}}}), "tensor events: found none, wanted I32 of one");
-  expect_contains(with({offsets, {"events", {DType::i32, {2, 4}, bytes}}}), "tensor events: found I32 [2, 4], wanted");
-  expect_contains(with({offsets, {"events", {DType::i64, {4}, bytes}}}), "tensor events: found I64 [4], wanted I32");
+  expect_contains(with({offsets}), "must have the tensors events, offsets and optionally times (has 1 tensors)");
+  expect_contains(with({offsets, {"other", {DType::i64, {4}, bytes}}}),
+                  "tensor events must be I32 with one dimension (is missing)");
+  expect_contains(with({offsets, {"events", {DType::i32, {2, 4}, bytes}}}),
+                  "tensor events must be I32 with one dimension (is I32 [2, 4])");
+  expect_contains(with({offsets, {"events", {DType::i64, {4}, bytes}}}),
+                  "tensor events must be I32 with one dimension (is I64 [4])");
 }
 
 }  // namespace

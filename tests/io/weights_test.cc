@@ -1,4 +1,4 @@
-// Weights by name in files, and the mean of several.
+// Weights in files by parameter name, and the mean of several files.
 #include "io/weights.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 using testing::error_of;
 using testing::TempDir;
 
-TEST(AverageWeights, IsTheMeanInDoubleOfWhatTheFilesHold) {
+TEST(AverageWeights, IsTheMeanOfTheFilesComputedInDouble) {
   const TempDir directory;
   Transformer<float> model(testing::small_config());
   ParameterList<float>& list = model.parameters();
@@ -35,7 +35,7 @@ TEST(AverageWeights, IsTheMeanInDoubleOfWhatTheFilesHold) {
   EXPECT_EQ(arena.used(), 0u);
 }
 
-TEST(AverageWeights, OfAnotherModelAreRefused) {
+TEST(AverageWeights, RejectsTheWeightsOfAnotherModel) {
   const TempDir directory;
   ModelConfig config = testing::small_config();
   const Transformer<float> model(config);
@@ -48,7 +48,7 @@ TEST(AverageWeights, OfAnotherModelAreRefused) {
             paths[0] + ": tensor \"output.bias\" is not part of the model");
 }
 
-// 24 columns everywhere, so that 8 bits fit.
+// 24 columns everywhere, so that all matrices can have 8 bits.
 ModelConfig int8_config() {
   ModelConfig config = testing::small_config();
   config.d_model = config.ffn = 24;
@@ -56,7 +56,7 @@ ModelConfig int8_config() {
   return config;
 }
 
-TEST(LoadModel, InEightBitsTakesMemoryForTheRestAlone) {
+TEST(LoadModel, AllocatesNothingFor8BitWeights) {
   const TempDir directory;
   Transformer<float> model(int8_config());
   testing::randomise(model.parameters(), 1);

@@ -15,7 +15,7 @@ def encoder(tmp_path_factory):
     run = tmp_path_factory.mktemp("encoder") / "run"
     _, out, _ = qkv("import", GOLDEN / "sentence", run, "--tokens")
     assert out == (f"{run}: BERT model, 2 + 0 layers of width 12, 2740 parameters\n"
-                   "left out: pooler; no hidden state depends on them\n")
+                   "left out: pooler (not needed for hidden states)\n")
     return run
 
 
@@ -96,9 +96,9 @@ def test_a_trained_translator_embeds(trained):
 
 
 def test_commands_for_other_models_refuse_an_encoder_in_one_line(encoder, tmp_path):
-    for command, message in (("translate", "config.json: decoder_layers is 0, wanted a model that translates"),
-                             ("attend", "config.json: decoder_layers is 0, wanted a model that translates"),
-                             ("generate", "holds no language.json, wanted the run of a language model")):
+    for command, message in (("translate", "is an encoder; expected a translator"),
+                             ("attend", "is an encoder; expected a translator"),
+                             ("generate", "is an encoder; expected a language model")):
         status, _, err = qkv(command, encoder, *(["x"] if command == "attend" else []), text="a\n", ok=False)
         assert status == 1 and err.count("\n") == 1 and message in err
     info = json.loads(qkv("inspect", encoder, "--json")[1])

@@ -128,5 +128,5 @@ def test_errors_are_one_line(model, trained):
                                (["--prompt", "0" * 40, "--context", "stop"], "wanted fewer than the model's max_length")]:
         status, output, error = qkv("generate", model, *arguments, ok=False)
         assert (status, output) == (1, "") and error.count("\n") == 1 and message in error, arguments
-    assert "holds no language.json" in qkv("generate", trained, ok=False)[2]
+    assert "is a translator; expected a language model" in qkv("generate", trained, ok=False)[2]
     assert qkv("generate", model, "--context", "grow", ok=False)[0] == 2

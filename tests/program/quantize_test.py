@@ -46,10 +46,10 @@ def test_inspect_shows_8_bit_parameters_and_counts_their_bytes(trained, quantize
 
 def test_existing_and_8_bit_runs_are_refused(trained, quantized, tmp_path):
     status, output, error = qkv("quantize", trained, "--int8", ok=False)
-    assert (status, output, error) == (1, "", f"qkv: {quantized}: exists already\n")
+    assert (status, output, error) == (1, "", f"qkv: {quantized}: already exists\n")
     out = tmp_path / "again"
     status, output, error = qkv("quantize", quantized, "--int8", "--out", out, ok=False)
-    assert (status, output, error) == (1, "", f"qkv: {quantized}/model.safetensors: is in 8 bits already\n")
+    assert (status, output, error) == (1, "", f"qkv: {quantized}/model.safetensors: already has 8-bit weights\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -66,8 +66,8 @@ def test_a_broken_run_leaves_nothing_behind(trained, tmp_path):
 def test_training_cannot_resume_it(corpus, quantized):
     status, _, error = qkv("train", "translate", *corpus, *SMALL, "--out", quantized, "--max-steps", 50, ok=False)
     assert status == 1
-    assert error == (f"qkv: {quantized}: exists but has no text.json; expected a run that this kind of training "
-                     "started, or a new directory\n")
+    assert error == (f"qkv: {quantized}: exists but has no training.json; expected a run that training started, "
+                     "or a new directory\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["run"], ["--int8"], ["run", "--int4"], ["run", "--int8=false"],

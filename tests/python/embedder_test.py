@@ -59,8 +59,8 @@ def test_many_texts_in_many_threads_are_those_of_one(embedder):
     (lambda e: e.embed(["a"], pooling="max"), "embed: pooling is 'max', wanted mean, first or last"),
     (lambda e: e.embed(["a"], normalize=3), "embed: normalize is 3, wanted "),
     (lambda e: e.embed(["a"], prefix=3), "embed: prefix 1 of list is int, wanted a list of str"),
-    (lambda e: e.embed(["a"], max_length=2), "embed: max_length is 2, wanted 3 to 16"),
-    (lambda e: e.embed(["a"], batch_tokens=0), "embed: batch_tokens is 0, wanted 1 to 16777216"),
+    (lambda e: e.embed(["a"], max_length=2), "embed: max_length must be between 3 and 16 (is 2)"),
+    (lambda e: e.embed(["a"], batch_tokens=0), "embed: batch_tokens must be between 1 and 16777216 (is 0)"),
     (lambda e: qkv.Embedder("nowhere"), "nowhere: is not a run directory"),
 ])
 def test_errors_name_what_was_wrong(embedder, call, message):

@@ -109,7 +109,7 @@ def test_attention_of_a_text(generator, counting, run_program, tmp_path):
     (lambda g: g.generate("4", stop="8"), "generate: stop text 1 of str is str, wanted a list of str"),
     (lambda g: g.generate("4", alternatives=-1), "generate: alternatives is -1, wanted at least 0"),
     (lambda g: g.attend("4" * 40), "attend: the text has 41 tokens with the one that begins it, the model takes 32"),
-    (lambda g: qkv.Generator("nowhere"), "nowhere: holds no language.json"),
+    (lambda g: qkv.Generator("nowhere"), "nowhere: is not a run directory"),
 ])
 def test_errors_name_what_was_wrong(generator, call, message):
     with pytest.raises(qkv.Error) as error:

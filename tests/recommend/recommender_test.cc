@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "io/recommender_run.h"
+#include "io/run.h"
 #include "qkv/quantize.h"
 #include "recommend/item_scores.h"
 #include "tests/support/errors.h"
@@ -59,7 +59,7 @@ TEST_F(RecommenderTest, TheBestAreThoseOfAllScores) {
   for (const bool positions_from_end : {true, false}) {
     const std::string name = directory / (positions_from_end ? "end" : "start");
     testing::create_recommender(name, testing::small_log(kItems), positions_from_end);
-    const RecommenderRun parts = load_recommender(name);
+    const RecommenderRun parts = load_run<RecommenderRun>(name);
     const std::vector<int32_t> history = {7, 3, 250};
     const History only{history};
     std::vector<float> scores(kItems);
@@ -284,9 +284,9 @@ TEST_F(RecommenderWithTimesTest, RefusesTimesThatDoNotFit) {
             "recommend: times of 1 histories for 2, wanted as many");
   const RunDirectory files(timed);
   RecommendationConfig other;
-  write_file_atomic(files.recommendation(), json_from_fields(other));
-  EXPECT_EQ(error_of([&] { Recommender{timed}; }),
-            files.config() + ": gap_buckets is 66, wanted 0: " + files.recommendation() + " says time_gaps false");
+  write_fields(files.recommendation(), other);
+  EXPECT_EQ(error_of([&] { Recommender{timed}; }), files.config() + ": gap_buckets must be 0, because " +
+                                                       files.recommendation() + " has time_gaps false (is 66)");
 }
 
 TEST_F(RecommenderTest, KnowsItsItemsAndUsers) {
@@ -303,11 +303,15 @@ TEST_F(RecommenderTest, KnowsItsItemsAndUsers) {
 TEST_F(RecommenderTest, RefusesWhatIsNotARecommender) {
   const RunDirectory other(directory / "other");
   std::filesystem::copy(run, other.root(), std::filesystem::copy_options::recursive);
-  save_interactions(other, testing::small_log(kItems - 1), std::string(64, '0'));
-  EXPECT_EQ(error_of([&] { Recommender{other.root()}; }), other.items() + ": holds 299 items, config.json says 300");
-  write_file_atomic(other.config(), to_json(testing::small_config()));
+  write_log(other, {testing::small_log(kItems - 1), std::string(64, '0')});
   EXPECT_EQ(error_of([&] { Recommender{other.root()}; }),
-            other.config() + ": encoder_layers is 2, wanted 0, a model that recommends");
+            other.config() + ": target_vocab must be 299, the number of items in " + other.items() + " (is 300)");
+  write_config(other, RunKind::recommender, testing::small_config());
+  EXPECT_EQ(error_of([&] { Recommender{other.root()}; }),
+            other.config() + ": encoder_layers must be 0 in a recommender (is 2)");
+  write_config(other, RunKind::translator, testing::small_config());
+  EXPECT_EQ(error_of([&] { Recommender{other.root()}; }),
+            other.root() + " is a translator; expected a recommender (try: qkv translate)");
   for (const std::string& file : {RunDirectory(run).recommendation(), RunDirectory(run).model()}) {
     const std::string aside = directory / "aside";
     std::filesystem::rename(file, aside);

@@ -4,11 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/fields.h"
-#include "io/atomic_file.h"
-#include "io/run_directory.h"
-#include "io/saved_interactions.h"
-#include "io/weights.h"
+#include "io/run.h"
 #include "tests/support/models.h"
 
 namespace qkv::testing {
@@ -49,12 +45,9 @@ inline void create_recommender(const std::string& directory, const Interactions&
   RecommendationConfig recommendation;
   recommendation.positions_from_end = positions_from_end;
   recommendation.time_gaps = !log.times.empty();
-  make_run(RunDirectory(directory), [&](const RunDirectory& run) {
-    write_file_atomic(run.config(), to_json(model.config()));
-    write_file_atomic(run.recommendation(), json_from_fields(recommendation));
-    save_interactions(run, log, std::string(64, '0'));
-    save_weights(run.model(), model.parameters(), model.parameters().values());
-  });
+  create_run(
+      RunDirectory(directory), RecommenderRun{config, recommendation, {log, std::string(64, '0')}},
+      [&](const RunDirectory& run) { save_weights(run.model(), model.parameters(), model.parameters().values()); });
 }
 
 }  // namespace qkv::testing

@@ -103,14 +103,14 @@ TEST(Checkpoint, RefusesAStateOfAnotherModel) {
   State larger(1, 20), without_average(1, 19, 0);
   save(directory / "state", State(1));
   EXPECT_EQ(load_error(directory / "state", larger),
-            directory / "state" + ": tensor \"weights\": found F32 [19], wanted F32 [20]");
+            directory / "state" + ": tensor \"weights\": must be F32 [20] (is F32 [19])");
   save(directory / "state", without_average);
   State with_average(1);
   EXPECT_EQ(load_error(directory / "state", with_average),
-            directory / "state" + ": tensor \"ema\": wanted F32 [19], found no such tensor");
+            directory / "state" + ": tensor \"ema\": is missing (expected F32 [19])");
   State packed(1, 19, 0, Moments::int8);
   EXPECT_EQ(load_error(directory / "state", packed),
-            directory / "state" + ": tensor \"adam.m\": found F32 [19], wanted U8 [256]");
+            directory / "state" + ": tensor \"adam.m\": must be U8 [256] (is F32 [19])");
 }
 
 TEST(Checkpoint, RefusesMissingTruncatedAndInvalidStates) {

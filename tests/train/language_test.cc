@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "core/random.h"
-#include "io/language_run.h"
+#include "io/run.h"
 #include "qkv/generator.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
@@ -173,13 +173,13 @@ TEST(Language, ErrorsNameTheBrokenRun) {
   recipe.training.max_steps = 1;
   const std::string out = directory / "run";
   train(write_text(directory), recipe, out);
-  EXPECT_NO_THROW(load_language_model(out));
+  EXPECT_NO_THROW(load_run<LanguageRun>(out));
   testing::spill(out + "/vocabulary.json", "[\"a\", \"b\"]");
-  EXPECT_EQ(error_of([&] { load_language_model(out); }),
-            out + "/config.json: target_vocab is 22, wanted 3, the tokens of its text");
+  EXPECT_EQ(error_of([&] { load_run<LanguageRun>(out); }),
+            out + "/config.json: target_vocab must be 3, the number of tokens of the vocabulary (is 22)");
   std::filesystem::remove(out + "/language.json");
-  EXPECT_EQ(error_of([&] { load_language_model(out); }),
-            out + ": holds no language.json, wanted the run of a language model");
+  EXPECT_EQ(error_of([&] { load_run<LanguageRun>(out); }),
+            out + "/language.json: cannot be opened: No such file or directory");
 }
 
 }  // namespace

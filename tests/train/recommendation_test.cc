@@ -10,9 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
-#include "io/recommender_run.h"
-#include "io/run_directory.h"
-#include "io/saved_interactions.h"
+#include "io/run.h"
 #include "qkv/recommender.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
@@ -179,8 +177,8 @@ TEST(Recommendation, AWarmStartKeepsWhatWasLearned) {
   EXPECT_NEAR(after_a_step(out, "warm"), learned, 0.05);  // one more user, who is new
   EXPECT_LT(after_a_step("", "cold"), learned / 2);
 
-  const std::vector<std::string> before = load_interactions(RunDirectory(out)).data.items;
-  const Interactions now = load_interactions(RunDirectory(directory / "warm")).data;
+  const std::vector<std::string> before = read_log(RunDirectory(out)).data.items;
+  const Interactions now = read_log(RunDirectory(directory / "warm")).data;
   ASSERT_EQ(now.items.size(), before.size() + 2);
   EXPECT_TRUE(std::equal(before.begin(), before.end(), now.items.begin()));
   EXPECT_EQ(now.items[before.size()], "new");
@@ -269,7 +267,7 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
   train_recommendation({{log}, {}, directory / "run", table}, recipe, out, {});
 
   // Its vector is closest to those of its colour, with which it shares features.
-  const RecommenderRun run = load_recommender(out);
+  const RecommenderRun run = load_run<RecommenderRun>(out);
   const Matrix<float> E = run.model->items().matrix();
   const std::vector<std::string>& names = run.log.data.items;
   const int64_t last = E.rows - 1;
@@ -300,10 +298,9 @@ TEST(Recommendation, RefusesAnotherLogOrRecipe) {
   std::ofstream(log, std::ios::app) << "119 3\n";
   EXPECT_EQ(error_of([&] { train(log, recipe, out); }),
             out + ": was trained on different data; use the same data or another directory");
-  EXPECT_EQ(error_of([&] { train(log, recipe, directory.path()); }),
-            directory.path() +
-                ": exists but has no recommendation.json; expected a run that this kind of training started, or a new "
-                "directory");
+  EXPECT_EQ(
+      error_of([&] { train(log, recipe, directory.path()); }),
+      directory.path() + ": exists but has no training.json; expected a run that training started, or a new directory");
 }
 
 TEST(Recommendation, ErrorsNameTheValue) {

@@ -1,15 +1,13 @@
-// Run directories: what is written comes back, and what does not fit is named.
-#include "io/run_directory.h"
+// Runs of every kind: what is written is read again, and errors name the file.
+#include "io/run.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
-#include "core/fields.h"
-#include "io/weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
+#include "tests/support/recommenders.h"
 #include "tests/support/sentences.h"
 #include "tests/support/temp_dir.h"
 
@@ -22,9 +20,9 @@ using testing::TempDir;
 
 const std::vector<std::string> kPieces = {"<s>", "</s>", "<unk>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
 
-class RunDirectoryTest : public ::testing::Test {
+class RunTest : public ::testing::Test {
  protected:
-  RunDirectoryTest() : run(directory / "run") {}
+  RunTest() : run(directory / "run") {}
 
   void create(const TokenizerPair& tokenizers, TranslationConfig translation = {}) {
     ModelConfig config = testing::small_config();
@@ -32,7 +30,7 @@ class RunDirectoryTest : public ::testing::Test {
     config.shared_embeddings = config.source_vocab == config.target_vocab;
     Transformer<float> model(config);
     model.parameters().initialise(1);
-    create_run(run, {config, tokenizers, translation}, [&](const RunDirectory& partial) {
+    create_run(run, TranslatorRun{config, tokenizers, translation}, [&](const RunDirectory& partial) {
       save_weights(partial.model(), model.parameters(), model.parameters().values());
     });
   }
@@ -46,17 +44,17 @@ class RunDirectoryTest : public ::testing::Test {
   RunDirectory run;
 };
 
-TEST_F(RunDirectoryTest, HoldsOneFileForBothSidesWhereTheyAreTheSame) {
+TEST_F(RunTest, WritesOneVocabularyThatBothSidesShare) {
   create({list(), list()});
   EXPECT_TRUE(has(run.vocabulary()));
   EXPECT_FALSE(has(run.source_vocabulary()));
   EXPECT_FALSE(has(run.tokenizer()));
   EXPECT_FALSE(has(run.training()));
-  const LoadedRun loaded = load_run(run.root());
+  const TranslatorRun loaded = load_run<TranslatorRun>(run.root());
   EXPECT_EQ(loaded.tokenizers.source.encode("c <s> x"), (std::vector<int32_t>{5, 0, 2}));
 }
 
-TEST_F(RunDirectoryTest, HoldsAFileForEachSideWhereTheyDiffer) {
+TEST_F(RunTest, WritesAVocabularyPerSideIfTheyDiffer) {
   const Tokenizer trained = Tokenizer::train(testing::sentences(300, 1), {.vocab_size = 100});
   std::vector<std::string> pieces;
   for (int32_t i = 0; i < trained.size(); i++) pieces.push_back(trained.piece(i));
@@ -66,14 +64,14 @@ TEST_F(RunDirectoryTest, HoldsAFileForEachSideWhereTheyDiffer) {
   EXPECT_TRUE(has(run.target_vocabulary()));
   EXPECT_TRUE(has(run.target_tokenizer()));
   EXPECT_FALSE(has(run.source_tokenizer()));
-  const LoadedRun loaded = load_run(run.root());
+  const TranslatorRun loaded = load_run<TranslatorRun>(run.root());
   EXPECT_EQ(loaded.tokenizers.source.encode("c"), std::vector<int32_t>{5});
   std::vector<int32_t> ids = trained.encode("bamor");
   for (int32_t& id : ids) id = trained.size() - 1 - id;
   EXPECT_EQ(loaded.tokenizers.target.encode("bamor"), ids);
 }
 
-TEST_F(RunDirectoryTest, SpecialTokensComeBackAsIds) {
+TEST_F(RunTest, ReadsSpecialTokensAsIds) {
   TranslationConfig config;
   config.lowercase = true;
   config.source_start = "a", config.source_end = "b", config.start = "c", config.never = {"d", "e"};
@@ -81,7 +79,7 @@ TEST_F(RunDirectoryTest, SpecialTokensComeBackAsIds) {
   create({list(), list()}, config);
   TranslationConfig read;
   EXPECT_NE(read, config);
-  const TranslationTokens tokens = load_run(run.root()).translation;
+  const TranslationTokens tokens = load_run<TranslatorRun>(run.root()).tokens;
   EXPECT_TRUE(tokens.lowercase);
   EXPECT_EQ(tokens.source_before, std::vector<int32_t>{3});
   EXPECT_EQ(tokens.source_after, std::vector<int32_t>{4});
@@ -92,11 +90,11 @@ TEST_F(RunDirectoryTest, SpecialTokensComeBackAsIds) {
   EXPECT_EQ(tokens.min_length, 3);
 }
 
-TEST_F(RunDirectoryTest, WhatATrainedModelNeedsIsSentencePieces) {
+TEST_F(RunTest, TakesTheSpecialTokensOfATrainedModelFromSentencePiece) {
   const Tokenizer tokenizer = Tokenizer::train(testing::sentences(300, 1), {.vocab_size = 100});
   create({tokenizer, tokenizer}, trained_translation({tokenizer, tokenizer}, false));
   EXPECT_TRUE(has(run.tokenizer()));
-  const TranslationTokens tokens = load_run(run.root()).translation;
+  const TranslationTokens tokens = load_run<TranslatorRun>(run.root()).tokens;
   EXPECT_EQ(tokens.source_after, std::vector<int32_t>{tokenizer.end()});
   EXPECT_EQ(tokens.start, tokenizer.start());
   EXPECT_EQ(tokens.end, tokenizer.end());
@@ -104,23 +102,43 @@ TEST_F(RunDirectoryTest, WhatATrainedModelNeedsIsSentencePieces) {
   EXPECT_TRUE(tokens.never.empty());
 }
 
-TEST_F(RunDirectoryTest, ADecoderOnlyModelDoesNotTranslate) {
+TEST_F(RunTest, RejectsATranslatorWithoutAnEncoder) {
   create({list(), list()});
-  ModelConfig config = load_config(run);
+  ModelConfig config = read_config(run).model;
   config.encoder_layers = config.source_vocab = 0;
   config.shared_embeddings = false;
-  std::ofstream(run.config()) << to_json(config);
-  EXPECT_EQ(error_if_any([&] { load_run(run.root()); }),
-            run.config() + ": encoder_layers is 0, wanted a model that translates");
+  write_config(run, RunKind::translator, config);
+  EXPECT_EQ(error_if_any([&] { load_run<TranslatorRun>(run.root()); }),
+            run.config() + ": encoder_layers must be at least 1 in a translator (is 0)");
 }
 
-TEST_F(RunDirectoryTest, ErrorsNameTheFileAndTheToken) {
+TEST_F(RunTest, NamesTheKindFoundAndTheKindsAccepted) {
+  testing::create_recommender(run.root(), testing::small_log(20));
+  EXPECT_EQ(error_if_any([&] { load_run<TranslatorRun>(run.root() + "/"); }),
+            run.root() + " is a recommender; expected a translator (try: qkv recommend)");
+  EXPECT_EQ(error_if_any([&] { load_one_of<EncoderRun, TranslatorRun, LanguageRun>(run.root()); }),
+            run.root() +
+                " is a recommender; expected an encoder, a translator or a language model "
+                "(try: qkv recommend)");
+  EXPECT_EQ(error_if_any([&] { read_run<EncoderRun>(run); }),
+            run.root() + " is a recommender; expected an encoder (try: qkv recommend)");
+  EXPECT_EQ(error_if_any([&] { load_one_of<LanguageRun, RecommenderRun>(run.root()); }), "");
+}
+
+TEST_F(RunTest, ReadsARunThatHasNoWeightsYet) {
   create({list(), list()});
-  const auto error = [&] { return error_if_any([&] { load_run(run.root()); }); };
+  std::filesystem::remove(run.model());
+  EXPECT_EQ(read_run<TranslatorRun>(run).model, nullptr);
+  EXPECT_EQ(error_if_any([&] { load_run<TranslatorRun>(run.root()); }), run.model() + ": No such file or directory");
+}
+
+TEST_F(RunTest, ErrorsNameTheFileAndTheToken) {
+  create({list(), list()});
+  const auto error = [&] { return error_if_any([&] { load_run<TranslatorRun>(run.root()); }); };
   const auto with = [&](auto&& change) {
     TranslationConfig config;
     change(config);
-    spill(run.translation(), json_from_fields(config));
+    write_fields(run.translation(), config);
     return error();
   };
   EXPECT_EQ(with([](auto& c) { c.start = "<go>"; }),
@@ -131,19 +149,25 @@ TEST_F(RunDirectoryTest, ErrorsNameTheFileAndTheToken) {
             run.translation() + ": never is \"x\", which is not in the vocabulary");
   EXPECT_EQ(with([](auto& c) { c.unknown = "x"; }),
             run.vocabulary() + ": the unknown token \"x\" is not in the vocabulary");
-  EXPECT_EQ(with([](auto& c) { c.min_length = -1; }), run.translation() + ": min_length is -1, wanted at least 0");
+  EXPECT_EQ(with([](auto& c) { c.min_length = -1; }), run.translation() + ": min_length must be at least 0 (is -1)");
   EXPECT_EQ(with([](auto&) {}), "");
   spill(run.translation(), "{}");
+  EXPECT_EQ(error(), "");
+  spill(run.translation(), R"({"lower_case": true})");
   EXPECT_EQ(error(), run.translation() +
-                         ": missing lowercase, source_start, source_end, start, end, unknown, never, min_length");
-  spill(run.translation(), json_from_fields(TranslationConfig()));
+                         ": unknown name \"lower_case\"; did you mean \"lowercase\"? (run written by qkv " +
+                         read_config(run).version + ")");
+  write_fields(run.translation(), TranslationConfig());
   std::filesystem::remove(run.vocabulary());
-  EXPECT_EQ(error(), run.root() + ": holds neither a tokeniser nor a vocabulary");
+  EXPECT_EQ(error(), run.root() + ": has neither a tokenizer nor a vocabulary");
 }
 
-TEST_F(RunDirectoryTest, IsNotThereWhereSomethingFailedOnTheWay) {
+TEST_F(RunTest, LeavesNothingBehindIfCreatingFails) {
   const auto failing = [](const RunDirectory&) { throw Error("no"); };
-  EXPECT_EQ(error_if_any([&] { create_run(run, {testing::small_config(), {list(), list()}, {}}, failing); }), "no");
+  EXPECT_EQ(error_if_any([&] {
+              create_run(run, TranslatorRun{testing::small_config(), {list(), list()}, {}}, failing);
+            }),
+            "no");
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 

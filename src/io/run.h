@@ -1,0 +1,61 @@
+// Runs of all kinds: one way to create a run directory and one way to load it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "io/encoder_run.h"
+#include "io/language_run.h"
+#include "io/recommender_run.h"
+#include "io/run_config.h"
+#include "io/translator_run.h"
+#include "io/weights.h"
+
+namespace qkv {
+
+// Creates the run directory of `parts`, whole or not at all, with the files that `write_more` adds: weights, or what
+// training needs. The directory must not exist.
+template <class Run>
+void create_run(const RunDirectory& run, const Run& parts, const std::function<void(const RunDirectory&)>& write_more) {
+  write_directory_atomic(run.root(), [&](const std::string& path) {
+    const RunDirectory partial(path);
+    write_config(partial, Run::kKind, parts.config);
+    parts.write(partial);
+    write_more(partial);
+  });
+}
+
+// Reads a run of this kind without its weights, which it lacks before the first evaluation. Throws Error, naming the
+// file, or the kind of a run of another kind.
+template <class Run>
+Run read_run(const RunDirectory& run) {
+  const RunConfig config = read_config(run);
+  expect_kind(run, config.kind, {Run::kKind});
+  return Run::read(run, config.model);
+}
+
+// Loads a run of any of these kinds with its weights. Nothing in the directory is trusted. Throws Error like read_run.
+template <class... Runs>
+std::variant<Runs...> load_one_of(const std::string& directory) {
+  const RunDirectory run(directory);
+  const RunConfig config = read_config(run);
+  expect_kind(run, config.kind, {Runs::kKind...});
+  std::optional<std::variant<Runs...>> loaded;
+  const auto load = [&]<class Run>(std::in_place_type_t<Run> type) {
+    if (config.kind != Run::kKind) return;
+    loaded.emplace(type, Run::read(run, config.model));
+    std::get<Run>(*loaded).model = load_model(run.model(), config.model);
+  };
+  (load(std::in_place_type<Runs>), ...);
+  return std::move(*loaded);
+}
+
+template <class Run>
+Run load_run(const std::string& directory) {
+  return std::get<Run>(load_one_of<Run>(directory));
+}
+
+}  // namespace qkv

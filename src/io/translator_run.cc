@@ -1,0 +1,32 @@
+#include "io/translator_run.h"
+
+#include <tuple>
+#include <utility>
+
+#include "core/fail.h"
+#include "io/run_config.h"
+#include "io/tokenizer_files.h"
+
+namespace qkv {
+
+TranslatorRun TranslatorRun::read(const RunDirectory& run, const ModelConfig& config) {
+  for (const auto& [name, layers] :
+       {std::pair{"encoder_layers", config.encoder_layers}, {"decoder_layers", config.decoder_layers}})
+    if (layers == 0) fail("{}: {} must be at least 1 in a translator (is 0)", run.config(), name);
+  const TranslationConfig translation = read_fields<TranslationConfig>(run, run.translation());
+  TranslatorRun loaded{config, read_tokenizers(run, translation.unknown), translation};
+  for (const auto& [side, size, vocab] : {std::tuple{"source", loaded.tokenizers.source.size(), config.source_vocab},
+                                          {"target", loaded.tokenizers.target.size(), config.target_vocab}})
+    if (size != vocab)
+      fail("{}: {}_vocab must be {}, the number of pieces of the {} tokenizer (is {})", run.config(), side, size, side,
+           vocab);
+  loaded.tokens = tokens_of(translation, loaded.tokenizers, run.translation());
+  return loaded;
+}
+
+void TranslatorRun::write(const RunDirectory& run) const {
+  write_fields(run.translation(), translation);
+  write_tokenizers(run, tokenizers);
+}
+
+}  // namespace qkv
