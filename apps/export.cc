@@ -5,8 +5,10 @@
 
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "commands.h"
+#include "qkv/import.h"
 
 namespace {
 
@@ -27,6 +29,11 @@ void add_export_command(CLI::App& app) {
     types.emplace(name, static_cast<qkv::ExportType>(types.size()));
   command->add_option("--dtype", options->type, "Type of the weights: float32, float16, bfloat16 [float32]")
       ->transform(CLI::CheckedTransformer(types));
+  std::vector<std::string> types_of_models;
+  for (const qkv::TransformersModel& model : qkv::transformers_models())
+    if (model.exported) types_of_models.push_back(model.model_types.front());
+  command->footer(
+      fmt::format("The configuration of the run decides on the class: {}.", fmt::join(types_of_models, ", ")));
   command->callback([options] {
     const qkv::ExportReport report = qkv::export_model(options->run, options->out, options->type);
     fmt::print("{}: {} model, {} parameters\n", options->out, report.model_type, report.parameters);

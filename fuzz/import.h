@@ -1,4 +1,4 @@
-// `qkv import` of a directory with one file of the fuzzer's bytes, or of a file that is nothing else.
+// Imports a directory with one file of the fuzzer's bytes, or a file of nothing else.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 
 namespace qkv::fuzz {
 
-// Files that stay, and one, `name`, that is the MemoryFile of the moment.
+// A directory of fixed files, and one, `name`, that is the current MemoryFile.
 class SourceDirectory {
  public:
   SourceDirectory(const std::string& name, std::initializer_list<std::pair<const char*, std::string>> files) {
@@ -28,7 +28,7 @@ class SourceDirectory {
   testing::TempDir directory_;
 };
 
-// A run that is written can be loaded.
+// Imports a source. The run that is written must load.
 inline void import_and_load(const std::string& source, const ImportOptions& options, void (*load)(const std::string&)) {
   static const testing::TempDir directory;
   const std::string run = directory / "run";
@@ -41,15 +41,15 @@ inline void import_and_load(const std::string& source, const ImportOptions& opti
   std::filesystem::remove_all(run);
 }
 
-// The same of a translator.
+// Imports a translator.
 inline void import_translator(const std::string& source, const ImportOptions& options) {
   import_and_load(source, options, [](const std::string& run) { load_run<TranslatorRun>(run); });
 }
 
-// The pieces of every vocabulary here.
+// The pieces of every vocabulary.
 inline constexpr const char* kPieceList = R"(["</s>", "<unk>", "a", "b", "c", ">>de<<", "<pad>"])";
 
-// What every model here is: two heads of width 2.
+// Makes a model as narrow as all of them: two heads of width 2.
 inline void make_narrow(ModelConfig& c) {
   c.d_model = c.ffn = 4;
   c.attention.heads = c.attention.key_width = c.attention.value_width = 2;
@@ -63,7 +63,7 @@ inline ModelConfig small_foreign() {
   return c;
 }
 
-// The same by MarianMT.
+// config.json of the same model in MarianMT.
 inline constexpr const char* kMarianConfig =
     R"({"model_type": "marian", "vocab_size": 7, "encoder_layers": 1, "decoder_layers": 1, "d_model": 4,
         "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 4, "decoder_ffn_dim": 4,

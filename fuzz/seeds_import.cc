@@ -1,4 +1,4 @@
-// Seeds of the importers: a small model of ours in the words of others.
+// Seeds of the importers: a small model with the tensor names of other projects.
 #include <zip.h>
 
 #include <memory>
@@ -43,7 +43,7 @@ std::unique_ptr<Transformer<float>> random_model(const ModelConfig& config) {
 
 using Names = std::vector<std::pair<const char*, const char*>>;  // a part of ours, of theirs
 
-// The tensors of a model, by names in which each part of ours has become theirs.
+// The tensors of a model, with parts of their names replaced.
 testing::ForeignModel renamed(const Transformer<float>& model, const Names& names) {
   testing::ForeignModel tensors;
   for (const auto& p : model.parameters().all()) {
@@ -56,7 +56,7 @@ testing::ForeignModel renamed(const Transformer<float>& model, const Names& name
   return tensors;
 }
 
-// By those of BertModel, with two types of tokens.
+// The tensors by the names of BertModel, with two token types.
 testing::ForeignModel as_bert(const Transformer<float>& model) {
   testing::ForeignModel tensors = renamed(model, {{"source_embedding.", "embeddings.word_embeddings."},
                                                   {"encoder.positions.", "embeddings.position_embeddings."},
@@ -104,7 +104,7 @@ void import_seeds(const std::filesystem::path& directory) {
   Seeds marian(directory, "marian"), torch(directory, "torch"), bins(directory, "ctranslate2"),
       packages(directory, "argos"), settings(directory, "settings");
   testing::write_foreign(marian.path(), testing::as_marian(*model));
-  for (const char* type : {"gpt2", "llama"}) add_decoder(directory, type);
+  for (const char* type : {"gpt2", "gpt_neox", "llama"}) add_decoder(directory, type);
   Seeds bert(directory, "bert");
   testing::write_foreign(bert.path(), as_bert(*random_model(bert_config())));
 

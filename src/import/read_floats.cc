@@ -50,7 +50,7 @@ void convert(const Part& part) {
 
 // value = integer / scale of its row
 template <class T>
-void dequantise(const Part& part) {
+void dequantize(const Part& part) {
   convert_rows<T>(part);
   const std::span<const std::byte> scales = part.origin.scales;
   const bool one = scales.size() == sizeof(float);
@@ -69,9 +69,9 @@ void convert_any(const Part& part) {
     case DType::bf16:
       return convert<bfloat16>(part);
     case DType::i16:
-      return dequantise<int16_t>(part);
+      return dequantize<int16_t>(part);
     case DType::i8:
-      return dequantise<int8_t>(part);
+      return dequantize<int8_t>(part);
     default:
       return convert<float>(part);
   }

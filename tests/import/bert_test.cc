@@ -101,7 +101,7 @@ class BertFiles : public ::testing::Test {
     const size_t place = text.find(directory_.path());
     return place == std::string::npos ? text : text.erase(place, directory_.path().size() + 1);
   }
-  // The same with a member of a file changed, which is as before afterwards.
+  // The error with a changed member of a file, which is restored afterwards.
   std::string error_with(const std::string& file, const std::string& member, const json& value) {
     const bool existed = std::filesystem::exists(model() + "/" + file);
     const std::string before = existed ? testing::slurp(model() + "/" + file) : "";

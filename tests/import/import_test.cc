@@ -316,9 +316,9 @@ TEST_F(ImportCTranslate2, AMetadataFileDoesNotMakeItAnArgosPackage) {
   EXPECT_EQ(import_model(source(), out()).kind, "CTranslate2");
 }
 
-// A stored number is off by half a step: of 1/127 of a row's largest in int8, of 1/1000 in int16, where the largest of
-// a parameter is at least 0.3; of 2⁻⁸ of itself in bfloat16, and by a whole step of 2⁻¹⁰ in float16, which the test's
-// writer rounds down.
+// A stored number is off by half a step. A step is 1/127 of a row's largest number in int8, and 1/1000 in int16, where
+// the largest of a parameter is at least 0.3; in bfloat16 it is 2⁻⁸ of the number. In float16 the test's writer rounds
+// down, so a number is off by a whole step of 2⁻¹⁰.
 TEST_F(ImportCTranslate2, PreservesParametersInEveryVersionAndType) {
   const std::pair<CTranslate2Writer::Type, double> kTypes[] = {{CTranslate2Writer::f32, 0},
                                                                {CTranslate2Writer::i8, 0.5 / 127 + 1e-6},

@@ -40,7 +40,7 @@ class ImportedRun {
     return ids;
   }
 
-  // Of the token after each of `target`, which begins with the start token: [T, V].
+  // The logits of the token after each of `target`, which begins with the start token: [T, V].
   std::vector<std::vector<double>> logits(const Ids& source, const Ids& target) const {
     testing::SpoiledArena arena;
     Context context{arena};
@@ -69,7 +69,7 @@ class ImportedRun {
     return rows;
   }
 
-  // log p of each of `said` after the start token and those before it.
+  // log p of each token of `said`, given the start token and the tokens before it.
   std::vector<double> log_probabilities(const Ids& source, const Ids& said) const {
     Ids read = {run_.tokens.start};
     read.insert(read.end(), said.begin(), said.end() - 1);
@@ -83,7 +83,7 @@ class ImportedRun {
     return result;
   }
 
-  // Up to and with the end token, or `most` tokens.
+  // The tokens of greedy search, up to and including the end token, or `most` of them.
   Ids greedy(const Ids& source, size_t most) const {
     const TranslationTokens& t = run_.tokens;
     Ids read = {t.start};

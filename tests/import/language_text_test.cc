@@ -65,7 +65,7 @@ TEST_F(LanguageTextTest, ReadsTokenizerJson) {
   const LanguageText text = read(R"({"bos_token_id": 3, "eos_token_id": [421, 7]})");
   expect_ids_of("llama3", text.codec);
   EXPECT_EQ(text.config.unit, TextUnit::byte_pieces);
-  EXPECT_EQ(text.config.start, "<|begin_of_text|>");  // what the tokeniser puts there
+  EXPECT_EQ(text.config.start, "<|begin_of_text|>");  // the tokenizer adds it
   EXPECT_EQ(text.config.ends, (std::vector<std::string>{"<|endoftext|>", "("}));
   put("generation_config.json", R"({"eos_token_id": 420})");
   EXPECT_EQ(read(R"({"eos_token_id": 7})").config.ends, std::vector<std::string>{"<|begin_of_text|>"});

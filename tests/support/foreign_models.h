@@ -1,5 +1,4 @@
-// A small model of ours in the words of others: tensors by the names of MarianMT, CTranslate2 and PyTorch, and the
-// bytes of their files.
+// A small model with the tensor names of MarianMT, CTranslate2 and PyTorch, and the bytes of their files.
 #pragma once
 
 #include <algorithm>
@@ -41,12 +40,12 @@ inline ModelConfig foreign_config() {
   return c;
 }
 
-// Gathers parameters under other names.
+// Collects parameters under other names.
 class Renamer {
  public:
   explicit Renamer(const Transformer<float>& from) : from_(from) {}
 
-  // The rows of several parameters one below the other.
+  // Adds a tensor with the rows of several parameters, one below the other.
   void add(const std::string& name, const std::vector<std::string>& parameters) {
     ForeignTensor tensor{name, {}, {}};
     for (const std::string& parameter : parameters) {
@@ -170,7 +169,7 @@ std::string bytes_of(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// model.bin, piece by piece.
+// Writes a model.bin piece by piece.
 class CTranslate2Writer {
  public:
   CTranslate2Writer(uint32_t version, uint32_t revision) : version_(version), revision_(revision) {}
@@ -190,7 +189,7 @@ class CTranslate2Writer {
   void add_attribute(const std::string& name, T value) {
     add_raw(name, {}, sizeof(T) == 4 ? f32 : sizeof(T) == 2 ? i16 : i8, bytes_of(value));
   }
-  // Weights of two dimensions in this type, the rest in float32 or the half type.
+  // Adds a tensor: matrices in this type, others in float32 or the 16-bit type.
   void add(const ForeignTensor& t, Type type) {
     const bool quantised = (type == i8 || type == i16) && t.shape.size() == 2;
     if (!quantised && (type == i8 || type == i16)) type = f32;
