@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 #include <vector>
 
+#include "choices.h"
 #include "commands.h"
 #include "qkv/import.h"
 
@@ -24,16 +24,12 @@ void add_export_command(CLI::App& app) {
   const auto options = std::make_shared<ExportOptions>();
   command->add_option("run", options->run, "Run directory")->required();
   command->add_option("out", options->out, "Directory, which must not exist")->required();
-  std::map<std::string, qkv::ExportType> types;
-  for (const std::string_view name : names_of(qkv::ExportType{}))
-    types.emplace(name, static_cast<qkv::ExportType>(types.size()));
-  command->add_option("--dtype", options->type, "Type of the weights: float32, float16, bfloat16 [float32]")
-      ->transform(CLI::CheckedTransformer(types));
-  std::vector<std::string> types_of_models;
+  command->add_option("--dtype", options->type, choice_help("Type of the weights", options->type))
+      ->transform(choices<qkv::ExportType>());
+  std::vector<std::string> types;
   for (const qkv::TransformersModel& model : qkv::transformers_models())
-    if (model.exported) types_of_models.push_back(model.model_types.front());
-  command->footer(
-      fmt::format("The configuration of the run decides on the class: {}.", fmt::join(types_of_models, ", ")));
+    if (model.exported) types.push_back(model.model_types.front());
+  command->footer(fmt::format("The configuration of the run decides on the class: {}.", fmt::join(types, ", ")));
   command->callback([options] {
     const qkv::ExportReport report = qkv::export_model(options->run, options->out, options->type);
     fmt::print("{}: {} model, {} parameters\n", options->out, report.model_type, report.parameters);

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "choices.h"
 #include "commands.h"
 
 namespace {
@@ -17,27 +17,7 @@ struct ImportOptions {
   qkv::ImportOptions model;
 };
 
-// Accepts the names of an enum. The help of the option lists them.
-template <class Enum>
-CLI::Validator choices() {
-  const auto number_of = [](std::string& value) -> std::string {
-    const auto names = names_of(Enum{});
-    const auto place = std::ranges::find(names, value);
-    if (place == names.end()) return fmt::format("must be one of {} (is {})", fmt::join(names, ", "), value);
-    value = std::to_string(place - names.begin());
-    return "";
-  };
-  return {number_of, "", "choices"};
-}
-
-// "Activation: relu, gelu, … [relu]"
-template <class Enum>
-std::string help_of(const char* text, Enum otherwise) {
-  const auto names = names_of(Enum{});
-  return fmt::format("{}: {} [{}]", text, fmt::join(names, ", "), names[static_cast<size_t>(otherwise)]);
-}
-
-// What can be imported.
+// Lists what can be imported.
 std::string source_help() {
   std::vector<std::string> names;
   for (const qkv::TransformersModel& model : qkv::transformers_models()) names.push_back(model.name);
@@ -65,15 +45,15 @@ void add_torch_options(CLI::App& command, qkv::TorchModel& torch) {
   text("--position-table", torch.position_table, "Tensor [length, d] of learned positions");
   command.add_option("--ignore", torch.ignore, "Tensors that are not part of the model")->group(group);
   command.add_option("--heads", torch.heads, "Attention heads, which a state dictionary does not show")->group(group);
-  command.add_option("--activation", torch.activation, help_of("Activation", torch.activation))
+  command.add_option("--activation", torch.activation, choice_help("Activation", torch.activation))
       ->transform(choices<qkv::Activation>())
       ->group(group);
   command
       .add_option("--norm-position", torch.norm_position,
-                  help_of("Place of the norms; pre is norm_first=True", torch.norm_position))
+                  choice_help("Place of the norms; pre is norm_first=True", torch.norm_position))
       ->transform(choices<qkv::NormPosition>())
       ->group(group);
-  command.add_option("--positions", torch.positions, help_of("Positions, without a table", torch.positions))
+  command.add_option("--positions", torch.positions, choice_help("Positions, without a table", torch.positions))
       ->transform(choices<qkv::Positions>())
       ->group(group);
   command

@@ -1,5 +1,5 @@
-// The model classes of Hugging Face's transformers that are imported and exported. Each has a file of its own in
-// src/import/architectures, which says all there is to say of it; nothing else names one.
+// The model classes of Hugging Face's transformers that are imported and exported. Each has its own file in
+// src/import/architectures, which holds everything that is specific to it. No other file names a class.
 #pragma once
 
 #include <functional>
@@ -22,39 +22,41 @@ struct Architecture {
   std::string name;                      // for people
   std::string model_class;               // of transformers
 
-  // config.json. A model starts from `base`; `fields` reads or writes what the file says, and `finish` checks it and
-  // sets what follows from it. `see_tensors` may set what only the presence of tensors says. null: nothing to do.
+  // The configuration. It starts from `base`. `fields` reads or writes the fields of config.json. After reading,
+  // `finish` checks them and sets what follows from them. `see_tensors` sets what only the presence of tensors shows.
+  // The last two may be null.
   ModelConfig base = {};
   void (*fields)(ConfigFields& fields, ModelConfig& config) = nullptr;
   void (*finish)(const Settings& config, ModelConfig& m) = nullptr;
   using HasTensor = std::function<bool(const std::string& name)>;
   void (*see_tensors)(ModelConfig& config, const HasTensor& has) = nullptr;
 
-  // The tensors of a model; `settings` is its config.json.
+  // The tensors of a model. `settings` is its config.json, for what the configuration does not hold.
   TensorMap (*tensors)(const ModelConfig& config, const Settings& settings) = nullptr;
 
-  // The tokenizer and the special tokens.
+  // Reads the tokenizer and the special tokens.
   ModelText (*text)(const TextSource& source) = nullptr;
 
-  // Export: changes a configuration to what the class computes with parameters that have no effect, as biases of zeros.
-  // null: models are not exported as this class. Of several classes that fit, the one of the lowest rank is written.
+  // Export. `widen` adds parts to a configuration that the class always has and that can be written without effect,
+  // such as biases of zeros. It is null if models are not exported as this class. If several classes fit, the one of
+  // the lowest rank is written, and among equals the first in alphabetical order.
   void (*widen)(ModelConfig& config) = nullptr;
   int export_rank = 0;
 };
 
-// One for each file of src/import/architectures, in alphabetical order.
+// Returns one for each file of src/import/architectures, in alphabetical order of the files.
 std::span<const Architecture* const> all_architectures();
 
-// The architecture of this model_type, or null.
+// Returns the architecture of this model_type, or null.
 const Architecture* find_architecture(const std::string& model_type);
 
-// The same of a config.json. Throws Error, naming the known types, if there is none.
+// Returns the architecture of a config.json. Throws Error, naming the known types, if there is none.
 const Architecture& architecture_of(const Settings& config);
 
-// The configuration of a config.json. Throws Error, naming file and field.
+// Reads the configuration from a config.json. Throws Error, naming file and field.
 ModelConfig read_config(const Architecture& architecture, const Settings& config);
 
-// The fields that are read back as this configuration, as far as the class can express it.
+// Returns the config.json that is read back as this configuration, as far as the class can express it.
 nlohmann::json write_config(const Architecture& architecture, ModelConfig config);
 
 }  // namespace qkv

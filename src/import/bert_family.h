@@ -1,4 +1,4 @@
-// Encoders with BERT's block, by the names that each architecture has for its parts.
+// Encoders with BERT's layers. Each architecture has its own names for fields and tensors.
 #pragma once
 
 #include <cstdint>
@@ -35,16 +35,17 @@ struct BertNames {
   bool token_types = true;  // whether tokens have types; here all have the first one
 };
 
-// A post-norm encoder with learned positions and a norm of the embeddings.
+// Returns a post-norm encoder with learned positions and a norm of the embeddings.
 ModelConfig bert_base();
-// max_length becomes the number of rows in the table of positions.
+// Lists the fields. max_length becomes the number of rows in the table of positions.
 void bert_fields(ConfigFields& fields, ModelConfig& m, const BertFields& names);
 void finish_bert(const Settings& config, ModelConfig& m, const BertFields& names);
 
-// RoBERTa's positions start after the padding token's id. Returns the first row of the table that a text uses.
+// Returns the first row of the table of positions that a text uses in RoBERTa, where positions start after the id of
+// the padding token.
 int64_t first_roberta_position(const Settings& config);
 
-// `first_position` is the first row of the table of positions that a text uses.
+// Returns the tensors. `first_position` is the first row of the table of positions that a text uses.
 TensorMap bert_tensors(const ModelConfig& m, const BertNames& names, int64_t first_position = 0);
 
 }  // namespace qkv

@@ -127,11 +127,18 @@ void rotary_fields(ConfigFields& fields, ModelConfig& m, const RotaryNames& name
 }
 
 void set_rotary_width(const Settings& config, ModelConfig& m, const RotaryNames& names) {
-  double share = config.number(names.share, names.default_share);
-  for_rotary_objects(config, [&](const Settings& own) { share = own.number(kShare, share); });
-  if (!(share > 0 && share <= 1) || rotary_width(m.attention.key_width, share) < 1)
-    fail("{}: {} must turn a part of each head, and be at most 1 (is {})", config.where(), names.share, share);
-  m.rotary.width = share == 1 ? 0 : rotary_width(m.attention.key_width, share);
+  const char* name = names.share;
+  double share = config.number(name, names.default_share);
+  for_rotary_objects(config, [&](const Settings& own) {
+    if (!own.find(kShare)) return;
+    name = kShare;
+    share = own.number(kShare);
+  });
+  const int64_t width = m.attention.key_width, turned = share > 0 && share <= 1 ? rotary_width(width, share) : 0;
+  if (turned < 1 || turned % 2 != 0)
+    fail("{}: {} must be at most 1, and turn an even number of the {} components of a head (is {})", config.where(),
+         name, width, share);
+  m.rotary.width = turned == width ? 0 : turned;
 }
 
 void window_field(ConfigFields& fields, ModelConfig& m) {

@@ -1,5 +1,5 @@
-// Llama's block, which Mistral, Qwen2, Qwen3 and, with other feed-forward layers, StarCoder2 have too. Queries and keys
-// turn in halves there, as ours do.
+// Llama's layers, which Mistral, Qwen2, Qwen3 and, with other feed-forward layers, StarCoder2 share. Rotary positions
+// turn the two halves of each head, as ours do.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace qkv {
 
-// A decoder with RMSNorm, rotary positions, a gate and no biases.
+// Returns a decoder with RMSNorm, rotary positions, a gate and no biases.
 ModelConfig llama_base();
 
-// The fields that all of them have. `head_width` is that of a file that names none; 0: hidden_size divided by the
+// Lists the fields that all of them have. `head_width` is the default of head_dim; 0 means hidden_size divided by the
 // heads.
 void llama_fields(ConfigFields& fields, ModelConfig& m, int64_t head_width = 0);
 void finish_llama(const Settings& config, ModelConfig& m);
 
-// Names of the feed-forward layers; without a gate, `gate` is not read.
+// Names of the feed-forward layers. `gate` is used only in models with a gate.
 struct LlamaFeedForward {
   const char *first, *gate, *second;
 };

@@ -16,10 +16,10 @@ namespace qkv {
 //   columns  as columns: a weight [in, out] where ours is [out, in], as in GPT-2
 enum class Layout { rows, columns };
 
-// One tensor, and the parameters in it. Several parameters have the same number of rows, and take turns: with `groups`
-// of G, the tensor holds 1/G of the rows of the first, 1/G of the second, and so on, G times. So with G = 1 the
-// parameters lie one below the other, and with a group per attention head each head has its queries, keys and values
-// together.
+// A tensor and the parameters that it holds. Several parameters must have the same number of rows, and alternate in
+// `groups` groups: each group holds an equal share of the rows of the first parameter, then of the second, and so on.
+// One group puts the parameters one below the other. A group per attention head keeps the queries, keys and values of
+// each head together.
 struct TensorRule {
   std::string theirs;
   std::vector<std::string> ours;
@@ -27,12 +27,13 @@ struct TensorRule {
   int64_t groups = 1;
   // Other names for the same numbers. A file may use any of the names; if it uses several, they must be equal.
   std::vector<std::string> aliases = {};
-  // Shapes of the tensor and of the parameter where the same numbers have two.
+  // The shapes of the tensor and of the parameter, if they differ although the numbers are the same.
   struct Reshape {
     std::vector<int64_t> theirs, ours;
   };
   std::optional<Reshape> reshape = {};
-  // Import only: the parameter has the rows from `first_row` to the end, `last_rows` of them (0: any number).
+  // Import only: the parameter has the rows from `first_row` to the end; there must be `last_rows` of them (0: any
+  // number).
   int64_t first_row = 0, last_rows = 0;
   // Import only: a matrix whose first row is added to every row; "" if none.
   std::string addend = "";
@@ -45,22 +46,22 @@ struct ModuleRule {
   bool bias = true;
   Layout layout = Layout::rows;
   int64_t groups = 1;
-  // Endings of the names of the two tensors; the old ones are aliases, "" if none.
+  // Endings of the names of the two tensors. The old ones are aliases; "" means none.
   std::string weight_name = ".weight", bias_name = ".bias", old_weight_name = "", old_bias_name = "";
 };
 
 struct TensorMap {
-  // The beginning of names in a model with a head; "" if none. A file of the bare model has the names without it.
+  // The beginning of the names in a model with a head; "" if none. Files of the bare model have the names without it.
   std::string prefix = "";
   std::vector<TensorRule> rules = {};
-  std::vector<std::string> unused = {};  // tensors that a file may hold and nothing reads
+  std::vector<std::string> unused = {};  // tensors that a file may hold and that have no effect
   std::vector<std::string> heads = {};   // modules after the last hidden state, which are left out and reported
 
   void add_tensor(TensorRule rule) { rules.push_back(std::move(rule)); }
   void add_module(const ModuleRule& module);
 };
 
-// Whether the model's norms have a bias.
+// Returns whether the model's norms have a bias.
 bool norm_has_bias(const ModelConfig& config);
 
 // Makes the tensors the origins of our parameters, and returns the heads that were left out. Throws Error, naming file

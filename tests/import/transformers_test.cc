@@ -138,6 +138,14 @@ TEST_F(Transformers, UnsupportedFeaturesAreNamed) {
   EXPECT_EQ(error_with("llama3", "rope_parameters", {{"rope_type", "llama3"}}), "model/config.json: factor is missing");
   EXPECT_EQ(error_with("llama3", "rope_parameters", {{"partial_rotary_factor", 0.5}}),
             "model/config.json: partial_rotary_factor must be 1 (is 0.5)");
+  const std::string share =
+      "model/config.json: partial_rotary_factor must be at most 1, and turn an even number of the 8 components of a "
+      "head ";
+  EXPECT_EQ(error_with("phi", "rope_parameters", {{"partial_rotary_factor", 2}}), share + "(is 2)");
+  EXPECT_EQ(error_with("gpt_neox", "rope_parameters", {{"partial_rotary_factor", 0.4}}), share + "(is 0.4)");
+  EXPECT_EQ(
+      error_with("gpt_neox", "num_attention_heads", 3),
+      "model/config.json: num_attention_heads must divide hidden_size (num_attention_heads is 3, hidden_size is 16)");
   EXPECT_EQ(error_with("qwen3", "rope_parameters", {{"rope_type", "yarn"}, {"factor", 2}, {"truncate", false}}),
             "model/config.json: truncate must be true (is false)");
 }

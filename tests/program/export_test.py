@@ -35,7 +35,8 @@ def test_a_run_becomes_a_directory(language_run, tmp_path):
     assert files == {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     status, _, error = qkv("export", run, tmp_path / "out", ok=False)
     assert (status, error) == (1, f"qkv: {tmp_path}/out: already exists\n")
-    assert qkv("export", run, tmp_path / "other", "--dtype", "int4", ok=False)[0] == 2
+    status, _, error = qkv("export", run, tmp_path / "other", "--dtype", "int4", ok=False)
+    assert (status, error) == (2, "qkv: --dtype: must be one of float32, float16, bfloat16 (is int4)\n")
 
 
 def test_a_model_without_a_class_is_one_line(language_run, timed_run, tmp_path):
