@@ -7,6 +7,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "core/float64.h"
 #include "core/profile.h"
 
 namespace qkv {
@@ -301,6 +302,6 @@ void MultiHeadAttention<Real>::weights(const Sequences& sequences, Causal causal
 }
 
 template class MultiHeadAttention<float>;
-template class MultiHeadAttention<double>;
+QKV_FLOAT64(template class MultiHeadAttention<double>;)
 
 }  // namespace qkv

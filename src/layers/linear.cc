@@ -1,5 +1,7 @@
 #include "layers/linear.h"
 
+#include "core/float64.h"
+
 namespace qkv {
 
 template <class Real>
@@ -53,9 +55,9 @@ void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<
 
 template void product(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, const float*, Matrix<float>,
                       Context&, AfterBlock);
-template void product(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, const double*, Matrix<double>,
-                      Context&, AfterBlock);
+QKV_FLOAT64(template void product(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, const double*,
+                                  Matrix<double>, Context&, AfterBlock);)
 template class Linear<float>;
-template class Linear<double>;
+QKV_FLOAT64(template class Linear<double>;)
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/float64.h"
 #include "layers/linear.h"
 #include "ops/logits/cross_entropy.h"
 #include "ops/logits/r_drop.h"
@@ -140,6 +141,6 @@ void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> dlogits, Ma
 }
 
 template class Output<float>;
-template class Output<double>;
+QKV_FLOAT64(template class Output<double>;)
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/float64.h"
 #include "core/random.h"
 #include "core/threads.h"
 
@@ -93,8 +94,8 @@ void ParameterList<Real>::initialise(uint64_t seed, double deviation) {
 }
 
 template struct Parameter<float>;
-template struct Parameter<double>;
+QKV_FLOAT64(template struct Parameter<double>;)
 template class ParameterList<float>;
-template class ParameterList<double>;
+QKV_FLOAT64(template class ParameterList<double>;)
 
 }  // namespace qkv

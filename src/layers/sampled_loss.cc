@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/float64.h"
 #include "ops/logits/chosen_logits.h"
 #include "ops/rows.h"
 
@@ -77,10 +78,10 @@ Loss sampled_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real>
 }
 
 template void sampled_loss(ItemLoss, double, std::span<const float>, Matrix<float>, float*);
-template void sampled_loss(ItemLoss, double, std::span<const float>, Matrix<double>, double*);
+QKV_FLOAT64(template void sampled_loss(ItemLoss, double, std::span<const float>, Matrix<double>, double*);)
 template Loss sampled_loss_and_gradient(const Parameter<float>&, Matrix<const float>, const Candidates&,
                                         const RecommendationConfig&, Matrix<float>, Context&);
-template Loss sampled_loss_and_gradient(const Parameter<double>&, Matrix<const double>, const Candidates&,
-                                        const RecommendationConfig&, Matrix<double>, Context&);
+QKV_FLOAT64(template Loss sampled_loss_and_gradient(const Parameter<double>&, Matrix<const double>, const Candidates&,
+                                                    const RecommendationConfig&, Matrix<double>, Context&);)
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/float64.h"
 #include "model/recompute.h"
 
 namespace qkv {
@@ -198,8 +199,8 @@ Matrix<Real> Stack<Real>::step(Matrix<Real> x, const CachedKeys& self, const Cac
 }
 
 template class Layer<float>;
-template class Layer<double>;
+QKV_FLOAT64(template class Layer<double>;)
 template class Stack<float>;
-template class Stack<double>;
+QKV_FLOAT64(template class Stack<double>;)
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #include "model/transformer.h"
 
 #include "core/fail.h"
+#include "core/float64.h"
 #include "model/recompute.h"
 
 namespace qkv {
@@ -251,6 +252,6 @@ Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename L
 }
 
 template class Transformer<float>;
-template class Transformer<double>;
+QKV_FLOAT64(template class Transformer<double>;)
 
 }  // namespace qkv
