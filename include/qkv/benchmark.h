@@ -12,118 +12,120 @@
 
 namespace qkv {
 
-// What one op on one shape took of a training step.
+// The time of one op on one shape.
 struct OpTime {
-  // "linear 2945 × 128 × 384": a product [M, K] [K, N]; "linear, backward": [N, out] [out, in], and one more as long;
-  // "attention 256 × 4 × 32": sequences, heads, width of a head; "layer norm 2945 × 128": rows, columns.
+  // "linear 2945 × 128 × 384": a product [M, K] [K, N]. "linear, backward": [N, out] [out, in] and a second product of
+  // the same size. "attention 256 × 4 × 32": sequences, heads, width of a head. "layer norm 2945 × 128": rows, columns.
   std::string name;
-  double calls = 0;               // a step
-  double ms = 0;                  // a step
-  double gflops = 0, gbytes = 0;  // a second; bytes of operands and results, each counted once
+  double calls = 0;               // per step
+  double ms = 0;                  // per step
+  double gflops = 0, gbytes = 0;  // per second; bytes count each operand and result once
 };
 
 struct TrainBenchmark {
-  int64_t target_tokens = 0;  // of a step
+  int64_t target_tokens = 0;  // per step
   double median_ms = 0, best_ms = 0, mean_ms = 0;
-  double tokens_per_second = 0;  // target tokens, by the median
+  double tokens_per_second = 0;  // target tokens, from the median
   int64_t parameters = 0;
   int64_t activation_bytes = 0;
-  std::vector<OpTime> ops;  // of a profile, the longest first; what they leave of a step is outside the ops
+  std::vector<OpTime> ops;  // of a profile, longest first; the rest of a step is spent outside ops
 };
 
 struct TrainBenchmarkOptions {
-  int64_t steps = 20;      // that are timed, after three that are not
-  bool recompute = false;  // compute activations again in backward
-  bool profile = false;    // time every op too
+  int64_t steps = 20;      // timed steps, after three that are not timed
+  bool recompute = false;  // recompute activations in the backward pass
+  bool profile = false;    // also time every op
 };
 
-// Times whole training steps (forward, backward, Adam) of a translator on random sentences of 8 to 16 tokens, about
-// `tokens` / 16 of them: the work of nn.Transformer in a usual comparison.
+// Measures training steps (forward, backward, Adam) of a translator on about tokens / 16 random sentences of 8 to 16
+// tokens, a usual benchmark of nn.Transformer.
 TrainBenchmark benchmark_training(const TranslationRecipe& recipe, int64_t tokens,
                                   const TrainBenchmarkOptions& options);
 
-// The same of a recommender, on random histories of the model's max_length among `items` items, about `tokens` in all.
+// The same for a recommender, on random histories of length max_length over `items` items, about `tokens` in total.
 TrainBenchmark benchmark_training(const RecommendationRecipe& recipe, int64_t items, int64_t tokens,
                                   const TrainBenchmarkOptions& options);
 
-// The same of a language model, on random sequences of the model's max_length of `vocab` kinds of tokens.
+// The same for a language model with a vocabulary of `vocab` tokens, on random sequences of length max_length.
 TrainBenchmark benchmark_training(const LanguageRecipe& recipe, int64_t vocab, int64_t tokens,
                                   const TrainBenchmarkOptions& options);
 
 struct DecodeBenchmarkOptions {
-  int64_t beam = 4, batch = 32;  // sentences of a batch
-  int64_t length = 24;           // tokens of every translation
-  int64_t workers = 1;           // batches side by side, which share the threads
-  bool int8 = false;             // weights and inputs of products in 8 bits
-  bool profile = false;          // time every op; with one worker
+  int64_t beam = 4, batch = 32;  // sentences per batch
+  int64_t length = 24;           // tokens per translation
+  int64_t workers = 1;           // batches in parallel, which share the threads
+  bool int8 = false;             // compute matrix products in 8 bits
+  bool profile = false;          // time every op; requires one worker
 };
 
 struct DecodeBenchmark {
-  int64_t lines = 0, tokens = 0;  // tokens: of the best translation of every line
-  double load_ms = 0;             // opening the run, tokenisers included
-  double seconds = 0;             // the best of three times over all lines
+  int64_t lines = 0, tokens = 0;  // tokens: of the best translation of each line
+  double load_ms = 0;             // time to load the run, including tokenizers
+  double seconds = 0;             // best of three measurements over all lines
   double tokens_per_second = 0;
-  std::vector<OpTime> ops;  // ms of the whole, as calls are
+  std::vector<OpTime> ops;  // ms and calls in total
 };
 
-// Times the translation of `lines` with a run, every one to `length` tokens, so that models of any quality do the same
-// work; tokenisation is not timed. Throws Error as Translator does, and where the model gives no number.
+// Measures the translation of `lines` with a run. Every translation has `length` tokens, so that the work does not
+// depend on the quality of the model. Tokenization is not included. Throws Error as Translator does, and if the model
+// computes NaN.
 DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std::string>& lines,
                                    const DecodeBenchmarkOptions& options);
 
 struct RecommendBenchmarkOptions {
-  std::string run;                      // "": random weights in this shape
-  int64_t items = 3416, d_model = 128;  // heads of width 64, or one
+  std::string run;                      // "": random weights of the shape below
+  int64_t items = 3416, d_model = 128;  // heads have width 64; a narrower model has one head
   int64_t layers = 2;
-  int64_t length = 200;  // events of a history, at most
+  int64_t length = 200;  // maximum events per history
   int64_t top = 10;
   int64_t requests = 1000;
-  bool int8 = false;  // weights and inputs of products in 8 bits
+  bool int8 = false;  // compute matrix products in 8 bits
 };
 
 struct RecommendBenchmark {
   int64_t items = 0, d_model = 0;
   double load_ms = 0;
-  double mean_ms = 0, p50_ms = 0, p99_ms = 0, max_ms = 0;  // of a request
+  double mean_ms = 0, p50_ms = 0, p99_ms = 0, max_ms = 0;  // per request
 };
 
-// Times requests one by one, names in and names out: of a run those of its users, again and again, else of random
-// items. Twenty are not counted. Throws Error as Recommender does, and for sizes that are not positive.
+// Measures single requests, from names to names: histories of the users of a run, in turn, or of random items. The
+// first twenty are not counted. Throws Error as Recommender does, and for sizes that are not positive.
 RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& options);
 
 struct GenerationBenchmarkOptions {
-  std::string run;  // of a language model; "": random weights in the shape of `model`
+  std::string run;  // of a language model; "": random weights of the shape of `model`
   ModelConfig model;
-  int64_t batch = 1;     // texts side by side
-  int64_t prompt = 64;   // tokens that each begins with
-  int64_t tokens = 64;   // that are generated after them
-  bool int8 = false;     // weights and inputs of products in 8 bits
-  bool profile = false;  // time every op too
+  int64_t batch = 1;     // texts in parallel
+  int64_t prompt = 64;   // tokens per prompt
+  int64_t tokens = 64;   // tokens generated per prompt
+  bool int8 = false;     // compute matrix products in 8 bits
+  bool profile = false;  // also time every op
 };
 
 struct GenerationBenchmark {
   int64_t parameters = 0;
   double load_ms = 0;
-  double first_token_ms = 0;     // from the prompts to the first token of every text
-  double tokens_per_second = 0;  // of all texts together, after the first ones
-  int64_t weight_bytes = 0;      // that a token takes: of all products
-  double read_bandwidth = 0;     // bytes a second that all threads read from an array of 256 MiB, beside
-  std::vector<OpTime> ops;       // ms of a step after the first token, as calls are
+  double first_token_ms = 0;     // from the prompts to the first token of each text
+  double tokens_per_second = 0;  // of all texts together, after the first tokens
+  int64_t weight_bytes = 0;      // bytes of weights that are read for each token
+  double read_bandwidth = 0;     // bytes per second that all threads read from an array of 256 MiB
+  std::vector<OpTime> ops;       // ms and calls per step after the first token
 
-  // Of the tokens a second that reading the weights allows at this bandwidth.
+  // tokens_per_second relative to the limit that read_bandwidth sets for reading the weights.
   double bandwidth_share = 0;
 };
 
-// Times generation: the most probable token after random prompts, until every text has its tokens. Seven rounds, each
-// of generation and of reading memory, after one that is not counted; of these the one with the median share, whose
-// steps and reads are medians too. Throws Error as Generator does, and for sizes out of range.
+// Measures generation of the most probable tokens after random prompts. After one round that is not counted, seven
+// rounds measure generation and memory bandwidth in turn. The result is the round with the median bandwidth_share,
+// where times of steps and reads are medians too. Throws Error as Generator does, and for sizes out of range.
 GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& options);
 
-// The most float32 operations a second that all threads do together in multiply-adds on registers, with the active
-// instruction set: the limit that the speed of a kernel is a share of. Takes about `seconds`.
+// Returns the peak rate of float32 operations per second of all threads together, in multiply-adds on registers with
+// the active instruction set. It is the limit for the speed of a kernel. Takes about `seconds`.
 double measure_fma_peak(double seconds = 0.2);
 
-// The most bytes a second that all threads read together from an array of 256 MiB. Takes about `seconds`.
+// Returns the peak rate in bytes per second at which all threads together read an array of 256 MiB. Takes about
+// `seconds`.
 double measure_read_bandwidth(double seconds = 0.3);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Scores of translations against one reference each: BLEU and chrF, the numbers that sacreBLEU gives.
+// BLEU and chrF of translations against one reference each. The scores equal those of sacreBLEU.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-// Papineni et al. (2002), corpus level, with sacreBLEU's 13a tokens and exponential smoothing.
+// Corpus BLEU: Papineni et al. (2002), with the 13a tokenization and exponential smoothing of sacreBLEU.
 struct BleuScore {
   double score = 0;                    // 0 … 100
   std::array<double, 4> precisions{};  // of 1- to 4-grams, 0 … 100
@@ -16,12 +16,13 @@ struct BleuScore {
   int64_t hypothesis_length = 0, reference_length = 0;  // tokens
 };
 
-// Popović (2015): chrF2, character 1- to 6-grams without spaces.
+// chrF2: Popović (2015), with character 1- to 6-grams without spaces.
 struct ChrfScore {
   double score = 0;  // 0 … 100
 };
 
-// Line i of hypotheses is scored against line i of references; all valid UTF-8. Throws Error if the counts differ.
+// Score line i of hypotheses against line i of references. All lines must be valid UTF-8. Throw Error if the numbers of
+// lines differ.
 BleuScore bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                bool lowercase = false);
 ChrfScore chrf(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,

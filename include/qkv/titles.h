@@ -1,4 +1,4 @@
-// What people call items: a table of ids and titles, for showing items and for finding those that somebody names.
+// Titles of items: a table of ids and titles, to display items and to find them by title.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,32 @@
 
 namespace qkv {
 
-// Titles are compared without case and the number of blanks; "Matrix, The (1999)" is also "The Matrix (1999)", and both
-// also without the year. Immutable once made; methods may be called by many threads.
+// A table of titles. Comparison ignores case and repeated blanks. "Matrix, The (1999)" also matches "The Matrix
+// (1999)", and both match without the year. Immutable; methods may be called from several threads.
 class Titles {
  public:
   using IsItem = std::function<bool(std::string_view)>;
 
-  // No titles: items are named by their ids alone.
+  // Makes an empty table: items have only ids.
   explicit Titles(IsItem is_item) : is_item_(std::move(is_item)) {}
 
-  // Reads a table with commas, semicolons, tabs or "::" between its columns, quoted as CSV is. `columns` are those of
-  // id and title, as names of the first line or numbers from 1; if empty, the first one, and that with the name "title"
-  // or "name", else the second. Throws Error, naming file and line.
+  // Reads a table with columns separated by commas, semicolons, tabs or "::", with quotes as in CSV. `columns` are
+  // those of id and title: names in the first line, or numbers from 1. If empty, the id is the first column, and the
+  // title is the column "title" or "name", or else the second one. Throws Error, naming file and line.
   Titles(const std::string& path, const std::vector<std::string>& columns, IsItem is_item);
 
-  // Of an item; "" where the table has none.
+  // Returns the title of an item; "" if it has none.
   const std::string& title(const std::string& item) const;
 
-  // The items that a text can mean: the item with this id; else those with this title; of several those that is_item
-  // knows, if it knows one. Empty: none.
+  // Returns the items that a text can mean: the item with this id, or else all with this title. If several match and
+  // is_item accepts some of them, only these are returned.
   std::vector<std::string> find(std::string_view text) const;
 
-  // Titles of items that are like the text, the most alike first.
+  // Returns the titles that are most similar to a text, most similar first.
   std::vector<std::string> near(std::string_view text, int64_t most = 3) const;
 
-  // Cuts a list at commas, so that each part is found, where it can be, however many commas it has itself: from the
-  // left the longest part that is found. What is not found goes up to the next part that is.
+  // Splits a list at commas into texts that find() knows, which may contain commas themselves. From the left, it takes
+  // the longest text that is found; text that is not found extends to the next one that is.
   std::vector<std::string> split(std::string_view list) const;
 
  private:

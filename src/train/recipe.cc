@@ -79,12 +79,12 @@ struct OptionChecker {
 
 // Finds out whether the values of an option are strings in JSON.
 struct TextFinder {
-  std::string_view wanted;
+  std::string_view option;
   bool found = false;
 
   template <class Value>
   void operator()(std::string_view name, const Value&, const Field&) {
-    if (name == wanted) found = std::is_enum_v<Value> || std::is_same_v<Value, std::string>;
+    if (name == option) found = std::is_enum_v<Value> || std::is_same_v<Value, std::string>;
   }
 };
 

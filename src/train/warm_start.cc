@@ -15,8 +15,8 @@ struct Values {
   std::vector<std::pair<std::string_view, std::string>> list;
 
   template <class Value>
-  void operator()(std::string_view name, const Value& value, const Field&) {
-    if (name == "target_vocab" || name == "item_features" || name.ends_with("dropout")) return;
+  void operator()(std::string_view name, const Value& value, const Field& field) {
+    if (field.visibility == Visibility::internal || name.ends_with("dropout")) return;
     if constexpr (std::is_enum_v<Value>)
       list.emplace_back(name, name_of(value));
     else
