@@ -42,8 +42,8 @@ ARRAYS = {
     "q is not aligned to its elements of 4 bytes": (UNALIGNED, K, K),
     "q has stride 2 in its last axis, wanted 1: make a contiguous copy": (LONG[..., ::2], K, K),
     "k has stride -1 in its last axis, wanted 1": (Q, K[..., ::-1], K),
-    "key width 0 and value width 8": (Q[..., :0], K[..., :0], K),
-    "key width 8 and value width 5000": (wide(8), wide(8), wide(5000)),
+    "key_width and value_width must be between 1 and 1024 (are 0 and 8)": (Q[..., :0], K[..., :0], K),
+    "must be between 1 and 1024 (are 8 and 5000)": (wide(8), wide(8), wide(5000)),
 }
 
 OPTIONS = {

@@ -56,17 +56,17 @@ TEST(Titles, ComeInTheUsualFormats) {
 
 TEST(Titles, TablesThatWillNotDoAreRefusedByTheirLine) {
   for (const auto& [table, columns, wanted] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
-           {"Heat\n", {}, ":1: found \"Heat\", wanted two columns or more with a comma"},
+           {"Heat\n", {}, ":1: expected at least two columns separated by a comma"},
            {"id,title\n1,Heat\n2\n", {}, ":3: found 1 columns, wanted id and title in columns 1 and 2"},
-           {"id,title\n1,\"Heat\n", {}, ":2: a field in quotes does not end"},
-           {"id,title\n1,Heat\n", {"id", "name"}, ":1: found 2 columns, none of them is \"name\""},
-           {"id,title\n1,Heat\n", {"1", "3"}, "none of them is \"3\""},
+           {"id,title\n1,\"Heat\n", {}, ":2: a quoted field is not closed"},
+           {"id,title\n1,Heat\n", {"id", "name"}, ":1: no column \"name\" among the 2 columns"},
+           {"id,title\n1,Heat\n", {"1", "3"}, "no column \"3\" among"},
            {"id,title\n1,Heat\n", {"1"}, "titles: 1 columns are named"},
            {"id,title\n1,\xff\n", {}, "titles:2: "}})
     testing::expect_contains(error_of([&] { read(table, columns); }), wanted);
   std::string endless = "id,title\n1,\"";
   for (int i = 0; i < 20000; i++) endless += "word\n";
-  testing::expect_contains(error_of([&] { read(endless); }), ":2: a field in quotes does not end within 65536 bytes");
+  testing::expect_contains(error_of([&] { read(endless); }), ":2: a quoted field is not closed within 65536 bytes");
 }
 
 TEST(Titles, FindItemsByIdTitleAndItsSpellings) {
