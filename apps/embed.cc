@@ -1,4 +1,4 @@
-// qkv embed: a vector for each line of text.
+// qkv embed: one vector per line of text.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -17,8 +17,8 @@
 
 namespace {
 
-constexpr size_t kWindow = 4096;                  // lines that are read at once, at most
-constexpr size_t kWindowBytes = size_t{1} << 24;  // and of them so many bytes and a line
+constexpr size_t kWindow = 4096;                  // lines per window, at most
+constexpr size_t kWindowBytes = size_t{1} << 24;  // bytes per window; the line that exceeds it is included
 
 struct EmbedOptions {
   std::string run, file = "-", npy;
@@ -26,11 +26,11 @@ struct EmbedOptions {
   qkv::EmbedOptions embed;
 };
 
-// float32 [lines, d] in NumPy's format, version 1.0. The number of lines is known at the end, and its header is written
-// then; the file has its name only when it is whole.
+// A float32 array [lines, d] in NumPy's format, version 1.0. The header is written at the end, when the number of lines
+// is known. The file gets its name when it is complete.
 class NpyFile {
  public:
-  // Throws qkv::Error, naming the file, as finish does.
+  // Throws qkv::Error, naming the file; so does finish.
   NpyFile(std::string path, int64_t width)
       : path_(std::move(path)), temporary_(path_ + ".partial"), file_(temporary_, std::ios::binary), width_(width) {
     if (!(file_ << header())) fail(std::strerror(errno));
@@ -61,7 +61,7 @@ class NpyFile {
     throw qkv::Error(fmt::format("{}: cannot be written: {}", path_, reason));
   }
   std::string header() const {
-    constexpr size_t kBytes = 128, kLength = kBytes - 10;  // a multiple of 64; the first ten are no text
+    constexpr size_t kBytes = 128, kLength = kBytes - 10;  // a multiple of 64; the first ten bytes are binary
     std::string text = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", lines_, width_);
     text.resize(kLength - 1, ' ');
     return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(kLength) + '\0' + text + '\n';
@@ -80,7 +80,7 @@ void print_vector(const std::string& text, std::span<const float> vector, bool j
     fmt::print("{}\n", fmt::join(vector, " "));
 }
 
-// The lines that are there, at least one unless all were read; false if there are no more.
+// Reads the lines that have arrived, at least one unless the input ends. Returns false at the end of the input.
 bool read_window(LineReader& reader, std::vector<std::string>& lines) {
   lines.clear();
   std::string line;
@@ -118,33 +118,34 @@ void embed(EmbedOptions& options) {
   }
   if (npy) npy->finish();
   if (cut > 0)
-    fmt::print(stderr, "qkv: {} of {} lines had more than {} tokens and lost their ends\n", cut, reader.lines(),
+    fmt::print(stderr, "qkv: {} of {} lines were truncated to {} tokens\n", cut, reader.lines(),
                options.embed.max_length.value_or(embedder.max_length()));
 }
 
 }  // namespace
 
 void add_embed_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("embed", "Vectors of lines of text");
+  CLI::App* command = app.add_subcommand("embed", "Embed lines of text as vectors");
   const auto options = std::make_shared<EmbedOptions>();
   qkv::EmbedOptions& e = options->embed;
   command->add_option("run", options->run, "Run directory of an encoder, a translator or a language model")->required();
-  command->add_option("--file", options->file, "Text, a line a vector; - is standard input")->capture_default_str();
+  command->add_option("--file", options->file, "Text file, one vector per line; - is standard input")
+      ->capture_default_str();
   command
-      ->add_option("--pooling", e.pooling,
-                   "How tokens' vectors become one: mean, first or last (default: the run's; of a language model last)")
+      ->add_option(
+          "--pooling", e.pooling,
+          "How hidden states become one vector: mean, first or last (default: the run's; last for a language model)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, qkv::Pooling>{
           {"mean", qkv::Pooling::mean}, {"first", qkv::Pooling::first}, {"last", qkv::Pooling::last}}));
   command->add_flag_function(
       "--normalize,!--no-normalize", [&e](int64_t count) { e.normalize = count > 0; },
-      "Divide vectors by their norm, or not (default: the run's)");
-  command->add_option("--prefix", e.prefix, "Text before every line (default: the run's)");
-  command->add_option("--max-length", e.max_length,
-                      "Tokens of the longest line; others lose their ends (default: the run's)");
-  command->add_option("--batch-tokens", e.batch_tokens, "Tokens that the model reads at once")->capture_default_str();
-  CLI::Option* json = command->add_flag("--json", options->json, "Print JSON lines: text and vector");
-  command->add_option("--npy", options->npy, "Write the vectors to this file, for NumPy: float32 [lines, d]")
-      ->excludes(json);
+      "Divide vectors by their Euclidean norm, or not (default: the run's)");
+  command->add_option("--prefix", e.prefix, "Text prepended to every line (default: the run's)");
+  command->add_option("--max-length", e.max_length, "Tokens per line; longer lines are truncated (default: the run's)");
+  command->add_option("--batch-tokens", e.batch_tokens, "Tokens per batch; does not change the result")
+      ->capture_default_str();
+  CLI::Option* json = command->add_flag("--json", options->json, "Print JSON lines with text and vector");
+  command->add_option("--npy", options->npy, "Write a NumPy file instead: float32 [lines, d]")->excludes(json);
   add_threads_option(*command);
   command->callback([options] { embed(*options); });
 }

@@ -1,4 +1,4 @@
-// Vectors of texts: what an encoder, or a language model, makes of their tokens, pooled. docs/embed.md.
+// Text embeddings: the pooled hidden states of an encoder, a translator's encoder or a language model. docs/embed.md.
 #pragma once
 
 #include <array>
@@ -13,36 +13,36 @@
 
 namespace qkv {
 
-// How the last hidden states of a text's tokens, those around it among them, become one vector: their mean, or that of
-// the first or the last token.
+// How the last hidden states of a text's tokens, including those around it, become one vector: their mean, or the state
+// of the first or the last token.
 enum class Pooling { mean, first, last };
 constexpr std::array<std::string_view, 3> names_of(Pooling) { return {"mean", "first", "last"}; }
 
-// embedding.json of the run of an encoder.
+// How an encoder reads text and pools its tokens; embedding.json of its run.
 struct EmbeddingConfig {
   TextUnit unit = TextUnit::pieces;
-  bool lowercase = false;            // the text, before anything else
-  std::string prefix = "";           // text before every text
-  std::string start = "", end = "";  // tokens around a text, as the vocabulary spells them; "": none
-  std::string unknown = "";          // what is not in a list of pieces; "": an Error
-  int64_t max_length = 0;            // tokens of a text, those around it included; 0: the model's max_length
+  bool lowercase = false;            // lower-case the text first
+  std::string prefix = "";           // prepended to every text
+  std::string start = "", end = "";  // tokens around a text, spelled as in the vocabulary; "": none
+  std::string unknown = "";          // token for text that a list of pieces lacks; "": an Error
+  int64_t max_length = 0;            // tokens of a text, including those around it; 0: the model's max_length
   Pooling pooling = Pooling::mean;
-  bool normalize = false;  // vectors are divided by their Euclidean norm
+  bool normalize = false;  // divide vectors by their Euclidean norm
 
   bool operator==(const EmbeddingConfig&) const = default;
 };
 
 template <class Visitor>
 void visit_fields(EmbeddingConfig& c, Visitor&& visit) {
-  visit("unit", c.unit, "what a token is");
-  visit("lowercase", c.lowercase, "lower-case the text first");
-  visit("prefix", c.prefix, "text before every text");
-  visit("start", c.start, "token before a text");
-  visit("end", c.end, "token after a text");
-  visit("unknown", c.unknown, "token for what is not in the vocabulary");
-  visit("max_length", c.max_length, "tokens of the longest text; 0 is the model's max_length");
-  visit("pooling", c.pooling, "how tokens' vectors become one");
-  visit("normalize", c.normalize, "vectors are divided by their norm");
+  visit("unit", c.unit, "Kind of token");
+  visit("lowercase", c.lowercase, "Lower-case the text first");
+  visit("prefix", c.prefix, "Text prepended to every text");
+  visit("start", c.start, "Token before a text");
+  visit("end", c.end, "Token after a text");
+  visit("unknown", c.unknown, "Token for text that the vocabulary lacks");
+  visit("max_length", c.max_length, "Tokens per text, at most; 0 is the model's max_length");
+  visit("pooling", c.pooling, "How the tokens' hidden states become one vector");
+  visit("normalize", c.normalize, "Divide vectors by their Euclidean norm");
 }
 
 // What is not given is the run's: of an encoder as it was imported; else the mean of a translator's encoder, the last
@@ -62,21 +62,22 @@ struct Embeddings {
   int64_t cut = 0;            // texts that were longer than max_length and lost their ends
 };
 
-// A model that reads texts. Methods may be called by many threads at the same time.
+// A model that embeds texts. Thread-safe: methods may be called concurrently.
 class Embedder {
  public:
-  // The run of an encoder, of a translator, whose encoder it is, or of a language model. Throws Error, naming the file,
-  // if the directory does not hold a whole and sound run of them.
+  // Loads the run of an encoder, a translator (its encoder) or a language model. Throws Error, naming the file, if the
+  // directory is not a complete and valid run of these kinds.
   explicit Embedder(const std::string& run_directory);
   ~Embedder();
   Embedder(Embedder&&) noexcept;
   Embedder& operator=(Embedder&&) noexcept;
 
   int64_t width() const;       // d
-  int64_t max_length() const;  // of a text, in tokens, if nothing else is said
+  int64_t max_length() const;  // default length limit of a text, in tokens
 
-  // The same vector for a text alone and in any company. Throws Error for options out of range, and with the number of
-  // the text for one that is not valid UTF-8, that has no tokens, or of which the model makes no numbers.
+  // Returns one vector per text, which does not depend on the other texts. Throws Error for options out of range, and,
+  // with the number of the text, for text that is not valid UTF-8 or has no tokens, and for a vector that is not
+  // finite.
   Embeddings embed(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
 
  private:

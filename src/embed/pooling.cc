@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-// 1/N Σ_n h_n. The sum of a column goes through the rows in order.
+// 1/N Σ_n h_n. Each column is summed in the order of the rows.
 void mean(Matrix<const float> h, std::span<float> v) {
   std::vector<double> sum(v.size());
   for (int64_t n = 0; n < h.rows; n++)

@@ -19,14 +19,14 @@ void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string directory = parent.empty() ? "." : parent;
   const FileDescriptor file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!file && errno == EACCES) return;  // its user may add names to it, but not open it
-  // EINVAL: a file system that cannot sync directories.
+  if (!file && errno == EACCES) return;  // the user may write to it but not read it
+  // EINVAL: the file system cannot sync directories.
   if (!file || (::fsync(file.get()) != 0 && errno != EINVAL)) fail_file(directory, "cannot sync the directory");
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   static std::atomic<int> counter = 0;
-  do {  // a name may be taken by what a killed process with the same id left
+  do {  // a killed process with the same id may have left a file of this name
     temporary_ = fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter++);
     file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (!file_ && errno == EEXIST);

@@ -1,4 +1,4 @@
-// Files written as a whole or not at all, and read up to a limit.
+// Files that are written completely or not at all, and read up to a size limit.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,10 @@
 
 namespace qkv {
 
-// Writes to a temporary file beside `path`; commit() syncs it to the disk and renames it to `path`. Without commit()
-// the temporary is removed and what stood at `path` stays. A process that is killed in between leaves only the
-// temporary, `path`.tmp-PID-N. Every Error names the file and the system's reason. Not for use by two threads at once.
+// A file that replaces `path` when it is complete. It writes to a temporary file next to `path`; commit() syncs that
+// file to disk and renames it to `path`. Without commit() the temporary file is removed and `path` stays as it was. A
+// killed process leaves only the temporary file, `path`.tmp-PID-N. Every Error names the file and the system's reason.
+// Not thread-safe.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -26,16 +27,16 @@ class AtomicFile {
   void commit();
 
  private:
-  std::string path_, temporary_;  // temporary_ is "" once there is none
+  std::string path_, temporary_;  // temporary_ is "" after commit()
   FileDescriptor file_;
 };
 
 void write_file_atomic(const std::string& path, std::string_view content);
 
-// Syncs the directory that `path` lies in: until then its new name may be lost with the power.
+// Syncs the directory that contains `path`: until then a power failure may lose its new name.
 void sync_directory_of(const std::string& path);
 
-// The whole file. Throws Error if it cannot be read or holds more than max_bytes.
+// Reads a whole file. Throws Error if it cannot be read or has more than max_bytes.
 std::string read_file(const std::string& path, size_t max_bytes);
 
 // Makes the directory and those above it; one that exists is fine.

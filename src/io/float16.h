@@ -1,4 +1,4 @@
-// IEEE 754 binary16: a format to store numbers in. Arithmetic is done in float.
+// IEEE 754 binary16, for storage only: arithmetic is done in float.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@ struct float16 {
   uint16_t bits = 0;
 
   float16() = default;
-  // Rounds to nearest, ties to even; from 65520 on to infinity. NaN stays NaN.
+  // Rounds to nearest, ties to even. Magnitudes from 65520 become infinity; NaN stays NaN.
   explicit float16(float x) {
     const uint32_t u = std::bit_cast<uint32_t>(x), size = u & 0x7FFFFFFF;
     uint32_t magnitude = 0;

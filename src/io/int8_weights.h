@@ -1,6 +1,6 @@
-// Weights in 8 bits in a safetensors file: a matrix of the model's name is I8, [out, in], and beside it stands
-// NAME_scale, F32, [out]: row o of the weight is its integers times scale o. All matrices of products and of embeddings
-// are so, but for those whose columns are no multiple of 4, or above 65,536; these and what is no matrix stay F32.
+// 8-bit weights in a safetensors file. The matrix NAME is I8, [out, in]; NAME_scale is F32, [out]; row o of the weight
+// is its integers times scale o. All weight matrices and embedding tables have 8 bits, except those whose number of
+// columns is not a multiple of 4 or is above 65,536. These and all vectors stay F32.
 #pragma once
 
 #include <memory>
@@ -11,22 +11,22 @@
 
 namespace qkv {
 
-std::string int8_scale(const std::string& name);  // name of the scale beside a weight
+std::string int8_scale(const std::string& name);  // name of the scale of a weight
 bool is_int8(const Safetensors& file, const Parameter<float>& p);
 
-// Makes the list use all matrices that the file has in 8 bits, where they lie if each begins where the one before ends.
-// Throws Error, naming file and tensor, for a wrong shape, a scale that is missing or not finite, and for a matrix that
-// is F32 where another is not.
+// Makes the list use all 8-bit matrices of the file, without a copy if each begins where the previous one ends. Throws
+// Error, naming file and tensor, for a wrong shape, a scale that is missing or not finite, and for an F32 matrix among
+// 8-bit ones.
 void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>& file, ParameterList<float>& list);
 
-int64_t count_int8(const ParameterList<float>& list);    // matrices that it uses in 8 bits
-int64_t weight_bytes(const Parameter<float>& p);         // of what is used of it, in memory
-int64_t weight_bytes(const ParameterList<float>& list);  // of all of them
+int64_t count_int8(const ParameterList<float>& list);    // number of 8-bit matrices
+int64_t weight_bytes(const Parameter<float>& p);         // in memory, of the form that is used
+int64_t weight_bytes(const ParameterList<float>& list);  // of all parameters
 
-// Makes the list use 8 bits for every matrix that may have them; a row's scale is its largest absolute value / 127.
+// Quantizes every matrix that may have 8 bits. The scale of a row is its largest absolute value / 127.
 void quantize(ParameterList<float>& list);
 
-// Writes the parameters, those that are used in 8 bits as such.
+// Writes the parameters, quantized ones in 8 bits.
 void save_int8(const std::string& path, const ParameterList<float>& list);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// A file's bytes as memory, read-only.
+// The bytes of a file as read-only memory.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,9 @@
 
 namespace qkv {
 
-// The bytes are paged in as they are read, so opening costs the same for any size. The file must not shrink while it
-// is mapped (the system answers a read beyond its end with a signal); files replaced by AtomicFile never do.
+// A memory-mapped file. Bytes are loaded when they are first read, so opening costs the same for any size. The file
+// must not shrink while it is mapped, because reading past its end raises a signal; files replaced by AtomicFile never
+// do.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);  // throws Error unless it is a regular file that can be read

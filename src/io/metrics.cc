@@ -28,7 +28,7 @@ json parse_record(std::string_view line, const std::string& where) {
 
 MetricsWriter::MetricsWriter(const std::string& path)
     : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-  if (!file_) fail_file(path_, "cannot be opened to append");
+  if (!file_) fail_file(path_, "cannot be opened for appending");
 }
 
 void MetricsWriter::append(const nlohmann::ordered_json& record) {
@@ -44,7 +44,7 @@ std::optional<json> truncate_metrics_after(const std::string& path, int64_t step
   size_t number = 1;
   for (size_t begin = 0; begin < content.size(); number++) {
     const size_t end = content.find('\n', begin);
-    if (end == content.npos) break;  // cut short: a whole line ends in a line break
+    if (end == content.npos) break;  // truncated: a whole line ends in a line break
     const std::string_view line(content.data() + begin, end + 1 - begin);
     json record = parse_record(line, fmt::format("{}:{}", path, number));
     if (record["step"] <= step) {

@@ -1,4 +1,4 @@
-// metrics.jsonl: what a training run measured, one JSON object a line, in the order of its steps.
+// metrics.jsonl: the measurements of a training run, one JSON object per line, in the order of steps.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace qkv {
 
-// Appends to the file. A line is handed to the system whole and at once, so that a reader (tail -f) never waits for it.
+// Appends to the file. Each line is written in one system call, so a reader (tail -f) always sees whole lines.
 class MetricsWriter {
  public:
   explicit MetricsWriter(const std::string& path);
 
-  // record: an object with an integer "step". A number that is not finite becomes null. Throws Error naming the file.
+  // record: an object with an integer "step". Numbers that are not finite become null. Throws Error, naming the file.
   void append(const nlohmann::ordered_json& record);
 
  private:
@@ -23,9 +23,9 @@ class MetricsWriter {
   FileDescriptor file_;
 };
 
-// Before a run resumes after `step`: drops what it will measure again, the lines with a later "step", and a last line
-// that a crash cut short. Gives the last record kept, if there is one; a missing file has none. The file is replaced
-// as a whole. Throws Error naming the line if one before the last is not such an object.
+// Prepares the file for a run that resumes after `step`: drops lines with a later "step", which will be written again,
+// and a last line that a crash truncated. Returns the last record that is kept, if any; a missing file has none. The
+// file is replaced atomically. Throws Error, naming the line, if an earlier line is not such an object.
 std::optional<nlohmann::json> truncate_metrics_after(const std::string& path, int64_t step);
 
 }  // namespace qkv

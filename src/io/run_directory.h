@@ -11,7 +11,7 @@ constexpr size_t kMaxConfigBytes = size_t{1} << 20;  // of any JSON file of opti
 
 class RunDirectory {
  public:
-  explicit RunDirectory(std::string root);  // a slash at its end does not matter
+  explicit RunDirectory(std::string root);  // trailing slashes are removed
 
   const std::string& root() const { return root_; }
   std::string config() const { return root_ + "/config.json"; }
@@ -30,15 +30,15 @@ class RunDirectory {
   std::string source_vocabulary() const { return root_ + "/source_vocabulary.json"; }
   std::string target_vocabulary() const { return root_ + "/target_vocabulary.json"; }
   std::string interactions() const { return root_ + "/interactions.safetensors"; }  // the log of a recommender
-  std::string users() const { return root_ + "/users.json"; }                       // the names of its users
+  std::string users() const { return root_ + "/users.json"; }                       // names of its users
   std::string items() const { return root_ + "/items.json"; }
-  std::string features() const { return root_ + "/features.json"; }   // the names of its items' features
-  std::string negatives(int64_t each, int64_t seed) const;            // drawn for an evaluation
-  std::string start() const { return root_ + "/start.safetensors"; }  // weights of a warm start
+  std::string features() const { return root_ + "/features.json"; }   // names of its item features
+  std::string negatives(int64_t each, int64_t seed) const;            // items drawn for an evaluation
+  std::string start() const { return root_ + "/start.safetensors"; }  // initial weights of a warm start
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
-  std::string state() const { return checkpoints() + "/state.safetensors"; }  // all that resuming needs
-  std::string weights(int64_t step) const;                                    // of one evaluation, for averaging
+  std::string state() const { return checkpoints() + "/state.safetensors"; }  // everything that resuming needs
+  std::string weights(int64_t step) const;                                    // at one evaluation, for averaging
 
  private:
   std::string root_;

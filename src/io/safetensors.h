@@ -2,8 +2,8 @@
 //
 //   file   = size header data            size: uint64, little-endian: bytes of header
 //   header = JSON {name: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …,
-//                  "__metadata__": {string: string}}, spaces at its end allowed
-//   data   = the tensors' bytes, row-major, little-endian, without gaps or overlap; offsets count from its start
+//                  "__metadata__": {string: string}}, trailing spaces allowed
+//   data   = the tensors' bytes, row-major, little-endian, without gaps or overlap; offsets count from its beginning
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,21 @@ namespace qkv {
 
 using Metadata = std::map<std::string, std::string>;
 
-// A file opened for reading, mapped into memory. Views hold as long as it lives.
+// A file opened for reading, mapped into memory. Views are valid as long as it lives.
 class Safetensors {
  public:
-  // Throws Error that names the file, and the tensor where there is one, unless every byte of the file has its place
-  // as the grammar says. Nothing is allocated beyond a small multiple of the header, which is at most 100 MB.
+  // Throws Error, naming the file and the tensor if there is one, unless every byte of the file matches the grammar.
+  // Allocates at most a small multiple of the header, whose limit is 100 MB.
   static Safetensors open(const std::string& path);
 
   const std::vector<std::string>& names() const { return names_; }  // in the order of their data
-  const TensorView* find(const std::string& name) const;            // null if there is none
+  const TensorView* find(const std::string& name) const;            // null if it is missing
   const Metadata& metadata() const { return metadata_; }
 
-  // Copies the tensor to `to`. Throws Error unless it is there, of type F32 and of this shape; to.size() is the
-  // product of the shape.
+  // Copies the tensor to `to`, whose size is the product of the shape. Throws Error unless the tensor exists and has
+  // type F32 and this shape.
   void read(const std::string& name, const std::vector<int64_t>& shape, std::span<float> to) const;
-  // The same for a type of choice.
+  // The same for any type.
   void read(const std::string& name, DType dtype, const std::vector<int64_t>& shape, std::span<std::byte> to) const;
 
  private:
@@ -57,10 +57,10 @@ struct TensorEntry {
   std::vector<int64_t> shape;
 };
 
-// Writes the file as a whole or not at all (AtomicFile), the same bytes for the same content: tensors in the order
-// given, metadata sorted, data from a multiple of 64 bytes on. data(i, write) hands the bytes of tensor i to `write`,
-// in as many parts as it likes. Throws Error if a name stands twice, is "__metadata__" or not UTF-8, or if a tensor's
-// bytes do not fit its shape.
+// Writes a file, completely or not at all (AtomicFile). The same content gives the same bytes: tensors in the given
+// order, sorted metadata, data aligned to 64 bytes. data(i, write) passes the bytes of tensor i to `write`, in any
+// number of parts. Throws Error if a name is duplicate, "__metadata__" or not UTF-8, or if the bytes of a tensor do not
+// match its shape.
 void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
                        const std::function<void(size_t, WriteBytes)>& data, const Metadata& metadata = {});
 
@@ -69,7 +69,7 @@ struct NamedTensor {
   TensorView tensor;
 };
 
-// The same with all data at hand.
+// The same with all data in memory.
 void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors, const Metadata& metadata = {});
 
 }  // namespace qkv

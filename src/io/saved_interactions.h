@@ -1,4 +1,4 @@
-// The log in the run directory of a recommender: interactions.safetensors, users.json and items.json.
+// The log of a recommender in its run directory: interactions.safetensors, users.json and items.json.
 #pragma once
 
 #include <string>

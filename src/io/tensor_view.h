@@ -1,4 +1,4 @@
-// A tensor in a file: its type, its shape and its bytes.
+// A tensor in a file: type, shape and bytes.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,22 @@ enum class DType { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64
 std::string_view dtype_name(DType dtype);  // as safetensors spells it: "F32"
 std::optional<DType> dtype_from_name(std::string_view name);
 
-// A tensor whose bytes (row-major, little-endian) somebody else owns. They may lie at any address: copy them out to
-// compute with them.
+// A view of a tensor's bytes (row-major, little-endian). They may be unaligned: copy them before computing with them.
 struct TensorView {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   std::span<const std::byte> data;
 };
 
-// float32 values, shape's product of them.
+// Returns a view of float32 values; their number is the product of the shape.
 TensorView f32_tensor(std::vector<int64_t> shape, std::span<const float> values);
 
 bool all_finite(std::span<const float> values);
 
-// Bytes of a tensor; nothing if a size is negative or their product overflows.
+// Returns the number of bytes of a tensor; nothing if a size is negative or the product overflows.
 std::optional<uint64_t> byte_count(DType dtype, std::span<const int64_t> shape);
 
-// "F32 [2, 3]", for errors.
+// Returns "F32 [2, 3]", for errors.
 std::string describe(DType dtype, std::span<const int64_t> shape);
 
 }  // namespace qkv

@@ -1,5 +1,4 @@
-// translation.json: what turning text into a translation needs besides the model and its tokenisers. Tokens are written
-// as the vocabulary spells them.
+// translation.json: how a translator reads and writes text. Tokens are spelled as in the vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +14,30 @@ struct TokenizerPair {
 };
 
 struct TranslationConfig {
-  bool lowercase = false;                // the text, before anything else
+  bool lowercase = false;                // lower-case the text first
   std::string source_start, source_end;  // tokens around a source sentence; "": none
-  std::string start = "<s>";             // the token that the decoder starts from
-  std::string end = "</s>";              // ends a translation
-  std::string unknown = "<unk>";         // of both sides; "": none
-  std::vector<std::string> never;        // tokens that no translation holds
-  int64_t min_length = 0;                // tokens before the end token
+  std::string start = "<s>";             // token that the decoder starts from
+  std::string end = "</s>";              // token that ends a translation
+  std::string unknown = "<unk>";         // token for text that the vocabulary lacks; "": none
+  std::vector<std::string> never;        // tokens that are never generated
+  int64_t min_length = 0;                // smallest number of tokens before the end token
 
   bool operator==(const TranslationConfig&) const = default;
 };
 
 template <class Visitor>
 void visit_fields(TranslationConfig& c, Visitor&& visit) {
-  visit("lowercase", c.lowercase, "lower-case the text first");
-  visit("source_start", c.source_start, "token before a source sentence");
-  visit("source_end", c.source_end, "token after a source sentence");
-  visit("start", c.start, "token that the decoder starts from");
-  visit("end", c.end, "token that ends a translation");
-  visit("unknown", c.unknown, "token for what is not in the vocabulary");
-  visit("never", c.never, "tokens that no translation holds");
-  visit("min_length", c.min_length, "tokens before the end token");
+  visit("lowercase", c.lowercase, "Lower-case the text first");
+  visit("source_start", c.source_start, "Token before a source sentence");
+  visit("source_end", c.source_end, "Token after a source sentence");
+  visit("start", c.start, "Token that the decoder starts from");
+  visit("end", c.end, "Token that ends a translation");
+  visit("unknown", c.unknown, "Token for text that the vocabulary lacks");
+  visit("never", c.never, "Tokens that are never generated");
+  visit("min_length", c.min_length, "Smallest number of tokens before the end token");
 }
 
-// The same as ids, of the source's vocabulary for what stands around a source sentence, else of the target's.
+// The same with tokens as ids: of the source vocabulary around a source sentence, of the target vocabulary otherwise.
 struct TranslationTokens {
   bool lowercase = false;
   std::vector<int32_t> source_before, source_after;
@@ -48,11 +47,11 @@ struct TranslationTokens {
   int64_t min_length = 0;
 };
 
-// Throws Error, beginning with `where` and naming field and token, where a vocabulary lacks one, and for a min_length
-// below 0.
+// Looks up the tokens. Throws Error, beginning with `where` and naming field and token, if a vocabulary lacks one or if
+// min_length is negative.
 TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair& tokenizers, const std::string& where);
 
-// That of a model trained here: SentencePiece's start, end and unknown tokens.
+// Returns the configuration of a model trained here: SentencePiece's start, end and unknown tokens.
 TranslationConfig trained_translation(const TokenizerPair& tokenizers, bool lowercase);
 
 }  // namespace qkv

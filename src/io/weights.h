@@ -1,4 +1,4 @@
-// The parameters of a model as a safetensors file, by name.
+// The parameters of a model in a safetensors file, by name.
 #pragma once
 
 #include <memory>
@@ -9,19 +9,19 @@
 
 namespace qkv {
 
-// `values` has the layout of `list` and may be an average of weights.
+// Writes `values`, which have the layout of `list` and may be an average of weights.
 void save_weights(const std::string& path, const ParameterList<float>& list, std::span<const float> values);
 
-// Reads every parameter of `list` into `values`. Throws Error, naming file and tensor: one that is missing, unknown, of
-// another shape or type, or not finite.
+// Reads every parameter of `list` into `values`. Throws Error, naming file and tensor, for a tensor that is missing,
+// unknown, not finite, or of another shape or type.
 void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values);
 
-// A model of this configuration with the weights of a file, float32 or 8 bits (io/int8_weights.h), for inference: they
-// are used where the mapped file has them, as long as they lie in the order of the model. The file's size is held
-// against the configuration before memory is taken.
+// Loads a model for inference, with float32 or 8-bit weights (io/int8_weights.h). Weights that lie in the order of the
+// model are used directly from the mapped file. The size of the file is checked against the configuration before memory
+// is allocated.
 std::unique_ptr<Transformer<float>> load_model(const std::string& path, const ModelConfig& config);
 
-// The mean of several weight files, computed in double; the numbers of one parameter come from the arena.
+// Reads the mean of several weight files, computed in double. The arena holds the sums of one parameter at a time.
 void average_weights(std::span<const std::string> paths, const ParameterList<float>& list, std::span<float> values,
                      Arena& arena);
 

@@ -70,7 +70,7 @@ def test_long_lines_are_truncated_and_counted(encoder):
     _, out, err = qkv("embed", encoder, "--max-length", 4, text="a b\na b c\na b c d\n")
     first, second, third = vectors(out)
     assert first == second == third
-    assert err == "qkv: 2 of 3 lines had more than 4 tokens and lost their ends\n"
+    assert err == "qkv: 2 of 3 lines were truncated to 4 tokens\n"
 
 
 def test_input_longer_than_a_window_is_complete(encoder):
