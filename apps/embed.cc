@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "line_reader.h"
+#include "options.h"
 #include "qkv/embedder.h"
 #include "qkv/error.h"
 
@@ -127,25 +128,12 @@ void embed(EmbedOptions& options) {
 void add_embed_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("embed", "Embed lines of text as vectors");
   const auto options = std::make_shared<EmbedOptions>();
-  qkv::EmbedOptions& e = options->embed;
   command->add_option("run", options->run, "Run directory of an encoder, a translator or a language model")->required();
-  command->add_option("--file", options->file, "Text file, one vector per line; - is standard input")
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--pooling", e.pooling,
-          "How hidden states become one vector: mean, first or last (default: the run's; last for a language model)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, qkv::Pooling>{
-          {"mean", qkv::Pooling::mean}, {"first", qkv::Pooling::first}, {"last", qkv::Pooling::last}}));
-  command->add_flag_function(
-      "--normalize,!--no-normalize", [&e](int64_t count) { e.normalize = count > 0; },
-      "Divide vectors by their Euclidean norm, or not (default: the run's)");
-  command->add_option("--prefix", e.prefix, "Text prepended to every line (default: the run's)");
-  command->add_option("--max-length", e.max_length, "Tokens per line; longer lines are truncated (default: the run's)");
-  command->add_option("--batch-tokens", e.batch_tokens, "Tokens per batch; does not change the result")
-      ->capture_default_str();
-  CLI::Option* json = command->add_flag("--json", options->json, "Print JSON lines with text and vector");
-  command->add_option("--npy", options->npy, "Write a NumPy file instead: float32 [lines, d]")->excludes(json);
+  command->add_option("--file", options->file, "Text, one line per vector; - is standard input")->capture_default_str();
+  add_options(*command, options->embed);
+  CLI::Option* json = command->add_flag("--json", options->json, "Print one JSON object per line: text and vector");
+  command->add_option("--npy", options->npy, "Write the vectors to this file in NumPy's format: float32 [lines, d]")
+      ->excludes(json);
   add_threads_option(*command);
   command->callback([options] { embed(*options); });
 }

@@ -1,4 +1,4 @@
-// qkv generate: continues a prompt with a language model.
+// qkv generate: continues prompts with a language model.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "options.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
 #include "qkv/text.h"
@@ -55,7 +56,7 @@ void generate(GenerateOptions& options) {
   begin(0);
   generator.generate_all(prompts, options.generate, [&](size_t i, const qkv::Generation& found) {
     if (options.json)
-      // Replaces bytes of incomplete characters.
+      // Incomplete UTF-8 characters are replaced by U+FFFD.
       show(to_json(prompts[i], found).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     else
       show((options.stream ? "" : prompts[i] + found.text) + "\n");
@@ -67,43 +68,27 @@ void generate(GenerateOptions& options) {
 }  // namespace
 
 void add_generate_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("generate", "Go on from a text with a language model");
+  CLI::App* command = app.add_subcommand("generate", "Continue a text with a language model");
   const auto options = std::make_shared<GenerateOptions>();
-  qkv::GenerateOptions& g = options->generate;
   command->add_option("run", options->run, "Run directory of a language model")->required();
-  CLI::Option* prompt = command->add_option("--prompt", options->prompt, "Text to go on from");
-  command->add_option("--prompts", options->prompts_file, "File of prompts, one a line; - is standard input")
+  CLI::Option* prompt = command->add_option("--prompt", options->prompt, "Text to continue");
+  command->add_option("--prompts", options->prompts_file, "File of prompts, one per line; - is standard input")
       ->excludes(prompt);
-  command->add_option("--max-tokens", g.max_tokens, "Most tokens of a text")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--temperature", g.temperature, "Draw from p^(1/temperature); 0: the most probable token")
-      ->capture_default_str();
-  command->add_option("--top-k", g.top_k, "Draw from the most probable tokens; 0: from all")->capture_default_str();
-  command->add_option("--top-p", g.top_p, "Draw from the fewest tokens with so much probability")
-      ->capture_default_str();
-  command->add_option("--min-p", g.min_p, "Draw from tokens with so much of the highest probability")
-      ->capture_default_str();
+  add_options(*command, options->generate, {"slide", "alternatives"});
   command
-      ->add_option("--repetition-penalty", g.repetition_penalty,
-                   "Multiplies the log-probability of tokens that stand in the text")
-      ->capture_default_str();
-  command->add_option("--stop", g.stop, "Text that ends it; may be given again")->take_all()->expected(1);
-  command->add_option("--seed", g.seed, "Of what is drawn")->capture_default_str();
-  command->add_option("--context", options->context, "At the model's max_length: slide, or stop")
+      ->add_option("--context", options->context,
+                   "At the model's max_length: slide discards the older half of the text and continues, stop ends it")
       ->check(CLI::IsMember({"slide", "stop"}))
-      ->capture_default_str();
-  CLI::Option* stream = command->add_flag("--stream", options->stream, "Print the text as it grows");
+      ->capture_default_str()
+      ->group("Execution");
+  CLI::Option* stream = command->add_flag("--stream", options->stream, "Print the text while it is generated");
   command->add_flag("--json", options->json, "Print JSON, with the log-probability of each token")->excludes(stream);
   command
-      ->add_option("--explain", g.alternatives,
-                   "Show the most probable tokens for each one, so many; with --json as members of its tokens")
+      ->add_option("--explain", options->generate.alternatives,
+                   "Show this many most probable tokens for each token (5 without a number)")
       ->expected(0, 1)
       ->default_str("5")
       ->check(CLI::Range(1, 1000));
-  command->add_option("--batch", g.batch, "Prompts that are worked on together; changes no text")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
   add_threads_option(*command);
   command->callback([options] { generate(*options); });
 }

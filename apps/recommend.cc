@@ -1,4 +1,4 @@
-// qkv recommend: recommends the next items after a history, or answers JSON requests as they arrive.
+// qkv recommend: recommends the next items after a history, or answers requests in JSON lines as they arrive.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "line_reader.h"
+#include "options.h"
 #include "qkv/error.h"
 #include "qkv/text.h"
 #include "recommend_output.h"
@@ -30,7 +31,7 @@ qkv::Titles read_titles(const RecommendOptions& options, const qkv::Recommender&
   return options.titles.empty() ? qkv::Titles(is_item) : qkv::Titles(options.titles, options.title_columns, is_item);
 }
 
-// Reads a file with one item per line, and reports how many are unknown.
+// Reads the items in a file, one per line. Prints a note on lines that are not items.
 std::vector<std::string> read_items(const std::string& path, const qkv::Recommender& recommender,
                                     const qkv::Titles& titles) {
   std::vector<std::string> items = items_of(qkv::read_lines(path), titles);
@@ -38,7 +39,7 @@ std::vector<std::string> read_items(const std::string& path, const qkv::Recommen
   for (const std::string& item : items)
     if (!recommender.has_item(item)) unknown.push_back(item);
   if (!unknown.empty())
-    note(fmt::format("{}: {} items are unknown to the model, the first is \"{}\"", path, unknown.size(), unknown[0]));
+    note(fmt::format("{}: {} items are not in the model (first: \"{}\")", path, unknown.size(), unknown[0]));
   return items;
 }
 
@@ -55,7 +56,7 @@ void answer_one(const RecommendOptions& options, const qkv::Recommender& recomme
   print_out(options.json ? json_line(request, answer, titles) : text_lines(answer, titles));
 }
 
-// Answers lines in order. Requests that have arrived and have the same options are answered together.
+// Answers requests in order. Requests that are available at once and have the same options are computed together.
 class LineAnswers {
  public:
   LineAnswers(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles)
@@ -87,7 +88,7 @@ class LineAnswers {
     } catch (const qkv::Error& refused) {
       error = json_error(id, fmt::format("line {}: {}", lines_.lines(), refused.what()));
     }
-    if (!request || !asks_like_those(*request)) answer();
+    if (!request || !has_same_options(*request)) answer();
     if (request)
       waiting_.push_back(std::move(*request));
     else
@@ -95,7 +96,7 @@ class LineAnswers {
     bytes_ += line.size();
   }
 
-  bool asks_like_those(const RecommendRequest& request) const {
+  bool has_same_options(const RecommendRequest& request) const {
     if (waiting_.empty()) return true;
     const auto& options = waiting_.front().options;
     return options == request.options || *options == *request.options;
@@ -139,34 +140,32 @@ void recommend(RecommendOptions& options) {
 }  // namespace
 
 void add_recommend_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("recommend", "The next items after a history; without one, answer JSON lines");
+  CLI::App* command =
+      app.add_subcommand("recommend", "Recommend the next items after a history; without one, answer JSON lines");
   const auto options = std::make_shared<RecommendOptions>();
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command->add_option(name, value, help);
   };
   add("run", options->run, "Run directory")->required();
-  options->history_option = add("--history", options->history,
-                                "Items in time order, the last one is the newest: ids or titles between commas")
-                                ->group("History");
-  add("--item", options->items, "One more item, an id or a title; as often as there are")
-      ->expected(1)
-      ->take_all()
-      ->group("History");
-  add("--history-file", options->history_file, "Items in time order, one a line")->group("History");
-  add("--user", options->user, "The events of this user of the log; those above come after them")->group("History");
-  add("--input", options->input, "Without any of these: requests, a JSON object a line; - is standard input")
-      ->capture_default_str()
-      ->group("History");
-  add("--titles", options->titles, "Table of ids and titles: CSV, tabs or \"::\"");
-  add("--title-columns", options->title_columns, "Its columns of id and title, names or numbers (default: 1, title)")
+  options->history_option =
+      add("--history", options->history, "Items in time order, newest last: ids or titles separated by commas");
+  add("--item", options->items, "Further item, an id or a title; may be repeated")->expected(1)->take_all();
+  add("--history-file", options->history_file, "File of items in time order, one per line");
+  add("--user", options->user, "Start with the events of this user of the log");
+  add("--input", options->input,
+      "Requests without a history on the command line, one JSON object per line; - is "
+      "standard input")
+      ->capture_default_str();
+  add("--titles", options->titles, "Table of ids and titles: CSV, or separated by tabs or \"::\"");
+  add("--title-columns", options->title_columns,
+      "Columns of id and title in the table, as names or numbers (default: 1, title)")
       ->delimiter(',')
       ->expected(2);
-  add("--top", options->recommend.top, "Items wanted")->check(CLI::Range(1, 1 << 30))->capture_default_str();
-  add("--allow", options->allow, "File of the only items that may be suggested, one a line");
-  add("--deny", options->deny, "File of items that may not be suggested, one a line");
-  command->add_flag("--include-seen", options->include_seen, "Suggest items of the history, too");
-  command->add_flag("--explain", options->recommend.explain, "What each past event does to each suggestion's score");
-  command->add_flag("--json", options->json, "Print as JSON");
+  add_options(*command, options->recommend, {"exclude_seen", "allow", "deny"});
+  command->add_flag("--include-seen", options->include_seen, "Also recommend items of the history");
+  add("--allow", options->allow, "File of the only items that may be recommended, one per line");
+  add("--deny", options->deny, "File of items that are never recommended, one per line");
+  command->add_flag("--json", options->json, "Print JSON");
   add_threads_option(*command);
   command->callback([options] { recommend(*options); });
 }

@@ -5,14 +5,15 @@
 #include <algorithm>
 
 #include "qkv/error.h"
+#include "qkv/field.h"
 
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kDepth = 4;  // nesting of arrays and objects
+constexpr int kDepth = 4;  // maximum nesting of arrays and objects
 
-[[noreturn]] void refuse(const std::string& name, const ordered_json& found, const char* accepted) {
+[[noreturn]] void refuse(std::string_view name, const ordered_json& found, const std::string& accepted) {
   std::string text = found.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
   if (text.size() > 60) text = text.substr(0, 60) + "…";
   throw qkv::Error(fmt::format("\"{}\" must be {} (is {})", name, accepted, text));
@@ -21,7 +22,7 @@ constexpr int kDepth = 4;  // nesting of arrays and objects
 ordered_json parse(const std::string& line) {
   try {
     return ordered_json::parse(line, [](int depth, ordered_json::parse_event_t, ordered_json&) {
-      if (depth > kDepth) throw qkv::Error(fmt::format("JSON is nested more than {} levels deep", kDepth));
+      if (depth > kDepth) throw qkv::Error(fmt::format("JSON must have at most {} levels", kDepth));
       return true;
     });
   } catch (const ordered_json::exception&) {
@@ -30,33 +31,73 @@ ordered_json parse(const std::string& line) {
 }
 
 // Returns a name, which may be written as an integer.
-std::string name_of(const std::string& field, const ordered_json& value) {
+std::string name_of(std::string_view field, const ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_number_integer()) refuse(field, value, "a string or an integer");
   return value.dump();
 }
 
-std::vector<std::string> names_of(const std::string& field, const ordered_json& value) {
+std::vector<std::string> names_of(std::string_view field, const ordered_json& value) {
   if (!value.is_array()) refuse(field, value, "a list of names");
   std::vector<std::string> names;
   for (const ordered_json& entry : value) names.push_back(name_of(field, entry));
   return names;
 }
 
-std::vector<int64_t> times_of(const std::string& field, const ordered_json& value) {
-  if (!value.is_array()) refuse(field, value, "a list of integers or null");
+std::vector<int64_t> times_of(std::string_view field, const ordered_json& value) {
+  if (!value.is_array()) refuse(field, value, "a list of times");
   std::vector<int64_t> times;
   for (const ordered_json& entry : value) {
     const bool fits = entry.is_number_integer() && (!entry.is_number_unsigned() || entry.get<uint64_t>() <= INT64_MAX);
-    if (!fits && !entry.is_null()) refuse(field, entry, "a list of integers or null");
+    if (!fits && !entry.is_null()) refuse(field, entry, "integers or null");
     times.push_back(entry.is_null() ? qkv::kNoTime : entry.get<int64_t>());
   }
   return times;
 }
 
-bool flag_of(const std::string& field, const ordered_json& value) {
+bool flag_of(std::string_view field, const ordered_json& value) {
   if (!value.is_boolean()) refuse(field, value, "true or false");
   return value.get<bool>();
+}
+
+// Sets the option of a given name from a value of JSON. allow and deny may hold titles.
+class OptionSetter {
+ public:
+  OptionSetter(std::string_view name, const ordered_json& value, const qkv::Titles& titles)
+      : name_(name), value_(value), titles_(titles) {}
+
+  void operator()(std::string_view name, int64_t& member, const qkv::Field& field) {
+    if (!is_named(name)) return;
+    if (!value_.is_number_integer() || !field.range.contains(value_.get<double>()))
+      refuse(name, value_, "an integer " + to_string(field.range));
+    member = value_.get<int64_t>();
+  }
+  void operator()(std::string_view name, bool& member, const qkv::Field&) {
+    if (is_named(name)) member = flag_of(name, value_);
+  }
+  template <class Names>
+  void operator()(std::string_view name, Names& member, const qkv::Field&) {
+    if (is_named(name)) member = items_of(names_of(name, value_), titles_);
+  }
+  bool found() const { return found_; }
+
+ private:
+  bool is_named(std::string_view name) {
+    found_ |= name == name_;
+    return name == name_;
+  }
+
+  std::string_view name_;
+  const ordered_json& value_;
+  const qkv::Titles& titles_;
+  bool found_ = false;
+};
+
+std::string known_names() {
+  std::string names = "history, times, user, include_seen";
+  qkv::RecommendOptions options;
+  visit_fields(options, [&](std::string_view name, auto&, const qkv::Field&) { names += fmt::format(", {}", name); });
+  return names + " or id";
 }
 
 }  // namespace
@@ -111,21 +152,12 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
       times = times_of(name, value);
     } else if (name == "user") {
       request.user = name_of(name, value);
-    } else if (name == "top") {
-      if (!value.is_number_integer() || value < 1 || value > (1 << 30))
-        refuse(name, value, "an integer between 1 and 2^30");
-      own().top = value.get<int64_t>();
-    } else if (name == "allow") {
-      own().allow = items_of(names_of(name, value), titles);
-    } else if (name == "deny") {
-      own().deny = items_of(names_of(name, value), titles);
     } else if (name == "include_seen") {
       own().exclude_seen = !flag_of(name, value);
-    } else if (name == "explain") {
-      own().explain = flag_of(name, value);
     } else if (name != "id") {
-      throw qkv::Error(fmt::format("unknown member \"{}\"; must be one of {}", name,
-                                   "history, times, user, top, allow, deny, include_seen, explain, id"));
+      OptionSetter setter(name, value, titles);
+      visit_fields(own(), setter);
+      if (!setter.found()) throw qkv::Error(fmt::format("unknown name \"{}\" (choose from {})", name, known_names()));
     }
   }
   if (!json.contains("history") && !json.contains("user")) throw qkv::Error("must have \"history\" or \"user\"");

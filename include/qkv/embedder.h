@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/decoding.h"
 #include "qkv/language.h"
 
 namespace qkv {
@@ -45,21 +46,37 @@ void visit_fields(EmbeddingConfig& c, Visitor&& visit) {
   visit("normalize", c.normalize, "Divide vectors by their Euclidean norm");
 }
 
-// What is not given is the run's: of an encoder as it was imported; else the mean of a translator's encoder, the last
-// token of a language model, without prefix and norm.
+// Options that are not set take the values of the run: an encoder has those it was imported with; a translator uses the
+// mean of its encoder, a language model the last token, both without prefix and normalization.
 struct EmbedOptions {
   std::optional<Pooling> pooling = {};
   std::optional<bool> normalize = {};
   std::optional<std::string> prefix = {};
-  std::optional<int64_t> max_length = {};  // at least one token more than stand around a text; at most the model's
-  int64_t batch_tokens = 4096;             // of texts that the model reads at once; changes no result
-  int64_t first_number = 1;                // of the first text, for errors
+  std::optional<int64_t> max_length = {};
+  int64_t batch_tokens = 4096;
+
+  int64_t first_number = 1;  // number of the first text in errors
 };
+
+template <class Visitor>
+void visit_fields(EmbedOptions& o, Visitor&& visit) {
+  visit("pooling", o.pooling, {"How token vectors are combined; by default as the run says", "model", {}, kCommon});
+  visit("normalize", o.normalize,
+        {"Divide each vector by its Euclidean norm; by default as the run says", "model", {}, kCommon});
+  visit("prefix", o.prefix, {"Text put before every text; by default the run's", "model", {}, kCommon});
+  visit("max_length", o.max_length,
+        {"Maximum number of tokens of a text, start and end tokens included; longer texts are truncated; by default "
+         "the run's",
+         "model", between(1, kMaxTokens)});
+  visit("batch_tokens", o.batch_tokens,
+        {"Maximum number of tokens that the model reads at once; does not change the result", "execution",
+         between(1, kMaxTokens)});
+}
 
 struct Embeddings {
   int64_t width = 0;          // d
   std::vector<float> values;  // [texts, d]
-  int64_t cut = 0;            // texts that were longer than max_length and lost their ends
+  int64_t cut = 0;            // number of texts that were truncated to max_length
 };
 
 // A model that embeds texts. Thread-safe: methods may be called concurrently.

@@ -1,4 +1,4 @@
-// Going on from a text with the run directory of a language model (qkv/language.h).
+// Text generation with the run directory of a language model (qkv/language.h).
 #pragma once
 
 #include <array>
@@ -10,82 +10,89 @@
 #include <vector>
 
 #include "qkv/attention_map.h"
+#include "qkv/decoding.h"
 
 namespace qkv {
 
-struct GenerateOptions {
+struct GenerateOptions : SamplingOptions {
   int64_t max_tokens = 256;
-  double temperature = 1;              // tokens are drawn from p^(1/temperature); 0: the most probable one each time
-  int64_t top_k = 0;                   // of the most probable tokens alone; 0: of all
-  double top_p = 1;                    // of the fewest whose probabilities reach it together
-  double min_p = 0;                    // of those that are at least so many times as probable as the most probable one
-  double repetition_penalty = 1;       // multiplies log p of tokens that stand in the text
-  std::vector<std::string> stop = {};  // texts that end it; they are left out
-  uint64_t seed = 1;                   // what is drawn depends on it and the prompt alone
-  bool slide = true;         // at the model's max_length its older half is forgotten; else the text ends there
-  int64_t alternatives = 0;  // the most probable tokens that are told beside each token
-  int64_t batch = 8;         // texts of generate_all that grow side by side, at most; changes none of them
+  std::vector<std::string> stop = {};
+  bool slide = true;
+  int64_t alternatives = 0;
+  int64_t batch = 8;
 
-  std::function<void(std::string_view)> on_text = {};  // the text as it grows, piece by piece
+  std::function<void(std::string_view)> on_text = {};  // called with each new piece of the text
 };
 
-// A token that the model could have said.
+template <class Visitor>
+void visit_fields(GenerateOptions& o, Visitor&& visit) {
+  visit("max_tokens", o.max_tokens,
+        {"Maximum number of tokens to generate", "output", between(0, kMaxTokens), kCommon});
+  visit("stop", o.stop, {"Texts that end the generation; they are not part of the result", "output", {}, kCommon});
+  visit_fields(static_cast<SamplingOptions&>(o), visit);
+  visit("slide", o.slide,
+        {"At the model's max_length discard the older half of the text and continue, rather than stop", "execution"});
+  visit("alternatives", o.alternatives,
+        {"Most probable tokens reported for each token; 0 reports none", "output", between(0, kMaxTokens)});
+  visit("batch", o.batch,
+        {"Maximum number of texts generated in parallel; does not change the result", "execution", at_least(1)});
+}
+
+// A token that the model could have chosen.
 struct TokenAlternative {
   std::string text;
   double log_probability = 0;
-  bool end = false;  // it would have ended the text
+  bool end = false;  // it would end the text
 };
 
 struct GeneratedToken {
   std::string text;
-  double log_probability = 0;                       // the model's own, whatever changed the draw
-  std::vector<TokenAlternative> alternatives = {};  // the most probable first, itself perhaps among them
+  double log_probability = 0;                       // of the model, without penalties and filters
+  std::vector<TokenAlternative> alternatives = {};  // most probable first; may include the token itself
 };
 
-enum class GenerationEnd {
-  document,
-  stop,
-  length,
-  context
-};  // the model ended it, a stop text, max_tokens, max_length
+// Why a text ended: the model ended it, a stop text, max_tokens, or the model's max_length.
+enum class GenerationEnd { document, stop, length, context };
 constexpr std::array<std::string_view, 4> names_of(GenerationEnd) { return {"document", "stop", "length", "context"}; }
 
 struct Generation {
   std::string text;                    // without the prompt
-  std::vector<GeneratedToken> tokens;  // all that were generated, those of a stop text too
+  std::vector<GeneratedToken> tokens;  // all generated tokens, including those of a stop text
   GenerationEnd end = GenerationEnd::length;
 };
 
-// A line for each token: its probability, the token, and its alternatives with theirs. Spaces are "▁", line breaks "⏎".
+// Returns one line for each token: its probability, the token, and its alternatives with their probabilities. A space
+// is written "▁", a line break "⏎".
 std::string tokens_to_text(const Generation& generation);
 
-// Whether the directory is the run of a language model, which may still be a broken one.
+// Returns whether the directory is the run of a language model. The run may still be damaged.
 bool holds_language_model(const std::string& run_directory);
 
-// A language model. Methods may be called by many threads at the same time.
+// A language model. Methods are thread-safe; each call uses the thread pool internally.
 class Generator {
  public:
-  // What the model has read of the last texts is kept in up to `cache_bytes`: a prompt that begins like one of them is
-  // read from where it differs. Throws Error, naming the file, if the directory does not hold a whole and sound run of
-  // a language model.
+  // Loads a run directory. Keys and values of recent texts are cached in up to `cache_bytes` bytes, so that a prompt
+  // that shares a prefix with one of them is read only from where they differ. Throws Error, naming the file, if the
+  // run is not a language model, incomplete or damaged.
   explicit Generator(const std::string& run_directory, int64_t cache_bytes = int64_t{1} << 28);
   ~Generator();
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;
 
-  // Throws Error for options out of range and for a prompt with characters that the model does not have.
+  // Generates the continuation of a prompt. Throws Error for options out of range, and for a prompt with characters
+  // that are not in the vocabulary.
   Generation generate(const std::string& prompt, const GenerateOptions& options = {}) const;
 
-  // What generate gives for each prompt, computed together: prompts that begin alike have their beginning read once.
-  // done(i, text) is called in the order of the prompts, for each when it and all before it are complete; on_text tells
-  // the texts one after the other, each before its done.
+  // Generates continuations of several prompts together. The results are those of generate; a prefix that prompts share
+  // is read once. Calls done(i, text) in the order of the prompts, as soon as text i and all before it are complete;
+  // on_text receives the texts one after the other, each before its done.
   using Done = std::function<void(size_t prompt, const Generation& text)>;
   std::vector<Generation> generate_all(const std::vector<std::string>& prompts, const GenerateOptions& options = {},
                                        const Done& done = {}) const;
 
-  // What each token looks at while the model reads a text and what it goes on with: up to `more` tokens, as far as its
-  // max_length allows, the most probable one each time. One kind, "decoder"; "▁" is a space. Throws Error for a text
-  // that is longer than the model takes.
+  // Returns all attention weights for a text and up to `more` tokens that the model continues it with, each the most
+  // probable one, within the model's max_length. The only kind is "decoder"; "▁" is a space. Throws Error if the text
+  // is longer than max_length.
   AttentionMap attend(const std::string& text, int64_t more = 0) const;
 
  private:

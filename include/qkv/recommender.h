@@ -1,5 +1,5 @@
-// Recommending with a run directory: the next items of anyone, known user or not, since a history is all there is to
-// somebody. docs/recommend.md says what the scores and explanations are.
+// Recommendation with a run directory: the next items after any history, of a known user or not. docs/recommend.md
+// describes the scores and explanations.
 #pragma once
 
 #include <cstdint>
@@ -10,66 +10,80 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/field.h"
 #include "qkv/interactions.h"
 
 namespace qkv {
 
 struct RecommendOptions {
-  int64_t top = 10;                                    // items wanted; there are fewer where the catalogue has no more
-  bool exclude_seen = true;                            // no item that the history holds anywhere
-  std::optional<std::vector<std::string>> allow = {};  // these items alone
-  std::vector<std::string> deny = {};                  // none of these
-  bool explain = false;  // fill Recommendation::effects; costs the history's length in passes
+  int64_t top = 10;
+  bool exclude_seen = true;
+  std::optional<std::vector<std::string>> allow = {};
+  std::vector<std::string> deny = {};
+  bool explain = false;
 
   bool operator==(const RecommendOptions&) const = default;
 };
 
+template <class Visitor>
+void visit_fields(RecommendOptions& o, Visitor&& visit) {
+  visit("top", o.top, {"Maximum number of items to return", "output", between(1, int64_t{1} << 30), kCommon});
+  visit("exclude_seen", o.exclude_seen, {"Do not return items of the history", "output", {}, kCommon});
+  visit("allow", o.allow, {"Return only these items; without it, all are allowed", "output"});
+  visit("deny", o.deny, {"Never return these items", "output"});
+  visit("explain", o.explain,
+        {"Report how much each event of the history changes each score; costs one pass per event",
+         "output",
+         {},
+         kCommon});
+}
+
 struct Recommendation {
   std::string item;
-  double score =
-      0;  // h · E[item]; after softmax training a natural logarithm up to a constant; of popular items their events
-  std::vector<double> effects;  // of each event of `read`: the score less what it is without that event
+  // h · E[item]: after softmax training a log-probability up to a constant; for popular items the number of events.
+  double score = 0;
+  std::vector<double> effects;  // for each event of `read`: the score minus the score without that event
 };
 
 struct Recommendations {
-  std::vector<Recommendation> items;        // the best first
-  bool popular = false;                     // the history has no known item: these are those with the most events
-  std::vector<std::string> read;            // the events that the model read, oldest first: the last known ones
-  std::vector<std::string> unknown;         // events that name no item of the model
-  std::vector<std::string> unknown_listed;  // entries of allow and deny that name none
+  std::vector<Recommendation> items;        // best first
+  bool popular = false;                     // the history has no known item, and these are the most popular ones
+  std::vector<std::string> read;            // events that the model read, oldest first: the last known ones
+  std::vector<std::string> unknown;         // events that are not items of the model
+  std::vector<std::string> unknown_listed;  // entries of allow and deny that are not items of the model
 };
 
-// A trained model with its catalogue and log. Methods may be called by many threads at the same time; each uses all
-// threads inside. Nothing that they take grows with the catalogue, but what is asked for.
+// A trained model with its catalogue and log. Methods are thread-safe; each call uses the thread pool internally. The
+// memory of a call does not grow with the catalogue, except for the items that are returned.
 class Recommender {
  public:
-  // Throws Error, naming the file, if the directory does not hold a whole and sound run.
+  // Loads a run directory. Throws Error, naming the file, if the run is incomplete or damaged.
   explicit Recommender(const std::string& run_directory);
   ~Recommender();
   Recommender(Recommender&&) noexcept;
   Recommender& operator=(Recommender&&) noexcept;
 
-  // Names as the log has them, in the order of their ids.
+  // Return names as spelled in the log, in the order of their ids.
   const std::vector<std::string>& items() const;
   const std::vector<std::string>& users() const;
   bool has_item(std::string_view item) const;
   bool has_user(std::string_view user) const;
 
-  // All events of a user of the log, in time order, and when each was: in the log's unit (docs/interactions.md), or
-  // kNoTime. Throws Error for another user.
+  // Return the events of a user of the log in time order, and the time of each, in the unit of the log
+  // (docs/interactions.md) or kNoTime. Throw Error for an unknown user.
   std::vector<std::string> history(std::string_view user) const;
   std::vector<int64_t> times(std::string_view user) const;
 
-  int64_t max_length() const;  // events that the model reads, at most
+  int64_t max_length() const;  // maximum number of events that the model reads
 
-  // What comes after a history of item names, oldest first. times: of each event, in the log's unit, or kNoTime; or
-  // none at all. A model without time gaps does not read them. Throws Error for an option out of range, and as
-  // check_times does.
+  // Returns the next items after a history of item names, oldest first. times: empty, or the time of each event in the
+  // unit of the log, or kNoTime; a model without time gaps ignores them. Throws Error for an option out of range, and
+  // where check_times does.
   Recommendations recommend(const std::vector<std::string>& history, const RecommendOptions& options = {},
                             const std::vector<int64_t>& times = {}) const;
 
-  // The same for many: result i, which is the same alone and in any company, is for history i. times: of each history,
-  // or none at all.
+  // Recommends for many histories; result i belongs to history i and does not depend on the others. times: empty, or
+  // the times of each history.
   std::vector<Recommendations> recommend_all(const std::vector<std::vector<std::string>>& histories,
                                              const RecommendOptions& options = {},
                                              const std::vector<std::vector<int64_t>>& times = {}) const;
@@ -79,7 +93,7 @@ class Recommender {
   std::unique_ptr<State> state_;
 };
 
-// Throws Error unless the times are as many as events, or none, and do not fall; kNoTime may stand anywhere.
+// Throws Error unless there are as many times as events, or none, in ascending order; kNoTime is allowed anywhere.
 void check_times(std::span<const int64_t> times, size_t events);
 
 }  // namespace qkv

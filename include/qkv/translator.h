@@ -1,5 +1,5 @@
-// Translating with a run directory, trained here or imported, and looking at what it attends to. docs/decoding.md says
-// how the search goes and what the scores are.
+// Translation with a run directory, trained here or imported, and its attention weights. docs/decoding.md describes the
+// search and the scores.
 #pragma once
 
 #include <cstdint>
@@ -10,54 +10,61 @@
 #include <vector>
 
 #include "qkv/attention_map.h"
+#include "qkv/decoding.h"
 
 namespace qkv {
 
-// A token of a translation, told while the search goes on.
+// A token of a translation, reported during decoding.
 struct TokenReport {
   int64_t line = 0;        // from 0
-  int64_t hypothesis = 0;  // number of the sample
-  std::string token;       // as the vocabulary spells it
+  int64_t hypothesis = 0;  // number of the sample, from 0
+  std::string token;       // as spelled in the vocabulary
   double log_probability = 0;
-  bool last = false;
+  bool last = false;  // the hypothesis ends here
 };
 
-struct TranslateOptions {
-  // What is searched for. Scores are ordered by Σ log q / n^α + coverage, with n tokens, the end token among them.
-  int64_t beam = 5;               // hypotheses kept a step; 1 is greedy search
-  int64_t n_best = 1;             // hypotheses returned: at most beam, or any number of samples
-  double length_penalty = 1;      // α; 0 is the plain sum
-  double coverage_penalty = 0;    // β of β Σ_j log min(Σ_i a_ij, 1), from the attention chosen below
-  int64_t min_length = 0;         // tokens before the end token, if the run does not say more
-  int64_t max_length = 0;         // tokens, the end token included; 0: twice the source's and 16
-  double repetition_penalty = 1;  // multiplies log p of tokens that were said before
-  int64_t no_repeat_ngram = 0;    // no run of so many tokens comes twice; 0: any may
-  bool alternatives = false;      // n_best ways to go on from the prefix with different tokens
+// The options of the group "execution" do not change a translation.
+struct TranslateOptions : DecodingOptions {
+  bool alternatives = false;
+  bool alignment = false;
+  bool attention = false;
+  bool replace_unknown = false;
+  int64_t attention_layer = 0;
+  int64_t attention_head = 1;
+  int64_t batch_tokens = 4096;
+  int64_t workers = 1;
+  int64_t window = 1024;
 
-  // Drawing tokens instead, n_best times: what is drawn depends on the seed and the sentence alone.
-  bool sampling = false;
-  double temperature = 1;
-  int64_t top_k = 0;  // 0: all tokens
-  double top_p = 1;
-  uint64_t seed = 1;
-
-  // What is returned besides.
-  bool alignment = false;        // for each target token the source token with the greatest weight
-  bool attention = false;        // the weights themselves
-  bool replace_unknown = false;  // unknown words become the source words that they are aligned with
-  int64_t attention_layer = 0;   // of the decoder, from 1; 0 is the last
-  int64_t attention_head = 1;    // from 1
-
-  // How it is done. None of these changes a translation.
-  int64_t batch_tokens = 4096;  // source tokens times beam of what is translated at one time
-  int64_t workers = 1;          // batches translated side by side; the threads are shared among them
-  int64_t window = 1024;        // lines that are sorted by length at one time
-
-  std::function<void(const std::string&)> on_note;   // one line for each input line that had to be cut
-  std::function<void(int64_t)> on_progress;          // lines done since the last call, perhaps 0; now and then
-  std::function<bool(const TokenReport&)> on_token;  // greedy search and sampling; true ends that hypothesis. Calls
-                                                     // come one at a time, from the threads that translate
+  // Called with one line of text for each input line that is too long and is translated in parts.
+  std::function<void(const std::string&)> on_note = {};
+  // Called from time to time with the number of lines completed since the last call, perhaps 0.
+  std::function<void(int64_t)> on_progress = {};
+  // Called for each token; true ends the hypothesis. Requires greedy search or sampling. Calls are serialized, but come
+  // from the threads that translate.
+  std::function<bool(const TokenReport&)> on_token = {};
 };
+
+template <class Visitor>
+void visit_fields(TranslateOptions& o, Visitor&& visit) {
+  visit_fields(static_cast<DecodingOptions&>(o), visit);
+  visit("alternatives", o.alternatives,
+        {"Return n-best continuations of the prefix that differ in their first token", "search"});
+  visit("alignment", o.alignment,
+        {"Return for each target token the source token with the largest attention weight", "output"});
+  visit("attention", o.attention, {"Return the attention weights of each target token", "output"});
+  visit("replace_unknown", o.replace_unknown,
+        {"Replace each unknown word by the source word that it is aligned with", "output"});
+  visit("attention_layer", o.attention_layer,
+        {"Decoder layer that attention and alignment are taken from, counted from 1; 0 is the last", "output",
+         at_least(0)});
+  visit("attention_head", o.attention_head,
+        {"Head that attention and alignment are taken from, counted from 1", "output", at_least(1)});
+  visit("batch_tokens", o.batch_tokens,
+        {"Maximum size of a batch: source tokens times beam", "execution", between(1, kMaxTokens)});
+  visit("workers", o.workers,
+        {"Batches translated in parallel; the workers share the threads", "execution", between(1, 1024)});
+  visit("window", o.window, {"Lines that are read ahead and sorted by length", "execution", between(1, kMaxTokens)});
+}
 
 struct Alignment {
   int32_t source = 0, target = 0;  // tokens, from 0
@@ -72,70 +79,72 @@ struct WordScore {
 
 struct Hypothesis {
   std::string text;
-  std::vector<std::string> tokens;            // as the vocabulary spells them, without start and end
-  double score = 0;                           // what hypotheses are ordered by
-  double log_probability = 0;                 // the model's own: the sum of token_scores
+  std::vector<std::string> tokens;            // as spelled in the vocabulary, without start and end
+  double score = 0;                           // the order of hypotheses; higher is better
+  double log_probability = 0;                 // of the model, without penalties: the sum of token_scores
   std::vector<double> token_scores;           // log p of each token, and of the end token if it was reached
-  std::vector<WordScore> words;               // log p summed over each word's tokens
-  std::vector<Alignment> alignment;           // by target token
+  std::vector<WordScore> words;               // log p summed over the tokens of each word
+  std::vector<Alignment> alignment;           // one for each target token
   std::vector<std::vector<float>> attention;  // [target tokens][source tokens]
 };
 
 struct Translation {
   std::string source;
   std::vector<std::string> source_tokens;
-  std::vector<Hypothesis> hypotheses;  // best first; one at least
+  std::vector<Hypothesis> hypotheses;  // best first, never empty
 
   const std::string& text() const { return hypotheses.front().text; }
 };
 
 struct SourceLine {
   std::string text;
-  std::string prefix;  // what every hypothesis begins with
+  std::string prefix;  // the beginning of every hypothesis
 };
 
-// Gives the next line; Next::later if none has come yet, which it may say only when `wait` is false.
+// Reads the next line. Returns Next::later if none is available yet, which is allowed only if `wait` is false.
 enum class Next { line, later, end };
 using LineSource = std::function<Next(SourceLine& line, bool wait)>;
 
-// A model with its tokenisers. Methods may be called by many threads at the same time; each uses all threads inside.
+// A model with its tokenizers. Methods are thread-safe; each call uses the thread pool internally.
 class Translator {
  public:
-  // Throws Error, naming the file, if a directory does not hold a whole and sound run. The models of `ensemble` must
-  // have the vocabularies of the first; the probability of a token is the mean of theirs.
+  // Loads a run directory, and those of `ensemble`, which must have the same vocabularies: the probability of a token
+  // is the mean over all models. Throws Error, naming the file, if a run is incomplete or damaged.
   explicit Translator(const std::string& run_directory, const std::vector<std::string>& ensemble = {});
   ~Translator();
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
 
-  // Result i translates line i; an empty line gives an empty text. A line beyond the model's length is cut at sentence
-  // or clause ends and translated part by part. `prefixes`: none, or one for each line. Throws Error for an option out
-  // of range, and for invalid UTF-8 with the line's number.
+  // Translates lines; result i belongs to line i. An empty line gives an empty text. A line longer than the model's
+  // max_length is split at the ends of sentences or clauses and translated in parts. `prefixes`: empty, or one for each
+  // line. Throws Error for an option out of range, and for invalid UTF-8 with the number of the line.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const TranslateOptions& options = {},
                                      const std::vector<std::string>& prefixes = {}) const;
 
-  // The same, on a thread of its own. The translator must outlive it.
+  // Translates on a new thread. The translator must outlive the future.
   std::future<std::vector<Translation>> translate_async(std::vector<std::string> lines,
                                                         TranslateOptions options = {}) const;
 
-  // Translates lines as they come: sorted by length inside a window that grows from 32 to options.window, written in
-  // order. `read` and `write` are called from this thread. Memory does not grow with the number of lines.
+  // Translates a stream of lines. Lines are sorted by length within a window that grows from 32 to options.window, and
+  // written in the order of the input. `read` and `write` are called from this thread. Memory does not grow with the
+  // number of lines.
   void translate(const LineSource& read, const std::function<void(Translation&&)>& write,
                  const TranslateOptions& options = {}) const;
 
-  // What the model thinks of targets that are given: one hypothesis for each source, whose token_scores end with that
-  // of the end token. Of the options those of attention, length_penalty and batch_tokens count. Throws Error if a pair
-  // is beyond the model's length.
+  // Scores given targets (forced decoding): one hypothesis for each source, whose token_scores end with the score of
+  // the end token. Uses the options length_penalty, batch_tokens and those of attention and alignment. Throws Error if
+  // a source or target is longer than the model's max_length.
   std::vector<Translation> score(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
                                  const TranslateOptions& options = {}) const;
-  // The same of targets in tokens, as hypotheses have them. Throws Error for one that the vocabulary lacks.
+  // Scores targets that are given as tokens, spelled as in Hypothesis::tokens. Throws Error for a token that is not in
+  // the vocabulary.
   std::vector<Translation> score_tokens(const std::vector<std::string>& sources,
                                         const std::vector<std::vector<std::string>>& targets,
                                         const TranslateOptions& options = {}) const;
 
-  // The attention weights of the model while it reads `source` and says `target`; the model's own translation where
-  // target is empty. Kinds: "encoder" and "decoder" self-attention, and "cross", whose rows are the tokens said. Throws
-  // Error if a sentence is empty or beyond the model's length.
+  // Returns all attention weights for `source` and `target`, or the model's own translation if target is empty. Kinds:
+  // "encoder" and "decoder" self-attention, and "cross", whose rows are target tokens. Throws Error if a sentence is
+  // empty or longer than the model's max_length.
   AttentionMap attend(const std::string& source, const std::string& target = "") const;
 
  private:

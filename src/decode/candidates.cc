@@ -38,8 +38,7 @@ std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::spa
 }
 
 bool best_are_enough(const Ensemble& models, const SearchOptions& options) {
-  return models.size() == 1 && !options.sampling.enabled && options.repetition_penalty == 1 &&
-         options.no_repeat_ngram == 0;
+  return models.size() == 1 && !options.sampling && options.repetition_penalty == 1 && options.no_repeat_ngram == 0;
 }
 
 BestNext best_next(const Transformer<float>& model, KeyValueCache& cache, std::span<const int32_t> ids, int64_t t,

@@ -15,12 +15,12 @@ class Ensemble {
   Ensemble(const Transformer<float>& model) : models_{&model} {}
   // Throws Error if the sizes of the vocabularies differ, or there is no model.
   explicit Ensemble(std::vector<const Transformer<float>*> models) : models_(std::move(models)) {
-    if (models_.empty()) fail("ensemble: no model, wanted one at least");
+    if (models_.empty()) fail("ensemble must have at least one model");
     for (const auto* model : models_) {
       const ModelConfig &a = front().config(), &b = model->config();
       if (a.source_vocab != b.source_vocab || a.target_vocab != b.target_vocab)
-        fail("ensemble: vocabularies of {} and {} tokens beside {} and {}, wanted the same", b.source_vocab,
-             b.target_vocab, a.source_vocab, a.target_vocab);
+        fail("ensemble: vocabularies have {} and {} tokens, those of the first model {} and {}; they must be equal",
+             b.source_vocab, b.target_vocab, a.source_vocab, a.target_vocab);
     }
   }
 

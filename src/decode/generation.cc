@@ -5,9 +5,9 @@
 #include <list>
 #include <numeric>
 #include <optional>
-#include <tuple>
 
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/threads.h"
 #include "decode/mean_probability.h"
 #include "decode/sampler.h"
@@ -18,20 +18,15 @@ namespace {
 
 using End = GeneratedIds::End;
 
-// A text that goes on.
+// A text that is being generated.
 struct Growing {
   size_t prompt;
-  std::vector<int32_t> text;  // from the start token on
+  std::vector<int32_t> text;  // including the start token
   TextCache::Text* seen;      // the part of it that the model sees
   Random random;
   GeneratedIds result = {};
-  int32_t next = -1;  // the token that was chosen last, or none
+  int32_t next = -1;  // the token chosen last; −1: none
 };
-
-int32_t most_probable(const NextToken& next) {
-  const auto best = std::ranges::max_element(next.values);
-  return *best > -HUGE_VALF ? static_cast<int32_t>(best - next.values.begin()) : -1;
-}
 
 GeneratedIds::Alternatives best_of(std::span<const float> log_p, int64_t count) {
   std::vector<int32_t> tokens(log_p.size());
@@ -48,37 +43,35 @@ GeneratedIds::Alternatives best_of(std::span<const float> log_p, int64_t count) 
 class Generating {
  public:
   Generating(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options)
-      : cache_(cache), prompts_(prompts), ends_(ends), options_(options), search_(options.search) {
+      : cache_(cache), prompts_(prompts), ends_(ends), options_(options) {
     const ModelConfig& model = cache.model().config();
     longest_ = model.max_length;
+    check_ranges<GenerateOptions>(options);
+    static_cast<SamplingOptions&>(search_) = options;
+    search_.never = options.never;
     search_.start = ends.start;
     search_.end = ends.ends.front();
     search_.beam = 1;
     check(search_, model.target_vocab);
-    for (const auto& [name, value, least] : {std::tuple{"max_tokens", options.max_tokens, 0},
-                                             {"alternatives", options.alternatives, 0},
-                                             {"batch", options.batch, 1}})
-      if (value < least) fail("generate: {} is {}, wanted at least {}", name, value, least);
     for (const auto& prompt : prompts) {
       for (const int32_t token : prompt)
         if (token < 0 || token >= model.target_vocab)
-          fail("generate: token {} of the prompt, wanted 0 to {}", token, model.target_vocab - 1);
-      if (options.context_end == ContextEnd::stop && std::ssize(prompt) >= longest_)
-        fail("generate: a prompt of {} tokens, wanted fewer than the model's max_length of {}", prompt.size(),
-             longest_);
+          fail("prompt: token must be between 0 and {} (is {})", model.target_vocab - 1, token);
+      if (!options.slide && std::ssize(prompt) >= longest_)
+        fail("prompt must have fewer than {} tokens, the model's max_length (has {})", longest_, prompt.size());
     }
   }
 
   using Done = std::function<void(size_t, GeneratedIds&&)>;
 
-  void run(Arena& arena, const Done& done) {
+  void generate(Arena& arena, const Done& done) {
     for (size_t next = 0; next < prompts_.size() || !growing_.empty();) {
       if (next < prompts_.size() && std::ssize(growing_) < options_.batch) {
         begin(next++, done);
         continue;
       }
       for (const auto& growing : step(arena))
-        if (const auto end = go_on(*growing)) finish(growing, *end, done);
+        if (const auto end = accept(*growing)) finish(growing, *end, done);
     }
   }
 
@@ -89,16 +82,16 @@ class Generating {
     if (options_.max_tokens == 0) return done(prompt, {});
     std::vector<int32_t> text = ends_.beginning(prompts_[prompt]);
     TextCache::Text& seen = cache_.open(visible(text));
-    growing_.push_back({prompt, std::move(text), &seen, sampling_random(search_.sampling.seed, prompts_[prompt], 0)});
+    growing_.push_back({prompt, std::move(text), &seen, sampling_random(options_.seed, prompts_[prompt], 0)});
   }
 
-  // All of a text, or the newer half of what the model can see where it is longer than that.
+  // Returns the whole text, or its last max_length / 2 tokens if it is longer than max_length.
   std::span<const int32_t> visible(const std::vector<int32_t>& text) const {
     if (std::ssize(text) <= longest_) return text;
     return std::span(text).last(static_cast<size_t>(std::max<int64_t>(1, longest_ / 2)));
   }
 
-  // Reads on, and chooses the next tokens of the texts that are read to their ends.
+  // Reads the next tokens, and chooses a token for each text that has been read completely.
   std::vector<Place> step(Arena& arena) {
     const Arena::Scope scope(arena);
     Context context{.arena = arena, .inference = true};
@@ -116,16 +109,16 @@ class Generating {
 
   void choose(Growing& growing, std::span<float> log_p) const {
     GeneratedIds& result = growing.result;
-    if (std::isnan(log_p.front())) fail("generate: the model gives no number");
+    if (std::isnan(log_p.front())) fail("the model's output is not finite");
     if (options_.alternatives > 0) result.alternatives.push_back(best_of(log_p, options_.alternatives));
     const size_t said = prompts_[growing.prompt].size() + result.ids.size();
     const NextToken next = next_token(log_p, std::span(growing.text).last(said), search_);
-    growing.next = search_.sampling.enabled ? sample(next, search_.sampling, growing.random) : most_probable(next);
+    growing.next = sample(next, options_, growing.random);
     if (growing.next >= 0) result.log_probabilities.push_back(next.log_p(growing.next));
   }
 
-  // Takes the token that was chosen; why the text ends there, if it does.
-  std::optional<End> go_on(Growing& growing) {
+  // Appends the chosen token. Returns why the text ends there, if it does.
+  std::optional<End> accept(Growing& growing) {
     GeneratedIds& result = growing.result;
     if (growing.next < 0) return End::length;
     if (std::ranges::find(ends_.ends, growing.next) != ends_.ends.end()) return End::document;
@@ -137,7 +130,7 @@ class Generating {
       cache_.append(*growing.seen, growing.next);
       return {};
     }
-    if (options_.context_end == ContextEnd::stop) return End::context;
+    if (!options_.slide) return End::context;
     cache_.close(*growing.seen);
     growing.seen = &cache_.open(visible(growing.text));
     return {};
@@ -165,7 +158,7 @@ class Generating {
 
 void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t, GeneratedIds&&)>& done) {
-  Generating(cache, prompts, ends, options).run(arena, done);
+  Generating(cache, prompts, ends, options).generate(arena, done);
 }
 
 GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,

@@ -11,10 +11,9 @@
 #include "decode/hypothesis.h"
 #include "decode/text_cache.h"
 #include "io/language_run.h"
+#include "qkv/generator.h"
 
 namespace qkv {
-
-enum class ContextEnd { slide, stop };  // when the model's max_length is reached: forget the older half, or end there
 
 struct GeneratedIds {
   using Alternatives = std::vector<std::pair<int32_t, float>>;  // tokens and log p, the most probable first
@@ -25,13 +24,10 @@ struct GeneratedIds {
   enum class End { document, length, context, caller } end = End::length;
 };
 
-struct GenerationOptions {
-  int64_t max_tokens = 256;
-  ContextEnd context_end = ContextEnd::slide;
-  SearchOptions search = {};  // sampling, or else the most probable token each time; repetition_penalty; never
-  int64_t alternatives = 0;   // so many for each token
-  int64_t batch = 1;          // texts side by side, at most
-  // Called with the number of a prompt and what it has become, for each token but the end; true ends the text there.
+// The user's options, and what the caller adds. stop and on_text are not used.
+struct GenerationOptions : GenerateOptions {
+  std::vector<int32_t> never = {};  // tokens that are excluded
+  // Called with the number of a prompt and its text so far, for each token but the end; true ends the text there.
   std::function<bool(size_t prompt, const GeneratedIds&)> on_token = {};
 };
 

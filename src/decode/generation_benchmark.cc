@@ -81,7 +81,8 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
   GenerationOptions how;
   how.max_tokens = options.tokens;
   how.batch = options.batch;
-  how.search.never = ends.ends;
+  how.temperature = 0;
+  how.never = ends.ends;
   Arena arena;
   MemoryReader memory;
   std::vector<GenerationBenchmark> rounds;

@@ -16,17 +16,17 @@
 namespace qkv {
 namespace {
 
-// A generated text, of which nothing is told that may yet become a stop text, nor a part of a character.
+// A generated text. Holds back what may become a stop text, and incomplete characters.
 class GrowingText {
  public:
   explicit GrowingText(const GenerateOptions& options) : options_(options) {
     for (const std::string& stop : options.stop) {
-      if (stop.empty()) fail("generate: a stop text is empty");
+      if (stop.empty()) fail("stop: a text is empty");
       longest_ = std::max(longest_, stop.size());
     }
   }
 
-  // Whether a stop text is there now; it and what follows it are left out.
+  // Appends a piece. Returns whether the text now holds a stop text, which is removed with everything after it.
   bool add(const std::string& piece) {
     const size_t from = text_.size() - std::min(text_.size(), longest_);
     text_ += piece;
@@ -39,41 +39,19 @@ class GrowingText {
   void finish() { finished_ = true; }
   const std::string& text() const { return text_; }
 
-  void tell() {
+  void emit() {
     const std::string_view safe = std::string_view(text_).substr(0, text_.size() - std::min(text_.size(), longest_));
     const size_t end = finished_ ? text_.size() : whole_characters(safe);
-    if (options_.on_text && end > told_) options_.on_text(std::string_view(text_).substr(told_, end - told_));
-    told_ = std::max(told_, end);
+    if (options_.on_text && end > emitted_) options_.on_text(std::string_view(text_).substr(emitted_, end - emitted_));
+    emitted_ = std::max(emitted_, end);
   }
 
  private:
   const GenerateOptions& options_;
   std::string text_;
-  size_t longest_ = 0, told_ = 0;
+  size_t longest_ = 0, emitted_ = 0;
   bool finished_ = false;
 };
-
-SearchOptions search_of(const GenerateOptions& options) {
-  if (!(options.temperature >= 0)) fail("generate: temperature is {}, wanted at least 0", options.temperature);
-  SearchOptions search;
-  search.repetition_penalty = options.repetition_penalty;
-  search.sampling = {options.temperature > 0, options.temperature > 0 ? options.temperature : 1,
-                     options.top_k,           options.top_p,
-                     options.min_p,           options.seed};
-  return search;
-}
-
-GenerationOptions ids_options(const GenerateOptions& options,
-                              std::function<bool(size_t, const GeneratedIds&)> on_token) {
-  GenerationOptions how;
-  how.max_tokens = options.max_tokens;
-  how.context_end = options.slide ? ContextEnd::slide : ContextEnd::stop;
-  how.search = search_of(options);
-  how.alternatives = options.alternatives;
-  how.batch = options.batch;
-  how.on_token = std::move(on_token);
-  return how;
-}
 
 GenerationEnd end_of(GeneratedIds::End end) {
   switch (end) {
@@ -112,7 +90,7 @@ struct Generator::Model {
     caches.give_back(std::move(cache));
   }
 
-  // The last token that was generated; first: it begins the text.
+  // Returns the last generated token. first: it is the first token of the text.
   GeneratedToken token_of(const GeneratedIds& ids, bool first) const {
     const auto text_of = [&](int32_t token) { return run.codec.decode({&token, 1}, first); };
     GeneratedToken token{text_of(ids.ids.back()), static_cast<double>(ids.log_probabilities.back())};
@@ -124,7 +102,7 @@ struct Generator::Model {
     return token;
   }
 
-  // As they stand beside the weights of attention.
+  // Returns the tokens as axis labels of attention weights.
   std::vector<std::string> pieces(std::span<const int32_t> ids) const {
     std::vector<std::string> pieces;
     for (const int32_t id : ids) {
@@ -137,7 +115,7 @@ struct Generator::Model {
 
 Generator::Generator(const std::string& run_directory, int64_t cache_bytes)
     : model_(std::make_unique<const Model>(load_run<LanguageRun>(run_directory), cache_bytes)) {
-  if (cache_bytes < 0) fail("generator: cache_bytes is {}, wanted at least 0", cache_bytes);
+  if (cache_bytes < 0) fail("cache_bytes must be at least 0 (is {})", cache_bytes);
 }
 Generator::~Generator() = default;
 Generator::Generator(Generator&&) noexcept = default;
@@ -156,25 +134,25 @@ std::vector<Generation> Generator::generate_all(const std::vector<std::string>& 
   std::vector<Generation> results(prompts.size());
   std::vector<GrowingText> texts(prompts.size(), GrowingText(options));
   std::vector<char> complete(prompts.size());
-  size_t front = 0;  // the first that is not done
+  size_t front = 0;  // the first text that is not done
   const auto on_token = [&](size_t i, const GeneratedIds& found) {
     std::vector<GeneratedToken>& tokens = results[i].tokens;
     tokens.push_back(model_->token_of(found, prompts[i].empty() && tokens.empty()));
     const bool stops = texts[i].add(tokens.back().text);
     if (stops) texts[i].finish();
-    if (i == front) texts[i].tell();
+    if (i == front) texts[i].emit();
     return stops;
   };
-  model_->generate(ids, ids_options(options, on_token), [&](size_t i, GeneratedIds&& found) {
+  model_->generate(ids, {{options}, {}, on_token}, [&](size_t i, GeneratedIds&& found) {
     results[i].end = end_of(found.end);
     texts[i].finish();
     complete[i] = true;
     for (; front < results.size() && complete[front]; front++) {
-      texts[front].tell();
+      texts[front].emit();
       results[front].text = texts[front].text();
       if (done) done(front, results[front]);
     }
-    if (front < results.size()) texts[front].tell();
+    if (front < results.size()) texts[front].emit();
   });
   return results;
 }
@@ -188,11 +166,13 @@ AttentionMap Generator::attend(const std::string& text, int64_t more) const {
   if (beginning.size() > request.target_ids.size()) request.start = beginning.front();
   const int64_t room = model.config().max_length - std::ssize(beginning);
   if (room < 0)
-    fail("attend: the text has {} tokens with the one that begins it, the model takes {}", beginning.size(),
-         model.config().max_length);
+    fail("text must have at most {} tokens, the start token included (has {})", model.config().max_length,
+         beginning.size());
   std::vector<int32_t> said;
-  model_->generate({request.target_ids}, {.max_tokens = std::min(more, room)},
-                   [&](size_t, GeneratedIds&& found) { said = std::move(found.ids); });
+  GenerationOptions greedy;
+  greedy.max_tokens = std::min(more, room);
+  greedy.temperature = 0;
+  model_->generate({request.target_ids}, greedy, [&](size_t, GeneratedIds&& found) { said = std::move(found.ids); });
   request.target_ids.insert(request.target_ids.end(), said.begin(), said.end());
   const ArenaPool::Lease lease(model_->arenas, 1);
   AttentionMap map = attention_map(model, request, lease.front(),

@@ -14,8 +14,18 @@ Random sampling_random(uint64_t seed, std::span<const int32_t> source, int64_t h
   return Random(seed, Stream::sampling, hash_mix(hash_bytes(bytes), static_cast<uint64_t>(hypothesis)));
 }
 
+namespace {
+
+int32_t most_probable(std::span<const float> values) {
+  const auto best = std::ranges::max_element(values);
+  return *best > -INFINITY ? static_cast<int32_t>(best - values.begin()) : -1;
+}
+
+}  // namespace
+
 int32_t sample(const NextToken& next, const SamplingOptions& options, Random& random) {
   const std::span<const float> values = next.values;
+  if (options.temperature == 0) return most_probable(values);
   const double u = random.uniform();
   const float highest = *std::ranges::max_element(values);
   const double least = static_cast<double>(highest) + std::log(options.min_p);  // −∞ without min_p

@@ -60,16 +60,9 @@ std::vector<int32_t> TranslationText::target_ids(const std::vector<std::string>&
 }
 
 SearchOptions TranslationText::search_options(const TranslateOptions& o) const {
-  SearchOptions s;
-  s.beam = o.sampling ? 1 : o.beam;
-  s.n_best = o.n_best;
-  s.length_penalty = o.length_penalty;
-  s.coverage_penalty = o.coverage_penalty;
+  SearchOptions s{o};
+  if (o.sampling) s.beam = 1;
   s.min_length = std::max(o.min_length, tokens_.min_length);
-  s.max_length = o.max_length;
-  s.repetition_penalty = o.repetition_penalty;
-  s.no_repeat_ngram = o.no_repeat_ngram;
-  s.sampling = {o.sampling, o.temperature, o.top_k, o.top_p, 0, o.seed};
   s.attention = {o.attention_layer - 1, o.attention_head - 1};  // layer 0, the last, is −1
   s.start = tokens_.start;
   s.end = tokens_.end;

@@ -7,6 +7,7 @@
 
 #include "core/arena_pool.h"
 #include "core/fail.h"
+#include "core/fields.h"
 #include "decode/attend.h"
 #include "decode/batched.h"
 #include "decode/pipeline.h"
@@ -28,7 +29,8 @@ std::vector<TranslatorRun> load_runs(const std::string& first, const std::vector
       bool same = wanted.size() == found.size();
       for (int32_t id = 0; same && id < wanted.size(); id++) same = wanted.piece(id) == found.piece(id);
       if (!same)
-        fail("{}: its {} vocabulary is not that of {}, wanted the same in an ensemble", directory, side, first);
+        fail("{}: {} vocabulary differs from that of {}; the runs of an ensemble must share it", directory, side,
+             first);
     }
   }
   return runs;
@@ -38,11 +40,6 @@ Ensemble ensemble_of(const std::vector<TranslatorRun>& runs) {
   std::vector<const Transformer<float>*> models;
   for (const TranslatorRun& run : runs) models.push_back(run.model.get());
   return Ensemble(std::move(models));
-}
-
-template <class T>
-void check_range(const char* name, T value, T least, T most) {
-  if (value < least || value > most) fail("translate: {} is {}, wanted {} to {}", name, value, least, most);
 }
 
 }  // namespace
@@ -57,15 +54,11 @@ struct Translator::State {
       : runs(load_runs(first, others)), models(ensemble_of(runs)), text(runs.front(), models.max_length()) {}
 
   void check(const TranslateOptions& options) const {
-    check_range<int64_t>("workers", options.workers, 1, 1024);
-    check_range<int64_t>("window", options.window, 1, int64_t{1} << 24);
-    check_range<int64_t>("batch_tokens", options.batch_tokens, 1, int64_t{1} << 24);
-    check_range<int64_t>("beam", options.beam, 1, 1024);
-    check_range<int64_t>("n_best", options.n_best, 1, 1024);
+    check_ranges(options);
     SearchOptions search = text.search_options(options);
     if (options.alternatives) search.n_best = 1;
     if (options.on_token) search.on_token = [](const TokenEvent&) { return false; };
-    if (options.on_token && options.alternatives) fail("translate: tokens of alternatives cannot be told one by one");
+    if (options.on_token && options.alternatives) fail("on_token cannot be combined with alternatives");
     qkv::check(search, models.front().config().target_vocab);
     checked_layer(search.attention, models.front().config());
   }
@@ -145,7 +138,7 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
 std::vector<Translation> Translator::translate(const std::vector<std::string>& lines, const TranslateOptions& options,
                                                const std::vector<std::string>& prefixes) const {
   if (!prefixes.empty() && prefixes.size() != lines.size())
-    fail("translate: {} prefixes for {} lines, wanted one for each", prefixes.size(), lines.size());
+    fail("prefixes must be one for each of {} lines (are {})", lines.size(), prefixes.size());
   std::vector<Translation> translations;
   size_t next = 0;
   const auto read = [&](SourceLine& line, bool) {
@@ -179,11 +172,11 @@ std::vector<Translation> Translator::State::score(const std::vector<std::string>
   for (size_t i = 0; i < sources.size(); i++) {
     const std::string line = text.prepare(sources[i]);
     parts.push_back({static_cast<int64_t>(i), line, text.source_ids(line), {}, {}, {}});
-    if (parts[i].source.empty()) fail("score: source {} is empty", i + 1);
+    if (parts[i].source.empty()) fail("source {} is empty", i + 1);
     targets[i].push_back(search.end);
     for (const auto& [side, length] : {std::pair{"source", parts[i].source.size()}, {"target", targets[i].size()}})
       if (std::cmp_greater(length, models.max_length()))
-        fail("score: {} {} has {} tokens, the model takes {}", side, i + 1, length, models.max_length());
+        fail("{} {} must have at most {} tokens (has {})", side, i + 1, models.max_length(), length);
   }
   for (size_t i = 0; i < sources.size(); i++) inputs.push_back({parts[i].source, targets[i]});
   const ArenaPool::Lease lease(arenas, 1);
@@ -210,7 +203,7 @@ std::vector<Translation> Translator::score(const std::vector<std::string>& sourc
                                            const std::vector<std::string>& targets,
                                            const TranslateOptions& options) const {
   if (sources.size() != targets.size())
-    fail("score: {} sources and {} targets, wanted as many of both", sources.size(), targets.size());
+    fail("targets must be one for each of {} sources (are {})", sources.size(), targets.size());
   std::vector<std::vector<int32_t>> ids;
   for (size_t i = 0; i < targets.size(); i++) ids.push_back(state_->text.target_ids(state_->text.prepare(targets[i])));
   return state_->score(sources, std::move(ids), targets, options);
@@ -220,7 +213,7 @@ std::vector<Translation> Translator::score_tokens(const std::vector<std::string>
                                                   const std::vector<std::vector<std::string>>& targets,
                                                   const TranslateOptions& options) const {
   if (sources.size() != targets.size())
-    fail("score: {} sources and {} targets, wanted as many of both", sources.size(), targets.size());
+    fail("targets must be one for each of {} sources (are {})", sources.size(), targets.size());
   std::vector<std::vector<int32_t>> ids;
   for (const auto& target : targets) ids.push_back(state_->text.target_ids(target));
   return state_->score(sources, std::move(ids), {}, options);
@@ -231,15 +224,14 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
   const std::string said = target.empty() ? translate({source}).front().text() : s.text.prepare(target);
   AttendRequest request;
   request.source_ids = s.text.source_ids(s.text.prepare(source));
-  if (request.source_ids.empty()) fail("attend: the source sentence is empty");
+  if (request.source_ids.empty()) fail("source is empty");
   request.target_ids = s.text.target_ids(said);
   request.start = s.text.tokens().start;
   request.end = s.text.tokens().end;
   const int64_t longest = s.models.front().config().max_length;
   for (const auto& [side, length] :
        {std::pair{"source", request.source_ids.size()}, {"target", request.target_ids.size() + 1}})
-    if (std::cmp_greater(length, longest))
-      fail("attend: the {} sentence has {} tokens, the model takes {}", side, length, longest);
+    if (std::cmp_greater(length, longest)) fail("{} must have at most {} tokens (has {})", side, longest, length);
 
   const ArenaPool::Lease lease(s.arenas, 1);
   AttentionMap map =

@@ -4,6 +4,7 @@
 
 #include "core/arena_pool.h"
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/threads.h"
 #include "embed/pooling.h"
 #include "embed/text_encoder.h"
@@ -12,8 +13,6 @@
 
 namespace qkv {
 namespace {
-
-constexpr int64_t kMaxBatchTokens = int64_t{1} << 24;
 
 // Returns the configuration of the run, overridden by the options.
 EmbeddingConfig merged(EmbeddingConfig config, const EmbedOptions& options) {
@@ -33,12 +32,11 @@ struct Embedder::State {
   int64_t edge_tokens() const { return std::ssize(encoder.edges.before) + std::ssize(encoder.edges.after); }
 
   void check(const EmbeddingConfig& config, const EmbedOptions& options) const {
+    check_ranges(options);
     const int64_t least = edge_tokens() + 1, most = encoder.model->config().max_length;
     if (config.max_length < least || config.max_length > most)
-      fail("embed: max_length must be between {} and {} (is {})", least, most, config.max_length);
-    if (options.batch_tokens < 1 || options.batch_tokens > kMaxBatchTokens)
-      fail("embed: batch_tokens must be between 1 and {} (is {})", kMaxBatchTokens, options.batch_tokens);
-    if (find_invalid_utf8(config.prefix) != std::string::npos) fail("embed: prefix must be valid UTF-8");
+      fail("max_length must be between {} and {} (is {})", least, most, config.max_length);
+    if (find_invalid_utf8(config.prefix) != std::string::npos) fail("prefix is not valid UTF-8");
   }
 
   // Returns the tokens of a text between its edges, without the last ones if there are too many.

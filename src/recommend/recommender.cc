@@ -17,7 +17,7 @@ Serving load(const std::string& directory) {
 
 History history_of(const Catalogue& catalogue, std::string_view user) {
   const int32_t id = catalogue.users().find(user);
-  if (id < 0) fail("recommend: {} is none of the {} users of the run", excerpt(user), catalogue.users().names().size());
+  if (id < 0) fail("unknown user {} (the run has {} users)", excerpt(user), catalogue.users().names().size());
   return catalogue.history_of(id);
 }
 
@@ -64,12 +64,11 @@ std::vector<Recommendations> Recommender::recommend_all(const std::vector<std::v
 
 void check_times(std::span<const int64_t> times, size_t events) {
   if (!times.empty() && times.size() != events)
-    fail("recommend: {} times for {} events, wanted as many", times.size(), events);
+    fail("times must be one for each of {} events (are {})", events, times.size());
   int64_t last = kNoTime;
   for (size_t i = 0; i < times.size(); i++) {
     if (times[i] == kNoTime) continue;
-    if (times[i] < last)
-      fail("recommend: the time of event {} is {}, wanted at least {}, that of one before it", i + 1, times[i], last);
+    if (times[i] < last) fail("times must be ascending (event {} has {} after {})", i + 1, times[i], last);
     last = times[i];
   }
 }

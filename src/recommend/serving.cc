@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/sorted_unique.h"
 
 namespace qkv {
@@ -31,8 +32,8 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
                                                 std::span<const std::vector<int64_t>> times,
                                                 const RecommendOptions& options) const {
   if (!times.empty() && times.size() != histories.size())
-    fail("recommend: times of {} histories for {}, wanted as many", times.size(), histories.size());
-  if (options.top < 1) fail("recommend: top is {}, wanted at least 1", options.top);
+    fail("times must be given for each of {} histories (are given for {})", histories.size(), times.size());
+  check_ranges(options);
   const std::vector<std::string>& names = catalogue_.items().names();
   std::vector<std::string> unknown_listed;
   std::optional<std::vector<int32_t>> allow;

@@ -78,7 +78,8 @@ std::string LanguageTask::sample(const Transformer<float>& model, Arena& arena) 
   if (recipe_.language.sample_tokens == 0) return "";
   GenerationOptions options;
   options.max_tokens = recipe_.language.sample_tokens;
-  options.search.sampling = {.enabled = true, .temperature = 0.8, .seed = static_cast<uint64_t>(recipe_.training.seed)};
+  options.temperature = 0.8;
+  options.seed = static_cast<uint64_t>(recipe_.training.seed);
   return "sample:\n" + codec_.decode(generate_ids(model, {}, {codec_.end(), {codec_.end()}}, options, arena).ids);
 }
 

@@ -8,6 +8,7 @@
 #include "io/int8_weights.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/errors.h"
+#include "tests/support/generate_options.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
 
@@ -35,7 +36,8 @@ class GenerationTest : public ::testing::Test {
   GenerationTest() {
     testing::randomise(model_.parameters(), 3);
     options_.max_tokens = 12;
-    options_.search.never = {kTextEnd};  // so that it goes on
+    options_.temperature = 0;
+    options_.never = {kTextEnd};  // so that it goes on
   }
 
   // log p of the token after `ids`, by a pass over all of them.
@@ -81,14 +83,14 @@ TEST_F(GenerationTest, TakesTheMostProbableTokenOfAWholePass) {
   for (const Ids& prompt : {Ids(), Ids{5}, Ids{3, 7, 7, 1}}) {
     Ids text = {kTextEnd};
     text.insert(text.end(), prompt.begin(), prompt.end());
-    const GenerationOptions options = {.max_tokens = 12};
+    const GenerationOptions options = {testing::greedy(12)};
     expect_same(generate_ids(model_, prompt, kEnds, options, arena_), greedy(text, 12, [](const Ids& x) { return x; }));
   }
 }
 
 TEST_F(GenerationTest, APromptStandsAloneWhereNothingIsPutBeforeIt) {
   const TextEnds ends = {kTextEnd, {kTextEnd}, false};
-  const GenerationOptions options = {.max_tokens = 12};
+  const GenerationOptions options = {testing::greedy(12)};
   const auto all = [](const Ids& x) { return x; };
   expect_same(generate_ids(model_, Ids{3, 7}, ends, options, arena_), greedy({3, 7}, 12, all));
   expect_same(generate_ids(model_, Ids(), ends, options, arena_), greedy({kTextEnd}, 12, all));
@@ -122,27 +124,27 @@ TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
 
 TEST_F(GenerationTest, StopsAtTheLongestContextWhereItMayNotSlide) {
   options_.max_tokens = 40;
-  options_.context_end = ContextEnd::stop;
+  options_.slide = false;
   const GeneratedIds found = generate_ids(model_, Ids{4, 5}, kEnds, options_, arena_);
   EXPECT_EQ(found.ids.size(), 18u);  // 20 were read: the end token, the prompt, and 17 of these
   EXPECT_EQ(found.end, GeneratedIds::End::context);
   EXPECT_EQ(error_of([&] { generate_ids(model_, Ids(20, 4), kEnds, options_, arena_); }),
-            "generate: a prompt of 20 tokens, wanted fewer than the model's max_length of 20");
-  options_.context_end = ContextEnd::slide;
+            "prompt must have fewer than 20 tokens, the model's max_length (has 20)");
+  options_.slide = true;
   EXPECT_EQ(generate_ids(model_, Ids(50, 4), kEnds, options_, arena_).ids.size(), 40u);
 }
 
 TEST_F(GenerationTest, DrawsDependOnSeedAndPromptAlone) {
-  options_.search.sampling.enabled = true;
-  options_.search.sampling.seed = 7;
+  options_.temperature = 1;
+  options_.seed = 7;
   const Ids first = generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids;
   EXPECT_EQ(generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids, first);
   EXPECT_NE(generate_ids(model_, Ids{5}, kEnds, options_, arena_).ids, first);
-  options_.search.sampling.seed = 8;
+  options_.seed = 8;
   EXPECT_NE(generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids, first);
-  options_.search.sampling.min_p = 1;  // the most probable alone
+  options_.min_p = 1;  // the most probable alone
   const Ids best = generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids;
-  options_.search.sampling.enabled = false;
+  options_.temperature = 0;
   EXPECT_EQ(generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids, best);
 }
 
@@ -157,7 +159,7 @@ TEST_F(GenerationTest, WhoIsToldMayEndIt) {
 
 TEST_F(GenerationTest, EndsWhereTheDocumentDoes) {
   testing::values_of(model_.parameters(), "output.bias")[kTextEnd] = 100;
-  const GeneratedIds found = generate_ids(model_, Ids{4}, kEnds, {}, arena_);
+  const GeneratedIds found = generate_ids(model_, Ids{4}, kEnds, {testing::greedy()}, arena_);
   EXPECT_TRUE(found.ids.empty());
   EXPECT_EQ(found.log_probabilities.size(), 1u);
   EXPECT_EQ(found.end, GeneratedIds::End::document);
@@ -185,8 +187,7 @@ TEST(BatchInvariance, OfGeneration) {
   prompts.push_back(prompts[3]);
   GenerationOptions options;
   options.max_tokens = 25;  // beyond the longest context of 20
-  options.search.sampling.enabled = true;
-  options.search.never = {kTextEnd};
+  options.never = {kTextEnd};
   for (const ModelConfig& config : testing::language_configs(13, 20))
     for (const bool int8 : {false, true}) {
       Transformer<float> model(config);
@@ -209,15 +210,15 @@ TEST(BatchInvariance, OfGeneration) {
 }
 
 TEST_F(GenerationTest, ErrorsNameTheOption) {
-  options_.search.sampling.temperature = 0;
+  options_.temperature = -1;
   EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnds, options_, arena_); }),
-            "search: temperature is 0, wanted above 0");
-  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnds, {.max_tokens = -1}, arena_); }),
-            "generate: max_tokens is -1, wanted at least 0");
+            "temperature must be at least 0 (is -1)");
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{4}, kEnds, {testing::greedy(-1)}, arena_); }),
+            "max_tokens must be between 0 and 16777216 (is -1)");
   EXPECT_EQ(error_of([&] {
               generate_ids(model_, Ids{4, 99}, kEnds, {}, arena_);
             }),
-            "generate: token 99 of the prompt, wanted 0 to 12");
+            "prompt: token must be between 0 and 12 (is 99)");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "core/profile.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/errors.h"
+#include "tests/support/generate_options.h"
 #include "tests/support/kernels.h"
 #include "tests/support/temp_dir.h"
 
@@ -16,6 +17,8 @@ namespace qkv {
 namespace {
 
 using testing::error_of;
+using testing::generate_with;
+using testing::greedy;
 
 // Tokens that f has the model read: rows of the products that make queries, keys and values, [N, 24] to 2 heads of
 // widths 10, 10 and 7.
@@ -37,6 +40,10 @@ bool same(const Generation& a, const Generation& b) {
   return a.text == b.text && a.end == b.end && std::ranges::equal(a.tokens, b.tokens, equal);
 }
 
+GenerateOptions tokens(int64_t count) {
+  return generate_with([&](GenerateOptions& o) { o.max_tokens = count; });
+}
+
 class GeneratorTest : public ::testing::Test {
  protected:
   static testing::TempDir& directory() {
@@ -56,7 +63,10 @@ TEST_F(GeneratorTest, TextsTogetherAreTheTextsAloneAndComeInOrder) {
     testing::with_threads(threads, [&] {
       const Generator generator(run());
       for (const int64_t batch : {1, 2, 3, 8}) {
-        GenerateOptions options = {.max_tokens = 30, .stop = {"e", "\xA0"}, .batch = batch};
+        GenerateOptions options;
+        options.max_tokens = 30;
+        options.stop = {"e", "\xA0"};
+        options.batch = batch;
         std::vector<std::string> told(1);
         options.on_text = [&](std::string_view text) { told.back() += text; };
         std::vector<size_t> done;
@@ -78,7 +88,7 @@ TEST_F(GeneratorTest, TextsTogetherAreTheTextsAloneAndComeInOrder) {
 TEST_F(GeneratorTest, ABeginningIsReadOnce) {
   const Generator generator(run());
   const std::vector<std::string> prompts = {"abcdefghij12", "abcdefghij345", "abcdefghij"};
-  const GenerateOptions options = {.max_tokens = 1, .temperature = 0};
+  const GenerateOptions options = greedy(1);
   // The start token and ten letters, what two have besides, and the last letter of the third for itself.
   EXPECT_EQ(tokens_read([&] { generator.generate_all(prompts, options); }), 1 + 10 + 2 + 3 + 1);
   EXPECT_EQ(tokens_read([&] { generator.generate("abcdefghij12345", options); }), 3);
@@ -87,7 +97,7 @@ TEST_F(GeneratorTest, ABeginningIsReadOnce) {
 }
 
 TEST_F(GeneratorTest, AChatThatGrowsReadsWhatIsNew) {
-  const GenerateOptions options = {.max_tokens = 4};
+  const GenerateOptions options = tokens(4);
   std::string chat = "hello";
   const Generator generator(run()), forgets(run(), 0);
   int64_t known = 0;
@@ -103,7 +113,7 @@ TEST_F(GeneratorTest, AChatThatGrowsReadsWhatIsNew) {
 
 TEST_F(GeneratorTest, ThreadsGetTheTextsOfOne) {
   const Generator generator(run());
-  const GenerateOptions options = {.max_tokens = 20};
+  const GenerateOptions options = tokens(20);
   std::vector<Generation> found(prompts_.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < prompts_.size(); i++)
@@ -117,7 +127,7 @@ TEST_F(GeneratorTest, ThreadsGetTheTextsOfOne) {
 
 TEST_F(GeneratorTest, WhatACallbackThrowsLeavesTheGeneratorSound) {
   const Generator generator(run());
-  GenerateOptions options = {.max_tokens = 10};
+  GenerateOptions options = tokens(10);
   const Generation wanted = generator.generate("abc", options);
   int calls = 0;
   options.on_text = [&](std::string_view) {
@@ -130,8 +140,9 @@ TEST_F(GeneratorTest, WhatACallbackThrowsLeavesTheGeneratorSound) {
 
 TEST_F(GeneratorTest, AlternativesAreTheMostProbableTokens) {
   const Generator generator(run());
-  for (const GeneratedToken& token :
-       generator.generate("abc", {.max_tokens = 8, .temperature = 0, .alternatives = 257}).tokens) {
+  GenerateOptions options = greedy(8);
+  options.alternatives = 257;
+  for (const GeneratedToken& token : generator.generate("abc", options).tokens) {
     ASSERT_EQ(token.alternatives.size(), 257u);
     EXPECT_EQ(token.alternatives.front().text, token.text);
     EXPECT_EQ(token.alternatives.front().log_probability, token.log_probability);
@@ -141,9 +152,12 @@ TEST_F(GeneratorTest, AlternativesAreTheMostProbableTokens) {
     EXPECT_NEAR(sum, 1, 257 * 0x1p-22);  // each is rounded after its logarithm, of a few units
     EXPECT_EQ(std::ranges::count(token.alternatives, true, &TokenAlternative::end), 1);
   }
-  const auto drawn = generator.generate("abc", {.max_tokens = 8, .repetition_penalty = 3, .alternatives = 2});
+  options = tokens(8);
+  options.repetition_penalty = 3;
+  options.alternatives = 2;
+  const auto drawn = generator.generate("abc", options);
   for (const GeneratedToken& token : drawn.tokens) EXPECT_EQ(token.alternatives.size(), 2u);
-  EXPECT_TRUE(generator.generate("abc", {.max_tokens = 1}).tokens.front().alternatives.empty());
+  EXPECT_TRUE(generator.generate("abc", tokens(1)).tokens.front().alternatives.empty());
 }
 
 TEST(TokensToText, HasALineForEachTokenWithItsAlternatives) {
@@ -158,7 +172,7 @@ TEST(TokensToText, HasALineForEachTokenWithItsAlternatives) {
 
 TEST_F(GeneratorTest, AttendsToATextAndWhatItGoesOnWith) {
   const Generator generator(run());
-  const Generation more = generator.generate("a b\n", {.max_tokens = 5, .temperature = 0});
+  const Generation more = generator.generate("a b\n", greedy(5));
   const AttentionMap map = generator.attend("a b\n", 5);
   EXPECT_EQ(map.source, "a b\n");
   EXPECT_EQ(map.target, more.text);
@@ -177,14 +191,18 @@ TEST_F(GeneratorTest, AttendsToATextAndWhatItGoesOnWith) {
 
 TEST_F(GeneratorTest, ErrorsNameWhatWasWrong) {
   const Generator generator(run());
-  EXPECT_EQ(error_of([&] { generator.generate("", {.alternatives = -1}); }),
-            "generate: alternatives is -1, wanted at least 0");
-  EXPECT_EQ(error_of([&] { generator.generate("", {.batch = 0}); }), "generate: batch is 0, wanted at least 1");
-  EXPECT_EQ(error_of([&] { generator.generate_all({"a", "b"}, {.stop = {""}}); }), "generate: a stop text is empty");
+  const auto error_with = [&](auto&& change) {
+    return error_of([&] { generator.generate("", generate_with(change)); });
+  };
+  EXPECT_EQ(error_with([](GenerateOptions& o) { o.alternatives = -1; }),
+            "alternatives must be between 0 and 16777216 (is -1)");
+  EXPECT_EQ(error_with([](GenerateOptions& o) { o.batch = 0; }), "batch must be at least 1 (is 0)");
+  EXPECT_EQ(error_with([](GenerateOptions& o) { o.temperature = -1; }), "temperature must be at least 0 (is -1)");
+  EXPECT_EQ(error_with([](GenerateOptions& o) { o.stop = {"a", ""}; }), "stop: a text is empty");
   EXPECT_EQ(error_of([&] { generator.attend(std::string(40, 'x')); }),
-            "attend: the text has 41 tokens with the one that begins it, the model takes 40");
-  EXPECT_EQ(error_of([&] { generator.attend("x", -1); }), "generate: max_tokens is -1, wanted at least 0");
-  EXPECT_EQ(error_of([&] { Generator other(run(), -1); }), "generator: cache_bytes is -1, wanted at least 0");
+            "text must have at most 40 tokens, the start token included (has 41)");
+  EXPECT_EQ(error_of([&] { generator.attend("x", -1); }), "max_tokens must be between 0 and 16777216 (is -1)");
+  EXPECT_EQ(error_of([&] { Generator other(run(), -1); }), "cache_bytes must be at least 0 (is -1)");
   EXPECT_TRUE(holds_language_model(run()));
   EXPECT_FALSE(holds_language_model(directory() / "nothing"));
 }

@@ -89,7 +89,7 @@ TEST(BatchInvariance, OfGreedySearchAndSampling) {
   options.beam = 1;
   options.max_length = 10;
   for (const bool sampling : {false, true}) {
-    options.sampling.enabled = sampling;
+    options.sampling = sampling;
     options.n_best = sampling ? 2 : 1;
     const auto alone = with_threads(1, [&] { return in_batches(s, sources, 1, options, 1); });
     const auto found = with_threads(2, [&] { return in_batches(s, sources, 64, options, 2); });

@@ -301,7 +301,7 @@ TEST(SearchOptions, VocabulariesOfAnEnsembleMustAgree) {
   EXPECT_EQ(error_of([&] {
               Ensemble({&a.model, &b.model});
             }),
-            "ensemble: vocabularies of 13 and 13 tokens beside 12 and 12, wanted the same");
+            "ensemble: vocabularies have 13 and 13 tokens, those of the first model 12 and 12; they must be equal");
 }
 
 TEST(SearchOptions, TokensAreToldAsTheyAreSaid) {
@@ -344,24 +344,23 @@ TEST(SearchOptions, ErrorsNameTheOption) {
     change(options);
     return error_of([&] { s.search({{3, kEnd}}, options, {prefix}); });
   };
-  EXPECT_EQ(error_with([](SearchOptions& o) { o.n_best = 6; }), "search: n_best is 6, wanted at most the beam's 5");
-  EXPECT_EQ(error_with([](SearchOptions& o) { o.n_best = 0; }), "search: n_best is 0, wanted at least 1");
-  EXPECT_EQ(error_with([](SearchOptions& o) { o.length_penalty = NAN; }),
-            "search: length_penalty is nan, wanted a number");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.n_best = 6; }),
+            "n_best must be at most beam, 5, unless sampling (is 6)");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.n_best = 0; }), "n_best must be between 1 and 1024 (is 0)");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.length_penalty = NAN; }), "length_penalty must be finite (is nan)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.coverage_penalty = -1; }),
-            "search: coverage_penalty is -1, wanted at least 0");
+            "coverage_penalty must be at least 0 (is -1)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.repetition_penalty = 0; }),
-            "search: repetition_penalty is 0, wanted above 0");
-  EXPECT_EQ(error_with([](SearchOptions& o) { o.sampling.temperature = 0; }),
-            "search: temperature is 0, wanted above 0");
-  EXPECT_EQ(error_with([](SearchOptions& o) { o.sampling.top_p = 1.5; }),
-            "search: top_p is 1.5, wanted above 0 and at most 1");
-  EXPECT_EQ(error_with([](SearchOptions& o) { o.never = {8}; }), "search: token 8 is never said, wanted 0 to 7");
+            "repetition_penalty must be above 0 (is 0)");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.temperature = -1; }), "temperature must be at least 0 (is -1)");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.top_p = 1.5; }), "top_p must be above 0 and at most 1 (is 1.5)");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.never = {8}; }), "never: token must be between 0 and 7 (is 8)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.on_token = [](const TokenEvent&) { return false; }; }),
-            "search: tokens are told one by one with a beam of 5, wanted 1 or sampling");
+            "on_token requires beam = 1 or sampling (beam is 5)");
   EXPECT_EQ(error_with([](SearchOptions&) {}, {3, 3, 3, 3, 3, 3, 3, 3}),
-            "prefix: 8 tokens, wanted fewer than the longest translation's 8");
-  EXPECT_EQ(error_with([](SearchOptions&) {}, {kEnd}), "prefix: token 2, wanted 0 to 7 and not the end");
+            "prefix must have fewer than 8 tokens, the maximum length of a translation (has 8)");
+  EXPECT_EQ(error_with([](SearchOptions&) {}, {kEnd}),
+            "prefix: token must be between 0 and 7 and not the end token (is 2)");
 }
 
 }  // namespace

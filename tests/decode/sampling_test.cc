@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -93,8 +94,8 @@ SearchOptions samples(int64_t count, uint64_t seed = 7) {
   SearchOptions options;
   options.beam = 1;
   options.n_best = count;
-  options.sampling.enabled = true;
-  options.sampling.seed = seed;
+  options.sampling = true;
+  options.seed = seed;
   return options;
 }
 
@@ -103,7 +104,9 @@ TEST(Sampling, HasTheModelsProbabilities) {
   const Ids source = {5, 3, kEnd};
   std::vector<double> first(6), p;
   for (const double log_p : s.next(source, {})) p.push_back(std::exp(log_p));
-  const auto found = s.search({source}, samples(2000)).front();
+  std::vector<Decoded> found;
+  for (const uint64_t seed : {7, 8})
+    std::ranges::move(s.search({source}, samples(1000, seed)).front(), std::back_inserter(found));
   ASSERT_EQ(found.size(), 2000u);
   for (const Decoded& d : found) {
     first[static_cast<size_t>(d.said(kEnd).front())] += 1.0 / 2000;
@@ -137,7 +140,7 @@ TEST(Sampling, OfTheBestTokenAloneIsGreedySearch) {
   SearchOptions greedy;
   greedy.beam = 1;
   SearchOptions one = samples(1);
-  one.sampling.top_k = 1;
+  one.top_k = 1;
   for (const Ids& source : {Ids{5, 9, kEnd}, Ids{6, 7, 8, 9, kEnd}})
     EXPECT_EQ(s.search({source}, one).front().front().ids, s.search({source}, greedy).front().front().ids);
 }

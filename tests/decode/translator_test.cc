@@ -200,19 +200,19 @@ TEST_F(TranslatorTest, ErrorsNameTheLineOrTheOption) {
   EXPECT_EQ(error_of([&] {
               translator.translate({"a", "b"}, {}, {"x"});
             }),
-            "translate: 1 prefixes for 2 lines, wanted one for each");
-  EXPECT_EQ(error_with([](TranslateOptions& o) { o.workers = 0; }), "translate: workers is 0, wanted 1 to 1024");
-  EXPECT_EQ(error_with([](TranslateOptions& o) { o.n_best = 9; }), "search: n_best is 9, wanted at most the beam's 5");
+            "prefixes must be one for each of 2 lines (are 1)");
+  EXPECT_EQ(error_with([](TranslateOptions& o) { o.workers = 0; }), "workers must be between 1 and 1024 (is 0)");
+  EXPECT_EQ(error_with([](TranslateOptions& o) { o.n_best = 9; }),
+            "n_best must be at most beam, 5, unless sampling (is 9)");
   EXPECT_EQ(error_with([](TranslateOptions& o) { o.attention_layer = 3; }), "attention: layer 3, the decoder has 2");
   EXPECT_EQ(error_with([](TranslateOptions& o) {
               o.alternatives = true;
               o.beam = 1;
               o.on_token = [](const TokenReport&) { return false; };
             }),
-            "translate: tokens of alternatives cannot be told one by one");
-  EXPECT_EQ(error_of([&] { translator.score({"a dog"}, {}); }),
-            "score: 1 sources and 0 targets, wanted as many of both");
-  EXPECT_EQ(error_of([&] { translator.score({" "}, {"x"}); }), "score: source 1 is empty");
+            "on_token cannot be combined with alternatives");
+  EXPECT_EQ(error_of([&] { translator.score({"a dog"}, {}); }), "targets must be one for each of 1 sources (are 0)");
+  EXPECT_EQ(error_of([&] { translator.score({" "}, {"x"}); }), "source 1 is empty");
   EXPECT_EQ(error_of([&] { translator.score_tokens({"a dog"}, {{"nope"}}); }),
             "the token \"nope\" is not in the target vocabulary");
 }

@@ -122,13 +122,12 @@ TEST_F(EmbedderTest, ErrorsNameTheTextOrTheOption) {
   const Embedder embedder(run());
   EXPECT_EQ(error_of([&] { embedder.embed({"a", "b\xFF"}); }), "text 2: byte 2 is not valid UTF-8");
   EXPECT_EQ(error_of([&] { embedder.embed({"\xFF"}, {.first_number = 7}); }), "text 7: byte 1 is not valid UTF-8");
-  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 2}); }),
-            "embed: max_length must be between 3 and 16 (is 2)");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 2}); }), "max_length must be between 3 and 16 (is 2)");
   EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 17}); }),
-            "embed: max_length must be between 3 and 16 (is 17)");
+            "max_length must be between 3 and 16 (is 17)");
   EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.batch_tokens = 0}); }),
-            "embed: batch_tokens must be between 1 and 16777216 (is 0)");
-  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.prefix = "\xC3"}); }), "embed: prefix must be valid UTF-8");
+            "batch_tokens must be between 1 and 16777216 (is 0)");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.prefix = "\xC3"}); }), "prefix is not valid UTF-8");
   EXPECT_EQ(error_of([&] { Embedder("nowhere"); }), "nowhere: is not a run directory");
 }
 
@@ -233,7 +232,7 @@ TEST_F(LanguageEmbedder, TakesTheLastHiddenState) {
   EXPECT_EQ(long_text.cut, 1);
   EXPECT_EQ(long_text.values.size(), 6U);
   EXPECT_EQ(error_of([&] { embedder.embed({"abc"}, {.max_length = 1}); }),
-            "embed: max_length must be between 2 and 20 (is 1)");
+            "max_length must be between 2 and 20 (is 1)");
 }
 
 TEST_F(LanguageEmbedder, AddsAStartTokenOnlyIfTheTokenizerDoes) {

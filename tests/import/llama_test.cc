@@ -9,6 +9,7 @@
 #include "qkv/generator.h"
 #include "qkv/import.h"
 #include "tests/support/errors.h"
+#include "tests/support/generate_options.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {
@@ -57,15 +58,16 @@ TEST_F(Stories, GreedyTextMatchesTheReference) {
   Arena arena;
   GenerationOptions options;
   options.max_tokens = 200;
+  options.temperature = 0;
   const GeneratedIds found = generate_ids(*run.model, {}, run.ends, options, arena);
   EXPECT_EQ(found.ids, std::vector<int32_t>(ids.begin() + 1, ids.end()));
 
   const Generator generator(out());
-  const Generation story = generator.generate("", {.max_tokens = 200, .temperature = 0});
+  const Generation story = generator.generate("", testing::greedy(200));
   EXPECT_EQ(story.text, testing::slurp(kStories + "/expected.txt"));
   // Generation continues from the beginning of its own text, including spaces and line breaks.
   const std::string half = story.text.substr(0, story.text.find(" One day"));
-  EXPECT_TRUE(story.text.starts_with(half + generator.generate(half, {.max_tokens = 100, .temperature = 0}).text));
+  EXPECT_TRUE(story.text.starts_with(half + generator.generate(half, testing::greedy(100)).text));
 }
 
 TEST_F(Stories, UnsupportedFeaturesAreNamed) {
@@ -98,7 +100,7 @@ TEST_F(Stories, AnIndexMayNameOnlyFilesOfItsDirectory) {
   json index = {{"weight_map", {{"model.norm.weight", "model-1.safetensors"}}}};
   testing::spill(model() + "/model.safetensors.index.json", index.dump());
   import_model(model(), out());
-  EXPECT_EQ(Generator(out()).generate("", {.max_tokens = 4, .temperature = 0}).text, "Once upon a time");
+  EXPECT_EQ(Generator(out()).generate("", testing::greedy(4)).text, "Once upon a time");
   std::filesystem::remove_all(out());
   index["weight_map"]["model.norm.weight"] = "../model-1.safetensors";
   testing::spill(model() + "/model.safetensors.index.json", index.dump());

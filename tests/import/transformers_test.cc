@@ -90,7 +90,8 @@ TEST_P(Decoders, MatchLogitsAndGreedyIdsOfTransformers) {
 
   GenerationOptions options;
   options.max_tokens = std::ssize(generated);
-  options.search.never = {2};
+  options.temperature = 0;
+  options.never = {2};
   const std::vector<int32_t> prompt(ids.begin() + 1, ids.end());
   EXPECT_EQ(generate_ids(*run.model, prompt, {ids.front(), {2}}, options, arena_).ids, generated);
 }

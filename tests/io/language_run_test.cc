@@ -76,7 +76,9 @@ TEST_F(LanguageRunTest, RejectsATokenizerThatDoesNotMatch) {
 TEST_F(LanguageRunTest, StreamsTextInWholeCharacters) {
   write(byte_pieces(), 258);
   std::vector<std::string> parts;
-  GenerateOptions options{.max_tokens = 300, .temperature = 5};
+  GenerateOptions options;
+  options.max_tokens = 300;
+  options.temperature = 5;
   options.on_text = [&](std::string_view text) { parts.emplace_back(text); };
   const Generation found = Generator(run_.root()).generate("é", options);
   ASSERT_GT(parts.size(), 20u);

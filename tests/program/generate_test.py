@@ -85,7 +85,7 @@ def test_attention_of_a_missing_part_is_refused(model, trained):
                                     (trained, ["--generate", 1], "is a translator; use --target")]:
         status, output, error = qkv("attend", run, "45", *arguments, ok=message == "")
         assert (status == 0) == (message == "") and message in error and error.count("\n") <= 1
-    assert "the text has 41 tokens with the one that begins it, the model takes 32" in qkv("attend", model, "4" * 40, ok=False)[2]
+    assert "text must have at most 32 tokens, the start token included (has 41)" in qkv("attend", model, "4" * 40, ok=False)[2]
 
 
 def test_a_full_disk_is_an_error(model):
@@ -122,11 +122,13 @@ def test_the_benchmark_reports_its_share_of_the_bandwidth(model):
 
 def test_errors_are_one_line(model, trained):
     for arguments, message in [(["--prompt", "x"], 'prompt: the character "x" is none of the model\'s 11'),
-                               (["--temperature", -1], "generate: temperature is -1, wanted at least 0"),
-                               (["--top-p", 0], "search: top_p is 0, wanted above 0 and at most 1"),
-                               (["--stop", ""], "generate: a stop text is empty"),
-                               (["--prompt", "0" * 40, "--context", "stop"], "wanted fewer than the model's max_length")]:
+                               (["--stop", ""], "stop: a text is empty"),
+                               (["--prompt", "0" * 40, "--context", "stop"], "must have fewer than 32 tokens")]:
         status, output, error = qkv("generate", model, *arguments, ok=False)
         assert (status, output) == (1, "") and error.count("\n") == 1 and message in error, arguments
+    for arguments, message in [(["--temperature", -1], "--temperature: must be at least 0 (is -1)"),
+                               (["--top-p", 0], "--top-p: must be above 0 and at most 1 (is 0)")]:
+        status, output, error = qkv("generate", model, *arguments, ok=False)
+        assert (status, output) == (2, "") and message in error
     assert "is a translator; expected a language model" in qkv("generate", trained, ok=False)[2]
     assert qkv("generate", model, "--context", "grow", ok=False)[0] == 2

@@ -74,7 +74,7 @@ def test_forced_scores_are_those_of_the_search(trained, tmp_path):
     assert len(scored) == len(found)
     targets.write_text("only one\n")
     status, _, error = qkv("translate", trained, "--score", targets, text=sources, ok=False)
-    assert status == 1 and "1 lines, standard input has more" in error
+    assert status == 1 and "has 1 lines, fewer than standard input" in error
 
 
 def test_lengths_are_limited(trained):
@@ -100,7 +100,7 @@ def test_translations_start_with_their_prefixes(trained, tmp_path):
     assert lines[3] == translate(trained)[3]
     prefixes.write_text("Der\n")
     status, _, error = qkv("translate", trained, "--prefix-file", prefixes, text=TEXT, ok=False)
-    assert status == 1 and "1 lines, standard input has more" in error
+    assert status == 1 and "has 1 lines, fewer than standard input" in error
     status, _, error = qkv("translate", trained, "--prefix", "Der Hund " * 40, text=TEXT, ok=False)
     assert status == 1 and error.startswith("qkv: line 1: the prefix has")
 
@@ -128,7 +128,7 @@ def test_an_ensemble_of_a_run_with_itself_equals_the_run(trained, corpus, tmp_pa
     other = tmp_path / "other"
     qkv("train", "translate", *corpus, *SMALL, "--vocab-size", 200, "--out", other, "--max-steps", 1, "--eval-every", 1)
     status, _, error = qkv("translate", trained, "--ensemble", other, text="x\n", ok=False)
-    assert status == 1 and "vocabulary is not that of" in error and str(other) in error
+    assert status == 1 and "vocabulary differs from that of" in error and str(other) in error
 
 
 def test_workers_do_not_change_the_output(trained):
@@ -201,13 +201,16 @@ def test_progress_is_shown_only_on_a_terminal(trained, tmp_path):
 
 
 def test_options_out_of_range_are_named(trained):
-    for arguments, message in [(["--n-best", 6], "n_best is 6, wanted at most the beam's 5"),
-                               (["--repetition-penalty", -1], "repetition_penalty is -1"),
-                               (["--sampling", "--temperature", 0], "temperature is 0"),
-                               (["--sampling", "--top-p", 2], "top_p is 2"),
-                               (["--coverage-penalty", "nan"], "coverage_penalty is nan")]:
+    for arguments, expected, message in [
+            (["--n-best", 6], 1, "n_best must be at most beam, 5, unless sampling (is 6)"),
+            (["--beam", 1025], 2, "--beam: must be between 1 and 1024 (is 1025)"),
+            (["--repetition-penalty", -1], 2, "--repetition-penalty: must be above 0 (is -1)"),
+            (["--sampling", "--temperature", -1], 2, "--temperature: must be at least 0 (is -1)"),
+            (["--sampling", "--top-p", 2], 2, "--top-p: must be above 0 and at most 1 (is 2)"),
+            (["--coverage-penalty", "nan"], 2, "--coverage-penalty: must be at least 0 (is nan)"),
+            (["--temperature", 1], 2, "--temperature requires --sampling")]:
         status, _, error = qkv("translate", trained, *arguments, text=TEXT, ok=False)
-        assert status == 1 and message in error and error.count("\n") == 1, error
+        assert status == expected and message in error and error.count("\n") == 1, error
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc")

@@ -226,7 +226,7 @@ TEST_F(RecommenderWithTimesTest, AUserOfTheLogHasTimes) {
   const Recommender recommender(timed);
   EXPECT_EQ(recommender.times("bob"), (Times{0, 60, 4000}));
   EXPECT_EQ(Recommender(run).times("bob"), Times(3, kNoTime));
-  EXPECT_EQ(error_of([&] { recommender.times("joe"); }), "recommend: \"joe\" is none of the 3 users of the run");
+  EXPECT_EQ(error_of([&] { recommender.times("joe"); }), "unknown user \"joe\" (the run has 3 users)");
 }
 
 // An unknown event is as none: the gap after it reaches to the event before.
@@ -275,13 +275,13 @@ TEST_F(RecommenderWithTimesTest, RefusesTimesThatDoNotFit) {
   const auto error = [&](const Times& times) {
     return error_of([&] { recommender.recommend({"i1", "i2", "i3"}, {}, times); });
   };
-  EXPECT_EQ(error({1, 2}), "recommend: 2 times for 3 events, wanted as many");
-  EXPECT_EQ(error({1, 3, 2}), "recommend: the time of event 3 is 2, wanted at least 3, that of one before it");
-  EXPECT_EQ(error({3, kNoTime, 2}), "recommend: the time of event 3 is 2, wanted at least 3, that of one before it");
+  EXPECT_EQ(error({1, 2}), "times must be one for each of 3 events (are 2)");
+  EXPECT_EQ(error({1, 3, 2}), "times must be ascending (event 3 has 2 after 3)");
+  EXPECT_EQ(error({3, kNoTime, 2}), "times must be ascending (event 3 has 2 after 3)");
   EXPECT_EQ(error_of([&] {
               recommender.recommend_all({{"i1"}, {"i2"}}, {}, {{1}});
             }),
-            "recommend: times of 1 histories for 2, wanted as many");
+            "times must be given for each of 2 histories (are given for 1)");
   const RunDirectory files(timed);
   RecommendationConfig other;
   write_fields(files.recommendation(), other);
@@ -296,8 +296,8 @@ TEST_F(RecommenderTest, KnowsItsItemsAndUsers) {
   EXPECT_TRUE(recommender.has_item("i299") && recommender.has_user("eve"));
   EXPECT_FALSE(recommender.has_item("ann") || recommender.has_user("i1"));
   EXPECT_EQ(recommender.max_length(), 6);
-  EXPECT_EQ(error_of([&] { recommender.history("joe"); }), "recommend: \"joe\" is none of the 3 users of the run");
-  EXPECT_EQ(error_of([&] { recommender.recommend({}, {0}); }), "recommend: top is 0, wanted at least 1");
+  EXPECT_EQ(error_of([&] { recommender.history("joe"); }), "unknown user \"joe\" (the run has 3 users)");
+  EXPECT_EQ(error_of([&] { recommender.recommend({}, {0}); }), "top must be between 1 and 1073741824 (is 0)");
 }
 
 TEST_F(RecommenderTest, RefusesWhatIsNotARecommender) {

@@ -10,6 +10,7 @@
 #include "io/run.h"
 #include "qkv/generator.h"
 #include "tests/support/errors.h"
+#include "tests/support/generate_options.h"
 #include "tests/support/kernels.h"
 #include "tests/support/temp_dir.h"
 
@@ -63,13 +64,13 @@ TEST(Language, LearnsAllThatIsNotRandom) {
     EXPECT_LT(bits, 1.3 * 3.32 / 11) << unit;
 
     const Generator generator(out);
-    const Generation found = generator.generate("7:", {.temperature = 0});
+    const Generation found = generator.generate("7:", testing::greedy());
     EXPECT_EQ(found.text, "hhhhhhhhh");
     EXPECT_EQ(found.end, GenerationEnd::document);
     EXPECT_EQ(found.tokens.size(), 9u);
-    EXPECT_EQ(generator.generate("7:", {.temperature = 0, .stop = {"xx", "hhh"}}).text, "");
+    EXPECT_EQ(generator.generate("7:", testing::greedy(256, {"xx", "hhh"})).text, "");
     std::string emitted;
-    GenerateOptions options = {.max_tokens = 5, .temperature = 0, .stop = {"hx"}};
+    GenerateOptions options = testing::greedy(5, {"hx"});
     options.on_text = [&](std::string_view piece) { emitted += piece; };
     EXPECT_EQ(generator.generate("7:", options).end, GenerationEnd::length);
     EXPECT_EQ(emitted, "hhhhh");
@@ -83,7 +84,7 @@ TEST(Language, LearnsSentencePiecesOfTheText) {
   merge_recipe_json(recipe, R"({"unit": "pieces", "vocab_size": 300})", "");
   const std::string out = directory / "run";
   EXPECT_LT(train(text, recipe, out), 1.3 * 3.32 / 11);
-  EXPECT_EQ(Generator(out).generate("7:", {.temperature = 0}).text, "hhhhhhhhh");
+  EXPECT_EQ(Generator(out).generate("7:", testing::greedy()).text, "hhhhhhhhh");
 
   // Another model with the same pieces.
   const LanguageFiles files = {{text}, {}, out + "/tokenizer.model"};
@@ -102,7 +103,7 @@ TEST(Language, ModernArchitecturesLearnTheText) {
       "heads": 4, "key_value_heads": 2, "query_key_norm": true, "window": 12, "dropout": 0.05})",
                     "");
   EXPECT_LT(train(write_text(directory), recipe, directory / "run"), 1.3 * 3.32 / 11);
-  EXPECT_EQ(Generator(directory / "run").generate("3:", {.temperature = 0}).text, "ddddddddd");
+  EXPECT_EQ(Generator(directory / "run").generate("3:", testing::greedy()).text, "ddddddddd");
 }
 
 TEST(Language, InterruptedTrainingEndsWithTheSameBytes) {

@@ -1,0 +1,108 @@
+#include "options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace {
+
+// Accepts numbers in the range. Texts that are not numbers are left to the conversion, which refuses them.
+CLI::Validator in_range(const qkv::Range& range) {
+  const auto error = [range](const std::string& text) {
+    double value = 0;
+    if (!CLI::detail::lexical_cast(text, value) || range.contains(value)) return std::string();
+    return fmt::format("must be {} (is {})", qkv::to_string(range), text);
+  };
+  return CLI::Validator(error, "");
+}
+
+}  // namespace
+
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+std::string heading_of(const qkv::Field& field) {
+  if (field.visibility == qkv::Visibility::common || field.group.empty()) return "Options";
+  std::string heading(field.group);
+  heading[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(heading[0])));
+  return heading;
+}
+
+bool OptionAdder::offers(std::string_view name, const qkv::Field& field) const {
+  return field.visibility != qkv::Visibility::internal && std::ranges::find(left_out_, name) == left_out_.end();
+}
+
+void OptionAdder::add(CLI::Option* option, const qkv::Field& field) const {
+  option->description(std::string(field.help))->group(heading_of(field));
+}
+
+template <class Number>
+void OptionAdder::add_number(std::string_view name, Number& member, const qkv::Field& field) {
+  if (!offers(name, field)) return;
+  CLI::Option* option = command_.add_option(flag_of(name), member);
+  add(option->check(in_range(field.range))->capture_default_str(), field);
+}
+
+void OptionAdder::add_choice(std::string_view name, const std::vector<std::string>& names,
+                             const std::function<void(size_t)>& choose, const qkv::Field& field) {
+  if (!offers(name, field)) return;
+  const auto set = [names, choose](const std::string& text) {
+    choose(static_cast<size_t>(std::ranges::find(names, text) - names.begin()));
+  };
+  CLI::Option* option = command_.add_option_function<std::string>(flag_of(name), set);
+  option->check([names](const std::string& text) {
+    if (std::ranges::find(names, text) != names.end()) return std::string();
+    return fmt::format("must be one of {} (is {})", fmt::join(names, ", "), text);
+  });
+  add(option, field);
+  option->description(fmt::format("{}: {}", field.help, fmt::join(names, ", ")));
+}
+
+void OptionAdder::operator()(std::string_view name, bool& member, const qkv::Field& field) {
+  if (offers(name, field)) add(command_.add_flag(flag_of(name), member), field);
+}
+
+void OptionAdder::operator()(std::string_view name, int64_t& member, const qkv::Field& field) {
+  add_number(name, member, field);
+}
+
+void OptionAdder::operator()(std::string_view name, uint64_t& member, const qkv::Field& field) {
+  add_number(name, member, field);
+}
+
+void OptionAdder::operator()(std::string_view name, double& member, const qkv::Field& field) {
+  add_number(name, member, field);
+}
+
+void OptionAdder::operator()(std::string_view name, std::vector<std::string>& member, const qkv::Field& field) {
+  if (!offers(name, field)) return;
+  CLI::Option* option = command_.add_option(flag_of(name), member)->take_all()->expected(1);
+  add(option, field);
+  option->description(fmt::format("{}; may be repeated", field.help));
+}
+
+void OptionAdder::operator()(std::string_view name, std::optional<bool>& member, const qkv::Field& field) {
+  if (!offers(name, field)) return;
+  const std::string flag = flag_of(name);
+  const auto set = [&member](int64_t count) { member = count > 0; };
+  add(command_.add_flag_function(flag + ",!--no-" + flag.substr(2), set), field);
+}
+
+void OptionAdder::operator()(std::string_view name, std::optional<int64_t>& member, const qkv::Field& field) {
+  if (offers(name, field)) add(command_.add_option(flag_of(name), member)->check(in_range(field.range)), field);
+}
+
+void OptionAdder::operator()(std::string_view name, std::optional<std::string>& member, const qkv::Field& field) {
+  if (offers(name, field)) add(command_.add_option(flag_of(name), member), field);
+}
+
+void OptionAdder::operator()(std::string_view name, std::optional<std::vector<std::string>>& member,
+                             const qkv::Field& field) {
+  if (!offers(name, field)) return;
+  const auto set = [&member](const std::vector<std::string>& texts) { member = texts; };
+  add(command_.add_option_function<std::vector<std::string>>(flag_of(name), set)->take_all()->expected(1), field);
+}

@@ -1,0 +1,63 @@
+// Command-line options from the description of a struct of options (qkv/field.h).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "qkv/field.h"
+
+// Returns "--no-repeat-ngram" for "no_repeat_ngram".
+std::string flag_of(std::string_view name);
+
+// A visitor of fields that adds one option to a command for each field. An option outside its range is an error of
+// usage. The struct must outlive the command.
+class OptionAdder {
+ public:
+  // left_out: fields that the command offers in another way, or not at all.
+  explicit OptionAdder(CLI::App& command, std::vector<std::string_view> left_out = {})
+      : command_(command), left_out_(std::move(left_out)) {}
+
+  void operator()(std::string_view name, bool& member, const qkv::Field& field);
+  void operator()(std::string_view name, int64_t& member, const qkv::Field& field);
+  void operator()(std::string_view name, uint64_t& member, const qkv::Field& field);
+  void operator()(std::string_view name, double& member, const qkv::Field& field);
+  void operator()(std::string_view name, std::vector<std::string>& member, const qkv::Field& field);
+  void operator()(std::string_view name, std::optional<bool>& member, const qkv::Field& field);
+  void operator()(std::string_view name, std::optional<int64_t>& member, const qkv::Field& field);
+  void operator()(std::string_view name, std::optional<std::string>& member, const qkv::Field& field);
+  void operator()(std::string_view name, std::optional<std::vector<std::string>>& member, const qkv::Field& field);
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(std::string_view name, std::optional<Enum>& member, const qkv::Field& field) {
+    constexpr auto kNames = names_of(Enum{});
+    add_choice(
+        name, {kNames.begin(), kNames.end()}, [&member](size_t i) { member = static_cast<Enum>(i); }, field);
+  }
+
+ private:
+  bool offers(std::string_view name, const qkv::Field& field) const;
+  void add(CLI::Option* option, const qkv::Field& field) const;
+  void add_choice(std::string_view name, const std::vector<std::string>& names,
+                  const std::function<void(size_t)>& choose, const qkv::Field& field);
+  template <class Number>
+  void add_number(std::string_view name, Number& member, const qkv::Field& field);
+
+  CLI::App& command_;
+  const std::vector<std::string_view> left_out_;
+};
+
+// Adds an option for each field of `options`, but for those that are left out.
+template <class Options>
+void add_options(CLI::App& command, Options& options, std::vector<std::string_view> left_out = {}) {
+  OptionAdder adder(command, std::move(left_out));
+  visit_fields(options, adder);
+}
+
+// Returns the heading of a group of options in help.
+std::string heading_of(const qkv::Field& field);

@@ -1,0 +1,76 @@
+// Options of decoding that translation and generation share.
+#pragma once
+
+#include <cstdint>
+
+#include "qkv/field.h"
+
+namespace qkv {
+
+// A bound on lengths and counts of tokens, beyond every model.
+inline constexpr double kMaxTokens = 1 << 24;
+
+// Penalties on repeated tokens, and random sampling. The filters apply in the order min_p, top_k, top_p.
+struct SamplingOptions {
+  double repetition_penalty = 1;
+  int64_t no_repeat_ngram = 0;
+  double temperature = 1;
+  int64_t top_k = 0;
+  double top_p = 1;
+  double min_p = 0;  // Nguyen et al., "Turning Up the Heat: Min-p Sampling" (2024)
+  uint64_t seed = 1;
+};
+
+template <class Visitor>
+void visit_fields(SamplingOptions& o, Visitor&& visit) {
+  visit(
+      "repetition_penalty", o.repetition_penalty,
+      {"Factor on the log-probability of tokens that occurred before; above 1 discourages repetition, 1 has no effect",
+       "repetition", above(0)});
+  visit("no_repeat_ngram", o.no_repeat_ngram,
+        {"Never repeat an n-gram of this size; 0 disables the check", "repetition", between(0, kMaxTokens)});
+  visit("temperature", o.temperature,
+        {"Sample tokens from p^(1/temperature); 0 always takes the most probable token", "sampling", at_least(0),
+         kCommon});
+  visit("top_k", o.top_k,
+        {"Sample from the k most probable tokens only; 0 means all", "sampling", between(0, kMaxTokens), kCommon});
+  visit("top_p", o.top_p,
+        {"Sample from the smallest set of most probable tokens whose total probability reaches this; 1 means all",
+         "sampling", between(0, 1).without_min(), kCommon});
+  visit("min_p", o.min_p,
+        {"Sample from tokens with at least this fraction of the highest probability only; 0 means all", "sampling",
+         between(0, 1)});
+  visit("seed", o.seed, {"Seed of sampling; samples depend only on the seed and the input", "sampling"});
+}
+
+// Beam search, greedy search (beam 1) or sampling. Hypotheses of n tokens, the end token included, are ordered by
+// Σ log q / n^length_penalty + coverage_penalty · Σ_j log min(Σ_i a_ij, 1): docs/decoding.md.
+struct DecodingOptions : SamplingOptions {
+  int64_t beam = 5;
+  int64_t n_best = 1;
+  double length_penalty = 1;
+  double coverage_penalty = 0;
+  int64_t min_length = 0;
+  int64_t max_length = 0;
+  bool sampling = false;
+};
+
+template <class Visitor>
+void visit_fields(DecodingOptions& o, Visitor&& visit) {
+  visit("beam", o.beam, {"Hypotheses kept per step; 1 is greedy search", "search", between(1, 1024), kCommon});
+  visit("n_best", o.n_best,
+        {"Hypotheses returned: at most the beam, or any number of samples", "search", between(1, 1024), kCommon});
+  visit("length_penalty", o.length_penalty,
+        {"Exponent of the length by which scores are divided; 0 does not normalize by length", "search", {}, kCommon});
+  visit("coverage_penalty", o.coverage_penalty,
+        {"Weight of the penalty on source tokens that receive little attention; 0 disables it", "search", at_least(0)});
+  visit("min_length", o.min_length,
+        {"Minimum number of tokens before the end token", "search", between(0, kMaxTokens)});
+  visit("max_length", o.max_length,
+        {"Maximum number of tokens, the end token included; 0 means twice the source length plus 16", "search",
+         between(0, kMaxTokens), kCommon});
+  visit("sampling", o.sampling, {"Sample tokens at random instead of searching", "sampling", {}, kCommon});
+  visit_fields(static_cast<SamplingOptions&>(o), visit);
+}
+
+}  // namespace qkv
