@@ -41,7 +41,7 @@ class Int8WeightsTest : public ::testing::Test {
     save_int8(path, model->parameters());
   }
 
-  // Writes the file's tensors anew after a change.
+  // Rewrites the tensors of the file after a change.
   void rewrite(const std::function<void(std::vector<Tensor>&)>& change) const {
     std::vector<Tensor> tensors;
     {
