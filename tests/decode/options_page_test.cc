@@ -1,0 +1,133 @@
+// docs/options.md is generated from the descriptions of options (qkv/field.h). After a change of a description, write
+// it again with
+//   QKV_WRITE_DOCS=1 build/dev/tests/test_decode --gtest_filter='OptionsPage.*'
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/fields.h"
+#include "qkv/embedder.h"
+#include "qkv/generator.h"
+#include "qkv/recommender.h"
+#include "qkv/translator.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv {
+namespace {
+
+std::string type_of(const bool&) { return "true or false"; }
+std::string type_of(const int64_t&) { return "integer"; }
+std::string type_of(const uint64_t&) { return "integer"; }
+std::string type_of(const double&) { return "number"; }
+std::string type_of(const std::string&) { return "text"; }
+std::string type_of(const std::vector<std::string>&) { return "list of texts"; }
+template <class Enum>
+requires std::is_enum_v<Enum> std::string type_of(const Enum&) {
+  return fmt::format("{}", fmt::join(kEnumNames<Enum>, ", "));
+}
+template <class Value>
+std::string type_of(const std::optional<Value>&) {
+  return type_of(Value());
+}
+
+template <class Value>
+std::string default_of(const Value& value) {
+  return fmt::format("{}", value);
+}
+std::string default_of(const std::vector<std::string>&) { return "none"; }
+template <class Value>
+std::string default_of(const std::optional<Value>&) {
+  return "not set";
+}
+
+// A table for each group, in the order in which the groups appear.
+class Tables {
+ public:
+  template <class Value>
+  void operator()(std::string_view name, const Value& value, const Field& field) {
+    if (field.visibility == Visibility::internal) return;
+    std::string type = type_of(value);
+    const bool any = field.range.min < -1e300 && field.range.max > 1e300;
+    if (!any) type += ", " + to_string(field.range);
+    table(field.group) += fmt::format("| `{}` | {} | {} | {} |\n", name, type, default_of(value), field.help);
+  }
+  std::string text() const {
+    std::string all;
+    for (const auto& [group, rows] : tables_)
+      all += fmt::format("\n**{}**\n\n| option | accepted | default | effect |\n|---|---|---|---|\n{}", group, rows);
+    return all;
+  }
+
+ private:
+  std::string& table(std::string_view group) {
+    for (auto& [known, rows] : tables_)
+      if (known == group) return rows;
+    return tables_.emplace_back(group, "").second;
+  }
+  std::vector<std::pair<std::string_view, std::string>> tables_;
+};
+
+template <class Options>
+std::string section(const std::string& title, const std::string& text) {
+  Options options;
+  Tables tables;
+  visit_fields(options, tables);
+  return fmt::format("\n## {}\n\n{}\n{}", title, text, tables.text());
+}
+
+std::string page() {
+  return std::string(R"(# Options
+
+The options of translation, generation, recommendation and embedding. This page is generated from the descriptions in
+the public headers: do not edit it, but write it again as `tests/decode/options_page_test.cc` says.
+
+An option has one name everywhere: `no_repeat_ngram` is a member of the C++ struct, a keyword argument in Python, and
+`--no-repeat-ngram` on the command line. Where the command line differs, the section says so.
+)") +
+         section<TranslateOptions>(
+             "Translation",
+             R"(`qkv translate`, `Translator.translate` in Python, `qkv::TranslateOptions` in C++. [decoding.md](decoding.md) describes
+the search. On the command line, `--alignment` is the default with `--json`, and `--no-alignment` turns it off.)") +
+         section<GenerateOptions>(
+             "Generation",
+             R"(`qkv generate`, `Generator.generate` in Python, `qkv::GenerateOptions` in C++. On the command line, `slide` is
+`--context slide` or `--context stop`, and `alternatives` is `--explain`.)") +
+         section<RecommendOptions>(
+             "Recommendation",
+             R"(`qkv recommend`, `Recommender.recommend` in Python, `qkv::RecommendOptions` in C++, and the requests of
+`qkv recommend` in JSON lines. On the command line, `exclude_seen` is turned off by `--include-seen`, and `--allow` and
+`--deny` name files with one item per line.)") +
+         section<EmbedOptions>(
+             "Embedding",
+             R"(`qkv embed`, `Embedder.embed` in Python, `qkv::EmbedOptions` in C++. An option that is not set takes the value of the
+run. On the command line, `normalize` is `--normalize` or `--no-normalize`.)");
+}
+
+TEST(OptionsPage, IsGeneratedFromTheDescriptions) {
+  const std::string path = QKV_GOLDEN_DIR "/../../docs/options.md";
+  if (std::getenv("QKV_WRITE_DOCS")) testing::spill(path, page());
+  EXPECT_EQ(testing::slurp(path), page()) << "write docs/options.md again as this file says";
+}
+
+TEST(OptionsPage, DescribesEveryOptionInOneLine) {
+  const auto check = [](auto options) {
+    visit_fields(options, [](std::string_view name, auto&, const Field& field) {
+      EXPECT_FALSE(field.help.empty()) << name;
+      EXPECT_EQ(field.help.find('\n'), std::string_view::npos) << name;
+      EXPECT_NE(field.help.back(), '.') << name;
+      EXPECT_FALSE(field.group.empty()) << name;
+    });
+  };
+  check(TranslateOptions());
+  check(GenerateOptions());
+  check(RecommendOptions());
+  check(EmbedOptions());
+}
+
+}  // namespace
+}  // namespace qkv
