@@ -24,7 +24,7 @@ def test_names_of_choices_are_checked(tmp_path):
 
 
 def test_the_help_lists_every_model_and_choice():
-    text = " ".join(qkv("import", "--help")[1].split())
+    text = " ".join(qkv("import", "--help-all")[1].split())
     for name in "GPT-2", "Llama", "MarianMT", "RoBERTa", "StarCoder2", "CTranslate2", ".argosmodel":
         assert name in text
     for values in "relu, gelu, silu, gelu_tanh", "post, pre, query", "learned, rotary, alibi, none":
