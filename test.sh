@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: the library's under AddressSanitizer and UBSan, and optimised those of what computes, each
+# Builds and runs all tests: the library's under AddressSanitizer and UBSan, the numerical ones optimised as well, each
 # fuzz target for ten seconds, the program's (pytest), and the Python module's, in a virtual environment with packages
-# from PyPI. The last line says how many passed. QUICK=1 leaves the sanitizers and the fuzz targets out, and takes the
-# dev build that is there, with all tests of the library.
+# from PyPI. The last line says how many passed. QUICK=1 skips the sanitizers and the fuzz targets,
+# and uses the dev build with all tests of the library.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh
@@ -18,7 +18,7 @@ run_tests() {
   cmake --preset "$1" > "build/configure-$1.log" || { cat "build/configure-$1.log"; exit 1; }
   cmake --build --preset "$1" | grep -vE '^\[[0-9]+/[0-9]+\]' || true
   cmake --build --preset "$1" > /dev/null
-  # Two programs at a time share the cores: threads that wait must not spin.
+  # Two programs share the cores, so threads that wait must not spin.
   OMP_WAIT_POLICY=passive ctest --test-dir "build/$1" --verbose --parallel 2 >> "$log" 2>&1 || status=1
   tail -n 20 "$log" | grep -E '^(Total|[0-9]+% tests|The following|\s+[0-9]+ - )' || true
 }
@@ -30,7 +30,7 @@ test_program() {
   QKV="$PWD/$build/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python
 }
 
-# The module binds the library that was tested.
+# Builds the module with the library that was tested.
 test_module() {
   local folder="$PWD/build/python"
   local venv="$folder/venv/bin"
@@ -46,7 +46,7 @@ test_module() {
 }
 
 run_tests "$(basename "$build")"
-# pytest leaves a core idle half of the time: it runs beside the sanitizers' builds.
+# pytest leaves a core idle half of the time, so it runs in parallel with the sanitizers' builds.
 trap wait EXIT
 (
   status=0
@@ -64,7 +64,7 @@ fi
 wait "$pytest" || status=1
 tee -a "$log" < build/pytest.log
 
-# What failed, and the sum over all runners.
+# Prints the failed tests, and the sum over all runners.
 grep -E '\[  FAILED  \] [A-Za-z]' "$log" | sort -u || true
 count() { { grep -oE "$1" "$log" || true; } | { grep -oE '[0-9]+' || true; } | awk '{ n += $1 } END { print n + 0 }'; }
 passed=$(( $(count '\[  PASSED  \] [0-9]+') + $(count '[0-9]+ passed') ))

@@ -1,7 +1,7 @@
-# What the library links. Read by the build and, after installation, by find_package(qkv).
+# Finds the libraries that qkv links. Read by the build and, after installation, by find_package(qkv).
 include(CMakeFindDependencyMacro)
 find_dependency(OpenMP)
-# Debian's dnnl-config.cmake asks for OpenCL's headers, which nothing here needs.
+# Debian's dnnl-config.cmake asks for OpenCL's headers, which qkv does not need.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h REQUIRED)
 if(NOT TARGET qkv_dnnl)
@@ -16,7 +16,7 @@ find_dependency(ICU COMPONENTS uc)
 find_dependency(OpenSSL COMPONENTS Crypto)
 find_dependency(PkgConfig)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
-# Debian's libzip-config.cmake asks for its programs, which nothing here needs.
+# Debian's libzip-config.cmake asks for its programs, which qkv does not need.
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
                      OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP)

@@ -1,4 +1,4 @@
-// metrics.jsonl of a run that goes on.
+// metrics.jsonl of a run that is resumed.
 #include "io/metrics.h"
 
 #include <limits>

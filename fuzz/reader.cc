@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kSpareMemory = int64_t{64} << 20;  // bytes that a reader may take beyond the size of its file
 constexpr size_t kLongestError = 2000;               // bytes of a message: it quotes a file only in excerpts
 
-// What malloc has handed out and not got back, in bytes. Targets run on one thread.
+// Bytes allocated by malloc and not freed yet, now and at most. Targets run on one thread.
 int64_t live = 0, most_live = INT64_MAX;
 
 void count_malloc(const volatile void*, size_t size) {

@@ -1,4 +1,4 @@
-// What all fuzz targets share: the reader under test, what is held against it, and a file that is only memory.
+// Shared by all fuzz targets: the reader under test, checks of its results, and a file that is only in memory.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ void check_answer(const RecommendRequest& request, const qkv::Recommendations& a
   require(std::ssize(answer.items) <= std::min(wanted.top, kItems), "no more items than are asked for");
   for (const qkv::Recommendation& found : answer.items) {
     require(!wanted.allow || is_in(*wanted.allow, found.item), "an item is one of those that are allowed");
-    require(!is_in(wanted.deny, found.item), "an item is none of those that are denied");
+    require(!is_in(wanted.deny, found.item), "no item is one of those denied");
     require(!wanted.exclude_seen || !is_in(request.history, found.item), "an item has not been seen");
   }
   const std::string line = json_line(request, answer, titles);

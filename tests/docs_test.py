@@ -1,9 +1,9 @@
-"""The pages keep their word: links and paths lead somewhere, and linked lines hold the code and tests that they name.
+"""Checks that links and paths in the documentation exist, and that linked lines hold the code and tests they name.
 
 A link to a line of code names a piece of that line in its title; a link to a test is written with the test's name:
     [adam_reference.h](../src/ops/optimizer/adam_reference.h#L23 "m[i] = beta1")
     [Ema.MovesTowardsTheWeights](../tests/ops/adam_test.cc#L89)
-`python3 tests/docs_test.py --fix` sets the line numbers anew after the code has moved.
+`python3 tests/docs_test.py --fix` updates the line numbers after code has moved.
 """
 import re
 import sys
@@ -49,7 +49,7 @@ def heading_anchors(page):
 
 
 def code_of(link):
-    """What the linked line has to contain, a test as TEST(Suite, Name); None if the link does not say."""
+    """The text that the linked line must contain, a test as TEST(Suite, Name); None if the link names none."""
     name = link["text"].strip("`")
     if link["title"] is None and re.fullmatch(r"[A-Z]\w+\.[A-Z]\w+", name):
         return "({}, {})".format(*name.split("."))

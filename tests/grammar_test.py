@@ -43,7 +43,7 @@ def test_both_sides_have_the_promised_number_of_lines(texts):
         assert len(text) == SPLITS[split]
 
 
-def test_no_sentence_comes_twice_in_any_split(texts):
+def test_a_sentence_occurs_once_in_all_splits(texts):
     for language in ("en", "de"):
         every = [line for split in SPLITS for line in texts[split, language]]
         assert len(set(every)) == len(every)
@@ -82,7 +82,7 @@ GENDER = {noun: gender for gender, nouns in {
 }.items() for noun in nouns.split()}
 WEAK_MASCULINE = set("Junge Student Nachbar Bauer Polizist Tourist Kunde Kollege Bär Löwe Affe Elefant".split())
 
-# What a determiner's ending may stand for: gender (p: plural) and case (n a d g). Read from an ordinary school table.
+# Possible meanings of a determiner's ending: gender (p: plural) and case (n a d g). Read from an ordinary school table.
 DER = {"der": "mn fd fg pg", "die": "fn fa pn pa", "das": "nn na", "den": "ma pd", "dem": "md nd", "des": "mg ng"}
 DIESER = {"er": "mn fd fg pg", "e": "fn fa pn pa", "es": "nn na mg ng", "en": "ma pd", "em": "md nd"}
 EIN = {"": "mn nn na", "e": "fn fa pn pa", "er": "fd fg pg", "es": "mg ng", "en": "ma pd", "em": "md nd"}

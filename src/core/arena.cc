@@ -34,14 +34,14 @@ Arena::~Arena() { munmap(base_, reserved_); }
 void* Arena::take_bytes(size_t bytes) {
   const size_t begin = round_up(used_, kAlignment);
   if (bytes > reserved_ || begin + bytes > reserved_)
-    throw ArenaFull(fmt::format("arena: {} MiB wanted beyond {} MiB in use, but only {} MiB are reserved", bytes >> 20,
-                                used_ >> 20, reserved_ >> 20));
+    throw ArenaFull(fmt::format("arena: cannot take {} MiB in addition to {} MiB in use: only {} MiB are reserved",
+                                bytes >> 20, used_ >> 20, reserved_ >> 20));
   const size_t end = begin + bytes;
   if (end > committed_) {
     const size_t target = std::min(round_up(end, kCommitStep), reserved_);
     if (mprotect(base_ + committed_, target - committed_, PROT_READ | PROT_WRITE) != 0)
-      throw ArenaFull(fmt::format("arena: {} MiB of memory wanted, the system gives no more than {} MiB", target >> 20,
-                                  committed_ >> 20));
+      throw ArenaFull(fmt::format("arena: cannot take {} MiB of memory: the system provides at most {} MiB",
+                                  target >> 20, committed_ >> 20));
     madvise(base_ + committed_, target - committed_, MADV_HUGEPAGE);
     committed_ = target;
   }

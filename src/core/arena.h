@@ -1,4 +1,4 @@
-// Memory for one training or decoding step: taken by moving a pointer, given back all at once.
+// Memory for one training or decoding step: allocated by moving a pointer, released all at once.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace qkv {
 size_t physical_memory();  // of the machine, in bytes
 inline double mebibytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-// Thrown where an arena has no more to give.
+// Thrown when an arena is exhausted.
 class ArenaFull : public Error {
  public:
   using Error::Error;
@@ -23,7 +23,7 @@ class ArenaFull : public Error {
 
 // One reserved range of addresses. Pages are committed the first time they are reached and kept, so after one step of
 // the largest size no later step asks the system for memory. Blocks are aligned to 64 bytes and uninitialised.
-// Not for use by two threads at once.
+// Not thread-safe.
 class Arena {
  public:
   // Throws Error if the addresses cannot be reserved. The default reserves the machine's physical memory.
@@ -32,12 +32,12 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // count elements. Throws ArenaFull when the reservation or the machine's memory is exhausted.
+  // Returns `count` elements. Throws ArenaFull when the reservation or the machine's memory is exhausted.
   template <class T>
   T* take(int64_t count) {
     return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
   }
-  // count objects as T() makes them; nobody destroys them.
+  // Returns `count` objects initialised with T(). They are never destroyed.
   template <class T>
   std::span<T> objects(size_t count) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -50,14 +50,14 @@ class Arena {
   Matrix<T> matrix(int64_t rows, int64_t cols) {
     return {take<T>(rows * cols), rows, cols};
   }
-  // The same, filled with zeros.
+  // Like matrix(), filled with zeros.
   template <class T>
   Matrix<T> zeros(int64_t rows, int64_t cols);
 
   size_t used() const { return used_; }
-  size_t high_water() const { return high_water_; }  // bytes, the most ever used at one time
+  size_t high_water() const { return high_water_; }  // bytes, the most ever used at once
 
-  // Everything taken during a Scope's life is given back at its end.
+  // Releases everything that was taken during its lifetime.
   class Scope {
    public:
     explicit Scope(Arena& arena) : arena_(arena), mark_(arena.used_) {}

@@ -1,4 +1,4 @@
-// Arenas that calls borrow: their pages stay for the next call.
+// Arenas that calls borrow. Their pages stay committed for the next call.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace qkv {
 
 class ArenaPool {
  public:
-  // `count` arenas that nobody else has, given back at the end of its life.
+  // Exclusive use of `count` arenas for its lifetime.
   class Lease {
    public:
     Lease(ArenaPool& pool, size_t count) : pool_(pool) {

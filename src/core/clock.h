@@ -1,4 +1,4 @@
-// How long something took.
+// Elapsed time.
 #pragma once
 
 #include <chrono>

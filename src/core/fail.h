@@ -1,4 +1,4 @@
-// fail("{}: found {}, wanted {}", ...) throws qkv::Error with a formatted line.
+// fail("{}: found {}, expected {}", ...) throws qkv::Error with a formatted line.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// An open file of the system, closed at the end of its life.
+// A POSIX file descriptor that is closed by its destructor.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace qkv {
 
 class FileDescriptor {
  public:
-  explicit FileDescriptor(int value = -1) : value_(value) {}  // what open(2) gave: -1 is none
+  explicit FileDescriptor(int value = -1) : value_(value) {}  // as returned by open(2); -1 means none
   ~FileDescriptor() { close(); }
   FileDescriptor(FileDescriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
@@ -20,13 +20,13 @@ class FileDescriptor {
 
   explicit operator bool() const { return value_ >= 0; }
   int get() const { return value_; }
-  bool close();  // false where the system reports an error (late ones of write(2) come here)
+  bool close();  // false on error; write(2) may report errors this late
 
  private:
   int value_;
 };
 
-// Writes every byte, however many calls it takes. False with errno set if the system refuses.
+// Writes all bytes, with as many calls as needed. Returns false with errno set on error.
 bool write_all(int file, std::span<const std::byte> bytes);
 
 // Throws Error "path: what: the reason in errno".

@@ -1,4 +1,4 @@
-// A function that somebody else holds: what std::function is, without a copy or an allocation.
+// A non-owning reference to a callable: like std::function, without a copy or an allocation.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A 64-bit hash that tells one text from another; it does not withstand who looks for collisions.
+// A 64-bit hash to distinguish texts. It is not cryptographic: collisions can be constructed.
 // Words are folded in by a multiplication of 64 by 64 bits, as in wyhash (Wang Yi).
 #pragma once
 

@@ -16,8 +16,8 @@ struct Isa {
 
 constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", HWY_NEON}, {"portable", HWY_STATIC_TARGET}};
 
-// What the machine has and the library is built for. Highway remembers the processor's own list until it is replaced,
-// so it is read once, before any replacement.
+// Sets that the machine has and the library is built for. Highway remembers the processor's own list until it is
+// replaced, so it is read once, before any replacement.
 int64_t machine_targets() {
   static const int64_t targets = (hwy::SupportedTargets() & HWY_TARGETS) | HWY_STATIC_TARGET;
   return targets;
@@ -29,7 +29,7 @@ const Isa& find(const std::string& name) {
       if (!(machine_targets() & isa.target)) fail("QKV_ISA: this machine, or this build, has no {}", name);
       return isa;
     }
-  fail("QKV_ISA: \"{}\" is none of avx512, avx2, neon, portable", name);
+  fail("QKV_ISA: unknown instruction set \"{}\" (choose from avx512, avx2, neon, portable)", name);
 }
 
 const char*& chosen() {

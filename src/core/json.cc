@@ -23,7 +23,7 @@ std::string reason(const json::exception& error) {
   fail("{}: not valid JSON at byte {}: {}", where, position, reason(error));
 }
 
-// What values take in memory, in bytes, their destruction included: one in an array that grows, one in an object with
+// Memory that values take, in bytes, their destruction included: one in an array that grows, one in an object with
 // its name, and what an array, an object or a string has besides. The spare memory leaves room for what a reader makes
 // of the value.
 constexpr size_t kElement = 64, kMember = 112, kContent = 64;
@@ -223,7 +223,7 @@ class StringList {
   bool open_ = false;
 };
 
-// Takes the members of one object that have the names wanted.
+// Collects the members of one object that have the requested names.
 class Members {
  public:
   Members(const std::string& where, std::span<const std::string> names, std::span<std::string> values)

@@ -1,4 +1,4 @@
-// Strict JSON for text that nobody has checked yet (RFC 8259, and no name twice in one object).
+// Strict JSON for untrusted text (RFC 8259, and no duplicate names in an object).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,7 +18,7 @@ constexpr int kJsonDepth = 64;  // arrays and objects within each other
 // into the size of the text and 64 MB.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
-// What stands in a long list, an array or an object.
+// An entry of a long list, array or object.
 struct JsonItem {
   enum class Kind { string, number, other };  // number: a whole one from 0 on
 
@@ -39,7 +39,7 @@ nlohmann::json parse_json_lists(std::string_view text, const std::string& where,
 std::vector<std::string> parse_json_strings(std::string_view text, const std::string& where);
 
 // JSON that is an object: puts its members of these names into `values`, strings as they are and numbers as they are
-// written; empty where one is absent or null. Of the others only the syntax is checked. Throws Error: another value, a
+// written; empty where one is absent or null. Other members are only checked for syntax. Throws Error: another value, a
 // member of these names that stands twice or is neither, and what parse_json says of syntax, depth and numbers.
 void parse_json_members(std::string_view text, const std::string& where, std::span<const std::string> names,
                         std::span<std::string> values);

@@ -1,4 +1,4 @@
-// A view of a row-major matrix that somebody else owns.
+// A non-owning view of a row-major matrix.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A profile as the public list of ops.
+// Converts a profile to the public list of ops.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the time of a step goes, by op and shape. While no Profile is alive an op pays one load for it.
+// Times of a step by op and shape. While no Profile exists, the cost is one load per op.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace qkv {
 
-// What an op has to do: floating-point operations, and the bytes of its operands and results, each counted once.
+// The work of an op: floating-point operations, and the bytes of its operands and results, each counted once.
 struct Work {
   double flops = 0, bytes = 0;
 };
@@ -19,8 +19,8 @@ inline Work memory_work(int passes, int64_t rows, int64_t cols) {
   return {0, 4.0 * passes * static_cast<double>(rows * cols)};
 }
 
-// Adds up the calls of every op while it is alive. One at a time. Of an op that runs on one of N threads, beside
-// others, an Nth of its time is counted.
+// Sums the calls of every op during its lifetime. Only one may exist. If an op runs on one of N threads, with other ops
+// on the other threads, an Nth of its time is counted.
 class Profile {
  public:
   struct Entry {
@@ -45,7 +45,7 @@ class Profile {
   std::map<std::string, Entry> entries_;
 };
 
-// Stands at the top of an op: its life is the op's time.
+// Declared at the top of an op; its lifetime is the op's time.
 class ProfiledOp {
  public:
   ProfiledOp(const char* op, std::initializer_list<int64_t> shape, const Work& work) : profile_(Profile::current()) {

@@ -25,7 +25,7 @@ inline PhiloxWords philox(PhiloxWords counter, uint64_t seed) {
   return counter;
 }
 
-// What a stream of numbers is for; keeps streams of one seed apart.
+// The purpose of a stream of numbers. Streams of one seed are independent.
 enum class Stream : uint32_t {
   parameters = 1,
   shuffle = 2,
@@ -56,7 +56,7 @@ class Random {
     const double radius = std::sqrt(-2.0 * std::log(uniform()));
     return radius * std::cos(2.0 * std::numbers::pi * uniform());
   }
-  // Fisher and Yates.
+  // Shuffles in place (Fisher and Yates).
   template <class T>
   void shuffle(std::vector<T>& values) {
     for (size_t i = values.size(); i > 1; i--) std::swap(values[i - 1], values[below(i)]);

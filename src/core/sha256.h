@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4) of bytes that come in parts, by OpenSSL's libcrypto: what `sha256sum` prints.
+// SHA-256 (FIPS 180-4) of bytes given in parts, by OpenSSL's libcrypto, as printed by `sha256sum`.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A set as a sorted list.
+// Sets as sorted lists.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace qkv {
 
-// The values in rising order, each once.
+// Returns the values in ascending order without duplicates.
 template <class T>
 std::vector<T> sorted_unique(std::vector<T> values) {
   std::sort(values.begin(), values.end());

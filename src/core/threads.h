@@ -1,4 +1,4 @@
-// Loops over all threads. Every thread flushes denormal numbers to zero while it works.
+// Parallel loops. Every thread flushes denormal numbers to zero inside a loop.
 #pragma once
 
 #include <omp.h>
@@ -12,7 +12,7 @@
 
 namespace qkv {
 
-// Sets flush-to-zero and denormals-are-zero on this thread for its life; the caller's setting comes back at the end.
+// Sets flush-to-zero and denormals-are-zero on this thread for its lifetime, then restores the caller's setting.
 class FlushDenormals {
  public:
   FlushDenormals();
@@ -24,8 +24,8 @@ class FlushDenormals {
   uint64_t saved_;
 };
 
-// Calls f(i) once for every i in [0, n), in any order, on all threads. f must not throw. What f computes for an i must
-// not depend on the thread, so that results are the same for any number of threads. Nested calls run on one thread.
+// Calls f(i) once for every i in [0, n), in any order, on all threads. f must not throw. Its result for an i must not
+// depend on the thread, so that results are the same for any number of threads. Nested calls run on one thread.
 template <class F>
 void parallel_for(int64_t n, F&& f) {
   if (n <= 0) return;
@@ -42,7 +42,7 @@ void parallel_for(int64_t n, F&& f) {
   }
 }
 
-// parallel_for for an f that may throw: of the exceptions, that of the smallest i is thrown when all are done.
+// parallel_for for an f that may throw: when all calls are done, throws the exception of the smallest i.
 template <class F>
 void parallel_for_throwing(int64_t n, F&& f) {
   std::vector<std::exception_ptr> errors(static_cast<size_t>(n));
@@ -57,8 +57,8 @@ void parallel_for_throwing(int64_t n, F&& f) {
     if (error) std::rethrow_exception(error);
 }
 
-// Cuts [0, n) into blocks of `block` (the last one shorter) and calls f(begin, end) for each. The cut does not depend
-// on the number of threads.
+// Splits [0, n) into blocks of `block` (the last one shorter) and calls f(begin, end) for each. The split is
+// independent of the number of threads.
 template <class F>
 void parallel_blocks(int64_t n, int64_t block, F&& f) {
   parallel_for((n + block - 1) / block, [&](int64_t i) { f(i * block, std::min(n, (i + 1) * block)); });

@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-// What regular expressions call \w.
+// Whether a regular expression's \w matches c.
 bool is_word_character(UChar32 c) {
   return u_hasBinaryProperty(c, UCHAR_ALPHABETIC) || u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) ||
          (U_GET_GC_MASK(c) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK));
@@ -52,7 +52,7 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens, bool normalized,
     strings.emplace_back(std::move(spelling), static_cast<int32_t>(tokens_.size()));
     tokens_.push_back(token);
   }
-  // Of two that normalise to the same text the first is found.
+  // The first of two that normalise to the same text is found.
   std::ranges::sort(strings);
   strings.erase(std::unique(strings.begin(), strings.end(),
                             [](const auto& one, const auto& next) { return one.first == next.first; }),

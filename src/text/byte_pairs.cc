@@ -81,7 +81,7 @@ std::string bytes_of_spelling(std::string_view piece) {
 BytePairs::BytePairs(const Vocabulary& vocabulary, std::string_view merges, const std::string& where) {
   for (size_t byte = 0; byte < 256; byte++) {
     const auto id = vocabulary.id(spell_bytes(std::string(1, static_cast<char>(byte))));
-    if (!id) fail("{}: the vocabulary has no piece of the byte {}, wanted one of each", where, byte);
+    if (!id) fail("{}: the vocabulary has no piece of the byte {}, expected one of each", where, byte);
     bytes_[byte] = *id;
   }
   const auto piece = [&](std::string_view spelling, size_t line) {
@@ -94,7 +94,7 @@ BytePairs::BytePairs(const Vocabulary& vocabulary, std::string_view merges, cons
     merges.remove_prefix(std::min(text.size() + 1, merges.size()));
     const size_t space = text.find(' ');
     if (space == text.npos || text.find(' ', space + 1) != text.npos)
-      fail("{}: merge {} is {}, wanted two pieces with a space between", where, line, excerpt(text));
+      fail("{}: merge {} is {}, expected two pieces with a space between", where, line, excerpt(text));
     if (merges_.size() == kMaxMerges) fail("{}: more than {} merges", where, kMaxMerges);
     const std::string_view left = text.substr(0, space), right = text.substr(space + 1);
     merges_.push_back({piece(left, line), piece(right, line), static_cast<int32_t>(merges_.size()),

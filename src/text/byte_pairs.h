@@ -15,7 +15,7 @@ namespace qkv {
 
 // Pieces are spelt with a character a byte: printable ones stand for themselves, the others are U+0100 and up.
 std::string spell_bytes(std::string_view bytes);
-// Of a piece with a character that stands for no byte, the piece itself.
+// Returns the bytes that a piece spells, or the piece itself if a character of it stands for no byte.
 std::string bytes_of_spelling(std::string_view piece);
 
 class BytePairs {

@@ -62,13 +62,13 @@ class TrieCheck {
 void check_charsmap(std::string_view charsmap, const std::string& where) {
   if (charsmap.empty()) return;
   if (charsmap.size() > kMaxCharsmapBytes)
-    fail("{}: normaliser's table: {} bytes, wanted at most {}", where, charsmap.size(), kMaxCharsmapBytes);
-  if (charsmap.size() < 4) fail("{}: normaliser's table: {} bytes, wanted a size", where, charsmap.size());
+    fail("{}: normaliser's table: {} bytes, expected at most {}", where, charsmap.size(), kMaxCharsmapBytes);
+  if (charsmap.size() < 4) fail("{}: normaliser's table: {} bytes, expected a size", where, charsmap.size());
   const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(charsmap[i])); };
   const size_t trie_size = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
   charsmap.remove_prefix(4);
   if (trie_size >= charsmap.size() || trie_size == 0 || trie_size % 4 != 0)
-    fail("{}: normaliser's table: a trie of {} bytes, wanted a multiple of 4 below {}", where, trie_size,
+    fail("{}: normaliser's table: a trie of {} bytes, expected a multiple of 4 below {}", where, trie_size,
          charsmap.size());
   if (charsmap.back() != '\0') fail("{}: normaliser's table: the last replacement has no end", where);
   TrieCheck(charsmap.substr(0, trie_size), charsmap.size() - trie_size, where).run();

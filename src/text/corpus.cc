@@ -20,12 +20,12 @@ void append(std::vector<std::string>& to, std::vector<std::string> lines) {
 // Each file on a thread of its own.
 std::vector<LineFile> scan(const std::vector<std::string>& paths, int64_t chunk_pairs) {
   if (paths.empty() || paths.size() > 2)
-    fail("parallel text: {} files, wanted two (source and target) or one (source TAB target)", paths.size());
+    fail("parallel text: {} files, expected two (source and target) or one (source TAB target)", paths.size());
   LineFile::Check one_tab;
   if (paths.size() == 1)
     one_tab = [&](int64_t number, std::string_view line) {
       const auto tabs = std::count(line.begin(), line.end(), '\t');
-      if (tabs != 1) fail("{}:{}: {} tabs, wanted one (source TAB target)", paths[0], number, tabs);
+      if (tabs != 1) fail("{}:{}: {} tabs, expected one (source TAB target)", paths[0], number, tabs);
     };
   std::vector<std::optional<LineFile>> scanned(paths.size());
   parallel_for_throwing(std::ssize(paths), [&](int64_t i) {
@@ -43,7 +43,7 @@ ParallelCorpus::ParallelCorpus(const std::vector<std::string>& files, bool lower
   const LineFile &shorter = files_.front().lines() < files_.back().lines() ? files_.front() : files_.back(),
                  &longer = &shorter == &files_.back() ? files_.front() : files_.back();
   if (shorter.lines() != longer.lines())
-    fail("{}:{}: the file ends here, wanted {} lines as in {}", shorter.path(), shorter.lines() + 1, longer.lines(),
+    fail("{}:{}: the file ends here, expected {} lines as in {}", shorter.path(), shorter.lines() + 1, longer.lines(),
          longer.path());
 }
 

@@ -25,13 +25,13 @@ class ParallelCorpus {
 
   int64_t size() const { return files_[0].lines(); }  // pairs
   int64_t chunks() const { return files_[0].chunks(); }
-  std::string fingerprint() const;  // of the files' bytes, in hexadecimal: tells one text from another
+  std::string fingerprint() const;  // of the files' bytes, in hexadecimal: distinguishes texts
 
   ParallelText read(int64_t chunk) const;
   void will_need(int64_t chunk) const;  // soon: see LineFile
 
-  // All pairs; of a text of more than `most`, whole chunks of together about so many, the same ones each time: one from
-  // each of as many equal parts.
+  // All pairs. For a text with more than `most` pairs, about `most` in whole chunks, one from each of equal parts of the
+  // text, the same ones each time.
   ParallelText sample(int64_t most) const;
 
  private:

@@ -22,11 +22,11 @@ std::vector<std::string> all_pieces(const TokenizerSpec& spec, const std::string
     fail("{}: piece {} is empty", where, empty - pieces.begin());
   for (const AddedToken& token : spec.added) {
     if (token.text.empty() || token.text.size() > kMaxAdded)
-      fail("{}: the added token {} has {} bytes, wanted 1 to {}", where, token.id, token.text.size(), kMaxAdded);
+      fail("{}: the added token {} has {} bytes, expected 1 to {}", where, token.id, token.text.size(), kMaxAdded);
     if (token.id == std::ssize(pieces))
       pieces.push_back(token.text);
     else if (token.id < 0 || token.id > std::ssize(pieces))
-      fail("{}: the added token {} has id {}, wanted at most the next one, {}", where, excerpt(token.text), token.id,
+      fail("{}: the added token {} has id {}, expected at most the next one, {}", where, excerpt(token.text), token.id,
            pieces.size());
     else if (pieces[static_cast<size_t>(token.id)] != token.text)
       fail("{}: the added token {} has id {}, which is that of {}", where, excerpt(token.text), token.id,
@@ -65,7 +65,7 @@ struct HuggingFaceTokenizer::Model {
   }
 
   void check_id(int32_t id, const std::string& where) const {
-    if (id < 0 || id >= vocabulary.size()) fail("{}: token {}, wanted 0 to {}", where, id, vocabulary.size() - 1);
+    if (id < 0 || id >= vocabulary.size()) fail("{}: token {}, expected 0 to {}", where, id, vocabulary.size() - 1);
   }
 
   std::string normalize(std::string_view text) const {
@@ -121,7 +121,8 @@ const std::string& HuggingFaceTokenizer::piece(int32_t id) const {
 }
 
 std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text) const {
-  if (text.size() > kMaxTextBytes) fail("tokenizer: a text of {} bytes, wanted at most {}", text.size(), kMaxTextBytes);
+  if (text.size() > kMaxTextBytes)
+    fail("tokenizer: a text of {} bytes, expected at most {}", text.size(), kMaxTextBytes);
   std::vector<int32_t> ids;
   for (const auto& part : model_->raw.find(text)) {
     if (const auto* id = std::get_if<int32_t>(&part)) {

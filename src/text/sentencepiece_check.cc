@@ -92,14 +92,14 @@ void check_piece(std::string_view message, int64_t index, const std::string& whe
   while (reader.next()) {
     if (reader.is(1, Wire::bytes)) piece = reader.bytes();
     if (reader.is(2, Wire::fixed32) && !std::isfinite(reader.real()))
-      fail("{}: piece {}: score {}, wanted a finite number", where, index, reader.real());
+      fail("{}: piece {}: score {}, expected a finite number", where, index, reader.real());
     if (reader.is(3, Wire::varint)) type = reader.integer();
   }
   const size_t most = type == kUserDefined ? kMaxUserDefined : kMaxPiece;
   if (piece.empty() || piece.size() > most)
-    fail("{}: piece {}: {} bytes, wanted 1 to {}", where, index, piece.size(), most);
+    fail("{}: piece {}: {} bytes, expected 1 to {}", where, index, piece.size(), most);
   if (find_invalid_utf8(piece) != std::string_view::npos || piece.find('\0') != std::string_view::npos)
-    fail("{}: piece {}: wanted valid UTF-8 without a zero byte", where, index);
+    fail("{}: piece {}: expected valid UTF-8 without a zero byte", where, index);
 }
 
 void check_normalizer(std::string_view message, const std::string& where) {

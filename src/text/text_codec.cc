@@ -70,7 +70,9 @@ std::vector<int32_t> TextCodec::encode(std::string_view text, const std::string&
   }
   for_each_character(text, [&](std::string_view character) {
     const auto id = (*characters)->id(character);
-    if (!id) fail("{}: the character {} is none of the model's {}", where, excerpt(character), (*characters)->size());
+    if (!id)
+      fail("{}: the character {} is not in the vocabulary of {} characters", where, excerpt(character),
+           (*characters)->size());
     ids.push_back(*id);
   });
   return ids;
@@ -80,7 +82,7 @@ std::string TextCodec::decode(std::span<const int32_t> ids, bool first) const {
   if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->decode_part(ids, first);
   std::string text;
   for (const int32_t id : ids) {
-    if (id < 0 || id >= size()) fail("text: token {}, wanted 0 to {}", id, size() - 1);
+    if (id < 0 || id >= size()) fail("text: token {}, expected 0 to {}", id, size() - 1);
     if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) {
       if (id < tokenizer->size()) text += tokenizer->decode({&id, 1}, first && text.empty());
       continue;
@@ -132,7 +134,7 @@ std::optional<int32_t> TextCodec::id(std::string_view piece) const {
 
 std::string TextCodec::piece(int32_t id) const {
   if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->piece(id);
-  if (id < 0 || id >= size()) fail("text: token {}, wanted 0 to {}", id, size() - 1);
+  if (id < 0 || id >= size()) fail("text: token {}, expected 0 to {}", id, size() - 1);
   return id < hugging_face_tokenizer().size() ? hugging_face_tokenizer().piece(id) : "";
 }
 

@@ -33,26 +33,26 @@ class TextCodec {
   static TextCodec of_characters(std::vector<std::string> characters, const std::string& where);
 
   static TextCodec of_pieces(Tokenizer tokenizer);  // SentencePiece's
-  // Of byte pieces or word pieces. A model may have more tokens than its tokeniser: those behind have no text. Throws
+  // For byte pieces or word pieces. A model may have more tokens than its tokeniser: those behind have no text. Throws
   // Error, beginning with `where`, if it has fewer.
   static TextCodec of_tokenizer(HuggingFaceTokenizer tokenizer);
   void pad(int64_t size, const std::string& where);
 
-  // Throws Error, beginning with `where`, for a character that is none of the vocabulary's.
+  // Throws Error, beginning with `where`, for a character outside the vocabulary.
   std::vector<int32_t> encode(std::string_view text, const std::string& where) const;
   // Throws Error for an id outside [0, size()). The end of a document gives nothing. first: whether they begin a text;
-  // a space before the first word of one is none of it, where the tokeniser puts it there.
+  // a space before its first word is not part of it if the tokeniser adds one there.
   std::string decode(std::span<const int32_t> ids, bool first = true) const;
 
-  // What a tokenizer.json puts around a text ([CLS] and [SEP]); its end() is `after`, or −1 if there is none.
+  // Tokens that a tokenizer.json puts around a text ([CLS] and [SEP]); its end() is `after`, or −1 if there is none.
   std::optional<int32_t> before() const;
   std::optional<int32_t> after() const;
 
   int32_t end() const;
   int32_t size() const;
   TextUnit unit() const;
-  // Of pieces of all kinds: the id of one as the vocabulary spells it, and its spelling, "" of one without text. Throws
-  // Error for an id outside [0, size()).
+  // For pieces of all kinds: the id of one as the vocabulary spells it, and its spelling, "" of one without text.
+  // Throws Error for an id outside [0, size()).
   std::optional<int32_t> id(std::string_view piece) const;
   std::string piece(int32_t id) const;
 

@@ -26,8 +26,8 @@ namespace sp = sentencepiece;
 constexpr int64_t kMaxVocab = 500'000;              // SentencePiece starts from a million candidates
 constexpr size_t kMaxModelBytes = size_t{1} << 30;  // of a model or a sentence
 
-// What went wrong, in one line. SentencePiece says "Internal: file(line) [condition] text"; the text alone, if there is
-// one. It may quote a piece, which may hold anything.
+// Returns the cause of an error in one line. SentencePiece says "Internal: file(line) [condition] text"; the text
+// alone, if there is one. It may quote a piece, which may hold anything.
 std::string reason(const sp::util::Status& status) {
   std::string message = status.ToString();
   const size_t place = message.rfind("] ");
@@ -38,7 +38,7 @@ std::string reason(const sp::util::Status& status) {
 }
 
 std::shared_ptr<const sp::SentencePieceProcessor> load_processor(const std::string& bytes, const std::string& where) {
-  if (bytes.size() > kMaxModelBytes) fail("{}: {} bytes, wanted at most {}", where, bytes.size(), kMaxModelBytes);
+  if (bytes.size() > kMaxModelBytes) fail("{}: {} bytes, expected at most {}", where, bytes.size(), kMaxModelBytes);
   check_sentencepiece(bytes, where);
   auto processor = std::make_shared<sp::SentencePieceProcessor>();
   const sp::util::Status status = processor->LoadFromSerializedProto(bytes);
@@ -121,20 +121,20 @@ struct Tokenizer::Model {
 
   int32_t size() const { return vocabulary ? vocabulary->size() : processor->GetPieceSize(); }
   void check_id(int32_t id) const {
-    if (id < 0 || id >= size()) fail("tokenizer: id {}, wanted 0 to {}", id, size() - 1);
+    if (id < 0 || id >= size()) fail("tokenizer: id {}, expected 0 to {}", id, size() - 1);
   }
 };
 
 Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const TokenizerOptions& options) {
   if (options.vocab_size < 4 || options.vocab_size > kMaxVocab)
-    fail("tokenizer: vocab_size {}, wanted 4 to {}", options.vocab_size, kMaxVocab);
+    fail("tokenizer: vocab_size {}, expected 4 to {}", options.vocab_size, kMaxVocab);
   if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1))
-    fail("tokenizer: character_coverage {}, wanted 0.98 to 1", options.character_coverage);
+    fail("tokenizer: character_coverage {}, expected 0.98 to 1", options.character_coverage);
   std::vector<const std::string*> usable = usable_of(sentences);
   if (usable.empty()) fail("tokenizer: {} sentences, none of them with text to learn from", sentences.size());
   size_t longest = 10;  // SentencePiece takes no lower limit
   for (const std::string* sentence : usable) longest = std::max(longest, sentence->size());
-  if (longest > kMaxModelBytes) fail("tokenizer: a sentence of {} bytes, wanted at most {}", longest, kMaxModelBytes);
+  if (longest > kMaxModelBytes) fail("tokenizer: a sentence of {} bytes, expected at most {}", longest, kMaxModelBytes);
 
   // The threads share the sums of the training, so their fixed number is a part of the result.
   std::unordered_map<std::string, std::string> settings = {

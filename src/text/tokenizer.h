@@ -50,7 +50,7 @@ class Tokenizer {
 
   // Pieces whose ids are their places in a list of their own. `splitter`, a SentencePiece model, cuts text into pieces;
   // without it they stand between spaces and tabs. A name of a language at the start of a text, ">>de<<", is kept whole
-  // if it is a piece. What is not in the list becomes the piece `unknown`; without one ("") it is an Error of encode.
+  // if it is a piece. A word outside the list becomes the piece `unknown`; without one ("") it is an Error of encode.
   // Throws Error, beginning with `where`, for a list that is no vocabulary (see vocabulary.h) or lacks `unknown`, and
   // for what load refuses of the splitter, but for the end token.
   static Tokenizer with_pieces(const std::optional<SentencePieceFile>& splitter, std::vector<std::string> pieces,
@@ -70,7 +70,7 @@ class Tokenizer {
 
   // Text of ids that are a part of what a SentencePiece model writes, byte for byte; a piece of one byte may be a part
   // of a character. first: whether it is the beginning, which loses the space that such a model puts before a text.
-  // What controls (<s>, </s>) gives nothing. Throws as decode does.
+  // Control tokens (<s>, </s>) have no text. Throws as decode does.
   std::string decode_part(std::span<const int32_t> ids, bool first) const;
 
   // The piece of an id as the vocabulary spells it; "▁" begins a word. Throws as decode does.
@@ -81,7 +81,7 @@ class Tokenizer {
   std::optional<int32_t> id(std::string_view piece) const;
 
   int32_t size() const;  // V
-  // Of a SentencePiece vocabulary; −1 where the pieces are a list, which says nothing of their use.
+  // For a SentencePiece vocabulary; −1 where the pieces are a list, which says nothing of their use.
   int32_t start() const;    // id of <s>, or of </s> where the vocabulary has no <s>
   int32_t end() const;      // id of </s>
   int32_t unknown() const;  // id of <unk>; of a list, that of `unknown`, or −1

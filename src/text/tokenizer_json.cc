@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr int64_t kMaxCharacters = 10'000;  // of a word: time may grow with the square of it
 
-// model.vocab and model.merges, as they are read. What is wrong is said later: it may be the list of another model.
+// model.vocab and model.merges, as they are read. Errors are reported later: it may be the list of another model.
 class Lists {
  public:
   void take(const JsonItem& item) {
@@ -28,7 +28,7 @@ class Lists {
   }
   void check(const std::string& where) const {
     if (!wrong_.empty()) fail("{}: {}", where, wrong_);
-    if (half_) fail("{}: model.merges: a merge of one piece, wanted two", where);
+    if (half_) fail("{}: model.merges: a merge of one piece, expected two", where);
     const auto gap = std::ranges::find(pieces_, "");
     if (gap != pieces_.end()) fail("{}: model.vocab: no piece has id {}", where, gap - pieces_.begin());
   }
@@ -76,7 +76,7 @@ class Object {
  public:
   Object(const json& value, std::string where, std::initializer_list<std::string_view> members)
       : value_(value), where_(std::move(where)) {
-    if (!value.is_object()) fail("{} is {}, wanted an object", where_, describe(value));
+    if (!value.is_object()) fail("{} is {}, expected an object", where_, describe(value));
     for (const auto& [name, member] : value.items())
       if (std::ranges::find(members, name) == members.end()) fail("{} is not supported", at(excerpt(name)));
   }
@@ -115,9 +115,9 @@ class Object {
     return *found;
   }
 
-  [[noreturn]] void wrong(const std::string& name, std::string_view wanted) const {
+  [[noreturn]] void wrong(const std::string& name, std::string_view expected) const {
     const json* found = find(name);
-    fail("{} is {}, wanted {}", at(name), found ? describe(*found) : "missing", wanted);
+    fail("{} is {}, expected {}", at(name), found ? describe(*found) : "missing", expected);
   }
   static std::string describe(const json& value) {
     if (value.is_string()) return excerpt(value.get_ref<const std::string&>());
@@ -155,7 +155,7 @@ WordPattern read_split(const json& value, const std::string& where) {
   const std::string expression = Object(*found, split.at("pattern"), {"Regex"}).text("Regex");
   const auto pattern = pattern_of(expression);
   if (!pattern)
-    fail("{} is {}, wanted that of GPT-2, Llama 3, Qwen 2 or Qwen 3.5", split.at("pattern.Regex"),
+    fail("{} is {}, expected that of GPT-2, Llama 3, Qwen 2 or Qwen 3.5", split.at("pattern.Regex"),
          json_string(expression));
   const bool invert = split.flag("invert", false);
   if (split.text("behavior") != (invert ? "Removed" : "Isolated"))
@@ -179,10 +179,10 @@ void read_byte_words(const json* value, const std::string& where, BytePieces& mo
       model.space_first = bytes.flag("add_prefix_space", true);
       model.gpt2_words = bytes.flag("use_regex", true);
     } else {
-      fail("{}: type is {}, wanted {}", place, excerpt(type), last ? "ByteLevel" : "Split or Digits");
+      fail("{}: type is {}, expected {}", place, excerpt(type), last ? "ByteLevel" : "Split or Digits");
     }
   }
-  if (steps.empty()) fail("{} is null, wanted ByteLevel, or a Sequence that ends with it", where);
+  if (steps.empty()) fail("{} is null, expected ByteLevel, or a Sequence that ends with it", where);
 }
 
 BytePieces read_byte_pieces(const Object& root, const json& value) {
@@ -195,12 +195,12 @@ BytePieces read_byte_pieces(const Object& root, const json& value) {
     if (object.text(name, "") != "") object.wrong(name, "none, as bytes have");
   model.whole_words = object.flag("ignore_merges", false);
   for (const auto& [step, place] : steps_of(root.find("normalizer"), root.at("normalizer"), "normalizers")) {
-    if (type_of(step) != "NFC") fail("{}: type is {}, wanted NFC, or no normaliser", place, excerpt(type_of(step)));
+    if (type_of(step) != "NFC") fail("{}: type is {}, expected NFC, or no normaliser", place, excerpt(type_of(step)));
     model.compose = true;
   }
   read_byte_words(root.find("pre_tokenizer"), root.at("pre_tokenizer"), model);
   if (type_of(root.find("decoder")) != "ByteLevel")
-    fail("{}: type is {}, wanted ByteLevel", root.at("decoder"), excerpt(type_of(root.find("decoder"))));
+    fail("{}: type is {}, expected ByteLevel", root.at("decoder"), excerpt(type_of(root.find("decoder"))));
   return model;
 }
 
@@ -213,7 +213,7 @@ WordPieceModel read_word_pieces(const Object& root, const json& value) {
   model.max_characters = object.integer("max_input_chars_per_word");
   if (model.max_characters > kMaxCharacters) object.wrong("max_input_chars_per_word", "at most 10000");
   if (type_of(root.find("normalizer")) != "BertNormalizer")
-    fail("{}: type is {}, wanted BertNormalizer", root.at("normalizer"), excerpt(type_of(root.find("normalizer"))));
+    fail("{}: type is {}, expected BertNormalizer", root.at("normalizer"), excerpt(type_of(root.find("normalizer"))));
   const Object cleaning(*root.find("normalizer"), root.at("normalizer"),
                         {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
   model.cleaning.clean_text = cleaning.flag("clean_text", true);
@@ -221,10 +221,10 @@ WordPieceModel read_word_pieces(const Object& root, const json& value) {
   model.cleaning.lowercase = cleaning.flag("lowercase", true);
   model.cleaning.strip_accents = cleaning.flag("strip_accents", model.cleaning.lowercase);
   if (type_of(root.find("pre_tokenizer")) != "BertPreTokenizer")
-    fail("{}: type is {}, wanted BertPreTokenizer", root.at("pre_tokenizer"),
+    fail("{}: type is {}, expected BertPreTokenizer", root.at("pre_tokenizer"),
          excerpt(type_of(root.find("pre_tokenizer"))));
   if (const std::string type = type_of(root.find("decoder")); type != "WordPiece" && type != "null")
-    fail("{}: type is {}, wanted WordPiece", root.at("decoder"), excerpt(type));
+    fail("{}: type is {}, expected WordPiece", root.at("decoder"), excerpt(type));
   return model;
 }
 
@@ -242,9 +242,9 @@ AddedToken read_added(const json& value, const std::string& where) {
 // A token of the post-processor: one at most on each side of the text.
 void put_around(const json& id, const std::string& where, bool behind, TokenizerSpec& spec) {
   if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX)
-    fail("{} is {}, wanted an id", where, Object::describe(id));
+    fail("{} is {}, expected an id", where, Object::describe(id));
   std::optional<int32_t>& side = behind ? spec.after : spec.before;
-  if (side) fail("{}: two tokens {} a text, wanted one at most", where, behind ? "behind" : "before");
+  if (side) fail("{}: two tokens {} a text, expected one at most", where, behind ? "behind" : "before");
   side = id.get<int32_t>();
 }
 
@@ -286,7 +286,7 @@ void read_post_processor(const json* value, const std::string& where, TokenizerS
         put_around(pair[1], object.at(name), name == std::string_view("sep"), spec);
       }
     } else {
-      fail("{}: type is {}, wanted TemplateProcessing, RobertaProcessing, BertProcessing or ByteLevel", place,
+      fail("{}: type is {}, expected TemplateProcessing, RobertaProcessing, BertProcessing or ByteLevel", place,
            excerpt(type));
     }
   }
@@ -320,7 +320,7 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& whe
   else if (type == "WordPiece")
     spec.model = read_word_pieces(root, value.at("model"));
   else
-    fail("{}: model.type is {}, wanted BPE or WordPiece", where, excerpt(type));
+    fail("{}: model.type is {}, expected BPE or WordPiece", where, excerpt(type));
   lists.check(where);
   spec.pieces = lists.take_pieces();
   if (auto* bytes = std::get_if<BytePieces>(&spec.model)) bytes->merges = lists.take_merges();

@@ -13,7 +13,7 @@ namespace qkv {
 void add_merge(std::string_view merge, std::string& merges);
 
 // Throws Error, beginning with `where`, for JSON that is none, and for anything that changes ids and is not supported,
-// naming its place in the file. `truncation` and `padding` are not read: transformers sets them anew for each text.
+// naming its place in the file. `truncation` and `padding` are not read: transformers sets them again for each text.
 TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& where);
 
 // The text of such a file. Read again, it is the same.

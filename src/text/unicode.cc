@@ -60,8 +60,8 @@ std::string encoding_hint(std::string_view beginning) {
                                    {"\xFD\x37zXZ"sv, "the file is compressed, \"xzcat FILE\" prints its text"},
                                    {"BZh"sv, "the file is compressed, \"bzcat FILE\" prints its text"},
                                    {"PK\3\4"sv, "the file is a zip archive, \"unzip -p FILE\" prints its text"},
-                                   {"7z\xBC\xAF"sv, "the file is a 7z archive, wanted text"},
-                                   {"PAR1"sv, "the file is Parquet, wanted text"},
+                                   {"7z\xBC\xAF"sv, "the file is a 7z archive, expected text"},
+                                   {"PAR1"sv, "the file is Parquet, expected text"},
                                    {"\xFF\xFE"sv, "the file is UTF-16, \"iconv -f utf-16 -t utf-8 FILE\" makes it so"},
                                    {"\xFE\xFF"sv, "the file is UTF-16, \"iconv -f utf-16 -t utf-8 FILE\" makes it so"}})
     if (beginning.starts_with(mark)) return fmt::format(" ({})", hint);

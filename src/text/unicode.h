@@ -13,7 +13,7 @@ size_t find_invalid_utf8(std::string_view text);
 // Length of the text without the beginning of a character that is not whole at its end.
 size_t whole_characters(std::string_view text);
 
-// What a file may be whose text is not valid UTF-8, and what makes it so, for the end of an error; `beginning` are its
+// Describes a file whose text is not valid UTF-8, and the reason, for the end of an error; `beginning` are its
 // first bytes, or none where they are fine.
 std::string encoding_hint(std::string_view beginning);
 

@@ -10,7 +10,7 @@ namespace qkv {
 
 Vocabulary::Vocabulary(std::vector<std::string> pieces, const std::string& where) : pieces_(std::move(pieces)) {
   if (pieces_.empty() || pieces_.size() > kMaxPieces)
-    fail("{}: a vocabulary of {} pieces, wanted 1 to {}", where, pieces_.size(), kMaxPieces);
+    fail("{}: a vocabulary of {} pieces, expected 1 to {}", where, pieces_.size(), kMaxPieces);
   ids_.reserve(pieces_.size());
   for (size_t i = 0; i < pieces_.size(); i++) {
     if (find_invalid_utf8(pieces_[i]) != std::string::npos) fail("{}: piece {} is not valid UTF-8", where, i);

@@ -98,7 +98,7 @@ class Scanner {
     return c.code == ' ' || (pattern_.modern && !c.breaks_line() && c.kind != Kind::number);
   }
 
-  // The end of the characters from `place` on of which `is` holds, at most so many.
+  // The end of the run of characters from `place` for which `is` holds, up to the given length.
   size_t run(size_t place, bool (*is)(const ClassedCharacter&),
              size_t most = std::numeric_limits<size_t>::max()) const {
     for (ClassedCharacter c = at(place); most > 0 && is(c); c = at(place), most--) place = c.end;

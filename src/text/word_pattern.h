@@ -13,7 +13,7 @@ namespace qkv {
 // them, spaces. Named after the model that brought it. digit, digits: numbers apart, one by one or as a run.
 enum class WordPattern { gpt2, llama3, qwen2, qwen3_5, digit, digits };
 
-// The pattern of a regular expression, as files spell it; none: it is none of those known.
+// The pattern of a regular expression, as files spell it; nullopt if it is unknown.
 std::optional<WordPattern> pattern_of(std::string_view expression);
 std::string_view expression_of(WordPattern pattern);  // "" of digit and digits, which have none
 

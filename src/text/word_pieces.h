@@ -1,5 +1,5 @@
-// WordPiece: a word is the longest piece that it begins with, then the longest that goes on, and so forth. Wu et al.,
-// "Google's Neural Machine Translation System" (2016), as Devlin et al., "BERT" (2019), have it.
+// WordPiece: a word is the longest piece that it begins with, then the longest that continues it, and so forth. Wu et
+// al., "Google's Neural Machine Translation System" (2016), as Devlin et al., "BERT" (2019), have it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace qkv {
 
 class WordPieces {
  public:
-  // Pieces by id, none twice. One that goes on in a word is spelt behind `continuation`. A word that the pieces do not
+  // Pieces by id, none twice. One that continues a word is spelt behind `continuation`. A word that the pieces do not
   // make up, or that has more than max_characters, becomes the piece `unknown`. Throws Error, beginning with `where`,
   // if that is no piece.
   WordPieces(std::span<const std::string> pieces, const std::string& unknown, const std::string& continuation,

@@ -121,7 +121,7 @@ def test_the_benchmark_reports_its_share_of_the_bandwidth(model):
 
 
 def test_errors_are_one_line(model, trained):
-    for arguments, message in [(["--prompt", "x"], 'prompt: the character "x" is none of the model\'s 11'),
+    for arguments, message in [(["--prompt", "x"], 'prompt: the character "x" is not in the vocabulary of 11 characters'),
                                (["--stop", ""], "stop: a text is empty"),
                                (["--prompt", "0" * 40, "--context", "stop"], "must have fewer than 32 tokens")]:
         status, output, error = qkv("generate", model, *arguments, ok=False)

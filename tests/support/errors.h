@@ -1,4 +1,4 @@
-// What an error says.
+// Messages of errors.
 #pragma once
 
 #include <gtest/gtest.h>

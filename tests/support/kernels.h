@@ -1,4 +1,4 @@
-// What the tests of kernels share: every instruction set, any number of threads, matrices whose rows lie apart, and how
+// Shared by the tests of kernels: every instruction set, any number of threads, matrices whose rows lie apart, and how
 // far a kernel may be from the truth.
 #pragma once
 

@@ -57,7 +57,7 @@ inline Array parse_npy(std::string_view npy, const std::string& name) {
   } else if (header.find("'|b1'") != header.npos) {
     append<uint8_t>(data, count, array.values);
   } else {
-    fail("npz: array {} is none of float32, int64, bool: {}", name, header);
+    fail("npz: array {} is not of float32, int64 or bool: {}", name, header);
   }
   return array;
 }

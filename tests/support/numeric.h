@@ -1,4 +1,4 @@
-// What the numeric tests share: random data, the error of float32 against float64, and finite differences.
+// Shared by the numerical tests: random data, the error of float32 against float64, and finite differences.
 #pragma once
 
 #include <gtest/gtest.h>

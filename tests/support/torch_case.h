@@ -50,7 +50,7 @@ class TorchCase {
     return c;
   }
 
-  // Of a tensor, [B, T, d] or other.
+  // The shape of a tensor, such as [B, T, d].
   const std::vector<int64_t>& shape(const std::string& name) const { return find(name).shape; }
 
   template <class Real>

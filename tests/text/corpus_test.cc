@@ -50,19 +50,19 @@ TEST(Corpus, NamesFileAndLineOfAMistake) {
   EXPECT_EQ(error_of([&] {
               read_parallel({three.path(), two.path()});
             }),
-            two.path() + ":3: the file ends here, wanted 3 lines as in " + three.path());
+            two.path() + ":3: the file ends here, expected 3 lines as in " + three.path());
   EXPECT_EQ(error_of([&] {
               read_parallel({two.path(), three.path()});
             }),
-            two.path() + ":3: the file ends here, wanted 3 lines as in " + three.path());
+            two.path() + ":3: the file ends here, expected 3 lines as in " + three.path());
   EXPECT_EQ(error_of([&] { read_parallel({three.path(), latin.path()}); }).find(latin.path() + ":3: "), 0u);
   EXPECT_EQ(error_of([&] { read_parallel({tabs.path()}); }),
-            tabs.path() + ":2: 2 tabs, wanted one (source TAB target)");
+            tabs.path() + ":2: 2 tabs, expected one (source TAB target)");
   EXPECT_EQ(error_of([&] { read_parallel({none.path()}); }),
-            none.path() + ":2: 0 tabs, wanted one (source TAB target)");
+            none.path() + ":2: 0 tabs, expected one (source TAB target)");
   EXPECT_EQ(error_of([&] { read_parallel({"no/such", two.path()}); }).find("no/such: "), 0u);
   EXPECT_EQ(error_of([&] { read_parallel({}); }),
-            "parallel text: 0 files, wanted two (source and target) or one (source TAB target)");
+            "parallel text: 0 files, expected two (source and target) or one (source TAB target)");
 }
 
 TEST(Corpus, ReadsPairsByChunks) {
@@ -100,7 +100,7 @@ TEST(Corpus, SamplesWholeChunksOfALongText) {
   }
 }
 
-TEST(Corpus, TellsTextsApart) {
+TEST(Corpus, DistinguishesTexts) {
   const TempFile a("a", "one\ntwo\n"), b("b", "eins\nzwei\n"), c("c", "one\ntwo\n");
   const auto fingerprint = [](const Lines& files) { return ParallelCorpus(files).fingerprint(); };
   EXPECT_EQ(fingerprint({a.path(), b.path()}), fingerprint({c.path(), b.path()}));

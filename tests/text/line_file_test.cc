@@ -93,14 +93,14 @@ TEST(LineFile, RefusesLinesThatChangedAndFilesThatShrank) {
   EXPECT_EQ(error_at(2), file.path() + ": lines 5 to 5 have changed since they were first read");
 }
 
-TEST(LineFile, GoesOnWithAFileThatWasReplaced) {
+TEST(LineFile, KeepsReadingAFileThatWasReplaced) {
   const TempFile file("text", "one\ntwo\n"), other("other", "three\n");
   const LineFile lines(file.path(), 1);
   std::filesystem::rename(other.path(), file.path());
   EXPECT_EQ(all_of(lines), (Lines{"one", "two"}));
 }
 
-TEST(LineFile, TellsContentsApart) {
+TEST(LineFile, DistinguishesContents) {
   std::vector<uint64_t> hashes;
   for (const char* text : {"", "a\n", "b\n", "a", "a\n\n", "a\nb\n", "b\na\n", "12345678\n", "12345678", "a\r\n"}) {
     const TempFile file("text", text);

@@ -46,13 +46,13 @@ TEST(SentencePieceCheck, StartsWithTheEndTokenWhereThereIsNoStart) {
 }
 
 TEST(SentencePieceCheck, RefusesPiecesThatSentencePieceCannotHold) {
-  EXPECT_EQ(refusal(with_pieces(piece(std::string(1025, 'a')))), "m.spm: piece 3: 1025 bytes, wanted 1 to 1024");
-  EXPECT_EQ(refusal(with_pieces(piece(std::string(65, 'a'), 4))), "m.spm: piece 3: 65 bytes, wanted 1 to 64");
-  EXPECT_EQ(refusal(with_pieces(piece(""))), "m.spm: piece 3: 0 bytes, wanted 1 to 1024");
-  EXPECT_EQ(refusal(with_pieces(field(1, ""))), "m.spm: piece 3: 0 bytes, wanted 1 to 1024");
-  EXPECT_EQ(refusal(with_pieces(piece("\xff"))), "m.spm: piece 3: wanted valid UTF-8 without a zero byte");
+  EXPECT_EQ(refusal(with_pieces(piece(std::string(1025, 'a')))), "m.spm: piece 3: 1025 bytes, expected 1 to 1024");
+  EXPECT_EQ(refusal(with_pieces(piece(std::string(65, 'a'), 4))), "m.spm: piece 3: 65 bytes, expected 1 to 64");
+  EXPECT_EQ(refusal(with_pieces(piece(""))), "m.spm: piece 3: 0 bytes, expected 1 to 1024");
+  EXPECT_EQ(refusal(with_pieces(field(1, ""))), "m.spm: piece 3: 0 bytes, expected 1 to 1024");
+  EXPECT_EQ(refusal(with_pieces(piece("\xff"))), "m.spm: piece 3: expected valid UTF-8 without a zero byte");
   EXPECT_EQ(refusal(with_pieces(piece("a", 1, std::numeric_limits<float>::infinity()))),
-            "m.spm: piece 3: score inf, wanted a finite number");
+            "m.spm: piece 3: score inf, expected a finite number");
   EXPECT_NE(refusal(with_pieces(piece("a") + piece("a"))), "");
 }
 
@@ -85,7 +85,7 @@ TEST(SentencePieceCheck, RefusesTablesWhoseSizesLie) {
     EXPECT_NE(refusal(with_charsmap(little_endian(size) + strings)).find("normaliser's table: a trie of"),
               std::string::npos)
         << size;
-  EXPECT_EQ(refusal(with_charsmap("abc")), "m.spm: normaliser's table: 3 bytes, wanted a size");
+  EXPECT_EQ(refusal(with_charsmap("abc")), "m.spm: normaliser's table: 3 bytes, expected a size");
   EXPECT_EQ(refusal(with_charsmap(Trie().charsmap("x"))), "m.spm: normaliser's table: the last replacement has no end");
 }
 

@@ -17,7 +17,7 @@ TEST(TextCodec, BytesAreTheirOwnIds) {
   EXPECT_EQ(codec.encode("a\xFF\n", "text"), (Ids{97, 255, 10}));
   EXPECT_EQ(codec.decode(Ids{97, 256, 255, 10}), "a\xFF\n");  // the end of a document gives nothing
   EXPECT_EQ(codec.size(), 257);
-  EXPECT_EQ(error_of([&] { codec.decode(Ids{257}); }), "text: token 257, wanted 0 to 256");
+  EXPECT_EQ(error_of([&] { codec.decode(Ids{257}); }), "text: token 257, expected 0 to 256");
 }
 
 TEST(TextCodec, CharactersAreThoseOfTheTextByCodePoint) {
@@ -43,10 +43,10 @@ TEST(TextCodec, PiecesLoseNothingWhereTheyWereTrainedToKeepAll) {
   }
   EXPECT_EQ(codec.decode(Ids{codec.end(), 1}), "");
   EXPECT_EQ(error_of([&] { codec.decode(Ids{codec.size()}); }),
-            fmt::format("tokenizer: id {}, wanted 0 to {}", codec.size(), codec.size() - 1));
+            fmt::format("tokenizer: id {}, expected 0 to {}", codec.size(), codec.size() - 1));
 }
 
-TEST(TextCodec, ASpaceThatAModelPutsFirstIsNoneOfTheText) {
+TEST(TextCodec, ALeadingSpaceAddedByTheModelIsNotPartOfTheText) {
   std::vector<std::string> lines(50, "to be or not to be");
   const TextCodec codec = TextCodec::of_pieces(Tokenizer::train(lines, {.vocab_size = 20}));
   const Ids ids = codec.encode("to be", "text");
@@ -70,14 +70,15 @@ TEST(TextCodec, OfATokenizerJsonMayHaveFewerTokensThanTheModel) {
   EXPECT_EQ(codec.piece(7), "");
   EXPECT_EQ(codec.id("##b"), 4);
   EXPECT_EQ(codec.id("b"), std::nullopt);
-  EXPECT_EQ(error_of([&] { codec.decode(Ids{8}); }), "text: token 8, wanted 0 to 7");
+  EXPECT_EQ(error_of([&] { codec.decode(Ids{8}); }), "text: token 8, expected 0 to 7");
   EXPECT_EQ(error_of([&] { codec.pad(4, "config.json"); }), "config.json: 4 tokens of the model, the tokeniser has 5");
   EXPECT_EQ(error_of([&] { codec.encode("a\xC3", "prompt"); }), "prompt: byte 2 is not valid UTF-8");
 }
 
 TEST(TextCodec, WhatItDoesNotHaveIsNamed) {
   const TextCodec codec = TextCodec::of_characters({"a", "b"}, "vocabulary.json");
-  EXPECT_EQ(error_of([&] { codec.encode("abc", "prompt"); }), "prompt: the character \"c\" is none of the model's 2");
+  EXPECT_EQ(error_of([&] { codec.encode("abc", "prompt"); }),
+            "prompt: the character \"c\" is not in the vocabulary of 2 characters");
   EXPECT_EQ(error_of([&] { codec.encode("a\xC3", "prompt"); }), "prompt: byte 2 is not valid UTF-8");
   EXPECT_EQ(error_of([] {
               TextCodec::of_characters({"a", "a"}, "vocabulary.json");

@@ -45,7 +45,7 @@ TEST_P(GoldenTokenizer, ComesBackFromItsOwnFile) {
   EXPECT_EQ(parse_tokenizer_json(to_json(spec), "file"), spec);
 }
 
-// Of byte pieces, but for a space put first, what tokens swallow, and what the normaliser changes.
+// For byte pieces, except for a leading space, text inside added tokens, and changes by the normaliser.
 TEST_P(GoldenTokenizer, TextComesBackByteForByte) {
   const HuggingFaceTokenizer tokenizer(parse_tokenizer_json(file(), "file"), "file");
   const auto* bytes = std::get_if<BytePieces>(&tokenizer.spec().model);
@@ -91,43 +91,44 @@ class RefusedTokenizer : public ::testing::Test {
 };
 
 TEST_F(RefusedTokenizer, WhatIsNotSupportedIsNamed) {
-  EXPECT_EQ(error_with("gpt2", "/model/type", "Unigram"), "FILE: model.type is \"Unigram\", wanted BPE or WordPiece");
-  EXPECT_EQ(error_with("gpt2", "/model/dropout", 0.1), "FILE: model.dropout is 0.1, wanted none");
+  EXPECT_EQ(error_with("gpt2", "/model/type", "Unigram"), "FILE: model.type is \"Unigram\", expected BPE or WordPiece");
+  EXPECT_EQ(error_with("gpt2", "/model/dropout", 0.1), "FILE: model.dropout is 0.1, expected none");
   EXPECT_EQ(error_with("gpt2", "/model/end_of_word_suffix", "</w>"),
-            "FILE: model.end_of_word_suffix is \"</w>\", wanted none, as bytes have");
+            "FILE: model.end_of_word_suffix is \"</w>\", expected none, as bytes have");
   EXPECT_EQ(error_with("gpt2", "/model/other", 1), "FILE: model.\"other\" is not supported");
   EXPECT_EQ(error_with("gpt2", "/other", 1), "FILE: \"other\" is not supported");
   EXPECT_EQ(error_with("gpt2", "/normalizer", {{"type", "Lowercase"}}),
-            "FILE: normalizer: type is \"Lowercase\", wanted NFC, or no normaliser");
+            "FILE: normalizer: type is \"Lowercase\", expected NFC, or no normaliser");
   EXPECT_EQ(error_with("gpt2", "/normalizer",
                        {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}, {{"type", "Strip"}}}}}),
-            "FILE: normalizer.normalizers[1]: type is \"Strip\", wanted NFC, or no normaliser");
+            "FILE: normalizer.normalizers[1]: type is \"Strip\", expected NFC, or no normaliser");
   EXPECT_EQ(error_with("gpt2", "/pre_tokenizer", nullptr),
-            "FILE: pre_tokenizer is null, wanted ByteLevel, or a Sequence that ends with it");
+            "FILE: pre_tokenizer is null, expected ByteLevel, or a Sequence that ends with it");
   EXPECT_EQ(error_with("gpt2", "/pre_tokenizer/type", "Metaspace"),
-            "FILE: pre_tokenizer: type is \"Metaspace\", wanted ByteLevel");
+            "FILE: pre_tokenizer: type is \"Metaspace\", expected ByteLevel");
   EXPECT_EQ(
       error_with("qwen2", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a*)*b"),
-      "FILE: pre_tokenizer.pretokenizers[0].pattern.Regex is \"(a*)*b\", wanted that of GPT-2, Llama 3, Qwen 2 or "
+      "FILE: pre_tokenizer.pretokenizers[0].pattern.Regex is \"(a*)*b\", expected that of GPT-2, Llama 3, Qwen 2 or "
       "Qwen 3.5");
   EXPECT_EQ(error_with("qwen2", "/pre_tokenizer/pretokenizers/0/behavior", "MergedWithNext"),
-            "FILE: pre_tokenizer.pretokenizers[0].behavior is \"MergedWithNext\", wanted \"Isolated\"");
-  EXPECT_EQ(error_with("gpt2", "/decoder", nullptr), "FILE: decoder: type is \"null\", wanted ByteLevel");
-  EXPECT_EQ(error_with("gpt2", "/post_processor", {{"type", "Other"}}),
-            "FILE: post_processor: type is \"Other\", wanted TemplateProcessing, RobertaProcessing, BertProcessing or "
-            "ByteLevel");
+            "FILE: pre_tokenizer.pretokenizers[0].behavior is \"MergedWithNext\", expected \"Isolated\"");
+  EXPECT_EQ(error_with("gpt2", "/decoder", nullptr), "FILE: decoder: type is \"null\", expected ByteLevel");
+  EXPECT_EQ(
+      error_with("gpt2", "/post_processor", {{"type", "Other"}}),
+      "FILE: post_processor: type is \"Other\", expected TemplateProcessing, RobertaProcessing, BertProcessing or "
+      "ByteLevel");
   EXPECT_EQ(error_with("llama3", "/post_processor/processors/1/single/0/SpecialToken/id", "x"),
             "FILE: post_processor.processors[1].special_tokens: \"x\" is not there");
   EXPECT_EQ(error_with("bert-cased", "/pre_tokenizer/type", "Whitespace"),
-            "FILE: pre_tokenizer: type is \"Whitespace\", wanted BertPreTokenizer");
+            "FILE: pre_tokenizer: type is \"Whitespace\", expected BertPreTokenizer");
   EXPECT_EQ(error_with("bert-cased", "/model/max_input_chars_per_word", 10001),
-            "FILE: model.max_input_chars_per_word is 10001, wanted at most 10000");
+            "FILE: model.max_input_chars_per_word is 10001, expected at most 10000");
   EXPECT_EQ(error_with("bert-cased", "/normalizer/other", true), "FILE: normalizer.\"other\" is not supported");
 }
 
 TEST_F(RefusedTokenizer, PartsThatDoNotFitAreNamed) {
   EXPECT_EQ(error_with("gpt2", "/model/merges/1", "a"),
-            "FILE: merge 2 is \"a\", wanted two pieces with a space between");
+            "FILE: merge 2 is \"a\", expected two pieces with a space between");
   EXPECT_EQ(error_with("gpt2", "/model/merges/0", "a zz"), "FILE: merge 1: the piece \"zz\" is not in the vocabulary");
   EXPECT_EQ(error_with("gpt2", "/model/merges/0", {"a", "b", "c"}),
             "FILE: model.merges: \"c\" is not a part of a pair of pieces without spaces");
@@ -142,9 +143,9 @@ TEST_F(RefusedTokenizer, PartsThatDoNotFitAreNamed) {
   EXPECT_EQ(error_with("gpt2", "/added_tokens/0/id", 5),
             "FILE: the added token \"<|endoftext|>\" has id 5, which is that of \"&\"");
   EXPECT_EQ(error_with("gpt2", "/added_tokens/0/id", 10000),
-            "FILE: the added token \"<|endoftext|>\" has id 10000, wanted at most the next one, 420");
+            "FILE: the added token \"<|endoftext|>\" has id 10000, expected at most the next one, 420");
   EXPECT_EQ(error_with("gpt2", "/added_tokens/0/content", ""),
-            "FILE: the added token 420 has 0 bytes, wanted 1 to 1024");
+            "FILE: the added token 420 has 0 bytes, expected 1 to 1024");
   EXPECT_EQ(error_with("bert-cased", "/model/unk_token", "<unk>"),
             "FILE: the unknown token \"<unk>\" is not in the vocabulary");
 }
@@ -173,7 +174,7 @@ TEST(HuggingFaceTokenizer, ThePairHighestInTheListIsMergedFirstFromTheLeft) {
             "pieces: the merge of \"a\" and \"b\" stands twice");
   spec.pieces[7] = "other";
   EXPECT_EQ(error_of([&] { HuggingFaceTokenizer(spec, "pieces"); }),
-            "pieces: the vocabulary has no piece of the byte 7, wanted one of each");
+            "pieces: the vocabulary has no piece of the byte 7, expected one of each");
 }
 
 TEST(HuggingFaceTokenizer, AWordOfTooManyCharactersIsUnknown) {
@@ -184,7 +185,7 @@ TEST(HuggingFaceTokenizer, AWordOfTooManyCharactersIsUnknown) {
   EXPECT_EQ(tokenizer.encode("é\tÉÉ ééa éééé bé bb"), (Ids{1, 1, 2, 1, 3, 0, 4, 2, 0}));
   EXPECT_EQ(tokenizer.decode(Ids{1, 2, 4, 3}, true), "éé béa");
   EXPECT_EQ(tokenizer.decode(Ids{4}, false), " b");
-  EXPECT_EQ(error_of([&] { tokenizer.decode(Ids{5}, true); }), "tokenizer: token 5, wanted 0 to 4");
+  EXPECT_EQ(error_of([&] { tokenizer.decode(Ids{5}, true); }), "tokenizer: token 5, expected 0 to 4");
 }
 
 }  // namespace

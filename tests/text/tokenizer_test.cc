@@ -121,9 +121,9 @@ TEST(Tokenizer, LearnsFromLinesOfAnyLength) {
 
 TEST(Tokenizer, RefusesOptionsOutOfRange) {
   const auto text = sentences(50, 6);
-  EXPECT_EQ(error_of([&] { Tokenizer::train(text, small(3)); }), "tokenizer: vocab_size 3, wanted 4 to 500000");
+  EXPECT_EQ(error_of([&] { Tokenizer::train(text, small(3)); }), "tokenizer: vocab_size 3, expected 4 to 500000");
   EXPECT_EQ(error_of([&] { Tokenizer::train(text, {.character_coverage = 0.5}); }),
-            "tokenizer: character_coverage 0.5, wanted 0.98 to 1");
+            "tokenizer: character_coverage 0.5, expected 0.98 to 1");
   const std::string few = error_of([&] { Tokenizer::train(text, small(10)); });
   EXPECT_EQ(few.find("tokenizer: vocab_size 10: Vocabulary size is smaller than required_chars"), 0u) << few;
 }
@@ -147,8 +147,8 @@ TEST(Tokenizer, PrintsNothing) {
 
 TEST(Tokenizer, RefusesIdsOutsideItsVocabulary) {
   const Tokenizer tokenizer = Tokenizer::train(sentences(300, 2), small());
-  EXPECT_EQ(error_of([&] { tokenizer.decode(std::vector<int32_t>{5, 100}); }), "tokenizer: id 100, wanted 0 to 99");
-  EXPECT_EQ(error_of([&] { tokenizer.piece(-1); }), "tokenizer: id -1, wanted 0 to 99");
+  EXPECT_EQ(error_of([&] { tokenizer.decode(std::vector<int32_t>{5, 100}); }), "tokenizer: id 100, expected 0 to 99");
+  EXPECT_EQ(error_of([&] { tokenizer.piece(-1); }), "tokenizer: id -1, expected 0 to 99");
 }
 
 TEST(Tokenizer, NamesAFileThatIsNotThere) {

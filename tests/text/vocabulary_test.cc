@@ -27,7 +27,7 @@ TEST(Vocabulary, GivesThePlaceOfAPiece) {
 
 TEST(Vocabulary, RefusesWhatIsNone) {
   const auto error = [](Pieces pieces) { return error_of([&] { Vocabulary(std::move(pieces), "list"); }); };
-  EXPECT_EQ(error({}), "list: a vocabulary of 0 pieces, wanted 1 to 524288");
+  EXPECT_EQ(error({}), "list: a vocabulary of 0 pieces, expected 1 to 524288");
   EXPECT_EQ(error({"a", "b", "a"}), "list: pieces 0 and 2 are both \"a\"");
   EXPECT_EQ(error({"a", "\xFF"}), "list: piece 1 is not valid UTF-8");
 }
@@ -62,7 +62,7 @@ TEST(TokenizerWithPieces, WithoutASplitterTakesWhatStandsBetweenSpaces) {
   EXPECT_EQ(tokenizer.unknown(), 1);
   EXPECT_EQ(tokenizer.size(), 4);
   EXPECT_EQ(tokenizer.serialized(), "");
-  EXPECT_EQ(error_of([&] { tokenizer.decode(Ids{4}); }), "tokenizer: id 4, wanted 0 to 3");
+  EXPECT_EQ(error_of([&] { tokenizer.decode(Ids{4}); }), "tokenizer: id 4, expected 0 to 3");
 }
 
 TEST(TokenizerWithPieces, WithoutAnUnknownTokenRefusesOtherTokens) {
