@@ -35,11 +35,11 @@ void add_commands(CLI::App& app) {
 int run_command(int argc, char** argv) {
   CLI::App app("qkv: Transformer models on the CPU: translation, recommendation, language modelling", "qkv");
   app.formatter(std::make_shared<HelpFormatter>());
-  app.footer("qkv COMMAND --help describes the options of a command.");
   app.set_help_flag("-h,--help", "Show this help and exit");
   app.set_version_flag("--version", qkv::version, "Show version and instruction set and exit");
   app.require_subcommand(1);
   add_commands(app);
+  app.footer("qkv COMMAND --help describes the options of a command.");  // after the commands, which would inherit it
   add_help_all(app);
   const std::string wrong = command_error(app, {argv + 1, argv + argc});
   if (!wrong.empty()) {
