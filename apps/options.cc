@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <cmath>
+
+#include "help.h"
 
 namespace {
 
@@ -17,6 +19,12 @@ CLI::Validator in_range(const qkv::Range& range) {
   return CLI::Validator(error, "");
 }
 
+// The range in words; "" if every number is accepted.
+std::string accepted_by(const qkv::Range& range) {
+  const bool bounded = std::isfinite(range.min) || std::isfinite(range.max);
+  return bounded ? qkv::to_string(range) : "";
+}
+
 }  // namespace
 
 std::string flag_of(std::string_view name) {
@@ -25,26 +33,21 @@ std::string flag_of(std::string_view name) {
   return flag;
 }
 
-std::string heading_of(const qkv::Field& field) {
-  if (field.visibility == qkv::Visibility::common || field.group.empty()) return "Options";
-  std::string heading(field.group);
-  heading[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(heading[0])));
-  return heading;
-}
-
 bool OptionAdder::offers(std::string_view name, const qkv::Field& field) const {
   return field.visibility != qkv::Visibility::internal && std::ranges::find(left_out_, name) == left_out_.end();
 }
 
-void OptionAdder::add(CLI::Option* option, const qkv::Field& field) const {
-  option->description(std::string(field.help))->group(heading_of(field));
+void OptionAdder::add(CLI::Option* option, const qkv::Field& field, const std::string& accepted) const {
+  describe(*option, {std::string(field.help), accepted, option->get_default_str(), std::string(field.group),
+                     field.visibility == qkv::Visibility::common});
+  option->default_str("");
 }
 
 template <class Number>
 void OptionAdder::add_number(std::string_view name, Number& member, const qkv::Field& field) {
   if (!offers(name, field)) return;
   CLI::Option* option = command_.add_option(flag_of(name), member);
-  add(option->check(in_range(field.range))->capture_default_str(), field);
+  add(option->check(in_range(field.range))->capture_default_str(), field, accepted_by(field.range));
 }
 
 void OptionAdder::add_choice(std::string_view name, const std::vector<std::string>& names,
@@ -58,8 +61,7 @@ void OptionAdder::add_choice(std::string_view name, const std::vector<std::strin
     if (std::ranges::find(names, text) != names.end()) return std::string();
     return fmt::format("must be one of {} (is {})", fmt::join(names, ", "), text);
   });
-  add(option, field);
-  option->description(fmt::format("{}: {}", field.help, fmt::join(names, ", ")));
+  add(option, field, fmt::format("{}", fmt::join(names, ", ")));
 }
 
 void OptionAdder::operator()(std::string_view name, bool& member, const qkv::Field& field) {
@@ -81,8 +83,7 @@ void OptionAdder::operator()(std::string_view name, double& member, const qkv::F
 void OptionAdder::operator()(std::string_view name, std::vector<std::string>& member, const qkv::Field& field) {
   if (!offers(name, field)) return;
   CLI::Option* option = command_.add_option(flag_of(name), member)->take_all()->expected(1);
-  add(option, field);
-  option->description(fmt::format("{}; may be repeated", field.help));
+  add(option, field, "may be repeated");
 }
 
 void OptionAdder::operator()(std::string_view name, std::optional<bool>& member, const qkv::Field& field) {
@@ -93,7 +94,8 @@ void OptionAdder::operator()(std::string_view name, std::optional<bool>& member,
 }
 
 void OptionAdder::operator()(std::string_view name, std::optional<int64_t>& member, const qkv::Field& field) {
-  if (offers(name, field)) add(command_.add_option(flag_of(name), member)->check(in_range(field.range)), field);
+  if (offers(name, field))
+    add(command_.add_option(flag_of(name), member)->check(in_range(field.range)), field, accepted_by(field.range));
 }
 
 void OptionAdder::operator()(std::string_view name, std::optional<std::string>& member, const qkv::Field& field) {

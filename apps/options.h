@@ -42,7 +42,8 @@ class OptionAdder {
 
  private:
   bool offers(std::string_view name, const qkv::Field& field) const;
-  void add(CLI::Option* option, const qkv::Field& field) const;
+  // Describes an option by its field and the values that it accepts.
+  void add(CLI::Option* option, const qkv::Field& field, const std::string& accepted = "") const;
   void add_choice(std::string_view name, const std::vector<std::string>& names,
                   const std::function<void(size_t)>& choose, const qkv::Field& field);
   template <class Number>
@@ -58,6 +59,3 @@ void add_options(CLI::App& command, Options& options, std::vector<std::string_vi
   OptionAdder adder(command, std::move(left_out));
   visit_fields(options, adder);
 }
-
-// Returns the heading of a group of options in help.
-std::string heading_of(const qkv::Field& field);
