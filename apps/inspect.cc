@@ -18,7 +18,7 @@ const char* type_of(const qkv::ParameterInfo& p) { return p.int8 ? "int8" : "flo
 void print_text(const qkv::RunInfo& info) {
   fmt::print("kind: {}, format {}", kind_of(info), info.format);
   if (!info.version.empty()) fmt::print(", written by qkv {}", info.version);
-  fmt::print("\nmodel\n{}\n", qkv::to_json(info.model));
+  fmt::print("\nmodel\n{}\n", qkv::to_json(info.model, info.items));
   for (const qkv::ParameterInfo& p : info.parameters)
     fmt::print("{:<48} {:>14} {:>12} {}\n", p.name, fmt::format("[{}]", fmt::join(p.shape, ", ")), p.count, type_of(p));
   fmt::print("{:<48} {:>14} {:>12}\n", "all parameters", "", info.parameter_count);
@@ -33,7 +33,7 @@ void print_json(const qkv::RunInfo& info) {
   json["kind"] = kind_of(info);
   json["format"] = info.format;
   json["version"] = info.version;
-  json["config"] = nlohmann::ordered_json::parse(qkv::to_json(info.model));
+  json["config"] = nlohmann::ordered_json::parse(qkv::to_json(info.model, info.items));
   json["parameters"] = nlohmann::ordered_json::array();
   for (const qkv::ParameterInfo& p : info.parameters)
     json["parameters"].push_back({{"name", p.name}, {"shape", p.shape}, {"count", p.count}, {"type", type_of(p)}});

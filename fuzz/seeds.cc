@@ -102,7 +102,7 @@ void training(const fs::path& directory) {
 void weights(const fs::path& directory) {
   Transformer<float> model(small_model());
   ParameterList<float>& parameters = model.parameters();
-  parameters.initialise(1);
+  parameters.initialize(1);
   Seeds seeds(directory, "weights");
   save_weights(seeds.path(), parameters, parameters.values());
   quantize(parameters);

@@ -1,9 +1,11 @@
-// Scaled dot-product attention, O = softmax(Q Kᵀ · scale + M) V, and its gradients, over many sequences and heads at
-// once. "Attention Is All You Need", section 3.2.1; tiles and online softmax after Dao et al., "FlashAttention" (2022).
+// Scaled dot-product attention, O = softmax(Q Kᵀ · scale + M) V, and its gradients, for many sequences and heads at
+// once. "Attention Is All You Need", section 3.2.1. Tiles and online softmax follow Dao et al., "FlashAttention"
+// (2022).
 //
-// Exact, with the T×S matrix never held; the same bits for any number of threads. T is one of float, bfloat16 (stored;
-// computed in float) and double (the plain reference). Forward and backward do not allocate: the caller brings the
-// workspace. Two calls may run at the same time with workspaces of their own. Errors are thrown as qkv::Error.
+// The result is exact and has the same bits for any number of threads; the T × S matrix is never stored. The element
+// type is float, bfloat16 (storage only; arithmetic is in float) or double (the plain reference). Forward and backward
+// do not allocate: the caller provides the workspace. Calls with different workspaces may run concurrently. Invalid
+// arguments throw qkv::Error.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +29,9 @@ struct Heads {
   }
 };
 
-// Which queries look at which keys: tokens [q_begin[s], q_end[s]) at tokens [k_begin[s], k_end[s]), for each sequence s
-// in [0, count). With offsets o of packed sequences, begin = o and end = o + 1. A null begin stands for 0, a null end
-// for T or S; T must be given for dropout in a batch. Ranges may be empty. Query ranges do not overlap; key ranges may
+// The queries and keys of each sequence s in [0, count): query tokens [q_begin[s], q_end[s]) attend to key tokens
+// [k_begin[s], k_end[s]). For packed sequences with offsets o, begin = o and end = o + 1. A null begin means 0, a null
+// end T or S; T is required for dropout in a batch. Ranges may be empty. Query ranges must not overlap. Key ranges may
 // be shared in forward and must not overlap in backward.
 struct Sequences {
   int64_t count = 0;
@@ -37,38 +39,39 @@ struct Sequences {
   int64_t T = 0, S = 0;
 };
 
-// One number for each sequence, head, query and key: m(s, h, i, j) = data[s * sequence_stride + h * head_stride +
-// i * row_stride + j * key_stride], i and j counted from the start of the sequence. A stride of 0 repeats.
+// A number for each sequence, head, query and key: m(s, h, i, j) = data[s * sequence_stride + h * head_stride +
+// i * row_stride + j * key_stride], with i and j relative to the start of the sequence. A stride of 0 broadcasts.
 template <class T>
 struct AttentionMask {
   T* data = nullptr;
   int64_t sequence_stride = 0, head_stride = 0, row_stride = 0, key_stride = 1;
 };
 
-// Which key stands at the place p(i) of query i, and is the last that it sees: none of it; key i + S − T, so that the
-// last query sees every key; key i.
+// The last key p(i) that query i sees: every key (none); key i + S − T, so that the last query sees all keys
+// (bottom_right); or key i (top_left).
 enum class Causal { none, bottom_right, top_left };
 
-// Query i sees only keys p(i) − left … p(i) + right; p(i) is i + S − T unless causality is top_left. −1: no limit.
+// Query i sees only keys p(i) − left … p(i) + right, where p(i) is i if causal is top_left and i + S − T otherwise.
+// −1 means no limit.
 struct Window {
   int64_t left = -1, right = -1;
 };
 
-// All but the arrays; Real is what is computed in.
+// All arguments except the arrays. Real is the type of arithmetic.
 template <class Real>
 struct AttentionOptions {
   Sequences sequences;
   int64_t heads = 1;                       // H
-  int64_t kv_heads = 0;                    // K, a divisor of H; head h reads key/value head h K / H. 0 stands for H
+  int64_t kv_heads = 0;                    // K, a divisor of H; head h reads key/value head h K / H; 0 means H
   int64_t key_width = 0, value_width = 0;  // d_k, d_v
   Real scale = 1;                          // usually 1 / √d_k
-  Real softcap = 0;                        // c > 0: the scaled scores s become c tanh(s / c)
+  Real softcap = 0;                        // c > 0: a scaled score s becomes c tanh(s / c); 0 leaves it unchanged
   Causal causal = Causal::none;
   Window window;
-  AttentionMask<const Real> mask;  // M, added after the softcap; less than −1e30 hides a key; none where data is null
-  AttentionMask<const uint8_t> allowed;  // 0 hides a key; none where data is null
+  AttentionMask<const Real> mask;  // M, added after the softcap; less than −1e30 hides a key; null data means none
+  AttentionMask<const uint8_t> allowed;  // 0 hides a key; null data means none
   const Real* alibi = nullptr;  // [H], slopes m: adds −m |p(i) − j|. Press et al., "Train Short, Test Long"
-  Dropout dropout;  // on the weights; row = index of the query token, column = key within its sequence, site + head
+  Dropout dropout;  // on the weights: row is the query token, column the key within its sequence, site that of head 0
 
   int64_t key_value_heads() const { return kv_heads ? kv_heads : heads; }
 };
@@ -78,32 +81,32 @@ struct AttentionInput : AttentionOptions<Arithmetic<T>> {
   Heads<const T> q, k, v;  // [N_q, H, d_k], [N_k, K, d_k], [N_k, K, d_v]
 };
 
-// Bytes of workspace for a forward pass over `in` with the present number of threads; only shapes are read.
+// Returns the bytes of workspace that a forward pass needs with the current number of threads. Reads only shapes.
 template <class T>
 size_t attention_workspace(const AttentionInput<T>& in);
 
-// out: [N_q, H, d_v]; lse: [N_q, H, 1], the natural logarithm of Σ_j exp(s_ij), −∞ where a query sees no key: such a
-// row gives zeros. lse.data may be null; as it is one float, backward is coarse for rows all of whose scores lie beyond
-// ±1e5. NaN in a query, or in a key or value that it sees, gives NaN in its row alone.
+// Assigns out: [N_q, H, d_v] and lse: [N_q, H, 1], the natural logarithm of Σ_j exp(s_ij). For a query that sees no key
+// out is 0 and lse −∞. lse.data may be null. lse is one float, so backward is inaccurate for rows whose scores all lie
+// beyond ±1e5. A NaN in a query, or in a key or value that it sees, makes only its row NaN.
 template <class T>
 void attention(const AttentionInput<T>& in, Heads<T> out, Heads<Arithmetic<T>> lse, std::span<std::byte> workspace);
 
-// What backward assigns. dq, dk, dv: shapes of q, k, v. dmask: as large as M; where its stride is 0 the gradient is the
-// sum over what shares the entry. No dmask where its data is null.
+// The results of backward. dq, dk, dv have the shapes of q, k, v. dmask has the shape of M; where a stride is 0, the
+// gradient is the sum over all that share the entry. Null dmask.data skips it.
 template <class T>
 struct AttentionGradients {
   Heads<T> dq, dk, dv;
   AttentionMask<Arithmetic<T>> dmask;
 };
 
-// Bytes of workspace for a backward pass.
+// Returns the bytes of workspace that a backward pass needs.
 template <class T>
 size_t attention_backward_workspace(const AttentionInput<T>& in);
 
-// Given dout: [N_q, H, d_v] and what forward gave. With A the weights,
+// Assigns the gradients, given dout: [N_q, H, d_v] and the results of forward. With the weights A,
 //   dV = Aᵀ dO,  dA = dO Vᵀ,  D_i = dO_i · O_i,  dM = A ∘ (dA − D),  dQ = scale · dM K,  dK = scale · dMᵀ Q,
-// with dM ∘ (1 − tanh²) in the last two under a softcap. A is recomputed from lse. Rows that see nothing get zeros; so
-// do keys that nobody sees.
+// where a softcap replaces dM by dM ∘ (1 − tanh²) in the last two. A is recomputed from lse. Queries that see no key
+// and keys that no query sees get zeros.
 template <class T>
 void attention_backward(const AttentionInput<T>& in, Heads<const T> out, Heads<const Arithmetic<T>> lse,
                         Heads<const T> dout, const AttentionGradients<T>& gradients, std::span<std::byte> workspace);
@@ -113,8 +116,8 @@ struct AttentionRows {
   int64_t sequence = 0, head = 0, begin = 0, end = 0;
 };
 
-// A_ij = exp(s_ij − lse_i) for some rows, without dropout. A: [end − begin, S], its rows `stride` apart (0: S); a row
-// sums to one, or is zero where nothing is seen.
+// Assigns the weights A_ij = exp(s_ij − lse_i) of some rows, without dropout. A: [end − begin, S] with rows `stride`
+// apart; 0 means S. A row sums to 1, or is 0 if the query sees no key.
 template <class T>
 void attention_weights(const AttentionInput<T>& in, Heads<const Arithmetic<T>> lse, const AttentionRows& rows,
                        Arithmetic<T>* A, int64_t stride = 0);

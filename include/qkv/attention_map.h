@@ -1,4 +1,4 @@
-// Attention weights as something to look at: drawn in a terminal, as JSON, or as one HTML page.
+// Views of attention weights: in a terminal, as JSON, or as an HTML page.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace qkv {
 
-// The weights of one head: row i is a distribution over the columns; rows × columns, row-major.
+// The weights of one head: rows × columns, row-major. Each row is a distribution over the columns.
 struct AttentionHead {
   std::vector<float> weights;
 };
 
-// One kind of attention ("encoder", "decoder", "cross"): what each row token looks at among the column tokens.
+// One kind of attention ("encoder", "decoder" or "cross"): each row token attends to the column tokens.
 struct AttentionKind {
   std::string name;
   bool causal = false;
@@ -20,23 +20,24 @@ struct AttentionKind {
 };
 
 struct AttentionMap {
-  std::string source, target;  // the sentences; a language model's text, and what it goes on with
+  std::string source, target;  // source and target sentence; for a language model, text and continuation
   std::vector<AttentionKind> kinds;
 };
 
-// Sub-words merged to words: weights of a word's columns are summed, those of its rows averaged, so rows still sum
-// to 1.
+// Merges sub-words into words. Sums the weights of a word's columns and averages those of its rows, so that rows still
+// sum to 1.
 AttentionMap merge_words(const AttentionMap& map);
 
-// Terminal view of one layer and head: one row a token, unicode shades by weight, column tokens above.
+// Returns a terminal view of one layer and head: one line per row token, Unicode shades for weights, column tokens
+// above.
 std::string attention_to_text(const AttentionKind& kind, int layer, int head);
 
-// JSON with every weight: {"source", "target", "attention": [{"kind", "rows", "columns", "layers": [[[[w …] …] …]
-// …]}]}.
+// Returns JSON with every weight: {"source", "target", "attention": [{"kind", "rows", "columns", "layers": [[[[w …] …]
+// …] …]}]}.
 std::string attention_to_json(const AttentionMap& map);
 
-// One self-contained page (no network): a layers × heads grid for each kind, tokens on both axes, values on hover,
-// sub-words merged to words on demand.
+// Returns one self-contained HTML page, which needs no network: for each kind a layers × heads grid with tokens on both
+// axes, values on hover, and an option to merge sub-words into words.
 std::string attention_to_html(const AttentionMap& map);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// The 16 upper bits of a float: a format to store numbers in. Arithmetic is done in float.
+// The 16 upper bits of a float, as a storage format. Arithmetic is in float.
 #pragma once
 
 #include <bit>
@@ -19,7 +19,7 @@ struct bfloat16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-// The type that numbers stored as T are computed in.
+// The type of arithmetic on numbers stored as T.
 template <class T>
 struct ArithmeticOf {
   using type = T;

@@ -1,4 +1,4 @@
-// The description of a model. Every value is explicit; the defaults are the original paper's base model.
+// The description of a model. Every value is explicit; the defaults are the base model of "Attention Is All You Need".
 #pragma once
 
 #include <array>
@@ -14,67 +14,70 @@ namespace qkv {
 enum class Activation { relu, gelu, silu, gelu_tanh };
 constexpr std::array<std::string_view, 4> names_of(Activation) { return {"relu", "gelu", "silu", "gelu_tanh"}; }
 
-// γ ∘ (x − μ) / √(σ² + ε) + β, the same without β, or γ ∘ x / √(mean of x² + ε). src/ops/layer_norm.h
+// The norm of a row x with mean μ and variance σ²:
+//   layer          γ ∘ (x − μ) / √(σ² + ε) + β
+//   layer_no_bias  γ ∘ (x − μ) / √(σ² + ε)
+//   rms            γ ∘ x / √(mean of x² + ε): Zhang, Sennrich, "Root Mean Square Layer Normalization" (2019)
 enum class NormKind { layer, layer_no_bias, rms };
 constexpr std::array<std::string_view, 3> names_of(NormKind) { return {"layer", "layer_no_bias", "rms"}; }
 
-// Where the norm stands around a sublayer f:
-//   post   norm(x + f(x)): the paper's
+// The place of the norm around a sublayer f:
+//   post   norm(x + f(x)): the original paper
 //   pre    x + f(norm(x))
-//   query  n + f(n) with n = norm(x), and self-attention takes keys and values from x, not from n: SASRec's
+//   query  n + f(n) with n = norm(x); self-attention takes keys and values from x instead of n: SASRec
 enum class NormPosition { post, pre, query };
 constexpr std::array<std::string_view, 3> names_of(NormPosition) { return {"post", "pre", "query"}; }
 
-// How a layer combines self-attention and the feed-forward network, both with a norm before them:
-//   sequential            y = x + attention(norm_1(x)), then y + ffn(norm_2(y))
+// How a layer combines self-attention and the feed-forward network:
+//   sequential            y = x + attention(norm_1(x)), then y + ffn(norm_2(y)); or with another norm position
 //   parallel              x + attention(norm_1(x)) + ffn(norm_2(x)): GPT-NeoX
 //   parallel_shared_norm  x + attention(norm_1(x)) + ffn(norm_1(x)): GPT-J, Phi
-// The parallel forms need norm position pre and layers without cross-attention.
+// The parallel forms require norm position pre and layers without cross-attention.
 enum class Sublayers { sequential, parallel, parallel_shared_norm };
 constexpr std::array<std::string_view, 3> names_of(Sublayers) {
   return {"sequential", "parallel", "parallel_shared_norm"};
 }
 
-// P[p, ·], what position p = 0, 1, … adds to a token's vector of width d, with h = ⌊d/2⌋:
-//   interleaved    sin(p r_j) at 2j and cos(p r_j) at 2j + 1, r_j = 10000^(−2j/d): the paper's
-//   halves         sin(p r_j) at j and cos(p r_j) at h + j, r_j = 10000^(−2j/d): Marian's
-//   closed_halves  sin((p + 1) r_j) at j and cos((p + 1) r_j) at h + j, r_j = 10000^(−j/(h−1)): the rates end at
-//   1/10000
-//                  and the first position is 1, as in OpenNMT and CTranslate2
-//   learned        a parameter of each side, [max_length, d]
-//   rotary         nothing: queries and keys of self-attention turn by angles that grow with p
-//   (src/ops/attention/rotary.h) alibi          nothing: a score of self-attention is less by m |p − p'|, the m of head
-//   h = 0 … H − 1 being
-//                  2^(−8(h + 1)/H) where H is a power of two. Press et al., "Train Short, Test Long" (2022)
-//   none           nothing: a causal model sees what came before, and that is all it knows of places
+// The positional encoding. Sinusoidal and learned encodings add a vector P[p] of width d to the token at position
+// p = 0, 1, …; with h = ⌊d/2⌋ and r_j = 10000^(−2j/d):
+//   interleaved    sin(p r_j) at 2j and cos(p r_j) at 2j + 1: the original paper
+//   halves         sin(p r_j) at j and cos(p r_j) at h + j: Marian
+//   closed_halves  sin((p + 1) r_j) at j and cos((p + 1) r_j) at h + j, with r_j = 10000^(−j/(h−1)), so that the last
+//                  rate is 1/10000, and positions counted from 1: OpenNMT, CTranslate2
+//   learned        P is a parameter of the encoder and of the decoder: [max_length, d]
+// The others add nothing to the token:
+//   rotary         rotates queries and keys of self-attention by angles proportional to p (RotaryConfig)
+//   alibi          subtracts m |p − p'| from a self-attention score, m = 2^(−8(h + 1)/H) for head h = 0 … H − 1 where H
+//                  is a power of two: Press et al., "Train Short, Test Long" (2022)
+//   none           a causal model only knows which tokens come before
 enum class Positions { interleaved, halves, closed_halves, learned, rotary, alibi, none };
 constexpr std::array<std::string_view, 7> names_of(Positions) {
   return {"interleaved", "halves", "closed_halves", "learned", "rotary", "alibi", "none"};
 }
 
-// Which rates of rotary positions are divided by rotary_scale, for sequences longer than the rotary_context tokens that
-// a model learned from. Slow pairs are, those that turn at most rotary_low times in rotary_context tokens; fast ones,
-// from rotary_high turns on, are kept; between them the share that is divided goes
-//   linear  nowhere: all rates are divided. Chen et al., "Extending Context Window of Large Language Models via
-//           Positional Interpolation" (2023)
-//   llama3  with the number of turns: Llama 3.1's
-//   yarn    with the number of the pair: Peng et al., "YaRN: Efficient Context Window Extension of Large Language
-//           Models" (2024)
+// Which rates of rotary positions are divided by RotaryConfig::scale, for sequences longer than the `context` tokens
+// that a model was trained with. Slow pairs, which turn at most `low` times in `context` tokens, are divided. Fast
+// pairs, which turn at least `high` times, are kept. In between the scaling is interpolated:
+//   linear  no interpolation, all rates are divided: Chen et al., "Extending Context Window of Large Language Models
+//           via Positional Interpolation" (2023)
+//   llama3  by the number of turns: Llama 3.1
+//   yarn    by the index of the pair: Peng et al., "YaRN: Efficient Context Window Extension of Large Language Models"
+//           (2024)
 enum class RotaryScaling { linear, llama3, yarn };
 constexpr std::array<std::string_view, 3> names_of(RotaryScaling) { return {"linear", "llama3", "yarn"}; }
 
-// Multi-head attention. One head has queries and keys of width d_k and values of width d_v.
+// Multi-head attention. A head has queries and keys of width d_k and values of width d_v.
 struct AttentionConfig {
   int64_t heads = 8;            // H, query heads
-  int64_t key_value_heads = 0;  // K, a divisor of H: H / K query heads share each key/value head (grouped-query
-                                // attention: Ainslie et al., "GQA", 2023); 0 means one per query head
+  int64_t key_value_heads = 0;  // K, a divisor of H: H / K query heads share a key/value head (grouped-query attention:
+                                // Ainslie et al., "GQA", 2023); 0 means one per query head
   int64_t key_width = 64, value_width = 64;  // d_k, d_v
   bool input_bias = true;                    // on queries, keys and values
   bool output_bias = true;                   // on the projection after the heads
-  int64_t window = 0;  // self-attention sees this many tokens, itself and those before it (in an encoder also as many
-                       // after it); 0: all
-  double softcap = 0;  // c > 0: attention scores s become c tanh(s / c), as in Gemma 2; 0: unchanged
-  bool query_key_norm = false;  // normalises each head's queries and keys: Dehghani et al., "Scaling Vision
+  int64_t window = 0;  // self-attention sees this many tokens: itself and those before it (in an encoder also as many
+                       // after it); 0 means all
+  double softcap = 0;  // c > 0: a score s becomes c tanh(s / c), as in Gemma 2; 0 leaves scores unchanged
+  bool query_key_norm = false;  // normalizes the queries and keys of each head: Dehghani et al., "Scaling Vision
                                 // Transformers to 22 Billion Parameters" (2023)
 
   bool operator==(const AttentionConfig&) const = default;
@@ -85,10 +88,10 @@ struct AttentionConfig {
 struct RotaryConfig {
   double base = 10000, scale = 1;
   RotaryScaling scaling = RotaryScaling::linear;
-  int64_t context = 8192;  // tokens within which turns are counted
-  double low = 1, high = 4;
-  double factor = 1;  // multiplies cosines and sines, so scores grow by its square: YaRN
-  int64_t width = 0;  // r, even and at most d_k; 0 means all d_k. GPT-NeoX and Phi rotate a part
+  int64_t context = 8192;    // tokens over which the turns of a pair are counted
+  double low = 1, high = 4;  // turns of the slow and of the fast pairs
+  double factor = 1;         // multiplies cosines and sines, so that scores grow by its square: YaRN
+  int64_t width = 0;         // r, even and at most d_k; 0 means d_k. GPT-NeoX and Phi rotate a part of each head
 
   auto operator<=>(const RotaryConfig&) const = default;
 };
@@ -96,13 +99,13 @@ struct RotaryConfig {
 struct NormConfig {
   NormKind kind = NormKind::layer;
   NormPosition position = NormPosition::post;
-  bool final = false;  // a norm after the last layer of each stack; required unless position is post
-  double epsilon = 1e-5;
+  bool final = false;     // a norm after the last layer of each stack; required unless position is post
+  double epsilon = 1e-5;  // ε
 
   bool operator==(const NormConfig&) const = default;
 };
 
-// Dropout probabilities, in [0, 1).
+// Dropout probabilities, at least 0 and below 1.
 struct DropoutConfig {
   double residual = 0.1;  // on embeddings and on every residual branch
   double attention = 0;   // on attention weights
@@ -111,29 +114,28 @@ struct DropoutConfig {
   bool operator==(const DropoutConfig&) const = default;
 };
 
+// A model. Without encoder layers it is decoder-only (a language model or a recommender), without decoder layers
+// encoder-only; the vocabulary of the missing side is 0.
 struct ModelConfig {
-  int64_t source_vocab = 0, target_vocab = 0;      // V, number of tokens
-  int64_t encoder_layers = 6, decoder_layers = 6;  // one may be 0: a decoder or an encoder alone, and the other side's
-                                                   // vocabulary is 0
-  int64_t d_model = 512;
+  int64_t source_vocab = 0, target_vocab = 0;  // V, number of tokens
+  int64_t encoder_layers = 6, decoder_layers = 6;
+  int64_t d_model = 512;  // d, width of a token's vector
   AttentionConfig attention;
-  int64_t ffn = 2048;
+  int64_t ffn = 2048;  // F, width of the hidden layer of the feed-forward network
   Activation activation = Activation::relu;
-  bool gated_ffn = false;        // φ(x W_1ᵀ) ∘ (x W_gateᵀ) inside: SwiGLU with silu, GeGLU with gelu
-  bool ffn_bias = true;          // on both, or all three, of its products
-  bool scale_embeddings = true;  // embeddings times √d_model
+  bool gated_ffn = false;  // the hidden layer is φ(x W_1ᵀ) ∘ (x W_gateᵀ): SwiGLU with silu, GeGLU with gelu
+  bool ffn_bias = true;    // on the two linear layers of the feed-forward network, and on the gate
+  bool scale_embeddings = true;  // multiplies embeddings by √d
   Positions positions = Positions::interleaved;
-  RotaryConfig rotary;          // read if positions are rotary
+  RotaryConfig rotary;          // ignored unless positions are rotary
   bool zero_start = false;      // the first target token has no embedding, only its position
-  bool embedding_norm = false;  // a norm of embedding and position, before dropout
+  bool embedding_norm = false;  // a norm of embedding plus position, before dropout
   NormConfig norm;
   Sublayers sublayers = Sublayers::sequential;
-  bool shared_embeddings = true;  // one table for source and target (a joint vocabulary)
-  bool tied_output = true;        // the output layer uses the target embeddings
-  bool output_bias = false;
-  int64_t item_features = 0;  // rows of a table that training alone reads: src/train/feature_sums.h
-  int64_t max_length = 256;   // tokens of one sequence, the end token included
-  int64_t gap_buckets = 0;    // a learned vector for each gap in time before a token (src/data/history.h); 0: none
+  bool shared_embeddings = true;  // one table for source and target, which then have one vocabulary
+  bool tied_output = true;        // the output layer uses the target embeddings as its weight
+  bool output_bias = false;       // on the output layer
+  int64_t max_length = 256;       // tokens of the longest sequence, the end token included
   DropoutConfig dropout;
 
   bool has_encoder() const { return encoder_layers > 0; }
@@ -141,83 +143,128 @@ struct ModelConfig {
   bool is_decoder_only() const { return has_decoder() && !has_encoder(); }
   bool is_encoder_only() const { return has_encoder() && !has_decoder(); }
   bool uses_rotary() const { return positions == Positions::rotary; }
-  int64_t rotated_width() const { return rotary.width > 0 ? rotary.width : attention.key_width; }
+  // Whether a vector is added to each token for its position: sinusoidal or learned positions.
+  bool adds_positions() const { return has_sinusoids() || positions == Positions::learned; }
+  bool has_sinusoids() const {
+    return positions == Positions::interleaved || positions == Positions::halves ||
+           positions == Positions::closed_halves;
+  }
+  int64_t key_value_heads() const {  // K
+    return attention.key_value_heads > 0 ? attention.key_value_heads : attention.heads;
+  }
+  int64_t rotated_width() const { return rotary.width > 0 ? rotary.width : attention.key_width; }  // r
 
   bool operator==(const ModelConfig&) const = default;
+};
+
+// The inputs of a recommender's model in addition to the items.
+struct ItemInputs {
+  int64_t features = 0;     // rows of a table of item features (categories and words), read in training only
+  int64_t gap_buckets = 0;  // learned vectors for the time between an item and the one before it; 0 means no such input
+
+  bool operator==(const ItemInputs&) const = default;
 };
 
 // The group of fields that can only be set for translators.
 inline constexpr std::string_view kTranslatorGroup = "translator";
 
-// Calls visit(name, member, field) for every field: the one list behind config.json and the command line.
+// Calls visit(name, member, field) for every field. The list drives JSON, validation, the command line and its help.
 template <class Visitor>
 void visit_fields(ModelConfig& c, Visitor&& visit) {
-  visit("source_vocab", c.source_vocab, {"Tokens of the source vocabulary", "model", {}, kInternal});
-  visit("target_vocab", c.target_vocab, {"Tokens of the target vocabulary", "model", {}, kInternal});
-  visit("encoder_layers", c.encoder_layers, {"Layers of the encoder; 0 makes a decoder-only model", kTranslatorGroup});
-  visit("decoder_layers", c.decoder_layers, "layers of the decoder; 0 makes an encoder-only model");
-  visit("d_model", c.d_model, "width of a token's vector");
-  visit("heads", c.attention.heads, "attention heads");
+  constexpr double kMax = 1 << 24;  // of widths and vocabularies
+  constexpr Range kSize = between(1, kMax), kSizeOrNone = between(0, kMax), kLayers = between(0, 1000);
+  constexpr Range kPositive = above(0), kProbability = between(0, 1).without_max();
+  visit("source_vocab", c.source_vocab, {"Tokens in the source vocabulary", "model", kSizeOrNone, kInternal});
+  visit("target_vocab", c.target_vocab, {"Tokens in the target vocabulary", "model", kSizeOrNone, kInternal});
+  visit("encoder_layers", c.encoder_layers,
+        {"Number of encoder layers; 0 makes the model decoder-only", kTranslatorGroup, kLayers});
+  visit("decoder_layers", c.decoder_layers,
+        {"Number of decoder layers; 0 makes the model encoder-only", "model", kLayers});
+  visit("d_model", c.d_model, {"Width of a token's vector", "model", kSize});
+  visit("heads", c.attention.heads, {"Number of attention heads", "model", kSize});
   visit("key_value_heads", c.attention.key_value_heads,
-        "heads of keys and values, which queries share; 0 is one for each");
-  visit("key_width", c.attention.key_width, "width of one head's queries and keys");
-  visit("value_width", c.attention.value_width, "width of one head's values");
-  visit("ffn", c.ffn, "width inside the feed-forward layers");
-  visit("activation", c.activation, "activation of the feed-forward layers");
-  visit("gated_ffn", c.gated_ffn, "feed-forward layers with a gate, as SwiGLU (silu) and GeGLU (gelu)");
-  visit("ffn_bias", c.ffn_bias, "bias on the products of the feed-forward layers");
-  visit("scale_embeddings", c.scale_embeddings, "embeddings times the root of d_model");
-  visit("positions", c.positions, "how a token's position enters");
-  visit("rotary_base", c.rotary.base, "base of the rates of rotary positions");
-  visit("rotary_scale", c.rotary.scale, "rotary positions are divided by it");
-  visit("rotary_scaling", c.rotary.scaling, "whether that is so of all rates (linear), or of slow ones (llama3, yarn)");
-  visit("rotary_context", c.rotary.context, "tokens within which turns are counted for that");
-  visit("rotary_low", c.rotary.low, "slow is what turns at most so often");
-  visit("rotary_high", c.rotary.high, "fast is what turns at least so often");
-  visit("rotary_factor", c.rotary.factor, "of the cosines and sines of rotary positions");
-  visit("rotary_width", c.rotary.width, "components of each head that rotary positions rotate, even; 0 means all");
-  visit("window", c.attention.window, "tokens that self-attention sees, itself included; 0 is all");
-  visit("softcap", c.attention.softcap, "bound of the scores of attention; 0 is none");
-  visit("query_key_norm", c.attention.query_key_norm, "norm of each head's queries and keys");
-  visit("zero_start", c.zero_start,
-        {"Use no embedding, only the position, for the first target token", kTranslatorGroup});
-  visit("embedding_norm", c.embedding_norm, "norm of embedding and position");
-  visit("norm", c.norm.kind, "norm with mean and bias (layer), without bias, or by the mean square alone (rms)");
+        {"Number of key/value heads (grouped-query attention); must divide heads; 0 means one per query head", "model",
+         kSizeOrNone});
+  visit("key_width", c.attention.key_width, {"Width of a head's queries and keys", "model", kSize});
+  visit("value_width", c.attention.value_width, {"Width of a head's values", "model", kSize});
+  visit("ffn", c.ffn, {"Width of the hidden layer of the feed-forward network", "model", kSize});
+  visit("activation", c.activation, {"Activation function of the feed-forward network", "model"});
+  visit("gated_ffn", c.gated_ffn,
+        {"Gate the feed-forward network: SwiGLU with activation silu, GeGLU with gelu", "model"});
+  visit("ffn_bias", c.ffn_bias, {"Add biases in the feed-forward network", "model"});
+  visit("scale_embeddings", c.scale_embeddings, {"Multiply embeddings by the square root of d_model", "model"});
+  visit("positions", c.positions, {"Positional encoding", "model"});
+  visit("rotary_base", c.rotary.base, {"Base of the rotation rates of rotary positions", "model", kPositive});
+  visit("rotary_scale", c.rotary.scale,
+        {"Divide the rates of rotary positions by this number; 1 leaves them unchanged", "model", kPositive});
+  visit("rotary_scaling", c.rotary.scaling,
+        {"Rates that rotary_scale divides: all of them (linear) or the slow ones (llama3, yarn)", "model"});
+  visit("rotary_context", c.rotary.context,
+        {"Tokens over which turns are counted to find slow and fast rates", "model", kSize});
+  visit("rotary_low", c.rotary.low,
+        {"Rates of at most this many turns in rotary_context tokens are slow", "model", kPositive});
+  visit("rotary_high", c.rotary.high,
+        {"Rates of at least this many turns in rotary_context tokens are fast; must exceed rotary_low", "model",
+         kPositive});
+  visit("rotary_factor", c.rotary.factor,
+        {"Multiply the cosines and sines of rotary positions by this number", "model", kPositive});
+  visit("rotary_width", c.rotary.width,
+        {"Components of each head that rotary positions rotate; must be even; 0 means all", "model", kSizeOrNone});
+  visit("window", c.attention.window,
+        {"Tokens that a token attends to in self-attention, itself included; 0 means all", "model", kSizeOrNone});
+  visit("softcap", c.attention.softcap,
+        {"Limit attention scores to this magnitude by a tanh; 0 disables the limit", "model", at_least(0)});
+  visit("query_key_norm", c.attention.query_key_norm, {"Normalize the queries and keys of each head", "model"});
+  visit("zero_start", c.zero_start, {"Embed the first target token as zeros plus its position", kTranslatorGroup});
+  visit("embedding_norm", c.embedding_norm, {"Normalize the sum of embedding and position", "model"});
+  visit("norm", c.norm.kind, {"Normalization: LayerNorm, LayerNorm without bias, or RMSNorm", "model"});
   visit("norm_position", c.norm.position,
-        "norm after the residual sum (post), before each sublayer (pre), or before its queries and sum (query)");
-  visit("final_norm", c.norm.final, "norm after the last layer of each stack");
-  visit("norm_epsilon", c.norm.epsilon, "added to the variance in a norm");
+        {"Place of the norm: after the residual sum (post), before each sublayer (pre), or as in SASRec (query)",
+         "model"});
+  visit("final_norm", c.norm.final,
+        {"Add a norm after the last layer; required unless norm_position is post", "model"});
+  visit("norm_epsilon", c.norm.epsilon,
+        {"Number added to the variance in a norm", "model", between(0, 1).without_min().without_max()});
   visit("sublayers", c.sublayers,
-        "attention and feed-forward one after the other (sequential) or both from the layer's input (parallel), "
-        "with one norm for both (parallel_shared_norm)");
-  visit("attention_input_bias", c.attention.input_bias, "bias on queries, keys and values");
-  visit("attention_output_bias", c.attention.output_bias, "bias on the projection after the heads");
+        {"Run attention and feed-forward one after the other or in parallel, with two norms or one", "model"});
+  visit("attention_input_bias", c.attention.input_bias, {"Add biases to queries, keys and values", "model"});
+  visit("attention_output_bias", c.attention.output_bias, {"Add a bias to the output of attention", "model"});
   visit("shared_embeddings", c.shared_embeddings, {"Use one embedding table for source and target", kTranslatorGroup});
-  visit("tied_output", c.tied_output, "output layer uses the target embeddings");
-  visit("output_bias", c.output_bias, "bias on the output layer");
-  visit("item_features", c.item_features, {"Number of features of a recommender's items", "model", {}, kInternal});
-  visit("max_length", c.max_length, "tokens of the longest sequence, end token included");
-  visit("gap_buckets", c.gap_buckets,
-        {"Number of learned vectors for the time between tokens; 0 is none", "model", {}, kInternal});
-  visit("dropout", c.dropout.residual, "dropout on embeddings and residual branches");
-  visit("attention_dropout", c.dropout.attention, "dropout on attention weights");
-  visit("ffn_dropout", c.dropout.ffn, "dropout inside the feed-forward layers");
+  visit("tied_output", c.tied_output, {"Use the target embeddings as the weight of the output layer", "model"});
+  visit("output_bias", c.output_bias, {"Add a bias to the output layer", "model"});
+  visit("max_length", c.max_length, {"Tokens of the longest sequence, the end token included", "model", kSize});
+  visit("dropout", c.dropout.residual,
+        {"Dropout probability of embeddings and residual branches", "model", kProbability});
+  visit("attention_dropout", c.dropout.attention, {"Dropout probability of attention weights", "model", kProbability});
+  visit("ffn_dropout", c.dropout.ffn,
+        {"Dropout probability of the hidden layer of the feed-forward network", "model", kProbability});
 }
 
-// Throws Error, naming the value, if a model cannot be built: sizes that are not positive, widths and vocabularies
-// beyond 2^24 or more than 1,000 layers (so that the number of parameters fits in an int64_t), dropouts outside
-// [0, 1), a norm before the sublayers without a final norm, shared embeddings of different vocabularies, a source
-// vocabulary without an encoder, a target vocabulary or an output without a decoder, neither of them, positions in
-// halves of a width that has none, rotary positions of heads of an odd width, or of a base or scale that is not above
-// 0, or with an order of low and high that is none, key_value_heads that do not divide the heads, gaps in time beside
-// an encoder, an encoder without positions.
-void check(const ModelConfig& config);
+// The two parts of config.json that describe a model. The fields of items stand between those of the model.
+template <class Visitor>
+void visit_fields(ModelConfig& c, ItemInputs& items, Visitor&& visit) {
+  visit_fields(c, [&](std::string_view name, auto& member, const Field& field) {
+    if (name == "max_length")
+      visit(
+          "item_features", items.features,
+          {"Number of item features (categories and words) of a recommender", "model", between(0, 1 << 24), kInternal});
+    visit(name, member, field);
+    if (name == "max_length")
+      visit("gap_buckets", items.gap_buckets,
+            {"Learned vectors for the time between the items of a recommender; 0 means times are not read", "model",
+             between(0, 1000), kInternal});
+  });
+}
 
-// config.json. model_config_from_json gives a missing field its default and throws Error, naming the field and `where`,
-// for an unknown name, a wrong type and anything that check() refuses. update_from_json sets the fields that the text
-// names, keeps the others and checks only names and types; on Error config stays as it was.
+// Throws Error, naming the field, for a model that cannot be built: a number outside its range (of every field, whether
+// the model uses it or not), fields that contradict each other, fields of a side that the model does not have, or
+// tables of positions beyond 32 MiB.
+void check(const ModelConfig& config, const ItemInputs& items = {});
+
+// JSON text. update_from_json sets the fields that the text names and keeps the others. It checks only names and types,
+// and throws Error, naming the field and `where`; config then stays as it was.
 std::string to_json(const ModelConfig& config);
-ModelConfig model_config_from_json(const std::string& text, const std::string& where);
+std::string to_json(const ModelConfig& config, const ItemInputs& items);
 void update_from_json(ModelConfig& config, const std::string& text, const std::string& where);
 
 }  // namespace qkv

@@ -29,6 +29,7 @@ struct RunInfo {
   int64_t format = 0;   // of the run directory; 0: written before config.json stated one
   std::string version;  // version of qkv that wrote the run; "" in format 0
   ModelConfig model;
+  ItemInputs items;  // of a recommender
   std::vector<ParameterInfo> parameters;
   int64_t parameter_count = 0;
   bool has_weights = false;    // false until the first evaluation of a training run

@@ -119,6 +119,7 @@ void check(const TrainingConfig& config);
 struct Recipe {
   ModelConfig model;
   TrainingConfig training;
+  ItemInputs items;  // of a recommender, set from the data
 };
 
 // A value of a recipe as text, with its description.

@@ -27,7 +27,7 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
   read.insert(read.end(), request.target_ids.begin(), request.target_ids.end());
   said.push_back(request.end);
   Packed source, target;
-  if (model.config().encoder_layers > 0) source.append(request.source_ids);
+  if (model.config().has_encoder()) source.append(request.source_ids);
   target.append(read);
 
   Context context{arena};
@@ -39,7 +39,7 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
   AttentionKind decoder{"decoder", true, read_pieces, read_pieces, {}};
   AttentionKind cross{"cross", false, pieces(said, false), source_pieces, {}};
   const int64_t H = model.config().attention.heads;
-  const bool encodes = model.config().encoder_layers > 0;
+  const bool encodes = model.config().has_encoder();
   for (size_t i = 0; i < saved.encoder.layers.size(); i++)
     encoder.layers.push_back(heads_of(model.encoder().layers()[i].self_attention(),
                                       saved.encoder.layers[i].self_attention, H, sequences_of(source, source),

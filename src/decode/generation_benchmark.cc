@@ -22,7 +22,7 @@ std::unique_ptr<Transformer<float>> model_of(const GenerationBenchmarkOptions& o
   if (options.model.encoder_layers > 0)
     fail("benchmark: encoder_layers is {}, wanted 0 of a language model", options.model.encoder_layers);
   auto model = std::make_unique<Transformer<float>>(options.model);
-  model->parameters().initialise(1, 0.02);
+  model->parameters().initialize(1, 0.02);
   return model;
 }
 

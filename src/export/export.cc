@@ -62,7 +62,10 @@ ExportReport export_run(const LanguageRun& loaded, const RunDirectory& run, cons
 
 ExportReport export_run(const RecommenderRun& loaded, const RunDirectory& run, const RunDirectory& out,
                         ExportType type) {
-  if (loaded.recommendation.positions_from_end && loaded.model->config().positions <= Positions::learned)
+  if (loaded.items.gap_buckets > 0)
+    fail("{}: gap_buckets must be 0 (is {}): no class of transformers reads times", run.config(),
+         loaded.items.gap_buckets);
+  if (loaded.recommendation.positions_from_end && loaded.model->config().adds_positions())
     fail("{}: positions_from_end must be false (is true): classes of transformers count from the beginning",
          run.recommendation());
   const json tokens = {{"bos_token_id", nullptr}, {"eos_token_id", nullptr}, {"pad_token_id", nullptr}};

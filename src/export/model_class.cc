@@ -15,10 +15,11 @@ namespace {
 ModelConfig canonical(ModelConfig m) {
   if (m.attention.key_value_heads == m.attention.heads) m.attention.key_value_heads = 0;
   m.dropout.residual = m.dropout.attention = m.dropout.ffn = 0;
-  m.item_features = 0;  // only training reads it
-  if (m.encoder_layers == 0) m.source_vocab = 0;
+  if (!m.has_encoder()) m.source_vocab = 0;
   const ModelConfig defaults;
-  if (m.positions != Positions::rotary) {
+  if (m.rotary.width == m.attention.key_width) m.rotary.width = 0;
+  if (!m.uses_rotary()) {
+    m.rotary.width = 0;
     m.rotary.base = defaults.rotary.base;
     m.rotary.scale = m.rotary.factor = 1;
     m.rotary.scaling = RotaryScaling::linear;
@@ -84,13 +85,11 @@ std::vector<std::string> differences(const Candidate& candidate) {
   return lines;
 }
 
-bool is_decoder(const ModelConfig& m) { return m.encoder_layers == 0; }
-
 // The architectures that models of these sides are written as, the preferred ones first.
 std::vector<const Architecture*> exported_architectures(const ModelConfig& config) {
   std::vector<const Architecture*> found;
   for (const Architecture* architecture : all_architectures())
-    if (architecture->widen && is_decoder(architecture->base) == is_decoder(config)) found.push_back(architecture);
+    if (architecture->widen && architecture->base.has_encoder() == config.has_encoder()) found.push_back(architecture);
   std::ranges::stable_sort(found, {}, &Architecture::export_rank);
   return found;
 }

@@ -35,7 +35,7 @@ class Numbers {
     if (place == own_.end()) return missing(name);
     const Parameter<float>* own = place->second;
     std::vector<float> numbers(own->value, own->value + own->size());
-    if (own == &model_.items() && model_.config().scale_embeddings && !shapes_.config().scale_embeddings)
+    if (own == &model_.item_table() && model_.config().scale_embeddings && !shapes_.config().scale_embeddings)
       for (float& x : numbers) x *= std::sqrt(static_cast<float>(model_.config().d_model));
     return numbers;
   }
@@ -43,7 +43,8 @@ class Numbers {
  private:
   std::vector<float> missing(const std::string& name) const {
     const Parameter<float>& expected = *expected_.at(name);
-    if (name == "output.weight") return {model_.items().value, model_.items().value + model_.items().size()};
+    if (name == "output.weight")
+      return {model_.item_table().value, model_.item_table().value + model_.item_table().size()};
     std::vector<float> numbers(static_cast<size_t>(expected.size()));  // a bias
     const Positions kind = model_.config().positions;
     if (name.ends_with(".positions.weight") && kind != Positions::none)

@@ -42,9 +42,10 @@ RunInfo inspect(const std::string& run_directory) {
   info.format = config.format;
   info.version = config.version;
   info.model = config.model;
+  info.items = config.items;
   info.has_weights = std::filesystem::exists(run.model());
-  const auto model =
-      info.has_weights ? load_model(run.model(), info.model) : std::make_unique<Transformer<float>>(info.model);
+  const auto model = info.has_weights ? load_model(run.model(), info.model, info.items)
+                                      : std::make_unique<Transformer<float>>(info.model, info.items);
   for (const auto& p : model->parameters().all())
     info.parameters.push_back({p.name, p.shape, p.size(), p.int8.values.data != nullptr});
   info.parameter_count = model->parameters().size();

@@ -15,17 +15,17 @@ RecommendationConfig read_recommendation(const RunDirectory& run) {
   return recommendation;
 }
 
-RecommenderRun RecommenderRun::read(const RunDirectory& run, const ModelConfig& config) {
+RecommenderRun RecommenderRun::read(const RunDirectory& run, const ModelConfig& config, const ItemInputs& items) {
   if (config.encoder_layers != 0)
     fail("{}: encoder_layers must be 0 in a recommender (is {})", run.config(), config.encoder_layers);
-  RecommenderRun loaded{config, read_recommendation(run), read_log(run)};
+  RecommenderRun loaded{config, items, read_recommendation(run), read_log(run)};
   if (loaded.log.data.item_count() != config.target_vocab)
     fail("{}: target_vocab must be {}, the number of items in {} (is {})", run.config(), loaded.log.data.item_count(),
          run.items(), config.target_vocab);
   const int64_t gap_buckets = loaded.recommendation.time_gaps ? kGapBuckets : 0;
-  if (config.gap_buckets != gap_buckets)
+  if (items.gap_buckets != gap_buckets)
     fail("{}: gap_buckets must be {}, because {} has time_gaps {} (is {})", run.config(), gap_buckets,
-         run.recommendation(), loaded.recommendation.time_gaps, config.gap_buckets);
+         run.recommendation(), loaded.recommendation.time_gaps, items.gap_buckets);
   return loaded;
 }
 

@@ -15,14 +15,15 @@ namespace qkv {
 struct RecommenderRun {
   static constexpr RunKind kKind = RunKind::recommender;
 
-  ModelConfig config;  // a decoder alone, with the log's items as tokens
+  ModelConfig config;  // decoder-only, with the items of the log as tokens
+  ItemInputs items;
   RecommendationConfig recommendation;
   SavedInteractions log;
   std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
 
   // Reads and writes the files of this kind: recommendation.json and the log with the names of its users and items.
   // Nothing in the directory is trusted. Throws Error, naming file and field.
-  static RecommenderRun read(const RunDirectory& run, const ModelConfig& config);
+  static RecommenderRun read(const RunDirectory& run, const ModelConfig& config, const ItemInputs& items);
   void write(const RunDirectory& run) const;
 };
 

@@ -16,13 +16,28 @@
 
 namespace qkv {
 
+// Only a recommender has inputs of items.
+template <class Run>
+ItemInputs items_of(const Run& parts) {
+  if constexpr (Run::kKind == RunKind::recommender) return parts.items;
+  return {};
+}
+
+template <class Run>
+Run read_parts(const RunDirectory& run, const RunConfig& config) {
+  if constexpr (Run::kKind == RunKind::recommender)
+    return Run::read(run, config.model, config.items);
+  else
+    return Run::read(run, config.model);
+}
+
 // Creates the run directory of `parts`, whole or not at all, with the files that `write_more` adds: weights, or what
 // training needs. The directory must not exist.
 template <class Run>
 void create_run(const RunDirectory& run, const Run& parts, const std::function<void(const RunDirectory&)>& write_more) {
   write_directory_atomic(run.root(), [&](const std::string& path) {
     const RunDirectory partial(path);
-    write_config(partial, Run::kKind, parts.config);
+    write_config(partial, Run::kKind, parts.config, items_of(parts));
     parts.write(partial);
     write_more(partial);
   });
@@ -34,7 +49,7 @@ template <class Run>
 Run read_run(const RunDirectory& run) {
   const RunConfig config = read_config(run);
   expect_kind(run, config.kind, {Run::kKind});
-  return Run::read(run, config.model);
+  return read_parts<Run>(run, config);
 }
 
 // Loads a run of any of these kinds with its weights. Nothing in the directory is trusted. Throws Error like read_run.
@@ -46,8 +61,8 @@ std::variant<Runs...> load_one_of(const std::string& directory) {
   std::optional<std::variant<Runs...>> loaded;
   const auto load = [&]<class Run>(std::in_place_type_t<Run> type) {
     if (config.kind != Run::kKind) return;
-    loaded.emplace(type, Run::read(run, config.model));
-    std::get<Run>(*loaded).model = load_model(run.model(), config.model);
+    loaded.emplace(type, read_parts<Run>(run, config));
+    std::get<Run>(*loaded).model = load_model(run.model(), config.model, config.items);
   };
   (load(std::in_place_type<Runs>), ...);
   return std::move(*loaded);

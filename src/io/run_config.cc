@@ -72,10 +72,13 @@ RunConfig parse_run_config(const std::string& text, const std::string& where, st
     fail("{}{}", error.what(), header.writer());
   }
   try {
-    check(config.model);
+    check(config.model, config.items);
   } catch (const Error& error) {
     fail("{}: {}", where, error.what());
   }
+  if (config.kind != RunKind::recommender && config.items != ItemInputs())
+    fail("{}: item_features and gap_buckets must be 0 in {} (are {} and {})", where, with_article(config.kind),
+         config.items.features, config.items.gap_buckets);
   return config;
 }
 
@@ -85,8 +88,8 @@ RunConfig read_config(const RunDirectory& run) {
   return parse_run_config(read_file(run.config(), kMaxConfigBytes), run.config(), kind_of_files(run));
 }
 
-void write_config(const RunDirectory& run, RunKind kind, const ModelConfig& model) {
-  write_fields(run.config(), RunConfig{kRunFormat, kind, QKV_VERSION, model});
+void write_config(const RunDirectory& run, RunKind kind, const ModelConfig& model, const ItemInputs& items) {
+  write_fields(run.config(), RunConfig{kRunFormat, kind, QKV_VERSION, model, items});
 }
 
 void expect_kind(const RunDirectory& run, RunKind found, std::initializer_list<RunKind> accepted) {

@@ -23,6 +23,7 @@ struct RunConfig {
   RunKind kind = RunKind::translator;
   std::string version;  // version of qkv that wrote the run; "" in format 0
   ModelConfig model;
+  ItemInputs items;  // of a recommender
 };
 
 // Calls visit(name, member, help) for every field of config.json, in its order.
@@ -31,7 +32,7 @@ void visit_fields(RunConfig& c, Visitor&& visit) {
   visit("format", c.format, "format of the run directory");
   visit("kind", c.kind, "kind of the run");
   visit("version", c.version, "version of qkv that wrote the run");
-  visit_fields(c.model, visit);
+  visit_fields(c.model, c.items, visit);
 }
 
 // Parses config.json and checks the model. `kind` is the kind of a text that states none. Throws Error, beginning with
@@ -39,7 +40,7 @@ void visit_fields(RunConfig& c, Visitor&& visit) {
 RunConfig parse_run_config(const std::string& text, const std::string& where, std::optional<RunKind> kind);
 
 RunConfig read_config(const RunDirectory& run);
-void write_config(const RunDirectory& run, RunKind kind, const ModelConfig& model);
+void write_config(const RunDirectory& run, RunKind kind, const ModelConfig& model, const ItemInputs& items = {});
 
 // Throws Error, naming the kind found and the kinds accepted.
 void expect_kind(const RunDirectory& run, RunKind found, std::initializer_list<RunKind> accepted);

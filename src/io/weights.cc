@@ -79,14 +79,15 @@ void average_weights(std::span<const std::string> paths, const ParameterList<flo
   }
 }
 
-std::unique_ptr<Transformer<float>> load_model(const std::string& path, const ModelConfig& config) {
+std::unique_ptr<Transformer<float>> load_model(const std::string& path, const ModelConfig& config,
+                                               const ItemInputs& items) {
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) fail("{}: {}", path, error.message());
-  const int64_t parameters = count_parameters(config);
+  const int64_t parameters = count_parameters(config, items);
   if (bytes < static_cast<uintmax_t>(parameters))  // 8 bits each, at least
     fail("{}: has {} bytes, too few for the {} parameters of the model", path, bytes, parameters);
-  auto model = std::make_unique<Transformer<float>>(config);
+  auto model = std::make_unique<Transformer<float>>(config, items);
   ParameterList<float>& list = model->parameters();
   const auto file = std::make_shared<const Safetensors>(Safetensors::open(path));
   reject_other_names(*file, path, list);

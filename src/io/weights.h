@@ -19,7 +19,8 @@ void load_weights(const std::string& path, const ParameterList<float>& list, std
 // Loads a model for inference, with float32 or 8-bit weights (io/int8_weights.h). Weights that lie in the order of the
 // model are used directly from the mapped file. The size of the file is checked against the configuration before memory
 // is allocated.
-std::unique_ptr<Transformer<float>> load_model(const std::string& path, const ModelConfig& config);
+std::unique_ptr<Transformer<float>> load_model(const std::string& path, const ModelConfig& config,
+                                               const ItemInputs& items = {});
 
 // Reads the mean of several weight files, computed in double. The arena holds the sums of one parameter at a time.
 void average_weights(std::span<const std::string> paths, const ParameterList<float>& list, std::span<float> values,

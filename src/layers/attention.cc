@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
-#include <mutex>
-#include <tuple>
 
 #include "core/float64.h"
 #include "core/profile.h"
@@ -13,13 +10,13 @@
 namespace qkv {
 namespace {
 
-// The columns of m as heads of `width`.
+// Returns the columns of m as heads of `width`.
 template <class Real>
 Heads<Real> as_heads(Matrix<Real> m, int64_t width) {
   return {m.data, m.stride, width};
 }
 
-// Of the last token of every sequence.
+// Returns the position of the last token of each sequence.
 std::span<const int32_t> last_positions(const Sequences& sequences, Context& c) {
   const std::span<int32_t> positions(c.arena.take<int32_t>(sequences.count), static_cast<size_t>(sequences.count));
   for (int64_t s = 0; s < sequences.count; s++)
@@ -27,13 +24,13 @@ std::span<const int32_t> last_positions(const Sequences& sequences, Context& c) 
   return positions;
 }
 
-// Whether every one of M rows is a key of some sequence; key ranges do not overlap.
+// Whether each of M rows is a key of some sequence. Key ranges do not overlap.
 bool all_are_keys(const Sequences& sequences, int64_t M) {
   for (int64_t s = 0; s < sequences.count; s++) M -= sequences.k_end[s] - sequences.k_begin[s];
   return M == 0;
 }
 
-// Of every query the last `window` keys.
+// Returns the last `window` keys of each query.
 CachedKeys last_keys(const CachedKeys& keys, int64_t window, int64_t N, Arena& arena) {
   int32_t* begin = arena.take<int32_t>(N);
   for (int64_t n = 0; n < N; n++)
@@ -41,7 +38,8 @@ CachedKeys last_keys(const CachedKeys& keys, int64_t window, int64_t N, Arena& a
   return {keys.rows, begin, keys.end};
 }
 
-// What the products of attention cost: 2 T S (d_k + d_v) a head, half of it where causal. Counted only for a profile.
+// Returns the cost of the products of attention: 2 T S (d_k + d_v) per head, half of it if causal. Counted only while
+// profiling.
 template <class Real>
 Work attention_work(const AttentionInput<Real>& in) {
   if (!Profile::current()) return {};
@@ -53,32 +51,16 @@ Work attention_work(const AttentionInput<Real>& in) {
   return {2 * pairs * static_cast<double>(in.heads * (in.key_width + in.value_width)), 0};
 }
 
-// The op, with its workspace taken from the arena.
+// Runs the op with a workspace from the arena.
 template <class Real>
-void run(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena& arena) {
+void run_attention(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena& arena) {
   const ProfiledOp profiled("attention", {in.sequences.count, in.heads, in.key_width}, attention_work(in));
   const Arena::Scope scope(arena);
   attention<Real>(in, out, lse, arena.bytes(attention_workspace(in)));
 }
 
-// rotary_table of a configuration. All layers share it, so that a model of many takes no more memory for it than one.
-template <class Real>
-std::shared_ptr<const std::vector<Real>> rotary_angles(const ModelConfig& config) {
-  using Key = std::tuple<RotaryConfig, int64_t, int64_t>;
-  static std::mutex mutex;
-  static std::map<Key, std::weak_ptr<const std::vector<Real>>> tables;
-  const std::lock_guard lock(mutex);
-  auto& known = tables[Key{config.rotary, config.max_length, config.rotated_width()}];
-  if (auto table = known.lock()) return table;
-  std::vector<Real> angles(static_cast<size_t>(config.max_length * config.rotated_width()));
-  rotary_table<Real>(config.rotary, {angles.data(), config.max_length, config.rotated_width()});
-  const auto table = std::make_shared<const std::vector<Real>>(std::move(angles));
-  known = table;
-  return table;
-}
-
-// 2^(−8(h + 1)/H) for heads h = 0 … H − 1; where H is no power of two, those of the next lower one and then every other
-// one of the next higher: section 3 of the paper on ALiBi, and its code.
+// Returns 2^(−8(h + 1)/H) for heads h = 0 … H − 1. If H is not a power of two, these are the slopes of the next lower
+// power of two, followed by every other slope of the next higher one: section 3 of the ALiBi paper, and its code.
 template <class Real>
 std::vector<Real> alibi_slopes(int64_t heads) {
   std::vector<Real> slopes;
@@ -94,13 +76,15 @@ std::vector<Real> alibi_slopes(int64_t heads) {
 
 template <class Real>
 MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const std::string& name,
-                                             const ModelConfig& config, Kind kind, DropoutSites& sites)
+                                             const ModelConfig& config, Kind kind, DropoutSites& sites,
+                                             Matrix<const Real> angles)
     : heads_(config.attention.heads),
-      kv_heads_(config.attention.key_value_heads > 0 ? config.attention.key_value_heads : config.attention.heads),
+      kv_heads_(config.key_value_heads()),
       key_width_(config.attention.key_width),
       value_width_(config.attention.value_width),
       window_(kind == Kind::self ? config.attention.window : 0),
       softcap_(static_cast<Real>(config.attention.softcap)),
+      angles_(kind == Kind::self ? angles : Matrix<const Real>()),
       qkv_(list,
            {{name + ".q", heads_ * key_width_},
             {name + ".k", kv_heads_ * key_width_},
@@ -113,15 +97,11 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
     q_norm_.emplace(list, name + ".q_norm", key_width_, config);
     k_norm_.emplace(list, name + ".k_norm", key_width_, config);
   }
-  if (kind == Kind::cross) return;
-  if (config.positions == Positions::alibi) slopes_ = alibi_slopes<Real>(heads_);
-  if (!config.uses_rotary()) return;
-  angles_ = rotary_angles<Real>(config);
-  angles_matrix_ = {angles_->data(), config.max_length, config.rotated_width()};
+  if (kind == Kind::self && config.positions == Positions::alibi) slopes_ = alibi_slopes<Real>(heads_);
 }
 
 template <class Real>
-Matrix<Real> MultiHeadAttention<Real>::normalise(const Norm<Real>& norm, Matrix<Real> m, Context& c,
+Matrix<Real> MultiHeadAttention<Real>::normalize(const Norm<Real>& norm, Matrix<Real> m, Context& c,
                                                  std::span<typename Norm<Real>::Saved>& saved) const {
   const int64_t heads = m.cols / key_width_;
   saved = c.arena.objects<typename Norm<Real>::Saved>(static_cast<size_t>(heads));
@@ -133,7 +113,7 @@ Matrix<Real> MultiHeadAttention<Real>::normalise(const Norm<Real>& norm, Matrix<
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::normalise_backward(const Norm<Real>& norm, Matrix<Real> gradient, Context& c,
+void MultiHeadAttention<Real>::normalize_backward(const Norm<Real>& norm, Matrix<Real> gradient, Context& c,
                                                   std::span<const typename Norm<Real>::Saved> saved) const {
   for (size_t h = 0; h < saved.size(); h++) {
     const int64_t begin = static_cast<int64_t>(h) * key_width_;
@@ -142,8 +122,8 @@ void MultiHeadAttention<Real>::normalise_backward(const Norm<Real>& norm, Matrix
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::turn(Matrix<Real> m, std::span<const int32_t> positions, Turn turn) const {
-  if (angles_matrix_.data) rotary<Real>(m, key_width_, positions, angles_matrix_, turn);
+void MultiHeadAttention<Real>::rotate(Matrix<Real> m, std::span<const int32_t> positions, Turn turn) const {
+  if (angles_.data) rotary<Real>(m, key_width_, positions, angles_, turn);
 }
 
 template <class Real>
@@ -162,7 +142,7 @@ AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matri
   in.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(key_width_)));
   in.softcap = softcap_;
   in.causal = causal;
-  if (window_ > 0) in.window = {window_ - 1, window_ - 1};  // causality ends it at the query
+  if (window_ > 0) in.window = {window_ - 1, window_ - 1};  // if causal it ends at the query
   if (!slopes_.empty()) in.alibi = slopes_.data();
   if (c) in.dropout = c->dropout(p_, site_);
   return in;
@@ -186,18 +166,18 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
     s.v = kv.col_range(K, kv.cols);
   }
   if (q_norm_) {
-    s.q = normalise(*q_norm_, s.q, c, s.q_norms);
-    s.k = normalise(*k_norm_, s.k, c, s.k_norms);
+    s.q = normalize(*q_norm_, s.q, c, s.q_norms);
+    s.k = normalize(*k_norm_, s.k, c, s.k_norms);
   }
-  if (angles_matrix_.data) {
-    turn(s.k, c.positions, Turn::forward);
-    turn(s.q, x.rows == z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
+  if (angles_.data) {
+    rotate(s.k, c.positions, Turn::forward);
+    rotate(s.q, x.rows == z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
   }
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   s.lse = c.arena.take<Real>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
-  run(input(s.q, s.k, s.v, sequences, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1},
-      c.arena);
+  run_attention(input(s.q, s.k, s.v, sequences, causal, &c), as_heads(s.heads, value_width_),
+                Heads<Real>{s.lse, heads_, 1}, c.arena);
   return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
 }
 
@@ -207,12 +187,12 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
   const Arena::Scope scope(c.arena);
   const int64_t Q = q_columns(), K = k_columns(), KV = keys_values_width();
   const bool self = s.z.data == s.x.data;
-  // Self-attention: one packed [N, Q + KV] gradient; cross-attention: dq and a packed [M, KV].
+  // Self-attention has one packed gradient, [N, Q + KV]; cross-attention has dq and a packed [M, KV].
   const Matrix<Real> dqkv = c.arena.matrix<Real>(s.x.rows, self ? Q + KV : Q);
   const Matrix<Real> dkv = self ? dqkv.col_range(Q, Q + KV) : c.arena.matrix<Real>(s.z.rows, KV);
   const Matrix<Real> dq = dqkv.col_range(0, Q), dk = dkv.col_range(0, K), dv = dkv.col_range(K, KV);
 
-  if (!all_are_keys(sequences, dkv.rows))  // attention_backward leaves the others as they are
+  if (!all_are_keys(sequences, dkv.rows))  // attention_backward does not assign the others
     for (int64_t n = 0; n < dkv.rows; n++) std::fill_n(dkv.row(n), dkv.cols, Real(0));
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, s.heads.cols);
@@ -222,18 +202,18 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}};
   {
     const Arena::Scope workspace(c.arena);
-    const Work forward = attention_work(in);  // backward has five products, forward two
+    const Work forward = attention_work(in);  // five products instead of two
     const ProfiledOp profiled("attention, backward", {in.sequences.count, in.heads, in.key_width},
                               {2.5 * forward.flops, 0});
     attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
                              as_heads<const Real>(dheads, value_width_), gradients,
                              c.arena.bytes(attention_backward_workspace(in)));
   }
-  turn(dk, c.positions, Turn::back);
-  turn(dq, c.positions, Turn::back);
+  rotate(dk, c.positions, Turn::back);
+  rotate(dq, c.positions, Turn::back);
   if (q_norm_) {
-    normalise_backward(*q_norm_, dq, c, s.q_norms);
-    normalise_backward(*k_norm_, dk, c, s.k_norms);
+    normalize_backward(*q_norm_, dq, c, s.q_norms);
+    normalize_backward(*k_norm_, dk, c, s.k_norms);
   }
   if (self) {
     qkv_.backward(s.x, dqkv, dx, c, accumulate);
@@ -246,8 +226,8 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
 template <class Real>
 void MultiHeadAttention<Real>::prepare(Matrix<Real> m, const std::optional<Norm<Real>>& norm, Context& c) const {
   std::span<typename Norm<Real>::Saved> saved;
-  if (norm) normalise(*norm, m, c, saved);
-  turn(m, c.positions, Turn::forward);
+  if (norm) normalize(*norm, m, c, saved);
+  rotate(m, c.positions, Turn::forward);
 }
 
 template <class Real>

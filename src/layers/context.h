@@ -1,4 +1,4 @@
-// What a forward or backward pass works with besides its inputs.
+// The state of a forward or backward pass, in addition to its inputs.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 namespace qkv {
 
 struct Context {
-  Arena& arena;                             // activations and temporaries; the caller gives them back after backward
-  bool training = false;                    // dropout acts
+  Arena& arena;                             // activations and temporaries, which the caller frees after backward
+  bool training = false;                    // whether dropout is applied
   uint64_t seed = 0;                        // of the dropout masks
-  uint32_t step = 0;                        // batches seen so far
-  bool recompute = false;                   // a stack keeps only its layers' inputs; backward computes the rest again
-  std::span<const int32_t> positions = {};  // of the tokens of a stack; for rotary positions
-  bool inference = false;  // no backward follows: products row by row (ops/linear/row_linear.h), weights in 8 bits too
+  uint32_t step = 0;                        // number of batches so far
+  bool recompute = false;                   // a stack keeps only the inputs of its layers (model/recompute.h)
+  std::span<const int32_t> positions = {};  // of the tokens of a stack, for rotary positions
+  bool inference = false;  // no backward follows: products use ops/linear/row_linear.h, and weights may be in 8 bits
 
   Dropout dropout(double p, uint32_t site) const {
     return training ? Dropout{static_cast<float>(p), seed, step, site} : Dropout{};
   }
 };
 
-// Numbers the places of a network where something is dropped. The low 12 bits are left for heads.
+// Numbers the places of a network that have dropout. The low 12 bits are free for the index of a head.
 class DropoutSites {
  public:
   uint32_t next() { return ++last_ << 12; }

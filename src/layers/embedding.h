@@ -1,5 +1,5 @@
-// Token embeddings scaled by √d, with positions, gaps in time, an optional norm, and dropout: sections 3.4, 3.5 and 5.4
-// of the paper.
+// Token embeddings scaled by √d, with positions, time gaps, an optional norm, and dropout. "Attention Is All You Need",
+// sections 3.4, 3.5 and 5.4.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,11 @@ class Embedding {
     typename Norm<Real>::Saved norm;
   };
 
-  // `table`: [V, d], declared by the caller, for it may be shared. `name` is the side's, "encoder" or "decoder".
+  // `table`: [V, d], declared by the caller because it may be shared. `name`: "encoder" or "decoder".
+  // `gap_buckets`: rows of the table of time gaps; 0 means none. With zero_start the token at position 0 has no
+  // embedding.
   Embedding(ParameterList<Real>& list, const std::string& name, const Parameter<Real>* table, const ModelConfig& config,
-            bool zero_start, DropoutSites& sites)
+            bool zero_start, int64_t gap_buckets, DropoutSites& sites)
       : table_(table),
         scale_(config.scale_embeddings ? static_cast<Real>(std::sqrt(static_cast<double>(config.d_model))) : Real(1)),
         zero_start_(zero_start),
@@ -35,24 +37,23 @@ class Embedding {
         site_(sites.next()) {
     if (config.positions == Positions::learned) {
       learned_ = list.add(name + ".positions.weight", {config.max_length, config.d_model}, Init::gaussian(0.02));
-    } else if (config.positions >= Positions::rotary) {  // one row of zeros for all
-      sinusoids_.resize(static_cast<size_t>(config.d_model));
-      sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model, 0};
-    } else {
+    } else if (config.has_sinusoids()) {
       sinusoids_.resize(static_cast<size_t>(config.max_length * config.d_model));
       sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model};
       sinusoidal_positions<Real>(config.positions, sinusoids_matrix_);
+    } else {  // nothing is added: one row of zeros for all positions
+      sinusoids_.resize(static_cast<size_t>(config.d_model));
+      sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model, 0};
     }
-    // Zeros, so that a bucket that training never meets adds nothing.
-    if (config.gap_buckets > 0)
-      gaps_ = list.add(name + ".gaps.weight", {config.gap_buckets, config.d_model}, Init::zeros());
+    // Starts as zeros, so that a bucket that does not occur in training adds nothing.
+    if (gap_buckets > 0) gaps_ = list.add(name + ".gaps.weight", {gap_buckets, config.d_model}, Init::zeros());
     if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", config.d_model, config);
   }
   Embedding(const Embedding&) = delete;
   Embedding& operator=(const Embedding&) = delete;
 
-  // ids, positions: [N], gaps: [N] where there is a table of them -> dropout(norm(√d E[id] + P[position] + G[gap])):
-  // [N, d]
+  // y = dropout(norm(√d E[id] + P[position] + G[gap])): [N, d]. ids, positions: [N]; gaps: [N], or empty without a
+  // table of gaps.
   Matrix<Real> forward(std::span<const int32_t> ids, std::span<const int32_t> positions, std::span<const int32_t> gaps,
                        Context& c, Saved& s) const {
     const Matrix<Real> P = position_table();
@@ -62,12 +63,12 @@ class Embedding {
     if (gaps_) add_embedding<Real>(gaps_->matrix(), gaps, y);
     if (norm_) y = norm_->forward(y, c, s.norm);
     if (!c.dropout(p_, site_).active()) return y;
-    // The norm's backward needs its input alone, so dropout may overwrite its result.
+    // The norm's backward needs only its input, so dropout may overwrite its result.
     dropout<Real>(y, c.dropout(p_, site_), y);
     return y;
   }
 
-  // In place: `gradient` is used up.
+  // Overwrites `gradient`.
   void backward(Matrix<Real> gradient, std::span<const int32_t> ids, std::span<const int32_t> positions,
                 std::span<const int32_t> gaps, Context& c, const Saved& s) const {
     if (c.dropout(p_, site_).active()) dropout<Real>(gradient, c.dropout(p_, site_), gradient);
@@ -87,7 +88,7 @@ class Embedding {
   }
   Matrix<Real> position_table() const { return learned_ ? learned_->matrix() : sinusoids_matrix_; }  // [max_length, d]
 
-  // Calls f(n) for every token n that has no embedding.
+  // Calls f(n) for each token n without an embedding.
   template <class F>
   void each_zero_start(std::span<const int32_t> positions, F&& f) const {
     if (!zero_start_) return;
@@ -99,7 +100,7 @@ class Embedding {
   const Parameter<Real>* learned_ = nullptr;  // [max_length, d], or null
   const Parameter<Real>* gaps_ = nullptr;     // [gap_buckets, d], or null
   std::vector<Real> sinusoids_;
-  Matrix<Real> sinusoids_matrix_;  // [max_length, d], of no rows where positions are learned
+  Matrix<Real> sinusoids_matrix_;  // [max_length, d]; empty if positions are learned
   std::optional<Norm<Real>> norm_;
   Real scale_;
   bool zero_start_;

@@ -1,5 +1,6 @@
-// Position-wise feed-forward: FFN(x) = dropout(φ(x W_1ᵀ + b_1)) W_2ᵀ + b_2. Section 3.3 of the paper. With a gate it is
-// dropout(φ(x W_1ᵀ + b_1) ∘ (x W_gateᵀ + b_gate)) W_2ᵀ + b_2.
+// The position-wise feed-forward network: FFN(x) = dropout(φ(x W_1ᵀ + b_1)) W_2ᵀ + b_2. "Attention Is All You Need",
+// section 3.3. With a gate it is dropout(φ(x W_1ᵀ + b_1) ∘ (x W_gateᵀ + b_gate)) W_2ᵀ + b_2: Shazeer, "GLU Variants
+// Improve Transformer" (2020).
 #pragma once
 
 #include <string>
@@ -15,12 +16,12 @@ class FeedForward {
  public:
   struct Saved {
     Matrix<const Real> x;  // [N, d]
-    Matrix<Real> a;        // [N, F]: x W_1ᵀ + b_1; with the gate beside it [N, 2F]
-    Matrix<Real> hidden;   // [N, F]: what W_2 reads; may be a
+    Matrix<Real> a;        // [N, F]: x W_1ᵀ + b_1; with a gate [N, 2F], the gate to the right
+    Matrix<Real> hidden;   // [N, F]: the input of W_2; may be a
   };
 
   FeedForward(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites)
-      : first_(list, first_parts(name, config), config.d_model, config.ffn_bias),
+      : first_(list, first_outputs(name, config), config.d_model, config.ffn_bias),
         second_(list, {{name + ".second", config.d_model}}, config.ffn, config.ffn_bias),
         kind_(config.activation),
         gated_(config.gated_ffn),
@@ -36,15 +37,15 @@ class FeedForward {
       gated_activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden);
       return second_.forward(s.hidden, c);
     }
-    // Where relu's output is positive, so was its input; elsewhere its gradient is 0: backward can do with the output,
-    // and without backward nothing needs the input.
+    // The output of relu is enough for backward: the gradient is 0 unless it is positive. So activations overwrite
+    // their input for relu, and if no backward follows.
     s.hidden = kind_ == Activation::relu || c.inference ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
     first_.forward_into(
         x, s.a, c, [&](const Block& block) { activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden, block); });
     return second_.forward(s.hidden, c);
   }
 
-  // dx is assigned, and may be dy, or added to when `accumulate`.
+  // Assigns dx, which may be dy, or adds to it if `accumulate`.
   void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Context& c, const Saved& s) const {
     const Arena::Scope scope(c.arena);
     const Matrix<Real> d = c.arena.matrix<Real>(s.a.rows, s.a.cols);
@@ -62,10 +63,10 @@ class FeedForward {
   }
 
  private:
-  static typename Linear<Real>::Parts first_parts(const std::string& name, const ModelConfig& config) {
-    typename Linear<Real>::Parts parts = {{name + ".first", config.ffn}};
-    if (config.gated_ffn) parts.emplace_back(name + ".gate", config.ffn);
-    return parts;
+  static typename Linear<Real>::Outputs first_outputs(const std::string& name, const ModelConfig& config) {
+    typename Linear<Real>::Outputs outputs = {{name + ".first", config.ffn}};
+    if (config.gated_ffn) outputs.emplace_back(name + ".gate", config.ffn);
+    return outputs;
   }
 
   Linear<Real> first_, second_;

@@ -18,14 +18,14 @@ void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin,
 }
 
 template <class Real>
-Linear<Real>::Linear(ParameterList<Real>& list, const Parts& parts, int64_t in, bool bias) : in_(in) {
-  for (const auto& [name, out] : parts) {
+Linear<Real>::Linear(ParameterList<Real>& list, const Outputs& outputs, int64_t in, bool bias) : in_(in) {
+  for (const auto& [name, out] : outputs) {
     const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out), true);
     if (!weight_) weight_ = weight;
     out_ += out;
   }
   if (!bias) return;
-  for (const auto& [name, out] : parts) {
+  for (const auto& [name, out] : outputs) {
     const auto* b = list.add(name + ".bias", {out}, Init::zeros());
     if (!bias_) bias_ = b;
   }

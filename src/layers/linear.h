@@ -1,4 +1,4 @@
-// y = x Wᵀ + b with its parameters.
+// A linear layer, y = x Wᵀ + b, with its parameters.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace qkv {
 
-// One linear map, or several of the same input side by side: {{"q", 64}, {"k", 64}, {"v", 64}} declares q.weight,
-// k.weight, v.weight, q.bias, … as neighbours, so that one product computes all three.
+// One linear map, or several of the same input: {{"q", 64}, {"k", 64}, {"v", 64}} declares q.weight, k.weight,
+// v.weight, q.bias, … next to each other, so that one product computes all three.
 template <class Real>
 class Linear {
  public:
-  using Parts = std::vector<std::pair<std::string, int64_t>>;  // names and output widths
+  using Outputs = std::vector<std::pair<std::string, int64_t>>;  // names and output widths
 
-  Linear(ParameterList<Real>& list, const Parts& parts, int64_t in, bool bias);
+  Linear(ParameterList<Real>& list, const Outputs& outputs, int64_t in, bool bias);
 
-  // x: [N, in] -> [N, out] taken from the arena. `out_begin`, `out_end` choose a range of outputs; all by default.
+  // x: [N, in] -> [N, out], from the arena. [out_begin, out_end) selects a range of outputs; the default is all.
   Matrix<Real> forward(Matrix<const Real> x, Context& c) const { return forward(x, c, 0, out_); }
   void forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, AfterBlock after) const {
     forward_into(x, y, c, 0, out_, after);
@@ -29,7 +29,7 @@ class Linear {
   void forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
                     AfterBlock after = {}) const;
 
-  // Gradients of the parameters are added to; dx: [N, in] is assigned, or added to when `accumulate`.
+  // Adds to the gradients of the parameters. Assigns dx: [N, in], or adds to it if `accumulate`.
   void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate = false,
                 AfterBlock after_dx = {}) const {
     backward(x, dy, dx, c, accumulate, 0, out_, after_dx);
@@ -41,12 +41,12 @@ class Linear {
 
  private:
   int64_t in_, out_ = 0;
-  const Parameter<Real>* weight_ = nullptr;  // [out, in], the first of the parts
+  const Parameter<Real>* weight_ = nullptr;  // [out, in], of the first output
   const Parameter<Real>* bias_ = nullptr;    // [out], or null
 };
 
-// y = x Wᵀ + b for rows [begin, end) of the weight and of those that follow it, by the op that the context asks for;
-// the bias is of the first of these rows, or null.
+// Computes y = x Wᵀ + b for rows [begin, end) of the weight, which may extend into the weights that follow it. `bias`
+// points to the element of row `begin`, or is null. The context selects the op: training, inference or 8-bit weights.
 template <class Real>
 void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
              Matrix<Real> y, Context& c, AfterBlock after = {});

@@ -10,7 +10,7 @@
 namespace qkv {
 namespace {
 
-// Tokens whose logits exist at one time: 512, or of a large vocabulary 32 MiB.
+// Returns the number of tokens whose logits exist at once: 512, or as many as fit in 32 MiB.
 int64_t rows_at_once(int64_t vocab) { return std::clamp<int64_t>((int64_t{1} << 23) / vocab, 1, 512); }
 
 template <class Real>

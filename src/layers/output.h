@@ -1,5 +1,5 @@
-// The linear layer to the vocabulary with softmax and label-smoothed cross-entropy. The logits of all tokens never
-// exist at once: rows go through in blocks, and in training the gradient of a block is formed at once.
+// The output layer: a linear map to the vocabulary with softmax and label-smoothed cross-entropy. Rows are processed in
+// blocks, and in training a block's gradient follows its loss, so that the logits of all tokens never exist at once.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace qkv {
 
-// Sums over tokens, natural logarithm. loss is label-smoothed, nll is not; perplexity = exp(nll / tokens).
+// Sums over tokens, in nats. `loss` is label-smoothed, `nll` is not; perplexity = exp(nll / tokens).
 struct Loss {
   double loss = 0, nll = 0;
   int64_t tokens = 0;
@@ -25,37 +25,39 @@ struct Loss {
   }
 };
 
-// What training minimises, for each token.
+// The loss that training minimizes, per token.
 struct Objective {
   double label_smoothing = 0;
-  double r_drop = 0;  // α: two passes with dropout of their own are to agree (ops/logits/r_drop.h); 0: one pass
+  double r_drop = 0;  // α, weight of the divergence between two passes with different dropout masks
+                      // (ops/logits/r_drop.h); 0 means one pass
 };
 
 template <class Real>
 class Output {
  public:
-  // `weight`: [V, d], the target embeddings where tied; `bias`: [V] or null.
+  // `weight`: [V, d], which may be the target embeddings; `bias`: [V] or null.
   Output(const Parameter<Real>* weight, const Parameter<Real>* bias) : weight_(weight), bias_(bias) {}
 
   const Parameter<Real>& weight() const { return *weight_; }
 
-  // logits = h Wᵀ + b; h: [N, d] -> [N, V]. For decoding.
+  // Returns the logits h Wᵀ + b; h: [N, d] -> [N, V]. For decoding.
   Matrix<Real> logits(Matrix<const Real> h, Context& c) const;
   void logits_into(Matrix<const Real> h, Matrix<Real> y, Context& c) const;  // y: [N, V], assigned
-  // The k largest of them in every row, with none of the tokens in `hidden` (rising), and their log-sum-exp. For float.
+  // Returns the k largest logits of each row without the tokens in `hidden` (ascending), and the log-sum-exp of all.
+  // For float.
   NextTokens next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
 
-  // The k largest in every row, [N, k], but for the tokens that it hides. For float.
+  // Returns the k largest logits of each row, [N, k], without the tokens hidden in that row. For float.
   BestLogits best(Matrix<const Real> h, HiddenTokens hidden, int64_t k, Context& c) const;
-  // Those of the chosen tokens alone, each as best() gives it, y: [N, tokens], assigned. For float.
+  // Assigns the logits of the given tokens, with the bits of best(), to y: [N, tokens]. For float.
   void chosen(Matrix<const Real> h, std::span<const int32_t> tokens, Matrix<Real> y, Context& c) const;
 
-  // h: [N, d]; labels: [N].
+  // Returns the loss; h: [N, d], labels: [N].
   Loss loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const;
-  // The same; the gradient of the sum goes to dh: [N, d] (assigned) and to the parameters (added).
+  // Also assigns the gradient of the sum to dh: [N, d] and adds it to the gradients of the parameters.
   Loss loss_and_gradient(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Matrix<Real> dh,
                          Context& c) const;
-  // Of two passes over the same tokens, with h, dh and another, dother, of each.
+  // The loss of R-Drop of two passes over the same tokens, with hidden states h and `other`.
   Loss r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> other, std::span<const int32_t> labels,
                            Objective objective, Matrix<Real> dh, Matrix<Real> dother, Context& c) const;
 

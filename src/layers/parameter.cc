@@ -34,7 +34,7 @@ int64_t ParameterList<Real>::size() const {
 template <class Real>
 void ParameterList<Real>::allocate() {
   const Matrix<Real> block =
-      value_memory_.matrix<Real>(1, size());  // fresh pages are zero, and cost nothing until read
+      value_memory_.matrix<Real>(1, size());  // fresh pages are zero and take no memory until used
   place({block.data, static_cast<size_t>(block.cols)});
 }
 
@@ -78,7 +78,7 @@ void ParameterList<Real>::allocate_gradients() {
 }
 
 template <class Real>
-void ParameterList<Real>::initialise(uint64_t seed, double deviation) {
+void ParameterList<Real>::initialize(uint64_t seed, double deviation) {
   parallel_for(static_cast<int64_t>(parameters_.size()), [&](int64_t i) {
     const Parameter<Real>& p = parameters_[static_cast<size_t>(i)];
     const bool noisy = p.init.uniform > 0 || p.init.normal > 0;

@@ -1,5 +1,5 @@
-// Parameters are declared once: name, shape, initial values. This list drives allocation, gradients, the optimiser,
-// checkpoints and `qkv inspect`.
+// The parameters of a model, each declared once with name, shape and initial values. The list drives allocation,
+// gradients, the optimizer, checkpoints and `qkv inspect`.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace qkv {
 
-// How a parameter starts: every element `mean`, plus uniform noise in ±uniform, plus normal noise of deviation
-// `normal`.
+// The initial value of each element: `mean`, plus uniform noise in [−uniform, uniform], plus normal noise with standard
+// deviation `normal`.
 struct Init {
   double mean = 0, uniform = 0, normal = 0;
 
-  // Glorot, Bengio (2010): the variance of activations and of gradients is kept.
+  // Keeps the variance of activations and of gradients: Glorot, Bengio (2010).
   static Init xavier(int64_t in, int64_t out);
   static Init zeros() { return {}; }
   static Init ones() { return {1, 0, 0}; }
@@ -29,42 +29,41 @@ struct Init {
 
 template <class Real>
 struct Parameter {
-  std::string name;  // the field's standard names: decoder.layers.3.cross_attention.q.weight
+  std::string name;  // such as decoder.layers.3.cross_attention.q.weight
   std::vector<int64_t> shape;
   Init init;
-  bool quantizable = false;  // a matrix of a product or of embeddings, which may be in 8 bits for inference
+  bool quantizable = false;  // a matrix of a linear layer or of embeddings, which may have 8 bits in inference
   Real* value = nullptr;
   Real* gradient = nullptr;  // null until allocate_gradients()
-  Int8Matrix int8 = {};      // what stands for `value` in 8 bits, or empty
+  Int8Matrix int8 = {};      // replaces `value` if it has rows
 
   int64_t size() const;
   Matrix<Real> matrix() const { return {value, shape.at(0), shape.at(1)}; }
   Matrix<Real> gradient_matrix() const { return {gradient, shape.at(0), shape.at(1)}; }
 };
 
-// The parameters of a model in the order of their declaration, one after the other in one run of memory with no gap, so
-// that neighbours can be used as one matrix and the optimiser sees one array.
+// The parameters of a model in the order of declaration, contiguous in memory, so that neighbours can be used as one
+// matrix and the optimizer sees one array.
 template <class Real>
 class ParameterList {
  public:
-  // The pointer stays valid for the life of the list. All parameters are declared before allocate().
+  // Declares a parameter. Must be called before allocate(). The pointer stays valid for the lifetime of the list.
   const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init, bool quantizable = false);
 
-  void allocate();            // values, zero
-  void allocate_gradients();  // zero
+  void allocate();            // values, all zero
+  void allocate_gradients();  // all zero
 
-  // For inference, weights that lie elsewhere and are only read; `owner` keeps them there. use(values) replaces all
-  // values of parameters, in the order of their declaration; use_int8 what stands for one quantizable parameter.
+  // Uses read-only weights in memory that `owner` keeps alive. use() replaces the values of all parameters, in the
+  // order of declaration; use_int8() replaces those of one quantizable parameter, for inference.
   void use(std::span<const Real> values, std::shared_ptr<const void> owner);
   void use_int8(size_t parameter, const Int8Matrix& weights, std::shared_ptr<const void> owner);
-  // Before values are set: parameters in 8 bits keep no place among them, and the rest takes memory for no more than it
-  // holds.
+  // Removes the parameters in 8 bits from the array of values. Must be called before values are set.
   void close_gaps();
-  // With a deviation above 0 all that start with noise start with normal noise of that one.
-  void initialise(uint64_t seed, double deviation = 0);
+  // Sets the initial values. With a deviation above 0, parameters with noise start with normal noise of that deviation.
+  void initialize(uint64_t seed, double deviation = 0);
 
   const std::deque<Parameter<Real>>& all() const { return parameters_; }
-  int64_t size() const;  // elements of all parameters together
+  int64_t size() const;  // number of elements of all parameters
   std::span<Real> values() const { return values_; }
   std::span<Real> gradients() const { return gradients_; }
 
@@ -74,7 +73,7 @@ class ParameterList {
   std::deque<Parameter<Real>> parameters_;
   Arena value_memory_, gradient_memory_;
   std::span<Real> values_, gradients_;
-  std::vector<std::shared_ptr<const void>> owners_;  // of memory that is used here
+  std::vector<std::shared_ptr<const void>> owners_;  // of the memory in use
 };
 
 extern template struct Parameter<float>;

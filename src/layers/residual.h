@@ -36,7 +36,7 @@ class Residual {
     return f;
   }
 
-  // f takes [N, d] and returns [N, d] from the arena.
+  // Returns y; f maps [N, d] to [N, d] from the arena.
   template <class F>
   Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s, F&& f) const {
     if (position_ == NormPosition::post) return norm_->forward(add(x, f(x), c), c, s);

@@ -1,5 +1,5 @@
-// Losses of the next item over itself and a few negatives; qkv/recommendation.h has the formulae. As in
-// layers/output.h, sums over tokens with the gradients of the sums.
+// Losses of the next item against a few sampled negatives. qkv/recommendation.h has the formulas. Losses are sums over
+// tokens, as in layers/output.h, and gradients are those of the sums.
 #pragma once
 
 #include <span>
@@ -10,21 +10,22 @@
 
 namespace qkv {
 
-// What is drawn for every row: ids(n, 0) is the next item, the others are its negatives.
+// The items that each row is scored against: ids(n, 0) is the next item, the others are its negatives.
 struct Candidates {
   Matrix<const int32_t> ids;         // [N, 1 + k]
-  std::span<const float> log_draws;  // [N, 1 + k]: log of how often each is expected among k draws; for sampled_softmax
+  std::span<const float> log_draws;  // [N, 1 + k]: log of the expected number of times in k draws; for sampled_softmax
 };
 
-// s: [N, 1 + k], the scores of the candidates, becomes the gradient of the loss. One loss a row goes to loss: [N].
+// Replaces the scores s: [N, 1 + k] of the candidates by the gradient of the loss. Assigns the loss of each row to
+// loss: [N].
 template <class Real>
 void sampled_loss(ItemLoss kind, double beta, std::span<const float> log_draws, Matrix<Real> s, Real* loss);
 
-// β of gBCE for k negatives among `items`, and 1 of bce.
+// Returns the β of gBCE for `items` items; 1 for bce.
 double power_of_positives(const RecommendationConfig& config, int64_t items);
 
-// The whole: scores of the candidates by the table `weight`: [V, d], the loss, and its gradients as of
-// Output::loss_and_gradient.
+// Scores the candidates with the table `weight`: [V, d] and returns the loss. Gradients go where those of
+// Output::loss_and_gradient go.
 template <class Real>
 Loss sampled_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> h, const Candidates& candidates,
                                const RecommendationConfig& config, Matrix<Real> dh, Context& c);

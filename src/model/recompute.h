@@ -1,6 +1,6 @@
-// Layers whose activations are not kept: a layer's forward pass leaves its result alone, and backward runs it again
-// from its input. Dropout is a function of (seed, step, place), so the second pass is the first one bit by bit. Chen et
-// al., "Training Deep Nets with Sublinear Memory Cost" (2016).
+// Recomputation of activations (gradient checkpointing): the forward pass of a layer keeps only its result, and
+// backward runs it again from its input. Dropout is a function of (seed, step, place), so the second pass has the same
+// bits. Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016).
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace qkv {
 
-// f() of x's shape; all else that f takes from the arena is given back.
+// Returns f(), which has the shape of x, and frees everything else that f takes from the arena.
 template <class Real, class F>
-Matrix<Real> result_alone(Matrix<const Real> x, Context& c, F&& f) {
+Matrix<Real> result_only(Matrix<const Real> x, Context& c, F&& f) {
   const Matrix<Real> kept = c.arena.matrix<Real>(x.rows, x.cols);
   const Arena::Scope scope(c.arena);
   const Matrix<Real> y = f();

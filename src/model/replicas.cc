@@ -7,7 +7,7 @@
 namespace qkv {
 namespace {
 
-// Sequences [begin, end).
+// Copies sequences [begin, end).
 void copy(const Packed& from, int64_t begin, int64_t end, Packed& to) {
   const int32_t first = from.offsets[static_cast<size_t>(begin)], last = from.offsets[static_cast<size_t>(end)];
   const auto assign = [&](const std::vector<int32_t>& values, std::vector<int32_t>& part) {
@@ -21,24 +21,24 @@ void copy(const Packed& from, int64_t begin, int64_t end, Packed& to) {
   for (int32_t& offset : to.offsets) offset -= first;
 }
 
-void copy(const Batch& batch, int64_t begin, int64_t end, Batch& part) {
-  copy(batch.target, begin, end, part.target);
-  if (batch.source.sequences() > 0) copy(batch.source, begin, end, part.source);
+void copy(const Batch& batch, int64_t begin, int64_t end, Batch& slice) {
+  copy(batch.target, begin, end, slice.target);
+  if (batch.source.sequences() > 0) copy(batch.source, begin, end, slice.source);
   const auto offset = [&](int64_t s) { return batch.labels.begin() + batch.target.offsets[static_cast<size_t>(s)]; };
-  part.labels.assign(offset(begin), offset(end));
+  slice.labels.assign(offset(begin), offset(end));
 }
 
 }  // namespace
 
-// Into parts of equal size, as far as sequences allow.
-void Replicas::cut(const Batch& batch) {
-  const int64_t tokens = batch.target.tokens(), parts = (tokens + kPartTokens - 1) / kPartTokens;
-  cuts_.assign(1, 0);
+// Slices have equal numbers of tokens, as far as sequences allow.
+void Replicas::slice(const Batch& batch) {
+  const int64_t tokens = batch.target.tokens(), slices = (tokens + kSliceTokens - 1) / kSliceTokens;
+  slices_.assign(1, 0);
   int32_t first = 0;
   for (int64_t s = 1; s <= batch.target.sequences(); s++) {
     const int32_t end = batch.target.offsets[static_cast<size_t>(s)];
-    if ((end - first) * parts < tokens && s < batch.target.sequences()) continue;
-    cuts_.push_back(s);
+    if ((end - first) * slices < tokens && s < batch.target.sequences()) continue;
+    slices_.push_back(s);
     first = end;
   }
 }
@@ -47,7 +47,7 @@ void Replicas::make_replicas(const Transformer<float>& model, size_t count) {
   const std::span<float> values = model.parameters().values();
   if (!replicas_.empty() && replicas_.front()->parameters().values().data() != values.data()) replicas_.clear();
   while (replicas_.size() < count) {
-    replicas_.push_back(std::make_unique<Transformer<float>>(model.config()));
+    replicas_.push_back(model.make_replica());
     replicas_.back()->parameters().use(values, nullptr);
     replicas_.back()->parameters().allocate_gradients();
   }
@@ -55,7 +55,7 @@ void Replicas::make_replicas(const Transformer<float>& model, size_t count) {
   losses_.resize(count);
 }
 
-// By blocks of elements, each over the replicas in order.
+// Each block of elements is summed over the replicas in order.
 void Replicas::add_gradients(const Transformer<float>& model, int64_t count) const {
   const std::span<float> sum = model.parameters().gradients();
   parallel_blocks(std::ssize(sum), 1 << 13, [&](int64_t begin, int64_t end) {
@@ -67,22 +67,22 @@ void Replicas::add_gradients(const Transformer<float>& model, int64_t count) con
 }
 
 Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of, Context& c) {
-  if (model.parameters().size() > kMostParameters) return loss_of(model, batch, 0, c);
-  cut(batch);
-  const auto parts = std::ssize(cuts_) - 1, count = std::min<int64_t>(parts, kMostReplicas);
+  if (model.parameters().size() > kMaxParameters) return loss_of(model, batch, 0, c);
+  slice(batch);
+  const auto slices = std::ssize(slices_) - 1, count = std::min<int64_t>(slices, kMaxReplicas);
   make_replicas(model, static_cast<size_t>(count));
   parallel_for_throwing(count, [&](int64_t r) {
     const Transformer<float>& replica = *replicas_[static_cast<size_t>(r)];
     Worker& worker = workers_[static_cast<size_t>(omp_get_thread_num())];
     std::ranges::fill(replica.parameters().gradients(), 0.0f);
     Loss& loss = losses_[static_cast<size_t>(r)] = Loss();
-    for (int64_t p = parts * r / count; p < parts * (r + 1) / count; p++) {
-      const int64_t begin = cuts_[static_cast<size_t>(p)], end = cuts_[static_cast<size_t>(p) + 1];
-      copy(batch, begin, end, worker.part);
-      const uint64_t seed = c.seed + static_cast<uint64_t>(p + 1) * 0x9E3779B97F4A7C15u;
+    for (int64_t i = slices * r / count; i < slices * (r + 1) / count; i++) {
+      const int64_t begin = slices_[static_cast<size_t>(i)], end = slices_[static_cast<size_t>(i) + 1];
+      copy(batch, begin, end, worker.slice);
+      const uint64_t seed = c.seed + static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15u;
       Context context{worker.arena, c.training, seed, c.step, c.recompute};
       const Arena::Scope scope(worker.arena);
-      loss += loss_of(replica, worker.part, batch.target.offsets[static_cast<size_t>(begin)], context);
+      loss += loss_of(replica, worker.slice, batch.target.offsets[static_cast<size_t>(begin)], context);
     }
   });
   add_gradients(model, count);
@@ -92,8 +92,8 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
 }
 
 Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, Objective objective, Context& c) {
-  const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t, Context& context) {
-    return replica.loss_and_gradient(part, objective, context);
+  const auto loss_of = [&](const Transformer<float>& replica, const Batch& slice, int64_t, Context& context) {
+    return replica.loss_and_gradient(slice, objective, context);
   };
   return loss_and_gradient(model, batch, loss_of, c);
 }

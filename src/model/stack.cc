@@ -9,26 +9,24 @@ namespace qkv {
 
 template <class Real>
 Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
-                   DropoutSites& sites)
+                   DropoutSites& sites, Matrix<const Real> angles)
     : causal_(kind.causal),
       keys_of_x_(config.norm.position == NormPosition::query),
       sublayers_(config.sublayers),
-      self_attention_(list, name + ".self_attention", config, MultiHeadAttention<Real>::Kind::self, sites),
+      self_attention_(list, name + ".self_attention", config, MultiHeadAttention<Real>::Kind::self, sites, angles),
       self_attention_residual_(list, name + ".self_attention_norm", config, sites),
       cross_(kind.cross ? std::optional<Cross>(
                               {{list, name + ".cross_attention", config, MultiHeadAttention<Real>::Kind::cross, sites},
                                {list, name + ".cross_attention_norm", config, sites}})
                         : std::nullopt),
       feed_forward_(list, name + ".feed_forward", config, sites),
-      feed_forward_residual_(list, name + ".feed_forward_norm", config, sites,
-                             sublayers_ != Sublayers::parallel_shared_norm) {}
+      feed_forward_residual_(list, name + ".feed_forward_norm", config, sites, !shares_norm()) {}
 
 template <class Real>
 template <class Attend>
 Matrix<Real> Layer<Real>::forward_parallel(Matrix<const Real> x, Context& c, Saved& s, Attend&& attend) const {
   const Matrix<const Real> n = self_attention_residual_.input(x, c, s.self_attention_residual);
-  const Matrix<const Real> m =
-      sublayers_ == Sublayers::parallel_shared_norm ? n : feed_forward_residual_.input(x, c, s.feed_forward_residual);
+  const Matrix<const Real> m = shares_norm() ? n : feed_forward_residual_.input(x, c, s.feed_forward_residual);
   const Matrix<Real> y = self_attention_residual_.add(x, attend(n), c);
   return feed_forward_residual_.add(y, feed_forward_.forward(m, c, s.feed_forward), c);
 }
@@ -36,26 +34,25 @@ Matrix<Real> Layer<Real>::forward_parallel(Matrix<const Real> x, Context& c, Sav
 template <class Real>
 void Layer<Real>::backward_parallel(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const {
   const Arena::Scope scope(c.arena);
-  const bool shared = sublayers_ == Sublayers::parallel_shared_norm;
   const Matrix<Real> dm = c.arena.matrix<Real>(gradient.rows, gradient.cols);
   feed_forward_residual_.add_backward(gradient, c, dm);
   feed_forward_.backward(dm, dm, false, c, s.feed_forward);
   const Matrix<Real> dn = c.arena.matrix<Real>(gradient.rows, gradient.cols);
   self_attention_residual_.add_backward(gradient, c, dn);
   self_attention_.backward(dn, dn, false, {}, self, causal_, c, s.self_attention);
-  if (shared)
+  if (shares_norm())
     add_dropout<Real>(dn, dm, Dropout{}, dn);
   else
     feed_forward_residual_.input_backward(dm, c, s.feed_forward_residual);
   self_attention_residual_.input_backward(dn, c, s.self_attention_residual);
-  if (!shared) add_dropout<Real>(gradient, dm, Dropout{}, gradient);
+  if (!shares_norm()) add_dropout<Real>(gradient, dm, Dropout{}, gradient);
   add_dropout<Real>(gradient, dn, Dropout{}, gradient);
 }
 
 template <class Real>
 Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self,
                                   const Sequences& cross, Context& c, Saved& s) const {
-  if (sublayers_ != Sublayers::sequential)
+  if (is_parallel())
     return forward_parallel(x, c, s, [&](Matrix<const Real> n) {
       return self_attention_.forward(n, n, self, causal_, c, s.self_attention);
     });
@@ -73,7 +70,7 @@ Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memor
 template <class Real>
 void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross,
                            Context& c, const Saved& s) const {
-  if (sublayers_ != Sublayers::sequential) return backward_parallel(gradient, self, c, s);
+  if (is_parallel()) return backward_parallel(gradient, self, c, s);
   feed_forward_residual_.backward(gradient, c, s.feed_forward_residual,
                                   [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
                                     feed_forward_.backward(d, dx, accumulate, c, s.feed_forward);
@@ -109,7 +106,7 @@ Matrix<Real> Layer<Real>::last(Matrix<const Real> x, const Sequences& self, Cont
   const auto attend = [&](Matrix<const Real> h) {
     return self_attention_.forward(h, z, one_query, Causal::none, c, saved.self_attention);
   };
-  if (sublayers_ != Sublayers::sequential) return forward_parallel(rows, c, saved, attend);
+  if (is_parallel()) return forward_parallel(rows, c, saved, attend);
   const Matrix<Real> y = self_attention_residual_.forward(rows, c, saved.self_attention_residual, attend);
   return feed_forward_residual_.forward(y, c, saved.feed_forward_residual, [&](Matrix<const Real> h) {
     return feed_forward_.forward(h, c, saved.feed_forward);
@@ -122,13 +119,13 @@ Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, con
   const auto attend = [&](Matrix<const Real> h) {
     return self_attention_.step(h, keys_input(x, h), cache.self, new_rows, self, c);
   };
-  if (sublayers_ != Sublayers::sequential) {
+  if (is_parallel()) {
     Saved s;
     return forward_parallel(x, c, s, attend);
   }
-  // Each sublayer's memory is the last one's, and so in the cache.
+  // Each sublayer reuses the memory of the one before it, which is in the cache.
   const auto sublayer = [&](Matrix<const Real> in, const Residual<Real>& residual, auto&& f) {
-    return result_alone<Real>(in, c, [&] {
+    return result_only<Real>(in, c, [&] {
       typename Residual<Real>::Saved s;
       return residual.forward(in, c, s, f);
     });
@@ -145,9 +142,9 @@ Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, con
 
 template <class Real>
 Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config,
-                   StackKind kind, DropoutSites& sites) {
+                   StackKind kind, DropoutSites& sites, Matrix<const Real> angles) {
   for (int64_t i = 0; i < layers; i++)
-    layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, kind, sites);
+    layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, kind, sites, angles);
   if (config.norm.final) norm_.emplace(list, name + ".norm", config.d_model, config);
 }
 
@@ -160,7 +157,7 @@ Matrix<Real> Stack<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, con
   for (size_t i = 0; i < layers_.size(); i++) {
     s.inputs[i] = x;
     const auto layer = [&] { return layers_[i].forward(x, memory, self, cross, c, s.layers[i]); };
-    x = c.recompute ? result_alone<Real>(x, c, layer) : layer();
+    x = c.recompute ? result_only<Real>(x, c, layer) : layer();
   }
   return norm_ ? norm_->forward(x, c, s.norm) : x;
 }
@@ -179,7 +176,7 @@ void Stack<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Se
 template <class Real>
 Matrix<Real> Stack<Real>::last(Matrix<Real> x, const Sequences& self, Context& c) const {
   for (size_t i = 0; i + 1 < layers_.size(); i++)
-    x = result_alone<Real>(x, c, [&] {
+    x = result_only<Real>(x, c, [&] {
       typename Layer<Real>::Saved s;
       return layers_[i].forward(x, {}, self, {}, c, s);
     });
@@ -193,7 +190,7 @@ Matrix<Real> Stack<Real>::step(Matrix<Real> x, const CachedKeys& self, const Cac
                                const std::vector<typename Layer<Real>::Cache>& caches,
                                std::span<const int32_t> new_rows, Context& c) const {
   for (size_t i = 0; i < layers_.size(); i++)
-    x = result_alone<Real>(x, c, [&] { return layers_[i].step(x, self, cross, caches[i], new_rows, c); });
+    x = result_only<Real>(x, c, [&] { return layers_[i].step(x, self, cross, caches[i], new_rows, c); });
   typename Norm<Real>::Saved s;
   return norm_ ? norm_->forward(x, c, s) : x;
 }

@@ -1,8 +1,8 @@
-// A stack of N layers, each of self-attention, cross-attention where it has one, and feed-forward, all inside residual
-// connections with norms:
-//   the encoder             attends everywhere, without cross-attention
-//   the decoder             attends to itself causally, and to the encoder's output
-//   a decoder-only model's  attends to itself causally
+// A stack of N layers. A layer has self-attention, cross-attention (if any) and a feed-forward network, each inside a
+// residual connection with a norm:
+//   encoder                         bidirectional self-attention, no cross-attention
+//   decoder                         causal self-attention, cross-attention to the encoder's output
+//   decoder of decoder-only models  causal self-attention, no cross-attention
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ namespace qkv {
 
 struct StackKind {
   Causal causal;  // of self-attention
-  bool cross;     // whether there is cross-attention
+  bool cross;     // whether layers have cross-attention
 };
 
 template <class Real>
@@ -30,27 +30,28 @@ class Layer {
     typename FeedForward<Real>::Saved feed_forward;
     typename Residual<Real>::Saved self_attention_residual, cross_attention_residual, feed_forward_residual;
   };
-  // What decoding keeps of a layer: keys and values side by side, [rows, H (d_k + d_v)].
+  // The keys and values of a layer while decoding, side by side: [rows, K (d_k + d_v)].
   struct Cache {
-    Matrix<Real> self, cross;  // of the tokens so far, of the encoder's output
+    Matrix<Real> self, cross;  // of the target tokens so far, of the encoder's output
   };
 
+  // `angles`: the table of rotary positions, as MultiHeadAttention takes it.
   Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
-        DropoutSites& sites);
+        DropoutSites& sites, Matrix<const Real> angles = {});
 
-  // x: [N, d], memory: [M, d], the encoder's output, -> [N, d]. Without cross-attention memory and `cross` are not
-  // read.
+  // x: [N, d], memory: [M, d], the encoder's output, -> [N, d]. A layer without cross-attention ignores memory and
+  // `cross`.
   Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
                        Context& c, Saved& s) const;
   // In place: `gradient` becomes dx; the gradient of memory is added to dmemory.
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
                 const Saved& s) const;
 
-  // The last row of every sequence alone, [sequences, d], without a gradient. For a causal layer without
-  // cross-attention.
+  // Returns the last row of each sequence, [sequences, d], without saving anything for backward. For a causal layer
+  // without cross-attention.
   Matrix<Real> last(Matrix<const Real> x, const Sequences& self, Context& c) const;
 
-  // One token of every sequence, x: [N, d] -> [N, d]; no gradient. The keys and values of token n first go to row
+  // Decodes N tokens, x: [N, d] -> [N, d], without backward. First writes the keys and values of token n to row
   // new_rows[n] of the cache.
   Matrix<Real> step(Matrix<const Real> x, const CachedKeys& self, const CachedKeys& cross, const Cache& cache,
                     std::span<const int32_t> new_rows, Context& c) const;
@@ -64,13 +65,14 @@ class Layer {
     Residual<Real> residual;
   };
 
-  // y = x + dropout(attend(n)) + dropout(feed(m)) with n = norm_1(x) and m = norm_2(x), or m = n with one norm for
-  // both.
+  // y = x + dropout(attend(n)) + dropout(ffn(m)) with n = norm_1(x), and m = norm_2(x) or m = n.
   template <class Attend>
   Matrix<Real> forward_parallel(Matrix<const Real> x, Context& c, Saved& s, Attend&& attend) const;
   void backward_parallel(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const;
+  bool is_parallel() const { return sublayers_ != Sublayers::sequential; }
+  bool shares_norm() const { return sublayers_ == Sublayers::parallel_shared_norm; }
 
-  // What the keys and values of self-attention are made of, x being the layer's input and h that of its queries.
+  // Returns the input of the keys and values of self-attention, given the layer's input x and the input h of queries.
   Matrix<const Real> keys_input(Matrix<const Real> x, Matrix<const Real> h) const { return keys_of_x_ ? x : h; }
 
   Causal causal_;
@@ -87,22 +89,22 @@ template <class Real>
 class Stack {
  public:
   struct Saved {
-    std::span<typename Layer<Real>::Saved> layers;  // in the arena; not set if recomputed
+    std::span<typename Layer<Real>::Saved> layers;  // in the arena; not set with recomputation
     std::span<Matrix<const Real>> inputs;           // of the layers, [N, d]
     Matrix<const Real> memory;                      // [M, d]
     typename Norm<Real>::Saved norm;
   };
 
   Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config, StackKind kind,
-        DropoutSites& sites);
+        DropoutSites& sites, Matrix<const Real> angles = {});
 
-  // As the layers', one after the other, and the final norm where there is one.
+  // Applies the layers one after the other, then the final norm (if any). Arguments are those of Layer.
   Matrix<Real> forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
                        Context& c, Saved& s) const;
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
                 const Saved& s) const;
-  // What forward gives for the last row of every sequence, [sequences, d], without a gradient. For a causal stack
-  // without cross-attention.
+  // Returns forward's result for the last row of each sequence, [sequences, d], without saving anything for backward.
+  // For a causal stack without cross-attention.
   Matrix<Real> last(Matrix<Real> x, const Sequences& self, Context& c) const;
   Matrix<Real> step(Matrix<Real> x, const CachedKeys& self, const CachedKeys& cross,
                     const std::vector<typename Layer<Real>::Cache>& caches, std::span<const int32_t> new_rows,

@@ -7,35 +7,41 @@
 namespace qkv {
 namespace {
 
-const ModelConfig& checked(const ModelConfig& config) {
-  check(config);
+const ModelConfig& checked(const ModelConfig& config, const ItemInputs& items) {
+  check(config, items);
   return config;
+}
+
+template <class Real>
+Matrix<const Real> angles_of(const std::shared_ptr<const RotaryTable<Real>>& table) {
+  return table ? table->angles : Matrix<const Real>();
 }
 
 void check_side(const char* side, const Packed& packed, int64_t vocab, int64_t max_length) {
   for (const int32_t id : packed.ids)
-    if (id < 0 || id >= vocab) fail("batch: {} id {} is outside the vocabulary of {}", side, id, vocab);
+    if (id < 0 || id >= vocab) fail("batch: {} id must be from 0 to {} (is {})", side, vocab - 1, id);
   for (const int32_t position : packed.positions)
     if (position < 0 || position >= max_length)
-      fail("batch: a {} sequence is longer than the model's max_length of {}", side, max_length);
+      fail("batch: a {} sequence is longer than max_length ({})", side, max_length);
 }
 
 void check_gaps(const Packed& target, int64_t buckets) {
-  const size_t wanted = buckets > 0 ? target.ids.size() : 0;
-  if (target.gaps.size() != wanted)
-    fail("batch: {} gaps for {} target tokens, wanted {}", target.gaps.size(), target.ids.size(), wanted);
+  const size_t expected = buckets > 0 ? target.ids.size() : 0;
+  if (target.gaps.size() != expected)
+    fail("batch: expected {} gaps for {} target tokens, found {}", expected, target.ids.size(), target.gaps.size());
   for (const int32_t gap : target.gaps)
-    if (gap < 0 || gap >= buckets) fail("batch: gap {} is outside the {} buckets of the model", gap, buckets);
+    if (gap < 0 || gap >= buckets) fail("batch: gap must be from 0 to {} (is {})", buckets - 1, gap);
 }
 
 void check_labels(const Batch& batch, int64_t vocab) {
   if (batch.labels.size() != batch.target.ids.size())
-    fail("batch: {} labels for {} target tokens", batch.labels.size(), batch.target.ids.size());
+    fail("batch: expected {} labels, one for each target token, found {}", batch.target.ids.size(),
+         batch.labels.size());
   for (const int32_t id : batch.labels)
-    if (id < 0 || id >= vocab) fail("batch: label {} is outside the vocabulary of {}", id, vocab);
+    if (id < 0 || id >= vocab) fail("batch: label must be from 0 to {} (is {})", vocab - 1, id);
 }
 
-// Null for a side that is not there.
+// Returns null for a missing side, whose vocabulary is 0.
 template <class Real>
 const Parameter<Real>* declare_table(ParameterList<Real>& list, const std::string& name, int64_t vocab,
                                      const ModelConfig& config) {
@@ -53,22 +59,19 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* targe
   return {weight, bias};
 }
 
-bool encodes(const ModelConfig& config) { return config.encoder_layers > 0; }
-bool decodes(const ModelConfig& config) { return config.decoder_layers > 0; }
-
 template <class T, class... Args>
-std::optional<T> make_if(bool wanted, Args&&... args) {
-  if (!wanted) return std::optional<T>();
+std::optional<T> make_if(bool condition, Args&&... args) {
+  if (!condition) return std::optional<T>();
   return std::optional<T>(std::in_place, std::forward<Args>(args)...);
 }
 
-// Nothing of a layer but its result need be kept.
+// Without a backward pass, only the results of layers are kept.
 Context without_backward(Context c) {
   c.recompute = true;
   return c;
 }
 
-// A pass over the same batch that drops other elements.
+// A second pass over the same batch with other dropout masks.
 Context another_pass(Context c) {
   c.seed += 0xD1B54A32D192ED03u;
   return c;
@@ -76,26 +79,25 @@ Context another_pass(Context c) {
 
 }  // namespace
 
-int64_t count_parameters(const ModelConfig& c) {
+int64_t count_parameters(const ModelConfig& c, const ItemInputs& items) {
   const int64_t d = c.d_model, Q = c.attention.heads * c.attention.key_width,
                 V = c.attention.heads * c.attention.value_width;
-  const int64_t KV = (c.attention.key_value_heads > 0 ? c.attention.key_value_heads : c.attention.heads) *
-                     (c.attention.key_width + c.attention.value_width);
+  const int64_t KV = c.key_value_heads() * (c.attention.key_width + c.attention.value_width);
   const int64_t norm_vectors = c.norm.kind == NormKind::layer ? 2 : 1, norm = norm_vectors * d;
   const int64_t attention = (Q + KV) * (d + c.attention.input_bias) + d * (V + c.attention.output_bias) +
                             (c.attention.query_key_norm ? 2 * norm_vectors * c.attention.key_width : 0);
   const int64_t feed_forward = (c.gated_ffn ? 2 : 1) * c.ffn * (d + c.ffn_bias) + d * (c.ffn + c.ffn_bias);
   const int64_t layer_norms = c.sublayers == Sublayers::parallel_shared_norm ? 1 : 2;
   const int64_t encoder = attention + feed_forward + layer_norms * norm,
-                decoder = encoder + (encodes(c) ? attention + norm : 0);
+                decoder = encoder + (c.has_encoder() ? attention + norm : 0);
   const int64_t tables =
       c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
-  const int64_t sides = encodes(c) + decodes(c);
-  return (tables + c.item_features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
+  const int64_t sides = c.has_encoder() + c.has_decoder();
+  return (tables + items.features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
          c.decoder_layers * decoder +
          sides * ((c.norm.final ? norm : 0) + (c.embedding_norm ? norm : 0) +
                   (c.positions == Positions::learned ? c.max_length * d : 0)) +
-         c.gap_buckets * d;
+         items.gap_buckets * d;
 }
 
 Sequences sequences_of(const Packed& queries, const Packed& keys) {
@@ -104,38 +106,47 @@ Sequences sequences_of(const Packed& queries, const Packed& keys) {
 }
 
 template <class Real>
-Transformer<Real>::Transformer(const ModelConfig& config)
-    : config_(checked(config)),
+Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& items,
+                               std::shared_ptr<const RotaryTable<Real>> rotary)
+    : config_(checked(config, items)),
+      items_(items),
+      rotary_(!config.uses_rotary() || rotary ? std::move(rotary) : std::make_shared<RotaryTable<Real>>(config)),
       source_table_(declare_table(parameters_,
                                   config.shared_embeddings ? "embedding.weight" : "source_embedding.weight",
                                   config.source_vocab, config)),
       target_table_(config.shared_embeddings
                         ? source_table_
                         : declare_table(parameters_, "target_embedding.weight", config.target_vocab, config)),
-      source_embedding_(
-          make_if<Embedding<Real>>(encodes(config), parameters_, "encoder", source_table_, config, false, sites_)),
-      target_embedding_(make_if<Embedding<Real>>(decodes(config), parameters_, "decoder", target_table_, config,
-                                                 config.zero_start, sites_)),
-      encoder_(make_if<Stack<Real>>(encodes(config), parameters_, "encoder", config.encoder_layers, config,
-                                    StackKind{Causal::none, false}, sites_)),
-      decoder_(make_if<Stack<Real>>(decodes(config), parameters_, "decoder", config.decoder_layers, config,
-                                    StackKind{Causal::top_left, encodes(config)}, sites_)),
-      output_(decodes(config) ? std::optional(make_output(parameters_, target_table_, config)) : std::nullopt),
-      features_(config.item_features > 0 ? parameters_.add("item_features.weight",
-                                                           {config.item_features, config.d_model}, Init::zeros(), true)
-                                         : nullptr) {
+      source_embedding_(make_if<Embedding<Real>>(config.has_encoder(), parameters_, "encoder", source_table_, config,
+                                                 false, 0, sites_)),
+      target_embedding_(make_if<Embedding<Real>>(config.has_decoder(), parameters_, "decoder", target_table_, config,
+                                                 config.zero_start, items.gap_buckets, sites_)),
+      encoder_(make_if<Stack<Real>>(config.has_encoder(), parameters_, "encoder", config.encoder_layers, config,
+                                    StackKind{Causal::none, false}, sites_, angles_of(rotary_))),
+      decoder_(make_if<Stack<Real>>(config.has_decoder(), parameters_, "decoder", config.decoder_layers, config,
+                                    StackKind{Causal::top_left, config.has_encoder()}, sites_, angles_of(rotary_))),
+      output_(config.has_decoder() ? std::optional(make_output(parameters_, target_table_, config)) : std::nullopt),
+      features_(items.features > 0
+                    ? parameters_.add("item_features.weight", {items.features, config.d_model}, Init::zeros(), true)
+                    : nullptr) {
   parameters_.allocate();
+}
+
+template <class Real>
+std::unique_ptr<Transformer<Real>> Transformer<Real>::make_replica() const {
+  return std::unique_ptr<Transformer>(new Transformer(config_, items_, rotary_));
 }
 
 template <class Real>
 void Transformer<Real>::forward(const Packed& source, const Packed& target, Context& c, Saved& s) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_side("target", target, config_.target_vocab, config_.max_length);
-  check_gaps(target, config_.gap_buckets);
-  if (!decoder_) fail("model: decoder_layers is 0, wanted a decoder: an encoder alone foretells nothing");
-  const int64_t wanted = encoder_ ? target.sequences() : 0;
-  if (source.sequences() != wanted)
-    fail("batch: {} source sequences, wanted {}, one for each target", source.sequences(), wanted);
+  check_gaps(target, items_.gap_buckets);
+  if (!decoder_) fail("model: an encoder-only model predicts no tokens (decoder_layers is 0)");
+  const int64_t expected = encoder_ ? target.sequences() : 0;
+  if (source.sequences() != expected)
+    fail("batch: expected {} source sequences for {} target sequences, found {}", expected, target.sequences(),
+         source.sequences());
 
   if (encoder_) {
     const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, {}, c, s.source_embedding);
@@ -185,7 +196,7 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
   return loss;
 }
 
-// dh is overwritten.
+// Overwrites dh.
 template <class Real>
 void Transformer<Real>::backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const {
   const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
@@ -201,9 +212,9 @@ void Transformer<Real>::backward(const Batch& batch, Matrix<Real> dh, Context& c
 
 template <class Real>
 Matrix<Real> Transformer<Real>::last_hidden(const Packed& target, Context& c) const {
-  if (encoder_) fail("model: encoder_layers is {}, wanted a decoder-only model", config_.encoder_layers);
+  if (!config_.is_decoder_only()) fail("model: must be decoder-only (encoder_layers is {})", config_.encoder_layers);
   check_side("target", target, config_.target_vocab, config_.max_length);
-  check_gaps(target, config_.gap_buckets);
+  check_gaps(target, items_.gap_buckets);
   for (int64_t s = 0; s < target.sequences(); s++)
     if (target.offsets[static_cast<size_t>(s)] == target.offsets[static_cast<size_t>(s) + 1])
       fail("batch: target sequence {} has no tokens", s);
@@ -221,8 +232,8 @@ Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   typename Stack<Real>::Saved s;
   const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, {}, lean, embedding);
   lean.positions = source.positions;
-  return result_alone<Real>(x, lean,
-                            [&] { return encoder_->forward(x, {}, sequences_of(source, source), {}, lean, s); });
+  return result_only<Real>(x, lean,
+                           [&] { return encoder_->forward(x, {}, sequences_of(source, source), {}, lean, s); });
 }
 
 template <class Real>
@@ -244,7 +255,7 @@ void Transformer<Real>::fill_cross(Matrix<const Real> memory, const std::vector<
 template <class Real>
 Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename Layer<Real>::Cache>& caches,
                                      Context& c) const {
-  if (config_.gap_buckets > 0) fail("model: gap_buckets is {}, wanted 0 to decode token by token", config_.gap_buckets);
+  if (items_.gap_buckets > 0) fail("model: gap_buckets must be 0 to decode token by token (is {})", items_.gap_buckets);
   typename Embedding<Real>::Saved embedding;
   const Matrix<Real> x = target_embedding_->forward(s.ids, s.positions, {}, c, embedding);
   c.positions = s.positions;

@@ -1,9 +1,9 @@
-// The encoder–decoder of "Attention Is All You Need" (Vaswani et al., 2017): from a batch to its loss and gradients.
-// Without encoder layers it is a decoder-only model, whose batches have no source; without decoder layers an encoder
-// that gives hidden states and no more.
+// The Transformer of "Attention Is All You Need" (Vaswani et al., 2017): from a batch to its loss and gradients.
+// Batches of a decoder-only model have no source. An encoder-only model has hidden states and no loss.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "data/batch.h"
 #include "layers/embedding.h"
 #include "layers/output.h"
+#include "model/rotary_table.h"
 #include "model/stack.h"
 #include "qkv/config.h"
 
@@ -26,34 +27,38 @@ class Transformer {
     Matrix<Real> memory, h;  // [M, d], [N, d]: outputs of encoder and decoder
   };
 
-  // Declares and allocates the parameters (zero). Throws Error if `config` is not sound.
-  explicit Transformer(const ModelConfig& config);
+  // Declares and allocates the parameters, all zero. Throws Error if check(config, items) does.
+  explicit Transformer(const ModelConfig& config, const ItemInputs& items = {}) : Transformer(config, items, nullptr) {}
+  // Creates a model like this one, with parameters of its own, that shares its table of rotary positions.
+  std::unique_ptr<Transformer> make_replica() const;
   Transformer(const Transformer&) = delete;
   Transformer& operator=(const Transformer&) = delete;
 
   const ModelConfig& config() const { return config_; }
+  const ItemInputs& item_inputs() const { return items_; }
   ParameterList<Real>& parameters() { return parameters_; }
   const ParameterList<Real>& parameters() const { return parameters_; }
 
-  // The label-smoothed loss of a batch. Throws Error if an id, a length or a count does not fit the model.
+  // Returns the label-smoothed loss of a batch. Throws Error if an id, a length or a count does not fit the model.
   Loss loss(const Batch& batch, double smoothing, Context& c) const;
-  // The same in training: the gradient of the sum of losses is added to the parameters' gradients.
+  // Also adds the gradient of the sum of losses to the gradients of the parameters.
   Loss loss_and_gradient(const Batch& batch, Objective objective, Context& c) const;
-  // The same with another loss: loss_of(h, dh) gives it for the last hidden states h: [N, d], assigns its gradient to
-  // dh: [N, d] and adds the gradients of the parameters that it reads. Labels are not read.
+  // The same with another loss. loss_of(h, dh) returns it for the last hidden states h: [N, d], assigns its gradient to
+  // dh: [N, d], and adds the gradients of the parameters that it reads. Labels are not read.
   using LossOf = FunctionRef<Loss(Matrix<const Real> h, Matrix<Real> dh)>;
   Loss loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const;
 
-  // Forward up to the last hidden state; what backward and the attention weights need is left in `s`.
+  // Computes the last hidden states, s.h. Leaves what backward and the attention weights need in `s`.
   void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
 
-  // The last hidden state of every sequence, [sequences, d], of a decoder-only model; what a recommender needs. Throws
-  // Error as forward does, and for a sequence without tokens.
+  // Returns the last hidden state of each sequence, [sequences, d], of a decoder-only model, which is what a
+  // recommender needs. Throws Error like forward, and for a sequence without tokens.
   Matrix<Real> last_hidden(const Packed& target, Context& c) const;
 
-  // Parts of decoding, with a context for inference: the encoder's output, [M, d]; the keys and values of
-  // cross-attention, one cache a layer; the last hidden state of N sequences after one more token each, [N, d]
-  // (Layer::step); and from it the next token, by output(). A model with gaps in time is not decoded.
+  // The steps of decoding, with a context for inference. encode returns the encoder's output, [M, d]. fill_cross
+  // computes the keys and values of cross-attention, one cache per layer. step returns the last hidden states of N
+  // tokens, [N, d] (Layer::step), from which output() predicts the next tokens. A model with time gaps cannot be
+  // decoded.
   Matrix<Real> encode(const Packed& source, Context& c) const;
   void fill_cross(Matrix<const Real> memory, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
   struct Step {
@@ -62,21 +67,25 @@ class Transformer {
   };
   Matrix<Real> step(const Step& step, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
 
-  // What the model makes of texts, [N, d], in inference: the encoder's output, or the last hidden states of a decoder
-  // alone. Throws Error if an id or a length does not fit the model.
+  // Returns the hidden states of texts, [N, d], in inference: the encoder's output, or the last hidden states of a
+  // decoder-only model. Throws Error if an id or a length does not fit the model.
   Matrix<Real> hidden(const Packed& texts, Context& c) const;
 
-  const Output<Real>& output() const { return *output_; }  // where there is a decoder, as the next
-  // The table of items, [V, d], which holds the sums with their features, and that of the features, [F, d], or null.
-  const Parameter<Real>& items() const { return *target_table_; }
-  const Parameter<Real>* item_features() const { return features_; }
-  const Stack<Real>& encoder() const { return *encoder_; }  // where there is one
-  const Stack<Real>& decoder() const { return *decoder_; }
+  const Stack<Real>& encoder() const { return *encoder_; }  // requires an encoder
+  const Stack<Real>& decoder() const { return *decoder_; }  // requires a decoder, as do the following
+  const Output<Real>& output() const { return *output_; }
+  // The embeddings of items, [V, d], to which those of their features are added, and the embeddings of features, [F,
+  // d], or null.
+  const Parameter<Real>& item_table() const { return *target_table_; }
+  const Parameter<Real>* feature_table() const { return features_; }
 
  private:
+  Transformer(const ModelConfig& config, const ItemInputs& items, std::shared_ptr<const RotaryTable<Real>> rotary);
   void backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const;
 
   ModelConfig config_;
+  ItemInputs items_;
+  std::shared_ptr<const RotaryTable<Real>> rotary_;  // null unless positions are rotary
   ParameterList<Real> parameters_;
   DropoutSites sites_;
   const Parameter<Real>*source_table_, *target_table_;  // null without that side
@@ -86,10 +95,11 @@ class Transformer {
   const Parameter<Real>* features_;
 };
 
-// Parameters of a model of this configuration, without making it.
-int64_t count_parameters(const ModelConfig& config);
+// Returns the number of parameters of a model without allocating it.
+int64_t count_parameters(const ModelConfig& config, const ItemInputs& items = {});
 
-// Each sequence of `queries` looks at the sequence of the same number of `keys`. Views of both, which must outlive it.
+// Each sequence of `queries` attends to the sequence of `keys` with the same index. The result refers to both, which
+// must outlive it.
 Sequences sequences_of(const Packed& queries, const Packed& keys);
 
 extern template class Transformer<float>;

@@ -27,7 +27,7 @@ RecommenderRun random_run(const RecommendBenchmarkOptions& options) {
   config.decoder_layers = options.layers;
   config.max_length = options.length;
   run.model = std::make_unique<Transformer<float>>(config);
-  run.model->parameters().initialise(1);
+  run.model->parameters().initialize(1);
   for (int64_t item = 0; item < options.items; item++) run.log.data.items.push_back(fmt::format("item {}", item));
   Random random(1, Stream::test);
   for (int64_t user = 0; user < options.requests; user++) {

@@ -22,7 +22,7 @@ size_t batch_size(Histories histories, int64_t max_length) {
 
 Matrix<float> encode_histories(const Transformer<float>& model, bool positions_from_end, Histories histories,
                                Arena& arena) {
-  const HistoryOptions options{model.config().max_length, positions_from_end, model.config().gap_buckets > 0};
+  const HistoryOptions options{model.config().max_length, positions_from_end, model.item_inputs().gap_buckets > 0};
   Packed packed;
   for (const History& history : histories) append_history(history, options, packed);
   Context context{.arena = arena, .inference = true};

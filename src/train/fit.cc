@@ -38,9 +38,9 @@ int64_t largest_that_fits(int64_t least, int64_t most, size_t limit,
 int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Evaluator& evaluator, size_t memory) {
   if (memory > physical_memory())
     fail("memory: {:.0f} MiB requested, the machine has {:.0f} MiB", mebibytes(memory), mebibytes(physical_memory()));
-  Transformer<float> model(recipe.model);
+  Transformer<float> model(recipe.model, recipe.items);
   model.parameters().allocate_gradients();
-  model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed));
+  model.parameters().initialize(static_cast<uint64_t>(recipe.training.seed));
   const OptimizerState optimizer(recipe.training, model.parameters());
   const size_t fixed = 3 * model.parameters().values().size_bytes() + optimizer.bytes();
   const auto activations = [&](int64_t tokens, Arena& arena) {

@@ -73,7 +73,7 @@ class LanguageData {
 
   LanguageData(const TrainingSession& session, const LanguageRecipe& given, const LanguageFiles& files);
 
-  void set_sizes(ModelConfig& model) const;
+  void set_sizes(LanguageRecipe& recipe) const;
   void set_limits(LanguageRecipe& recipe) const;
   std::unique_ptr<Task> make_task(const LanguageRecipe& recipe) const;
   void create_run(const RunDirectory& run, const LanguageRecipe& recipe) const;
@@ -113,7 +113,8 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
                              dev_.bytes, codec_.size()));
 }
 
-void LanguageData::set_sizes(ModelConfig& model) const {
+void LanguageData::set_sizes(LanguageRecipe& recipe) const {
+  ModelConfig& model = recipe.model;
   model.source_vocab = model.encoder_layers = 0;
   model.shared_embeddings = false;
   model.target_vocab = codec_.size();

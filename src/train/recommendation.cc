@@ -32,7 +32,7 @@ class RecommendationData {
   RecommendationData(const TrainingSession& session, const RecommendationRecipe& given,
                      const RecommendationFiles& files);
 
-  void set_sizes(ModelConfig& model) const;
+  void set_sizes(RecommendationRecipe& recipe) const;
   void set_limits(RecommendationRecipe& recipe) const;
   std::unique_ptr<Task> make_task(const RecommendationRecipe& recipe) const;
   void create_run(const RunDirectory& run, const RecommendationRecipe& recipe);
@@ -128,12 +128,12 @@ std::string RecommendationData::fingerprint() const {
                      hash_mix(hash_bytes(bytes(features_.ids)), hash_bytes(bytes(features_.offsets))));
 }
 
-void RecommendationData::set_sizes(ModelConfig& model) const {
+void RecommendationData::set_sizes(RecommendationRecipe& recipe) const {
+  ModelConfig& model = recipe.model;
   model.source_vocab = model.encoder_layers = 0;
   model.shared_embeddings = false;
   model.target_vocab = run_.log.data.item_count();
-  model.item_features = features_.count();
-  model.gap_buckets = time_gaps_ ? kGapBuckets : 0;
+  recipe.items = {features_.count(), time_gaps_ ? kGapBuckets : 0};
 }
 
 void RecommendationData::set_limits(RecommendationRecipe& recipe) const {
@@ -149,6 +149,7 @@ std::unique_ptr<Task> RecommendationData::make_task(const RecommendationRecipe& 
 
 void RecommendationData::create_run(const RunDirectory& run, const RecommendationRecipe& recipe) {
   run_.config = recipe.model;
+  run_.items = recipe.items;
   run_.recommendation = recipe.recommendation;
   qkv::create_run(run, run_, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
@@ -160,13 +161,13 @@ void RecommendationData::create_run(const RunDirectory& run, const Recommendatio
 
 // The weights of the warm start, with random ones for what it does not have.
 void RecommendationData::write_warm_start(const RunDirectory& run, const RecommendationRecipe& recipe) const {
-  Transformer<float> model(recipe.model);
-  model.parameters().initialise(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
+  Transformer<float> model(recipe.model, recipe.items);
+  model.parameters().initialize(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
   start_from(files_.warm_start, *warm_start_, recipe, model.parameters());
-  if (const Parameter<float>* G = model.item_features()) {
+  if (const Parameter<float>* G = model.feature_table()) {
     const std::vector<float> zeros(static_cast<size_t>(G->size()));
     FeatureSums(features_).add_change(G->matrix(), {zeros.data(), G->shape[0], G->shape[1]},
-                                      warm_start_->log.data.item_count(), model.items().matrix());
+                                      warm_start_->log.data.item_count(), model.item_table().matrix());
   }
   save_weights(run.start(), model.parameters(), model.parameters().values());
 }

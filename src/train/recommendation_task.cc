@@ -72,19 +72,19 @@ std::string RecommendationTask::summary() const {
                      batches_.tokens(), list_.size());
 }
 
-void RecommendationTask::initialise(ParameterList<float>& parameters, const TrainingConfig& config) const {
-  Task::initialise(parameters, config);
+void RecommendationTask::initialize(ParameterList<float>& parameters, const TrainingConfig& config) const {
+  Task::initialize(parameters, config);
   if (std::filesystem::exists(start_)) load_weights(start_, parameters, parameters.values());
 }
 
 Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
   const Loss loss = model_loss_and_gradient(model, c);
-  if (const Parameter<float>* features = model.item_features()) {
+  if (const Parameter<float>* features = model.feature_table()) {
     features_before_.assign(features->value, features->value + features->size());
     // The table holds the sum over all batches of the step so far, so the gradients of the features are computed from
     // scratch.
     std::fill_n(features->gradient, features->size(), 0.0f);
-    features_.add_gradient(model.items().gradient_matrix(), features->gradient_matrix());
+    features_.add_gradient(model.item_table().gradient_matrix(), features->gradient_matrix());
   }
   return loss;
 }
@@ -110,10 +110,10 @@ Loss RecommendationTask::part_loss_and_gradient(const Transformer<float>& model,
 }
 
 void RecommendationTask::after_step(const Transformer<float>& model) {
-  const Parameter<float>* features = model.item_features();
+  const Parameter<float>* features = model.feature_table();
   if (!features) return;
   const Matrix<float> G = features->matrix();
-  features_.add_change(G, {features_before_.data(), G.rows, G.cols}, 0, model.items().matrix());
+  features_.add_change(G, {features_before_.data(), G.rows, G.cols}, 0, model.item_table().matrix());
 }
 
 DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& arena) {

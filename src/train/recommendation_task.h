@@ -30,7 +30,7 @@ class RecommendationTask : public Task {
   void next() override;
   std::string summary() const override;
 
-  void initialise(ParameterList<float>& parameters, const TrainingConfig& config) const override;
+  void initialize(ParameterList<float>& parameters, const TrainingConfig& config) const override;
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;

@@ -13,7 +13,7 @@ void rehearse_step(const Transformer<float>& model, const TrainingConfig& config
   std::vector<int32_t> ids;
   for (int64_t left = budget; left > 0; left -= length) {
     ids.assign(static_cast<size_t>(std::min(left, length)), 0);
-    if (model.config().encoder_layers > 0) batch.source.append(ids);
+    if (model.config().has_encoder()) batch.source.append(ids);
     batch.target.append(ids);
     batch.labels.insert(batch.labels.end(), ids.begin(), ids.end());
   }

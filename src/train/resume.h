@@ -36,7 +36,8 @@ inline void check_resumable(const RunDirectory& run, RunKind kind) {
 
 // Reads the model and training.json of a run.
 inline Recipe read_recipe(const RunDirectory& run) {
-  return {read_config(run).model, read_fields<TrainingConfig>(run, run.training())};
+  const RunConfig config = read_config(run);
+  return {config.model, read_fields<TrainingConfig>(run, run.training()), config.items};
 }
 
 }  // namespace qkv

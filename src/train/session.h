@@ -32,7 +32,7 @@ struct TrainingSession {
 //   kCountsBatches           whether the number of batches of an epoch is known before training
 //   check(given, inputs…)    throws Error for invalid values
 //   saved_recipe(run)        the recipe of a run to resume; throws Error for a run of another kind
-//   set_sizes(model)         sets the sizes that follow from the data
+//   set_sizes(recipe)        sets the sizes that follow from the data
 //   set_limits(recipe)       sets the training values that follow from the data; the sizes are set and checked
 //   make_task(recipe)        the task; recipe and data outlive it
 //   create_run(run, recipe)  writes a new run directory
@@ -40,8 +40,8 @@ struct TrainingSession {
 // The recipe with every value that follows from the data.
 template <class Data, class R>
 R resolve_recipe(R recipe, Data& data) {
-  data.set_sizes(recipe.model);
-  check(recipe.model);
+  data.set_sizes(recipe);
+  check(recipe.model, recipe.items);
   data.set_limits(recipe);
   return recipe;
 }

@@ -40,8 +40,8 @@ class Task {
   virtual std::string epoch_summary() const { return ""; }
 
   // Sets the weights that training starts from.
-  virtual void initialise(ParameterList<float>& parameters, const TrainingConfig& config) const {
-    parameters.initialise(static_cast<uint64_t>(config.seed), config.initial_deviation);
+  virtual void initialize(ParameterList<float>& parameters, const TrainingConfig& config) const {
+    parameters.initialize(static_cast<uint64_t>(config.seed), config.initial_deviation);
   }
   // Returns the loss of the current batch and adds its gradients to the model's.
   virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;

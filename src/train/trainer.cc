@@ -39,7 +39,7 @@ nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
 // Sets the weights that training starts from and makes room for gradients.
 ParameterList<float>& prepare(ParameterList<float>& parameters, const Task& task, const TrainingConfig& config) {
   parameters.allocate_gradients();
-  task.initialise(parameters, config);
+  task.initialize(parameters, config);
   return parameters;
 }
 
@@ -53,8 +53,8 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       observer_(observer),
       metrics_(run.metrics()),
       data_id_(task.fingerprint()),
-      model_(recipe.model),
-      candidate_(recipe.model),
+      model_(recipe.model, recipe.items),
+      candidate_(recipe.model, recipe.items),
       optimizer_(config_, prepare(model_.parameters(), task_, config_)),
       started_(std::chrono::steady_clock::now()) {
   resume();

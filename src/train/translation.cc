@@ -30,7 +30,7 @@ class TranslationData {
   TranslationData(const TrainingSession& session, const TranslationRecipe& given, const TranslationFiles& files,
                   int64_t memory);
 
-  void set_sizes(ModelConfig& model) const;
+  void set_sizes(TranslationRecipe& recipe) const;
   void set_limits(TranslationRecipe& recipe);
   std::unique_ptr<Task> make_task(const TranslationRecipe& recipe);
   void create_run(const RunDirectory& run, const TranslationRecipe& recipe) const;
@@ -103,7 +103,8 @@ void TranslationData::report_vocabulary(const TextConfig& config) const {
                                   : fmt::format(" (source) and {} pieces (target)", tokenizers_.target.size())));
 }
 
-void TranslationData::set_sizes(ModelConfig& model) const {
+void TranslationData::set_sizes(TranslationRecipe& recipe) const {
+  ModelConfig& model = recipe.model;
   model.source_vocab = tokenizers_.source.size();
   model.target_vocab = tokenizers_.target.size();
 }

@@ -1,5 +1,5 @@
-// What a training step asks the system for. This program counts the calls of malloc and its kin, OpenMP's too, but for
-// those of oneDNN: dnnl_sgemm takes room for packed matrices and gives it back, and cannot be handed any.
+// Allocations in a training step. This program counts calls of malloc and related functions, including those of OpenMP,
+// except calls from oneDNN: dnnl_sgemm allocates packed matrices, and no memory can be passed to it.
 #include <dlfcn.h>
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ void count(const void* caller) {
 
 }  // namespace
 
-// glibc's own functions, under names that nobody replaces.
+// The functions of glibc under their internal names.
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -64,7 +64,7 @@ int posix_memalign(void** result, size_t alignment, size_t size) {
 }
 }
 
-void* operator new(size_t size) {  // libstdc++'s would hide its caller
+void* operator new(size_t size) {  // that of libstdc++ would hide its caller
   count(__builtin_return_address(0));
   if (void* p = __libc_malloc(size)) return p;
   throw std::bad_alloc();
@@ -88,12 +88,12 @@ TEST(Allocations, AreCounted) {
   EXPECT_EQ(allocations_of([&] { v.reserve(100); }), 0);
 }
 
-// What a step works with; its batches are made beforehand.
+// The state of training, without the data.
 class Training {
  public:
   explicit Training(const Recipe& recipe) : recipe_(recipe), model_(recipe.model) {
     model_.parameters().allocate_gradients();
-    model_.parameters().initialise(1);
+    model_.parameters().initialize(1);
     optimizer_.emplace(recipe_.training, model_.parameters());
   }
 
@@ -112,7 +112,7 @@ class Training {
   int64_t step_ = 0;
 };
 
-TEST(Step, OfTinyAllocatesNothingAfterTheFirst) {
+TEST(Step, OfPresetTinyAllocatesNothingAfterTheFirst) {
   TranslationRecipe recipe = translation_preset("tiny");
   recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
   std::vector<Batch> batches;
@@ -122,7 +122,7 @@ TEST(Step, OfTinyAllocatesNothingAfterTheFirst) {
   for (const int threads : {1, 2}) {
     testing::with_threads(threads, [&] {
       Training training(recipe);
-      training.step(batches.front());  // the largest; oneDNN makes its kernels, OpenMP its threads
+      training.step(batches.front());  // the largest; oneDNN creates its kernels, OpenMP its threads
       const size_t bytes = training.activation_bytes();
       for (size_t i = 0; i < batches.size(); i++)
         EXPECT_EQ(allocations_of([&] { training.step(batches[i]); }), 0) << "batch " << i << ", threads " << threads;

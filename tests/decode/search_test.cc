@@ -182,7 +182,7 @@ TEST(Search, FindsNothingWhereNoScoreIsANumber) {
 TEST(Search, ErrorsNameTheBeam) {
   Searcher s(config_of(8, 8));
   EXPECT_EQ(error_of([&] { s.search({{3, kEnd}}, 0); }), "beam must be between 1 and 1024 (is 0)");
-  EXPECT_EQ(error_of([&] { s.search({{8, kEnd}}, 1); }), "batch: source id 8 is outside the vocabulary of 8");
+  EXPECT_EQ(error_of([&] { s.search({{8, kEnd}}, 1); }), "batch: source id must be from 0 to 7 (is 8)");
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST_F(Stories, UnsupportedFeaturesAreNamed) {
   EXPECT_EQ(error_with("rope_scaling", {{"rope_type", "dynamic"}, {"factor", 4}}),
             "model/config.json: rope_type must be default, linear, llama3 or yarn (is \"dynamic\")");
   EXPECT_EQ(error_with("num_key_value_heads", 3),
-            "model/model.safetensors: model: key_value_heads is 3 and heads is 8, wanted a divisor of it, or 0");
+            "model/model.safetensors: model: key_value_heads must divide heads (8) or be 0 (is 3)");
   EXPECT_EQ(error_with("num_attention_heads", 0), "model/config.json: num_attention_heads must be at least 1 (is 0)");
   EXPECT_EQ(
       error_with("vocab_size", 500),

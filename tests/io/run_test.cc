@@ -29,7 +29,7 @@ class RunTest : public ::testing::Test {
     config.source_vocab = tokenizers.source.size(), config.target_vocab = tokenizers.target.size();
     config.shared_embeddings = config.source_vocab == config.target_vocab;
     Transformer<float> model(config);
-    model.parameters().initialise(1);
+    model.parameters().initialize(1);
     create_run(run, TranslatorRun{config, tokenizers, translation}, [&](const RunDirectory& partial) {
       save_weights(partial.model(), model.parameters(), model.parameters().values());
     });

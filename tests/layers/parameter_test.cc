@@ -1,4 +1,4 @@
-// How parameters start.
+// Initial values of parameters.
 #include "layers/parameter.h"
 
 #include <gtest/gtest.h>
@@ -14,17 +14,17 @@ double deviation_of(const Parameter<double>& p) {
   return std::sqrt(sum / static_cast<double>(p.size()));
 }
 
-// The deviation of n normal numbers lies within 4 / √(2 n) of the truth, as a share, but once in 16,000 times.
+// The deviation of n normal numbers has a relative error below 4 / √(2 n), except once in 16,000 times.
 constexpr int64_t kSize = 20'000;
 const double kShare = 4 / std::sqrt(2.0 * kSize);
 
-TEST(Parameters, StartWithTheNoiseThatTheyAreDeclaredWith) {
+TEST(Parameters, StartWithTheirDeclaredNoise) {
   ParameterList<double> list;
   const auto* table = list.add("table", {kSize}, Init::gaussian(0.5));
   const auto* weight = list.add("weight", {100, 200}, Init::xavier(100, 200));
   const auto* gain = list.add("gain", {7}, Init::ones());
   list.allocate();
-  list.initialise(1);
+  list.initialize(1);
   EXPECT_NEAR(deviation_of(*table), 0.5, 0.5 * kShare);
   const double bound = std::sqrt(6.0 / 300);
   for (int64_t i = 0; i < weight->size(); i++) EXPECT_LE(std::abs(weight->value[i]), bound);
@@ -32,14 +32,14 @@ TEST(Parameters, StartWithTheNoiseThatTheyAreDeclaredWith) {
   for (int64_t i = 0; i < gain->size(); i++) EXPECT_EQ(gain->value[i], 1);
 }
 
-TEST(Parameters, AGivenDeviationIsForAllThatIsNoisy) {
+TEST(Parameters, AGivenDeviationReplacesAllDeclaredNoise) {
   ParameterList<double> list;
   const auto* table = list.add("table", {kSize}, Init::gaussian(0.5));
   const auto* weight = list.add("weight", {100, 200}, Init::xavier(100, 200));
   const auto* bias = list.add("bias", {7}, Init::zeros());
   const auto* gain = list.add("gain", {7}, Init::ones());
   list.allocate();
-  list.initialise(1, 0.02);
+  list.initialize(1, 0.02);
   for (const auto* p : {table, weight}) EXPECT_NEAR(deviation_of(*p), 0.02, 0.02 * kShare);
   EXPECT_EQ(deviation_of(*bias), 0);
   EXPECT_EQ(deviation_of(*gain), 1);

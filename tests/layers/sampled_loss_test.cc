@@ -1,4 +1,4 @@
-// Losses over drawn items: their formulae, their gradients, and where they meet each other.
+// Losses over sampled items: their formulas, their gradients, and the cases in which they are equal.
 #include "layers/sampled_loss.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Result loss_of(ItemLoss kind, double beta, std::vector<double> scores, const std
 
 const std::vector<float> kLogDraws = {0, 0.5f, -1, -2, 0, 0.25f, -1, 0, 0, -0.5f, 1, 2};
 
-TEST(SampledLoss, IsItsFormula) {
+TEST(SampledLoss, MatchesItsFormula) {
   const std::vector<double> s = {0.5, -1, 2, 0.25};
   const auto log_sigmoid = [](double x) { return -std::log1p(std::exp(-x)); };
   const double negatives = -log_sigmoid(1) - log_sigmoid(-2) - log_sigmoid(-0.25);
@@ -49,7 +49,7 @@ TEST(SampledLoss, GradientMatchesFiniteDifferences) {
   }
 }
 
-TEST(SampledLoss, LargeScoresGiveNumbers) {
+TEST(SampledLoss, StaysFiniteForLargeScores) {
   for (const ItemLoss kind : {ItemLoss::bce, ItemLoss::sampled_softmax}) {
     std::vector<float> s = {-1000, 1000, -1000, 1000}, log_draws(4);
     float loss = 0;
@@ -59,17 +59,17 @@ TEST(SampledLoss, LargeScoresGiveNumbers) {
   }
 }
 
-TEST(SampledLoss, OverTheWholeCatalogueIsTheSoftmax) {
+TEST(SampledLoss, OverAllItemsEqualsTheFullSoftmax) {
   const std::vector<double> s = testing::normal<double>(K, 2);
   std::vector<double> logits = s, loss(1), nll(1);
   cross_entropy_with_gradient<double>(Matrix<double>(logits.data(), 1, K), std::vector<int32_t>{0}, 0, 1, loss.data(),
                                       nll.data());
-  const Result result = loss_of(ItemLoss::sampled_softmax, 1, s, std::vector<float>(K));  // each drawn once
+  const Result result = loss_of(ItemLoss::sampled_softmax, 1, s, std::vector<float>(K));  // each item once
   EXPECT_NEAR(result.loss[0], loss[0], 1e-14);
   EXPECT_LE(testing::max_error(result.gradient, logits), 1e-15);
 }
 
-TEST(SampledLoss, CalibrationGoesFromBceToTheShareOfNegatives) {
+TEST(SampledLoss, CalibrationInterpolatesBetweenBceAndTheSamplingRate) {
   RecommendationConfig config;
   config.loss = ItemLoss::gbce;
   config.negatives = 10;
@@ -86,13 +86,13 @@ TEST(SampledLoss, CalibrationGoesFromBceToTheShareOfNegatives) {
   EXPECT_DOUBLE_EQ(power_of_positives(config, 101), 1);
 }
 
-TEST(SampledLoss, GradientsOfStatesAndTable) {
+TEST(SampledLoss, GradientsOfStatesAndTableMatchFiniteDifferences) {
   constexpr int64_t V = 6, d = 3;
   ParameterList<double> list;
   const Parameter<double>* table = list.add("items", {V, d}, Init::gaussian(1));
   list.allocate();
   list.allocate_gradients();
-  list.initialise(1);
+  list.initialize(1);
   std::vector<int32_t> ids = {0, 1, 2, 3, 5, 5, 1, 0, 4, 2, 2, 2};
   const Candidates candidates = {{ids.data(), N, K}, kLogDraws};
   std::vector<double> h = testing::normal<double>(N * d, 1), dh(N * d);
@@ -100,14 +100,14 @@ TEST(SampledLoss, GradientsOfStatesAndTable) {
   config.loss = ItemLoss::sampled_softmax;
   testing::SpoiledArena arena;
   Context context{arena};
-  const auto run = [&] {
+  const auto loss_and_gradient = [&] {
     return sampled_loss_and_gradient<double>(*table, Matrix<double>(h.data(), N, d), candidates, config,
                                              Matrix<double>(dh.data(), N, d), context);
   };
-  EXPECT_EQ(run().tokens, N);
+  EXPECT_EQ(loss_and_gradient().tokens, N);
   const std::vector<double> states = dh, weights(list.gradients().begin(), list.gradients().end());
-  testing::expect_gradient(h, states, [&] { return run().loss; });
-  testing::expect_gradient(list.values(), weights, [&] { return run().loss; });
+  testing::expect_gradient(h, states, [&] { return loss_and_gradient().loss; });
+  testing::expect_gradient(list.values(), weights, [&] { return loss_and_gradient().loss; });
 }
 
 }  // namespace

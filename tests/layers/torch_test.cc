@@ -13,7 +13,7 @@ using testing::relative_error;
 using testing::Rows;
 using testing::TorchSetUp;
 
-// A of every sequence and head, [B, H, T, S], with zeros at padding.
+// Returns the weights A of each sequence and head, [B, H, T, S], with zeros at padding.
 template <class Real>
 std::vector<Real> all_weights(const MultiHeadAttention<Real>& layer, const Sequences& sequences, Causal causal,
                               const typename MultiHeadAttention<Real>::Saved& saved, int64_t T, int64_t S) {
@@ -50,8 +50,8 @@ TEST(MultiHeadAttention, AgreesWithTorchOnItself) {
   expect_self_attention<float>();
 }
 
-// PyTorch's keys and values may come from different places. Here both come from z, so z is made of both, [key | value],
-// and the weights have blocks of zeros: W_Q = [Q 0], W_K = [K 0], W_V = [0 V], W_O = [O; 0].
+// PyTorch computes keys and values from two inputs, this layer from one, z. So z concatenates both, [key | value], and
+// the weights have blocks of zeros: W_Q = [Q 0], W_K = [K 0], W_V = [0 V], W_O = [O; 0].
 template <class Real>
 void expect_cross_attention() {
   TorchSetUp set_up("mha_cross");

@@ -6,146 +6,183 @@
 #include <functional>
 #include <limits>
 
-#include "qkv/field.h"
+#include "core/fields.h"
 #include "tests/support/errors.h"
 
 namespace qkv {
 namespace {
 
 using testing::error_of;
-using testing::expect_contains;
 
-ModelConfig small() {
+ModelConfig config_of(int64_t vocab) {
   ModelConfig config;
-  config.source_vocab = config.target_vocab = 1000;
+  config.source_vocab = config.target_vocab = vocab;
   return config;
 }
 
-TEST(Config, TheDefaultsCanBeBuiltOnceVocabulariesAreKnown) {
-  EXPECT_NO_THROW(check(small()));
-  EXPECT_EQ(error_of([] { check(ModelConfig()); }), "model: source_vocab is 0, wanted 1 to 16777216");
+TEST(Config, DefaultsAreValidOnceTheVocabulariesAreSet) {
+  EXPECT_NO_THROW(check(config_of(1000)));
+  EXPECT_EQ(error_of([] { check(ModelConfig()); }), "model: source_vocab must be between 1 and 16777216 (is 0)");
 }
 
-TEST(Config, ComesBackFromJsonAsItWas) {
-  ModelConfig config = small();
+TEST(Config, SurvivesTheRoundTripThroughJson) {
+  ModelConfig config = config_of(1000);
   config.activation = Activation::silu;
   config.norm.position = NormPosition::pre;
   config.norm.final = true;
   config.dropout.residual = 0.3;
-  EXPECT_EQ(model_config_from_json(to_json(config), ""), config);
+  ModelConfig read;
+  update_from_json(read, to_json(config), "");
+  EXPECT_EQ(read, config);
 }
 
-TEST(Config, JsonHoldsEveryField) {
-  // A field that visit_fields forgot would keep its default. Each field here differs from it.
+TEST(Config, JsonContainsEveryField) {
+  // Each field differs from its default, which a field that visit_fields lacks would keep.
   // clang-format off
   const ModelConfig config = {
       11, 11, 1, 2, 32, {2, 1, 15, 17, false, false, 8, 30, true}, 48, Activation::gelu, true, false, false,
       Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5, 6}, true, true,
-      {NormKind::rms, NormPosition::pre, true, 0.001}, Sublayers::parallel, false, false, true, 7, 99, 66,
+      {NormKind::rms, NormPosition::pre, true, 0.001}, Sublayers::parallel, false, false, true, 99,
       {0.5, 0.25, 0.125}};
   // clang-format on
-  ModelConfig read;  // without check(), which refuses gaps beside an encoder
+  ModelConfig read;  // without check(), which rejects parallel sublayers next to cross-attention
   update_from_json(read, to_json(config), "");
   EXPECT_EQ(read, config);
-  int fields = 0;
-  visit_fields(read, [&](std::string_view, auto&, const Field& field) {
-    EXPECT_FALSE(field.help.empty());
-    fields++;
+  ItemInputs items;
+  std::vector<std::string> names;
+  visit_fields(read, items, [&](std::string_view name, auto&, const Field& field) {
+    EXPECT_FALSE(field.help.empty()) << name;
+    EXPECT_TRUE(field.group == "model" || field.group == kTranslatorGroup) << name;
+    names.emplace_back(name);
   });
-  EXPECT_EQ(fields, 44);
+  EXPECT_EQ(names.size(), 44u);
+  EXPECT_EQ(std::vector(names.end() - 6, names.end()),
+            (std::vector<std::string>{"item_features", "max_length", "gap_buckets", "dropout", "attention_dropout",
+                                      "ffn_dropout"}));
 }
 
 TEST(Config, ErrorsNameTheFileAndTheField) {
   const auto read = [](const std::string& from, const std::string& to) {
-    std::string text = to_json(small());
+    std::string text = to_json(config_of(1000));
     text.replace(text.find(from), from.size(), to);
-    return error_of([&] { model_config_from_json(text, "config.json"); });
+    ModelConfig config;
+    return error_of([&] { update_from_json(config, text, "config.json"); });
   };
   EXPECT_EQ(read("\"heads\": 8", "\"head\": 8"), "config.json: unknown name \"head\"; did you mean \"heads\"?");
-  EXPECT_EQ(read("\"heads\": 8", "\"heads\": 0"), "config.json: model: heads is 0, wanted 1 to 16777216");
   EXPECT_EQ(read("relu", "tanh"), "config.json: activation must be one of relu, gelu, silu, gelu_tanh (is \"tanh\")");
 }
 
-TEST(Config, AFieldThatIsMissingTakesItsDefault) {
-  ModelConfig config = small();
-  config.d_model = 64;
-  std::string text = to_json(config);
-  const std::string heads = "  \"heads\": 8,\n", sublayers = "  \"sublayers\": \"sequential\",\n";
-  for (const std::string& line : {heads, sublayers}) {
-    const size_t place = text.find(line);
-    ASSERT_NE(place, std::string::npos);
-    text.erase(place, line.size());
-  }
-  EXPECT_EQ(model_config_from_json(text, ""), config);
-}
-
-TEST(Config, AnOverrideKeepsWhatItDoesNotName) {
-  ModelConfig config = small(), wanted = small();
+TEST(Config, AnUpdateKeepsTheFieldsThatItDoesNotName) {
+  ModelConfig config = config_of(1000), expected = config;
   update_from_json(config, R"({"d_model": 256, "norm_position": "pre"})", "");
-  wanted.d_model = 256;
-  wanted.norm.position = NormPosition::pre;
-  EXPECT_EQ(config, wanted);
+  expected.d_model = 256;
+  expected.norm.position = NormPosition::pre;
+  EXPECT_EQ(config, expected);
   EXPECT_EQ(error_of([&] { update_from_json(config, R"({"d_model": 1, "dropuot": 0})", "my.json"); }),
             "my.json: unknown name \"dropuot\"; did you mean \"dropout\"?");
-  EXPECT_EQ(config, wanted);
+  EXPECT_EQ(config, expected);
 }
 
-TEST(Config, CheckRefusesWhatCannotBeBuilt) {
-  const auto refused = [](const std::string& part, const std::function<void(ModelConfig&)>& change) {
-    ModelConfig config = small();
-    change(config);
-    expect_contains(error_of([&] { check(config); }), part);
-  };
-  refused("encoder_layers is -1", [](auto& c) { c.encoder_layers = -1; });
-  refused("encoder_layers is 0 and source_vocab is 1000", [](auto& c) { c.encoder_layers = 0; });
-  refused("encoder_layers is 0 and shared_embeddings", [](auto& c) { c.encoder_layers = c.source_vocab = 0; });
-  const auto no_decoder = [](ModelConfig& c) { c.decoder_layers = c.target_vocab = 0, c.tied_output = false; };
-  refused("decoder_layers is 0 and target_vocab is 1000", [](auto& c) { c.decoder_layers = 0; });
-  refused("decoder_layers is 0 and tied_output is set", [](auto& c) { c.decoder_layers = c.target_vocab = 0; });
-  refused("decoder_layers is 0 and shared_embeddings", no_decoder);
-  refused("decoder_layers is 0 and output_bias is set", [&](auto& c) { no_decoder(c), c.output_bias = true; });
-  refused("decoder_layers is 0 and zero_start is set", [&](auto& c) { no_decoder(c), c.zero_start = true; });
-  refused("decoder_layers is 0 and item_features is set", [&](auto& c) { no_decoder(c), c.item_features = 3; });
-  refused("encoder_layers and decoder_layers are 0", [](auto& c) { c.encoder_layers = c.decoder_layers = 0; });
-  refused("decoder_layers is 1001", [](auto& c) { c.decoder_layers = 1001; });
-  refused("d_model is -1", [](auto& c) { c.d_model = -1; });
-  refused("heads * key_width is", [](auto& c) { c.attention.heads = c.attention.key_width = int64_t{1} << 24; });
-  refused("ffn is 9223372036854775807", [](auto& c) { c.ffn = INT64_MAX; });
-  refused("dropout is 1,", [](auto& c) { c.dropout.residual = 1; });
-  refused("attention_dropout is -0.1,", [](auto& c) { c.dropout.attention = -0.1; });
-  refused("ffn_dropout is nan,", [](auto& c) { c.dropout.ffn = std::numeric_limits<double>::quiet_NaN(); });
-  refused("norm_epsilon is 0,", [](auto& c) { c.norm.epsilon = 0; });
-  refused("final_norm is false", [](auto& c) { c.norm.position = NormPosition::pre; });
-  refused("norm_position is query and final_norm", [](auto& c) { c.norm.position = NormPosition::query; });
-  refused("positions are halves and d_model is 31", [](auto& c) { c.positions = Positions::halves, c.d_model = 31; });
-  refused("positions are closed_halves and d_model is 2",
-          [](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; });
-  refused("positions are rotary and key_width is 63",
-          [](auto& c) { c.positions = Positions::rotary, c.attention.key_width = 63; });
-  refused("rotary_width is 3,", [](auto& c) { c.rotary.width = 3; });
-  refused("rotary_width is 66, must be even and between 0 and key_width (64)", [](auto& c) { c.rotary.width = 66; });
-  refused("rotary_width is -2,", [](auto& c) { c.rotary.width = -2; });
-  refused("sublayers is parallel and norm_position is post", [](auto& c) { c.sublayers = Sublayers::parallel; });
-  refused("sublayers is parallel_shared_norm, which needs encoder_layers (is 6) or decoder_layers (is 6) to be 0",
-          [](auto& c) {
-            c.norm.position = NormPosition::pre, c.norm.final = true, c.sublayers = Sublayers::parallel_shared_norm;
-          });
-  refused("key_value_heads is 3 and heads is 8", [](auto& c) { c.attention.key_value_heads = 3; });
-  refused("key_value_heads is -1", [](auto& c) { c.attention.key_value_heads = -1; });
-  refused("rotary_base is 0,", [](auto& c) { c.rotary.base = 0; });
-  refused("rotary_scale is inf,", [](auto& c) { c.rotary.scale = std::numeric_limits<double>::infinity(); });
-  refused("rotary_factor is 0,", [](auto& c) { c.rotary.factor = 0; });
-  refused("rotary_context is 0,", [](auto& c) { c.rotary.context = 0; });
-  refused("rotary_low is 4 and rotary_high 4,", [](auto& c) { c.rotary.low = 4; });
-  refused("rotary_scaling is yarn and rotary_base is 1,",
-          [](auto& c) { c.rotary.scaling = RotaryScaling::yarn, c.rotary.base = 1; });
-  refused("positions are none and encoder_layers is 6", [](auto& c) { c.positions = Positions::none; });
-  refused("window is -1,", [](auto& c) { c.attention.window = -1; });
-  refused("softcap is nan,", [](auto& c) { c.attention.softcap = std::numeric_limits<double>::quiet_NaN(); });
-  refused("gap_buckets is -1, wanted 0 to 1000", [](auto& c) { c.gap_buckets = -1; });
-  refused("gap_buckets is 1001, wanted 0 to 1000", [](auto& c) { c.gap_buckets = 1001; });
-  refused("gap_buckets is 66 and encoder_layers is", [](auto& c) { c.gap_buckets = 66; });
-  refused("target_vocab 999, wanted equal", [](auto& c) { c.target_vocab = 999; });
+// The error of check() for a model of 1000 tokens after a change, without its prefix "model: ".
+std::string error_after(const std::function<void(ModelConfig&)>& change, const ItemInputs& items = {}) {
+  ModelConfig config = config_of(1000);
+  change(config);
+  const std::string error = error_of([&] { check(config, items); });
+  return error.starts_with("model: ") ? error.substr(7) : "no prefix: " + error;
+}
+
+void without_encoder(ModelConfig& c) { c.encoder_layers = c.source_vocab = 0, c.shared_embeddings = false; }
+void without_decoder(ModelConfig& c) {
+  c.decoder_layers = c.target_vocab = 0, c.tied_output = c.shared_embeddings = false;
+}
+
+TEST(Config, CheckRejectsNumbersOutsideTheirRanges) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(error_after([](auto& c) { c.encoder_layers = -1; }), "encoder_layers must be between 0 and 1000 (is -1)");
+  EXPECT_EQ(error_after([](auto& c) { c.decoder_layers = 1001; }),
+            "decoder_layers must be between 0 and 1000 (is 1001)");
+  EXPECT_EQ(error_after([](auto& c) { c.d_model = -1; }), "d_model must be between 1 and 16777216 (is -1)");
+  EXPECT_EQ(error_after([](auto& c) { c.ffn = INT64_MAX; }),
+            "ffn must be between 1 and 16777216 (is 9223372036854775807)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.key_value_heads = -1; }),
+            "key_value_heads must be between 0 and 16777216 (is -1)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.window = -1; }), "window must be between 0 and 16777216 (is -1)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.softcap = kNan; }), "softcap must be at least 0 (is nan)");
+  EXPECT_EQ(error_after([](auto& c) { c.dropout.residual = 1; }), "dropout must be at least 0 and below 1 (is 1)");
+  EXPECT_EQ(error_after([](auto& c) { c.dropout.attention = -0.1; }),
+            "attention_dropout must be at least 0 and below 1 (is -0.1)");
+  EXPECT_EQ(error_after([](auto& c) { c.dropout.ffn = kNan; }), "ffn_dropout must be at least 0 and below 1 (is nan)");
+  EXPECT_EQ(error_after([](auto& c) { c.norm.epsilon = 0; }), "norm_epsilon must be above 0 and below 1 (is 0)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.base = 0; }), "rotary_base must be above 0 (is 0)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.scale = kInf; }), "rotary_scale must be above 0 (is inf)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.factor = 0; }), "rotary_factor must be above 0 (is 0)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.context = 0; }), "rotary_context must be between 1 and 16777216 (is 0)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.width = -2; }), "rotary_width must be between 0 and 16777216 (is -2)");
+  EXPECT_EQ(error_after(without_encoder, {.gap_buckets = -1}), "gap_buckets must be between 0 and 1000 (is -1)");
+  EXPECT_EQ(error_after(without_encoder, {.gap_buckets = 1001}), "gap_buckets must be between 0 and 1000 (is 1001)");
+}
+
+TEST(Config, CheckRejectsFieldsOfASideThatTheModelLacks) {
+  EXPECT_EQ(error_after([](auto& c) { c.encoder_layers = c.decoder_layers = 0; }),
+            "encoder_layers and decoder_layers must not both be 0");
+  EXPECT_EQ(error_after([](auto& c) { c.encoder_layers = 0; }),
+            "source_vocab must be 0 if encoder_layers is 0 (is 1000)");
+  EXPECT_EQ(error_after([](auto& c) { c.decoder_layers = 0; }),
+            "target_vocab must be 0 if decoder_layers is 0 (is 1000)");
+  EXPECT_EQ(error_after([](auto& c) { without_encoder(c), c.shared_embeddings = true; }),
+            "shared_embeddings must be false if encoder_layers is 0 (is true)");
+  EXPECT_EQ(error_after([](auto& c) { without_decoder(c), c.shared_embeddings = true; }),
+            "shared_embeddings must be false if decoder_layers is 0 (is true)");
+  EXPECT_EQ(error_after([](auto& c) { without_decoder(c), c.tied_output = true; }),
+            "tied_output must be false if decoder_layers is 0 (is true)");
+  EXPECT_EQ(error_after([](auto& c) { without_decoder(c), c.output_bias = true; }),
+            "output_bias must be false if decoder_layers is 0 (is true)");
+  EXPECT_EQ(error_after([](auto& c) { without_decoder(c), c.zero_start = true; }),
+            "zero_start must be false if decoder_layers is 0 (is true)");
+  EXPECT_EQ(error_after(without_decoder, {.features = 3}),
+            "item_features must be 0 unless the model is decoder-only (is 3)");
+  EXPECT_EQ(error_after([](auto&) {}, {.gap_buckets = 66}),
+            "gap_buckets must be 0 unless the model is decoder-only (is 66)");
+}
+
+TEST(Config, CheckRejectsFieldsThatContradictEachOther) {
+  EXPECT_EQ(error_after([](auto& c) { c.target_vocab = 999; }),
+            "source_vocab and target_vocab must be equal if shared_embeddings is true (are 1000 and 999)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.key_value_heads = 3; }),
+            "key_value_heads must divide heads (8) or be 0 (is 3)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.heads = c.attention.key_width = int64_t{1} << 24; }),
+            "heads * key_width must be between 1 and 16777216 (is 281474976710656)");
+  EXPECT_EQ(error_after([](auto& c) { c.norm.position = NormPosition::pre; }),
+            "final_norm must be true if norm_position is pre: nothing else normalizes the last sum (is false)");
+  EXPECT_EQ(error_after([](auto& c) { c.norm.position = NormPosition::query; }),
+            "final_norm must be true if norm_position is query: nothing else normalizes the last sum (is false)");
+  EXPECT_EQ(error_after([](auto& c) { c.sublayers = Sublayers::parallel; }),
+            "norm_position must be pre if sublayers is parallel (is post)");
+  EXPECT_EQ(error_after([](auto& c) {
+              c.norm.position = NormPosition::pre, c.norm.final = true;
+              c.sublayers = Sublayers::parallel_shared_norm;
+            }),
+            "sublayers must be sequential in a model with an encoder and a decoder (is parallel_shared_norm)");
+}
+
+TEST(Config, CheckRejectsPositionsThatDoNotFitTheModel) {
+  EXPECT_EQ(error_after([](auto& c) { c.positions = Positions::halves, c.d_model = 31; }),
+            "d_model must be even and at least 4 if positions is halves (is 31)");
+  EXPECT_EQ(error_after([](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; }),
+            "d_model must be even and at least 4 if positions is closed_halves (is 2)");
+  EXPECT_EQ(error_after([](auto& c) { c.positions = Positions::none; }),
+            "positions must not be none in a model with an encoder, which would see a bag of tokens");
+  EXPECT_EQ(error_after([](auto& c) { c.positions = Positions::rotary, c.attention.key_width = 63; }),
+            "key_width must be even if positions is rotary and rotary_width is 0 (is 63)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.width = 3; }),
+            "rotary_width must be even and at most key_width (64) (is 3)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.width = 66; }),
+            "rotary_width must be even and at most key_width (64) (is 66)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.low = 4; }), "rotary_low must be below rotary_high (4) (is 4)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.scaling = RotaryScaling::yarn, c.rotary.base = 1; }),
+            "rotary_base must be above 1 if rotary_scaling is yarn (is 1)");
+  EXPECT_EQ(error_after([](auto& c) { c.max_length = int64_t{1} << 20; }),
+            "max_length * d_model must be between 1 and 8388608 (is 536870912)");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The whole model: gradients of every parameter against finite differences in float64, float32 against float64, and
-// what must not change the result.
+// invariance to threads, recomputation and the split into batches.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -24,16 +24,17 @@ using testing::with_threads;
 
 constexpr double kSmoothing = 0.1;
 
-Batch sample_batch(const ModelConfig& config) {
-  return random_batch(config, std::vector<int64_t>{5, 1, 3}, std::vector<int64_t>{4, 2, 1}, 7);
+Batch sample_batch(const ModelConfig& config, const ItemInputs& items = {}) {
+  return random_batch(config, std::vector<int64_t>{5, 1, 3}, std::vector<int64_t>{4, 2, 1}, 7, items);
 }
 
 struct Case {
   std::string name;
   ModelConfig config;
+  ItemInputs items = {};
 };
 
-// Together they reach every choice that a ModelConfig has.
+// Together they cover every option of a ModelConfig.
 std::vector<Case> cases() {
   ModelConfig post = small_config();
   post.dropout.residual = 0.2;
@@ -74,7 +75,6 @@ std::vector<Case> cases() {
   alone_query.encoder_layers = alone_query.source_vocab = 0;
   alone_query.positions = Positions::learned;
   ModelConfig gaps = alone_query;
-  gaps.gap_buckets = 4;
   gaps.embedding_norm = true;
 
   ModelConfig rotary = post;
@@ -84,7 +84,7 @@ std::vector<Case> cases() {
   alone_rotary.positions = Positions::rotary;
   alone_rotary.attention.key_width = 4;
 
-  // What came after the paper: as Llama's, and all of the rest.
+  // Options newer than the paper: those of Llama, and the others.
   ModelConfig modern = post;
   modern.encoder_layers = modern.source_vocab = 0;
   modern.shared_embeddings = false;
@@ -142,7 +142,7 @@ std::vector<Case> cases() {
           {"query-norm", query},
           {"decoder only", alone},
           {"decoder only, query-norm", alone_query},
-          {"gaps in time, a norm after them", gaps},
+          {"time gaps, a norm after them", gaps, {.gap_buckets = 4}},
           {"rotary positions", rotary},
           {"decoder only, query-norm, rotary positions", alone_rotary},
           {"decoder only, RMSNorm, SwiGLU, shared keys, scaled rotary positions", modern},
@@ -171,22 +171,21 @@ Result<Real> loss_and_gradient(const Transformer<Real>& model, const Batch& batc
 }
 
 template <class Real>
-Result<Real> random_result(const ModelConfig& config, const Batch& batch, Objective objective = {kSmoothing}) {
-  Transformer<Real> model(config);
+Result<Real> random_result(const Case& c, const Batch& batch, Objective objective = {kSmoothing}) {
+  Transformer<Real> model(c.config, c.items);
   model.parameters().allocate_gradients();
   randomise(model.parameters(), 1);
   return loss_and_gradient(model, batch, objective);
 }
 
-// A central difference of step h is wrong by rounding of the loss, some u · loss / h, and by h² of the third
-// derivative.
-void expect_gradients(const ModelConfig& config, Objective objective) {
+// The error of a central difference with step h is about u · loss / h from rounding and h² times the third derivative.
+void expect_gradients(const Case& c, Objective objective) {
   constexpr double h = 1e-5, u = 0x1p-53;
   constexpr int64_t every = 3;
-  Transformer<double> model(config);
+  Transformer<double> model(c.config, c.items);
   model.parameters().allocate_gradients();
   randomise(model.parameters(), 1);
-  const Batch batch = sample_batch(config);
+  const Batch batch = sample_batch(c.config, c.items);
   const Result<double> result = loss_and_gradient(model, batch, objective);
   SpoiledArena arena;
   Context context{arena, true, 3, 5};
@@ -215,47 +214,46 @@ void expect_gradients(const ModelConfig& config, Objective objective) {
   }
 }
 
-TEST(Gradient, OfEveryParameterMeetsFiniteDifferences) {
+TEST(Gradient, OfEveryParameterMatchesFiniteDifferences) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    with_threads(1, [&] { return expect_gradients(c.config, {kSmoothing}), 0; });
+    with_threads(1, [&] { return expect_gradients(c, {kSmoothing}), 0; });
   }
 }
 
-// Of an encoder–decoder and of a decoder alone, with biases of the output, all of whose dropouts are on.
-TEST(Gradient, OfTwoPassesMeetsFiniteDifferences) {
+// An encoder–decoder and a decoder-only model, with output biases and all kinds of dropout.
+TEST(Gradient, OfRDropMatchesFiniteDifferences) {
   for (const Case& c : cases()) {
     if (c.name != "pre-norm, gelu, three tables" && c.name != "decoder only") continue;
     SCOPED_TRACE(c.name);
-    with_threads(1, [&] { return expect_gradients(c.config, {kSmoothing, 3}), 0; });
-    const Batch batch = sample_batch(c.config);
-    const Result<double> once = random_result<double>(c.config, batch),
-                         twice = random_result<double>(c.config, batch, {kSmoothing, 3});
-    EXPECT_GT(twice.loss.loss, once.loss.loss);  // they do not agree: the masks differ
+    with_threads(1, [&] { return expect_gradients(c, {kSmoothing, 3}), 0; });
+    const Batch batch = sample_batch(c.config, c.items);
+    const Result<double> once = random_result<double>(c, batch),
+                         twice = random_result<double>(c, batch, {kSmoothing, 3});
+    EXPECT_GT(twice.loss.loss, once.loss.loss);  // the masks differ, so the divergence is positive
     EXPECT_EQ(twice.loss.tokens, once.loss.tokens);
   }
 }
 
-// Without dropout they are one pass.
-TEST(Gradient, OfTwoPassesIsThatOfOneWithoutDropout) {
+TEST(Gradient, OfRDropWithoutDropoutEqualsThatOfOnePass) {
   ModelConfig config = small_config();
   config.dropout.residual = 0;
   const Batch batch = sample_batch(config);
-  const Result<double> once = random_result<double>(config, batch),
-                       twice = random_result<double>(config, batch, {kSmoothing, 3});
+  const Result<double> once = random_result<double>({"", config}, batch),
+                       twice = random_result<double>({"", config}, batch, {kSmoothing, 3});
   EXPECT_NEAR(twice.loss.loss, once.loss.loss, 1e-13 * once.loss.loss);
   EXPECT_LE(relative_error(twice.gradient, once.gradient), 1e-13);
 }
 
 // Each sublayer rounds about five times on the way forward and as often backward, each time over sums of at most 13
 // terms: with u = 2^-24 and 14 sublayers the relative error stays below 14 · 2 · 5 · √13 · u.
-TEST(Gradient, InFloatIsThatInDoubleButForRounding) {
+TEST(Gradient, InFloatEqualsThatInDoubleUpToRounding) {
   const double tolerance = 14 * 2 * 5 * std::sqrt(13) * 0x1p-24;
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    const Batch batch = sample_batch(c.config);
-    const Result<float> single = random_result<float>(c.config, batch);
-    const Result<double> exact = random_result<double>(c.config, batch);
+    const Batch batch = sample_batch(c.config, c.items);
+    const Result<float> single = random_result<float>(c, batch);
+    const Result<double> exact = random_result<double>(c, batch);
     EXPECT_NEAR(single.loss.loss, exact.loss.loss, tolerance * exact.loss.loss);
     EXPECT_NEAR(single.loss.nll, exact.loss.nll, tolerance * exact.loss.nll);
     EXPECT_LE(relative_error(single.gradient, exact.gradient), tolerance);
@@ -271,20 +269,22 @@ TEST(Gradient, HasTheSameBytesForAnyNumberOfThreads) {
   config.ffn = 192;
   config.dropout.attention = config.dropout.ffn = 0.1;
   const Batch batch = random_batch(config, std::vector<int64_t>(20, 13), std::vector<int64_t>(20, 17), 7);
-  const auto run = [&](int count) { return with_threads(count, [&] { return random_result<float>(config, batch); }); };
+  const auto run = [&](int count) {
+    return with_threads(count, [&] { return random_result<float>({"", config}, batch); });
+  };
   const Result<float> one = run(1), three = run(3);
   EXPECT_EQ(one.loss.loss, three.loss.loss);
   EXPECT_EQ(one.loss.nll, three.loss.nll);
   EXPECT_EQ(std::memcmp(one.gradient.data(), three.gradient.data(), one.gradient.size() * sizeof(float)), 0);
 }
 
-TEST(Gradient, HasTheSameBytesWithActivationsComputedAgain) {
+TEST(Gradient, HasTheSameBytesWithRecomputation) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    Transformer<float> model(c.config);
+    Transformer<float> model(c.config, c.items);
     model.parameters().allocate_gradients();
     randomise(model.parameters(), 1);
-    const Batch batch = sample_batch(c.config);
+    const Batch batch = sample_batch(c.config, c.items);
     const Result<float> kept = loss_and_gradient(model, batch),
                         again = loss_and_gradient(model, batch, {kSmoothing}, true);
     EXPECT_EQ(kept.loss.loss, again.loss.loss);
@@ -292,8 +292,8 @@ TEST(Gradient, HasTheSameBytesWithActivationsComputedAgain) {
   }
 }
 
-// A layer's input is one of at least ten matrices [N, d] that backward needs.
-TEST(Gradient, NeedsAFractionOfTheMemoryWithActivationsComputedAgain) {
+// Backward needs at least ten matrices [N, d] per layer; its input is one of them.
+TEST(Gradient, NeedsAFractionOfTheMemoryWithRecomputation) {
   ModelConfig config = cases().front().config;
   config.encoder_layers = config.decoder_layers = 20;
   Transformer<float> model(config);
@@ -308,7 +308,7 @@ TEST(Gradient, NeedsAFractionOfTheMemoryWithActivationsComputedAgain) {
   EXPECT_LE(4 * bytes(true), bytes(false));
 }
 
-TEST(Gradient, OfTwoBatchesAddsUp) {
+TEST(Gradient, OfTwoBatchesIsAccumulated) {
   const ModelConfig config = cases()[1].config;
   Transformer<double> model(config);
   model.parameters().allocate_gradients();
@@ -349,12 +349,12 @@ TEST(Loss, OfABatchIsTheSumOverItsPairs) {
 
 TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
   for (const Case& c : cases()) {
-    if (c.config.encoder_layers > 0) continue;
+    if (!c.config.is_decoder_only()) continue;
     SCOPED_TRACE(c.name);
-    Transformer<double> model(c.config);
+    Transformer<double> model(c.config, c.items);
     randomise(model.parameters(), 1);
     const Batch batch =
-        testing::random_batch(c.config, std::vector<int64_t>{1, 1, 1}, std::vector<int64_t>{5, 1, 7}, 2);
+        testing::random_batch(c.config, std::vector<int64_t>{1, 1, 1}, std::vector<int64_t>{5, 1, 7}, 2, c.items);
     SpoiledArena arena;
     Context context{arena};
     Transformer<double>::Saved s;
@@ -369,9 +369,9 @@ TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
 
 TEST(Transformer, DecodingTokenByTokenGivesTheHiddenStatesOfAWholePass) {
   for (const Case& c : cases()) {
-    if (c.config.encoder_layers > 0 || c.config.gap_buckets > 0) continue;
+    if (!c.config.is_decoder_only() || c.items.gap_buckets > 0) continue;
     SCOPED_TRACE(c.name);
-    Transformer<double> model(c.config);
+    Transformer<double> model(c.config, c.items);
     randomise(model.parameters(), 1);
     const std::vector<int32_t> ids = {1, 7, 3, 3, 9, 11, 4};
     Packed text;
@@ -396,7 +396,7 @@ TEST(Transformer, DecodingTokenByTokenGivesTheHiddenStatesOfAWholePass) {
   }
 }
 
-// Queries and keys turn by angles of their positions, so only the distances count.
+// Queries and keys are rotated by angles proportional to their positions, so only distances matter.
 TEST(Transformer, RotaryPositionsAreRelative) {
   ModelConfig config = small_config();
   config.encoder_layers = config.source_vocab = 0;
@@ -418,8 +418,8 @@ TEST(Transformer, RotaryPositionsAreRelative) {
   EXPECT_GE(testing::max_error(last(ids, 0), last(swapped, 0)), 1e-3);
 }
 
-// x + attention(n) + ffn(m) is the sum of what two sequential layers add to x, in each of which the other sublayer
-// gives zeros.
+// x + attention(n) + ffn(m): the change of x is the sum of the changes in two sequential layers, in each of which the
+// other sublayer returns zeros.
 TEST(Layer, ParallelSublayersAddWhatEachAddsAlone) {
   for (const Case& c : cases()) {
     if (c.config.sublayers == Sublayers::sequential) continue;
@@ -429,7 +429,8 @@ TEST(Layer, ParallelSublayersAddWhatEachAddsAlone) {
       config.sublayers = sublayers;
       DropoutSites sites;
       ParameterList<double> list;
-      const Layer<double> layer(list, "l", config, {Causal::top_left, false}, sites);
+      const RotaryTable<double> table(config);
+      const Layer<double> layer(list, "l", config, {Causal::top_left, false}, sites, table.angles);
       list.allocate();
       for (const Parameter<double>& p : list.all()) {
         Random random(std::hash<std::string>()(p.name), Stream::test);
@@ -462,23 +463,23 @@ TEST(Layer, ParallelSublayersAddWhatEachAddsAlone) {
   }
 }
 
-TEST(Transformer, LayersShareTheAnglesOfTheirPositions) {
+TEST(Transformer, LayersShareOneTableOfRotaryPositions) {
   ModelConfig config = small_config();
   config.positions = Positions::rotary;
   config.attention.key_width = 4;
   config.encoder_layers = config.decoder_layers = 500;
-  config.max_length = int64_t{1} << 21;  // 32 MiB of angles, which a thousand layers of their own would not fit
+  config.max_length = int64_t{1} << 21;  // a table of 32 MiB, too large to have one per layer
   EXPECT_NO_THROW(Transformer<float>{config});
 }
 
-TEST(Transformer, LastHiddenRefusesWhatHasNone) {
+TEST(Transformer, LastHiddenRejectsEncodersAndEmptySequences) {
   ModelConfig config = small_config();
   SpoiledArena arena;
   Context context{arena};
   Packed empty;
   empty.append({});
   EXPECT_EQ(error_of([&] { Transformer<double>(config).last_hidden(empty, context); }),
-            "model: encoder_layers is 2, wanted a decoder-only model");
+            "model: must be decoder-only (encoder_layers is 2)");
   config.encoder_layers = config.source_vocab = 0;
   config.shared_embeddings = false;
   EXPECT_EQ(error_of([&] { Transformer<double>(config).last_hidden(empty, context); }),
@@ -503,7 +504,7 @@ TEST(Transformer, HiddenStatesDoNotDependOnLaterTargetTokens) {
   EXPECT_NE(std::memcmp(a.h.row(2), b.h.row(2), bytes), 0);
 }
 
-TEST(Transformer, StartsFromThePositionAloneWhereAskedTo) {
+TEST(Transformer, ZeroStartIgnoresTheFirstToken) {
   ModelConfig config = small_config();
   config.zero_start = true;
   Transformer<double> model(config);
@@ -522,11 +523,14 @@ TEST(Transformer, StartsFromThePositionAloneWhereAskedTo) {
   EXPECT_NE(hidden({1, 4}), hidden({1, 5}));
 }
 
-TEST(Transformer, CountsItsParametersBeforeItIsMade) {
-  for (const Case& c : cases()) EXPECT_EQ(count_parameters(c.config), Transformer<float>(c.config).parameters().size());
+TEST(Transformer, CountParametersAgreesWithTheModel) {
+  for (const Case& c : cases())
+    EXPECT_EQ(count_parameters(c.config, c.items), Transformer<float>(c.config, c.items).parameters().size());
+  const ModelConfig config = cases()[6].config;
+  EXPECT_EQ(count_parameters(config, {.features = 5}), Transformer<float>(config, {.features = 5}).parameters().size());
 }
 
-TEST(Transformer, RefusesABatchThatDoesNotFit) {
+TEST(Transformer, RejectsABatchThatDoesNotFitTheModel) {
   const ModelConfig config = small_config();
   const Transformer<float> model(config);
   SpoiledArena arena;
@@ -536,42 +540,43 @@ TEST(Transformer, RefusesABatchThatDoesNotFit) {
     change(batch);
     return error_of([&] { model.loss(batch, kSmoothing, context); });
   };
-  EXPECT_EQ(error([](Batch& b) { b.source.ids[1] = 13; }), "batch: source id 13 is outside the vocabulary of 13");
-  EXPECT_EQ(error([](Batch& b) { b.target.ids[1] = -1; }), "batch: target id -1 is outside the vocabulary of 13");
-  EXPECT_EQ(error([](Batch& b) { b.labels[1] = 13; }), "batch: label 13 is outside the vocabulary of 13");
-  EXPECT_EQ(error([](Batch& b) { b.labels.pop_back(); }), "batch: 6 labels for 7 target tokens");
+  EXPECT_EQ(error([](Batch& b) { b.source.ids[1] = 13; }), "batch: source id must be from 0 to 12 (is 13)");
+  EXPECT_EQ(error([](Batch& b) { b.target.ids[1] = -1; }), "batch: target id must be from 0 to 12 (is -1)");
+  EXPECT_EQ(error([](Batch& b) { b.labels[1] = 13; }), "batch: label must be from 0 to 12 (is 13)");
+  EXPECT_EQ(error([](Batch& b) { b.labels.pop_back(); }),
+            "batch: expected 7 labels, one for each target token, found 6");
   EXPECT_EQ(error([](Batch& b) { b.source.append(std::vector<int32_t>(1, 3)); }),
-            "batch: 4 source sequences, wanted 3, one for each target");
+            "batch: expected 3 source sequences for 3 target sequences, found 4");
   EXPECT_EQ(error([](Batch& b) { b.source.append(std::vector<int32_t>(21, 3)); }),
-            "batch: a source sequence is longer than the model's max_length of 20");
+            "batch: a source sequence is longer than max_length (20)");
   EXPECT_EQ(error([](Batch& b) {
               b.target.append(std::vector<int32_t>(21, 3));
               b.labels.resize(b.target.ids.size());
             }),
-            "batch: a target sequence is longer than the model's max_length of 20");
-  EXPECT_EQ(error([](Batch& b) { b.target.gaps.resize(7); }), "batch: 7 gaps for 7 target tokens, wanted 0");
+            "batch: a target sequence is longer than max_length (20)");
+  EXPECT_EQ(error([](Batch& b) { b.target.gaps.resize(7); }), "batch: expected 0 gaps for 7 target tokens, found 7");
 }
 
-TEST(Transformer, RefusesGapsThatDoNotFit) {
+TEST(Transformer, RejectsGapsThatDoNotFitTheModel) {
   ModelConfig config = small_config();
   config.encoder_layers = config.source_vocab = 0;
   config.shared_embeddings = false;
-  config.gap_buckets = 4;
-  const Transformer<float> model(config);
+  const ItemInputs items = {.gap_buckets = 4};
+  const Transformer<float> model(config, items);
   SpoiledArena arena;
   Context context{arena};
   const auto error = [&](auto&& change) {
-    Batch batch = sample_batch(config);
+    Batch batch = sample_batch(config, items);
     change(batch.target.gaps);
     const std::string message = error_of([&] { model.loss(batch, kSmoothing, context); });
     EXPECT_EQ(error_of([&] { model.last_hidden(batch.target, context); }), message);
     return message;
   };
-  EXPECT_EQ(error([](auto& gaps) { gaps.pop_back(); }), "batch: 6 gaps for 7 target tokens, wanted 7");
-  EXPECT_EQ(error([](auto& gaps) { gaps[2] = 4; }), "batch: gap 4 is outside the 4 buckets of the model");
-  EXPECT_EQ(error([](auto& gaps) { gaps[0] = -1; }), "batch: gap -1 is outside the 4 buckets of the model");
+  EXPECT_EQ(error([](auto& gaps) { gaps.pop_back(); }), "batch: expected 7 gaps for 7 target tokens, found 6");
+  EXPECT_EQ(error([](auto& gaps) { gaps[2] = 4; }), "batch: gap must be from 0 to 3 (is 4)");
+  EXPECT_EQ(error([](auto& gaps) { gaps[0] = -1; }), "batch: gap must be from 0 to 3 (is -1)");
   EXPECT_EQ(error_of([&] { model.step({}, {}, context); }),
-            "model: gap_buckets is 4, wanted 0 to decode token by token");
+            "model: gap_buckets must be 0 to decode token by token (is 4)");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gradients made by sequences: those of the whole batch, whatever the number of threads.
+// Gradients of slices of a batch: their sum is that of the batch, with the same bytes for any number of threads.
 #include "model/replicas.h"
 
 #include "tests/support/kernels.h"
@@ -9,19 +9,21 @@ namespace {
 
 constexpr double kReplicaSmoothing = 0.1;
 
-ModelConfig config_of(int64_t encoder_layers) {
+ModelConfig replica_config(int64_t encoder_layers) {
   ModelConfig config = testing::small_config();
   config.encoder_layers = encoder_layers;
-  if (encoder_layers == 0) config.source_vocab = 0, config.shared_embeddings = false, config.gap_buckets = 3;
+  if (encoder_layers == 0) config.source_vocab = 0, config.shared_embeddings = false;
   config.max_length = 90;
   return config;
 }
 
-// Many parts, and more than there are replicas: sequences of 1 to 90 tokens.
+ItemInputs inputs_of(const ModelConfig& config) { return {.gap_buckets = config.is_decoder_only() ? 3 : 0}; }
+
+// More slices than replicas: sequences of 1 to 90 tokens.
 Batch uneven_batch(const ModelConfig& config) {
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < 160; i++) lengths.push_back(1 + 37 * i % 90);
-  return testing::random_batch(config, lengths, lengths, 7);
+  return testing::random_batch(config, lengths, lengths, 7, inputs_of(config));
 }
 
 struct ReplicaResult {
@@ -29,15 +31,16 @@ struct ReplicaResult {
   std::vector<float> gradient;
 };
 
-// Gradients are added to ones.
-ReplicaResult run(Replicas& replicas, const Transformer<float>& model, const Batch& batch, bool training) {
+// Starts from gradients of 1, to which those of the batch are added.
+ReplicaResult loss_and_gradient(Replicas& replicas, const Transformer<float>& model, const Batch& batch,
+                                bool training) {
   Arena arena;
   Context context{arena, training, 3, 5};
   std::ranges::fill(model.parameters().gradients(), 1.0f);
-  const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& c) {
-    EXPECT_EQ(batch.labels[static_cast<size_t>(first)], part.labels[0]);
-    EXPECT_EQ(batch.target.ids[static_cast<size_t>(first)], part.target.ids[0]);
-    return replica.loss_and_gradient(part, Objective{kReplicaSmoothing}, c);
+  const auto loss_of = [&](const Transformer<float>& replica, const Batch& slice, int64_t first, Context& c) {
+    EXPECT_EQ(batch.labels[static_cast<size_t>(first)], slice.labels[0]);
+    EXPECT_EQ(batch.target.ids[static_cast<size_t>(first)], slice.target.ids[0]);
+    return replica.loss_and_gradient(slice, Objective{kReplicaSmoothing}, c);
   };
   const Loss loss = replicas.loss_and_gradient(model, batch, loss_of, context);
   EXPECT_EQ(loss.tokens, batch.target.tokens());
@@ -45,7 +48,7 @@ ReplicaResult run(Replicas& replicas, const Transformer<float>& model, const Bat
   return {loss.loss, {gradients.begin(), gradients.end()}};
 }
 
-// The whole batch at once, without dropout.
+// The same for the whole batch, without dropout.
 template <class Real>
 std::pair<double, std::vector<Real>> at_once(const Batch& batch, Transformer<Real>& model) {
   Arena arena;
@@ -58,17 +61,17 @@ std::pair<double, std::vector<Real>> at_once(const Batch& batch, Transformer<Rea
 
 TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
   for (const int64_t encoder_layers : {0, 2}) {
-    const ModelConfig config = config_of(encoder_layers);
+    const ModelConfig config = replica_config(encoder_layers);
     const Batch batch = uneven_batch(config);
-    Transformer<float> model(config);
-    Transformer<double> precise(config);
+    Transformer<float> model(config, inputs_of(config));
+    Transformer<double> precise(config, inputs_of(config));
     Replicas replicas;
-    for (const uint64_t seed : {1, 2}) {  // weights that change are the replicas', too
+    for (const uint64_t seed : {1, 2}) {  // the replicas follow a change of the weights
       testing::randomise(model.parameters(), seed);
       testing::randomise(precise.parameters(), seed);
       const auto exact = at_once(batch, precise);
       const auto plain = at_once(batch, model);
-      const ReplicaResult found = run(replicas, model, batch, false);
+      const ReplicaResult found = loss_and_gradient(replicas, model, batch, false);
       EXPECT_NEAR(found.loss, exact.first, 1e-6 * exact.first);
       testing::expect_as_accurate(found.gradient, plain.second, exact.second, 2);
     }
@@ -76,7 +79,7 @@ TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
 }
 
 TEST(Replicas, GiveTheSameBytesForAnyNumberOfThreads) {
-  ModelConfig config = config_of(2);
+  ModelConfig config = replica_config(2);
   config.dropout.residual = config.dropout.attention = config.dropout.ffn = 0.2;
   const Batch batch = uneven_batch(config);
   Transformer<float> model(config);
@@ -85,7 +88,7 @@ TEST(Replicas, GiveTheSameBytesForAnyNumberOfThreads) {
   const auto with = [&](int threads) {
     return testing::with_threads(threads, [&] {
       Replicas replicas;
-      return run(replicas, model, batch, true);
+      return loss_and_gradient(replicas, model, batch, true);
     });
   };
   const ReplicaResult one = with(1), three = with(3);

@@ -30,7 +30,7 @@ inline ModelConfig small_config() {
 // values in float and double.
 template <class Real>
 void randomise(ParameterList<Real>& parameters, uint64_t seed, double deviation = 0.3) {
-  parameters.initialise(seed);
+  parameters.initialize(seed);
   Random random(seed, Stream::test);
   for (Real& w : parameters.values())
     w = static_cast<Real>(static_cast<float>(static_cast<float>(w) + deviation * random.normal()));
@@ -62,18 +62,18 @@ inline void append_pair(Batch& batch, std::vector<int32_t> x, std::vector<int32_
 // Pair i has source_lengths[i] and target_lengths[i] tokens, the end token included. For a decoder-only model there are
 // no sources.
 inline Batch random_batch(const ModelConfig& config, std::span<const int64_t> source_lengths,
-                          std::span<const int64_t> target_lengths, uint64_t seed) {
+                          std::span<const int64_t> target_lengths, uint64_t seed, const ItemInputs& items = {}) {
   Random random(seed, Stream::test);
   Batch batch;
   for (size_t i = 0; i < source_lengths.size(); i++) {
     std::vector<int32_t> x;
-    if (config.encoder_layers > 0) x = random_tokens(source_lengths[i] - 1, config.source_vocab, random);
+    if (config.has_encoder()) x = random_tokens(source_lengths[i] - 1, config.source_vocab, random);
     append_pair(batch, std::move(x), random_tokens(target_lengths[i] - 1, config.target_vocab, random));
   }
-  if (config.encoder_layers == 0) batch.source.clear();
-  if (config.gap_buckets > 0)
+  if (!config.has_encoder()) batch.source.clear();
+  if (items.gap_buckets > 0)
     for (int64_t n = 0; n < batch.target.tokens(); n++)
-      batch.target.gaps.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(config.gap_buckets))));
+      batch.target.gaps.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(items.gap_buckets))));
   return batch;
 }
 

@@ -39,14 +39,14 @@ inline Interactions small_log(int64_t items) {
 // A run directory of item_config and `log`, which reads the gaps where the log has times.
 inline void create_recommender(const std::string& directory, const Interactions& log, bool positions_from_end = true) {
   ModelConfig config = item_config(log.item_count());
-  config.gap_buckets = log.times.empty() ? 0 : kGapBuckets;
-  Transformer<float> model(config);
+  const ItemInputs items = {.gap_buckets = log.times.empty() ? 0 : kGapBuckets};
+  Transformer<float> model(config, items);
   randomise(model.parameters(), 1);
   RecommendationConfig recommendation;
   recommendation.positions_from_end = positions_from_end;
   recommendation.time_gaps = !log.times.empty();
   create_run(
-      RunDirectory(directory), RecommenderRun{config, recommendation, {log, std::string(64, '0')}},
+      RunDirectory(directory), RecommenderRun{config, items, recommendation, {log, std::string(64, '0')}},
       [&](const RunDirectory& run) { save_weights(run.model(), model.parameters(), model.parameters().values()); });
 }
 

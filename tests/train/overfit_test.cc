@@ -50,7 +50,7 @@ double train_and_test(const ModelConfig& config, Task task, int64_t steps) {
   training.ema_decay = 0;
   Transformer<float> model(config);
   model.parameters().allocate_gradients();
-  model.parameters().initialise(1);
+  model.parameters().initialize(1);
   OptimizerState optimizer(training, model.parameters());
   Random random(1, Stream::test);
   Arena arena;

@@ -268,7 +268,7 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
 
   // Its vector is closest to those of its colour, with which it shares features.
   const RecommenderRun run = load_run<RecommenderRun>(out);
-  const Matrix<float> E = run.model->items().matrix();
+  const Matrix<float> E = run.model->item_table().matrix();
   const std::vector<std::string>& names = run.log.data.items;
   const int64_t last = E.rows - 1;
   ASSERT_EQ(names.back(), "new");
@@ -339,8 +339,7 @@ TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
   EXPECT_EQ(error(R"({"loss": "bce", "r_drop": 5})"), "training: r_drop 5 requires loss = softmax (loss is bce)");
   EXPECT_EQ(error(R"({"zero_start": true})"),
             "r.json: zero_start cannot be set: it follows from the data or the kind of model");
-  EXPECT_EQ(error(R"({"gap_buckets": 66})"),
-            "r.json: gap_buckets cannot be set: it follows from the data or the kind of model");
+  EXPECT_EQ(error(R"({"gap_buckets": 66})"), "r.json: unknown name \"gap_buckets\"");
   EXPECT_EQ(error(R"({"time_gaps": true})"),
             "training: time_gaps requires a log with a time in each line (" + log + " has none)");
   EXPECT_EQ(error(R"({"min_events": 15})"), log + ": no events remain of 1680: min_events is 15");
