@@ -1,11 +1,11 @@
 """The Transformer on the CPU: exact attention over NumPy, PyTorch and other DLPack arrays, translation, recommendation,
-generation, vectors of texts.
+text generation and text embeddings.
 
-qkv.attention, qkv.attention_backward   the op and its gradients
-qkv.Translator                          translates with run directories, scores given targets, shows what it attends to
-qkv.Embedder                            vectors of texts, with run directories of encoders and others
-qkv.Recommender                         the next items after a history, with a run directory
-qkv.Generator                           goes on from a text, with the run directory of a language model
+qkv.attention, qkv.attention_backward   scaled dot-product attention and its gradients
+qkv.Translator                          translates, scores given targets, and returns attention weights
+qkv.Embedder                            text embeddings
+qkv.Recommender                         the next items after a history
+qkv.Generator                           text generation with a language model
 """
 
 from importlib.metadata import version as _version

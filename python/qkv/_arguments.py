@@ -1,51 +1,53 @@
-"""Checks of what callers hand over, for errors that name it."""
+"""Checks of arguments, with errors that name them, and docstrings of options."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import textwrap
+from typing import Any, Callable, TypeVar
 
 from . import _qkv
 
-Options = TypeVar("Options")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def set_options(options: Options, op: str, **values: Any) -> Options:
-    """Sets the fields of these names. C++ checks the ranges; here are the types."""
-    for name, value in values.items():
-        try:
-            setattr(options, name, float(value) if isinstance(getattr(options, name), float) else value)
-        except (TypeError, ValueError, OverflowError):
-            wanted = {bool: "True or False", int: "a whole number"}.get(type(getattr(options, name)), "a number")
-            raise _qkv.Error(f"{op}: {name} is {value!r}, wanted {wanted}") from None
-    return options
+def documents_options(name: str) -> Callable[[Function], Function]:
+    """Decorator that appends the description of each option of this struct to a docstring."""
+
+    def append(function: Function) -> Function:
+        lines = ["Options:"]
+        for field in _qkv.option_fields()[name]:
+            text = f"{field['name']}: {field['help']} (default {field['default']})."
+            lines += textwrap.wrap(text, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
+        function.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", *(" " * 8 + line for line in lines)]) + "\n"
+        return function
+
+    return append
 
 
-def checked_texts(op: str, what: str, values: Any) -> list[str]:
-    """The values as a list, if each is a str that UTF-8 can hold."""
-    found = [values] if isinstance(values, str) else list(values)
+def checked_texts(name: str, values: Any) -> list[str]:
+    """Returns the values as a list. Raises Error unless each is a str of valid Unicode."""
+    if isinstance(values, str):
+        raise _qkv.Error(f"{name} must be a list of str (is {values!r})")
+    found = list(values)
     for i, text in enumerate(found):
-        if isinstance(values, str) or not isinstance(text, str):
-            raise _qkv.Error(
-                f"{op}: {what} {i + 1} of {type(values).__name__} is {type(text).__name__}, wanted a list of str"
-            )
-        if not is_unicode(text):
-            raise _qkv.Error(f"{op}: {what} {i + 1} is not valid Unicode")
+        check_text(f"{name}[{i}]", text)
     return found
 
 
-def checked_times(op: str, values: Any) -> list[int | None]:
-    """The values as a list, if each is None or a whole number of 64 bits."""
+def check_text(name: str, text: Any) -> None:
+    """Raises Error unless the value is a str of valid Unicode."""
+    if not isinstance(text, str):
+        raise _qkv.Error(f"{name} must be a str (is {text!r})")
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        raise _qkv.Error(f"{name} is not valid Unicode") from None
+
+
+def checked_times(name: str, values: Any) -> list[int | None]:
+    """Returns the values as a list. Raises Error unless each is None or an integer of 64 bits."""
     found = list(values)
     for i, time in enumerate(found):
         if time is not None and not (isinstance(time, int) and -(2**63) < time < 2**63):
-            raise _qkv.Error(f"{op}: time {i + 1} is {time!r}, wanted a whole number of 64 bits, or None")
+            raise _qkv.Error(f"{name}[{i}] must be an integer of 64 bits or None (is {time!r})")
     return found
-
-
-def is_unicode(text: str) -> bool:
-    """False if half a surrogate pair is in it, which UTF-8 cannot hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""attention and attention_backward: reads the options and hands over to C++, which checks the arrays."""
+"""attention and attention_backward. This module reads the options; the C++ module checks the arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from . import _qkv
 
 _CAUSAL = {False: _qkv.Causal.none, True: _qkv.Causal.bottom_right, "top-left": _qkv.Causal.top_left}
-_FAR = 1 << 40  # beyond every sequence
+_FAR = 1 << 40  # longer than any sequence
 
 
 def attention(
@@ -27,31 +27,32 @@ def attention(
     return_lse: bool = False,
     return_weights: bool = False,
 ) -> Any:
-    """softmax(q kᵀ · scale + mask) v, exactly, without holding the T × S matrix.
+    """Scaled dot-product attention, softmax(q kᵀ · scale + mask) v, exact and without storing the T × S matrix.
 
-    Arrays are NumPy's, PyTorch's, or any that speak DLPack, in the CPU's memory, of float32, bfloat16 (computed in
-    float32) or float64 (plain loops, slow). Nothing is copied: the last axis must have stride 1, all others are free.
-    Results are of q's kind.
+    Arrays are from NumPy, PyTorch or any library that supports DLPack, in CPU memory, with type float32, bfloat16
+    (computed in float32) or float64 (plain loops, slow). Nothing is copied: the last axis must have stride 1, the others
+    may have any stride. Results are of the same kind as q.
 
-    q: [B, H, T, Dk], k: [B, K, S, Dk], v: [B, K, S, Dv], with K a divisor of H: query head h reads key/value head
-        h K // H. Packed sequences are q: [N, H, Dk], k: [M, K, Dk], v: [M, K, Dv] with q_offsets.
-    q_offsets, k_offsets: [sequences + 1], whole numbers: sequence s has the tokens offsets[s] to offsets[s + 1].
-        k_offsets is q_offsets if it is not given.
-    mask: broadcasts to [B, H, T, S]; packed, to [sequences, H, longest T, longest S]. bool: True where attention is
-        allowed. Floats (float32; float64 for float64 arrays) are added to the scores; -inf hides a key.
-    causal: True: query i sees the keys up to i + S - T, so that the last query sees all. "top-left": up to i.
-    scale: 1 / sqrt(Dk) if None.
-    window: (left, right), or n for (n, n): query i sees the keys i + S - T - left to i + S - T + right (for "top-left",
-        i - left to i). None or -1: no limit.
-    softcap: c: scaled scores s become c tanh(s / c), before the mask is added.
-    alibi: [H], slopes m: adds -m |i + S - T - j| to the score of query i and key j (for "top-left", -m |i - j|).
+    q: [B, H, T, Dk], k: [B, K, S, Dk], v: [B, K, S, Dv]. K must divide H: query head h uses key/value head h K // H.
+        Packed sequences have q: [N, H, Dk], k: [M, K, Dk], v: [M, K, Dv] and q_offsets.
+    q_offsets, k_offsets: integers [sequences + 1]; sequence s has the tokens offsets[s] to offsets[s + 1] - 1. The default
+        of k_offsets is q_offsets.
+    mask: broadcasts to [B, H, T, S], or, for packed sequences, to [sequences, H, longest T, longest S]. A bool mask is
+        True where attention is allowed. A float mask (float32, or float64 for float64 arrays) is added to the scores;
+        -inf excludes a key.
+    causal: True: query i attends to keys up to i + S - T, so that the last query attends to all. "top-left": up to key i.
+    scale: factor on the scores; 1 / sqrt(Dk) if None.
+    window: (left, right), or n for (n, n): query i attends to keys i + S - T - left to i + S - T + right (for "top-left",
+        i - left to i). None or -1 is unlimited.
+    softcap: c replaces each scaled score s by c tanh(s / c), before the mask is added.
+    alibi: slopes m, [H]; adds -m |i + S - T - j| to the score of query i and key j (for "top-left", -m |i - j|).
 
-    Returns out: [B, H, T, Dv], or packed [N, H, Dv]. A query that sees no key gives zeros. After it, as a tuple, if
-    asked for:
-    lse: [B, H, T], packed [N, H], float32 (float64 for float64 arrays): log Σ exp(score); -inf where no key is seen.
-    weights: [B, H, T, S], of lse's type; packed, [sequences, H, longest T, longest S], zero beyond the ends.
+    Returns out: [B, H, T, Dv], or [N, H, Dv] for packed sequences; zeros for a query that attends to no key. With
+    return_lse or return_weights, returns a tuple of out and:
+    lse: [B, H, T], or [N, H], float32 (float64 for float64 arrays): log Σ exp(score); -inf where there is no key.
+    weights: [B, H, T, S], or [sequences, H, longest T, longest S] padded with zeros, of the type of lse.
 
-    Raises qkv.Error, a ValueError, with one line that names the argument.
+    Raises qkv.Error, a ValueError, that names the argument.
     """
     arguments = _arguments(q, k, v, mask, causal, scale, window, softcap, alibi, q_offsets, k_offsets)
     out, lse, weights = _qkv.attention(arguments, bool(return_lse), bool(return_weights), None)
@@ -78,12 +79,13 @@ def attention_backward(
     k_offsets: Any = None,
     return_mask_grad: bool = False,
 ) -> Any:
-    """The gradients of Σ grad_out · out by q, k and v, from what attention(..., return_lse=True) gave.
+    """Returns the gradients of Σ grad_out · out with respect to q, k and v.
 
-    grad_out: the shape of out. The other arguments: as they were given to attention.
-    Returns (dq, dk, dv), of the shapes of q, k, v; with return_mask_grad also dmask, of the shape of the mask of
-    floats: where the mask was broadcast, the sum over what shares an entry.
-    Raises qkv.Error, a ValueError, with one line that names the argument.
+    grad_out: the gradient with respect to out, of its shape.
+    out, lse: the results of attention(..., return_lse=True) with the same other arguments.
+    Returns (dq, dk, dv), of the shapes of q, k and v. With return_mask_grad, also returns dmask, of the shape of the float
+    mask: where the mask was broadcast, the sum over the scores that share an entry.
+    Raises qkv.Error, a ValueError, that names the argument.
     """
     arguments = _arguments(q, k, v, mask, causal, scale, window, softcap, alibi, q_offsets, k_offsets)
     dq, dk, dv, dmask = _qkv.attention_backward(grad_out, arguments, out, lse, bool(return_mask_grad), None)
@@ -95,7 +97,7 @@ def _arguments(
     q_offsets: Any, k_offsets: Any
 ) -> _qkv.Arguments:
     if isinstance(causal, str) and causal not in _CAUSAL or not isinstance(causal, (bool, str)):
-        raise _qkv.Error(f'attention: causal is {causal!r}, wanted False, True or "top-left"')
+        raise _qkv.Error(f'attention: causal is {causal!r}, expected False, True or "top-left"')
     left, right = window if isinstance(window, (tuple, list)) and len(window) == 2 else (window, window)
     return _qkv.Arguments(
         q, k, v, mask, alibi, q_offsets, k_offsets, _number("scale", scale), _number("softcap", softcap),
@@ -107,15 +109,15 @@ def _number(name: str, value: Any) -> float | None:
     try:
         return None if value is None else float(value)
     except (TypeError, ValueError):
-        raise _qkv.Error(f"attention: {name} is {value!r}, wanted a number") from None
+        raise _qkv.Error(f"attention: {name} is {value!r}, expected a number") from None
 
 
 def _limit(value: Any) -> int:
-    """One side of a window."""
+    """Returns one side of a window."""
     try:
         limit = -1 if value is None else operator.index(value)
     except TypeError:
         limit = -2
     if limit < -1:
-        raise _qkv.Error(f"attention: window has {value!r}, wanted (left, right) of whole numbers, None or -1")
+        raise _qkv.Error(f"attention: window has {value!r}, expected (left, right) of integers, None or -1")
     return min(limit, _FAR)

@@ -1,5 +1,7 @@
-# Types of qkv.attention: results are of the kind of q, and as many as are asked for.
-from typing import Any, Literal, Protocol, Sequence, TypeVar, Union, overload
+# Types of qkv.attention. Results are arrays of the same kind as q; their number depends on the flags return_*.
+from typing import Any, Literal, Protocol, Sequence, TypedDict, TypeVar, Union, overload
+
+from typing_extensions import Unpack
 
 class _DLPack(Protocol):
     @property
@@ -8,22 +10,26 @@ class _DLPack(Protocol):
 
 _A = TypeVar("_A", bound=_DLPack)
 _Offsets = Union[_DLPack, Sequence[int]]
+
+class _Options(TypedDict, total=False):
+    mask: _DLPack | None
+    causal: bool | Literal["top-left"]
+    scale: float | None
+    window: int | tuple[int | None, int | None] | None
+    softcap: float | None
+    alibi: _DLPack | None
+    q_offsets: _Offsets | None
+    k_offsets: _Offsets | None
+
 @overload
 def attention(
     q: _A,
     k: _DLPack,
     v: _DLPack,
     *,
-    mask: _DLPack | None = None,
-    causal: bool | Literal["top-left"] = False,
-    scale: float | None = None,
-    window: int | tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi: _DLPack | None = None,
-    q_offsets: _Offsets | None = None,
-    k_offsets: _Offsets | None = None,
     return_lse: Literal[False] = False,
     return_weights: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> _A: ...
 @overload
 def attention(
@@ -31,16 +37,9 @@ def attention(
     k: _DLPack,
     v: _DLPack,
     *,
-    mask: _DLPack | None = None,
-    causal: bool | Literal["top-left"] = False,
-    scale: float | None = None,
-    window: int | tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi: _DLPack | None = None,
-    q_offsets: _Offsets | None = None,
-    k_offsets: _Offsets | None = None,
     return_lse: Literal[True],
     return_weights: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> tuple[_A, _A]: ...
 @overload
 def attention(
@@ -48,16 +47,9 @@ def attention(
     k: _DLPack,
     v: _DLPack,
     *,
-    mask: _DLPack | None = None,
-    causal: bool | Literal["top-left"] = False,
-    scale: float | None = None,
-    window: int | tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi: _DLPack | None = None,
-    q_offsets: _Offsets | None = None,
-    k_offsets: _Offsets | None = None,
     return_lse: Literal[False] = False,
     return_weights: Literal[True],
+    **options: Unpack[_Options],
 ) -> tuple[_A, _A]: ...
 @overload
 def attention(
@@ -65,16 +57,9 @@ def attention(
     k: _DLPack,
     v: _DLPack,
     *,
-    mask: _DLPack | None = None,
-    causal: bool | Literal["top-left"] = False,
-    scale: float | None = None,
-    window: int | tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi: _DLPack | None = None,
-    q_offsets: _Offsets | None = None,
-    k_offsets: _Offsets | None = None,
     return_lse: Literal[True],
     return_weights: Literal[True],
+    **options: Unpack[_Options],
 ) -> tuple[_A, _A, _A]: ...
 @overload
 def attention(
@@ -82,16 +67,9 @@ def attention(
     k: _DLPack,
     v: _DLPack,
     *,
-    mask: _DLPack | None = None,
-    causal: bool | Literal["top-left"] = False,
-    scale: float | None = None,
-    window: int | tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi: _DLPack | None = None,
-    q_offsets: _Offsets | None = None,
-    k_offsets: _Offsets | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
+    **options: Unpack[_Options],
 ) -> _A | tuple[_A, _A] | tuple[_A, _A, _A]: ...
 @overload
 def attention_backward(
@@ -102,15 +80,8 @@ def attention_backward(
     out: _DLPack,
     lse: _DLPack,
     *,
-    mask: _DLPack | None = None,
-    causal: bool | Literal["top-left"] = False,
-    scale: float | None = None,
-    window: int | tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi: _DLPack | None = None,
-    q_offsets: _Offsets | None = None,
-    k_offsets: _Offsets | None = None,
     return_mask_grad: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> tuple[_A, _A, _A]: ...
 @overload
 def attention_backward(
@@ -121,15 +92,8 @@ def attention_backward(
     out: _DLPack,
     lse: _DLPack,
     *,
-    mask: _DLPack | None = None,
-    causal: bool | Literal["top-left"] = False,
-    scale: float | None = None,
-    window: int | tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi: _DLPack | None = None,
-    q_offsets: _Offsets | None = None,
-    k_offsets: _Offsets | None = None,
     return_mask_grad: Literal[True],
+    **options: Unpack[_Options],
 ) -> tuple[_A, _A, _A, _A]: ...
 @overload
 def attention_backward(
@@ -140,13 +104,6 @@ def attention_backward(
     out: _DLPack,
     lse: _DLPack,
     *,
-    mask: _DLPack | None = None,
-    causal: bool | Literal["top-left"] = False,
-    scale: float | None = None,
-    window: int | tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
-    alibi: _DLPack | None = None,
-    q_offsets: _Offsets | None = None,
-    k_offsets: _Offsets | None = None,
     return_mask_grad: bool = False,
+    **options: Unpack[_Options],
 ) -> tuple[_A, _A, _A] | tuple[_A, _A, _A, _A]: ...

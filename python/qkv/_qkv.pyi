@@ -1,4 +1,4 @@
-# The extension module, as python/src binds it.
+# The extension module, bound in python/src.
 import enum
 from typing import Any, Callable
 
@@ -29,7 +29,7 @@ class Arguments:
         right: int,
     ) -> None: ...
 
-# part_budget: multiplications between two looks for signals; None: some tenths of a second
+# part_budget: multiplications between checks for signals; None: a few tenths of a second
 def attention(
     arguments: Arguments, return_lse: bool, return_weights: bool, part_budget: float | None
 ) -> tuple[Any, Any, Any]: ...
@@ -41,30 +41,8 @@ def threads() -> int: ...
 def version() -> str: ...
 def fma_peak(seconds: float) -> float: ...
 
-class TranslateOptions:
-    beam: int
-    n_best: int
-    length_penalty: float
-    coverage_penalty: float
-    min_length: int
-    max_length: int
-    repetition_penalty: float
-    no_repeat_ngram: int
-    alternatives: bool
-    sampling: bool
-    temperature: float
-    top_k: int
-    top_p: float
-    seed: int
-    alignment: bool
-    attention: bool
-    replace_unknown: bool
-    attention_layer: int
-    attention_head: int
-    batch_tokens: int
-    workers: int
-    window: int
-    def __init__(self) -> None: ...
+# For each struct of options its fields, with name, type, default and help.
+def option_fields() -> dict[str, list[dict[str, str]]]: ...
 
 class TokenReport:
     @property
@@ -110,13 +88,13 @@ class Translator:
     def translate(
         self,
         lines: list[str],
-        options: TranslateOptions,
+        options: dict[str, Any],
         prefixes: list[str],
         on_token: Callable[[TokenReport], object] | None,
     ) -> tuple[list[Translation], list[str]]: ...
-    def score(self, sources: list[str], targets: list[str], options: TranslateOptions) -> list[Translation]: ...
+    def score(self, sources: list[str], targets: list[str], options: dict[str, Any]) -> list[Translation]: ...
     def score_tokens(
-        self, sources: list[str], targets: list[list[str]], options: TranslateOptions
+        self, sources: list[str], targets: list[list[str]], options: dict[str, Any]
     ) -> list[Translation]: ...
     def attend(self, source: str, target: str) -> AttentionMap: ...
 
@@ -141,14 +119,6 @@ class AttentionMap:
     def merge_words(self) -> AttentionMap: ...
     def to_html(self) -> str: ...
     def to_json(self) -> str: ...
-
-class RecommendOptions:
-    top: int
-    exclude_seen: bool
-    allow: list[str] | None
-    deny: list[str]
-    explain: bool
-    def __init__(self) -> None: ...
 
 class Recommendation:
     @property
@@ -180,42 +150,15 @@ class Recommender:
     def times(self, user: str) -> list[int | None]: ...
     def max_length(self) -> int: ...
     def recommend_all(
-        self, histories: list[list[str]], times: list[list[int | None]], options: RecommendOptions
+        self, histories: list[list[str]], times: list[list[int | None]], options: dict[str, Any]
     ) -> list[Recommendations]: ...
-
-class Pooling(enum.Enum):
-    mean = 0
-    first = 1
-    last = 2
-
-class EmbedOptions:
-    pooling: Pooling | None
-    normalize: bool | None
-    prefix: str | None
-    max_length: int | None
-    batch_tokens: int
-    def __init__(self) -> None: ...
 
 class Embedder:
     def __init__(self, run_directory: str) -> None: ...
     def width(self) -> int: ...
     def max_length(self) -> int: ...
-    # the number of texts that were cut
-    def embed(self, texts: list[str], options: EmbedOptions) -> tuple[NDArray[np.float32], int]: ...
-
-class GenerateOptions:
-    max_tokens: int
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
-    repetition_penalty: float
-    stop: list[str]
-    seed: int
-    slide: bool
-    alternatives: int
-    batch: int
-    def __init__(self) -> None: ...
+    # vectors, and the number of texts that were truncated
+    def embed(self, texts: list[str], options: dict[str, Any]) -> tuple[NDArray[np.float32], int]: ...
 
 class TokenAlternative:
     @property
@@ -247,7 +190,7 @@ class Generator:
     def generate(
         self,
         prompts: list[str],
-        options: GenerateOptions,
+        options: dict[str, Any],
         on_text: Callable[[bytes], object] | None,
         on_done: Callable[[int, Generation], object] | None,
     ) -> list[Generation]: ...

@@ -1,4 +1,4 @@
-"""How many threads compute, and with which instructions."""
+"""Threads and instruction sets."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from . import _qkv
 
 
 def set_threads(count: int) -> None:
-    """Computes with `count` threads, 1 to 1024, in calls from this Python thread.
+    """Sets the number of threads, 1 to 1024, that calls from this Python thread use.
 
-    At first OMP_NUM_THREADS, else one a processor. Results do not depend on it.
+    The default is OMP_NUM_THREADS, or one per processor. Results do not depend on it.
     """
     _qkv.set_threads(count)
 
 
 def threads() -> int:
-    """The number of threads that calls from this Python thread compute with."""
+    """Returns the number of threads that calls from this Python thread use."""
     return _qkv.threads()
 
 
 def active_isa() -> str:
-    """The instruction set in use: "avx512", "avx2", "neon" or "portable". The environment's QKV_ISA forces one."""
+    """Returns the instruction set in use: "avx512", "avx2", "neon" or "portable". The environment variable QKV_ISA forces one."""
     return _qkv.version().partition("(")[2].rstrip(")")
 
 
 def fma_peak(seconds: float = 0.2) -> float:
-    """The most float32 operations a second that all threads do in multiply-adds on registers: the machine's limit."""
+    """Measures the peak rate of all threads: float32 operations per second in multiply-adds on registers."""
     return _qkv.fma_peak(seconds)

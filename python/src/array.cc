@@ -15,14 +15,14 @@ std::string type_name_of(nb::handle object) { return nb::inst_name(object).c_str
 
 std::string dtype_text(nb::handle object) { return nb::str(nb::object(object.attr("dtype"))).c_str(); }
 
-// True if `object` is a module's `type`. What is not imported yet has no objects.
+// Returns whether `object` has this type of a module; false if the module is not imported.
 bool is_of(nb::handle object, const char* module, const char* type) {
   const nb::object loaded = nb::module_::import_("sys").attr("modules").attr("get")(module);
   const nb::object found = nb::getattr(loaded, type, nb::none());
   return !found.is_none() && nb::isinstance(object, found);
 }
 
-// NumPy does not know its bfloat16 (of ml_dtypes) as one of DLPack's types. Seen as uint16 it travels.
+// NumPy cannot export bfloat16 of ml_dtypes by DLPack. It is exported as uint16.
 bool is_numpy_bfloat16(nb::handle object) {
   return is_of(object, "numpy", "ndarray") && dtype_text(object) == "bfloat16";
 }
@@ -39,17 +39,17 @@ Shape dense_strides(const Shape& shape) {
 
 Array::Array(std::string name, nb::handle object) : name_(std::move(name)), object_(nb::borrow(object)) {
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "dtype"))
-    fail("{} is of type {}, wanted an array or tensor", name_, type_name_of(object));
+    fail("{} is of type {}, expected an array or tensor", name_, type_name_of(object));
   if (nb::hasattr(object, "requires_grad") && nb::cast<bool>(object.attr("requires_grad")))
-    fail("{} requires a gradient, which is not recorded here: pass {}.detach()", name_, name_);
-  bool bits = false;  // of bfloat16, seen as uint16
+    fail("{} requires a gradient, which is not supported: pass {}.detach()", name_, name_);
+  bool bits = false;  // bfloat16 as uint16
   if (!nb::try_cast(object, array_, false)) {
     bits = is_numpy_bfloat16(object);
     if (!bits || !nb::try_cast(nb::object(object.attr("view")("uint16")), array_, false))
-      fail("{} ({} of {}) does not give its memory by DLPack", name_, type_name_of(object), dtype_text(object));
+      fail("{} ({} of {}) cannot be exported by DLPack", name_, type_name_of(object), dtype_text(object));
   }
   if (array_.device_type() != nb::device::cpu::value)
-    fail("{} is in the memory of another device (DLPack's number {}), wanted the CPU's", name_, array_.device_type());
+    fail("{} is in the memory of another device (DLPack's number {}), expected the CPU's", name_, array_.device_type());
   type_ = bits ? dtype_of<bfloat16>() : array_.dtype();
   shape_.assign(array_.shape_ptr(), array_.shape_ptr() + array_.ndim());
   strides_.assign(array_.stride_ptr(), array_.stride_ptr() + array_.ndim());
@@ -63,7 +63,7 @@ std::string Array::type_name() const { return dtype_text(object_); }
 void Array::check_last_axis() const {
   const bool empty = std::find(shape_.begin(), shape_.end(), 0) != shape_.end();
   if (!empty && size(-1) > 1 && stride(-1) != 1)
-    fail("{} has stride {} in its last axis, wanted 1: make a contiguous copy", name_, stride(-1));
+    fail("{} has stride {} in its last axis, expected 1: make a contiguous copy", name_, stride(-1));
 }
 
 void FreeMemory::operator()(void* data) const { std::free(data); }

@@ -1,4 +1,4 @@
-// Arrays between Python and C++: what a caller hands in, checked and never copied, and results in the caller's kind.
+// Arrays between Python and C++: inputs are checked and never copied; results are of the same kind as an input.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,13 +24,13 @@ template <class... Args>
   throw Error("attention: " + fmt::format(format, std::forward<Args>(args)...));
 }
 
-// "[2, 8, 5]"
+// Returns a text such as "[2, 8, 5]".
 std::string to_text(const Shape& shape);
 
-// The row-major strides of a shape.
+// Returns the row-major strides of a shape.
 Shape dense_strides(const Shape& shape);
 
-// The DLPack type of T.
+// Returns the DLPack type of T.
 template <class T>
 constexpr nb::dlpack::dtype dtype_of() {
   if constexpr (std::is_same_v<T, bfloat16>)
@@ -39,10 +39,10 @@ constexpr nb::dlpack::dtype dtype_of() {
     return nb::dtype<T>();
 }
 
-// An array of NumPy, or of anything that speaks DLPack, in this machine's memory.
+// An array of NumPy, or of any library that supports DLPack, in CPU memory.
 class Array {
  public:
-  // Throws Error if `object` is no such array, needs a gradient, or its data is not aligned to its elements.
+  // Throws Error if `object` is not such an array, requires a gradient, or is not aligned to its elements.
   Array(std::string name, nb::handle object);
 
   const std::string& name() const { return name_; }
@@ -60,7 +60,7 @@ class Array {
   // Throws Error if the elements are not of type T.
   template <class T>
   const T* data() const {
-    if (!holds<T>()) fail("{} is {}, wanted {}", name_, type_name(), wanted_name<T>());
+    if (!holds<T>()) fail("{} is {}, expected {}", name_, type_name(), expected_name<T>());
     return static_cast<const T*>(data_);
   }
   // Throws Error unless the last axis has stride 1.
@@ -68,7 +68,7 @@ class Array {
 
  private:
   template <class T>
-  static const char* wanted_name() {
+  static const char* expected_name() {
     if (std::is_same_v<T, int32_t>) return "int32 or int64";
     return std::is_same_v<T, bfloat16> ? "bfloat16" : std::is_same_v<T, double> ? "float64" : "float32";
   }
@@ -81,14 +81,14 @@ class Array {
   const void* data_ = nullptr;
 };
 
-// Memory for arithmetic, aligned to cache lines and, where large, to huge pages.
+// Memory aligned to cache lines or, if large, to huge pages.
 struct FreeMemory {
   void operator()(void* data) const;
 };
 using Memory = std::unique_ptr<void, FreeMemory>;
 Memory allocate(size_t bytes);
 
-// A dense array that is to be returned. Its elements have no values yet.
+// A dense array to return. Its elements are uninitialized.
 class Result {
  public:
   Result() = default;
@@ -101,8 +101,8 @@ class Result {
   const Shape& shape() const { return shape_; }
   const Shape& strides() const { return strides_; }
   size_t bytes() const { return bytes_; }
-  // Gives the memory to an array of the kind of `like`: NumPy's, PyTorch's, that of another framework with the array
-  // API, else NumPy's.
+  // Moves the memory into an array of the same kind as `like`: of PyTorch or another framework with the array API,
+  // otherwise of NumPy.
   nb::object release(nb::handle like);
 
  private:

@@ -1,4 +1,4 @@
-// attention and attention_backward: results are allocated, the call is cut into parts, the GIL is free meanwhile.
+// attention and attention_backward: allocate results and split the call into parts, with the GIL released.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
@@ -12,7 +12,7 @@
 namespace qkv::python {
 namespace {
 
-// Multiplications in a part: some tenths of a second.
+// Returns the multiplications per part: a few tenths of a second.
 template <class T>
 double budget() {
   return std::is_same_v<T, double> ? 2e7 : 1e10 * threads();
@@ -30,11 +30,11 @@ class Workspace {
   size_t size_ = 0;
 };
 
-// Calls f(part) for all parts. Between two of them a signal that came is handled, which may throw.
+// Calls f(part) for all parts. Handles pending signals between parts, which may throw.
 template <class T, class F>
 void for_parts_with_signals(const AttentionInput<T>& in, double budget, bool cut_rows, F&& f) {
   bool first = true;
-  for_parts(in, budget, cut_rows, [&](const Part<T>& part) {
+  for_parts(in, budget, cut_rows, [&](const AttentionPart<T>& part) {
     if (!std::exchange(first, false)) handle_signals();
     f(part);
   });
@@ -43,17 +43,17 @@ void for_parts_with_signals(const AttentionInput<T>& in, double budget, bool cut
 template <class T>
 void forward(const AttentionInput<T>& in, Heads<T> out, Heads<Arithmetic<T>> lse, double budget) {
   Workspace workspace;
-  for_parts_with_signals(in, budget, true, [&](const Part<T>& part) {
+  for_parts_with_signals(in, budget, true, [&](const AttentionPart<T>& part) {
     attention(part.in, part.of_queries(out), part.of_queries(lse), workspace.of(attention_workspace(part.in)));
   });
 }
 
-// A gradient of the mask may be a sum over heads and sequences: then all is one part.
+// The gradient of a mask may be a sum over heads and sequences, which needs a single part.
 template <class T>
 void backward(const AttentionInput<T>& in, Heads<const T> out, Heads<const Arithmetic<T>> lse, Heads<const T> dout,
               const AttentionGradients<T>& whole, double budget) {
   Workspace workspace;
-  const auto call = [&](const Part<T>& part) {
+  const auto call = [&](const AttentionPart<T>& part) {
     const AttentionGradients<T> gradients{part.of_queries(whole.dq), part.of_keys(whole.dk), part.of_keys(whole.dv),
                                           whole.dmask};
     attention_backward(part.in, part.of_queries(out), part.of_queries(lse), part.of_queries(dout), gradients,
@@ -65,7 +65,7 @@ void backward(const AttentionInput<T>& in, Heads<const T> out, Heads<const Arith
     for_parts_with_signals(in, budget, false, call);
 }
 
-// W: [B, H, T, S] with the longest T and S, zero beyond a sequence's ends.
+// Computes W: [B, H, T, S] with the longest T and S, zero outside of a sequence.
 template <class T>
 void weights(const AttentionInput<T>& in, Heads<const Arithmetic<T>> lse, Arithmetic<T>* W, double budget) {
   using Real = Arithmetic<T>;
@@ -80,7 +80,7 @@ void weights(const AttentionInput<T>& in, Heads<const Arithmetic<T>> lse, Arithm
         if ((sum += static_cast<double>((end - i) * S * in.key_width)) > budget) handle_signals(), sum = 0;
         attention_weights(in, lse, {s, h, i, end}, W + i * S);
       }
-      for (int64_t i = rows; i-- > 0 && S < x.S;) {  // to rows of the longest S, the last one first
+      for (int64_t i = rows; i-- > 0 && S < x.S;) {  // widens rows to the longest S, starting with the last
         std::memmove(W + i * x.S, W + i * S, static_cast<size_t>(S) * sizeof(Real));
         std::fill(W + i * x.S + S, W + (i + 1) * x.S, Real{0});
       }
@@ -88,7 +88,7 @@ void weights(const AttentionInput<T>& in, Heads<const Arithmetic<T>> lse, Arithm
     }
 }
 
-// f(T) for the type of q's elements.
+// Calls f(T) for the element type T of q.
 template <class F>
 auto with_type(const Problem& problem, F&& f) {
   if (problem.q().holds<double>()) return f(double{});
@@ -96,11 +96,11 @@ auto with_type(const Problem& problem, F&& f) {
   return f(float{});
 }
 
-// An array of the shape of the queries that backward is given.
+// Checks an array of the shape of the queries that is passed to backward.
 template <class T, class Element>
 Heads<const Element> like_queries(const Problem& problem, const Array& x, int64_t width) {
-  if (const Shape wanted = problem.of_queries(width); x.shape() != wanted)
-    fail("{} has shape {}, wanted {}", x.name(), to_text(x.shape()), to_text(wanted));
+  if (const Shape expected = problem.of_queries(width); x.shape() != expected)
+    fail("{} has shape {}, expected {}", x.name(), to_text(x.shape()), to_text(expected));
   if (width) x.check_last_axis();
   return problem.heads(x.data<Element>(), x.strides());
 }
@@ -139,7 +139,7 @@ nb::tuple call_backward(nb::handle grad_out, const Arguments& arguments, nb::han
     const auto dout_heads = like_queries<T, T>(problem, dout_array, problem.value_width());
     const auto out_heads = like_queries<T, T>(problem, out_array, problem.value_width());
     const auto lse_heads = like_queries<T, Real>(problem, lse_array, 0);
-    if (return_mask_grad && !in.mask.data) fail("return_mask_grad, but there is no mask of floats");
+    if (return_mask_grad && !in.mask.data) fail("return_mask_grad requires a float mask");
     Result dq(problem.q().shape(), dtype_of<T>()), dk(problem.k().shape(), dtype_of<T>()),
         dv(problem.v().shape(), dtype_of<T>()), dmask;
     const auto heads = [&](const Result& x) { return problem.heads(x.data<T>(), x.strides()); };

@@ -13,10 +13,10 @@ void bind_recommender(nanobind::module_& m);
 void bind_embedder(nanobind::module_& m);
 void bind_generator(nanobind::module_& m);
 
-// What is no UTF-8 becomes U+FFFD.
+// Converts bytes to a str; invalid UTF-8 becomes U+FFFD.
 nanobind::str text_of(std::string_view bytes);
 
-// Lets Python handle a signal that came; throws what its handler raises, as KeyboardInterrupt. Takes the GIL meanwhile.
+// Lets Python handle pending signals, with the GIL held. Throws what their handlers raise, such as KeyboardInterrupt.
 void handle_signals();
 
 }  // namespace qkv::python

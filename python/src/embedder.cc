@@ -12,15 +12,17 @@
 
 #include "array.h"
 #include "bindings.h"
+#include "options.h"
 
 namespace qkv::python {
 namespace {
 
-constexpr std::ptrdiff_t kPart = 256;  // texts between two looks for signals
+constexpr std::ptrdiff_t kPart = 256;  // texts between checks for signals
 
-// Vectors, [texts, d], and how many texts were cut.
+// Returns vectors, [texts, d], and the number of texts that were truncated.
 std::pair<nb::object, int64_t> embed(const Embedder& embedder, const std::vector<std::string>& texts,
-                                     EmbedOptions options) {
+                                     const nb::dict& values) {
+  EmbedOptions options = options_of<EmbedOptions>(values, "embed");
   Result result({static_cast<int64_t>(texts.size()), embedder.width()}, dtype_of<float>());
   int64_t cut = 0;
   {
@@ -43,17 +45,6 @@ std::pair<nb::object, int64_t> embed(const Embedder& embedder, const std::vector
 
 void bind_embedder(nb::module_& m) {
   using Free = nb::call_guard<nb::gil_scoped_release>;
-  nb::enum_<Pooling>(m, "Pooling")
-      .value("mean", Pooling::mean)
-      .value("first", Pooling::first)
-      .value("last", Pooling::last);
-  nb::class_<EmbedOptions>(m, "EmbedOptions")
-      .def(nb::init<>())
-      .def_rw("pooling", &EmbedOptions::pooling, nb::arg().none())
-      .def_rw("normalize", &EmbedOptions::normalize, nb::arg().none())
-      .def_rw("prefix", &EmbedOptions::prefix, nb::arg().none())
-      .def_rw("max_length", &EmbedOptions::max_length, nb::arg().none())
-      .def_rw("batch_tokens", &EmbedOptions::batch_tokens);
   nb::class_<Embedder>(m, "Embedder")
       .def(nb::init<const std::string&>(), Free())
       .def("width", &Embedder::width)

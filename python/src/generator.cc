@@ -6,15 +6,17 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "options.h"
 
 namespace nb = nanobind;
 
 namespace qkv::python {
 namespace {
 
-// on_text gets bytes, which may end within a character. Signals are handled as the texts grow.
+// Generates texts. on_text receives bytes, which may end within a character. Handles signals after each token.
 std::vector<Generation> generate(const Generator& generator, const std::vector<std::string>& prompts,
-                                 GenerateOptions options, const nb::object& on_text, const nb::object& on_done) {
+                                 const nb::dict& values, const nb::object& on_text, const nb::object& on_done) {
+  GenerateOptions options = options_of<GenerateOptions>(values, "generate");
   options.on_text = [&](std::string_view text) {
     handle_signals();
     const nb::gil_scoped_acquire gil;
@@ -31,25 +33,11 @@ std::vector<Generation> generate(const Generator& generator, const std::vector<s
 }  // namespace
 
 nb::str text_of(std::string_view bytes) {
-  return nb::steal<nb::str>(
-      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
 
 void bind_generator(nb::module_& m) {
   using Free = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<GenerateOptions>(m, "GenerateOptions")
-      .def(nb::init<>())
-      .def_rw("max_tokens", &GenerateOptions::max_tokens)
-      .def_rw("temperature", &GenerateOptions::temperature)
-      .def_rw("top_k", &GenerateOptions::top_k)
-      .def_rw("top_p", &GenerateOptions::top_p)
-      .def_rw("min_p", &GenerateOptions::min_p)
-      .def_rw("repetition_penalty", &GenerateOptions::repetition_penalty)
-      .def_rw("stop", &GenerateOptions::stop)
-      .def_rw("seed", &GenerateOptions::seed)
-      .def_rw("slide", &GenerateOptions::slide)
-      .def_rw("alternatives", &GenerateOptions::alternatives)
-      .def_rw("batch", &GenerateOptions::batch);
   nb::class_<TokenAlternative>(m, "TokenAlternative")
       .def_prop_ro("text", [](const TokenAlternative& t) { return text_of(t.text); })
       .def_ro("log_probability", &TokenAlternative::log_probability)

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "options.h"
 #include "qkv/benchmark.h"
 #include "qkv/error.h"
 #include "qkv/threads.h"
@@ -18,7 +19,8 @@ void qkv::python::handle_signals() {
 NB_MODULE(_qkv, m) {
   nb::exception<qkv::Error>(m, "Error", PyExc_ValueError);
   m.def("set_threads", [](int64_t count) {
-    if (count < 1 || count > 1024) throw qkv::Error("set_threads: wanted a count of 1 to 1024");
+    if (count < 1 || count > 1024)
+      throw qkv::Error("set_threads: count must be between 1 and 1024 (is " + std::to_string(count) + ")");
     qkv::set_threads(static_cast<int>(count));
   });
   m.def("threads", qkv::threads);
@@ -32,4 +34,5 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_recommender(m);
   qkv::python::bind_embedder(m);
   qkv::python::bind_generator(m);
+  qkv::python::bind_options(m);
 }

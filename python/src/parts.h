@@ -1,5 +1,5 @@
-// Cuts a long attention call into parts that are each over soon, so that Ctrl-C is heard in between. Sequences, heads
-// and, in forward, blocks of queries do not depend on each other: the parts give the bits that one call gives.
+// Splits a long attention call into short parts, so that Ctrl-C is handled in between. Sequences, heads and, in the
+// forward pass, blocks of queries are independent: the results are bit-identical to those of one call.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace qkv::python {
 
-// A part of a call: its input, and where in the whole it begins.
+// A part of a call: its input, and its position in the whole.
 template <class T>
-struct Part {
+struct AttentionPart {
   AttentionInput<T> in;
   int64_t sequence = 0, query = 0, key = 0, head = 0, kv_head = 0;
 
@@ -33,10 +33,10 @@ inline int64_t length(const int32_t* begin, const int32_t* end, int64_t otherwis
   return end ? end[s] - (begin ? begin[s] : 0) : otherwise;
 }
 
-// Sequences [s0, s1) with all their heads.
+// Returns the part with sequences [s0, s1) and all heads.
 template <class T>
-Part<T> sequences_part(const AttentionInput<T>& whole, int64_t s0, int64_t s1) {
-  Part<T> part{whole, s0};
+AttentionPart<T> sequences_part(const AttentionInput<T>& whole, int64_t s0, int64_t s1) {
+  AttentionPart<T> part{whole, s0};
   const auto from = [&](const int32_t* x) { return x ? x + s0 : x; };
   Sequences& x = part.in.sequences;
   x = {s1 - s0, from(x.q_begin), from(x.q_end), from(x.k_begin), from(x.k_end), x.T, x.S};
@@ -48,15 +48,17 @@ Part<T> sequences_part(const AttentionInput<T>& whole, int64_t s0, int64_t s1) {
   return part;
 }
 
-// Of sequence s the queries [begin, end), at the key/value heads [kv0, kv1) and the heads that read them.
+// Returns the part with queries [begin, end) of sequence s, for key/value heads [kv0, kv1) and their query heads.
 template <class T>
-Part<T> rows_part(const AttentionInput<T>& whole, int64_t s, int64_t kv0, int64_t kv1, int64_t begin, int64_t end) {
+AttentionPart<T> rows_part(const AttentionInput<T>& whole, int64_t s, int64_t kv0, int64_t kv1, int64_t begin,
+                           int64_t end) {
   const Sequences& x = whole.sequences;
   const int64_t group = whole.heads / whole.key_value_heads();
   const int64_t T_all = length(x.q_begin, x.q_end, x.T, s), S = length(x.k_begin, x.k_end, x.S, s);
-  Part<T> part{whole, s, (x.q_begin ? x.q_begin[s] : 0) + begin, x.k_begin ? x.k_begin[s] : 0, kv0 * group, kv0};
+  AttentionPart<T> part{whole,       s,  (x.q_begin ? x.q_begin[s] : 0) + begin, x.k_begin ? x.k_begin[s] : 0,
+                        kv0 * group, kv0};
   part.in.heads = (kv1 - kv0) * group, part.in.kv_heads = kv1 - kv0;
-  // Bottom-right causality puts the last query of the part at its last key.
+  // With bottom-right causality the last query of the part is aligned with its last key.
   const bool whole_rows = end - begin == T_all || whole.causal == Causal::none;
   part.in.sequences = {.count = 1, .T = end - begin, .S = whole_rows ? S : std::max<int64_t>(0, S - T_all + end)};
   part.in.q = part.of_queries(whole.q), part.in.k = part.of_keys(whole.k), part.in.v = part.of_keys(whole.v);
@@ -68,11 +70,11 @@ Part<T> rows_part(const AttentionInput<T>& whole, int64_t s, int64_t kv0, int64_
   return part;
 }
 
-// Calls f(part) for parts of about `budget` multiplications, one after the other. Queries are kept together where
-// `cut_rows` is false, or where their places cannot be told without the whole.
+// Calls f(part) for parts of about `budget` multiplications, one after the other. The queries of a sequence are not
+// split if `cut_rows` is false, or if their positions depend on the whole sequence.
 template <class T, class F>
 void for_parts(const AttentionInput<T>& in, double budget, bool cut_rows, F&& f) {
-  // The fewest queries in a part. A kernel packs all keys for each; the plain loops have nothing to pack.
+  // Minimum number of queries per part. A kernel packs all keys for each part; the plain loops do not pack.
   constexpr int64_t kRows = std::is_same_v<T, double> ? 64 : 1536;
   const Sequences& x = in.sequences;
   const int64_t K = in.key_value_heads();
@@ -93,7 +95,7 @@ void for_parts(const AttentionInput<T>& in, double budget, bool cut_rows, F&& f)
       f(sequences_part(in, s, end));
     } else {  // one long sequence
       const int64_t T_all = length(x.q_begin, x.q_end, x.T, s);
-      // A head for every thread at least: fewer would compute the weights of backward twice.
+      // At least one head per thread: with fewer, backward would compute weights twice.
       const int64_t step = std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(K) * budget / sum),
                                                std::min<int64_t>(K, threads()), K);
       const double share = budget * static_cast<double>(K) / (sum * static_cast<double>(step));

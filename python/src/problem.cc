@@ -11,21 +11,21 @@ std::optional<Array> optional_array(const char* name, nb::handle object) {
   return Array(name, object);
 }
 
-// [0, …, tokens], never falling.
+// Reads offsets [0, …, tokens] in ascending order.
 std::vector<int32_t> read(const char* name, nb::handle object, int64_t tokens) {
   const bool list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
   const Array array(name, list ? nb::module_::import_("numpy").attr("asarray")(object) : nb::borrow(object));
   if (array.ndim() != 1 || array.size(0) < 1)
-    fail("{} has shape {}, wanted [sequences + 1]", name, to_text(array.shape()));
+    fail("{} has shape {}, expected [sequences + 1]", name, to_text(array.shape()));
   std::vector<int32_t> offsets;
   for (int64_t i = 0, before = 0; i < array.size(0); i++) {
     const int64_t at = i * array.stride(0);
     const int64_t offset = array.holds<int64_t>() ? array.data<int64_t>()[at] : array.data<int32_t>()[at];
-    if (offset < before || offset > tokens) fail("{}[{}] is {}, wanted {} to {}", name, i, offset, before, tokens);
-    if (i == 0 && offset != 0) fail("{} begins with {}, wanted 0", name, offset);
+    if (offset < before || offset > tokens) fail("{}[{}] is {}, expected {} to {}", name, i, offset, before, tokens);
+    if (i == 0 && offset != 0) fail("{} begins with {}, expected 0", name, offset);
     offsets.push_back(static_cast<int32_t>(before = offset));
   }
-  if (offsets.back() != tokens) fail("{} ends with {}, wanted the {} tokens", name, offsets.back(), tokens);
+  if (offsets.back() != tokens) fail("{} ends with {}, expected the {} tokens", name, offsets.back(), tokens);
   return offsets;
 }
 
@@ -50,10 +50,10 @@ Problem::Problem(const Arguments& a)
       packed_(!a.q_offsets.is_none()) {
   if (!packed_ && !a.k_offsets.is_none()) fail("k_offsets without q_offsets");
   if (!q_.holds<float>() && !q_.holds<double>() && !q_.holds<bfloat16>())
-    fail("q is {}, wanted float32, float64 or bfloat16", q_.type_name());
+    fail("q is {}, expected float32, float64 or bfloat16", q_.type_name());
   for (const Array* x : {&q_, &k_, &v_}) {
     if (x->ndim() != (packed_ ? 3 : 4))
-      fail("{} has shape {}, wanted {}", x->name(), to_text(x->shape()),
+      fail("{} has shape {}, expected {}", x->name(), to_text(x->shape()),
            packed_ ? "[N, heads, width] with q_offsets" : "[B, heads, T, width], or [N, heads, width] with q_offsets");
     x->check_last_axis();
   }
@@ -65,18 +65,19 @@ Problem::Problem(const Arguments& a)
     B_ = q_.size(0), T_ = q_.size(2), S_ = k_.size(2);
   if (mask_) check_mask();
   if (alibi_ && alibi_->shape() != Shape{H_})
-    fail("alibi has shape {}, wanted one slope for each of {} heads", to_text(alibi_->shape()), H_);
+    fail("alibi has shape {}, expected one slope for each of {} heads", to_text(alibi_->shape()), H_);
   if (alibi_) alibi_->check_last_axis();
-  if (softcap_ && !(*softcap_ > 0 && std::isfinite(*softcap_))) fail("softcap is {}, wanted more than 0", *softcap_);
+  if (softcap_ && !(*softcap_ > 0 && std::isfinite(*softcap_))) fail("softcap is {}, expected more than 0", *softcap_);
 }
 
 void Problem::check_keys() const {
   const auto differ = [](const Array& x, const Array& y, const char* what, int64_t axis) {
     if (x.size(axis) != y.size(axis))
-      fail("{} has {} {}, {} {}: wanted the same", x.name(), x.size(axis), what, y.name(), y.size(axis));
+      fail("{} has {} {}, {} {}: expected the same", x.name(), x.size(axis), what, y.name(), y.size(axis));
   };
-  if (q_.size(1) < 1) fail("q has shape {}, wanted at least one head", to_text(q_.shape()));
-  if (k_.size(1) < 1 || q_.size(1) % k_.size(1)) fail("k has {} heads, q {}: wanted a divisor", k_.size(1), q_.size(1));
+  if (q_.size(1) < 1) fail("q has shape {}, expected at least one head", to_text(q_.shape()));
+  if (k_.size(1) < 1 || q_.size(1) % k_.size(1))
+    fail("k has {} heads, q {}: expected a divisor", k_.size(1), q_.size(1));
   differ(v_, k_, "heads", 1);
   differ(k_, q_, "numbers a head", -1);
   differ(v_, k_, "tokens", packed_ ? 0 : 2);
@@ -90,7 +91,7 @@ void Problem::read_offsets(const Arguments& a) {
   q_offsets_ = read("q_offsets", a.q_offsets, q_.size(0));
   k_offsets_ = read(same ? "q_offsets" : "k_offsets", same ? a.q_offsets : a.k_offsets, k_.size(0));
   if (k_offsets_.size() != q_offsets_.size())
-    fail("k_offsets has {} sequences, q_offsets {}: wanted the same", k_offsets_.size() - 1, q_offsets_.size() - 1);
+    fail("k_offsets has {} sequences, q_offsets {}: expected the same", k_offsets_.size() - 1, q_offsets_.size() - 1);
   B_ = static_cast<int64_t>(q_offsets_.size()) - 1, T_ = longest(q_offsets_), S_ = longest(k_offsets_);
 }
 
@@ -102,7 +103,7 @@ void Problem::check_mask() const {
     const int64_t n = mask_->shape()[i - missing];
     fits = n == full[i] || n == 1;
   }
-  if (!fits) fail("mask has shape {}, wanted one that broadcasts to {}", to_text(mask_->shape()), to_text(full));
+  if (!fits) fail("mask has shape {}, expected one that broadcasts to {}", to_text(mask_->shape()), to_text(full));
 }
 
 Shape Problem::of_queries(int64_t width) const {
@@ -137,7 +138,7 @@ AttentionInput<T> Problem::input() const {
   if (mask_ && mask_->holds<bool>())
     in.allowed = mask_view(reinterpret_cast<const uint8_t*>(mask_->data<bool>()), mask_->shape(), mask_->strides());
   else if (mask_ && !mask_->holds<Real>())
-    fail("mask is {}, wanted bool or float{}", mask_->type_name(), 8 * sizeof(Real));
+    fail("mask is {}, expected bool or float{}", mask_->type_name(), 8 * sizeof(Real));
   else if (mask_)
     in.mask = mask_view(mask_->data<Real>(), mask_->shape(), mask_->strides());
   if (alibi_) in.alibi = alibi_->data<Real>();

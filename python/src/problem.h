@@ -1,4 +1,4 @@
-// The arguments of qkv.attention as the C++ op takes them.
+// The arguments of qkv.attention, converted for the C++ op.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace qkv::python {
 
-// As they come from Python; None where nothing was given.
+// As given in Python; None where not given.
 struct Arguments {
   nb::object q, k, v, mask, alibi, q_offsets, k_offsets;
   std::optional<double> scale, softcap;
@@ -17,16 +17,16 @@ struct Arguments {
   Window window;
 };
 
-// Arguments whose shapes, types and strides fit together.
+// Checked arguments, whose shapes, types and strides fit together.
 class Problem {
  public:
-  // Throws Error with one line that names the argument.
+  // Throws Error that names the argument.
   explicit Problem(const Arguments& arguments);
 
   template <class T>
   AttentionInput<T> input() const;
 
-  // [B, H, T, Dh], or packed [N, H, Dh]: the numbers of queries with one vector, or one number (width 0), a head.
+  // Returns [B, H, T, width], or packed [N, H, width]; without the last axis for width 0.
   Shape of_queries(int64_t width) const;
   Shape weights_shape() const;  // [B, H, T, S], with the longest T and S
   const Array& q() const { return q_; }
@@ -35,13 +35,13 @@ class Problem {
   const Array* mask() const { return mask_ ? &*mask_ : nullptr; }
   int64_t value_width() const { return v_.size(-1); }
 
-  // Strides as those of q, or of an array without its last axis.
+  // Converts strides like those of q, or of an array without its last axis.
   template <class T>
   Heads<T> heads(T* data, const Shape& strides) const {
     if (packed_) return {data, strides[0], strides[1], 0};
     return {data, strides[2], strides[1], strides[0]};
   }
-  // A mask's strides, broadcast to weights_shape().
+  // Returns a view of a mask, broadcast to weights_shape().
   template <class T>
   AttentionMask<T> mask_view(T* data, const Shape& shape, const Shape& strides) const;
 

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "bindings.h"
+#include "options.h"
 
 namespace nb = nanobind;
 
@@ -20,11 +21,12 @@ namespace {
 using Histories = std::vector<std::vector<std::string>>;
 using Times = std::vector<std::vector<std::optional<int64_t>>>;
 
-constexpr std::ptrdiff_t kPart = 256;  // histories between two looks for signals
+constexpr std::ptrdiff_t kPart = 256;  // histories between checks for signals
 
-// times: of each history.
+// Recommends for each history. times: one list for each history.
 std::vector<Recommendations> recommend_all(const Recommender& recommender, const Histories& histories,
-                                           const Times& times, const RecommendOptions& options) {
+                                           const Times& times, const nb::dict& values) {
+  const RecommendOptions options = options_of<RecommendOptions>(values, "recommend");
   const nb::gil_scoped_release release;
   std::vector<Recommendations> answers;
   for (auto begin = histories.begin(); begin != histories.end();) {
@@ -51,13 +53,6 @@ std::vector<std::optional<int64_t>> times(const Recommender& recommender, std::s
 
 void bind_recommender(nb::module_& m) {
   using Free = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<RecommendOptions>(m, "RecommendOptions")
-      .def(nb::init<>())
-      .def_rw("top", &RecommendOptions::top)
-      .def_rw("exclude_seen", &RecommendOptions::exclude_seen)
-      .def_rw("allow", &RecommendOptions::allow, nb::arg().none())
-      .def_rw("deny", &RecommendOptions::deny)
-      .def_rw("explain", &RecommendOptions::explain);
   nb::class_<Recommendation>(m, "Recommendation")
       .def_ro("item", &Recommendation::item)
       .def_ro("score", &Recommendation::score)

@@ -11,17 +11,19 @@
 
 #include "array.h"
 #include "bindings.h"
+#include "options.h"
 
 namespace qkv::python {
 namespace {
 
 using Lines = std::vector<std::string>;
 
-// Translations, and notes about lines that were cut. Signals are handled now and then.
+// Returns translations, and notes on lines that were translated in parts. Handles signals from time to time.
 std::pair<std::vector<Translation>, Lines> translate(const Translator& translator, const Lines& lines,
-                                                     TranslateOptions options, const Lines& prefixes,
+                                                     const nb::dict& values, const Lines& prefixes,
                                                      const nb::object& on_token) {
   Lines notes;
+  TranslateOptions options = options_of<TranslateOptions>(values, "translate");
   options.on_note = [&](const std::string& note) { notes.push_back(note); };
   options.on_progress = [](int64_t) { handle_signals(); };
   if (on_token.is_valid() && !on_token.is_none())
@@ -34,7 +36,16 @@ std::pair<std::vector<Translation>, Lines> translate(const Translator& translato
   return {std::move(translations), std::move(notes)};
 }
 
-// [layers, heads, rows, columns]
+// Scores targets, given as texts or as lists of tokens.
+template <class Target, auto kScore>
+std::vector<Translation> score(const Translator& translator, const Lines& sources, const std::vector<Target>& targets,
+                               const nb::dict& values) {
+  const TranslateOptions options = options_of<TranslateOptions>(values, "score");
+  const nb::gil_scoped_release release;
+  return (translator.*kScore)(sources, targets, options);
+}
+
+// Returns an array [layers, heads, rows, columns].
 nb::object weights(const AttentionKind& kind) {
   const int64_t layers = static_cast<int64_t>(kind.layers.size()),
                 heads = layers ? static_cast<int64_t>(kind.layers[0].size()) : 0;
@@ -50,30 +61,6 @@ nb::object weights(const AttentionKind& kind) {
 
 void bind_translator(nb::module_& m) {
   using Free = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<TranslateOptions>(m, "TranslateOptions")
-      .def(nb::init<>())
-      .def_rw("beam", &TranslateOptions::beam)
-      .def_rw("n_best", &TranslateOptions::n_best)
-      .def_rw("length_penalty", &TranslateOptions::length_penalty)
-      .def_rw("coverage_penalty", &TranslateOptions::coverage_penalty)
-      .def_rw("min_length", &TranslateOptions::min_length)
-      .def_rw("max_length", &TranslateOptions::max_length)
-      .def_rw("repetition_penalty", &TranslateOptions::repetition_penalty)
-      .def_rw("no_repeat_ngram", &TranslateOptions::no_repeat_ngram)
-      .def_rw("alternatives", &TranslateOptions::alternatives)
-      .def_rw("sampling", &TranslateOptions::sampling)
-      .def_rw("temperature", &TranslateOptions::temperature)
-      .def_rw("top_k", &TranslateOptions::top_k)
-      .def_rw("top_p", &TranslateOptions::top_p)
-      .def_rw("seed", &TranslateOptions::seed)
-      .def_rw("alignment", &TranslateOptions::alignment)
-      .def_rw("attention", &TranslateOptions::attention)
-      .def_rw("replace_unknown", &TranslateOptions::replace_unknown)
-      .def_rw("attention_layer", &TranslateOptions::attention_layer)
-      .def_rw("attention_head", &TranslateOptions::attention_head)
-      .def_rw("batch_tokens", &TranslateOptions::batch_tokens)
-      .def_rw("workers", &TranslateOptions::workers)
-      .def_rw("window", &TranslateOptions::window);
   nb::class_<TokenReport>(m, "TokenReport")
       .def_ro("line", &TokenReport::line)
       .def_ro("hypothesis", &TokenReport::hypothesis)
@@ -106,8 +93,8 @@ void bind_translator(nb::module_& m) {
   nb::class_<Translator>(m, "Translator")
       .def(nb::init<const std::string&, const Lines&>(), Free())
       .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
-      .def("score", &Translator::score, Free())
-      .def("score_tokens", &Translator::score_tokens, Free())
+      .def("score", score<std::string, &Translator::score>)
+      .def("score_tokens", score<Lines, &Translator::score_tokens>)
       .def("attend", &Translator::attend, Free());
   nb::class_<AttentionKind>(m, "AttentionKind")
       .def_ro("name", &AttentionKind::name)

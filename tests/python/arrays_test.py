@@ -15,25 +15,25 @@ def make(random, *shape, type=np.float32):
 
 def test_strided_views_give_what_contiguous_arrays_give(random):
     q, k, v = make(random, 2, 3, 6, 8)
-    wanted = qkv.attention(q, k, v, causal=True, return_lse=True)
+    expected = qkv.attention(q, k, v, causal=True, return_lse=True)
     token_first = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for x in (q, k, v)]
     gaps = [np.repeat(np.pad(x, ((0, 0), (0, 0), (0, 0), (3, 5))), 2, 1)[:, ::2, :, 3:-5] for x in (q, k, v)]
     backwards = [x[::-1, :, ::-1].copy()[::-1, :, ::-1] for x in (q, k, v)]
     for views in (token_first, gaps, backwards):
         assert not views[0].flags.c_contiguous
         found = qkv.attention(*views, causal=True, return_lse=True)
-        assert all(np.array_equal(x, y) for x, y in zip(found, wanted))
-        x, y = (qkv.attention_backward(a[0], *b, *a, causal=True) for a, b in ((found, views), (wanted, (q, k, v))))
+        assert all(np.array_equal(x, y) for x, y in zip(found, expected))
+        x, y = (qkv.attention_backward(a[0], *b, *a, causal=True) for a, b in ((found, views), (expected, (q, k, v))))
         assert all(np.array_equal(a, b) for a, b in zip(x, y))
 
 
 def test_strides_of_what_backward_is_given_are_free(random):
     q, k, v = make(random, 2, 3, 6, 8)
     out, lse = qkv.attention(q, k, v, return_lse=True)
-    wanted = qkv.attention_backward(out, q, k, v, out, lse)
+    expected = qkv.attention_backward(out, q, k, v, out, lse)
     turned = np.ascontiguousarray(out.transpose(2, 0, 1, 3)).transpose(1, 2, 0, 3)
     found = qkv.attention_backward(turned, q, k, v, turned, np.asfortranarray(lse))
-    assert all(np.array_equal(a, b) for a, b in zip(found, wanted))
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected))
     one = np.broadcast_to(np.float32([[[[1]]]]), (2, 3, 6, 1))  # width one: any stride
     assert qkv.attention_backward(one, q, k, v[..., :1], out[..., :1], lse)[2].shape == (2, 3, 6, 1)
 
@@ -42,8 +42,8 @@ def test_shared_keys_and_masks_are_not_repeated_in_memory(random):
     q, k, v = make(random, 3, 2, 4, 8)
     k, v = (np.broadcast_to(x[:1], x.shape) for x in (k, v))
     mask = np.broadcast_to(np.float32([0, -1, -2, -3]), (3, 2, 4, 4))
-    wanted = qkv.attention(q, k.copy(), v.copy(), mask=mask.copy())
-    assert np.array_equal(qkv.attention(q, k, v, mask=mask), wanted)
+    expected = qkv.attention(q, k.copy(), v.copy(), mask=mask.copy())
+    assert np.array_equal(qkv.attention(q, k, v, mask=mask), expected)
 
 
 def test_no_argument_is_copied(random):
@@ -73,10 +73,10 @@ def test_results_are_writable_and_stand_on_their_own(random):
 
 def test_read_only_arrays_are_inputs(random):
     arrays = make(random, 1, 2, 4, 8)
-    wanted = qkv.attention(*arrays)
+    expected = qkv.attention(*arrays)
     for x in arrays:
         x.flags.writeable = False
-    assert np.array_equal(qkv.attention(*arrays), wanted)
+    assert np.array_equal(qkv.attention(*arrays), expected)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -86,12 +86,12 @@ def test_bfloat16_arrays(random, packed):
     options = {"q_offsets": [0, 4, 9]} if packed else {"causal": True}
     out, lse, weights = qkv.attention(q, k, v, **options, return_lse=True, return_weights=True)
     exact = [x.astype(np.float32) for x in (q, k, v)]
-    wanted = qkv.attention(*exact, **options, return_lse=True, return_weights=True)
+    expected = qkv.attention(*exact, **options, return_lse=True, return_weights=True)
     assert out.dtype == bfloat16 and lse.dtype == weights.dtype == np.float32
     half = 2.0**-8  # half a unit in the last place of 8 bits, and as much for weights that are rounded on the way
-    np.testing.assert_allclose(out.astype(np.float32), wanted[0], rtol=half, atol=half * abs(exact[2]).max())
-    np.testing.assert_allclose(lse, wanted[1], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(weights, wanted[2], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(out.astype(np.float32), expected[0], rtol=half, atol=half * abs(exact[2]).max())
+    np.testing.assert_allclose(lse, expected[1], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(weights, expected[2], rtol=1e-4, atol=1e-6)
     grad_out = np.ones_like(out)
     found = qkv.attention_backward(grad_out, q, k, v, out, lse, **options)
     precise = qkv.attention_backward(grad_out.astype(np.float32), *exact, out.astype(np.float32), lse, **options)
@@ -123,9 +123,9 @@ class Namespace:
 
 def test_results_are_of_the_framework_of_q(random):
     q, k, v = make(random, 1, 2, 4, 8)
-    wanted = qkv.attention(q, k, v, return_lse=True)
+    expected = qkv.attention(q, k, v, return_lse=True)
     found = qkv.attention(Other(q), k, Other(v), return_lse=True)
-    assert all(isinstance(x, Other) and np.array_equal(x.array, y) for x, y in zip(found, wanted))
+    assert all(isinstance(x, Other) and np.array_equal(x.array, y) for x, y in zip(found, expected))
     assert isinstance(qkv.attention(q, Other(k), v), np.ndarray)
 
 
@@ -140,5 +140,5 @@ def test_the_memory_of_another_device_is_refused(random):
             ctypes.c_int32.from_address(pointer(capsule, b"dltensor") + 8).value = 2  # DLTensor.device.device_type
             return capsule
 
-    with pytest.raises(qkv.Error, match="attention: k is in the memory of another device .*2.*, wanted the CPU's"):
+    with pytest.raises(qkv.Error, match="attention: k is in the memory of another device .*2.*, expected the CPU's"):
         qkv.attention(q, OnCuda(k), v)

@@ -30,9 +30,9 @@ def check(type, q, k, v, options):
     expected = attention(q, k, v, **options)
     found = qkv.attention(q, k, v, **options, return_lse=True, return_weights=True)
     of_out, of_rest = tolerance(np.finfo(type).eps, q, k, v, **options)
-    for x, wanted, limit in zip(found, expected, (of_out, of_rest, of_rest)):
-        assert x.dtype == type and x.shape == wanted.shape
-        np.testing.assert_allclose(x, wanted, rtol=0, atol=limit, err_msg=str(options))
+    for x, expected, limit in zip(found, expected, (of_out, of_rest, of_rest)):
+        assert x.dtype == type and x.shape == expected.shape
+        np.testing.assert_allclose(x, expected, rtol=0, atol=limit, err_msg=str(options))
 
 
 @pytest.mark.parametrize("type", TYPES)
@@ -83,19 +83,19 @@ def test_packed_sequences_are_single_ones(random, type, causal, kind):
             rows, keys = slice(*q_offsets[s:s + 2]), slice(*k_offsets[s:s + 2])
             whole = None if mask is None else np.broadcast_to(mask, (5, 4, 6, 5))[s, :, :T, :S]
             single = [np.swapaxes(x, 0, 1)[None] for x in (q[rows], k[keys], v[keys])]
-            wanted = qkv.attention(*single, mask=whole, **options, return_lse=True, return_weights=True)
+            expected = qkv.attention(*single, mask=whole, **options, return_lse=True, return_weights=True)
             of_out, of_rest = tolerance(np.finfo(type).eps, *single, mask=whole, alibi=options["alibi"])
-            np.testing.assert_allclose(out[rows], np.swapaxes(wanted[0][0], 0, 1), rtol=0, atol=of_out)
-            np.testing.assert_allclose(lse[rows], wanted[1][0].T, rtol=0, atol=of_rest)
-            np.testing.assert_allclose(weights[s, :, :T, :S], wanted[2][0], rtol=0, atol=of_rest)
+            np.testing.assert_allclose(out[rows], np.swapaxes(expected[0][0], 0, 1), rtol=0, atol=of_out)
+            np.testing.assert_allclose(lse[rows], expected[1][0].T, rtol=0, atol=of_rest)
+            np.testing.assert_allclose(weights[s, :, :T, :S], expected[2][0], rtol=0, atol=of_rest)
             assert not weights[s, :, T:].any() and not weights[s, :, :, S:].any()
 
 
 def test_k_offsets_are_q_offsets_unless_given(random):
     q, k, v = (random.standard_normal((9, 2, 4)).astype(np.float32) for _ in "qkv")
-    wanted = qkv.attention(q, k, v, q_offsets=offsets([4, 5]), k_offsets=offsets([4, 5]))
-    assert np.array_equal(qkv.attention(q, k, v, q_offsets=[0, 4, 9]), wanted)
-    assert np.array_equal(qkv.attention(q, k, v, q_offsets=np.array([0, 4, 9])), wanted)
+    expected = qkv.attention(q, k, v, q_offsets=offsets([4, 5]), k_offsets=offsets([4, 5]))
+    assert np.array_equal(qkv.attention(q, k, v, q_offsets=[0, 4, 9]), expected)
+    assert np.array_equal(qkv.attention(q, k, v, q_offsets=np.array([0, 4, 9])), expected)
 
 
 @pytest.mark.parametrize("type", TYPES)

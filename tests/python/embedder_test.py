@@ -36,7 +36,7 @@ def test_vectors_are_the_programs(embedder, run, run_program, tmp_path):
 def test_options_are_the_programs(embedder, run, run_program, tmp_path):
     options = ["--pooling", "first", "--no-normalize", "--prefix", "a ", "--max-length", 9, "--batch-tokens", 1]
     run_program("embed", run, "--file", GOLDEN / "texts.txt", "--npy", tmp_path / "vectors.npy", *options)
-    with pytest.warns(UserWarning, match="2 of 6 texts had more than 9 tokens and lost their ends"):
+    with pytest.warns(UserWarning, match="2 of 6 texts had more than 9 tokens and were truncated"):
         found = embedder.embed(TEXTS, pooling="first", normalize=False, prefix="a ", max_length=9, batch_tokens=1)
     assert (found == np.load(tmp_path / "vectors.npy")).all()
 
@@ -54,13 +54,13 @@ def test_many_texts_in_many_threads_are_those_of_one(embedder):
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda e: e.embed("a"), "embed: text 1 of str is str, wanted a list of str"),
-    (lambda e: e.embed(["a", "\ud800"]), "embed: text 2 is not valid Unicode"),
-    (lambda e: e.embed(["a"], pooling="max"), "embed: pooling is 'max', wanted mean, first or last"),
-    (lambda e: e.embed(["a"], normalize=3), "embed: normalize is 3, wanted "),
-    (lambda e: e.embed(["a"], prefix=3), "embed: prefix 1 of list is int, wanted a list of str"),
-    (lambda e: e.embed(["a"], max_length=2), "embed: max_length must be between 3 and 16 (is 2)"),
-    (lambda e: e.embed(["a"], batch_tokens=0), "embed: batch_tokens must be between 1 and 16777216 (is 0)"),
+    (lambda e: e.embed("a"), "texts must be a list of str (is 'a')"),
+    (lambda e: e.embed(["a", "\ud800"]), "texts[1] is not valid Unicode"),
+    (lambda e: e.embed(["a"], pooling="max"), "pooling must be one of mean, first, last (is 'max')"),
+    (lambda e: e.embed(["a"], normalize=3), "normalize must be True or False (is 3)"),
+    (lambda e: e.embed(["a"], prefix=3), "prefix must be a str (is 3)"),
+    (lambda e: e.embed(["a"], max_length=2), "max_length must be between 3 and 16 (is 2)"),
+    (lambda e: e.embed(["a"], batch_tokens=0), "batch_tokens must be between 1 and 16777216 (is 0)"),
     (lambda e: qkv.Embedder("nowhere"), "nowhere: is not a run directory"),
 ])
 def test_errors_name_what_was_wrong(embedder, call, message):

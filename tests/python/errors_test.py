@@ -1,4 +1,4 @@
-"""Mistakes: each is a qkv.Error with one line that names the argument, what was found and what was wanted."""
+"""Mistakes: each is a qkv.Error with one line that names the argument, what was found and what is accepted."""
 
 import numpy as np
 import pytest
@@ -18,73 +18,73 @@ def wide(n):
 
 
 ARRAYS = {
-    "q is of type list, wanted an array or tensor": ([1.0], K, K),
-    "q is of type NoneType, wanted an array": (None, K, K),
-    "k is of type str, wanted an array": (Q, "k", K),
-    "q has shape [4, 5, 8], wanted [B, heads, T, width], or [N, heads, width] with q_offsets": (Q[0], K, K),
-    "v has shape [], wanted [B, heads, T, width]": (Q, K, np.float32([1]).reshape(())),
-    "k has 3 heads, q 4: wanted a divisor": (Q, np.ones((2, 3, 7, 8), np.float32), K),
-    "k has 0 heads, q 4: wanted a divisor": (Q, K[:, :0], K[:, :0]),
-    "q has shape [2, 0, 5, 8], wanted at least one head": (Q[:, :0], K[:, :0], K[:, :0]),
-    "v has 1 heads, k 2: wanted the same": (Q, K, K[:, :1]),
-    "v has 6 tokens, k 7: wanted the same": (Q, K, K[:, :, :6]),
-    "k has 7 numbers a head, q 8: wanted the same": (Q, K[..., :7], K),
-    "k has 1 sequences, q 2: wanted the same": (Q, K[:1], K),
-    "v has 1 sequences, q 2: wanted the same": (Q, K, K[:1]),
-    "q is float16, wanted float32, float64 or bfloat16": (Q.astype(np.float16), K, K),
-    "q is int64, wanted float32": (Q.astype(np.int64), K, K),
-    "q is uint16, wanted float32": (Q.astype(np.uint16), K, K),
-    "k is float64, wanted float32": (Q, K.astype(np.float64), K),
-    "v is complex64, wanted float32": (Q, K, K.astype(np.complex64)),
-    "ndarray of >f4) does not give its memory by DLPack": (Q.astype(">f4"), K, K),
-    "ndarray of object) does not give its memory by DLPack": (Q.astype(object), K, K),
-    "ndarray of float32) does not give its memory by DLPack": (RECORDS, K, K),
+    "q is of type list, expected an array or tensor": ([1.0], K, K),
+    "q is of type NoneType, expected an array": (None, K, K),
+    "k is of type str, expected an array": (Q, "k", K),
+    "q has shape [4, 5, 8], expected [B, heads, T, width], or [N, heads, width] with q_offsets": (Q[0], K, K),
+    "v has shape [], expected [B, heads, T, width]": (Q, K, np.float32([1]).reshape(())),
+    "k has 3 heads, q 4: expected a divisor": (Q, np.ones((2, 3, 7, 8), np.float32), K),
+    "k has 0 heads, q 4: expected a divisor": (Q, K[:, :0], K[:, :0]),
+    "q has shape [2, 0, 5, 8], expected at least one head": (Q[:, :0], K[:, :0], K[:, :0]),
+    "v has 1 heads, k 2: expected the same": (Q, K, K[:, :1]),
+    "v has 6 tokens, k 7: expected the same": (Q, K, K[:, :, :6]),
+    "k has 7 numbers a head, q 8: expected the same": (Q, K[..., :7], K),
+    "k has 1 sequences, q 2: expected the same": (Q, K[:1], K),
+    "v has 1 sequences, q 2: expected the same": (Q, K, K[:1]),
+    "q is float16, expected float32, float64 or bfloat16": (Q.astype(np.float16), K, K),
+    "q is int64, expected float32": (Q.astype(np.int64), K, K),
+    "q is uint16, expected float32": (Q.astype(np.uint16), K, K),
+    "k is float64, expected float32": (Q, K.astype(np.float64), K),
+    "v is complex64, expected float32": (Q, K, K.astype(np.complex64)),
+    "ndarray of >f4) cannot be exported by DLPack": (Q.astype(">f4"), K, K),
+    "ndarray of object) cannot be exported by DLPack": (Q.astype(object), K, K),
+    "ndarray of float32) cannot be exported by DLPack": (RECORDS, K, K),
     "q is not aligned to its elements of 4 bytes": (UNALIGNED, K, K),
-    "q has stride 2 in its last axis, wanted 1: make a contiguous copy": (LONG[..., ::2], K, K),
-    "k has stride -1 in its last axis, wanted 1": (Q, K[..., ::-1], K),
+    "q has stride 2 in its last axis, expected 1: make a contiguous copy": (LONG[..., ::2], K, K),
+    "k has stride -1 in its last axis, expected 1": (Q, K[..., ::-1], K),
     "key_width and value_width must be between 1 and 1024 (are 0 and 8)": (Q[..., :0], K[..., :0], K),
     "must be between 1 and 1024 (are 8 and 5000)": (wide(8), wide(8), wide(5000)),
 }
 
 OPTIONS = {
-    'causal is 1, wanted False, True or "top-left"': {"causal": 1},
-    "causal is 'left', wanted False, True": {"causal": "left"},
-    "causal is [], wanted False": {"causal": []},
-    "scale is 'x', wanted a number": {"scale": "x"},
-    "softcap is 'x', wanted a number": {"softcap": "x"},
-    "softcap is 0, wanted more than 0": {"softcap": 0},
-    "softcap is -1, wanted more than 0": {"softcap": -1},
-    "softcap is nan, wanted more than 0": {"softcap": np.nan},
-    "softcap is inf, wanted more than 0": {"softcap": np.inf},
-    "window has -2, wanted (left, right)": {"window": -2},
-    "window has 1.5, wanted (left, right)": {"window": (1, 1.5)},
-    "window has (1, 2, 3), wanted (left, right)": {"window": (1, 2, 3)},
-    "mask is of type int, wanted an array": {"mask": 1},
-    "mask is float64, wanted bool or float32": {"mask": np.zeros(7)},
-    "mask is uint8, wanted bool or float32": {"mask": np.zeros(7, np.uint8)},
-    "mask has shape [3, 7], wanted one that broadcasts to [2, 4, 5, 7]": {"mask": np.zeros((3, 7), np.float32)},
-    "mask has shape [1, 2, 4, 5, 7], wanted one": {"mask": np.zeros((1, 2, 4, 5, 7), np.float32)},
-    "mask has shape [0], wanted one": {"mask": np.zeros(0, bool)},
-    "alibi has shape [3], wanted one slope for each of 4 heads": {"alibi": np.zeros(3, np.float32)},
-    "alibi is float64, wanted float32": {"alibi": np.zeros(4)},
+    'causal is 1, expected False, True or "top-left"': {"causal": 1},
+    "causal is 'left', expected False, True": {"causal": "left"},
+    "causal is [], expected False": {"causal": []},
+    "scale is 'x', expected a number": {"scale": "x"},
+    "softcap is 'x', expected a number": {"softcap": "x"},
+    "softcap is 0, expected more than 0": {"softcap": 0},
+    "softcap is -1, expected more than 0": {"softcap": -1},
+    "softcap is nan, expected more than 0": {"softcap": np.nan},
+    "softcap is inf, expected more than 0": {"softcap": np.inf},
+    "window has -2, expected (left, right)": {"window": -2},
+    "window has 1.5, expected (left, right)": {"window": (1, 1.5)},
+    "window has (1, 2, 3), expected (left, right)": {"window": (1, 2, 3)},
+    "mask is of type int, expected an array": {"mask": 1},
+    "mask is float64, expected bool or float32": {"mask": np.zeros(7)},
+    "mask is uint8, expected bool or float32": {"mask": np.zeros(7, np.uint8)},
+    "mask has shape [3, 7], expected one that broadcasts to [2, 4, 5, 7]": {"mask": np.zeros((3, 7), np.float32)},
+    "mask has shape [1, 2, 4, 5, 7], expected one": {"mask": np.zeros((1, 2, 4, 5, 7), np.float32)},
+    "mask has shape [0], expected one": {"mask": np.zeros(0, bool)},
+    "alibi has shape [3], expected one slope for each of 4 heads": {"alibi": np.zeros(3, np.float32)},
+    "alibi is float64, expected float32": {"alibi": np.zeros(4)},
     "alibi has stride 2 in its last axis": {"alibi": np.zeros(8, np.float32)[::2]},
     "k_offsets without q_offsets": {"k_offsets": [0, 7]},
 }
 
 OFFSETS = {
-    "q_offsets[2] is 2, wanted 3 to 9": [0, 3, 2, 9],
-    "q_offsets[1] is 10, wanted 0 to 9": [0, 10],
-    "q_offsets[1] is -1, wanted 0 to 9": [0, -1, 9],
-    "q_offsets[0] is -1, wanted 0 to 9": [-1, 9],
-    "q_offsets begins with 1, wanted 0": [1, 9],
-    "q_offsets ends with 8, wanted the 9 tokens": [0, 8],
-    "q_offsets has shape [], wanted [sequences + 1]": np.asarray(9),
-    "q_offsets has shape [0], wanted [sequences + 1]": np.zeros(0, np.int32),
-    "q_offsets has shape [1, 2], wanted": np.int32([[0, 9]]),
-    "q_offsets is float64, wanted int32 or int64": [0.0, 9.0],
-    "q_offsets is uint32, wanted int32 or int64": np.uint32([0, 9]),
-    "q_offsets is of type int, wanted an array": 9,
-    "q_offsets[1] is 4294967305, wanted 0 to 9": [0, 2**32 + 9],
+    "q_offsets[2] is 2, expected 3 to 9": [0, 3, 2, 9],
+    "q_offsets[1] is 10, expected 0 to 9": [0, 10],
+    "q_offsets[1] is -1, expected 0 to 9": [0, -1, 9],
+    "q_offsets[0] is -1, expected 0 to 9": [-1, 9],
+    "q_offsets begins with 1, expected 0": [1, 9],
+    "q_offsets ends with 8, expected the 9 tokens": [0, 8],
+    "q_offsets has shape [], expected [sequences + 1]": np.asarray(9),
+    "q_offsets has shape [0], expected [sequences + 1]": np.zeros(0, np.int32),
+    "q_offsets has shape [1, 2], expected": np.int32([[0, 9]]),
+    "q_offsets is float64, expected int32 or int64": [0.0, 9.0],
+    "q_offsets is uint32, expected int32 or int64": np.uint32([0, 9]),
+    "q_offsets is of type int, expected an array": 9,
+    "q_offsets[1] is 4294967305, expected 0 to 9": [0, 2**32 + 9],
 }
 
 
@@ -111,10 +111,10 @@ def test_offsets_that_do_not_fit(line):
 
 
 def test_packed_arrays_that_do_not_fit():
-    says("q has shape [2, 4, 5, 8], wanted [N, heads, width] with q_offsets", qkv.attention, Q, K, K, q_offsets=[0, 2])
+    says("q has shape [2, 4, 5, 8], expected [N, heads, width] with q_offsets", qkv.attention, Q, K, K, q_offsets=[0, 2])
     says("k_offsets has 2 sequences, q_offsets 1", qkv.attention, *[PACKED] * 3, q_offsets=[0, 9], k_offsets=[0, 4, 9])
-    says("q_offsets[1] is 9, wanted 0 to 4", qkv.attention, PACKED, PACKED[:4], PACKED[:4], q_offsets=[0, 9])
-    says("mask has shape [9, 9], wanted one that broadcasts to [2, 4, 5, 5]", qkv.attention, *[PACKED] * 3,
+    says("q_offsets[1] is 9, expected 0 to 4", qkv.attention, PACKED, PACKED[:4], PACKED[:4], q_offsets=[0, 9])
+    says("mask has shape [9, 9], expected one that broadcasts to [2, 4, 5, 5]", qkv.attention, *[PACKED] * 3,
          q_offsets=[0, 4, 9], mask=np.ones((9, 9), bool))
 
 
@@ -122,12 +122,12 @@ def test_what_backward_is_given_must_fit():
     out, lse = qkv.attention(Q, K, K, return_lse=True)
     good = {"grad_out": out, "q": Q, "k": K, "v": K, "out": out, "lse": lse}
     for line, wrong in {
-        "grad_out has shape [2, 4, 5, 7], wanted [2, 4, 5, 8]": {"grad_out": out[..., :7]},
-        "out has shape [2, 4, 4, 8], wanted [2, 4, 5, 8]": {"out": out[:, :, 1:]},
-        "lse has shape [2, 4], wanted [2, 4, 5]": {"lse": lse[..., 0]},
-        "lse is float64, wanted float32": {"lse": lse.astype(np.float64)},
-        "out is float64, wanted float32": {"out": out.astype(np.float64)},
-        "grad_out has stride 0 in its last axis, wanted 1": {"grad_out": np.broadcast_to(np.float32(1), out.shape)},
+        "grad_out has shape [2, 4, 5, 7], expected [2, 4, 5, 8]": {"grad_out": out[..., :7]},
+        "out has shape [2, 4, 4, 8], expected [2, 4, 5, 8]": {"out": out[:, :, 1:]},
+        "lse has shape [2, 4], expected [2, 4, 5]": {"lse": lse[..., 0]},
+        "lse is float64, expected float32": {"lse": lse.astype(np.float64)},
+        "out is float64, expected float32": {"out": out.astype(np.float64)},
+        "grad_out has stride 0 in its last axis, expected 1": {"grad_out": np.broadcast_to(np.float32(1), out.shape)},
         "return_mask_grad, but there is no mask of floats": {"return_mask_grad": True},
     }.items():
         says(line, qkv.attention_backward, **{**good, **wrong})

@@ -101,14 +101,14 @@ def test_attention_of_a_text(generator, counting, run_program, tmp_path):
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda g: g.generate(["4", 3]), "generate: prompt 2 of list is int, wanted a list of str"),
+    (lambda g: g.generate(["4", 3]), "prompts[1] must be a str (is 3)"),
     (lambda g: g.generate("x"), 'prompt: the character "x" is none of the model\'s 11'),
     (lambda g: g.generate(["4", "x"]), 'prompt 2: the character "x" is none of the model\'s 11'),
-    (lambda g: g.generate("4", temperature=-1), "generate: temperature is -1, wanted at least 0"),
-    (lambda g: g.generate("4", top_k="3"), "generate: top_k is '3', wanted a whole number"),
-    (lambda g: g.generate("4", stop="8"), "generate: stop text 1 of str is str, wanted a list of str"),
-    (lambda g: g.generate("4", alternatives=-1), "generate: alternatives is -1, wanted at least 0"),
-    (lambda g: g.attend("4" * 40), "attend: the text has 41 tokens with the one that begins it, the model takes 32"),
+    (lambda g: g.generate("4", temperature=-1), "temperature must be at least 0 (is -1)"),
+    (lambda g: g.generate("4", top_k="3"), "top_k must be a whole number (is '3')"),
+    (lambda g: g.generate("4", stop="8"), "stop must be a list of str (is '8')"),
+    (lambda g: g.generate("4", alternatives=-1), "alternatives must be between 0 and 16777216 (is -1)"),
+    (lambda g: g.attend("4" * 40), "text must have at most 32 tokens, the start token included (has 41)"),
     (lambda g: qkv.Generator("nowhere"), "nowhere: is not a run directory"),
 ])
 def test_errors_name_what_was_wrong(generator, call, message):

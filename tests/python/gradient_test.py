@@ -41,9 +41,9 @@ def check(arrays, grad_out, options, found):
     """arrays: what is differentiated by. Third derivatives are of the order of ten, so errors of step² and ε / step."""
     q, k, v = arrays[:3]
     for x, dx in zip(arrays, found):
-        wanted = differences(lambda: (qkv.attention(q, k, v, **options) * grad_out).sum(), x)
+        expected = differences(lambda: (qkv.attention(q, k, v, **options) * grad_out).sum(), x)
         assert dx.shape == x.shape
-        np.testing.assert_allclose(dx, wanted, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(dx, expected, rtol=0, atol=1e-8)
 
 
 def backward(grad_out, q, k, v, options, **more):
@@ -96,9 +96,9 @@ def test_float32_gradients_are_float64_ones(random, name, masked):
     if "alibi" in exact:
         exact["alibi"] = options["alibi"].astype(np.float64)
     found = backward(*arrays, options, return_mask_grad=masked)
-    wanted = backward(*(x.astype(np.float64) for x in arrays), exact, return_mask_grad=masked)
+    expected = backward(*(x.astype(np.float64) for x in arrays), exact, return_mask_grad=masked)
     # Two more products than forward, over at most S or T H / K rows, with numbers of about the same size.
     limit = 8 * T * H * max(tolerance(np.finfo(np.float32).eps, *arrays[1:], **options))
-    for x, y in zip(found, wanted):
+    for x, y in zip(found, expected):
         assert x.dtype == np.float32
         np.testing.assert_allclose(x, y, rtol=0, atol=limit * max(1, abs(y).max()))

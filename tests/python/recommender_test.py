@@ -78,20 +78,20 @@ def test_threads_get_the_answers_of_one(recommender):
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda r: r.recommend("f0000"), "recommend: event of history 1, number 1 of str is str, wanted a list of str"),
-    (lambda r: r.recommend([3]), "recommend: event of history 1, number 1 of list is int, wanted a list of str"),
+    (lambda r: r.recommend("f0000"), "histories[0] must be a list of str (is 'f0000')"),
+    (lambda r: r.recommend([3]), "histories[0][0] must be a str (is 3)"),
     (lambda r: r.recommend(["\ud800"]), "recommend: event of history 1, number 1 is not valid Unicode"),
-    (lambda r: r.recommend([], top=0), "recommend: top is 0, wanted at least 1"),
-    (lambda r: r.recommend([], top="3"), "recommend: top is '3', wanted a whole number"),
-    (lambda r: r.recommend([], explain=2), "recommend: explain is 2, wanted True or False"),
-    (lambda r: r.recommend([], deny="f0000"), "recommend: item of deny, number 1 of str is str, wanted a list of str"),
-    (lambda r: r.recommend(["f0000"], times=[1, 2]), "recommend: 2 times for 1 events, wanted as many"),
-    (lambda r: r.recommend(["f0000"] * 2, times=[3, 1]), "recommend: the time of event 2 is 1, wanted at least 3"),
-    (lambda r: r.recommend(["f0000"], times=["1"]), "recommend: time 1 is '1', wanted a whole number of 64 bits, or N"),
-    (lambda r: r.recommend(["f0000"], times=[2**63]), "recommend: time 1 is 9223372036854775808, wanted a whole num"),
-    (lambda r: r.recommend_all([[], []], times=[[]]), "recommend: times of 1 histories for 2, wanted as many"),
-    (lambda r: r.times("nobody"), 'recommend: "nobody" is none of the '),
-    (lambda r: r.history("nobody"), 'recommend: "nobody" is none of the '),
+    (lambda r: r.recommend([], top=0), "top must be between 1 and 1073741824 (is 0)"),
+    (lambda r: r.recommend([], top="3"), "top must be a whole number (is '3')"),
+    (lambda r: r.recommend([], explain=2), "explain must be True or False (is 2)"),
+    (lambda r: r.recommend([], deny="f0000"), "deny must be a list of str (is 'f0000')"),
+    (lambda r: r.recommend(["f0000"], times=[1, 2]), "times must be one for each of 1 events (are 2)"),
+    (lambda r: r.recommend(["f0000"] * 2, times=[3, 1]), "times must be ascending (event 2 has 1 after 3)"),
+    (lambda r: r.recommend(["f0000"], times=["1"]), "times[0][0] must be an integer of 64 bits or None (is '1')"),
+    (lambda r: r.recommend(["f0000"], times=[2**63]), "times[0][0] must be an integer of 64 bits or None (is 9223372036854775808)"),
+    (lambda r: r.recommend_all([[], []], times=[[]]), "times must be given for each of 2 histories (are given for 1)"),
+    (lambda r: r.times("nobody"), 'unknown user "nobody" (the run has '),
+    (lambda r: r.history("nobody"), 'unknown user "nobody" (the run has '),
     (lambda r: qkv.Recommender("nowhere"), "nowhere: is not a run directory"),
 ])
 def test_errors_name_what_was_wrong(recommender, call, message):

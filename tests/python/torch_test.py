@@ -17,18 +17,18 @@ def make(*shape, type=torch.float32):
 def test_attention_is_that_of_torch(type, limit, causal):
     q, k, v = make(2, 4, 33, 16, type=type)
     out = qkv.attention(q, k, v, causal=causal)
-    wanted = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=causal)
+    expected = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=causal)
     assert isinstance(out, torch.Tensor) and out.dtype == type
-    assert (out.double() - wanted).abs().max() < limit
+    assert (out.double() - expected).abs().max() < limit
 
 
 def test_masks_views_and_the_rest_of_the_results():
     q, k, v = (x.transpose(1, 2) for x in make(2, 9, 4, 16))
     mask = torch.rand(9, 9) < 0.8
     out, lse, weights = qkv.attention(q, k, v, mask=mask, return_lse=True, return_weights=True)
-    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    torch.testing.assert_close(out, wanted)
-    torch.testing.assert_close(weights @ v, wanted)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    torch.testing.assert_close(out, expected)
+    torch.testing.assert_close(weights @ v, expected)
     scores = (q @ k.transpose(-1, -2) / 4).masked_fill(~mask, -torch.inf)
     torch.testing.assert_close(lse, scores.logsumexp(-1))
 

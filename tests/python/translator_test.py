@@ -59,7 +59,7 @@ def test_prefixes_and_alternatives(translator):
     line = "The dog sees the cat."
     found = translator.translate([line], prefixes=["Ein Hund"], alternatives=True, n_best=4, beam=2)[0].hypotheses
     assert len(found) == 4 and all(h.text.startswith("Ein Hund") for h in found)
-    with pytest.raises(qkv.Error, match="1 prefixes for 2 lines"):
+    with pytest.raises(qkv.Error, match="prefixes must be one for each of 2 lines"):
         translator.translate([line, line], prefixes=["Ein"])
 
 
@@ -156,19 +156,19 @@ def test_threads_translate_side_by_side(translator):
 
 
 @pytest.mark.parametrize("lines, options, line", [
-    ("one str", {}, "translate: line 1 of str is str, wanted a list of str"),
-    (["a", 1], {}, "translate: line 2 of list is int, wanted"),
-    (["a"], {"beam": 0}, "translate: beam is 0, wanted 1 to 1024"),
-    (["a"], {"beam": 1025}, "translate: beam is 1025, wanted 1 to 1024"),
-    (["a"], {"beam": 1.5}, "translate: beam is 1.5, wanted a whole number"),
-    (["a"], {"n_best": 6}, "n_best is 6, wanted at most the beam's 5"),
-    (["a"], {"sampling": "yes"}, "translate: sampling is 'yes', wanted True or False"),
-    (["a"], {"seed": -1}, "translate: seed is -1, wanted a whole number"),
+    ("one str", {}, "lines must be a list of str (is 'one str')"),
+    (["a", 1], {}, "lines[1] must be a str (is 1)"),
+    (["a"], {"beam": 0}, "beam must be between 1 and 1024 (is 0)"),
+    (["a"], {"beam": 1025}, "beam must be between 1 and 1024 (is 1025)"),
+    (["a"], {"beam": 1.5}, "beam must be a whole number (is 1.5)"),
+    (["a"], {"n_best": 6}, "n_best must be at most beam, 5, unless sampling (is 6)"),
+    (["a"], {"sampling": "yes"}, "sampling must be True or False (is 'yes')"),
+    (["a"], {"seed": -1}, "seed must be a whole number from 0 (is -1)"),
     (["a"], {"attention_head": 99}, "attention: head 99, the model has"),
-    (["a"], {"prefixes": [3]}, "translate: prefix 1 of list is int, wanted a list of str"),
-    (["a"], {"batch_tokens": 0}, "translate: batch_tokens is 0, wanted 1 to 16777216"),
-    (["a"], {"length_penalty": "x"}, "translate: length_penalty is 'x', wanted a number"),
-    (["a", "\ud800"], {}, "translate: line 2 is not valid Unicode"),
+    (["a"], {"prefixes": [3]}, "prefixes[0] must be a str (is 3)"),
+    (["a"], {"batch_tokens": 0}, "batch_tokens must be between 1 and 16777216 (is 0)"),
+    (["a"], {"length_penalty": "x"}, "length_penalty must be a number (is 'x')"),
+    (["a", "\ud800"], {}, "lines[1] is not valid Unicode"),
 ])
 def test_mistakes_are_one_line(translator, lines, options, line):
     with pytest.raises(qkv.Error) as raised:
@@ -178,7 +178,7 @@ def test_mistakes_are_one_line(translator, lines, options, line):
 
 def test_sentences_that_have_no_map(translator):
     long = "The dog sees the cat. " * 40
-    for source, line in (("", "the source sentence is empty"), (long, "the source sentence has")):
+    for source, line in (("", "source is empty"), (long, "source must have at most")):
         with pytest.raises(qkv.Error, match=line):
             translator.attend(source)
 

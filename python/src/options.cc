@@ -1,0 +1,155 @@
+#include "options.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+#include "qkv/embedder.h"
+#include "qkv/error.h"
+#include "qkv/generator.h"
+#include "qkv/recommender.h"
+#include "qkv/translator.h"
+
+namespace qkv::python {
+namespace {
+
+[[noreturn]] void refuse(std::string_view name, const char* accepted, nb::handle value) {
+  PyErr_Clear();
+  throw Error(fmt::format("{} must be {} (is {})", name, accepted, nb::repr(value).c_str()));
+}
+
+// Returns the integer, of any type with __index__. Not valid, with a Python error set, if it is none.
+nb::object index_of(nb::handle value) { return nb::steal(PyNumber_Index(value.ptr())); }
+
+std::string text_of(std::string_view name, nb::handle value) {
+  if (!nb::isinstance<nb::str>(value)) refuse(name, "a str", value);
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (text) return {text, static_cast<size_t>(size)};
+  PyErr_Clear();
+  throw Error(fmt::format("{} is not valid Unicode", name));
+}
+
+// The type of an option in Python.
+std::string type_of(const bool&) { return "bool"; }
+std::string type_of(const int64_t&) { return "int"; }
+std::string type_of(const uint64_t&) { return "int"; }
+std::string type_of(const double&) { return "float"; }
+std::string type_of(const std::string&) { return "str"; }
+std::string type_of(const std::vector<std::string>&) { return "Iterable[str]"; }
+template <class Enum>
+requires std::is_enum_v<Enum> std::string type_of(const Enum&) {
+  return fmt::format("Literal[\"{}\"]", fmt::join(names_of(Enum{}), "\", \""));
+}
+template <class Value>
+std::string type_of(const std::optional<Value>&) {
+  return fmt::format("Optional[{}]", type_of(Value()));
+}
+
+std::string default_of(bool value) { return value ? "True" : "False"; }
+std::string default_of(const std::vector<std::string>&) { return "()"; }
+template <class Number>
+requires std::is_arithmetic_v<Number> std::string default_of(Number value) { return fmt::format("{}", value); }
+template <class Value>
+std::string default_of(const std::optional<Value>&) {
+  return "None";
+}
+
+template <class Options>
+nb::list fields_of() {
+  nb::list fields;
+  Options options;
+  visit_fields(options, [&](std::string_view name, const auto& value, const Field& field) {
+    nb::dict entry;
+    entry["name"] = nb::str(name.data(), name.size());
+    entry["type"] = type_of(value);
+    entry["default"] = default_of(value);
+    entry["help"] = nb::str(field.help.data(), field.help.size());
+    fields.append(entry);
+  });
+  return fields;
+}
+
+}  // namespace
+
+nb::object OptionReader::take(std::string_view name) {
+  visited_.push_back(name);
+  const nb::str key(name.data(), name.size());
+  return values_.contains(key) ? nb::object(values_[key]) : nb::object();
+}
+
+void OptionReader::operator()(std::string_view name, bool& member, const Field&) {
+  const nb::object value = take(name);
+  if (!value.is_valid()) return;
+  if (!PyBool_Check(value.ptr())) refuse(name, "True or False", value);
+  member = value.ptr() == Py_True;
+}
+
+void OptionReader::operator()(std::string_view name, int64_t& member, const Field&) {
+  const nb::object value = take(name);
+  if (!value.is_valid()) return;
+  const nb::object index = index_of(value);
+  member = index.is_valid() ? PyLong_AsLongLong(index.ptr()) : -1;
+  if (PyErr_Occurred()) refuse(name, "a whole number", value);
+}
+
+void OptionReader::operator()(std::string_view name, uint64_t& member, const Field&) {
+  const nb::object value = take(name);
+  if (!value.is_valid()) return;
+  const nb::object index = index_of(value);
+  member = index.is_valid() ? PyLong_AsUnsignedLongLong(index.ptr()) : 0;
+  if (PyErr_Occurred()) refuse(name, "a whole number from 0", value);
+}
+
+void OptionReader::operator()(std::string_view name, double& member, const Field&) {
+  const nb::object value = take(name);
+  if (!value.is_valid()) return;
+  member = PyFloat_AsDouble(value.ptr());
+  if (PyErr_Occurred()) refuse(name, "a number", value);
+}
+
+void OptionReader::operator()(std::string_view name, std::string& member, const Field&) {
+  const nb::object value = take(name);
+  if (value.is_valid()) member = text_of(name, value);
+}
+
+void OptionReader::operator()(std::string_view name, std::vector<std::string>& member, const Field&) {
+  const nb::object value = take(name);
+  if (!value.is_valid()) return;
+  if (nb::isinstance<nb::str>(value) || !PyObject_HasAttrString(value.ptr(), "__iter__"))
+    refuse(name, "a list of str", value);
+  member.clear();
+  for (const nb::handle item : value) member.push_back(text_of(fmt::format("{}[{}]", name, member.size()), item));
+}
+
+size_t OptionReader::choose(std::string_view name, const std::vector<std::string_view>& names, size_t otherwise) {
+  const nb::object value = take(name);
+  if (!value.is_valid()) return otherwise;
+  if (nb::isinstance<nb::str>(value)) {
+    const auto found = std::ranges::find(names, text_of(name, value));
+    if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  }
+  refuse(name, fmt::format("one of {}", fmt::join(names, ", ")).c_str(), value);
+}
+
+void OptionReader::finish(const char* function) const {
+  for (const auto& [key, value] : values_) {
+    const std::string name = nb::str(key).c_str();
+    if (std::ranges::find(visited_, name) == visited_.end())
+      throw nb::type_error(fmt::format("{}() got an unexpected keyword argument '{}'", function, name).c_str());
+  }
+}
+
+void bind_options(nb::module_& m) {
+  m.def("option_fields", [] {
+    nb::dict all;
+    all["TranslateOptions"] = fields_of<TranslateOptions>();
+    all["GenerateOptions"] = fields_of<GenerateOptions>();
+    all["RecommendOptions"] = fields_of<RecommendOptions>();
+    all["EmbedOptions"] = fields_of<EmbedOptions>();
+    return all;
+  });
+}
+
+}  // namespace qkv::python

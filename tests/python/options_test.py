@@ -1,0 +1,38 @@
+"""Options: one description gives keyword arguments, their types and their docstrings."""
+
+import typing
+
+import pytest
+
+import qkv
+from qkv import _options, _qkv
+
+METHODS = {
+    "TranslateOptions": qkv.Translator.translate,
+    "GenerateOptions": qkv.Generator.generate_all,
+    "RecommendOptions": qkv.Recommender.recommend_all,
+    "EmbedOptions": qkv.Embedder.embed,
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_option_has_a_type_and_stands_in_the_docstring(name):
+    fields = _qkv.option_fields()[name]
+    assert len(fields) > 3
+    assert list(typing.get_type_hints(getattr(_options, name))) == [field["name"] for field in fields]
+    for field in fields:
+        words = " ".join(METHODS[name].__doc__.split())
+        assert f"{field['name']}: {field['help']} (default {field['default']})." in words
+
+
+def test_unknown_options_are_type_errors(trained):
+    translator = qkv.Translator(trained)
+    with pytest.raises(TypeError, match=r"translate\(\) got an unexpected keyword argument 'beams'"):
+        translator.translate(["a"], beams=3)
+
+
+def test_filters_of_sampling_leave_the_most_probable_token(trained):
+    translator = qkv.Translator(trained)
+    best = translator.translate(["He sleeps."], beam=1)[0].text
+    for options in ({"min_p": 1.0}, {"top_k": 1}, {"temperature": 0}):
+        assert translator.translate(["He sleeps."], sampling=True, seed=5, **options)[0].text == best
