@@ -10,14 +10,15 @@ namespace qkv {
 // A bound on lengths and counts of tokens, beyond every model.
 inline constexpr double kMaxTokens = 1 << 24;
 
-// Penalties on repeated tokens, and random sampling. The filters apply in the order min_p, top_k, top_p.
+// Penalties on repeated tokens, and random sampling. The filters apply in the order min_p, top_k, typical_p, top_p.
 struct SamplingOptions {
   double repetition_penalty = 1;
   int64_t no_repeat_ngram = 0;
   double temperature = 1;
   int64_t top_k = 0;
   double top_p = 1;
-  double min_p = 0;  // Nguyen et al., "Turning Up the Heat: Min-p Sampling" (2024)
+  double typical_p = 1;  // Meister et al., "Locally Typical Sampling" (2023)
+  double min_p = 0;      // Nguyen et al., "Turning Up the Heat: Min-p Sampling" (2024)
   uint64_t seed = 1;
 };
 
@@ -37,6 +38,11 @@ void visit_fields(SamplingOptions& o, Visitor&& visit) {
   visit("top_p", o.top_p,
         {"Sample from the smallest set of most probable tokens whose total probability reaches this; 1 means all",
          "sampling", between(0, 1).without_min(), kCommon});
+  visit(
+      "typical_p", o.typical_p,
+      {"Sample from the tokens whose information content is closest to the entropy, the fewest whose total probability "
+       "reaches this; 1 means all",
+       "sampling", between(0, 1).without_min()});
   visit("min_p", o.min_p,
         {"Sample from tokens with at least this fraction of the highest probability only; 0 means all", "sampling",
          between(0, 1)});

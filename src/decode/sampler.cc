@@ -21,6 +21,28 @@ int32_t most_probable(std::span<const float> values) {
   return *best > -INFINITY ? static_cast<int32_t>(best - values.begin()) : -1;
 }
 
+// Keeps the fewest tokens whose total probability reaches typical_p: those whose information content −log p is closest
+// to the entropy of p. With weights w = exp(l) ∝ p, −log p − entropy is the mean of l minus l.
+void keep_typical(std::vector<int32_t>& tokens, std::span<const float> values, const SamplingOptions& options) {
+  const float highest = *std::ranges::max_element(values);
+  const auto log_weight = [&](int32_t token) {
+    return static_cast<double>(values[static_cast<size_t>(token)] - highest) / options.temperature;
+  };
+  double sum = 0, weighted = 0;
+  for (const int32_t token : tokens) {
+    const double l = log_weight(token);
+    sum += std::exp(l);
+    weighted += std::exp(l) * l;
+  }
+  const double mean = weighted / sum;
+  std::ranges::stable_sort(tokens, {}, [&](int32_t token) { return std::abs(mean - log_weight(token)); });
+  double reached = 0;
+  size_t kept = 0;
+  while (kept < tokens.size() && reached < options.typical_p * sum) reached += std::exp(log_weight(tokens[kept++]));
+  tokens.resize(kept);
+  std::ranges::sort(tokens);
+}
+
 }  // namespace
 
 int32_t sample(const NextToken& next, const SamplingOptions& options, Random& random) {
@@ -40,6 +62,7 @@ int32_t sample(const NextToken& next, const SamplingOptions& options, Random& ra
     tokens.resize(static_cast<size_t>(options.top_k));
     std::sort(tokens.begin(), tokens.end());
   }
+  if (options.typical_p < 1) keep_typical(tokens, values, options);
   if (options.top_p < 1) std::sort(tokens.begin(), tokens.end(), better);
 
   std::vector<double> sums(tokens.size());  // of the weights exp((log q − max)/temperature) up to each token

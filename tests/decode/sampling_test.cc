@@ -83,6 +83,19 @@ TEST(Sample, TopPLeavesTheFewestWithThatProbability) {
   expect_frequencies(frequencies(logs({0.1, 0.4, 0, 0.2, 0.05, 0.25}), options), {0, 0.4 / 0.65, 0, 0, 0, 0.25 / 0.65});
 }
 
+TEST(Sample, TypicalPKeepsTheTokensClosestToTheEntropy) {
+  SamplingOptions options;
+  const std::vector<float> log_q = logs({0.5, 0.2, 0.2, 0.1});  // entropy 1.22; −log p: 0.69, 1.61, 1.61, 2.30
+  options.typical_p = 0.3;
+  expect_frequencies(frequencies(log_q, options), {0, 0.5, 0.5, 0});
+  options.typical_p = 0.5;
+  expect_frequencies(frequencies(log_q, options), {5.0 / 9, 2.0 / 9, 2.0 / 9, 0});
+  options.top_p = 0.5;  // of these
+  expect_frequencies(frequencies(log_q, options), {1, 0, 0, 0});
+  options.typical_p = options.top_p = 1;
+  expect_frequencies(frequencies(log_q, options), {0.5, 0.2, 0.2, 0.1});
+}
+
 TEST(Sample, DrawsNothingWhereNothingMayCome) {
   Random random(1, Stream::sampling);
   std::vector<float> none(4, -std::numeric_limits<float>::infinity()), nan(4, std::numeric_limits<float>::quiet_NaN());

@@ -127,6 +127,7 @@ def test_errors_are_one_line(model, trained):
         status, output, error = qkv("generate", model, *arguments, ok=False)
         assert (status, output) == (1, "") and error.count("\n") == 1 and message in error, arguments
     for arguments, message in [(["--temperature", -1], "--temperature: must be at least 0 (is -1)"),
+                               (["--typical-p", 0], "--typical-p: must be above 0 and at most 1 (is 0)"),
                                (["--top-p", 0], "--top-p: must be above 0 and at most 1 (is 0)")]:
         status, output, error = qkv("generate", model, *arguments, ok=False)
         assert (status, output) == (2, "") and message in error
