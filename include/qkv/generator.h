@@ -26,8 +26,7 @@ struct GenerateOptions : SamplingOptions {
 
 template <class Visitor>
 void visit_fields(GenerateOptions& o, Visitor&& visit) {
-  visit("max_tokens", o.max_tokens,
-        {"Maximum number of tokens to generate", "output", between(0, kMaxTokens), kCommon});
+  visit("max_tokens", o.max_tokens, {"Maximum number of tokens to generate", "output", at_least(0), kCommon});
   visit("stop", o.stop, {"Texts that end the generation; they are not part of the result", "output", {}, kCommon});
   visit_fields(static_cast<SamplingOptions&>(o), visit);
   visit("slide", o.slide,
