@@ -36,7 +36,7 @@ struct HeadView {
   const AttentionOptions<float>& in;
   int64_t s, h, kv;
   Span at;
-  Range run;            // the keys left by `allowed`, if it is the same for all queries and leaves one contiguous run
+  TokenRange run;       // the keys left by `allowed`, if it is the same for all queries and leaves one contiguous run
   bool by_element;      // whether `allowed` must be read for each query and key
   int64_t first, last;  // query i sees keys from i + first to before i + last
 
@@ -64,12 +64,14 @@ struct HeadView {
     return key_rows(in, x, s, kv, width);
   }
   // The keys that query i sees by causality, window and `run`, before masks that are read element by element.
-  HWY_INLINE Range visible(int64_t i) const {
+  HWY_INLINE TokenRange visible(int64_t i) const {
     const int64_t begin = HWY_MIN(HWY_MAX(i + first, run.begin), run.end);
     return {begin, HWY_MAX(begin, HWY_MIN(i + last, run.end))};
   }
   // The keys that at least one query of [begin, end) sees. Both ends of the range grow with the query.
-  HWY_INLINE Range visible(int64_t begin, int64_t end) const { return {visible(begin).begin, visible(end - 1).end}; }
+  HWY_INLINE TokenRange visible(int64_t begin, int64_t end) const {
+    return {visible(begin).begin, visible(end - 1).end};
+  }
   float scale2() const { return in.scale * kLog2e; }
   bool adjusts() const { return in.softcap > 0 || in.mask.data || in.alibi || by_element; }
 
@@ -135,7 +137,7 @@ inline HWY_NOINLINE void adjust_scores(const HeadView& head, int64_t i, int64_t 
 }
 
 // Returns whether the masks hide keys [j, j + keys) from all queries [i, i + rows).
-HWY_INLINE bool all_hidden(const HeadView& head, int64_t i, int64_t rows, Range keys) {
+HWY_INLINE bool all_hidden(const HeadView& head, int64_t i, int64_t rows, TokenRange keys) {
   const AttentionOptions<float>& in = head.in;
   if (!head.by_element && !in.mask.data) return false;
   for (int64_t r = i; r < i + rows; r++)
@@ -148,7 +150,7 @@ HWY_INLINE bool all_hidden(const HeadView& head, int64_t i, int64_t rows, Range 
 }
 
 // Returns `keys` without the panels at both ends that the masks hide from all queries [i, i + rows).
-HWY_INLINE Range without_hidden(const HeadView& head, int64_t i, int64_t rows, Range keys) {
+HWY_INLINE TokenRange without_hidden(const HeadView& head, int64_t i, int64_t rows, TokenRange keys) {
   while (!keys.empty()) {
     const int64_t end = HWY_MIN(keys.begin / kPanel * kPanel + kPanel, keys.end);
     if (!all_hidden(head, i, rows, {keys.begin, end})) break;
@@ -165,13 +167,13 @@ HWY_INLINE Range without_hidden(const HeadView& head, int64_t i, int64_t rows, R
 // The keys of a panel or key group, counted from `first`, that the rows of a tile see: for all rows together, and for
 // each row if the rows differ.
 struct TileKeys {
-  Range all;  // keys that some row sees
+  TokenRange all;  // keys that some row sees
   bool edge = false;
   bool later = false;  // whether some row sees fewer keys at the beginning
   float begin[kTileRows], end[kTileRows];
 
   HWY_INLINE TileKeys(const HeadView& head, int64_t i, int64_t rows, int64_t first, int64_t keys) {
-    const Range top = head.visible(i), bottom = head.visible(i + rows - 1), panel{first, first + keys};
+    const TokenRange top = head.visible(i), bottom = head.visible(i + rows - 1), panel{first, first + keys};
     all = without_hidden(head, i, rows, intersection({top.begin, bottom.end}, panel));
     if (all.empty()) {
       all = {0, 0};
@@ -183,7 +185,7 @@ struct TileKeys {
     if (!edge) return;
     later = all.begin % lanes() || bottom.begin - first > all.begin;
     for (int64_t r = 0; r < rows; r++) {
-      const Range seen = head.visible(i + r);
+      const TokenRange seen = head.visible(i + r);
       begin[r] = static_cast<float>(HWY_MAX(seen.begin - first, int64_t{0}));
       end[r] = static_cast<float>(HWY_MAX(HWY_MIN(seen.end - first, keys), int64_t{0}));
     }

@@ -140,7 +140,7 @@ HWY_INLINE void differentiate_block(const ScoreBlock& b, Matrix<const float> k, 
 }
 
 template <int R>
-HWY_NOINLINE void add_keys(const ScoreBlock& b, Range rows, int64_t key, Matrix<float> dk, Matrix<float> dv) {
+HWY_NOINLINE void add_keys(const ScoreBlock& b, TokenRange rows, int64_t key, Matrix<float> dk, Matrix<float> dv) {
   const int64_t at = rows.begin * kPanel + key;
   add_product<R, 2>(b.scratch.weights + at, 1, kPanel, b.dout.row_range(rows.begin, rows.end), dv);
   add_product<R, 2>(b.scratch.dscores + at, 1, kPanel, b.q.row_range(rows.begin, rows.end), dk);
@@ -148,7 +148,7 @@ HWY_NOINLINE void add_keys(const ScoreBlock& b, Range rows, int64_t key, Matrix<
 
 // Adds Pᵀ dO to dV and dSᵀ Q to dK for one block.
 HWY_INLINE void add_key_gradients(const ScoreBlock& b, Matrix<float> dk, Matrix<float> dv) {
-  Range rows{0, 0};  // the rows that see one of these keys; both ends grow with the keys
+  TokenRange rows{0, 0};  // the rows that see one of these keys; both ends grow with the keys
   for (int64_t key = 0; key < dk.rows; key += kKeyRows) {
     const int64_t n = HWY_MIN(int64_t{kKeyRows}, dk.rows - key);
     while (rows.begin < b.q.rows && b.head.visible(b.i + rows.begin).end <= b.j + key) rows.begin++;
@@ -169,7 +169,7 @@ HWY_INLINE Matrix<float> zeros(float* data, int64_t rows, int64_t cols) {
 
 // Converts lse of some queries to units of log 2.
 template <class T>
-HWY_INLINE void prepare_lse(const BackwardCall<T>& call, int64_t s, int64_t h, Range rows, float* lse) {
+HWY_INLINE void prepare_lse(const BackwardCall<T>& call, int64_t s, int64_t h, TokenRange rows, float* lse) {
   const int64_t q0 = span(call.in.sequences, s).q0;
   for (int64_t i = rows.begin; i < rows.end; i++) {
     const float row_lse = *call.lse.at(s, q0 + i, h);
@@ -179,7 +179,7 @@ HWY_INLINE void prepare_lse(const BackwardCall<T>& call, int64_t s, int64_t h, R
 
 // Computes D_i = dO_i · O_i. Writes up to a multiple of 4 rows.
 template <class T>
-HWY_INLINE void prepare_D(const BackwardCall<T>& call, int64_t s, int64_t h, Range rows, float* D) {
+HWY_INLINE void prepare_D(const BackwardCall<T>& call, int64_t s, int64_t h, TokenRange rows, float* D) {
   const int64_t width = call.in.value_width;
   const Matrix<const T> out = query_rows(call.in, call.out, s, h, width);
   const Matrix<const T> dout = query_rows(call.in, call.dout, s, h, width);
@@ -198,7 +198,7 @@ HWY_INLINE void prepare_D(const BackwardCall<T>& call, int64_t s, int64_t h, Ran
 
 // Calls f(block, row of the part) for each block of queries of one head of the part and each panel of the packed keys.
 template <class Lane, class T, class F>
-HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const HeadView& head, Range keys,
+HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part, const HeadView& head, TokenRange keys,
                            const BackwardScratch& scratch, const F& f) {
   const AttentionInput<T>& in = call.in;
   DropoutFactors drawn, *factors = nullptr;
@@ -206,7 +206,7 @@ HWY_INLINE void for_blocks(const BackwardCall<T>& call, const BackwardPart& part
   const int64_t head_row = (head.h - part.heads.begin) * part.rows.size();
   for (int64_t i = part.rows.begin; i < part.rows.end; i += kBlockRows) {
     const int64_t end = HWY_MIN(i + kBlockRows, part.rows.end), row = head_row + i - part.rows.begin;
-    const Range seen = intersection(head.visible(i, end), keys);
+    const TokenRange seen = intersection(head.visible(i, end), keys);
     if (seen.empty()) continue;
     const Matrix<const T> q_rows = head.queries(in.q, in.key_width).row_range(i, end);
     const Matrix<const float> q = whole_vectors(q_rows, scratch.q);
@@ -248,7 +248,7 @@ HWY_INLINE void pack_panels(Matrix<const T> x, float scale, float* panels) {
 
 // Calls f(keys) for each span of the keys, after packing its Kᵀ and Vᵀ.
 template <class Lane, class T, class F>
-HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, Range keys,
+HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, TokenRange keys,
                           const BackwardScratch& scratch, const F& f) {
   const Matrix<const T> k = key_rows(in, in.k, s, kv, in.key_width), v = key_rows(in, in.v, s, kv, in.value_width);
   for (int64_t j = keys.begin; j < keys.end; j += kSpan) {
@@ -256,7 +256,7 @@ HWY_INLINE void for_spans(const AttentionInput<T>& in, int64_t s, int64_t kv, Ra
     pack_panels<Lane>(k.row_range(j, end), in.scale * kLog2e, scratch.keys);
     pack_panels<Lane>(v.row_range(j, end), 1.0f, scratch.values);
     pack_tail(k.row_range(j, end), {0, end - j}, scratch.key_tail);
-    f(Range{j, end});
+    f(TokenRange{j, end});
   }
 }
 
@@ -270,7 +270,7 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
   prepare_part(call, part, scratch);
   Matrix<float> dq;
   if (part.queries) dq = zeros(scratch.dq, part.heads.size() * part.rows.size(), in.key_width);
-  for_spans<Lane>(in, part.s, kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
+  for_spans<Lane>(in, part.s, kv, part.keys, scratch, [&](TokenRange keys) HWY_ATTR {
     const Matrix<const float> k =
         whole_vectors(key_rows(in, in.k, part.s, kv, in.key_width).row_range(keys.begin, keys.end), scratch.key_rows);
     const Matrix<float> dk = zeros(scratch.dk, keys.size(), in.key_width);
@@ -278,7 +278,7 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
     for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
       const HeadView head(in, part.s, h);
       for_blocks<Lane>(call, part, head, keys, scratch, [&](const ScoreBlock& block, int64_t row) HWY_ATTR {
-        const Range panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
+        const TokenRange panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
         const Matrix<float> dq_rows = part.queries ? without_tail(dq.row_range(row, row + block.q.rows)) : dq;
         differentiate_block<Lane>(block, k.row_range(panel.begin, panel.end), dq_rows);
         if (part.keys_values)
@@ -315,7 +315,7 @@ void backward_mask(const BackwardCall<T>& call, const BackwardPart& part, const 
   prepare_part(call, part, scratch);
   for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
     const HeadView head(call.in, part.s, h);
-    for_spans<Lane>(call.in, part.s, head.kv, part.keys, scratch, [&](Range keys) HWY_ATTR {
+    for_spans<Lane>(call.in, part.s, head.kv, part.keys, scratch, [&](TokenRange keys) HWY_ATTR {
       for_blocks<Lane>(call, part, head, keys, scratch, [&](ScoreBlock block, int64_t) HWY_ATTR {
         block.slopes = nullptr;  // M is added after the softcap
         const int64_t n = HWY_MIN(kPanel, keys.end - block.j);
@@ -331,7 +331,7 @@ void weights(const BackwardCall<T>& call, const BackwardPart& part, Matrix<float
   const HeadView head(call.in, part.s, part.heads.begin);
   prepare_lse(call, part.s, head.h, part.rows, scratch.lse);
   for (int64_t r = 0; r < A.rows; r++) std::fill_n(A.row(r), A.cols, 0.0f);
-  for_spans<Lane>(call.in, part.s, head.kv, {0, head.at.S}, scratch, [&](Range keys) HWY_ATTR {
+  for_spans<Lane>(call.in, part.s, head.kv, {0, head.at.S}, scratch, [&](TokenRange keys) HWY_ATTR {
     for_blocks<Lane>(call, part, head, keys, scratch, [&](const ScoreBlock& block, int64_t row) HWY_ATTR {
       for_tiles<kTileRows>(block.q.rows, [&](int64_t first, int64_t n) HWY_ATTR {
         const TileKeys seen(head, block.i + first, n, block.j, HWY_MIN(kPanel, keys.end - block.j));

@@ -114,12 +114,12 @@ class BackwardPass {
     const int64_t s_owners = to.sequence_stride ? sequences : 1, h_owners = to.head_stride ? heads : 1;
     parallel_for(s_owners * h_owners * row_parts, [&](int64_t task) {
       const int64_t part = task % row_parts, h = task / row_parts % h_owners, s = task / row_parts / h_owners;
-      const Range all_s = to.sequence_stride ? Range{s, s + 1} : Range{0, sequences};
-      const Range all_h = to.head_stride ? Range{h, h + 1} : Range{0, heads};
+      const TokenRange all_s = to.sequence_stride ? TokenRange{s, s + 1} : TokenRange{0, sequences};
+      const TokenRange all_h = to.head_stride ? TokenRange{h, h + 1} : TokenRange{0, heads};
       for (int64_t own_s = all_s.begin; own_s < all_s.end; own_s++)
         for (int64_t own_h = all_h.begin; own_h < all_h.end; own_h++) {
           const Span at = span(in().sequences, own_s);
-          Range rows{0, at.T};
+          TokenRange rows{0, at.T};
           if (to.row_stride) rows = intersection(rows, {part * kBlockRows, (part + 1) * kBlockRows});
           if (!rows.empty()) kernels_.mask(call_, {own_s, {own_h, own_h + 1}, rows, {0, at.S}}, scratch());
         }

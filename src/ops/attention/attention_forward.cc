@@ -109,7 +109,7 @@ template <class Lane, int R>
 HWY_NOINLINE void attend_tile(const AttendTile& tile, const HeadView& head, int64_t i, int64_t group,
                               DropoutFactors* factors, float* dropout) {
   const Floats d;
-  const Range keys = tile.keys.all;
+  const TokenRange keys = tile.keys.all;
   const int64_t first = tile.keys.first_vector();
   for (int64_t panel = 0; panel < kKeyGroup; panel += kPanel) {
     const int64_t begin = HWY_MAX(first, panel), end = HWY_MIN(keys.end, panel + kPanel);
@@ -140,7 +140,7 @@ HWY_INLINE void attend_alone(const ForwardCall<T>& call, const HeadView& head, i
 
 // Divides the weighted sums by the sums of the weights.
 template <class T>
-HWY_INLINE void finish_rows(const ForwardCall<T>& call, const HeadView& head, Range rows, Matrix<float> out,
+HWY_INLINE void finish_rows(const ForwardCall<T>& call, const HeadView& head, TokenRange rows, Matrix<float> out,
                             DropoutFactors* factors, const ForwardScratch& scratch) {
   const Floats d;
   float *sum = scratch.sum, *factor = scratch.factor, *lse = scratch.max;  // by row; the sums move to the front
@@ -171,8 +171,8 @@ HWY_INLINE void finish_rows(const ForwardCall<T>& call, const HeadView& head, Ra
 
 // Computes queries [begin, end), at most kBlockRows, of one head.
 template <class Lane, class T>
-HWY_INLINE void attend_block(const ForwardCall<T>& call, const HeadView& head, Range rows, const PackedKeys& packed,
-                             DropoutFactors* factors, const ForwardScratch& scratch) {
+HWY_INLINE void attend_block(const ForwardCall<T>& call, const HeadView& head, TokenRange rows,
+                             const PackedKeys& packed, DropoutFactors* factors, const ForwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
   const int64_t width = padded(in.value_width);
   std::fill_n(scratch.max, rows.size(), 0.0f);
@@ -183,7 +183,7 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const HeadView& head, R
   const Matrix<float> out(scratch.out, rows.size(), in.value_width, width);
   const Matrix<const float> v = rows_or_copy(head.keys(in.v, in.value_width), packed.values);
   const Matrix<const float> v_tail = packed_tail(packed.tail, head.at.S, in.value_width);
-  const Range keys = head.visible(rows.begin, rows.end);
+  const TokenRange keys = head.visible(rows.begin, rows.end);
   for (int64_t group = keys.begin / kKeyGroup * kKeyGroup; group < keys.end; group += kKeyGroup) {
     const int64_t count = HWY_MIN(kKeyGroup, head.at.S - group);
     for_tiles<kTileRows>(rows.size(), [&](int64_t first, int64_t n) HWY_ATTR {
@@ -208,7 +208,7 @@ HWY_INLINE void attend_block(const ForwardCall<T>& call, const HeadView& head, R
 
 // Packs Kᵀ in panels and V in whole vectors for keys [begin, end); begin is the first key of a panel.
 template <class Lane, class T>
-void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const PackedKeys& room) {
+void pack(const ForwardCall<T>& call, int64_t s, int64_t h, TokenRange keys, const PackedKeys& room) {
   const AttentionInput<T>& in = call.in;
   const Matrix<const T> k = key_rows(in, in.k, s, kv_head(in, h), in.key_width);
   const Matrix<const T> v = key_rows(in, in.v, s, kv_head(in, h), in.value_width);
@@ -222,8 +222,8 @@ void pack(const ForwardCall<T>& call, int64_t s, int64_t h, Range keys, const Pa
 }
 
 template <class Lane, class T>
-HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const HeadView& head, Range rows, const PackedKeys& packed,
-                              const ForwardScratch& scratch) {
+HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const HeadView& head, TokenRange rows,
+                              const PackedKeys& packed, const ForwardScratch& scratch) {
   DropoutFactors drawn, *factors = nullptr;
   if (call.in.dropout.active()) drawn.start(head_dropout(call.in, head.h)), factors = &drawn;
   if (packed.keys) {
@@ -235,13 +235,13 @@ HWY_NOINLINE void attend_head(const ForwardCall<T>& call, const HeadView& head, 
 }
 
 template <class Lane, class T>
-void attend_rows(const ForwardCall<T>& call, int64_t s, int64_t h, Range rows, const PackedKeys& packed,
+void attend_rows(const ForwardCall<T>& call, int64_t s, int64_t h, TokenRange rows, const PackedKeys& packed,
                  const ForwardScratch& scratch) {
   attend_head<Lane>(call, HeadView(call.in, s, h), rows, packed, scratch);
 }
 
 template <class Lane, class T>
-void attend_pairs(const ForwardCall<T>& call, Range pairs, const PackedKeys& room, const ForwardScratch& scratch) {
+void attend_pairs(const ForwardCall<T>& call, TokenRange pairs, const PackedKeys& room, const ForwardScratch& scratch) {
   const AttentionInput<T>& in = call.in;
   const int64_t K = in.key_value_heads(), group = in.heads / K;
   for (int64_t pair = pairs.begin; pair < pairs.end; pair++) {

@@ -21,7 +21,7 @@ template <class T>
 Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
   using Real = Arithmetic<T>;
   const Span at = span(in.sequences, s);
-  const Range seen = visible_keys(in, at, i);
+  const TokenRange seen = visible_keys(in, at, i);
   if (j < seen.begin || j >= seen.end) return {static_cast<Real>(kHidden), 0};
   if (in.allowed.data && !*entry(in.allowed, s, h, i, j)) return {static_cast<Real>(kHidden), 0};
   if (in.mask.data && *entry(in.mask, s, h, i, j) < kHides<Real>) return {static_cast<Real>(kHidden), 0};

@@ -91,11 +91,11 @@ HWY_INLINE bool all_finite(const T* x, int64_t n) {
 // Writes the scores of query i in units of log 2 to a: [padded(S)], with −∞ for the keys that it does not see. Returns
 // the keys that it sees; only these entries of a, and those that share a vector with them, are written.
 template <class T>
-HWY_INLINE Range row_scores(const AttentionInput<T>& in, const HeadView& head, int64_t i, float* a) {
+HWY_INLINE TokenRange row_scores(const AttentionInput<T>& in, const HeadView& head, int64_t i, float* a) {
   const Floats d;
   const Matrix<const T> k = head.keys(in.k, in.key_width);
   const T* q = in.q.at(head.s, head.at.q0 + i, head.h);
-  const Range seen = head.visible(i);
+  const TokenRange seen = head.visible(i);
   if (seen.empty()) return seen;
   const int64_t first = seen.begin / lanes() * lanes(), end = padded(seen.end);
   for (int64_t j = first; j < seen.end; j += 4) {
@@ -117,7 +117,7 @@ template <class T>
 HWY_NOINLINE float attend_row(const AttentionInput<T>& in, const HeadView& head, int64_t i, DropoutFactors* factors,
                               float* a, T* out) {
   const Floats d;
-  const Range seen = row_scores(in, head, i, a);
+  const TokenRange seen = row_scores(in, head, i, a);
   const int64_t first = seen.begin / lanes() * lanes(), end = seen.empty() ? first : seen.end;
   Vector most = set(-HUGE_VALF);
   for (int64_t j = first; j < end; j += lanes()) most = hn::Max(hn::LoadU(d, a + j), most);
@@ -148,7 +148,7 @@ HWY_NOINLINE float attend_row(const AttentionInput<T>& in, const HeadView& head,
 template <class T>
 HWY_INLINE void row_weights(const AttentionInput<T>& in, const HeadView& head, int64_t i, float lse, float* a,
                             float* A) {
-  const Range seen = row_scores(in, head, i, a);
+  const TokenRange seen = row_scores(in, head, i, a);
   std::fill_n(A, head.at.S, 0.0f);
   if (lse == -HUGE_VALF) return;
   for_columns(seen.size(), [&](int64_t c, auto io) HWY_ATTR {

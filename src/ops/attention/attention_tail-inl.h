@@ -27,7 +27,7 @@ HWY_INLINE Matrix<T> without_tail(Matrix<T> x) {
 // Writes the tail of rows [begin, end) of x, transposed, to `to`: [kMaxTail, padded(x.rows)], with zeros after the last
 // row.
 template <class T>
-HWY_INLINE void pack_tail(Matrix<const T> x, Range rows, float* to) {
+HWY_INLINE void pack_tail(Matrix<const T> x, TokenRange rows, float* to) {
   const Matrix<const T> from = x.col_range(x.cols - tail(x.cols), x.cols);
   for (int64_t t = 0; t < from.cols; t++, to += padded(x.rows)) {
     for (int64_t j = rows.begin; j < rows.end; j++) to[j] = static_cast<float>(from(j, t));

@@ -12,13 +12,13 @@ namespace qkv {
 template <class Real>
 constexpr Real kHides = static_cast<Real>(-1e30);  // a mask entry below this hides the key
 
-struct Range {
+struct TokenRange {
   int64_t begin = 0, end = 0;
   int64_t size() const { return end - begin; }
   bool empty() const { return end <= begin; }
 };
 
-inline Range intersection(Range a, Range b) {
+inline TokenRange intersection(TokenRange a, TokenRange b) {
   const int64_t begin = std::max(a.begin, b.begin);
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
@@ -42,7 +42,7 @@ int64_t place(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
 
 // Returns the keys that causality and the window allow for query i.
 template <class Real>
-Range visible_keys(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
+TokenRange visible_keys(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
   const int64_t p = place(in, at, i), right = in.causal == Causal::none ? in.window.right : 0;
   const int64_t begin = in.window.left < 0 ? 0 : std::clamp<int64_t>(p - in.window.left, 0, at.S);
   const int64_t end = right < 0 ? at.S : std::clamp<int64_t>(p + right + 1, 0, at.S);

@@ -94,12 +94,12 @@ template <class T>
 struct ForwardKernels {
   const char* isa;
   // Packs keys [begin, end) of the key/value head that head h reads; begin is the first key of a panel.
-  void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, Range keys, const PackedKeys& room);
+  void (*pack)(const ForwardCall<T>&, int64_t s, int64_t h, TokenRange keys, const PackedKeys& room);
   // Computes queries [begin, end) of head h, whose keys are packed. If packed.keys is null, queries are processed one
   // by one.
-  void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, Range rows, const PackedKeys&, const ForwardScratch&);
+  void (*rows)(const ForwardCall<T>&, int64_t s, int64_t h, TokenRange rows, const PackedKeys&, const ForwardScratch&);
   // Computes all heads of some pairs of a sequence and a key/value head, pair = s K + kv.
-  void (*pairs)(const ForwardCall<T>&, Range pairs, const PackedKeys& room, const ForwardScratch&);
+  void (*pairs)(const ForwardCall<T>&, TokenRange pairs, const PackedKeys& room, const ForwardScratch&);
   // Assigns the attention weights of query i to A: [S]. a: [padded(S) + 3] is scratch.
   void (*weights)(const AttentionInput<T>&, int64_t s, int64_t h, int64_t i, float lse, float* a, float* A);
 };
@@ -145,7 +145,7 @@ struct BackwardCall {
 // `keys` begins at a panel, `rows` at a block.
 struct BackwardPart {
   int64_t s;
-  Range heads, rows, keys;
+  TokenRange heads, rows, keys;
   bool queries = false, keys_values = false;  // which gradients it assigns: dQ, or dK and dV
 };
 
