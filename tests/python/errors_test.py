@@ -131,7 +131,7 @@ def test_what_backward_is_given_must_fit():
         "return_mask_grad requires a float mask": {"return_mask_grad": True},
     }.items():
         says(line, qkv.attention_backward, **{**good, **wrong})
-    says("no mask of floats", qkv.attention_backward, **good, mask=np.ones(7, bool), return_mask_grad=True)
+    says("return_mask_grad requires a float mask", qkv.attention_backward, **good, mask=np.ones(7, bool), return_mask_grad=True)
 
 
 def test_windows_beyond_every_sequence_are_none():

@@ -80,7 +80,7 @@ def test_threads_get_the_answers_of_one(recommender):
 @pytest.mark.parametrize("call, message", [
     (lambda r: r.recommend("f0000"), "histories[0] must be a list of str (is 'f0000')"),
     (lambda r: r.recommend([3]), "histories[0][0] must be a str (is 3)"),
-    (lambda r: r.recommend(["\ud800"]), "recommend: event of history 1, number 1 is not valid Unicode"),
+    (lambda r: r.recommend(["\ud800"]), "histories[0][0] is not valid Unicode"),
     (lambda r: r.recommend([], top=0), "top must be between 1 and 1073741824 (is 0)"),
     (lambda r: r.recommend([], top="3"), "top must be a whole number (is '3')"),
     (lambda r: r.recommend([], explain=2), "explain must be True or False (is 2)"),
