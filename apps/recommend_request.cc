@@ -55,7 +55,7 @@ std::vector<int64_t> times_of(std::string_view field, const ordered_json& value)
   return times;
 }
 
-bool flag_of(std::string_view field, const ordered_json& value) {
+bool boolean_of(std::string_view field, const ordered_json& value) {
   if (!value.is_boolean()) refuse(field, value, "true or false");
   return value.get<bool>();
 }
@@ -73,7 +73,7 @@ class OptionSetter {
     member = value_.get<int64_t>();
   }
   void operator()(std::string_view name, bool& member, const qkv::Field&) {
-    if (is_named(name)) member = flag_of(name, value_);
+    if (is_named(name)) member = boolean_of(name, value_);
   }
   template <class Names>
   void operator()(std::string_view name, Names& member, const qkv::Field&) {
@@ -153,7 +153,7 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
     } else if (name == "user") {
       request.user = name_of(name, value);
     } else if (name == "include_seen") {
-      own().exclude_seen = !flag_of(name, value);
+      own().exclude_seen = !boolean_of(name, value);
     } else if (name != "id") {
       OptionSetter setter(name, value, titles);
       visit_fields(own(), setter);
