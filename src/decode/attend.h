@@ -1,5 +1,4 @@
-// All attention weights of a model while it reads a source and says a target, or of a decoder-only model while it reads
-// a text.
+// All attention weights of a model for a source and a target or, for a decoder-only model, for a text.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +13,19 @@
 
 namespace qkv {
 
+// The sequences of one attention map, in token ids.
 struct AttendRequest {
-  std::vector<int32_t> source_ids;   // the end token included; of a decoder-only model none
-  std::vector<int32_t> target_ids;   // without start and end; of a decoder-only model the text
-  std::optional<int32_t> start = 1;  // none where the text begins without one
+  std::vector<int32_t> source_ids;   // including the end token; empty for a decoder-only model
+  std::vector<int32_t> target_ids;   // without start and end tokens; the text for a decoder-only model
+  std::optional<int32_t> start = 1;  // unset if the text has no start token
   int32_t end = 2;
 };
 
-// Gives the pieces of ids, for the axes.
+// Returns the pieces of ids, which label the axes.
 using PiecesOf = std::function<std::vector<std::string>(std::span<const int32_t> ids, bool of_source)>;
 
-// Weights recomputed from the queries, keys and log-sum-exp of one forward pass, so they are what the kernel used.
+// Runs one forward pass and recomputes the weights from its queries, keys and log-sum-exp. They equal the weights that
+// the kernel used.
 AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
                            const PiecesOf& pieces);
 

@@ -7,7 +7,7 @@
 namespace qkv {
 namespace {
 
-// β Σ_j log min(Σ_i a_ij, 1), over all tokens said and the S source tokens (Wu et al., 2016, section 7).
+// β Σ_j log min(Σ_i a_ij, 1), over all target tokens i and the S source tokens j (Wu et al., 2016, section 7).
 double coverage(const std::vector<float>& attention, size_t S, double beta) {
   double total = 0;
   for (size_t j = 0; j < S; j++) {
@@ -77,11 +77,11 @@ std::vector<std::vector<Decoded>> n_best(const Ensemble& models, const std::vect
   return found;
 }
 
-// The best tokens after the prefix are what a search finds that ends there.
+// A first search that ends after one token finds the best tokens after the prefix. A second search completes them.
 std::vector<std::vector<Decoded>> alternatives(const Ensemble& models, const std::vector<SearchInput>& inputs,
                                                const SearchOptions& options, Arena& arena) {
   std::vector<std::vector<Decoded>> found(inputs.size());
-  std::vector<std::pair<size_t, size_t>> places;  // in `found`, of what the second search finds
+  std::vector<std::pair<size_t, size_t>> places;  // where in `found` the results of the second search belong
   std::vector<SearchInput> longer;
   for (size_t s = 0; s < inputs.size(); s++) {
     SearchOptions first = options;

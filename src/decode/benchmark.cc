@@ -17,7 +17,7 @@
 namespace qkv {
 namespace {
 
-// The sentences in batches, the longest first.
+// Returns the sentences in batches, longest first.
 std::vector<std::vector<SearchInput>> batches_of(const std::vector<std::vector<int32_t>>& sources, int64_t batch) {
   std::vector<int64_t> lengths;
   for (const auto& source : sources) lengths.push_back(std::ssize(source));
@@ -38,7 +38,7 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
                                     {"batch", options.batch},
                                     {"length", options.length},
                                     {"workers", options.workers}})
-    if (value < 1) fail("benchmark: {} is {}, wanted at least 1", name, value);
+    if (value < 1) fail("benchmark: {} must be at least 1 (is {})", name, value);
   const Clock::time_point start = Clock::now();
   const TranslatorRun loaded = load_run<TranslatorRun>(run);
   DecodeBenchmark result;
@@ -61,7 +61,7 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
   const auto batches = batches_of(sources, options.batch);
   ArenaPool pool;
   const ArenaPool::Lease lease(pool, options.profile ? 1 : static_cast<size_t>(options.workers));
-  for (int repeat = 0; repeat < 4; repeat++) {  // the first one is not counted
+  for (int repeat = 0; repeat < 4; repeat++) {  // the first one is a warm-up
     std::optional<Profile> profile;
     if (options.profile) profile.emplace();
     std::atomic<int64_t> tokens = 0;
@@ -70,7 +70,7 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
     for (const auto& batch : batches)
       workers.submit([&](Arena& arena) {
         for (const auto& found : n_best(model, batch, search, arena)) {
-          if (found.empty()) fail("{}: the model gives no number for a line", run);
+          if (found.empty()) fail("{}: the model's output for a line is not finite", run);
           tokens += std::ssize(found.front().ids);
         }
       });

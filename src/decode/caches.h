@@ -1,4 +1,4 @@
-// Caches of texts that calls borrow from each other.
+// A pool of text caches that successive calls reuse.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace qkv {
 
-// At most `bytes` of caches wait for the next call; the model must outlive them. Methods may be called by many threads.
+// Keeps at most `bytes` bytes of caches between calls. The model must outlive the pool. Methods are thread-safe.
 class Caches {
  public:
   Caches(const Transformer<float>& model, int64_t bytes) : model_(model), bytes_(bytes) {}
 
-  // The one that knows most of these texts, or a new one where none waits.
+  // Returns the kept cache that holds the most tokens of these texts, or a new cache if none is kept.
   std::unique_ptr<TextCache> take(const std::vector<std::vector<int32_t>>& texts);
-  void give_back(std::unique_ptr<TextCache> cache);
+  void give_back(std::unique_ptr<TextCache> cache);  // drops the oldest caches beyond `bytes`
 
  private:
   const Transformer<float>& model_;
   const int64_t bytes_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<TextCache>> waiting_;  // the one that was given back last is the last
+  std::vector<std::unique_ptr<TextCache>> waiting_;  // in the order in which they were given back
 };
 
 }  // namespace qkv

@@ -16,7 +16,7 @@ Matrix<float> next_log_probabilities(const Ensemble& models, KeyValueCache& cach
 }
 
 std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::span<const double> sums, size_t count) {
-  std::vector<Candidate> best;  // a heap, the worst on top
+  std::vector<Candidate> best;  // a heap with the worst candidate on top
   for (size_t i = 0; i < next.size(); i++) {
     const double before = sums[i] + static_cast<double>(next[i].offset);
     double bar = best.size() < count ? -INFINITY : best.front().sum - before;
@@ -48,7 +48,7 @@ BestNext best_next(const Transformer<float>& model, KeyValueCache& cache, std::s
   hidden = sorted_unique(std::move(hidden));
   const Matrix<float> h = cache.step(0, ids, c);
   BestNext next{model.output().next(h, hidden, static_cast<int64_t>(count), c), {}};
-  // The end token is out before the softmax where it comes too early; other tokens stay in the sum.
+  // Before min_length, the end token is excluded before the softmax. Other excluded tokens still count in the sum.
   for (int64_t n = 0; n < h.rows; n++) {
     const NextTokens& all = next.tokens;
     float mass = all.lse_seen[n];

@@ -1,4 +1,4 @@
-// Models that decide together: the probability of a token is the mean of theirs. One model is the usual case.
+// An ensemble of models: the probability of a token is the mean over all models. Usually there is one model.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace qkv {
 
-// Views of models that must outlive it.
+// A view of models, which must outlive it.
 class Ensemble {
  public:
   Ensemble(const Transformer<float>& model) : models_{&model} {}
-  // Throws Error if the sizes of the vocabularies differ, or there is no model.
+  // Throws Error if the vocabularies differ in size, or there is no model.
   explicit Ensemble(std::vector<const Transformer<float>*> models) : models_(std::move(models)) {
     if (models_.empty()) fail("ensemble must have at least one model");
     for (const auto* model : models_) {
@@ -27,7 +27,7 @@ class Ensemble {
   size_t size() const { return models_.size(); }
   const Transformer<float>& operator[](size_t i) const { return *models_[i]; }
   const Transformer<float>& front() const { return *models_.front(); }
-  // Tokens of the longest sequence that all of them take.
+  // Returns the maximum sequence length in tokens that all models support.
   int64_t max_length() const {
     int64_t least = front().config().max_length;
     for (const auto* model : models_) least = std::min(least, model->config().max_length);

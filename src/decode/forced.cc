@@ -8,9 +8,9 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kRows = 256;  // tokens whose log p exist at one time
+constexpr int64_t kRows = 256;  // tokens whose log p are held at once
 
-// What the decoder reads and says, sequence by sequence.
+// Decoder inputs and targets, one sequence after the other.
 struct Said {
   Packed source, read;
   std::vector<int32_t> said;
@@ -29,7 +29,8 @@ Said pack(const std::vector<ForcedInput>& inputs, int32_t start) {
   return result;
 }
 
-// One layer's cross-attention, of every sequence: the layer runs once more, for the stack keeps inputs alone.
+// Computes the cross-attention of one layer for every sequence. Runs the layer again, because the stack keeps only its
+// inputs.
 void take_attention(const Transformer<float>& model, const Said& batch, const Transformer<float>::Saved& saved,
                     const AttentionPlace& place, Context& c, std::vector<Forced>& results) {
   const Arena::Scope scope(c.arena);
@@ -52,9 +53,10 @@ void take_attention(const Transformer<float>& model, const Said& batch, const Tr
 int64_t checked_layer(const AttentionPlace& place, const ModelConfig& config) {
   const int64_t layer = place.layer < 0 ? config.decoder_layers + place.layer : place.layer;
   if (layer < 0 || layer >= config.decoder_layers)
-    fail("attention: layer {}, the decoder has {}", place.layer + (place.layer >= 0), config.decoder_layers);
+    fail("attention: layer {} does not exist (the decoder has {} layers)", place.layer + (place.layer >= 0),
+         config.decoder_layers);
   if (place.head < 0 || place.head >= config.attention.heads)
-    fail("attention: head {}, the model has {}", place.head + 1, config.attention.heads);
+    fail("attention: head {} does not exist (the model has {} heads)", place.head + 1, config.attention.heads);
   return layer;
 }
 
@@ -64,7 +66,8 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
   const Said batch = pack(inputs, start);
   for (const int32_t id : batch.said)
     if (id < 0 || id >= models.front().config().target_vocab)
-      fail("forced scoring: target id {} is outside the vocabulary of {}", id, models.front().config().target_vocab);
+      fail("forced scoring: target token must be between 0 and {} (is {})", models.front().config().target_vocab - 1,
+           id);
   const Arena::Scope scope(arena);
   Context c{.arena = arena, .recompute = true, .inference = true};
   std::vector<Matrix<float>> hidden;

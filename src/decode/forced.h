@@ -1,4 +1,4 @@
-// Forced scoring: what a model thinks of a target that is given, in one pass over all its tokens.
+// Forced scoring: the probability of a given target, in one pass over all its tokens.
 #pragma once
 
 #include <vector>
@@ -9,24 +9,24 @@
 
 namespace qkv {
 
-// A source, and what is said of it: without the start token; the end token counts if it is there.
+// A source and a given target. The target has no start token; an end token is optional, and is scored if present.
 struct ForcedInput {
   std::span<const int32_t> source, said;
 };
 
 struct Forced {
-  std::vector<float> log_probabilities;  // [T]: log p of each token said
-  std::vector<float> attention;          // [T, S]: row i is what was looked at while token i was said; if asked for
+  std::vector<float> log_probabilities;  // [T]: log p of each target token
+  std::vector<float> attention;          // [T, S], if requested: row i has the weights with which token i was predicted
 };
 
 enum class WithAttention { no, yes };
 
-// One batch. `place` is where attention is taken, in the first of the models. Throws Error if an id, a length or the
-// place does not fit the model.
+// Scores one batch. place: the layer and head of the first model whose attention is returned. Throws Error if an id, a
+// length or the place is out of range for the model.
 std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
                           WithAttention with, const AttentionPlace& place, Arena& arena);
 
-// Throws Error, naming the option, unless the model has that layer and head; gives the layer counted from 0.
+// Returns the layer, counted from 0. Throws Error, naming the option, unless the model has this layer and head.
 int64_t checked_layer(const AttentionPlace& place, const ModelConfig& config);
 
 }  // namespace qkv

@@ -1,5 +1,5 @@
-// Going on from texts with a decoder-only model, token by token, several at the same time: each gets the tokens that it
-// gets alone, bit by bit.
+// Text generation with a decoder-only model for several prompts at once. The result for a prompt does not depend on the
+// other prompts, bit by bit.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,34 @@
 
 namespace qkv {
 
+// A generated text in token ids.
 struct GeneratedIds {
-  using Alternatives = std::vector<std::pair<int32_t, float>>;  // tokens and log p, the most probable first
+  using Alternatives = std::vector<std::pair<int32_t, float>>;  // tokens and log p, most probable first
 
   std::vector<int32_t> ids = {};
-  std::vector<float> log_probabilities = {};    // log p of each, and of the end token if it came: the model's own
-  std::vector<Alternatives> alternatives = {};  // of these, where they were asked for
+  std::vector<float> log_probabilities =
+      {};  // log p of each id, then of the end token if it was generated; without penalties and filters
+  std::vector<Alternatives> alternatives = {};  // for each entry of log_probabilities, if requested
   enum class End { document, length, context, caller } end = End::length;
 };
 
-// The user's options, and what the caller adds. stop and on_text are not used.
+// The user's options and those of the caller. stop and on_text are not used.
 struct GenerationOptions : GenerateOptions {
   std::vector<int32_t> never = {};  // tokens that are excluded
-  // Called with the number of a prompt and its text so far, for each token but the end; true ends the text there.
+  // Called after each token except the end token, with the number of the prompt and its text so far. Returning true
+  // ends the text.
   std::function<bool(size_t prompt, const GeneratedIds&)> on_token = {};
 };
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
-// Calls done(prompt, text) as each text is complete. A prompt follows the start token where the ends say so. Throws
-// Error for options out of range, tokens that the model does not have, and a prompt that does not fit where the context
-// may not slide; after an exception the cache is of no more use.
+// Continues prompts, and calls done(prompt, text) when a text is complete. If `ends` has a start token, it is put
+// before each prompt. Throws Error for options out of range, tokens outside the vocabulary, and a prompt that does not
+// fit into the context when sliding is off. After an exception the cache must not be used again.
 void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t prompt, GeneratedIds&&)>& done);
 
-// The same for one prompt, with a cache of its own.
+// Continues one prompt, with a temporary cache.
 GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,
                           const GenerationOptions& options, Arena& arena);
 

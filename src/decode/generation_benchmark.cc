@@ -1,4 +1,4 @@
-// qkv::benchmark_generation: how fast a language model goes on from a text.
+// qkv::benchmark_generation: measures the speed of text generation with a language model.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -20,13 +20,14 @@ namespace {
 std::unique_ptr<Transformer<float>> model_of(const GenerationBenchmarkOptions& options) {
   if (!options.run.empty()) return load_run<LanguageRun>(options.run).model;
   if (options.model.encoder_layers > 0)
-    fail("benchmark: encoder_layers is {}, wanted 0 of a language model", options.model.encoder_layers);
+    fail("benchmark: encoder_layers must be 0 for a language model (is {})", options.model.encoder_layers);
   auto model = std::make_unique<Transformer<float>>(options.model);
   model->parameters().initialize(1, 0.02);
   return model;
 }
 
-// Of all that a step reads whole: not of tables of which it takes a row a token.
+// Returns the bytes of all weights that a step reads completely. Embedding tables, of which it reads one row per token,
+// are not counted.
 int64_t bytes_of_products(const Transformer<float>& model) {
   int64_t bytes = weight_bytes(model.parameters());
   for (const Parameter<float>& p : model.parameters().all()) {
@@ -37,7 +38,7 @@ int64_t bytes_of_products(const Transformer<float>& model) {
 }
 
 constexpr int kRounds = 7;
-constexpr double kReadSeconds = 0.1;  // a round
+constexpr double kReadSeconds = 0.1;  // seconds per round
 
 template <class T, class Key = std::identity>
 T median(std::vector<T> x, Key key = {}) {
@@ -46,7 +47,7 @@ T median(std::vector<T> x, Key key = {}) {
   return *middle;
 }
 
-// Differ from their first tokens on, so that they share nothing.
+// Returns prompts that differ in their first tokens, so that they share no cached prefix.
 Prompts random_prompts(const GenerationBenchmarkOptions& options, int64_t vocab) {
   Random random(1, Stream::test);
   Prompts prompts(static_cast<size_t>(options.batch));
@@ -63,15 +64,15 @@ Prompts random_prompts(const GenerationBenchmarkOptions& options, int64_t vocab)
 GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& options) {
   for (const auto& [name, value, least] :
        {std::tuple{"batch", options.batch, 1}, {"prompt", options.prompt, 1}, {"tokens", options.tokens, 2}})
-    if (value < least) fail("benchmark: {} is {}, wanted at least {}", name, value, least);
+    if (value < least) fail("benchmark: {} must be at least {} (is {})", name, least, value);
   const Clock::time_point start = Clock::now();
   const std::unique_ptr<Transformer<float>> model = model_of(options);
   GenerationBenchmark result;
   result.load_ms = 1e3 * seconds_since(start);
   const ModelConfig& config = model->config();
   if (options.prompt + options.tokens > config.max_length)
-    fail("benchmark: prompt and tokens are {}, wanted at most the model's max_length of {}",
-         options.prompt + options.tokens, config.max_length);
+    fail("benchmark: prompt + tokens must be at most {}, the model's max_length (is {})", config.max_length,
+         options.prompt + options.tokens);
   if (options.int8) quantize(model->parameters());
   result.parameters = model->parameters().size();
   result.weight_bytes = bytes_of_products(*model);
@@ -86,12 +87,12 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
   Arena arena;
   MemoryReader memory;
   std::vector<GenerationBenchmark> rounds;
-  for (int round = -1; round < kRounds; round++) {  // the first one is not counted
+  for (int round = -1; round < kRounds; round++) {  // the first one is a warm-up
     TextCache cache(*model, 0);
     std::optional<Profile> profile;
     Clock::time_point begin = Clock::now();
-    std::vector<double> times;  // of the prompts, then of every step
-    size_t texts = 0;           // that have the token of this step
+    std::vector<double> times;  // of reading the prompts, then of every step
+    size_t texts = 0;           // number of texts that have their token of this step
     how.on_token = [&](size_t, const GeneratedIds&) {
       if (++texts < prompts.size()) return false;
       texts = 0;

@@ -24,22 +24,22 @@ struct TokenEvent {
   bool last = false;
 };
 
-// The user's options, and what the run and the caller add.
+// The user's options and those of the run and the caller.
 struct SearchOptions : DecodingOptions {
-  AttentionPlace attention = {};    // of the coverage penalty
-  int32_t start = 1, end = 2;       // tokens
+  AttentionPlace attention = {};    // whose weights the coverage penalty uses
+  int32_t start = 1, end = 2;       // token ids
   std::vector<int32_t> never = {};  // tokens that are excluded
-  // Called for each token of greedy search or sampling, in the order of steps; true ends the hypothesis there.
+  // Called for each token of greedy search or sampling, in the order of steps. Returning true ends the hypothesis.
   std::function<bool(const TokenEvent&)> on_token = {};
 };
 
-// A hypothesis in ids.
+// A hypothesis in token ids.
 struct Decoded {
-  std::vector<int32_t> ids = {};                    // without start and end
-  std::vector<float> token_log_probabilities = {};  // log p of each, then of the end token if it ended
+  std::vector<int32_t> ids = {};                    // without start and end tokens
+  std::vector<float> token_log_probabilities = {};  // log p of each id, then of the end token if `ended`
   double log_probability = 0;                       // their sum, without penalties
-  double score = 0;                                 // the order of hypotheses; higher is better
-  bool ended = false;                               // with the end token; false: truncated
+  double score = 0;                                 // orders hypotheses; higher is better
+  bool ended = false;                               // ends with the end token; false: truncated
 
   // Returns all tokens, the end token included.
   std::vector<int32_t> said(int32_t end) const {

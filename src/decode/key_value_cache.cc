@@ -10,8 +10,8 @@ namespace qkv {
 
 namespace {
 
-// Keys and values of all layers side by side. What lies behind them begins at one of few places, whatever the batch, so
-// that rows which no batch needs are never touched.
+// Returns caches for the keys and values of all layers, next to each other in memory. The size is rounded up, so that
+// later allocations begin at one of few addresses whatever the batch, and unneeded rows are never touched.
 std::vector<Layer<float>::Cache> self_caches(const Transformer<float>& model, int64_t rows, Arena& arena) {
   constexpr int64_t kMostRounded = int64_t{64} << 20;  // floats
   int64_t width = 0;
@@ -28,7 +28,8 @@ std::vector<Layer<float>::Cache> self_caches(const Transformer<float>& model, in
   return caches;
 }
 
-// Sequences from `first` on that the encoder takes together. Products need no more rows, and more take memory.
+// Returns the sequences from `first` on that are encoded together. More rows would not make the products faster, but
+// would take more memory.
 Packed part_of(const Packed& all, int64_t first) {
   const int64_t most_tokens = 192 * threads();
   Packed part;
@@ -40,7 +41,7 @@ Packed part_of(const Packed& all, int64_t first) {
   return part;
 }
 
-// Makes keys and values of the encoder's output, some sequences at a time.
+// Computes keys and values of the encoder's output, for a few sequences at a time.
 void fill_cross(const Transformer<float>& model, const Packed& sources, std::vector<Layer<float>::Cache>& caches,
                 Context& c) {
   for (auto& cache : caches) cache.cross = c.arena.matrix<float>(sources.tokens(), cache.self.cols);

@@ -18,7 +18,7 @@ Matrix<float> log_mean_probability(std::span<const Matrix<float>> logits) {
       float highest = -INFINITY, sum = 0;
       for (const Matrix<float>& model : logits) highest = std::max(highest, model(n, v));
       for (const Matrix<float>& model : logits) sum += std::exp(model(n, v) - highest);
-      // Where every model says −∞, highest − highest is no number, and so is what a NaN of one of them makes.
+      // If every model gives −∞, highest − highest would be NaN. A NaN next to a finite value gives NaN.
       mean(n, v) = highest == -INFINITY ? highest : highest + std::log(sum) - log_count;
     }
   });

@@ -1,4 +1,4 @@
-// log p of an ensemble: log(1/K Σ_k softmax(logits_k)).
+// Log-probabilities of an ensemble: log(1/K Σ_k softmax(logits_k)).
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-// logits: [N, V] of each of K ≥ 1 models; they are overwritten, and the result lies where the first are.
+// Computes log p. logits: [N, V] for each of K ≥ 1 models. They are overwritten; the result is stored in the first.
 Matrix<float> log_mean_probability(std::span<const Matrix<float>> logits);
 
 }  // namespace qkv

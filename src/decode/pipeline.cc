@@ -10,9 +10,9 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kFirstWindow = 32;       // lines, so that the first ones are out early
-constexpr int64_t kWindows = 3;            // held at most, while a slow batch keeps others from being written
-constexpr int64_t kBatchesOfAWindow = 64;  // at most, however long the lines are
+constexpr int64_t kFirstWindow = 32;       // lines; small, so that the first results come early
+constexpr int64_t kWindows = 3;            // maximum held while a slow batch delays writing
+constexpr int64_t kBatchesOfAWindow = 64;  // maximum, however long the lines are
 
 class Pipeline {
  public:
@@ -34,7 +34,7 @@ class Pipeline {
   }
 
  private:
-  // A line in the works. The number of its parts that are not done is read by this thread and lowered by workers.
+  // A line in progress. Workers decrement the number of unfinished parts, which this thread reads.
   struct Open {
     Line line;
     std::atomic<size_t> parts = 0;
@@ -42,7 +42,7 @@ class Pipeline {
 
   bool is_full() const { return new_lines_ >= window_ || new_tokens_ >= kBatchesOfAWindow * limits_.batch_tokens; }
 
-  // Reads ahead while workers may run out of batches; true if the source has no line ready.
+  // Reads ahead while workers may run out of batches. Returns whether the source has no line ready.
   bool read() {
     const auto room = [&] { return std::ssize(lines_) < kWindows * limits_.window; };
     while (!ended_ && !is_full() && room() && workers_.waiting() < worker_count_) {
@@ -55,24 +55,24 @@ class Pipeline {
       count_++;
       new_lines_++;
       next->parts = next->line.parts.size();
-      for (const Part& part : next->line.parts) new_tokens_ += std::ssize(part.source);
+      for (const LinePart& part : next->line.parts) new_tokens_ += std::ssize(part.source);
       lines_.push_back(std::move(next));
     }
     return false;
   }
 
-  // The lines read since the last time, in batches of similar length.
+  // Submits the lines read since the last call, in batches of similar length.
   void submit() {
-    std::vector<std::pair<Open*, Part*>> parts;
+    std::vector<std::pair<Open*, LinePart*>> parts;
     std::vector<int64_t> lengths;
     for (size_t i = lines_.size() - static_cast<size_t>(new_lines_); i < lines_.size(); i++)
-      for (Part& part : lines_[i]->line.parts) {
+      for (LinePart& part : lines_[i]->line.parts) {
         parts.emplace_back(lines_[i].get(), &part);
         lengths.push_back(std::ssize(part.source));
       }
     const Batches batches = cut_by_length(lengths, limits_.batch_tokens);
     for (size_t b = 0; b < batches.size(); b++) {
-      std::vector<std::pair<Open*, Part*>> batch;
+      std::vector<std::pair<Open*, LinePart*>> batch;
       for (const size_t i : batches[b]) batch.push_back(parts[i]);
       workers_.submit([this, batch = std::move(batch)](Arena& arena) { work(batch, arena); });
     }
@@ -80,8 +80,8 @@ class Pipeline {
     window_ = std::min(4 * window_, limits_.window);
   }
 
-  void work(const std::vector<std::pair<Open*, Part*>>& batch, Arena& arena) const {
-    std::vector<Part*> parts;
+  void work(const std::vector<std::pair<Open*, LinePart*>>& batch, Arena& arena) const {
+    std::vector<LinePart*> parts;
     for (const auto& [line, part] : batch) parts.push_back(part);
     std::exception_ptr error;
     try {
@@ -97,7 +97,7 @@ class Pipeline {
     for (const auto& [line, part] : batch) line->parts--;
   }
 
-  // The lines at the front that are done.
+  // Writes the finished lines at the front.
   void write() {
     int64_t written = 0;
     const size_t submitted = lines_.size() - static_cast<size_t>(new_lines_);
@@ -113,9 +113,9 @@ class Pipeline {
   const PipelineLimits limits_;
   int64_t window_, new_lines_ = 0, new_tokens_ = 0, count_ = 0;
   bool ended_ = false;
-  std::deque<std::unique_ptr<Open>> lines_;  // not written yet; the last new_lines_ are not submitted
+  std::deque<std::unique_ptr<Open>> lines_;  // lines not yet written; the last new_lines_ are not yet submitted
   const size_t worker_count_;
-  Workers workers_;  // ends first, for its jobs work on the lines
+  Workers workers_;  // destroyed first, because its jobs use the lines
 };
 
 }  // namespace

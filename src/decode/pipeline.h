@@ -1,5 +1,5 @@
-// From a stream of lines to a stream of translated lines: lines are read into a window, their parts sorted by length
-// and cut into batches, batches translated by workers, lines written in the order they came.
+// Translates a stream of lines. Lines are read into a window, their parts sorted by length and grouped into batches,
+// batches translated by workers, and lines written in the order of the input.
 #pragma once
 
 #include <cstdint>
@@ -16,38 +16,41 @@
 
 namespace qkv {
 
-// What is translated at once: a line, or a part of one that is too long.
-struct Part {
+// A unit of translation: a line, or a part of a line that is too long.
+struct LinePart {
   int64_t line = 0;
   std::string text;
   std::vector<int32_t> source, prefix;
   std::vector<Decoded> found;      // best first
-  std::vector<Forced> attentions;  // of `found`, where they were asked for
+  std::vector<Forced> attentions;  // for each of `found`, if requested
 };
 
+// A line of the stream and its results.
 struct Line {
   int64_t number = 0;  // from 0
   SourceLine source;
-  std::vector<Part> parts;   // none for an empty line
-  std::exception_ptr error;  // thrown when it is the line's turn to be written
+  std::vector<LinePart> parts;  // none for an empty line
+  std::exception_ptr error;     // rethrown when the line would be written
 };
 
+// The functions that a pipeline calls.
 struct PipelineSteps {
-  // Fills a line but for what is found; see LineSource. An error goes into the line, and ends the stream there.
+  // Reads a line and its parts, without results; see LineSource. An error is stored in the line and ends the stream.
   std::function<Next(Line&, bool wait)> read;
-  // Translates a batch. Called from several threads at a time.
-  std::function<void(std::span<Part* const>, Arena&)> work;
+  // Translates a batch. Called concurrently from several threads.
+  std::function<void(std::span<LinePart* const>, Arena&)> work;
   std::function<void(Line&&)> write;
-  std::function<void(int64_t)> progress;  // lines written since the last call, perhaps 0; may be empty
+  std::function<void(int64_t)>
+      progress;  // called with the number of lines written since the last call, possibly 0; optional
 };
 
 struct PipelineLimits {
-  int64_t batch_tokens = 0;  // source tokens of a batch
-  int64_t window = 0;        // lines
+  int64_t batch_tokens = 0;  // maximum source tokens per batch
+  int64_t window = 0;        // maximum lines per window
 };
 
-// Runs until read says that there are no more lines. A worker for each arena; a single one is the calling thread. All
-// threads of this thread are shared among the workers. Throws what the steps throw.
+// Runs until `read` returns the end of the stream. There is one worker per arena; a single worker is the calling
+// thread. The workers share the threads of the calling thread equally. Rethrows the exceptions of the steps.
 void run_pipeline(const PipelineSteps& steps, const PipelineLimits& limits, const std::vector<Arena*>& arenas);
 
 }  // namespace qkv

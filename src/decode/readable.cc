@@ -14,8 +14,8 @@ bool begins_word(const std::string& piece) { return piece.starts_with(kWordStart
 
 bool have_word_starts(const std::vector<std::string>& pieces) { return std::ranges::any_of(pieces, begins_word); }
 
-// How a word of the source reads. White space cuts the text into as many words as the pieces make, as a rule; where it
-// does not, the word is put together from its pieces.
+// Returns the text of each source word. Usually splitting at white space gives as many words as the pieces do;
+// otherwise the words are joined from their pieces.
 std::vector<std::string> surface_words(std::string_view text, const std::vector<std::string>& pieces,
                                        const std::vector<TokenRange>& words) {
   const std::vector<std::string_view> split = split_words(text);
@@ -87,7 +87,7 @@ std::string replace_unknown(const Tokenizer& tokenizer, std::span<const int32_t>
     return "";
   };
   std::string text;
-  bool glued = false;  // what comes next is a piece in the middle of a word that an unknown token begins
+  bool glued = false;  // the next piece continues a word that begins with an unknown token
   for (size_t i = 0; i < ids.size();) {
     if (ids[i] == unknown) {
       append_word(text, aligned_word(i++), true);

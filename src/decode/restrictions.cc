@@ -6,8 +6,8 @@
 namespace qkv {
 namespace {
 
-// log Σ exp of the row without one entry, which is log(1 − exp(entry)) where the row is normalised. That is taken from
-// the others where the difference would have lost its digits.
+// Returns log Σ exp over the row without one entry, which is log(1 − exp(entry)) because the row is normalized. If the
+// difference would lose precision, sums the other entries instead.
 double log_of_the_others(std::span<const float> row, size_t left_out) {
   if (row[left_out] < -0.01f) return std::log1p(-std::exp(static_cast<double>(row[left_out])));
   double sum = 0;
@@ -16,7 +16,7 @@ double log_of_the_others(std::span<const float> row, size_t left_out) {
   return std::log(sum);
 }
 
-// Tokens that came after an earlier run of the last n − 1 tokens.
+// Returns the tokens that followed earlier occurrences of the last n − 1 tokens.
 std::vector<int32_t> ends_of_ngrams(std::span<const int32_t> history, int64_t n) {
   std::vector<int32_t> ends;
   const size_t before = static_cast<size_t>(n) - 1;

@@ -1,4 +1,4 @@
-// From log p, the model's, to log q, what the search goes by: tokens that may not come next, and those that get worse.
+// Computes log q, by which the search ranks tokens, from log p of the model: excludes and penalizes tokens.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace qkv {
 
-// The next token of one hypothesis: log q(v) = values[v] + offset; −∞ where v may not come.
+// The distribution of the next token of one hypothesis: log q(v) = values[v] + offset, −∞ if v is excluded.
 struct NextToken {
   std::span<float> values;  // [V]
   float offset = 0;
-  std::vector<std::pair<int32_t, float>> changed = {};  // tokens whose value is no longer log p, and log p
+  std::vector<std::pair<int32_t, float>> changed = {};  // tokens whose value is no longer log p, with their log p
 
   float log_q(int32_t token) const { return values[static_cast<size_t>(token)] + offset; }
   float log_p(int32_t token) const {
@@ -24,10 +24,10 @@ struct NextToken {
   }
 };
 
-// `row`, log p: [V], changes in place. history: the hypothesis so far.
-//   The end token, before min_length tokens: out before the softmax, so that q = p / (1 − p(end)) for the others.
-//   Tokens of `never`, and those that would end an n-gram of the history once more: out, without normalising again.
-//   Tokens of the history, with a repetition penalty θ: log q = θ log p.
+// Applies the restrictions to row, log p: [V], in place. history: the hypothesis so far.
+//   Before min_length tokens, the end token is excluded before the softmax: q = p / (1 − p(end)) for the others.
+//   Tokens of `never` and those that would repeat an n-gram of the history are excluded without normalizing again.
+//   Tokens of the history get the repetition penalty θ: log q = θ log p.
 NextToken next_token(std::span<float> row, std::span<const int32_t> history, const SearchOptions& options);
 
 }  // namespace qkv

@@ -51,7 +51,7 @@ int32_t sample(const NextToken& next, const SamplingOptions& options, Random& ra
   const double u = random.uniform();
   const float highest = *std::ranges::max_element(values);
   const double least = static_cast<double>(highest) + std::log(options.min_p);  // −∞ without min_p
-  std::vector<int32_t> tokens;  // that may come, the most probable first if some of them are left out
+  std::vector<int32_t> tokens;  // allowed tokens; most probable first if top_p applies
   for (size_t v = 0; v < values.size(); v++)
     if (values[v] > -INFINITY && static_cast<double>(values[v]) >= least) tokens.push_back(static_cast<int32_t>(v));
   if (tokens.empty()) return -1;

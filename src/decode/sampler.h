@@ -1,4 +1,4 @@
-// Draws a token at random.
+// Random sampling of tokens.
 #pragma once
 
 #include <span>
@@ -9,11 +9,12 @@
 
 namespace qkv {
 
-// The source of a hypothesis's draws: a function of the seed, the source's ids and the number of the hypothesis.
+// Returns the random number generator of a hypothesis. It depends only on the seed, the source's ids and the number of
+// the hypothesis.
 Random sampling_random(uint64_t seed, std::span<const int32_t> source, int64_t hypothesis);
 
-// A token drawn as SamplingOptions says; −1 where none may come, or the model gives no number. Takes one number of
-// `random`.
+// Draws a token according to the options. Returns −1 if all tokens are excluded, or the model's output is NaN. Uses one
+// random number, or none if temperature is 0.
 int32_t sample(const NextToken& next, const SamplingOptions& options, Random& random);
 
 }  // namespace qkv

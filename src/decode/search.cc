@@ -123,7 +123,7 @@ class Search {
     return std::ranges::any_of(sentences_, [](const Sentence& s) { return !s.live.empty(); });
   }
 
-  // The next tokens of all live hypotheses: only the best ones where these are enough, otherwise log p of all.
+  // The next tokens of all live hypotheses: only the best ones if these are sufficient, otherwise log p of all.
   struct Next {
     BestNext best;
     Matrix<float> log_p;  // [live hypotheses, V]

@@ -1,5 +1,5 @@
-// Searches for what a model says: beam search, greedy search and sampling, many sentences at once, with cached keys and
-// values. docs/decoding.md describes the algorithm.
+// Beam search, greedy search and sampling for batches of sentences, with cached keys and values. docs/decoding.md
+// describes the algorithm.
 #pragma once
 
 #include <vector>
@@ -10,20 +10,20 @@
 
 namespace qkv {
 
-// Throws Error, naming the option, for one that is out of range; `V` is the size of the target vocabulary.
+// Throws Error, naming the option, if an option is out of range. V: size of the target vocabulary.
 void check(const SearchOptions& options, int64_t V);
 
-// The most tokens that a hypothesis of a source of S tokens may have.
+// Returns the maximum number of tokens of a hypothesis for a source of S tokens.
 int64_t max_tokens(const SearchOptions& options, int64_t S, int64_t model_max_length);
 
-// All hypotheses that finished, best first: of beam search about `beam`, of sampling n_best, none where the model gives
-// no number (NaN). The coverage penalty is not in their scores; it only keeps the search from stopping early. Throws
-// Error if an id does not fit the model, or a prefix leaves no room.
+// Returns all finished hypotheses of each input, best first: about `beam` for beam search, n_best for sampling, none if
+// the model's output is NaN. Scores exclude the coverage penalty, which only keeps the search from stopping early.
+// Throws Error if an id is outside the vocabulary, or a prefix is too long.
 std::vector<std::vector<Decoded>> search(const Ensemble& models, const std::vector<SearchInput>& inputs,
                                          const SearchOptions& options, Arena& arena);
 
-// Takes from the arena the most that search can: a step with every hypothesis alive and at its longest. What it
-// computes has no meaning.
+// Allocates from the arena the most that search can need, by running one step with every hypothesis live and of maximum
+// length. The computed values are meaningless.
 void rehearse_search(const Ensemble& models, const std::vector<SearchInput>& inputs, const SearchOptions& options,
                      Arena& arena);
 

@@ -5,7 +5,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 64;  // by which memory grows: whole cache lines, so that there is no gap
+constexpr int64_t kRowsAtOnce = 64;  // memory grows by whole cache lines, so that there is no gap
 
 }  // namespace
 
@@ -60,7 +60,7 @@ int32_t TextCache::new_row() {
 TextCache::Text& TextCache::open(std::span<const int32_t> ids) {
   Text text;
   text.ids.assign(ids.begin(), ids.end());
-  const Alike alike = most_alike(ids.first(ids.size() - 1));  // the last token is read for what comes after it
+  const Alike alike = most_alike(ids.first(ids.size() - 1));  // the last token must be read to predict the next
   for (size_t i = 0; i < alike.tokens; i++) {
     text.rows.push_back(alike.text->rows[i]);
     users_[static_cast<size_t>(text.rows[i])]++;

@@ -1,6 +1,6 @@
-// What a decoder-only model has read of many texts: keys and values of every layer, one row of the cache a token. Texts
-// that begin alike share the rows of what they have in common, whether it has been read or is about to be, so that a
-// beginning is read once. A token's keys and values depend on it and what stands before it alone, bit by bit.
+// Keys and values of texts for a decoder-only model: for every layer, one row of the cache per token. Texts with a
+// common prefix share its rows, so that a prefix is read only once. A token's keys and values depend only on the token
+// and those before it, bit by bit.
 #pragma once
 
 #include <cstdint>
@@ -17,50 +17,50 @@ namespace qkv {
 class TextCache {
  public:
   struct Text {
-    std::vector<int32_t> ids, rows;  // its tokens, and where their keys and values lie
-    size_t read = 0;                 // of its tokens
+    std::vector<int32_t> ids, rows;  // tokens, and the rows of their keys and values
+    size_t read = 0;                 // number of tokens read
   };
 
-  // Of texts that are closed it keeps the last ones, as long as all texts together take no more than `kept_bytes`. The
-  // model must outlive it.
+  // Keeps the most recently closed texts while all texts together take at most `kept_bytes` bytes. The model must
+  // outlive the cache.
   TextCache(const Transformer<float>& model, int64_t kept_bytes);
 
-  // A text of at least one token and at most the model's max_length. What another one shares with its beginning is not
-  // read again, but for its last token.
+  // Opens a text of 1 to max_length tokens. A prefix that another text shares is not read again, except for the last
+  // token of the new text.
   Text& open(std::span<const int32_t> ids);
   void append(Text& text, int32_t id);
   void close(Text& text);
 
-  // Reads up to kStepTokens tokens of the open texts, in the order of opening; each has one at least that is not read.
-  // `ready` becomes the texts that are read to their ends; the result has the hidden states of their last tokens,
-  // [ready, d]. After an exception the cache is of no more use.
+  // Reads up to kStepTokens tokens of the open texts, in the order of opening. Every open text must have an unread
+  // token. Sets `ready` to the texts that have been read completely, and returns the hidden states of their last
+  // tokens, [ready, d]. After an exception the cache must not be used again.
   static constexpr int64_t kStepTokens = 512;
   Matrix<float> step(std::vector<Text*>& ready, Context& c);
 
   const Transformer<float>& model() const { return model_; }
-  size_t known(std::span<const int32_t> ids) const;  // tokens that a text begins with and that are here
-  int64_t bytes() const;                             // of the rows that it has ever had
+  size_t known(std::span<const int32_t> ids) const;  // returns the length of the longest prefix that is cached
+  int64_t bytes() const;                             // returns the size of the allocated rows
 
  private:
   struct Alike {
     const Text* text = nullptr;
-    size_t tokens = 0;  // that both begin with
+    size_t tokens = 0;  // length of the common prefix
   };
   Alike most_alike(std::span<const int32_t> ids) const;
   int64_t row_bytes() const;
   int32_t new_row();
-  void forget();  // the text that was closed first
+  void forget();  // drops the text that was closed first
   void give_up(const Text& text, size_t from);
 
   const Transformer<float>& model_;
   int64_t kept_rows_ = 0;
-  std::deque<Arena> memory_;                 // of each layer: rows from its beginning, without a gap
-  std::vector<Layer<float>::Cache> caches_;  // views of them
-  std::vector<int32_t> users_;               // of each row: texts that hold it
-  std::vector<char> filled_;                 // of each row: whether its token was read
-  std::vector<int32_t> free_;                // rows that nobody holds
+  std::deque<Arena> memory_;                 // for each layer: contiguous rows
+  std::vector<Layer<float>::Cache> caches_;  // views of memory_
+  std::vector<int32_t> users_;               // for each row: the number of texts that use it
+  std::vector<char> filled_;                 // for each row: whether its token was read
+  std::vector<int32_t> free_;                // unused rows
   std::list<Text> open_, kept_;              // in the order of opening and of closing
-  std::vector<int32_t> ids_, positions_, new_rows_, rows_, begin_, end_;  // of a step
+  std::vector<int32_t> ids_, positions_, new_rows_, rows_, begin_, end_;  // the current step
 };
 
 }  // namespace qkv

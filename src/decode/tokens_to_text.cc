@@ -1,4 +1,4 @@
-// qkv::tokens_to_text: generated tokens beside what the model could have said instead.
+// qkv::tokens_to_text: generated tokens next to their most probable alternatives.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-constexpr int kColumn = 12;  // that most tokens fit
+constexpr int kColumn = 12;  // wide enough for most tokens
 
 std::string name_of(const TokenAlternative& token) { return token.end ? "<end>" : visible(token.text); }
 

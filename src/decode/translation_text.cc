@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-// One hypothesis after another, as hypotheses of one sentence; `sources` tokens are before the second one's.
+// Appends a hypothesis of the next part of a line. sources: number of source tokens of the parts before it.
 void append(Hypothesis& all, const Hypothesis& next, size_t sources, double alpha) {
   const auto tokens = [&](const Hypothesis& h) { return std::pow(static_cast<double>(h.token_scores.size()), alpha); };
   const double sum = all.score * tokens(all) + next.score * tokens(next);
@@ -53,7 +53,7 @@ std::vector<int32_t> TranslationText::target_ids(const std::vector<std::string>&
   std::vector<int32_t> ids;
   for (const std::string& piece : pieces) {
     const auto id = target_id_.find(piece);
-    if (id == target_id_.end()) fail("the token {} is not in the target vocabulary", excerpt(piece));
+    if (id == target_id_.end()) fail("token {} is not in the target vocabulary", excerpt(piece));
     ids.push_back(id->second);
   }
   return ids;
@@ -78,16 +78,16 @@ void TranslationText::read(Line& line, const TranslateOptions& options) const {
   }
 }
 
-std::vector<Part> TranslationText::parts(const Line& line, const TranslateOptions& options) const {
+std::vector<LinePart> TranslationText::parts(const Line& line, const TranslateOptions& options) const {
   const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part)) <= max_length_; };
   const std::string text = prepare(line.source.text);
   const std::vector<std::string> cut = fits(text) ? std::vector{text} : split_long(text, fits);
   if (cut.size() > 1 && options.on_note)
     options.on_note(fmt::format("line {}: longer than the model's {} tokens, translated in {} parts", line.number + 1,
                                 max_length_, cut.size()));
-  std::vector<Part> parts;
+  std::vector<LinePart> parts;
   for (const std::string& piece : cut) {
-    Part part{line.number, piece, source_ids(piece), {}, {}, {}};
+    LinePart part{line.number, piece, source_ids(piece), {}, {}, {}};
     if (!part.source.empty()) parts.push_back(std::move(part));
   }
   if (parts.empty() || line.source.prefix.empty()) return parts;
@@ -96,8 +96,8 @@ std::vector<Part> TranslationText::parts(const Line& line, const TranslateOption
   const SearchOptions search = search_options(options);
   const int64_t longest = max_tokens(search, std::ssize(parts.front().source), max_length_);
   if (std::ssize(prefix) >= longest)
-    fail("the prefix has {} tokens, wanted fewer than the longest translation's {}", prefix.size(), longest);
-  if (std::ranges::find(prefix, search.end) != prefix.end()) fail("the prefix holds the end token");
+    fail("prefix must have fewer than {} tokens, the maximum length of a translation (has {})", longest, prefix.size());
+  if (std::ranges::find(prefix, search.end) != prefix.end()) fail("prefix must not contain the end token");
   return parts;
 }
 
@@ -105,8 +105,8 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
   Translation result;
   result.source = line.source.text;
   size_t count = 1;
-  std::vector<size_t> sources_before;  // of each part
-  for (const Part& part : line.parts) {
+  std::vector<size_t> sources_before;  // number of source tokens before each part
+  for (const LinePart& part : line.parts) {
     if (part.found.empty()) fail("line {}: the model gives no finite score", line.number + 1);
     count = std::max(count, part.found.size());
     sources_before.push_back(result.source_tokens.size());
@@ -115,7 +115,7 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
   for (size_t k = 0; k < count; k++) {
     Hypothesis all;
     for (size_t p = 0; p < line.parts.size(); p++) {
-      const Part& part = line.parts[p];
+      const LinePart& part = line.parts[p];
       const size_t i = std::min(k, part.found.size() - 1);
       Hypothesis next =
           hypothesis(part, part.found[i], i < part.attentions.size() ? &part.attentions[i] : nullptr, options);
@@ -133,7 +133,7 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
   return result;
 }
 
-Hypothesis TranslationText::hypothesis(const Part& part, const Decoded& decoded, const Forced* forced,
+Hypothesis TranslationText::hypothesis(const LinePart& part, const Decoded& decoded, const Forced* forced,
                                        const TranslateOptions& options) const {
   const Tokenizer& target = tokenizers_.target;
   Hypothesis h;
@@ -164,7 +164,7 @@ bool TranslationText::has_unknown(const Decoded& decoded) const {
   return std::ranges::find(decoded.ids, tokens_.unknown) != decoded.ids.end();
 }
 
-TokenRange TranslationText::source_range(const Part& part) const {
+TokenRange TranslationText::source_range(const LinePart& part) const {
   return {tokens_.source_before.size(), part.source.size() - tokens_.source_after.size()};
 }
 

@@ -23,11 +23,11 @@ std::vector<TranslatorRun> load_runs(const std::string& first, const std::vector
   runs.push_back(load_run<TranslatorRun>(first));
   for (const std::string& directory : others) {
     runs.push_back(load_run<TranslatorRun>(directory));
-    for (const auto& [side, wanted, found] :
+    for (const auto& [side, expected, found] :
          {std::tuple{"source", runs.front().tokenizers.source, runs.back().tokenizers.source},
           {"target", runs.front().tokenizers.target, runs.back().tokenizers.target}}) {
-      bool same = wanted.size() == found.size();
-      for (int32_t id = 0; same && id < wanted.size(); id++) same = wanted.piece(id) == found.piece(id);
+      bool same = expected.size() == found.size();
+      for (int32_t id = 0; same && id < expected.size(); id++) same = expected.piece(id) == found.piece(id);
       if (!same)
         fail("{}: {} vocabulary differs from that of {}; the runs of an ensemble must share it", directory, side,
              first);
@@ -63,30 +63,32 @@ struct Translator::State {
     checked_layer(search.attention, models.front().config());
   }
 
-  // Translates a batch: the hypotheses of each part, and where they looked if somebody asks.
-  void translate(std::span<Part* const> parts, const TranslateOptions& options, std::mutex& telling,
+  // Translates a batch: finds the hypotheses of each part and, if an option needs it, their attention.
+  void translate(std::span<LinePart* const> parts, const TranslateOptions& options, std::mutex& on_token_mutex,
                  Arena& arena) const {
     SearchOptions search = text.search_options(options);
     if (options.on_token)
       search.on_token = [&](const TokenEvent& event) {
-        const std::lock_guard lock(telling);
-        const Part& part = *parts[static_cast<size_t>(event.sequence)];
+        const std::lock_guard lock(on_token_mutex);
+        const LinePart& part = *parts[static_cast<size_t>(event.sequence)];
         return options.on_token({part.line, event.hypothesis, text.tokenizers().target.piece(event.token),
                                  event.log_probability, event.last});
       };
     std::vector<SearchInput> inputs;
-    for (const Part* part : parts) inputs.push_back({part->source, part->prefix});
+    for (const LinePart* part : parts) inputs.push_back({part->source, part->prefix});
     std::vector<std::vector<Decoded>> found =
         options.alternatives ? alternatives(models, inputs, search, arena) : n_best(models, inputs, search, arena);
     for (size_t i = 0; i < parts.size(); i++) parts[i]->found = std::move(found[i]);
-    if (options.alignment || options.attention || options.replace_unknown) look(parts, options, search, arena);
+    if (options.alignment || options.attention || options.replace_unknown)
+      find_attention(parts, options, search, arena);
   }
 
-  void look(std::span<Part* const> parts, const TranslateOptions& options, const SearchOptions& search,
-            Arena& arena) const {
+  // Computes the attention of the hypotheses that need it.
+  void find_attention(std::span<LinePart* const> parts, const TranslateOptions& options, const SearchOptions& search,
+                      Arena& arena) const {
     std::vector<std::vector<int32_t>> said;
-    std::vector<std::pair<Part*, size_t>> whose;
-    for (Part* part : parts) {
+    std::vector<std::pair<LinePart*, size_t>> whose;
+    for (LinePart* part : parts) {
       part->attentions.resize(part->found.size());
       for (size_t i = 0; i < part->found.size(); i++)
         if (options.alignment || options.attention || text.has_unknown(part->found[i])) {
@@ -114,7 +116,7 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
                            const TranslateOptions& options) const {
   const State& s = *state_;
   s.check(options);
-  std::mutex telling;
+  std::mutex on_token_mutex;
   PipelineSteps steps;
   steps.read = [&](Line& line, bool wait) {
     const Next next = read(line.source, wait);
@@ -126,7 +128,9 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
     }
     return next;
   };
-  steps.work = [&](std::span<Part* const> parts, Arena& arena) { s.translate(parts, options, telling, arena); };
+  steps.work = [&](std::span<LinePart* const> parts, Arena& arena) {
+    s.translate(parts, options, on_token_mutex, arena);
+  };
   steps.write = [&](Line&& line) { write(s.text.result(line, options)); };
   steps.progress = options.on_progress;
   const int64_t side_by_side =
@@ -156,7 +160,7 @@ std::future<std::vector<Translation>> Translator::translate_async(std::vector<st
                                                                   TranslateOptions options) const {
   return std::async(std::launch::async,
                     [this, count = threads(), lines = std::move(lines), options = std::move(options)] {
-                      set_threads(count);  // a thread of its own begins with the number that the environment says
+                      set_threads(count);  // a new thread starts with the count of the environment
                       return translate(lines, options);
                     });
 }
@@ -167,7 +171,7 @@ std::vector<Translation> Translator::State::score(const std::vector<std::string>
                                                   const TranslateOptions& options) const {
   check(options);
   const SearchOptions search = text.search_options(options);
-  std::vector<Part> parts;
+  std::vector<LinePart> parts;
   std::vector<ForcedInput> inputs;
   for (size_t i = 0; i < sources.size(); i++) {
     const std::string line = text.prepare(sources[i]);

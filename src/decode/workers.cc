@@ -11,7 +11,7 @@ namespace qkv {
 Workers::Workers(const std::vector<Arena*>& arenas) : arenas_(arenas) {
   if (arenas_.size() == 1) return;
   const int share = std::max(1, threads() / static_cast<int>(arenas_.size()));
-  for (Arena* arena : arenas_) threads_.emplace_back([this, arena, share] { run(*arena, share); });
+  for (Arena* arena : arenas_) threads_.emplace_back([this, arena, share] { run_jobs(*arena, share); });
 }
 
 Workers::~Workers() {
@@ -45,7 +45,7 @@ size_t Workers::open() const {
 
 bool Workers::wait() {
   std::unique_lock lock(mutex_);
-  if (threads_.empty() && !jobs_.empty()) work(*arenas_.front(), lock);
+  if (threads_.empty() && !jobs_.empty()) run_first_job(*arenas_.front(), lock);
   ended_.wait_for(lock, std::chrono::milliseconds(100), [&] { return finished_ > 0; });
   open_ -= finished_;
   const bool ended = std::exchange(finished_, 0) > 0;
@@ -53,19 +53,19 @@ bool Workers::wait() {
   return ended;
 }
 
-void Workers::run(Arena& arena, int threads) {
+void Workers::run_jobs(Arena& arena, int threads) {
   set_threads(threads);
   std::unique_lock lock(mutex_);
   while (true) {
     submitted_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
     if (stop_) return;
-    work(arena, lock);
+    run_first_job(arena, lock);
     ended_.notify_one();
   }
 }
 
-// Runs the first job, while it does not hold the lock.
-void Workers::work(Arena& arena, std::unique_lock<std::mutex>& lock) {
+// Runs the first job of the queue. Releases the lock while the job runs.
+void Workers::run_first_job(Arena& arena, std::unique_lock<std::mutex>& lock) {
   const Job job = std::move(jobs_.front());
   jobs_.pop_front();
   lock.unlock();

@@ -1,4 +1,4 @@
-// Threads that each take a job from one queue, with an arena of their own.
+// Worker threads with one job queue. Each thread has its own arena.
 #pragma once
 
 #include <condition_variable>
@@ -13,27 +13,28 @@
 
 namespace qkv {
 
-// What a job throws comes out of wait(). With one arena there is no thread: jobs run in the thread that calls wait().
+// A pool of one thread per arena. With a single arena there is no thread: jobs run on the thread that calls wait, which
+// also throws the exceptions of jobs.
 class Workers {
  public:
   using Job = std::function<void(Arena&)>;
 
   explicit Workers(const std::vector<Arena*>& arenas);
-  ~Workers();  // jobs that have begun are waited for, others are dropped
+  ~Workers();  // waits for running jobs and drops the others
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   void submit(Job job);
-  size_t waiting() const;  // jobs that have not begun
-  size_t open() const;     // jobs whose end wait() has not told yet
+  size_t waiting() const;  // returns the number of jobs that have not begun
+  size_t open() const;     // returns the number of jobs whose end wait has not reported
 
-  // Waits up to a tenth of a second for the end of a job; true if one has ended since the last time. Throws the first
-  // that jobs have thrown since then; they count as ended, and the others go on.
+  // Waits up to 0.1 seconds for a job to end. Returns whether one has ended since the last call. Throws the first
+  // exception of a job since the last call; failed jobs count as ended, and the others continue.
   bool wait();
 
  private:
-  void run(Arena& arena, int threads);
-  void work(Arena& arena, std::unique_lock<std::mutex>& lock);
+  void run_jobs(Arena& arena, int threads);
+  void run_first_job(Arena& arena, std::unique_lock<std::mutex>& lock);
 
   const std::vector<Arena*> arenas_;
   mutable std::mutex mutex_;

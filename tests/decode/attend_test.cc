@@ -1,4 +1,4 @@
-// The attention weights that are shown.
+// Attention maps.
 #include "decode/attend.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class Attend : public ::testing::Test {
     }
     return x;
   }
-  // Outputs [begin, end) of W x + b.
+  // Returns outputs [begin, end) of W x + b.
   std::vector<double> linear(const std::string& name, const std::vector<double>& x, size_t begin, size_t end) const {
     const float *W = parameter(name + ".weight"), *b = parameter(name + ".bias");
     std::vector<double> y;
@@ -47,7 +47,7 @@ class Attend : public ::testing::Test {
     return y;
   }
   const float* parameter(const std::string& name) const { return testing::values_of(model.parameters(), name); }
-  // softmax(q_i · k_j / √d_k) of one head in the first layer of a stack, where row i sees `visible` keys.
+  // Returns softmax(q_i · k_j / √d_k) of one head in the first layer of a stack. Row i attends to `visible` keys.
   std::vector<double> expected_row(const std::string& attention, const std::vector<int32_t>& ids, size_t head, size_t i,
                                    size_t visible) const {
     constexpr size_t width = 3;
@@ -73,7 +73,7 @@ class Attend : public ::testing::Test {
   AttentionMap map;
 };
 
-TEST_F(Attend, HasEveryLayerAndHeadOfThreeKinds) {
+TEST_F(Attend, ReturnsEveryLayerAndHeadOfThreeKinds) {
   ASSERT_EQ(map.kinds.size(), 3u);
   const std::vector<std::string> source = {"s5", "s9", "s4", "s2"}, read = {"t1", "t7", "t3"},
                                  said = {"t7", "t3", "t2"};
@@ -127,8 +127,8 @@ TEST_F(Attend, WeightsAreTheSoftmaxOfTheScores) {
   }
 }
 
-// head_h = Σ_j a_ij v_j of the weights and of the kernel, for every kind of attention that a model may have.
-TEST(AttendOfADecoder, WeightsAreThoseOfTheKernel) {
+// Compares head_h = Σ_j a_ij v_j with the output of the kernel, for every kind of attention that a model may have.
+TEST(AttendOfADecoder, WeightsMatchTheKernel) {
   for (const ModelConfig& config : testing::language_configs(13, 20)) {
     Transformer<float> model(config);
     testing::randomise(model.parameters(), 2);
@@ -167,7 +167,7 @@ TEST(AttendOfADecoder, WeightsAreThoseOfTheKernel) {
               mix += weight(j) * v;
               size += weight(j) * std::abs(v);
             }
-            // A few roundings of each product, and of the exponentials and their sum.
+            // The bound covers a few roundings of each product, the exponentials and their sum.
             EXPECT_NEAR(attention.heads(i, h * config.attention.value_width + c), mix, size * (N + 8) * 0x1p-23);
           }
         }
@@ -175,7 +175,7 @@ TEST(AttendOfADecoder, WeightsAreThoseOfTheKernel) {
   }
 }
 
-TEST_F(Attend, GivesTheArenaBack) { EXPECT_EQ(arena.used(), 0u); }
+TEST_F(Attend, ReleasesTheArenaMemory) { EXPECT_EQ(arena.used(), 0u); }
 
 }  // namespace
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Many sentences in batches: their order, their budget, their progress.
+// Batches of many sentences: order, token budget and progress.
 #include "decode/batched.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ std::vector<std::vector<int32_t>> unsorted_sources() {
   return sources;
 }
 
-TEST(TranslateIds, KeepsTheOrderOfTheInput) {
+TEST(TranslateIds, KeepsInputOrder) {
   Transformer<float> model(testing::small_config());
   testing::randomise(model.parameters(), 1);
   Arena arena;
@@ -39,7 +39,7 @@ TEST(TranslateIds, KeepsTheOrderOfTheInput) {
   }
 }
 
-TEST(TranslateIds, FillsBatchesTheLongestFirst) {
+TEST(TranslateIds, FillsBatchesLongestFirst) {
   Transformer<float> model(testing::small_config());
   testing::randomise(model.parameters(), 1);
   Arena arena;
@@ -52,11 +52,11 @@ TEST(TranslateIds, FillsBatchesTheLongestFirst) {
   };
   // Lengths 9 9 7 5 4 3 2 1 1, twice each for the beam of 2.
   EXPECT_EQ(batches(40), (std::vector<int64_t>{2, 4, 3}));  // 18, 7 + 5 + 4 + 3, 2 + 1 + 1 of 20
-  EXPECT_EQ(batches(1), std::vector<int64_t>(9, 1));        // a sentence over the budget goes alone
+  EXPECT_EQ(batches(1), std::vector<int64_t>(9, 1));        // a sentence over the budget is a batch of its own
   EXPECT_EQ(batches(4096), std::vector<int64_t>{9});
 }
 
-TEST(TranslateIds, TakesNoMoreMemoryThanItsRehearsal) {
+TEST(TranslateIds, UsesNoMoreMemoryThanItsRehearsal) {
   Transformer<float> model(testing::small_config());
   const auto sources = unsorted_sources();
   for (const int64_t beam : {1, 3})
@@ -75,7 +75,7 @@ TEST(TranslateIds, TakesNoMoreMemoryThanItsRehearsal) {
     }
 }
 
-TEST(TranslateIds, OfNothingIsNothing) {
+TEST(TranslateIds, NoSentencesGiveNoResults) {
   const Transformer<float> model(testing::small_config());
   Arena arena;
   EXPECT_TRUE(translate_ids(model, {}, {}, arena).empty());

@@ -1,4 +1,4 @@
-// What the benchmarks of decoding and generation count, and how they refuse.
+// Benchmarks of decoding and generation: results and errors.
 #include "qkv/benchmark.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::kText;
 
-TEST(DecodeBenchmark, EveryTranslationHasTheGivenLength) {
+TEST(DecodeBenchmark, TranslationsHaveTheGivenLength) {
   const testing::TempDir directory;
   const std::string run = testing::make_random_run(directory / "run");
   std::vector<std::string> lines = kText;
@@ -27,7 +27,7 @@ TEST(DecodeBenchmark, EveryTranslationHasTheGivenLength) {
   }
 }
 
-TEST(DecodeBenchmark, ModelWithoutNumbersIsAnErrorOfOneLine) {
+TEST(DecodeBenchmark, ModelWithNaNOutputGivesOneLineError) {
   const testing::TempDir directory;
   const std::string run = testing::make_random_run(directory / "run", [](testing::Searcher& s, const Tokenizer& t) {
     const int64_t size = t.size() * s.model.config().d_model;
@@ -35,7 +35,7 @@ TEST(DecodeBenchmark, ModelWithoutNumbersIsAnErrorOfOneLine) {
   });
   for (const int64_t workers : {1, 2})
     EXPECT_EQ(testing::error_of([&] { benchmark_decoding(run, kText, {.batch = 1, .workers = workers}); }),
-              run + ": the model gives no number for a line");
+              run + ": the model's output for a line is not finite");
 }
 
 GenerationBenchmarkOptions of_random_weights() {
@@ -50,7 +50,7 @@ GenerationBenchmarkOptions of_random_weights() {
   return options;
 }
 
-TEST(GenerationBenchmark, CountsTheBytesThatAStepReadsWhole) {
+TEST(GenerationBenchmark, CountsTheWeightBytesThatAStepReads) {
   GenerationBenchmarkOptions options = of_random_weights();
   const int64_t d = options.model.d_model, V = options.model.target_vocab, positions = options.model.max_length * d;
   GenerationBenchmark b = benchmark_generation(options);
@@ -65,7 +65,7 @@ TEST(GenerationBenchmark, CountsTheBytesThatAStepReadsWhole) {
   EXPECT_EQ(b.parameters, count_parameters(options.model));
   EXPECT_EQ(b.weight_bytes, 4 * (b.parameters - positions - V * d));
   EXPECT_DOUBLE_EQ(b.bandwidth_share, b.tokens_per_second / 3 * static_cast<double>(b.weight_bytes) / b.read_bandwidth);
-  // Of a step after the first token: products of the three texts' rows, one to the logits among them.
+  // The ops are those of a step after the first token, with three rows. One product computes the logits.
   const auto logits = std::ranges::find(b.ops, "row linear 3 × 6 × 13", &OpTime::name);
   ASSERT_NE(logits, b.ops.end());
   EXPECT_EQ(logits->calls, 1);
@@ -77,12 +77,12 @@ TEST(GenerationBenchmark, ErrorsNameTheOption) {
     change(options);
     return testing::error_of([&] { benchmark_generation(options); });
   };
-  EXPECT_EQ(error([](auto& o) { o.batch = 0; }), "benchmark: batch is 0, wanted at least 1");
-  EXPECT_EQ(error([](auto& o) { o.tokens = 1; }), "benchmark: tokens is 1, wanted at least 2");
+  EXPECT_EQ(error([](auto& o) { o.batch = 0; }), "benchmark: batch must be at least 1 (is 0)");
+  EXPECT_EQ(error([](auto& o) { o.tokens = 1; }), "benchmark: tokens must be at least 2 (is 1)");
   EXPECT_EQ(error([](auto& o) { o.prompt = 9; }),
-            "benchmark: prompt and tokens are 13, wanted at most the model's max_length of 12");
+            "benchmark: prompt + tokens must be at most 12, the model's max_length (is 13)");
   EXPECT_EQ(error([](auto& o) { o.model = testing::small_config(); }),
-            "benchmark: encoder_layers is 2, wanted 0 of a language model");
+            "benchmark: encoder_layers must be 0 for a language model (is 2)");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Forced scoring: against the loss, in any batch, and its attention against the map that is shown.
+// Forced scoring: compared with the loss, in different batches, and its attention compared with the attention map.
 #include "decode/forced.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using testing::Ids;
 using testing::kEnd;
 using testing::Searcher;
 
-TEST(Forced, SumsToTheLoss) {
+TEST(Forced, SumEqualsTheLoss) {
   Searcher s(config_of(30, 20));
   const Ids source = {5, 9, 4, kEnd}, said = {7, 8, 7, kEnd};
   Batch batch;
@@ -47,7 +47,7 @@ TEST(Forced, DoesNotDependOnTheBatch) {
   }
 }
 
-TEST(Forced, LooksWhereTheAttentionMapLooks) {
+TEST(Forced, AttentionMatchesTheAttentionMap) {
   Searcher s(config_of(30, 20));
   const Ids source = {5, 9, 4, kEnd}, said = {7, 8, kEnd}, other = {6, kEnd};
   const AttentionMap map =
@@ -64,15 +64,15 @@ TEST(Forced, LooksWhereTheAttentionMapLooks) {
     }
 }
 
-TEST(Forced, ErrorsNameWhatDoesNotFit) {
+TEST(Forced, ErrorsNameTheInvalidValue) {
   Searcher s(config_of(8, 8));
   const auto error_at = [&](const AttentionPlace& place, const Ids& said = {3}) {
     return error_of([&] { force(s.model, {{Ids{3, kEnd}, said}}, 1, WithAttention::yes, place, s.arena); });
   };
-  EXPECT_EQ(error_at({2, 0}), "attention: layer 3, the decoder has 2");
-  EXPECT_EQ(error_at({-3, 0}), "attention: layer -3, the decoder has 2");
-  EXPECT_EQ(error_at({0, 2}), "attention: head 3, the model has 2");
-  EXPECT_EQ(error_at({}, {8}), "forced scoring: target id 8 is outside the vocabulary of 8");
+  EXPECT_EQ(error_at({2, 0}), "attention: layer 3 does not exist (the decoder has 2 layers)");
+  EXPECT_EQ(error_at({-3, 0}), "attention: layer -3 does not exist (the decoder has 2 layers)");
+  EXPECT_EQ(error_at({0, 2}), "attention: head 3 does not exist (the model has 2 heads)");
+  EXPECT_EQ(error_at({}, {8}), "forced scoring: target token must be between 0 and 7 (is 8)");
 }
 
 }  // namespace

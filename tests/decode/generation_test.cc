@@ -1,4 +1,4 @@
-// Generation token by token: against whole passes of the model, and where it ends.
+// Text generation: compared with full forward passes of the model, and where it ends.
 #include "decode/generation.h"
 
 #include <gtest/gtest.h>
@@ -37,10 +37,10 @@ class GenerationTest : public ::testing::Test {
     testing::randomise(model_.parameters(), 3);
     options_.max_tokens = 12;
     options_.temperature = 0;
-    options_.never = {kTextEnd};  // so that it goes on
+    options_.never = {kTextEnd};  // so that it continues
   }
 
-  // log p of the token after `ids`, by a pass over all of them.
+  // Returns log p of the token after `ids`, computed by a pass over all of them.
   std::vector<double> log_p(const Ids& ids) {
     const Arena::Scope scope(arena_);
     Context context{arena_};
@@ -53,7 +53,7 @@ class GenerationTest : public ::testing::Test {
     for (int64_t v = 0; v < logits.cols; v++) result.push_back(static_cast<double>(logits(0, v)) - std::log(sum));
     return result;
   }
-  // The most probable tokens, one after the other, of the text that `visible` leaves of all that was said.
+  // Generates the most probable tokens. `visible` selects the tokens that the model sees.
   template <class Visible>
   GeneratedIds greedy(Ids text, int64_t count, Visible&& visible) {
     GeneratedIds result;
@@ -79,7 +79,7 @@ class GenerationTest : public ::testing::Test {
   GenerationOptions options_;
 };
 
-TEST_F(GenerationTest, TakesTheMostProbableTokenOfAWholePass) {
+TEST_F(GenerationTest, GreedyTokensMatchAFullForwardPass) {
   for (const Ids& prompt : {Ids(), Ids{5}, Ids{3, 7, 7, 1}}) {
     Ids text = {kTextEnd};
     text.insert(text.end(), prompt.begin(), prompt.end());
@@ -88,7 +88,7 @@ TEST_F(GenerationTest, TakesTheMostProbableTokenOfAWholePass) {
   }
 }
 
-TEST_F(GenerationTest, APromptStandsAloneWhereNothingIsPutBeforeIt) {
+TEST_F(GenerationTest, PromptIsUnchangedWithoutAStartToken) {
   const TextEnds ends = {kTextEnd, {kTextEnd}, false};
   const GenerationOptions options = {testing::greedy(12)};
   const auto all = [](const Ids& x) { return x; };
@@ -96,9 +96,9 @@ TEST_F(GenerationTest, APromptStandsAloneWhereNothingIsPutBeforeIt) {
   expect_same(generate_ids(model_, Ids(), ends, options, arena_), greedy({kTextEnd}, 12, all));
 }
 
-TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
+TEST_F(GenerationTest, SlidesPastTheMaximumContext) {
   options_.max_tokens = 40;
-  Ids seen;  // what the model has read: the older half goes where max_length, 20, is reached
+  Ids seen;  // what the model sees: the older half is dropped when max_length, 20, is reached
   const auto visible = [&](const Ids& text) {
     const size_t unread = seen.empty() ? text.size() : 1;
     if (seen.size() + unread > 20)
@@ -122,7 +122,7 @@ TEST_F(GenerationTest, SlidesBeyondTheLongestContext) {
   EXPECT_EQ(found.end, GeneratedIds::End::length);
 }
 
-TEST_F(GenerationTest, StopsAtTheLongestContextWhereItMayNotSlide) {
+TEST_F(GenerationTest, StopsAtTheMaximumContextWithoutSliding) {
   options_.max_tokens = 40;
   options_.slide = false;
   const GeneratedIds found = generate_ids(model_, Ids{4, 5}, kEnds, options_, arena_);
@@ -134,7 +134,7 @@ TEST_F(GenerationTest, StopsAtTheLongestContextWhereItMayNotSlide) {
   EXPECT_EQ(generate_ids(model_, Ids(50, 4), kEnds, options_, arena_).ids.size(), 40u);
 }
 
-TEST_F(GenerationTest, DrawsDependOnSeedAndPromptAlone) {
+TEST_F(GenerationTest, SamplesDependOnlyOnSeedAndPrompt) {
   options_.temperature = 1;
   options_.seed = 7;
   const Ids first = generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids;
@@ -142,22 +142,22 @@ TEST_F(GenerationTest, DrawsDependOnSeedAndPromptAlone) {
   EXPECT_NE(generate_ids(model_, Ids{5}, kEnds, options_, arena_).ids, first);
   options_.seed = 8;
   EXPECT_NE(generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids, first);
-  options_.min_p = 1;  // the most probable alone
+  options_.min_p = 1;  // only the most probable token remains
   const Ids best = generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids;
   options_.temperature = 0;
   EXPECT_EQ(generate_ids(model_, Ids{4}, kEnds, options_, arena_).ids, best);
 }
 
-TEST_F(GenerationTest, WhoIsToldMayEndIt) {
-  Ids told;
-  options_.on_token = [&](size_t, const GeneratedIds& text) { return (told = text.ids).size() == 3; };
+TEST_F(GenerationTest, OnTokenMayEndTheText) {
+  Ids seen;
+  options_.on_token = [&](size_t, const GeneratedIds& text) { return (seen = text.ids).size() == 3; };
   const GeneratedIds found = generate_ids(model_, Ids{4}, kEnds, options_, arena_);
-  EXPECT_EQ(found.ids, told);
-  EXPECT_EQ(told.size(), 3u);
+  EXPECT_EQ(found.ids, seen);
+  EXPECT_EQ(seen.size(), 3u);
   EXPECT_EQ(found.end, GeneratedIds::End::caller);
 }
 
-TEST_F(GenerationTest, EndsWhereTheDocumentDoes) {
+TEST_F(GenerationTest, StopsAtTheEndToken) {
   testing::values_of(model_.parameters(), "output.bias")[kTextEnd] = 100;
   const GeneratedIds found = generate_ids(model_, Ids{4}, kEnds, {testing::greedy()}, arena_);
   EXPECT_TRUE(found.ids.empty());
@@ -165,7 +165,7 @@ TEST_F(GenerationTest, EndsWhereTheDocumentDoes) {
   EXPECT_EQ(found.end, GeneratedIds::End::document);
 }
 
-// What is generated for every prompt in batches of so many, by all kinds of attention.
+// Generates all prompts with one cache.
 std::vector<GeneratedIds> together(const Transformer<float>& model, const Prompts& prompts,
                                    const GenerationOptions& options) {
   Arena arena;
@@ -176,10 +176,10 @@ std::vector<GeneratedIds> together(const Transformer<float>& model, const Prompt
   return found;
 }
 
-TEST(BatchInvariance, OfGeneration) {
+TEST(BatchInvariance, GenerationDoesNotDependOnTheBatch) {
   Random random(5, Stream::test);
   Prompts prompts;
-  for (int64_t i = 0; i < 12; i++) {  // a third begin alike, two are the same
+  for (int64_t i = 0; i < 12; i++) {  // a third share a prefix, two are equal
     prompts.push_back(i % 3 ? Ids() : Ids{4, 5, 6, 7, 8, 9, 10});
     const Ids rest = testing::random_tokens(static_cast<int64_t>(random.below(9)), 13, random);
     prompts.back().insert(prompts.back().end(), rest.begin(), rest.end());

@@ -1,4 +1,4 @@
-// qkv::Generator: several texts at once, what it keeps between calls, and what it tells of its tokens.
+// qkv::Generator: several texts at once, the cache between calls, and token reports.
 #include "qkv/generator.h"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ using testing::error_of;
 using testing::generate_with;
 using testing::greedy;
 
-// Tokens that f has the model read: rows of the products that make queries, keys and values, [N, 24] to 2 heads of
-// widths 10, 10 and 7.
+// Returns the number of tokens that the model reads during f: the rows of the products that compute queries, keys and
+// values, [N, 24] to 2 heads of widths 10, 10 and 7.
 template <class F>
 int64_t tokens_read(F&& f) {
   const Profile profile;
@@ -58,7 +58,7 @@ class GeneratorTest : public ::testing::Test {
       "a long beginning, one", "", "a long beginning, two", "x", "x", "a long beg"};
 };
 
-TEST_F(GeneratorTest, TextsTogetherAreTheTextsAloneAndComeInOrder) {
+TEST_F(GeneratorTest, BatchedTextsMatchSingleTextsAndArriveInOrder) {
   for (const int threads : {1, 3})
     testing::with_threads(threads, [&] {
       const Generator generator(run());
@@ -67,13 +67,13 @@ TEST_F(GeneratorTest, TextsTogetherAreTheTextsAloneAndComeInOrder) {
         options.max_tokens = 30;
         options.stop = {"e", "\xA0"};
         options.batch = batch;
-        std::vector<std::string> told(1);
-        options.on_text = [&](std::string_view text) { told.back() += text; };
+        std::vector<std::string> streamed(1);
+        options.on_text = [&](std::string_view text) { streamed.back() += text; };
         std::vector<size_t> done;
         const auto found = generator.generate_all(prompts_, options, [&](size_t i, const Generation& text) {
           done.push_back(i);
-          EXPECT_EQ(told.back(), text.text);
-          told.emplace_back();
+          EXPECT_EQ(streamed.back(), text.text);
+          streamed.emplace_back();
         });
         EXPECT_EQ(done, (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
         options.on_text = {};
@@ -85,18 +85,18 @@ TEST_F(GeneratorTest, TextsTogetherAreTheTextsAloneAndComeInOrder) {
   EXPECT_TRUE(Generator(run()).generate_all({}).empty());
 }
 
-TEST_F(GeneratorTest, ABeginningIsReadOnce) {
+TEST_F(GeneratorTest, SharedPrefixIsReadOnce) {
   const Generator generator(run());
   const std::vector<std::string> prompts = {"abcdefghij12", "abcdefghij345", "abcdefghij"};
   const GenerateOptions options = greedy(1);
-  // The start token and ten letters, what two have besides, and the last letter of the third for itself.
+  // The start token and ten shared letters, the rest of two texts, and the last letter of the third.
   EXPECT_EQ(tokens_read([&] { generator.generate_all(prompts, options); }), 1 + 10 + 2 + 3 + 1);
   EXPECT_EQ(tokens_read([&] { generator.generate("abcdefghij12345", options); }), 3);
   EXPECT_EQ(tokens_read([&] { generator.generate("abcdefghij12345", options); }), 1);
   EXPECT_EQ(tokens_read([&] { Generator(run()).generate("abcdefghij12345", options); }), 16);
 }
 
-TEST_F(GeneratorTest, AChatThatGrowsReadsWhatIsNew) {
+TEST_F(GeneratorTest, GrowingChatReadsOnlyNewTokens) {
   const GenerateOptions options = tokens(4);
   std::string chat = "hello";
   const Generator generator(run()), forgets(run(), 0);
@@ -106,12 +106,12 @@ TEST_F(GeneratorTest, AChatThatGrowsReadsWhatIsNew) {
     const int64_t length = 1 + std::ssize(chat);
     EXPECT_EQ(tokens_read([&] { found = generator.generate(chat, options); }), length - known + 3);
     EXPECT_EQ(tokens_read([&] { EXPECT_TRUE(same(forgets.generate(chat, options), found)); }), length + 3);
-    known = length + 3;  // the last token that was drawn has not been read
+    known = length + 3;  // the last generated token has not been read
     chat += found.tokens[0].text + found.tokens[1].text + found.tokens[2].text + found.tokens[3].text + "you";
   }
 }
 
-TEST_F(GeneratorTest, ThreadsGetTheTextsOfOne) {
+TEST_F(GeneratorTest, ConcurrentCallsMatchASingleThread) {
   const Generator generator(run());
   const GenerateOptions options = tokens(20);
   std::vector<Generation> found(prompts_.size());
@@ -125,7 +125,7 @@ TEST_F(GeneratorTest, ThreadsGetTheTextsOfOne) {
     EXPECT_TRUE(same(found[i], Generator(run()).generate(prompts_[i], options)));
 }
 
-TEST_F(GeneratorTest, WhatACallbackThrowsLeavesTheGeneratorSound) {
+TEST_F(GeneratorTest, GeneratorSurvivesACallbackException) {
   const Generator generator(run());
   GenerateOptions options = tokens(10);
   const Generation wanted = generator.generate("abc", options);
@@ -149,7 +149,7 @@ TEST_F(GeneratorTest, AlternativesAreTheMostProbableTokens) {
     EXPECT_TRUE(std::ranges::is_sorted(token.alternatives, std::greater<>(), &TokenAlternative::log_probability));
     double sum = 0;
     for (const TokenAlternative& other : token.alternatives) sum += std::exp(other.log_probability);
-    EXPECT_NEAR(sum, 1, 257 * 0x1p-22);  // each is rounded after its logarithm, of a few units
+    EXPECT_NEAR(sum, 1, 257 * 0x1p-22);  // each is rounded after a logarithm with an error of a few units
     EXPECT_EQ(std::ranges::count(token.alternatives, true, &TokenAlternative::end), 1);
   }
   options = tokens(8);
@@ -160,7 +160,7 @@ TEST_F(GeneratorTest, AlternativesAreTheMostProbableTokens) {
   EXPECT_TRUE(generator.generate("abc", tokens(1)).tokens.front().alternatives.empty());
 }
 
-TEST(TokensToText, HasALineForEachTokenWithItsAlternatives) {
+TEST(TokensToText, PrintsOneLinePerTokenWithAlternatives) {
   const double third = std::log(1.0 / 3), none = std::log(1e-5);
   Generation text;
   text.tokens = {{" the", third, {{" a", std::log(0.5)}, {"\n", third}, {"", none, true}}}, {"\xE2", 0, {}}};
@@ -170,7 +170,7 @@ TEST(TokensToText, HasALineForEachTokenWithItsAlternatives) {
             "1.000  <0xE2>\n");
 }
 
-TEST_F(GeneratorTest, AttendsToATextAndWhatItGoesOnWith) {
+TEST_F(GeneratorTest, AttendCoversTheTextAndItsContinuation) {
   const Generator generator(run());
   const Generation more = generator.generate("a b\n", greedy(5));
   const AttentionMap map = generator.attend("a b\n", 5);
@@ -189,7 +189,7 @@ TEST_F(GeneratorTest, AttendsToATextAndWhatItGoesOnWith) {
   EXPECT_EQ(generator.attend("").kinds.front().rows, std::vector<std::string>{"<s>"});
 }
 
-TEST_F(GeneratorTest, ErrorsNameWhatWasWrong) {
+TEST_F(GeneratorTest, ErrorsNameTheInvalidValue) {
   const Generator generator(run());
   const auto error_with = [&](auto&& change) {
     return error_of([&] { generator.generate("", generate_with(change)); });

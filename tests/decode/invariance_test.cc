@@ -1,5 +1,5 @@
-// A sentence gets the same translation alone, in any batch, in any place of it and with any number of threads: 1,000
-// sentences, bit by bit.
+// The translation of a sentence does not depend on the batch, on its position in the batch, or on the number of
+// threads, bit by bit. Checked for 1,000 sentences.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using testing::kEnd;
 using testing::Searcher;
 using testing::with_threads;
 
-// The sanitizers look at memory, for which fewer will do.
+// Sanitizers are slow, and fewer sentences suffice for them.
 #ifdef __SANITIZE_ADDRESS__
 constexpr size_t kSentences = 100;
 #else
@@ -43,7 +43,7 @@ std::vector<Ids> sentences() {
   return sources;
 }
 
-// What is found for each sentence in batches of so many, in a random order.
+// Returns the results for each sentence, searched in batches of this size in random order.
 std::vector<std::vector<Decoded>> in_batches(Searcher& s, const std::vector<Ids>& sources, size_t batch,
                                              const SearchOptions& options, uint64_t shuffle) {
   std::vector<size_t> order(sources.size());
@@ -68,7 +68,7 @@ int64_t count_different(const std::vector<std::vector<Decoded>>& a, const std::v
   return different;
 }
 
-TEST(BatchInvariance, OfBeamSearch) {
+TEST(BatchInvariance, BeamSearchDoesNotDependOnTheBatch) {
   Searcher s(config());
   const std::vector<Ids> sources = sentences();
   SearchOptions options;
@@ -82,7 +82,7 @@ TEST(BatchInvariance, OfBeamSearch) {
     }
 }
 
-TEST(BatchInvariance, OfGreedySearchAndSampling) {
+TEST(BatchInvariance, GreedySearchAndSamplingDoNotDependOnTheBatch) {
   Searcher s(config());
   const std::vector<Ids> sources = sentences();
   SearchOptions options;

@@ -1,4 +1,4 @@
-// Small decoder-only models of text, and a run directory with random weights.
+// Small decoder-only language models, and a run directory with random weights.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace qkv::testing {
 
-// Two layers, wide enough that nothing divides evenly.
+// A model of two layers, with widths that do not divide evenly.
 inline ModelConfig language_config(int64_t vocab, int64_t max_length) {
   ModelConfig c = config_of(vocab, max_length, true);
   c.encoder_layers = c.source_vocab = 0;
@@ -18,7 +18,7 @@ inline ModelConfig language_config(int64_t vocab, int64_t max_length) {
   return c;
 }
 
-// The same with what attention can do besides.
+// The same model, and variants with the other kinds of attention.
 inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_length) {
   std::vector<ModelConfig> configs(6, language_config(vocab, max_length));
   configs[1].positions = Positions::rotary;
@@ -28,7 +28,7 @@ inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_leng
   configs[2].attention.softcap = 2;
   configs[3].positions = Positions::none;
   configs[3].attention.window = 3;
-  for (const size_t i : {4u, 5u}) {  // as GPT-NeoX and Phi: an output table of their own, with and without a bias
+  for (const size_t i : {4u, 5u}) {  // as in GPT-NeoX and Phi: a separate output table, without and with a bias
     configs[i].positions = Positions::rotary;
     configs[i].rotary.width = 4;
     configs[i].tied_output = false;
@@ -39,7 +39,7 @@ inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_leng
   return configs;
 }
 
-// A run of bytes whose texts do not end by themselves; returns its path.
+// Writes a byte-level run whose texts never end by themselves, and returns its path.
 inline std::string make_language_run(const std::string& path, int64_t max_length = 40) {
   Transformer<float> model(language_config(257, max_length));
   randomise(model.parameters(), 3);

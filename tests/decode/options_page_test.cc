@@ -1,5 +1,5 @@
-// docs/options.md is generated from the descriptions of options (qkv/field.h). After a change of a description, write
-// it again with
+// docs/options.md is generated from the descriptions of options (qkv/field.h). After a change of a description,
+// regenerate it with
 //   QKV_WRITE_DOCS=1 build/dev/tests/test_decode --gtest_filter='OptionsPage.*'
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ std::string default_of(const std::optional<Value>&) {
   return "not set";
 }
 
-// A table for each group, in the order in which the groups appear.
+// Returns a table for each group, in the order in which the groups appear.
 class Tables {
  public:
   template <class Value>

@@ -1,5 +1,5 @@
-// Every option of the search, against a plain search over forced scores that is written from docs/decoding.md, and
-// against the enumeration of all sequences.
+// Every option of the search, compared with a plain search over forced scores that follows docs/decoding.md, and with
+// the enumeration of all sequences.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,11 +24,11 @@ using testing::with_threads;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 struct Found {
-  Ids ids;  // the end token included
+  Ids ids;  // including the end token
   double sum = 0, log_p = 0, score = 0;
 };
 
-// The rules, one after the other, over every token of every hypothesis, without a cache.
+// A reference search that applies the rules one after the other to every token of every hypothesis, without a cache.
 class PlainSearch {
  public:
   PlainSearch(Searcher& searcher, Ids source, SearchOptions options, Ids prefix = {})
@@ -95,7 +95,7 @@ class PlainSearch {
     }
   }
 
-  // Would the token end an n-gram that is in the hypothesis already?
+  // Returns whether the token would repeat an n-gram of the hypothesis.
   bool repeats(Ids ids, int32_t token) const {
     const size_t n = static_cast<size_t>(options_.no_repeat_ngram);
     ids.push_back(token);
@@ -112,7 +112,7 @@ class PlainSearch {
   const Ids prefix_;
 };
 
-// The sums differ by the rounding of float32 in a step or in a whole pass: 1e-5 a token, of 20 at most.
+// The sums differ by float32 rounding between single steps and a full pass: 1e-5 per token, for at most 20 tokens.
 void expect_same(const std::vector<Decoded>& found, const std::vector<Found>& wanted, const std::string& what) {
   ASSERT_EQ(found.size(), wanted.size()) << what;
   for (size_t i = 0; i < found.size(); i++) {
@@ -156,12 +156,12 @@ std::vector<std::pair<std::string, SearchOptions>> all_options() {
   return list;
 }
 
-TEST(SearchOptions, DoWhatThePlainSearchDoes) {
+TEST(SearchOptions, MatchTheReferenceSearch) {
   for (uint64_t seed = 1; seed <= 4; seed++) {
     Searcher s(config_of(9, 20, seed % 2 == 0), seed);
     s.parameter("output.bias")[kEnd] = seed < 3 ? 0.5f : -1.5f;
     const Ids source = {5, 3, 8, kEnd};
-    with_threads(1, [&] {  // for the steps are too small to share
+    with_threads(1, [&] {  // because the steps are too small to parallelize
       for (const auto& [name, options] : all_options())
         expect_same(s.search({source}, options).front(), PlainSearch(s, source, options).run(), name);
       return true;
@@ -169,7 +169,7 @@ TEST(SearchOptions, DoWhatThePlainSearchDoes) {
   }
 }
 
-TEST(SearchOptions, APrefixIsSaidFirst) {
+TEST(SearchOptions, HypothesesBeginWithThePrefix) {
   for (uint64_t seed = 1; seed <= 3; seed++) {
     Searcher s(config_of(9, 20), seed);
     const Ids source = {5, 3, 8, kEnd}, prefix = {7, 7, 4};
@@ -183,7 +183,7 @@ TEST(SearchOptions, APrefixIsSaidFirst) {
   }
 }
 
-TEST(SearchOptions, SentencesOfABatchHavePrefixesOfTheirOwn) {
+TEST(SearchOptions, EachSentenceOfABatchHasItsOwnPrefix) {
   Searcher s(config_of(30, 20));
   const std::vector<Ids> sources = {{5, 9, kEnd}, {6, 7, 8, 9, kEnd}, {5, 9, kEnd}}, prefixes = {{}, {4, 5, 6}, {9}};
   SearchOptions options;
@@ -196,7 +196,7 @@ TEST(SearchOptions, SentencesOfABatchHavePrefixesOfTheirOwn) {
   }
 }
 
-TEST(SearchOptions, WhereNothingMayComeAHypothesisIsCut) {
+TEST(SearchOptions, HypothesisIsTruncatedIfAllTokensAreExcluded) {
   Searcher s(config_of(5, 20));
   SearchOptions options;
   options.beam = options.n_best = 2;
@@ -204,7 +204,7 @@ TEST(SearchOptions, WhereNothingMayComeAHypothesisIsCut) {
   options.min_length = 19;
   const auto found = s.search({{3, kEnd}}, options).front();
   for (const Decoded& d : found) {
-    EXPECT_EQ(d.ids.size(), 4u);  // each token but the end once
+    EXPECT_EQ(d.ids.size(), 4u);  // each token except the end token, once
     EXPECT_FALSE(d.ended);
   }
 }
@@ -235,7 +235,7 @@ TEST(SearchOptions, AlternativesDifferAfterThePrefix) {
   }
 }
 
-TEST(SearchOptions, CoverageIsAddedToTheScores) {
+TEST(SearchOptions, CoveragePenaltyIsAddedToTheScores) {
   Searcher s(config_of(12, 20));
   const Ids source = {5, 3, 8, 9, kEnd};
   SearchOptions options;
@@ -263,7 +263,7 @@ TEST(SearchOptions, CoverageIsAddedToTheScores) {
   }
 }
 
-TEST(SearchOptions, AModelBesideItselfIsItself) {
+TEST(SearchOptions, EnsembleOfOneModelTwiceEqualsTheModel) {
   Searcher s(config_of(12, 20));
   const Ids source = {5, 3, 8, kEnd};
   SearchOptions options;
@@ -277,7 +277,7 @@ TEST(SearchOptions, AModelBesideItselfIsItself) {
   }
 }
 
-TEST(SearchOptions, AnEnsembleHasTheMeanOfTheProbabilities) {
+TEST(SearchOptions, EnsembleAveragesProbabilities) {
   Searcher a(config_of(12, 20), 1), b(config_of(12, 20, true), 2);
   const Ids source = {5, 3, 8, kEnd};
   SearchOptions options;
@@ -296,7 +296,7 @@ TEST(SearchOptions, AnEnsembleHasTheMeanOfTheProbabilities) {
   }
 }
 
-TEST(SearchOptions, VocabulariesOfAnEnsembleMustAgree) {
+TEST(SearchOptions, EnsembleVocabulariesMustHaveEqualSizes) {
   Searcher a(config_of(12, 20)), b(config_of(13, 20));
   EXPECT_EQ(error_of([&] {
               Ensemble({&a.model, &b.model});
@@ -304,27 +304,27 @@ TEST(SearchOptions, VocabulariesOfAnEnsembleMustAgree) {
             "ensemble: vocabularies have 13 and 13 tokens, those of the first model 12 and 12; they must be equal");
 }
 
-TEST(SearchOptions, TokensAreToldAsTheyAreSaid) {
+TEST(SearchOptions, OnTokenReportsEachToken) {
   Searcher s(config_of(30, 20));
   const std::vector<Ids> sources = {{5, 9, kEnd}, {6, 7, 8, 9, kEnd}};
   SearchOptions options;
   options.beam = 1;
-  std::vector<Ids> told(2);
+  std::vector<Ids> reported(2);
   std::vector<std::vector<float>> log_p(2);
   options.on_token = [&](const TokenEvent& event) {
     const size_t i = static_cast<size_t>(event.sequence);
-    told[i].push_back(event.token);
+    reported[i].push_back(event.token);
     log_p[i].push_back(static_cast<float>(event.log_probability));
     return false;
   };
   const auto found = s.search(sources, options);
   for (size_t i = 0; i < 2; i++) {
-    EXPECT_EQ(told[i], found[i].front().said(kEnd));
+    EXPECT_EQ(reported[i], found[i].front().said(kEnd));
     EXPECT_EQ(log_p[i], found[i].front().token_log_probabilities);
   }
 }
 
-TEST(SearchOptions, WhoIsToldMayEndAHypothesis) {
+TEST(SearchOptions, OnTokenMayEndAHypothesis) {
   Searcher s(config_of(30, 20));
   s.never_ends();
   SearchOptions options;

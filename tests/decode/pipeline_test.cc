@@ -1,4 +1,4 @@
-// The stream of lines: order, windows, errors at their line's turn, what is held at one time.
+// The stream of lines: order, windows, errors in line order, and the number of lines held at once.
 #include "decode/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::error_of;
 
-// Lines of numbers; a "translation" of a part is its source reversed.
+// A stream of lines of numbers. The "translation" of a part is its reversed source.
 class Lines {
  public:
   explicit Lines(int64_t lines) : lines_(lines) {}
@@ -23,9 +23,9 @@ class Lines {
   PipelineSteps steps() {
     PipelineSteps steps;
     steps.read = [this](Line& line, bool wait) { return read(line, wait); };
-    steps.work = [this](std::span<Part* const> parts, Arena&) { work(parts); };
+    steps.work = [this](std::span<LinePart* const> parts, Arena&) { work(parts); };
     steps.write = [this](Line&& line) {
-      for (const Part& part : line.parts) EXPECT_EQ(part.found.front().ids.front(), part.source.back());
+      for (const LinePart& part : line.parts) EXPECT_EQ(part.found.front().ids.front(), part.source.back());
       written.push_back(line.number);
       held_--;
     };
@@ -47,8 +47,8 @@ class Lines {
   }
 
   std::vector<int64_t> written, batches;
-  std::function<bool(int64_t)> later = [](int64_t) { return false; };  // has line n not come yet?
-  std::function<void(const Part&)> trouble = [](const Part&) {};
+  std::function<bool(int64_t)> later = [](int64_t) { return false; };  // whether line n is not ready yet
+  std::function<void(const LinePart&)> trouble = [](const LinePart&) {};
   int64_t broken = -1, most_held = 0, written_before_last_read = 0;
 
  private:
@@ -60,15 +60,15 @@ class Lines {
     if (count_ == broken) line.error = std::make_exception_ptr(Error("broken line"));
     Random random(5, Stream::test, static_cast<uint64_t>(count_++));
     for (uint64_t parts = random.below(3); parts > 0; parts--) {  // some lines have none
-      Part part{line.number, "", {}, {}, {}, {}};
+      LinePart part{line.number, "", {}, {}, {}, {}};
       for (uint64_t n = 1 + random.below(9); n > 0; n--) part.source.push_back(static_cast<int32_t>(random.below(100)));
       line.parts.push_back(std::move(part));
     }
     return Next::line;
   }
-  void work(std::span<Part* const> parts) {
+  void work(std::span<LinePart* const> parts) {
     int64_t tokens = 0;
-    for (Part* part : parts) {
+    for (LinePart* part : parts) {
       trouble(*part);
       tokens += std::ssize(part->source);
       part->found.push_back({.ids = {part->source.rbegin(), part->source.rend()}});
@@ -92,7 +92,7 @@ TEST(Pipeline, WritesEveryLineInOrder) {
     }
 }
 
-TEST(Pipeline, OfNothingWritesNothing) {
+TEST(Pipeline, EmptyInputWritesNothing) {
   for (const int64_t lines : {0, 1}) {
     Lines stream(lines);
     stream.run(2);
@@ -100,7 +100,7 @@ TEST(Pipeline, OfNothingWritesNothing) {
   }
 }
 
-TEST(Pipeline, HoldsNoMoreThanAFewWindows) {
+TEST(Pipeline, HoldsAtMostAFewWindows) {
   for (const size_t workers : {1, 3}) {
     Lines stream(20000);
     stream.run(workers, 100);
@@ -109,22 +109,22 @@ TEST(Pipeline, HoldsNoMoreThanAFewWindows) {
   }
 }
 
-TEST(Pipeline, TakesLongLinesInFewerAtATime) {
+TEST(Pipeline, HoldsFewerLinesIfTheyAreLong) {
   Lines stream(20000);
-  stream.run(1, 10000, 1);  // a batch for every part, 64 of them in a window
+  stream.run(1, 10000, 1);  // one batch per part, 64 of them in a window
   stream.expect_all_written();
   EXPECT_LE(stream.most_held, 200);
 }
 
-TEST(Pipeline, TranslatesWhatIsThereBeforeItWaits) {
+TEST(Pipeline, TranslatesAvailableLinesBeforeWaiting) {
   Lines stream(50);
-  stream.later = [&](int64_t n) { return n % 10 == 0; };  // comes only when somebody waits for it
+  stream.later = [&](int64_t n) { return n % 10 == 0; };  // ready only when the pipeline waits for it
   stream.run(1);
   stream.expect_all_written();
   EXPECT_EQ(stream.written_before_last_read, 50);
 }
 
-TEST(Pipeline, ThrowsALinesErrorWhenItsTurnHasCome) {
+TEST(Pipeline, ThrowsReadErrorsInLineOrder) {
   for (const size_t workers : {1, 3}) {
     Lines stream(1000);
     stream.broken = 700;
@@ -133,10 +133,10 @@ TEST(Pipeline, ThrowsALinesErrorWhenItsTurnHasCome) {
   }
 }
 
-TEST(Pipeline, ThrowsWhatABatchThrows) {
+TEST(Pipeline, RethrowsBatchErrors) {
   for (const size_t workers : {1, 3}) {
     Lines stream(1000);
-    stream.trouble = [](const Part& part) {
+    stream.trouble = [](const LinePart& part) {
       if (part.line >= 490 && part.line < 500) fail("trouble");  // some of them have a part
     };
     EXPECT_EQ(error_of([&] { stream.run(workers); }), "trouble");
@@ -145,7 +145,7 @@ TEST(Pipeline, ThrowsWhatABatchThrows) {
   }
 }
 
-TEST(Pipeline, StopsWhereTheReaderOfItsLinesThrows) {
+TEST(Pipeline, RethrowsWriteErrors) {
   Lines stream(1000);
   PipelineSteps steps = stream.steps();
   int64_t count = 0;
@@ -156,14 +156,14 @@ TEST(Pipeline, StopsWhereTheReaderOfItsLinesThrows) {
   EXPECT_EQ(error_of([&] { run_pipeline(steps, {20, 64}, {&a, &b}); }), "closed");
 }
 
-TEST(Pipeline, TellsOfEveryLineWritten) {
+TEST(Pipeline, ReportsEveryWrittenLine) {
   Lines stream(300);
   PipelineSteps steps = stream.steps();
-  int64_t told = 0;
-  steps.progress = [&](int64_t n) { told += n; };
+  int64_t reported = 0;
+  steps.progress = [&](int64_t n) { reported += n; };
   Arena a(1 << 20);
   run_pipeline(steps, {20, 64}, {&a});
-  EXPECT_EQ(told, 300);
+  EXPECT_EQ(reported, 300);
 }
 
 }  // namespace

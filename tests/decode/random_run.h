@@ -14,7 +14,7 @@ namespace qkv::testing {
 inline const std::vector<std::string> kText = {"the dog sees the cat", "a man reads a book .",
                                                "he sleeps in the garden", "the old cat sleeps", "a dog reads"};
 
-// Makes it and returns its path. `change` may set weights.
+// Writes the run and returns its path. `change` may set weights.
 inline std::string make_random_run(const std::string& path,
                                    const std::function<void(Searcher&, const Tokenizer&)>& change = {},
                                    uint64_t seed = 1) {

@@ -1,4 +1,4 @@
-// Words, alignments, and source words in the place of unknown ones.
+// Words, alignments, and source words that replace unknown tokens.
 #include "decode/readable.h"
 
 #include <gtest/gtest.h>
@@ -14,15 +14,15 @@ std::vector<std::pair<size_t, size_t>> words(const Pieces& pieces) {
   return result;
 }
 
-TEST(Readable, WordsBeginWithTheirMark) {
+TEST(Readable, WordsBeginWithTheWordMark) {
   using Ranges = std::vector<std::pair<size_t, size_t>>;
   EXPECT_EQ(words({"▁a", "b", "▁c", ".", "▁"}), (Ranges{{0, 2}, {2, 4}, {4, 5}}));
   EXPECT_EQ(words({"x", "▁a", "b"}), (Ranges{{0, 1}, {1, 3}}));
-  EXPECT_EQ(words({"a", "b"}), (Ranges{{0, 1}, {1, 2}}));  // no marks: each is a word
+  EXPECT_EQ(words({"a", "b"}), (Ranges{{0, 1}, {1, 2}}));  // no marks: each piece is a word
   EXPECT_TRUE(words({}).empty());
 }
 
-TEST(Readable, ATokenIsAlignedWithTheGreatestWeight) {
+TEST(Readable, TokensAlignWithTheHighestWeight) {
   const std::vector<float> attention = {0.1f, 0.2f, 0.6f, 0.1f,  //
                                         0.9f, 0.0f, 0.1f, 0.0f,  //
                                         0.0f, 0.3f, 0.3f, 0.4f};
@@ -31,13 +31,13 @@ TEST(Readable, ATokenIsAlignedWithTheGreatestWeight) {
   EXPECT_TRUE(align(attention, 3, 4, {2, 2}).empty());
 }
 
-// A tokeniser that knows few characters.
+// A tokenizer that knows few characters.
 class ReplaceUnknown : public ::testing::Test {
  protected:
   ReplaceUnknown()
       : tokenizer(Tokenizer::train({"der hund", "ein haus .", "der rad", "nie sie"}, {TokenizerKind::bpe, 24})) {}
 
-  // The target's ids are those of its text, where "?" is unknown; token i is aligned with source token sources[i].
+  // Tokenizes the target, in which "?" is unknown, and aligns token i with source token sources[i].
   std::string replaced(const std::string& target, const std::string& source, Pieces source_pieces,
                        std::vector<int32_t> sources) const {
     const std::vector<int32_t> ids = tokenizer.encode(target);
@@ -51,33 +51,34 @@ class ReplaceUnknown : public ::testing::Test {
   Tokenizer tokenizer;
 };
 
-TEST_F(ReplaceUnknown, ByTheWordOfTheSourceText) {
+TEST_F(ReplaceUnknown, UsesTheWordOfTheSourceText) {
   const Pieces source = {"▁the", "▁", "<unk>", "r", "▁dog", "</s>"};
   EXPECT_EQ(replaced("Q", "the Ürgür dog", source, {2}), "Ürgür");
   EXPECT_EQ(replaced("der Q", "the Ürgür dog", source, {3}), "der Ürgür");
 }
 
-TEST_F(ReplaceUnknown, KeepsWhatStandsAround) {
+TEST_F(ReplaceUnknown, KeepsTheSurroundingText) {
   const Pieces source = {"▁the", "▁Q", "</s>"};
   EXPECT_EQ(replaced("der Q hund", "the Qrx", source, {1}), "der Qrx hund");
   EXPECT_EQ(replaced("der hund", "the Qrx", source, {1}), "der hund");
   EXPECT_EQ(replaced("der Q.", "the Qrx", source, {1}), "der Qrx.");
 }
 
-TEST_F(ReplaceUnknown, PutsPiecesTogetherWhereWhiteSpaceDoesNot) {
+TEST_F(ReplaceUnknown, JoinsPiecesIfWhiteSpaceDoesNotMatch) {
   EXPECT_EQ(replaced("Q", "the dog", {"▁th", "▁e", "d", "▁og", "</s>"}, {2}), "ed");
 }
 
-TEST_F(ReplaceUnknown, WithoutAnAlignmentNothingIsThere) {
+TEST_F(ReplaceUnknown, EmptyTargetGivesEmptyText) {
   EXPECT_EQ(replace_unknown(tokenizer, {}, 0, {}, {"", {}, {}}), "");
 }
 
-TEST(Readable, WordScoresAreSumsOverTheirTokens) {
+TEST(Readable, WordScoresSumTokenScores) {
   const Tokenizer tokenizer =
       Tokenizer::train({"der hund", "ein haus .", "der rad", "nie sie"}, {TokenizerKind::bpe, 24});
   const std::vector<int32_t> ids = tokenizer.encode("der hund");
   std::vector<double> log_p;
-  for (size_t i = 0; i <= ids.size(); i++) log_p.push_back(-static_cast<double>(1 << i));  // the end token's too
+  for (size_t i = 0; i <= ids.size(); i++)
+    log_p.push_back(-static_cast<double>(1 << i));  // including that of the end token
   const std::vector<WordScore> scores = word_scores(tokenizer, ids, tokenizer.pieces(ids), log_p);
   ASSERT_EQ(scores.size(), 2u);
   EXPECT_EQ(scores[0].word, "der");

@@ -1,4 +1,4 @@
-// Drawing tokens: how often each comes, what is left out, and that draws depend on seed and sentence alone.
+// Sampling: token frequencies, filters, and that samples depend only on the seed and the sentence.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,10 +22,10 @@ using testing::with_threads;
 
 constexpr int kDraws = 20000;
 
-// How often each of six tokens is drawn.
+// Returns the frequency of each of six tokens.
 std::vector<double> frequencies(std::vector<float> log_q, const SamplingOptions& options) {
   NextToken next{log_q};
-  next.offset = 3;  // no draw depends on it
+  next.offset = 3;  // must not affect samples
   Random random(1, Stream::sampling);
   std::vector<double> counts(log_q.size());
   for (int i = 0; i < kDraws; i++) counts[static_cast<size_t>(sample(next, options, random))]++;
@@ -33,7 +33,7 @@ std::vector<double> frequencies(std::vector<float> log_q, const SamplingOptions&
   return counts;
 }
 
-// Five standard deviations of a frequency, of seeds that are fixed.
+// Returns five standard deviations of a frequency. The seeds are fixed.
 void expect_frequencies(const std::vector<double>& found, const std::vector<double>& p) {
   for (size_t v = 0; v < p.size(); v++) {
     EXPECT_NEAR(found[v], p[v], 5 * std::sqrt(p[v] * (1 - p[v]) / kDraws)) << "token " << v;
@@ -46,12 +46,12 @@ std::vector<float> logs(const std::vector<double>& p) {
   return result;
 }
 
-TEST(Sample, DrawsEachTokenWithItsProbability) {
+TEST(Sample, FrequenciesMatchProbabilities) {
   const std::vector<double> p = {0.1, 0.4, 0, 0.2, 0.05, 0.25};
   expect_frequencies(frequencies(logs(p), {}), p);
 }
 
-TEST(Sample, TemperatureIsAPowerOfTheProbability) {
+TEST(Sample, TemperatureRaisesProbabilitiesToAPower) {
   SamplingOptions options;
   options.temperature = 0.5;
   const std::vector<double> p = {0.1, 0.4, 0, 0.2, 0.05, 0.25};
@@ -62,7 +62,7 @@ TEST(Sample, TemperatureIsAPowerOfTheProbability) {
   expect_frequencies(frequencies(logs(p), options), squares);
 }
 
-TEST(Sample, TopKLeavesTheMostProbable) {
+TEST(Sample, TopKKeepsTheMostProbableTokens) {
   SamplingOptions options;
   options.top_k = 3;
   expect_frequencies(frequencies(logs({0.1, 0.4, 0, 0.2, 0.05, 0.25}), options),
@@ -73,7 +73,7 @@ TEST(Sample, TopKLeavesTheMostProbable) {
   expect_frequencies(frequencies(logs({0.5, 0.5}), options), {0.5, 0.5});
 }
 
-TEST(Sample, TopPLeavesTheFewestWithThatProbability) {
+TEST(Sample, TopPKeepsTheFewestTokensThatReachP) {
   SamplingOptions options;
   options.top_p = 0.6;  // 0.4 + 0.25 reach it
   expect_frequencies(frequencies(logs({0.1, 0.4, 0, 0.2, 0.05, 0.25}), options), {0, 0.4 / 0.65, 0, 0, 0, 0.25 / 0.65});
@@ -90,13 +90,13 @@ TEST(Sample, TypicalPKeepsTheTokensClosestToTheEntropy) {
   expect_frequencies(frequencies(log_q, options), {0, 0.5, 0.5, 0});
   options.typical_p = 0.5;
   expect_frequencies(frequencies(log_q, options), {5.0 / 9, 2.0 / 9, 2.0 / 9, 0});
-  options.top_p = 0.5;  // of these
+  options.top_p = 0.5;  // of the kept tokens
   expect_frequencies(frequencies(log_q, options), {1, 0, 0, 0});
   options.typical_p = options.top_p = 1;
   expect_frequencies(frequencies(log_q, options), {0.5, 0.2, 0.2, 0.1});
 }
 
-TEST(Sample, DrawsNothingWhereNothingMayCome) {
+TEST(Sample, ReturnsMinusOneIfAllTokensAreExcluded) {
   Random random(1, Stream::sampling);
   std::vector<float> none(4, -std::numeric_limits<float>::infinity()), nan(4, std::numeric_limits<float>::quiet_NaN());
   EXPECT_EQ(sample({none}, {}, random), -1);
@@ -112,7 +112,7 @@ SearchOptions samples(int64_t count, uint64_t seed = 7) {
   return options;
 }
 
-TEST(Sampling, HasTheModelsProbabilities) {
+TEST(Sampling, FollowsTheModelsProbabilities) {
   Searcher s(config_of(6, 3));
   const Ids source = {5, 3, kEnd};
   std::vector<double> first(6), p;
@@ -129,7 +129,7 @@ TEST(Sampling, HasTheModelsProbabilities) {
   EXPECT_NEAR(found.front().log_probability, s.forced_sum(source, found.front().said(kEnd)), 1e-4);
 }
 
-TEST(Sampling, DependsOnSeedAndSentenceAlone) {
+TEST(Sampling, DependsOnlyOnSeedAndSentence) {
   Searcher s(config_of(30, 20));
   const std::vector<Ids> sources = {{5, 9, kEnd}, {6, 7, 8, 9, kEnd}, {4, kEnd}};
   const auto ids_of = [](const std::vector<Decoded>& found) {
@@ -148,7 +148,7 @@ TEST(Sampling, DependsOnSeedAndSentenceAlone) {
   for (const Ids& ids : ids_of(together[1])) EXPECT_TRUE(more.contains(ids));
 }
 
-TEST(Sampling, OfTheBestTokenAloneIsGreedySearch) {
+TEST(Sampling, WithTopKOfOneEqualsGreedySearch) {
   Searcher s(config_of(30, 20));
   SearchOptions greedy;
   greedy.beam = 1;
@@ -158,7 +158,7 @@ TEST(Sampling, OfTheBestTokenAloneIsGreedySearch) {
     EXPECT_EQ(s.search({source}, one).front().front().ids, s.search({source}, greedy).front().front().ids);
 }
 
-TEST(Sampling, ObeysPrefixLengthsAndMasks) {
+TEST(Sampling, RespectsPrefixesLengthsAndExcludedTokens) {
   Searcher s(config_of(12, 20));
   SearchOptions options = samples(20);
   options.min_length = 4;

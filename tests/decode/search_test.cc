@@ -1,4 +1,4 @@
-// The search: against the enumeration of every sequence, against forced scoring, and what must not change a result.
+// The search: compared with the enumeration of every sequence and with forced scoring, and its invariances.
 #include "decode/search.h"
 
 #include <gtest/gtest.h>
@@ -40,8 +40,8 @@ void enumerate(Searcher& s, const Ids& source, Ids& ids, int64_t vocab, int64_t 
   }
 }
 
-// With a vocabulary of 4 and 4 tokens at most there are 1 + 3 + 9 + 27 sequences that end and 81 that are cut.
-TEST(Search, FindsEverySequenceWhereTheBeamIsWideEnough) {
+// With a vocabulary of 4 and at most 4 tokens there are 1 + 3 + 9 + 27 sequences that end and 81 that are truncated.
+TEST(Search, WideBeamFindsEverySequence) {
   for (const double alpha : {0.0, 0.6, 1.0}) {
     Searcher s(config_of(4, 4));
     const Ids source = {3, 1, kEnd};
@@ -58,11 +58,11 @@ TEST(Search, FindsEverySequenceWhereTheBeamIsWideEnough) {
       EXPECT_NEAR(found[i].score, all[i].score, 1e-4);
       total += std::exp(found[i].log_probability);
     }
-    EXPECT_NEAR(total, 1, 1e-4);  // they are all that can be said
+    EXPECT_NEAR(total, 1, 1e-4);  // these are all possible sequences
   }
 }
 
-TEST(Search, CachedStepsGiveTheProbabilitiesOfTeacherForcing) {
+TEST(Search, CachedStepsMatchForcedScoring) {
   ModelConfig rotary = config_of(30, 17), query = config_of(30, 17, true);
   rotary.positions = Positions::rotary;
   query.norm.position = NormPosition::query;
@@ -92,7 +92,7 @@ TEST(Search, CachedStepsGiveTheProbabilitiesOfTeacherForcing) {
   }
 }
 
-TEST(Search, OfOneTakesTheMostProbableTokenEachTime) {
+TEST(Search, BeamOfOneIsGreedySearch) {
   Searcher s(config_of(8, 6));
   const Ids source = {5, 6, kEnd};
   Ids ids;
@@ -112,7 +112,7 @@ TEST(Search, OfOneTakesTheMostProbableTokenEachTime) {
   EXPECT_EQ(found.front().said(kEnd), ids);
 }
 
-TEST(Search, TranslatesASentenceAloneAsInABatch) {
+TEST(Search, DoesNotDependOnTheBatch) {
   for (const int64_t beam : {1, 3}) {
     Searcher s(config_of(30, 20, true));
     const std::vector<Ids> sources = {{5, 9, 4, 8, kEnd}, {6, kEnd}, {7, 7, 20, 3, 3, 12, kEnd}, {5, 9, 4, 8, kEnd}};
@@ -141,7 +141,7 @@ TEST(Search, DoesNotDependOnTheNumberOfThreads) {
     }
 }
 
-TEST(Search, StopsAtTheLongestLength) {
+TEST(Search, StopsAtTheMaximumLength) {
   for (const int64_t max_length : {9, 40}) {  // the model's, or 2 S + 16
     Searcher s(config_of(30, max_length));
     s.never_ends();
@@ -154,24 +154,24 @@ TEST(Search, StopsAtTheLongestLength) {
   }
 }
 
-TEST(Search, MayEndAtOnce) {
+TEST(Search, MayEndImmediately) {
   Searcher s(config_of(30, 20));
   s.parameter("output.bias")[kEnd] = 1e4f;
   for (const int64_t beam : {1, 4}) EXPECT_TRUE(s.search({{5, kEnd}}, beam).front().front().ids.empty());
 }
 
-TEST(Search, TakesABeamWiderThanTheVocabulary) {
+TEST(Search, AcceptsABeamWiderThanTheVocabulary) {
   Searcher s(config_of(4, 8));
   EXPECT_GE(s.search({{3, kEnd}}, 20).front().size(), 20u);
 }
 
-TEST(Search, OfNothingIsNothing) {
+TEST(Search, NoSentencesGiveNoResults) {
   Searcher s(config_of(8, 8));
   EXPECT_TRUE(s.search({}, 3).empty());
-  EXPECT_EQ(s.search({{}}, 3).size(), 1u);  // a sentence without even an end
+  EXPECT_EQ(s.search({{}}, 3).size(), 1u);  // a sentence without an end token
 }
 
-TEST(Search, FindsNothingWhereNoScoreIsANumber) {
+TEST(Search, FindsNothingIfAllScoresAreNaN) {
   Searcher s(config_of(8, 8));
   s.parameter("embedding.weight")[5 * 24] = std::numeric_limits<float>::quiet_NaN();
   const auto results = s.search({{5, kEnd}, {6, kEnd}}, 3);

@@ -1,4 +1,4 @@
-// A small model with random weights, what it says by the search, and what it thinks by one pass over a whole sequence.
+// A small model with random weights, its search results, and its probabilities from one pass over a whole sequence.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using Ids = std::vector<int32_t>;
 
 constexpr int32_t kEnd = 2;
 
-// Two layers a side, wide enough that nothing divides evenly.
+// A model of two encoder and two decoder layers, with widths that do not divide evenly.
 inline ModelConfig config_of(int64_t vocab, int64_t max_length, bool pre = false) {
   ModelConfig c = small_config();
   c.source_vocab = c.target_vocab = vocab;
@@ -49,14 +49,14 @@ class Searcher {
       inputs.push_back({sources[i], prefixes.empty() ? std::span<const int32_t>() : prefixes[i]});
     return qkv::search(model, inputs, options, arena);
   }
-  // All that a beam finds.
+  // Returns all hypotheses of a beam search.
   std::vector<std::vector<Decoded>> search(const std::vector<Ids>& sources, int64_t beam, double alpha = 1) {
     SearchOptions options;
     options.beam = options.n_best = beam;
     options.length_penalty = alpha;
     return search(sources, options);
   }
-  // log p of all tokens, by one pass over the whole sequence.
+  // Returns log p of all tokens, computed by one pass over the whole sequence.
   std::vector<float> forced(const Ids& source, const Ids& said) {
     return force(model, {{source, said}}, 1, WithAttention::no, {}, arena).front().log_probabilities;
   }
@@ -65,7 +65,8 @@ class Searcher {
     for (const float log_p : forced(source, said)) sum += static_cast<double>(log_p);
     return sum;
   }
-  // log p of every token after a prefix, [V]. Remembered: the weights must not change after the first call.
+  // Returns log p of every token after a prefix, [V]. Results are cached: the weights must not change after the first
+  // call.
   const std::vector<double>& next(const Ids& source, const Ids& prefix) {
     auto [known, is_new] = next_.try_emplace({source, prefix});
     if (!is_new) return known->second;

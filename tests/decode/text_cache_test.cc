@@ -1,4 +1,4 @@
-// Keys and values of texts: what is shared gives the bits that reading it again would give, and memory stays bounded.
+// The text cache: shared prefixes give the same bits as reading them again, and memory stays bounded.
 #include "decode/text_cache.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class TextCacheTest : public ::testing::Test {
     Random random(seed, Stream::test);
     return testing::random_tokens(count, 40, random);
   }
-  // Hidden states of the ends of the texts that one step reads.
+  // Returns the last hidden states of the texts that one step reads.
   std::vector<std::vector<float>> step(TextCache& cache) {
     const Arena::Scope scope(arena_);
     Context context{.arena = arena_, .inference = true};
@@ -44,7 +44,7 @@ class TextCacheTest : public ::testing::Test {
   Arena arena_;
 };
 
-TEST_F(TextCacheTest, TextsOfOneStepShareWhatTheyBeginWith) {
+TEST_F(TextCacheTest, TextsOfOneStepShareTheirPrefix) {
   Ids other = ids(30);
   other.resize(20);
   other.insert(other.end(), {3, 4, 3});
@@ -66,7 +66,7 @@ TEST_F(TextCacheTest, TextsOfOneStepShareWhatTheyBeginWith) {
   EXPECT_EQ(h[3], alone(ids(5)));
 }
 
-TEST_F(TextCacheTest, ATextGoesOnFromAnOpenAndFromAClosedOne) {
+TEST_F(TextCacheTest, TextReusesThePrefixOfOpenAndClosedTexts) {
   TextCache cache(model_, bytes(128));
   TextCache::Text& a = cache.open(ids(10));
   step(cache);
@@ -77,7 +77,7 @@ TEST_F(TextCacheTest, ATextGoesOnFromAnOpenAndFromAClosedOne) {
   ASSERT_EQ(h.size(), 2u);
   EXPECT_EQ(h[0], alone(ids(11)));
   EXPECT_EQ(h[1], alone(ids(12)));
-  cache.append(a, 5);  // is not read
+  cache.append(a, 5);  // this token is not read
   cache.close(a);
   cache.close(b);
   EXPECT_EQ(cache.known(ids(40)), 12u);
@@ -85,7 +85,7 @@ TEST_F(TextCacheTest, ATextGoesOnFromAnOpenAndFromAClosedOne) {
   EXPECT_EQ(step(cache).front(), alone(ids(40)));
 }
 
-TEST_F(TextCacheTest, LongTextsAreReadInPieces) {
+TEST_F(TextCacheTest, LongTextsAreReadInSeveralSteps) {
   const Ids all = ids(650);
   TextCache cache(model_, 0);
   const TextCache::Text &a = cache.open(all), &b = cache.open(Ids(all.begin(), all.begin() + 600));
@@ -103,7 +103,7 @@ TEST_F(TextCacheTest, LongTextsAreReadInPieces) {
   }
 }
 
-TEST_F(TextCacheTest, TheLastTextsAreKeptWithinTheBytes) {
+TEST_F(TextCacheTest, KeepsTheMostRecentTextsWithinTheLimit) {
   TextCache cache(model_, bytes(128));
   for (uint64_t seed = 1; seed <= 9; seed++) {
     TextCache::Text& text = cache.open(ids(40, seed));
@@ -117,7 +117,7 @@ TEST_F(TextCacheTest, TheLastTextsAreKeptWithinTheBytes) {
   std::vector<TextCache::Text*> open;
   for (uint64_t seed = 1; seed <= 9; seed++) open.push_back(&cache.open(ids(40, seed)));
   EXPECT_EQ(step(cache).size(), 9u);
-  EXPECT_EQ(cache.bytes(), bytes(384));  // what the open ones need
+  EXPECT_EQ(cache.bytes(), bytes(384));  // needed by the open texts
   TextCache none(model_, 0);
   TextCache::Text& text = none.open(ids(40));
   step(none);
@@ -125,7 +125,7 @@ TEST_F(TextCacheTest, TheLastTextsAreKeptWithinTheBytes) {
   EXPECT_EQ(none.known(ids(40)), 0u);
 }
 
-TEST_F(TextCacheTest, ACallGetsTheCacheThatKnowsMost) {
+TEST_F(TextCacheTest, CallGetsTheCacheWithTheLongestPrefixes) {
   Caches caches(model_, bytes(256));
   const auto read = [&](TextCache& cache, const Ids& ids) {
     TextCache::Text& text = cache.open(ids);
@@ -148,7 +148,7 @@ TEST_F(TextCacheTest, ACallGetsTheCacheThatKnowsMost) {
   EXPECT_EQ(other.get(), second);
   for (uint64_t seed = 1; seed < 9; seed++) again->open(ids(40, seed));
   EXPECT_GT(again->bytes(), bytes(256));
-  caches.give_back(std::move(again));  // is too large to wait
+  caches.give_back(std::move(again));  // too large to be kept
   EXPECT_EQ(caches.take({ids(9)})->known(ids(9)), 0u);
 }
 

@@ -25,7 +25,7 @@ class TranslatorTest : public ::testing::Test {
   testing::TempDir directory;
 };
 
-TEST_F(TranslatorTest, ScoresOfTokensAreThoseOfTheHypotheses) {
+TEST_F(TranslatorTest, TokenScoresMatchTheHypotheses) {
   const Translator translator = make();
   TranslateOptions options;
   options.beam = options.n_best = 4;
@@ -45,7 +45,7 @@ TEST_F(TranslatorTest, ScoresOfTokensAreThoseOfTheHypotheses) {
   }
 }
 
-TEST_F(TranslatorTest, ScoresOfTextAreThoseOfItsTokens) {
+TEST_F(TranslatorTest, TextScoresMatchTokenScores) {
   const Translator translator = make();
   TranslateOptions options;
   options.alignment = true;
@@ -58,7 +58,7 @@ TEST_F(TranslatorTest, ScoresOfTextAreThoseOfItsTokens) {
   EXPECT_EQ(text.alignment.size(), text.tokens.size());
 }
 
-TEST_F(TranslatorTest, UnknownWordsBecomeTheSourceWordsTheyAreAlignedWith) {
+TEST_F(TranslatorTest, UnknownWordsAreReplacedByAlignedSourceWords) {
   const Translator translator =
       make([](testing::Searcher& s, const Tokenizer& t) { s.parameter("output.bias")[t.unknown()] = 100; });
   TranslateOptions options;
@@ -70,7 +70,7 @@ TEST_F(TranslatorTest, UnknownWordsBecomeTheSourceWordsTheyAreAlignedWith) {
   EXPECT_EQ(plain.hypotheses.front().tokens, std::vector<std::string>(3, "<unk>"));
   options.replace_unknown = true;
   const Translation replaced = translator.translate({line}, options).front();
-  // The words of the source, and which of them each of its tokens belongs to.
+  // The words of the source, and the word of each of its tokens.
   const std::vector<std::string> words = {"the", "dög", "sees", "THE", "cät"};
   std::vector<size_t> word_of;
   for (const std::string& token : replaced.source_tokens)
@@ -83,7 +83,7 @@ TEST_F(TranslatorTest, UnknownWordsBecomeTheSourceWordsTheyAreAlignedWith) {
   EXPECT_EQ(translator.translate({line}, options).front().text(), wanted);
 }
 
-TEST_F(TranslatorTest, PartsOfALongLineAreOneTranslation) {
+TEST_F(TranslatorTest, PartsOfALongLineAreJoined) {
   const Translator translator = make();
   std::string line;
   for (int i = 0; i < 8; i++) line += "the dog sees the cat . ";
@@ -107,7 +107,7 @@ TEST_F(TranslatorTest, PartsOfALongLineAreOneTranslation) {
   }
 }
 
-TEST_F(TranslatorTest, CallsOfManyThreadsDoNotDisturbEachOther) {
+TEST_F(TranslatorTest, ConcurrentCallsMatchASingleThread) {
   const Translator translator = make();
   const auto texts = [&] {
     std::string all;
@@ -122,7 +122,7 @@ TEST_F(TranslatorTest, CallsOfManyThreadsDoNotDisturbEachOther) {
   for (const std::string& slot : found) EXPECT_EQ(slot, wanted);
 }
 
-TEST_F(TranslatorTest, AsyncResultsAndStreamsAreTheSame) {
+TEST_F(TranslatorTest, AsyncAndStreamedResultsMatch) {
   const Translator translator = make();
   std::vector<std::string> lines;
   for (int i = 0; i < 100; i++) lines.push_back(kText[static_cast<size_t>(i) % kText.size()]);
@@ -149,21 +149,21 @@ TEST_F(TranslatorTest, AsyncResultsAndStreamsAreTheSame) {
   }
 }
 
-TEST_F(TranslatorTest, TokensAreToldByLine) {
+TEST_F(TranslatorTest, OnTokenReportsTheLine) {
   const Translator translator = make();
   TranslateOptions options;
   options.beam = 1;
   options.workers = 2;
-  std::vector<std::vector<std::string>> told(kText.size());
+  std::vector<std::vector<std::string>> reported(kText.size());
   options.on_token = [&](const TokenReport& report) {
-    told[static_cast<size_t>(report.line)].push_back(report.token);
+    reported[static_cast<size_t>(report.line)].push_back(report.token);
     return false;
   };
   const std::vector<Translation> found = translator.translate(kText, options);
   for (size_t i = 0; i < found.size(); i++) {
     const Hypothesis& h = found[i].hypotheses.front();
-    told[i].resize(h.tokens.size());  // the end token may follow
-    EXPECT_EQ(told[i], h.tokens);
+    reported[i].resize(h.tokens.size());  // the end token may follow
+    EXPECT_EQ(reported[i], h.tokens);
   }
 }
 
@@ -178,7 +178,7 @@ TEST_F(TranslatorTest, EmptyLinesHaveOneEmptyHypothesis) {
   EXPECT_TRUE(found[2].text().starts_with("the"));
 }
 
-TEST_F(TranslatorTest, AnEnsembleOfTwoRunsIsNeitherOfThem) {
+TEST_F(TranslatorTest, EnsembleDiffersFromEachOfItsRuns) {
   const Translator first = make({}, "first", 1), second = make({}, "second", 2);
   const Translator both(directory / "first", {directory / "second"});
   const std::vector<std::string> tokens = {"▁the", "▁cat"};
@@ -204,7 +204,8 @@ TEST_F(TranslatorTest, ErrorsNameTheLineOrTheOption) {
   EXPECT_EQ(error_with([](TranslateOptions& o) { o.workers = 0; }), "workers must be between 1 and 1024 (is 0)");
   EXPECT_EQ(error_with([](TranslateOptions& o) { o.n_best = 9; }),
             "n_best must be at most beam, 5, unless sampling (is 9)");
-  EXPECT_EQ(error_with([](TranslateOptions& o) { o.attention_layer = 3; }), "attention: layer 3, the decoder has 2");
+  EXPECT_EQ(error_with([](TranslateOptions& o) { o.attention_layer = 3; }),
+            "attention: layer 3 does not exist (the decoder has 2 layers)");
   EXPECT_EQ(error_with([](TranslateOptions& o) {
               o.alternatives = true;
               o.beam = 1;
@@ -214,7 +215,7 @@ TEST_F(TranslatorTest, ErrorsNameTheLineOrTheOption) {
   EXPECT_EQ(error_of([&] { translator.score({"a dog"}, {}); }), "targets must be one for each of 1 sources (are 0)");
   EXPECT_EQ(error_of([&] { translator.score({" "}, {"x"}); }), "source 1 is empty");
   EXPECT_EQ(error_of([&] { translator.score_tokens({"a dog"}, {{"nope"}}); }),
-            "the token \"nope\" is not in the target vocabulary");
+            "token \"nope\" is not in the target vocabulary");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Jobs that fail in the threads of the workers, or in the thread that waits.
+// Jobs that fail in worker threads, or in the thread that waits.
 #include "decode/workers.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class WorkersTest : public ::testing::TestWithParam<size_t> {
   std::vector<std::unique_ptr<Arena>> arenas_;
 };
 
-TEST_P(WorkersTest, WhatAJobThrowsComesOutOfWait) {
+TEST_P(WorkersTest, WaitRethrowsJobErrors) {
   Workers workers(arenas());
   std::atomic<int> done = 0;
   for (int job = 0; job < 5; job++)
@@ -42,7 +42,7 @@ TEST_P(WorkersTest, WhatAJobThrowsComesOutOfWait) {
   EXPECT_EQ(done, 5);
 }
 
-TEST_P(WorkersTest, ErrorsThatNobodyWaitsForAreDropped) {
+TEST_P(WorkersTest, ErrorsWithoutAWaitAreDropped) {
   Workers workers(arenas());
   for (int job = 0; job < 3; job++) workers.submit([](Arena&) { fail("nobody hears"); });
 }

@@ -59,7 +59,7 @@ def test_the_layer_and_head_of_an_alignment_are_chosen(trained):
     other = objects(trained, "--attention", "--attention-head", 2, text="The dog sees the cat.\n")
     assert other[0]["hypotheses"][0]["attention"] != last[0]["hypotheses"][0]["attention"]
     status, _, error = qkv("translate", trained, "--attention-layer", 2, text="x\n", ok=False)
-    assert status == 1 and error == "qkv: attention: layer 2, the decoder has 1\n"
+    assert status == 1 and error == "qkv: attention: layer 2 does not exist (the decoder has 1 layers)\n"
 
 
 def test_forced_scores_are_those_of_the_search(trained, tmp_path):
@@ -102,7 +102,7 @@ def test_translations_start_with_their_prefixes(trained, tmp_path):
     status, _, error = qkv("translate", trained, "--prefix-file", prefixes, text=TEXT, ok=False)
     assert status == 1 and "has 1 lines, fewer than standard input" in error
     status, _, error = qkv("translate", trained, "--prefix", "Der Hund " * 40, text=TEXT, ok=False)
-    assert status == 1 and error.startswith("qkv: line 1: the prefix has")
+    assert status == 1 and error.startswith("qkv: line 1: prefix must have fewer than")
 
 
 def test_alternatives_differ_in_their_first_token(trained):

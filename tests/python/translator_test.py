@@ -164,7 +164,7 @@ def test_threads_translate_side_by_side(translator):
     (["a"], {"n_best": 6}, "n_best must be at most beam, 5, unless sampling (is 6)"),
     (["a"], {"sampling": "yes"}, "sampling must be True or False (is 'yes')"),
     (["a"], {"seed": -1}, "seed must be a whole number from 0 (is -1)"),
-    (["a"], {"attention_head": 99}, "attention: head 99, the model has"),
+    (["a"], {"attention_head": 99}, "attention: head 99 does not exist"),
     (["a"], {"prefixes": [3]}, "prefixes[0] must be a str (is 3)"),
     (["a"], {"batch_tokens": 0}, "batch_tokens must be between 1 and 16777216 (is 0)"),
     (["a"], {"length_penalty": "x"}, "length_penalty must be a number (is 'x')"),
