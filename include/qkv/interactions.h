@@ -21,7 +21,7 @@ struct InteractionOptions {
   int64_t core = 0;        // repeatedly drop users and items with fewer events than this; 0: off
 };
 
-// What was read and what was dropped.
+// Counts of what was read and dropped.
 struct ReadReport {
   std::vector<std::string> files;  // path, format and columns of each file
   std::string sha256;              // of the concatenated bytes of the files, in hexadecimal

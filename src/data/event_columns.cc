@@ -139,7 +139,7 @@ EventColumns find_columns(Names first, const std::vector<std::string>& columns, 
 
 void fail_unknown(Names first, const Place& where) {
   fail(
-      "{}: cannot tell which of the {} columns ({}) are the user and the item; "
+      "{}: cannot determine which of the {} columns ({}) are the user and the item; "
       "set columns to USER,ITEM,TIME (names, or numbers such as 1,2,4)",
       where.text(), first.size(), some_of(first));
 }

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// What is written next to the weights.
+// The files written next to the weights.
 struct Parts {
   json tokens;      // ids of special tokens: fields of config.json and of generation_config.json
   json generation;  // further fields of generation_config.json

@@ -34,7 +34,7 @@ struct EncoderText {
 };
 using ModelText = std::variant<TranslatorText, LanguageText, EncoderText>;
 
-// What the text of a model in the Hugging Face layout is read from.
+// The sources from which the text of a model in the Hugging Face layout is read.
 struct TextSource {
   const ModelFiles& files;
   const Settings& config;  // config.json

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// What tokenizer_config.json says.
+// The fields of tokenizer_config.json.
 struct MarianTokenizer {
   std::string unknown = "<unk>";
   bool separate = false;  // source and target have vocabularies of their own

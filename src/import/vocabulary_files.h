@@ -1,5 +1,5 @@
-// Tokenizers in the files that came before tokenizer.json: vocab.json with merges.txt, and vocab.txt. What the files
-// leave out follows from tokenizer_config.json, special_tokens_map.json, added_tokens.json and the defaults of the
+// Tokenizers in the files that came before tokenizer.json: vocab.json with merges.txt, and vocab.txt. Missing
+// settings are taken from tokenizer_config.json, special_tokens_map.json, added_tokens.json and the defaults of the
 // classes in transformers.
 #pragma once
 

@@ -35,7 +35,8 @@ std::string_view command_of(RunKind kind) {
   return kCommands[static_cast<size_t>(kind)];
 }
 
-// What a newer format may not change: these two fields, so that its runs are rejected by name.
+// The first fields of config.json. Every future format must keep `format` and `version`, so that its runs are rejected
+// with a clear error.
 struct Header {
   int64_t format = 0;
   std::string version, kind;

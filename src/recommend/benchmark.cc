@@ -1,4 +1,4 @@
-// qkv::benchmark_recommending: how long a request takes.
+// qkv::benchmark_recommending: measures the latency of requests.
 #include "qkv/benchmark.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kWarmUp = 20;
 
-// Random weights, and as many users as requests with random items each.
+// Returns a run with random weights, and one user with random events for each request.
 RecommenderRun random_run(const RecommendBenchmarkOptions& options) {
   RecommenderRun run;
   ModelConfig config = recommendation_preset("films").model;
@@ -58,10 +58,10 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
                                     {"layers", options.layers},
                                     {"length", options.length},
                                     {"requests", options.requests}})
-    if (value < 1) fail("benchmark: {} is {}, wanted at least 1", name, value);
+    if (value < 1) fail("benchmark: {} must be at least 1 (is {})", name, value);
   const Clock::time_point start = Clock::now();
   RecommenderRun run = options.run.empty() ? random_run(options) : load_run<RecommenderRun>(options.run);
-  if (run.log.data.user_count() == 0) fail("{}: holds no user", options.run);
+  if (run.log.data.user_count() == 0) fail("{}: contains no users", options.run);
   if (options.int8) quantize(run.model->parameters());
   RecommendBenchmark result;
   result.items = run.log.data.item_count();
@@ -70,12 +70,12 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
   const Serving serving(std::move(run.model), run.recommendation.positions_from_end, std::move(run.log.data));
   result.load_ms = 1e3 * seconds_since(start);
 
-  RecommendOptions wanted;
-  wanted.top = options.top;
+  RecommendOptions request;
+  request.top = options.top;
   std::vector<double> times;
   for (int64_t i = -kWarmUp; i < options.requests; i++) {
     const Clock::time_point begin = Clock::now();
-    serving.recommend({&histories[static_cast<size_t>(i + kWarmUp) % histories.size()], 1}, {}, wanted);
+    serving.recommend({&histories[static_cast<size_t>(i + kWarmUp) % histories.size()], 1}, {}, request);
     if (i >= 0) times.push_back(1e3 * seconds_since(begin));
   }
   for (const double ms : times) result.mean_ms += ms / static_cast<double>(times.size());

@@ -5,11 +5,11 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kTokensAtOnce = 8192;   // of histories that go through the model together
-constexpr int64_t kBestAtOnce = 1 << 20;  // items kept for all of them
-constexpr int64_t kChosenAtOnce = 4096;   // rows of the output layer that are gathered
+constexpr int64_t kTokensAtOnce = 8192;   // maximum tokens of histories per batch
+constexpr int64_t kBestAtOnce = 1 << 20;  // maximum items kept per batch
+constexpr int64_t kChosenAtOnce = 4096;   // rows of the output layer gathered at once
 
-// How many of `count` histories, each of `length` events at most, go through together.
+// Returns the number of histories per batch. length: maximum number of events; top: number of items kept for each.
 int64_t rows_at_once(int64_t length, int64_t top) {
   return std::max<int64_t>(1, std::min(kTokensAtOnce / length, kBestAtOnce / top));
 }
@@ -21,7 +21,7 @@ std::vector<ScoredToken> row_of(const BestLogits& best, int64_t n) {
   return items;
 }
 
-// The best of the allowed items: their rows of the output layer, some thousands at a time.
+// Returns the best of the allowed items. Gathers a few thousand of their rows of the output layer at a time.
 BestLogits best_of_allowed(const ItemModel& model, Matrix<const float> h, HiddenTokens hidden,
                            std::span<const int32_t> allowed, int64_t k, Context& c) {
   const BestLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
@@ -85,7 +85,7 @@ std::vector<std::vector<double>> effects_of_events(const ItemModel& model, const
   for (const ScoredToken& item : items) ids.push_back(item.token);
   const auto most = static_cast<size_t>(model.max_length());
   const size_t read = std::min(history.items.size(), most);
-  // One event takes the free place, and the one before it tells its gap.
+  // Without one event, an older event is read in addition. The event before that one is needed for its time gap.
   const History recent = history.last(std::min(history.items.size(), most + 2));
   const auto rows = static_cast<size_t>(rows_at_once(model.max_length(), 1));
   for (size_t begin = 0; begin < read; begin += rows) {

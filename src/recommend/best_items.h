@@ -1,4 +1,4 @@
-// The best items after a history, and what each event of the history does to their scores.
+// The best items after a history, and the effect of each event of the history on their scores.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-// What a recommender scores with.
+// The model of a recommender.
 struct ItemModel {
   const Transformer<float>& model;
   bool positions_from_end;
@@ -19,19 +19,21 @@ struct ItemModel {
   int64_t max_length() const { return model.config().max_length; }
 };
 
+// A request for the best items.
 struct ItemQuery {
   History history;              // not empty
-  std::vector<int32_t> hidden;  // items that are not wanted, rising, each once
+  std::vector<int32_t> hidden;  // items to exclude, in strictly ascending order
 };
 
-// The `top` best items for each query, the best first, of all items or of `allowed` (rising, each once), if it is set.
-// Those with a score of NaN or −∞ are left out. Each answer depends on its query alone, bit by bit.
+// Returns up to `top` items for each query, best first. allowed: if not null, return only these items, in strictly
+// ascending order. Items with a score of NaN or −∞ are omitted. Each result depends only on its query, bit by bit.
 std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::span<const ItemQuery> queries,
                                                  const std::vector<int32_t>* allowed, int64_t top, Arena& arena);
 
-// [items][read]: the score of an item after the history less its score after the history without one of the events that
-// the model reads, the last max_length of them; an older event then takes the free place, and the gap after it reaches
-// to the event before it. Nothing for each item of a history of one event, without which there is no score.
+// Returns effects, [items][read]: the score of an item minus its score after the history without one of the events that
+// the model reads, which are the last max_length. If there is an older event, the model then reads it as well. The time
+// gap of the event after the removed one extends to the event before it. For a history of one event, the effects of
+// each item are empty.
 std::vector<std::vector<double>> effects_of_events(const ItemModel& model, const History& history,
                                                    std::span<const ScoredToken> items, Arena& arena);
 

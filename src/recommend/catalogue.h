@@ -1,4 +1,4 @@
-// The names of a run's items and users, and how often each item was met.
+// The names of a run's items and users, and the number of events of each item.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class Catalogue {
   const NameTable& users() const { return users_; }
   History history_of(int32_t user) const { return log_.history(user); }
 
-  // Ids of the items that are known, in order; the names of the others go to `unknown`.
+  // Returns the ids of the known items, in order, and appends the other names to `unknown`.
   std::vector<int32_t> ids(const std::vector<std::string>& names, std::vector<std::string>& unknown) const;
 
-  // The same of a history with the times of its events, of which there may be none.
+  // Converts a history likewise. times: empty, or the time of each event.
   Events events(const std::vector<std::string>& names, std::span<const int64_t> times,
                 std::vector<std::string>& unknown) const;
 
-  // Items by falling number of events, among equals by id.
+  // Returns items in descending order of their number of events; ties are in order of id.
   std::span<const int32_t> popular() const { return popular_; }
   int64_t events(int32_t item) const { return counts_[static_cast<size_t>(item)]; }
 

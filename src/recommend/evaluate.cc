@@ -1,4 +1,4 @@
-// Evaluation of a run or of a log: reads it, splits it, and ranks with the model and the baselines.
+// Evaluation of a run or a log: reads and splits it, and ranks items with the model and the baselines.
 #include "qkv/evaluate.h"
 
 #include <charconv>
@@ -23,7 +23,7 @@ RankingTable start_table(const RankingProtocol& protocol, const Interactions& da
   return {protocol, sha256, data.user_count(), data.item_count(), std::ssize(data.events), {}, {}};
 }
 
-// Adds the rows of the baselines, after that of the model where there is one.
+// Adds the row of the model, if there is one, and those of the baselines.
 void add_rows(RankingTable& table, const Interactions& data, const Split& split, const Negatives* negatives,
               ScoreItems model) {
   const HeldOut part = held_out(table.protocol);
@@ -35,7 +35,7 @@ void add_rows(RankingTable& table, const Interactions& data, const Split& split,
   add("markov", Markov(data, split, part));
 }
 
-// Those that the run holds, else new ones, which are kept there if it can be written.
+// Returns the negatives stored in the run. If there are none, draws new ones and stores them if the run is writable.
 Negatives negatives_of_run(const RunDirectory& run, const SavedInteractions& log, const Split& split,
                            RankingTable& table) {
   const RankingProtocol& protocol = table.protocol;
@@ -44,9 +44,9 @@ Negatives negatives_of_run(const RunDirectory& run, const SavedInteractions& log
   Negatives negatives = draw_negatives(log.data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed));
   try {
     save_negatives(path, negatives, log.sha256);
-    table.messages.push_back(fmt::format("{}: keeps the items that were drawn", path));
+    table.messages.push_back(fmt::format("{}: stores the random items", path));
   } catch (const Error& error) {
-    table.messages.push_back(fmt::format("the items that were drawn are not kept: {}", error.what()));
+    table.messages.push_back(fmt::format("the random items are not stored: {}", error.what()));
   }
   return negatives;
 }
@@ -67,7 +67,7 @@ RankingProtocol RankingProtocol::named(const std::string& name) {
     if (error == std::errc() && stop == end && protocol.negatives >= 1 && protocol.negatives <= kMostNegatives)
       return protocol;
   }
-  fail("protocol: found \"{}\", wanted full, temporal or sampled-N with N from 1 to {}", name, kMostNegatives);
+  fail("protocol must be full, temporal or sampled-N with N between 1 and {} (is \"{}\")", kMostNegatives, name);
 }
 
 std::string RankingProtocol::name() const {
@@ -96,8 +96,8 @@ RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol
   const RecommenderRun run = load_run<RecommenderRun>(directory);
   const bool temporal = run.recommendation.split == SplitRule::temporal;
   if (protocol.temporal != temporal)
-    fail("{}: protocol {} foretells events that this run may have been trained on: its split is {}", directory,
-         protocol.name(), temporal ? "temporal" : "leave_one_out");
+    fail("{}: protocol {} may test on events that the run was trained on: its split is {}", directory, protocol.name(),
+         temporal ? "temporal" : "leave_one_out");
   if (temporal) protocol.test_share = run.recommendation.test_share;
   const Interactions& data = run.log.data;
   RankingTable table = start_table(protocol, data, run.log.sha256);

@@ -5,9 +5,9 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostTokens = 25'600;  // of a batch, or one history
+constexpr int64_t kMostTokens = 25'600;  // maximum tokens per batch; a longer history is a batch of its own
 
-// How many of the histories go through the model together.
+// Returns how many of the first histories make up a batch.
 size_t batch_size(Histories histories, int64_t max_length) {
   int64_t tokens = 0;
   size_t count = 0;

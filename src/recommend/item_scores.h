@@ -1,4 +1,4 @@
-// What a recommender thinks of every item: s_v = h · E[v], h the last hidden state after a history.
+// Scores of all items: s_v = h · E[v], where h is the last hidden state after a history.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,13 @@ namespace qkv {
 
 using Histories = std::span<const History>;
 
-// h: [histories, d] from the arena. Of a history the last max_length events are read, as HistoryOptions says. A row
-// depends on its history alone, bit by bit. Throws Error for an empty history and for items that the model does not
-// have.
+// Returns the last hidden state of each history, [histories, d], from the arena. Reads the last max_length events of a
+// history, as HistoryOptions describes. A row depends only on its history, bit by bit. Throws Error for an empty
+// history and for unknown items.
 Matrix<float> encode_histories(const Transformer<float>& model, bool positions_from_end, Histories histories,
                                Arena& arena);
 
-// scores: [histories, items], assigned. Histories go through the model some at a time: memory does not grow with their
-// number.
+// Computes scores: [histories, items]. Processes histories in batches, so that memory does not grow with their number.
 void score_items(const Transformer<float>& model, bool positions_from_end, Histories histories, Matrix<float> scores,
                  Arena& arena);
 

@@ -51,9 +51,9 @@ std::vector<std::string> spellings(std::string_view title) {
   return found;
 }
 
-size_t letters_between(std::string_view a, std::string_view b, size_t most) {
+size_t edit_distance(std::string_view a, std::string_view b, size_t most) {
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= most) return most;
-  std::vector<size_t> row(b.size() + 1);  // row[j]: between the first i of a and the first j of b
+  std::vector<size_t> row(b.size() + 1);  // row[j]: distance of the first i bytes of a and the first j of b
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < a.size(); i++) {
     size_t diagonal = row[0];

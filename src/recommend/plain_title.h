@@ -1,4 +1,4 @@
-// Titles as they are compared.
+// Normalization of titles for comparison.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace qkv {
 
-// In lower case, with one blank where there are several and none at the ends. Invalid UTF-8 stays as it is.
+// Returns the title in lower case, with single spaces and none at the ends. Invalid UTF-8 is not lowercased.
 std::string plain_title(std::string_view title);
 
-// A plain title without the year at its end: "heat (1995)" is "heat".
+// Returns a plain title without the year at its end: "heat (1995)" becomes "heat".
 std::string_view without_year(std::string_view plain);
 
-// The plain title, and where it has an article behind a comma, the title that begins with it.
+// Returns the plain title and, if it ends with a comma and an article, the title with the article first.
 std::vector<std::string> spellings(std::string_view title);
 
-// Levenshtein's distance in bytes, or `most` if it is not less.
-size_t letters_between(std::string_view a, std::string_view b, size_t most);
+// Returns the Levenshtein distance in bytes, but at most `most`.
+size_t edit_distance(std::string_view a, std::string_view b, size_t most);
 
 }  // namespace qkv

@@ -10,7 +10,7 @@
 namespace qkv {
 namespace {
 
-// Those with the most events.
+// Returns the items with the most events.
 std::vector<Recommendation> popular_items(const Catalogue& catalogue, const std::vector<int32_t>& hidden,
                                           const std::vector<int32_t>* allowed, int64_t top) {
   std::vector<Recommendation> items;

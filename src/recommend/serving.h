@@ -1,4 +1,4 @@
-// What qkv::Recommender does, from parts that are in memory.
+// The implementation of qkv::Recommender, independent of run directories.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace qkv {
 
 class Serving {
  public:
-  // The log has as many items as the model.
+  // The log must have as many items as the model.
   Serving(std::unique_ptr<Transformer<float>> model, bool positions_from_end, Interactions log);
 
   const Catalogue& catalogue() const { return catalogue_; }

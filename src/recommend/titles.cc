@@ -10,20 +10,20 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMostCommas = 16;  // in one title of a list
+constexpr size_t kMostCommas = 16;  // maximum number of commas in one title of a list
 
-// Without these letters at its ends.
+// Returns the text without these characters at its ends.
 std::string_view trimmed(std::string_view text, std::string_view letters = " ") {
   const size_t begin = text.find_first_not_of(letters);
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(letters) - begin + 1);
 }
 
-// Those of id and title.
+// Returns the columns of id and title.
 std::pair<size_t, size_t> columns_of(std::span<const std::string_view> first, const std::vector<std::string>& columns,
                                      const Place& where) {
   if (columns.size() == 2) return {column_of(columns[0], first, where), column_of(columns[1], first, where)};
-  if (!columns.empty()) fail("titles: {} columns are named, wanted those of id and title", columns.size());
-  if (first.size() < 2) fail("{}: found 1 column, wanted an id and a title", where.text());
+  if (!columns.empty()) fail("columns must name two columns, id and title (names {})", columns.size());
+  if (first.size() < 2) fail("{}: expected an id and a title (found 1 column)", where.text());
   for (size_t i = 1; i < first.size(); i++)
     if (const std::string name = plain_title(first[i]); name == "title" || name == "name") return {0, i};
   return {0, 1};
@@ -37,9 +37,9 @@ Titles::Titles(const std::string& path, const std::vector<std::string>& columns,
   read_table(path, [&](std::span<const std::string_view> fields, const Place& where) {
     if (rows_.empty()) places = columns_of(fields, columns, where);
     if (fields.size() <= std::max(places.first, places.second))
-      fail("{}: found {} columns, wanted id and title in columns {} and {}", where.text(), fields.size(),
-           places.first + 1, places.second + 1);
-    add(fields[places.first], fields[places.second]);  // a header harms nothing: its id is no item
+      fail("{}: expected id and title in columns {} and {} (found {} columns)", where.text(), places.first + 1,
+           places.second + 1, fields.size());
+    add(fields[places.first], fields[places.second]);  // a header does no harm, because its id is not an item
   });
 }
 
@@ -75,15 +75,15 @@ std::vector<std::string> Titles::find(std::string_view text) const {
 }
 
 std::vector<std::string> Titles::near(std::string_view text, int64_t most) const {
-  const std::string wanted = plain_title(text);
+  const std::string plain = plain_title(text);
   std::vector<std::pair<size_t, std::string>> found;
   for (const Row& row : rows_) {
     if (!is_item_(row.item)) continue;
-    size_t least = wanted.size() / 3 + 1;  // as many letters may differ, and not one more
+    size_t least = plain.size() / 3 + 1;  // a third of the letters may differ
     for (const std::string& spelling : spellings(row.title))
       for (const std::string_view title : {std::string_view(spelling), without_year(spelling)})
-        least = std::min(least, letters_between(wanted, title, least));
-    if (least <= wanted.size() / 3) found.emplace_back(least, row.title);
+        least = std::min(least, edit_distance(plain, title, least));
+    if (least <= plain.size() / 3) found.emplace_back(least, row.title);
   }
   std::ranges::stable_sort(found, {}, [](const auto& title) { return title.first; });
   std::vector<std::string> titles;
@@ -93,11 +93,11 @@ std::vector<std::string> Titles::near(std::string_view text, int64_t most) const
 }
 
 std::vector<std::string> Titles::split(std::string_view list) const {
-  std::vector<size_t> ends;  // of what stands between commas
+  std::vector<size_t> ends;  // ends of the texts between commas
   for (size_t comma = list.find(','); comma != list.npos; comma = list.find(',', comma + 1)) ends.push_back(comma);
   ends.push_back(list.size());
   std::vector<std::string> parts;
-  size_t begin = 0, lost = list.npos;  // lost: where what is not found begins
+  size_t begin = 0, lost = list.npos;  // lost: beginning of the text not found so far
   const auto give_up = [&](size_t end) {
     const std::string_view part = trimmed(list.substr(std::min(lost, end), end - std::min(lost, end)), " ,");
     if (!part.empty()) parts.emplace_back(part);

@@ -97,13 +97,14 @@ TEST(Interactions, WellKnownLogsNeedNoColumns) {
 
 TEST(Interactions, AmbiguousColumnsAreAnError) {
   const auto error = [](const std::string& text) { return error_of([&] { Log{text}; }); };
-  expect_contains(error("7,2014-04-07T10:51:09.277Z,214,0\n"),
-                  "log:1: cannot tell which of the 4 columns (\"7\", \"2014-04-07T10:51:09.277Z\", \"214\", \"0\") are "
-                  "the user and the item; set columns to USER,ITEM,TIME (names, or numbers such as 1,2,4)");
+  expect_contains(
+      error("7,2014-04-07T10:51:09.277Z,214,0\n"),
+      "log:1: cannot determine which of the 4 columns (\"7\", \"2014-04-07T10:51:09.277Z\", \"214\", \"0\") are "
+      "the user and the item; set columns to USER,ITEM,TIME (names, or numbers such as 1,2,4)");
   expect_contains(error("order_id,product_id,add_to_cart_order,reordered\n1,2,3,4\n"),
-                  "log:1: cannot tell which of the 4 columns");
-  expect_contains(error("item_id,buyer name,date\nx,ann,3\n"), "log:1: cannot tell which of the 3 columns");
-  expect_contains(error("{\"session\": 1, \"events\": []}\n"), "log:1: cannot tell which of the 2 columns");
+                  "log:1: cannot determine which of the 4 columns");
+  expect_contains(error("item_id,buyer name,date\nx,ann,3\n"), "log:1: cannot determine which of the 3 columns");
+  expect_contains(error("{\"session\": 1, \"events\": []}\n"), "log:1: cannot determine which of the 2 columns");
 }
 
 TEST(Interactions, IncompleteEventsAreSkippedAndCounted) {
@@ -239,7 +240,7 @@ TEST(Interactions, ErrorsNameTheFileAndTheLine) {
   expect_contains(error("user,item\na,\"b\n" + std::string(200, '\n')),
                   "log:2: a quote is not closed within 100 lines");
   expect_contains(error("1\n2\n"), "log:1: expected a user and an item separated by a comma, a tab");
-  expect_contains(error("1,2,3,4,5\n"), "log:1: cannot tell which of the 5 columns");
+  expect_contains(error("1,2,3,4,5\n"), "log:1: cannot determine which of the 5 columns");
   expect_contains(error("1,2,3\n", {"1", "4"}), "log:1: no column 4 among the 3 columns");
   expect_contains(error("a,b\n1,2\n", {"a", "c"}), "log:1: no column \"c\" (found \"a\", \"b\")");
   expect_contains(error("a b\n", {"a"}), "columns: expected two or three: user, item and optionally time (found 1)");
@@ -249,7 +250,7 @@ TEST(Interactions, ErrorsNameTheFileAndTheLine) {
                   "log:1: expected JSON, with names in double quotes (found a Python dictionary)");
   expect_contains(error("{\"user\": 1, \"item\": 2}\n{\n"), "log:2: not valid JSON");
   expect_contains(error("{\"user\": 1, \"item\": 2}\n5\n"), "log:2: not a JSON object");
-  expect_contains(error("{\"user\": 1}\n"), "log:1: cannot tell which of the 1 columns");
+  expect_contains(error("{\"user\": 1}\n"), "log:1: cannot determine which of the 1 columns");
   expect_contains(error(""), "log: contains no events");
   expect_contains(error("user,item\n"), "log: contains no events");
   expect_contains(error("u i 99999999999999\nu j 1.5\nu k 999999999999999\n"),

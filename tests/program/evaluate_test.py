@@ -77,8 +77,8 @@ def test_random_items_are_stored_and_reused(log, run):
 
 
 @pytest.mark.parametrize("arguments, status, part", [
-    (["--protocol", "half"], 1, "protocol: found \"half\", wanted full, temporal or sampled-N"),
-    (["--protocol", "sampled-0"], 1, "wanted full, temporal or sampled-N"),
+    (["--protocol", "half"], 1, "protocol must be full, temporal or sampled-N with N between 1 and 10000 (is \"half\")"),
+    (["--protocol", "sampled-0"], 1, "protocol must be full, temporal or sampled-N"),
     (["--protocol", "temporal"], 1, "its split is leave_one_out"),
     (["--min-events", "5"], 2, "--min-events: applies to logs only"),
 ])

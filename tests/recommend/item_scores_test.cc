@@ -10,8 +10,8 @@
 namespace qkv {
 namespace {
 
-TEST(ItemScores, OfMoreHistoriesThanGoThroughTogetherAreThoseOfEachAlone) {
-  constexpr int64_t kItems = 20, kHistories = 9'000;  // of 4.3 events that are read each: 39,000 tokens
+TEST(ItemScores, DoNotDependOnTheBatch) {
+  constexpr int64_t kItems = 20, kHistories = 9'000;  // 39,000 tokens, more than one batch
   Transformer<float> model(testing::item_config(kItems));
   testing::randomise(model.parameters(), 1);
   std::vector<int32_t> events(kHistories + 9);

@@ -1,4 +1,4 @@
-// The recommender of a run directory: histories of names in, the best items out.
+// qkv::Recommender with a run directory: histories of item names and the best items after them.
 #include "qkv/recommender.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class RecommenderTest : public ::testing::Test {
  protected:
   RecommenderTest() { testing::create_recommender(run, testing::small_log(kItems)); }
 
-  // The score of one item after a history.
+  // Returns the score of one item after a history.
   static double score(const Recommender& recommender, const Names& history, const std::string& item,
                       const Times& times = {}) {
     const Recommendations answer = recommender.recommend(history, {1, false, Names{item}}, times);
@@ -54,8 +54,9 @@ class RecommenderTest : public ::testing::Test {
   std::string run = directory / "run";
 };
 
-// A score is a sum of d products; sums in another order differ by d + 1 roundings of the sum of their sizes, twice.
-TEST_F(RecommenderTest, TheBestAreThoseOfAllScores) {
+// A score is a sum of d products. Two summation orders differ by at most twice d + 1 roundings of the sum of absolute
+// values.
+TEST_F(RecommenderTest, ReturnsTheItemsWithTheHighestScores) {
   for (const bool positions_from_end : {true, false}) {
     const std::string name = directory / (positions_from_end ? "end" : "start");
     testing::create_recommender(name, testing::small_log(kItems), positions_from_end);
@@ -88,10 +89,10 @@ TEST_F(RecommenderTest, TheBestAreThoseOfAllScores) {
   }
 }
 
-TEST_F(RecommenderTest, AnAnswerIsTheSameInAnyCompanyAndForAnyNumberOfThreads) {
+TEST_F(RecommenderTest, ResultsDoNotDependOnTheBatchOrTheThreads) {
   const Recommender recommender(run);
   std::vector<Names> histories;
-  for (int i = 0; i < 1500; i++)  // more than go through the model together
+  for (int i = 0; i < 1500; i++)  // more than one batch
     histories.push_back({"i" + std::to_string(i % 300), "i" + std::to_string(i % 7)});
   histories[5] = {"nothing that is known"};
   RecommendOptions options{5};
@@ -104,7 +105,7 @@ TEST_F(RecommenderTest, AnAnswerIsTheSameInAnyCompanyAndForAnyNumberOfThreads) {
     threads.emplace_back([&, t] { expect_same(recommender.recommend(histories[t], options), all[t]); });
 }
 
-TEST_F(RecommenderTest, AllowedItemsHaveTheScoresThatTheyHaveAmongAll) {
+TEST_F(RecommenderTest, AllowAndDenyDoNotChangeScores) {
   quantize_run(run);
   for (const std::string& name : {run, run + "-int8"}) {
     const Recommender recommender(name);
@@ -133,21 +134,21 @@ TEST_F(RecommenderTest, AllowedItemsHaveTheScoresThatTheyHaveAmongAll) {
   }
 }
 
-TEST_F(RecommenderTest, WithoutAKnownItemItIsThePopularOnesAndSaysSo) {
+TEST_F(RecommenderTest, HistoryWithoutKnownItemsGivesPopularItems) {
   const Recommender recommender(run);
   for (const Names& history : {Names{}, Names{"x", "i", "x"}}) {
     const Recommendations answer = recommender.recommend(history, {4, true, {}, {"i3"}, true});
     EXPECT_TRUE(answer.popular);
     EXPECT_EQ(answer.unknown, history);
     EXPECT_TRUE(answer.read.empty());
-    EXPECT_EQ(names_of(answer), (Names{"i1", "i0", "i2", "i4"}));  // of equals the first
+    EXPECT_EQ(names_of(answer), (Names{"i1", "i0", "i2", "i4"}));  // ties in order of id
     EXPECT_EQ(answer.items[0].score, 3);
     EXPECT_EQ(answer.items[1].score, 1);
   }
   EXPECT_EQ(names_of(recommender.recommend({}, {4, true, Names{"i9", "i3", "i200"}})), (Names{"i3", "i9", "i200"}));
 }
 
-TEST_F(RecommenderTest, UnknownEventsAreToldAndThoseThatAreKnownCount) {
+TEST_F(RecommenderTest, UnknownEventsAreReportedAndIgnored) {
   const Recommender recommender(run);
   const Recommendations answer = recommender.recommend({"i4", "?", "i5", ""});
   EXPECT_EQ(answer.unknown, (Names{"?", ""}));
@@ -156,7 +157,7 @@ TEST_F(RecommenderTest, UnknownEventsAreToldAndThoseThatAreKnownCount) {
   EXPECT_EQ(names_of(answer), names_of(recommender.recommend({"i4", "i5"})));
 }
 
-TEST_F(RecommenderTest, ANewEventChangesTheAnswerAtOnce) {
+TEST_F(RecommenderTest, NewEventsChangeTheResult) {
   const Recommender recommender(run);
   Names history = recommender.history("bob");
   EXPECT_EQ(history, (Names{"i3", "i1", "i3"}));
@@ -167,7 +168,7 @@ TEST_F(RecommenderTest, ANewEventChangesTheAnswerAtOnce) {
   EXPECT_EQ(std::ranges::find(after, before.front()), after.end());
 }
 
-TEST_F(RecommenderTest, OfALongHistoryTheLastEventsAreReadAndNoneIsSuggested) {
+TEST_F(RecommenderTest, LongHistoriesAreTruncatedAndNeverRecommended) {
   const Recommender recommender(run);
   const Names history = recommender.history("ann");
   ASSERT_EQ(history.size(), 10u);
@@ -177,7 +178,7 @@ TEST_F(RecommenderTest, OfALongHistoryTheLastEventsAreReadAndNoneIsSuggested) {
   EXPECT_EQ(answer.items[0].score, score(recommender, answer.read, answer.items[0].item));
 }
 
-TEST_F(RecommenderTest, EffectsAreTheScoreWithAnEventLessThatWithoutIt) {
+TEST_F(RecommenderTest, EffectsAreScoreDifferencesWithoutEachEvent) {
   const Recommender recommender(run);
   for (const Names& history : {Names{"i8", "i3"}, Names{"i1", "i2", "i1"}, recommender.history("ann")}) {
     RecommendOptions options{4};
@@ -197,7 +198,7 @@ TEST_F(RecommenderTest, EffectsAreTheScoreWithAnEventLessThatWithoutIt) {
   EXPECT_TRUE(recommender.recommend({"i1", "i2"}, {4, true, Names{}, {}, true}).items.empty());
 }
 
-// One whose model reads the time between events.
+// A recommender whose model reads time gaps.
 class RecommenderWithTimesTest : public RecommenderTest {
  protected:
   RecommenderWithTimesTest() {
@@ -208,7 +209,7 @@ class RecommenderWithTimesTest : public RecommenderTest {
   std::string timed = directory / "timed";
 };
 
-TEST_F(RecommenderWithTimesTest, OnlyTheGapsBetweenTheTimesCount) {
+TEST_F(RecommenderWithTimesTest, OnlyGapsBetweenTimesMatter) {
   const Recommender recommender(timed);
   const Names history = {"i8", "i3", "i5"};
   const auto with = [&](const Times& times) { return score(recommender, history, "i9", times); };
@@ -222,21 +223,21 @@ TEST_F(RecommenderWithTimesTest, OnlyTheGapsBetweenTheTimesCount) {
   EXPECT_EQ(score(Recommender(run), history, "i9", {100, 160, 4000}), score(Recommender(run), history, "i9"));
 }
 
-TEST_F(RecommenderWithTimesTest, AUserOfTheLogHasTimes) {
+TEST_F(RecommenderWithTimesTest, ReturnsTheTimesOfAUser) {
   const Recommender recommender(timed);
   EXPECT_EQ(recommender.times("bob"), (Times{0, 60, 4000}));
   EXPECT_EQ(Recommender(run).times("bob"), Times(3, kNoTime));
   EXPECT_EQ(error_of([&] { recommender.times("joe"); }), "unknown user \"joe\" (the run has 3 users)");
 }
 
-// An unknown event is as none: the gap after it reaches to the event before.
+// An unknown event is ignored: the gap after it extends to the event before.
 TEST_F(RecommenderWithTimesTest, UnknownEventsLeaveAGap) {
   const Recommender recommender(timed);
   EXPECT_EQ(score(recommender, {"i8", "?", "i5"}, "i9", {100, 160, 4000}),
             score(recommender, {"i8", "i5"}, "i9", {100, 4000}));
 }
 
-TEST_F(RecommenderWithTimesTest, AnAnswerIsTheSameInAnyCompany) {
+TEST_F(RecommenderWithTimesTest, ResultsDoNotDependOnTheBatch) {
   const Recommender recommender(timed);
   const std::vector<Names> histories = {{"i1", "i2"}, {"i1", "i2"}, {}, {"i4"}};
   const std::vector<Times> times = {{5, 500}, {5, 6}, {}, {7}};
@@ -245,9 +246,9 @@ TEST_F(RecommenderWithTimesTest, AnAnswerIsTheSameInAnyCompany) {
   EXPECT_NE(all[0].items[0].score, all[1].items[0].score);
 }
 
-TEST_F(RecommenderWithTimesTest, EffectsAreTheScoreWithAnEventLessThatWithoutIt) {
+TEST_F(RecommenderWithTimesTest, EffectsAreScoreDifferencesWithoutEachEvent) {
   const Recommender recommender(timed);
-  const Names history = recommender.history("ann");  // ten events, of which six are read
+  const Names history = recommender.history("ann");  // ten events; the model reads the last six
   const Times times = recommender.times("ann");
   RecommendOptions options{4};
   options.explain = true;
@@ -264,13 +265,13 @@ TEST_F(RecommenderWithTimesTest, EffectsAreTheScoreWithAnEventLessThatWithoutIt)
   }
 }
 
-TEST_F(RecommenderWithTimesTest, In8BitsReadsGapsToo) {
+TEST_F(RecommenderWithTimesTest, QuantizedModelUsesGaps) {
   quantize_run(timed);
   const Recommender recommender(timed + "-int8");
   EXPECT_NE(score(recommender, {"i1", "i2"}, "i3", {1, 2}), score(recommender, {"i1", "i2"}, "i3", {1, 2000}));
 }
 
-TEST_F(RecommenderWithTimesTest, RefusesTimesThatDoNotFit) {
+TEST_F(RecommenderWithTimesTest, RejectsInvalidTimes) {
   const Recommender recommender(timed);
   const auto error = [&](const Times& times) {
     return error_of([&] { recommender.recommend({"i1", "i2", "i3"}, {}, times); });
@@ -289,7 +290,7 @@ TEST_F(RecommenderWithTimesTest, RefusesTimesThatDoNotFit) {
                                                        files.recommendation() + " has time_gaps false (is 66)");
 }
 
-TEST_F(RecommenderTest, KnowsItsItemsAndUsers) {
+TEST_F(RecommenderTest, ListsItemsAndUsers) {
   const Recommender recommender(run + "/");
   EXPECT_EQ(recommender.items().size(), static_cast<size_t>(kItems));
   EXPECT_EQ(recommender.users(), (Names{"ann", "bob", "eve"}));
@@ -300,7 +301,7 @@ TEST_F(RecommenderTest, KnowsItsItemsAndUsers) {
   EXPECT_EQ(error_of([&] { recommender.recommend({}, {0}); }), "top must be between 1 and 1073741824 (is 0)");
 }
 
-TEST_F(RecommenderTest, RefusesWhatIsNotARecommender) {
+TEST_F(RecommenderTest, RejectsOtherRunDirectories) {
   const RunDirectory other(directory / "other");
   std::filesystem::copy(run, other.root(), std::filesystem::copy_options::recursive);
   write_log(other, {testing::small_log(kItems - 1), std::string(64, '0')});

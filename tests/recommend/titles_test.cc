@@ -1,4 +1,4 @@
-// Titles: reading tables of them, finding items by what people write, and cutting lists of titles that hold commas.
+// Titles: reading tables, finding items by typed text, and splitting lists of titles that contain commas.
 #include "qkv/titles.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ Titles read(const std::string& table, const Names& columns = {}) {
   return Titles(testing::TempFile("titles", table).path(), columns, is_item);
 }
 
-TEST(Titles, AreThoseOfTheTable) {
+TEST(Titles, ReturnsTheTitlesOfTheTable) {
   const Titles titles = read(kFilms);
   EXPECT_EQ(titles.title("2"), "Matrix, The (1999)");
   EXPECT_EQ(titles.title("7"), "Say \"Hi\"");
@@ -40,7 +40,7 @@ TEST(Titles, AreThoseOfTheTable) {
   EXPECT_EQ(titles.title("78"), "");
 }
 
-TEST(Titles, ComeInTheUsualFormats) {
+TEST(Titles, ReadsTheUsualFormats) {
   for (const auto& [table, columns] :
        std::initializer_list<std::pair<std::string, Names>>{{"sas_id\tml_id\ttitle\tgenres\n1\t3\tHeat\tCrime\n", {}},
                                                             {"1::Heat::Crime\n2::Fargo::Crime\n", {}},
@@ -54,41 +54,41 @@ TEST(Titles, ComeInTheUsualFormats) {
     EXPECT_EQ(read(table, columns).title("1"), "Heat") << table;
 }
 
-TEST(Titles, TablesThatWillNotDoAreRefusedByTheirLine) {
-  for (const auto& [table, columns, wanted] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
+TEST(Titles, ErrorsNameTheLineOfTheTable) {
+  for (const auto& [table, columns, expected] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
            {"Heat\n", {}, ":1: expected at least two columns separated by a comma"},
-           {"id,title\n1,Heat\n2\n", {}, ":3: found 1 columns, wanted id and title in columns 1 and 2"},
+           {"id,title\n1,Heat\n2\n", {}, ":3: expected id and title in columns 1 and 2 (found 1 columns)"},
            {"id,title\n1,\"Heat\n", {}, ":2: a quoted field is not closed"},
            {"id,title\n1,Heat\n", {"id", "name"}, ":1: no column \"name\" among the 2 columns"},
            {"id,title\n1,Heat\n", {"1", "3"}, "no column \"3\" among"},
-           {"id,title\n1,Heat\n", {"1"}, "titles: 1 columns are named"},
+           {"id,title\n1,Heat\n", {"1"}, "columns must name two columns, id and title (names 1)"},
            {"id,title\n1,\xff\n", {}, "titles:2: "}})
-    testing::expect_contains(error_of([&] { read(table, columns); }), wanted);
+    testing::expect_contains(error_of([&] { read(table, columns); }), expected);
   std::string endless = "id,title\n1,\"";
   for (int i = 0; i < 20000; i++) endless += "word\n";
   testing::expect_contains(error_of([&] { read(endless); }), ":2: a quoted field is not closed within 65536 bytes");
 }
 
-TEST(Titles, FindItemsByIdTitleAndItsSpellings) {
+TEST(Titles, FindsItemsByIdTitleAndSpelling) {
   const Titles titles = read(kFilms);
-  for (const auto& [text, items] :
-       std::initializer_list<std::pair<std::string, Names>>{{"2", {"2"}},
-                                                            {"Heat (1995)", {"1"}},
-                                                            {" HEAT  (1995) ", {"1"}},
-                                                            {"heat", {"1", "3"}},
-                                                            {"matrix, the", {"2"}},
-                                                            {"The Matrix", {"2"}},
-                                                            {"the matrix (1999)", {"2"}},
-                                                            {"L'Avventura", {"77"}},  // a title of what is no item
-                                                            {"Emma (1996)", {"5"}},   // of two the one that is an item
-                                                            {"matrix", {}},
-                                                            {"", {}},
-                                                            {"\xff", {}},
-                                                            {"77", {}}})
+  for (const auto& [text, items] : std::initializer_list<std::pair<std::string, Names>>{
+           {"2", {"2"}},
+           {"Heat (1995)", {"1"}},
+           {" HEAT  (1995) ", {"1"}},
+           {"heat", {"1", "3"}},
+           {"matrix, the", {"2"}},
+           {"The Matrix", {"2"}},
+           {"the matrix (1999)", {"2"}},
+           {"L'Avventura", {"77"}},  // the title of an id that is not an item
+           {"Emma (1996)", {"5"}},   // only one of the two ids is an item
+           {"matrix", {}},
+           {"", {}},
+           {"\xff", {}},
+           {"77", {}}})
     EXPECT_EQ(titles.find(text), items) << text;
 }
 
-TEST(Titles, ListsAreCutWhereTheirPartsAreFound) {
+TEST(Titles, SplitsListsIntoKnownTitles) {
   const Titles titles = read(kFilms);
   for (const auto& [list, parts] : std::initializer_list<std::pair<std::string, Names>>{
            {"Heat (1995), Fargo (1996)", {"Heat (1995)", "Fargo (1996)"}},
@@ -104,7 +104,7 @@ TEST(Titles, ListsAreCutWhereTheirPartsAreFound) {
   EXPECT_EQ(Titles(is_item).split("1,2 , 3"), (Names{"1", "2", "3"}));
 }
 
-TEST(Titles, NearOnesAreOfItemsAndInOrder) {
+TEST(Titles, NearReturnsTitlesOfItemsInOrderOfDistance) {
   const Titles titles = read(kFilms);
   EXPECT_EQ(titles.near("Fergo"), Names{"Fargo (1996)"});
   EXPECT_EQ(titles.near("teh matrix (1999)"), Names{"Matrix, The (1999)"});
@@ -114,12 +114,12 @@ TEST(Titles, NearOnesAreOfItemsAndInOrder) {
   EXPECT_EQ(titles.near("nothing of the kind"), Names{});
 }
 
-TEST(Titles, LettersBetweenIsLevenshteinsDistance) {
-  EXPECT_EQ(letters_between("kitten", "sitting", 9), 3u);
-  EXPECT_EQ(letters_between("", "abc", 9), 3u);
-  EXPECT_EQ(letters_between("abc", "", 2), 2u);
-  EXPECT_EQ(letters_between("kitten", "sitting", 2), 2u);
-  EXPECT_EQ(letters_between("same", "same", 1), 0u);
+TEST(Titles, EditDistanceIsTheLevenshteinDistance) {
+  EXPECT_EQ(edit_distance("kitten", "sitting", 9), 3u);
+  EXPECT_EQ(edit_distance("", "abc", 9), 3u);
+  EXPECT_EQ(edit_distance("abc", "", 2), 2u);
+  EXPECT_EQ(edit_distance("kitten", "sitting", 2), 2u);
+  EXPECT_EQ(edit_distance("same", "same", 1), 0u);
 }
 
 }  // namespace
