@@ -14,15 +14,15 @@ FRAMES = {"transitive": 12, "giving": 2.5, "intransitive": 2.5, "motion": 1.2, "
 
 
 class Redraw(Exception):
-    """The words drawn do not fit together; draw another sentence."""
+    """Raised if the drawn words do not fit together; another sentence must be drawn."""
 
 
 class Clauses:
-    """Draws from a random.Random; only its random() is used, which never changes between versions of Python."""
+    """Draws words and phrases. Uses only random() of a random.Random, which is the same in all versions of Python."""
 
     def __init__(self, random):
         self.random = random
-        self.used = set()   # nouns and names of this sentence: none comes twice
+        self.used = set()   # nouns and names of this sentence; none is used twice
         self.links = set()  # (verb or adjective, noun) pairs of this sentence
 
     # Drawing
@@ -51,7 +51,7 @@ class Clauses:
     # Noun phrases
 
     def phrase(self, nouns, definite=False, subject=None, plain=False, singular=False):
-        """A noun phrase; its owner may be the clause's subject; plain: the or a only, and no adjective."""
+        """Returns a noun phrase. Its owner may be the clause's subject. plain: only the or a, and no adjective."""
         noun = self.unused(nouns)
         plural = bool(noun.english_plural) and not singular and self.often(0.3)
         np = Phrase(self.determiner(noun, plural, definite, subject, plain), noun, plural)
@@ -75,7 +75,7 @@ class Clauses:
         return self.owner(subject) if kind == "owner" else kind
 
     def owner(self, subject):
-        """Whose: a pronoun that means the subject or the speakers, or a genitive."""
+        """Returns an owner: a pronoun for the subject or the speakers, or a genitive."""
         pronoun = self.pronoun_for(subject) if subject else None
         if pronoun and self.often(0.5):
             return pronoun
@@ -92,7 +92,7 @@ class Clauses:
         return Name(name, pronoun)
 
     def pronoun_for(self, np):
-        """The pronoun that takes up a subject; None where it is open (das Mädchen: es or sie) or there is none."""
+        """Returns the pronoun for a subject; None if there is none or it is ambiguous (das Mädchen: es or sie)."""
         if isinstance(np, Pronoun):
             return np if np != WHO else None
         if np.plural:
@@ -106,7 +106,7 @@ class Clauses:
         return PRONOUNS["he" if np.noun.gender == "m" else "she"]
 
     def person(self):
-        """A subject: pronoun, name, two of them or noun phrase."""
+        """Returns a subject: a pronoun, a name, a pair or a noun phrase."""
         kind = self.one(("pronoun", "name", "pair", "phrase", "nobody"), (3, 2, 1, 6, 0.2))
         if kind == "pronoun":
             return self.one(list(PRONOUNS.values()))
@@ -146,7 +146,7 @@ class Clauses:
     # Clauses
 
     def clause(self, tense=None, subject=None, plain=False, frame=None):
-        """Verb, subject and objects; plain: without modal and negation."""
+        """Returns a clause with verb, subject and objects. plain: without modal and negation."""
         frame = frame or self.one(list(FRAMES), list(FRAMES.values()))
         tense = tense or self.one(TENSES, (5, 4, 2))
         if frame == "quality":
@@ -171,11 +171,11 @@ class Clauses:
         return c
 
     def deniable(self, c):
-        """Negation next to a quantified object says two things at once."""
+        """Returns whether the clause may be negated. With a quantified object, negation would be ambiguous."""
         return getattr(c.direct, "determiner", "") not in ("number", "many", "all", "every")
 
     def fill(self, c, frame, plain):
-        """The objects and the place that the verb requires."""
+        """Adds the objects and the place that the verb requires."""
         if frame in ("transitive", "giving", "putting"):
             c.direct = self.object_of(c.verb, c.subject, plain=plain)
         if frame == "giving":
@@ -189,7 +189,7 @@ class Clauses:
             town, stadt = self.one(lex.TOWNS)
             c.place = Place("in " + town, "in " + stadt)
         elif frame in ("position", "sitting", "putting"):
-            c.place = self.beside("acc" if frame == "putting" else "dat")
+            c.place = self.near("acc" if frame == "putting" else "dat")
 
     def receiver(self, subject):
         if self.often(0.4):
@@ -198,7 +198,7 @@ class Clauses:
         return self.phrase(lex.BY_KIND["person"], definite=True, subject=subject, plain=self.often(0.5))
 
     def quality(self, tense, subject, plain):
-        """is very old, is older than the dog"""
+        """Returns a clause such as: is very old, is older than the dog."""
         subject = subject or self.one((self.person, lambda: self.phrase(self.describable())))()
         noun = subject.noun if isinstance(subject, Phrase) else lex.BY_ENGLISH["man"]
         compared = not plain and self.often(0.35)
@@ -228,7 +228,7 @@ class Clauses:
         preposition, präposition, _ = lex.PLACE_PREPOSITIONS.get(np.noun.english, ("in", "in", "in"))
         return Place(preposition, präposition, "dat", np)
 
-    def beside(self, case):
+    def near(self, case):
         preposition, präposition = self.one(lex.AROUND)
         definite, plain = self.often(0.7), self.often(0.7)
         np = self.phrase(lex.BY_KIND["furniture"], definite=definite, singular=True, plain=plain)
@@ -247,7 +247,7 @@ class Clauses:
         return words("in", number, span), words("in", zahl, spanne)
 
     def adorn(self, c):
-        """Adverbs: when, how often, how, with whom, where."""
+        """Adds adverbs: when, how often, how, with whom, where."""
         if c.verb is not lex.BE and not c.place and not c.indirect and not c.verb.preposition:
             intransitive = not c.direct
             if intransitive and not c.verb.reflexive and not c.negative and self.often(0.25):

@@ -11,7 +11,7 @@ def words(*parts):
 
 
 def noun_phrase(np, role="object"):
-    """Text of a noun phrase; role matters to pronouns: subject or object."""
+    """Returns the text of a noun phrase. role: subject or object, which matters for pronouns."""
     if isinstance(np, Pronoun):
         return np.english[role != "subject"]
     if isinstance(np, Name):
@@ -71,8 +71,8 @@ def be(subject, tense):
 
 
 def verb_group(clause, support):
-    """(operator, rest): the operator changes places with the subject and takes "not". A plain verb has none, unless
-    support asks for do."""
+    """Returns (operator, rest). The operator swaps places with the subject in questions and takes "not". A plain verb has
+    none, unless `support` requests do."""
     verb, subject, tense = clause.verb, clause.subject, clause.tense
     if clause.passive:
         return be(subject, tense), verb.participle
@@ -113,7 +113,7 @@ def after_verb(clause, gap):
 
 
 def clause(c, inverted=False, gap=""):
-    """Text of a clause; inverted: operator before the subject; gap: what a relative or question word has taken."""
+    """Returns the text of a clause. inverted: operator before subject; gap: role of the relative or question word."""
     subject = "" if gap == "subject" else noun_phrase(c.subject, "subject")
     operator, rest = verb_group(c, inverted or c.negative)
     front = getattr(c, c.front)[0] if c.front else ""

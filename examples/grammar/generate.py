@@ -3,9 +3,9 @@
 
     python3 generate.py [--out DIRECTORY]
 
-Pairs of a verb and its object or of an adjective and its noun are dealt by a hash: one in ten is held out of train and
-dev. The first half of the test set is new sentences without such a pair, the second half are sentences with at least
-one. No English and no German sentence comes twice anywhere.
+Pairs of a verb and its object or of an adjective and its noun are split by a hash: one in ten is held out of train and
+dev. The first half of the test set are new sentences without a held-out pair, the second half are sentences with at
+least one. No English or German sentence is repeated, within or across the sets.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def held_out(link):
 
 
 def sentences(grammar):
-    """Endless (English, German, holds a held-out pair), each text new."""
+    """Yields (English, German, contains a held-out pair) without end; no text is repeated."""
     seen = set()
     while True:
         english, german, links = grammar.draw()
@@ -37,7 +37,7 @@ def sentences(grammar):
 
 
 def splits():
-    """{"train": [(English, German), ...], "dev": ..., "test": ...}"""
+    """Returns {"train": [(English, German), ...], "dev": ..., "test": ...}."""
     known, novel = [], []
     wanted_known, wanted_novel = TRAIN + DEV + TEST // 2, TEST - TEST // 2
     for english, german, is_novel in sentences(Grammar(random.Random(SEED))):

@@ -1,7 +1,7 @@
 """German text of noun phrases and clauses: gender, case and adjective endings; verb second, first or last; separable
 prefixes; the order of the midfield.
 
-Commas stand as words of their own; tidy them with grammar.finish."""
+Commas are separate words; grammar.finish attaches them."""
 
 import re
 
@@ -30,7 +30,7 @@ PRESENT = {
     "sollen": "soll sollst soll sollen sollen", "dürfen": "darf darfst darf dürfen dürfen",
     "möchten": "möchte möchtest möchte möchten möchten",
 }
-# Verbs that tell the past in the preterite; the others take the perfect.
+# Verbs that form the past with the preterite; the others use the perfect.
 PRETERITE = {"sein": "war", "haben": "hatte", "werden": "wurde", "können": "konnte", "müssen": "musste",
              "wollen": "wollte", "sollen": "sollte", "dürfen": "durfte", "wissen": "wusste"}
 
@@ -101,7 +101,8 @@ def prepositional(preposition, np, case):
 
 
 def present(verb, subject, third=""):
-    """Present form: irregular in du and er only (liest); e between d, t and an ending (arbeitet); wir = infinitive."""
+    """Returns the present form. Only du and er can be irregular (liest); e is inserted between d or t and an ending
+    (arbeitet); wir has the infinitive."""
     if verb in PRESENT:
         return PRESENT[verb].split()[3 if subject.plural else subject.person - 1]
     stem = verb[:-2] if verb.endswith("en") else verb[:-1]
@@ -129,7 +130,7 @@ def tensed(verb, subject, tense):
 
 
 def verb_group(c):
-    """(finite, end): what stands second, and what stands last in a main clause."""
+    """Returns (finite, end): the words in second and in last position of a main clause."""
     v, s = c.verb, c.subject
     infinitive = v.prefix + v.infinitive
     if c.passive:
@@ -146,7 +147,7 @@ def verb_group(c):
 
 
 def takes_kein(c):
-    """Negation of an indefinite object: kein Brot; else nicht."""
+    """Returns whether the negation is kein, as for most indefinite objects (kein Brot), rather than nicht."""
     indefinite = isinstance(c.direct, Phrase) and c.direct.determiner in ("a", "bare")
     return indefinite and not c.verb.preposition and not c.liking
 
@@ -167,8 +168,8 @@ def subject_text(c):
 
 
 def midfield(c, gap, with_subject):
-    """subject, pronouns, dative, definite object, time, often, gern, nicht, manner, place, indefinite object,
-    predicate."""
+    """Returns the midfield: subject, pronouns, dative, definite object, time, often, gern, nicht, manner, place,
+    indefinite object, predicate."""
     subject = subject_text(c) if with_subject and gap != "subject" else ""
     reflexive = c.subject.reflexive if isinstance(c.subject, Pronoun) else "sich"
     reflexive = reflexive if c.verb.reflexive else ""
@@ -197,14 +198,15 @@ def midfield(c, gap, with_subject):
 
 
 def extraposed(c, gap):
-    """What follows the last verb: than-phrase, relative clause of the object, complement clause."""
+    """Returns the text after the last verb: than-phrase, relative clause of the object, complement clause."""
     than = c.predicate and c.predicate.than
     late = c.direct if isinstance(c.direct, Phrase) and gap != "direct" else None
     return words(than and words("als", noun_phrase(than, "nom")), late and relative(late), complement(c))
 
 
 def clause(c, order="second", gap=""):
-    """Text of a clause with its finite verb second, first or last; gap: what a relative or question word has taken."""
+    """Returns the text of a clause with its finite verb second, first or last. gap: the role of the relative or question
+    word."""
     finite, end = verb_group(c)
     after = extraposed(c, gap)
     if order == "last":

@@ -11,7 +11,7 @@ from syntax import WHAT, WHO, Clause, Pair, Phrase
 
 
 def finish(text, end="."):
-    """Close up commas, drop the last one before the final mark, capitalise."""
+    """Attaches commas to words, drops a comma before the final mark, and capitalizes the first letter."""
     text = re.sub(r"\s*,(\s*,)*", ",", text).rstrip(", ") + end
     return text[0].upper() + text[1:].replace("can not", "cannot")
 
@@ -30,7 +30,7 @@ class Grammar(Clauses):
         return sentence(english.clause(c), german.clause(c))
 
     def asked(self, frame=None):
-        """A clause to ask about, without "no": "what does no woman read?" is excluded."""
+        """Returns a clause to ask about, without "no": "what does no woman read?" is excluded."""
         c = self.clause(frame=frame)
         if getattr(c.subject, "determiner", "") == "no":
             raise Redraw
@@ -88,7 +88,7 @@ class Grammar(Clauses):
                         words("wohin", german.clause(c, "first")), "?")
 
     def subordinate(self):
-        """main because subordinate, or the subordinate clause first and the verb of the main clause after it."""
+        """main because subordinate, or the subordinate clause first, followed by the verb of the main clause."""
         conjunction, konjunktion, tenses = self.one(lex.CONJUNCTIONS)
         main_tense, tense = self.one(tenses)
         main = self.clause(main_tense)
@@ -216,7 +216,7 @@ class Grammar(Clauses):
         np.determiner = self.one(determiners)
         np.number = self.one(lex.NUMBERS) if np.determiner == "number" else None
         tense = self.one(("present", "past"))
-        where = self.somewhere() if self.often(0.5) else self.beside("dat")
+        where = self.somewhere() if self.often(0.5) else self.near("dat")
         there = words("there", english.be(np, tense), english.noun_phrase(np))
         es = ("gibt es" if tense == "present" else "gab es"), german.noun_phrase(np, "acc")
         if self.often(0.5):
@@ -248,7 +248,7 @@ class Grammar(Clauses):
              (relative_object, 6), (passive, 5), (existence, 4), (coordination, 8))
 
     def draw(self):
-        """(English, German, links) of one sentence."""
+        """Returns (English, German, links) of one sentence."""
         while True:
             rule = self.one([r for r, _ in self.RULES], [w for _, w in self.RULES])
             self.used, self.links = set(), set()

@@ -1,4 +1,4 @@
-"""The tables read into nouns, adjectives and verbs; regular English forms are derived here."""
+"""Nouns, adjectives and verbs, read from the tables. Derives regular English forms."""
 
 import re
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class Verb:
     base: str            # English: look
     past: str
     participle: str
-    after: str           # what follows at once: look for
-    particle: str        # what a pronoun comes before: pick him up
+    after: str           # directly after the verb: look for
+    particle: str        # after a pronoun: pick him up
     infinitive: str      # German, without its prefix
-    third: str           # er-form where irregular, else ''
+    third: str           # third person singular if irregular, else ''
     prefix: str
     german_participle: str
     auxiliary: str       # haben or sein

@@ -28,7 +28,7 @@ PRONOUNS = {
     "we": _pronoun("we us our", "wir uns uns", "unser", "uns", 1, True),
     "they": _pronoun("they them their", "sie sie ihnen", "ihr", "sich", 3, True),
 }
-# A thing or an animal is "it" in English, whatever its gender in German.
+# Things and animals are "it" in English, whatever their gender in German.
 IT = {
     "m": _pronoun("it it its", "er ihn ihm", "sein", "sich"),
     "f": _pronoun("it it its", "sie sie ihr", "ihr", "sich"),
@@ -65,7 +65,7 @@ class Phrase:
 
 @dataclass
 class Pair:
-    """first and second; with contrast "not the first but the second"."""
+    """The phrase "first and second" or, with contrast, "not the first but the second"."""
     first: Any
     second: Any
     contrast: bool = False
@@ -83,8 +83,8 @@ class Predicate:
 
 @dataclass
 class Place:
-    """A preposition of either language and a noun phrase, or fixed words: home, nach Hause. case: acc is where to, dat
-    is where."""
+    """A preposition in each language with a noun phrase, or fixed words: home, nach Hause. case: acc for a direction, dat
+    for a location."""
     english: str
     german: str
     case: str = ""
@@ -110,7 +110,7 @@ class Clause:
     place: Place | None = None
     time: tuple | None = None
     comment: tuple | None = None
-    front: str = ""             # what comes first instead of the subject: time, comment
+    front: str = ""             # words before the verb in place of the subject: time, comment
     complement: tuple | None = None  # (that, whether, to or in order to; Clause)
 
     @property

@@ -100,7 +100,7 @@ place
   island = die Insel, Inseln       lake = der See, Seen                river = der Fluss, Flüsse
 """
 
-# Where a place takes other words than "in", "in" (where?) and "in" (where to?).
+# Prepositions of places: English, German for a location, German for a direction. The default is "in" for all three.
 PLACE_PREPOSITIONS = {
     "house": ("in", "in", "zu"), "market": ("at", "auf", "auf"), "station": ("at", "an", "zu"),
     "bridge": ("on", "auf", "zu"), "beach": ("at", "an", "an"), "airport": ("at", "an", "zu"),
@@ -301,7 +301,7 @@ sleep/slept | schlafen, schläft, geschlafen |
 stand/stood | stehen, gestanden |
 """
 
-# English puts; German lays what lies and stands what stands.
+# English has one verb, put; German distinguishes legen (lying things) and stellen (standing things).
 PUTTING = """
 put/put | legen, gelegt | flat reading clothes
 put/put | stellen, gestellt | upright
@@ -324,7 +324,7 @@ decide | beschließen, beschlossen |
 plan/planned | planen, geplant |
 """
 
-# What animals can do; what is a state (no progressive, no modal); what one likes to do ("gern"); what has a passive.
+# Verbs of animals; of states (no progressive, no modal); of activities that people like ("gern"); with a passive.
 OF_ANIMALS = set("eat drink see hear follow sleep swim run wait play wake stay".split())
 STATES = set("need have love know understand hear see believe hope fear remember".split())
 LIKED = set("read write translate eat cook bake drink visit wear paint photograph draw "
@@ -359,7 +359,7 @@ MANNERS = (("quickly", "schnell"), ("slowly", "langsam"), ("quietly", "leise"), 
 COMMENTS = (("perhaps", "vielleicht"), ("unfortunately", "leider"), ("fortunately", "zum Glück"),
             ("of course", "natürlich"))
 DEGREES = (("very", "sehr"), ("too", "zu"), ("quite", "ziemlich"))
-# conjunction in English and German, tenses of (main, subordinate) that it joins
+# conjunction in English and German, and the tenses of (main, subordinate) clauses that it joins
 CONJUNCTIONS = (
     ("because", "weil", (("present", "present"), ("past", "past"), ("future", "present"))),
     ("although", "obwohl", (("present", "present"), ("past", "past"), ("future", "present"))),

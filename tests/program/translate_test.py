@@ -62,7 +62,7 @@ def test_the_layer_and_head_of_an_alignment_are_chosen(trained):
     assert status == 1 and error == "qkv: attention: layer 2 does not exist (the decoder has 1 layers)\n"
 
 
-def test_forced_scores_are_those_of_the_search(trained, tmp_path):
+def test_forced_scores_match_the_search(trained, tmp_path):
     found = [t for t in objects(trained, "--beam", 2) if t["source"]]
     targets, sources = tmp_path / "targets", "".join(t["source"] + "\n" for t in found)
     targets.write_text("".join(t["hypotheses"][0]["text"] + "\n" for t in found))

@@ -1,4 +1,4 @@
-"""Arrays in and out: nothing is copied, strides are free, results are of q's kind."""
+"""Arrays: nothing is copied, any strides are accepted, and results are of the same kind as q."""
 
 import ctypes
 import tracemalloc
@@ -13,7 +13,7 @@ def make(random, *shape, type=np.float32):
     return [random.standard_normal(shape).astype(type) for _ in "qkv"]
 
 
-def test_strided_views_give_what_contiguous_arrays_give(random):
+def test_strided_views_match_contiguous_arrays(random):
     q, k, v = make(random, 2, 3, 6, 8)
     expected = qkv.attention(q, k, v, causal=True, return_lse=True)
     token_first = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for x in (q, k, v)]
@@ -27,18 +27,18 @@ def test_strided_views_give_what_contiguous_arrays_give(random):
         assert all(np.array_equal(a, b) for a, b in zip(x, y))
 
 
-def test_strides_of_what_backward_is_given_are_free(random):
+def test_backward_accepts_any_strides(random):
     q, k, v = make(random, 2, 3, 6, 8)
     out, lse = qkv.attention(q, k, v, return_lse=True)
     expected = qkv.attention_backward(out, q, k, v, out, lse)
     turned = np.ascontiguousarray(out.transpose(2, 0, 1, 3)).transpose(1, 2, 0, 3)
     found = qkv.attention_backward(turned, q, k, v, turned, np.asfortranarray(lse))
     assert all(np.array_equal(a, b) for a, b in zip(found, expected))
-    one = np.broadcast_to(np.float32([[[[1]]]]), (2, 3, 6, 1))  # width one: any stride
+    one = np.broadcast_to(np.float32([[[[1]]]]), (2, 3, 6, 1))  # with width 1, any stride is valid
     assert qkv.attention_backward(one, q, k, v[..., :1], out[..., :1], lse)[2].shape == (2, 3, 6, 1)
 
 
-def test_shared_keys_and_masks_are_not_repeated_in_memory(random):
+def test_broadcast_keys_and_masks_are_not_copied(random):
     q, k, v = make(random, 3, 2, 4, 8)
     k, v = (np.broadcast_to(x[:1], x.shape) for x in (k, v))
     mask = np.broadcast_to(np.float32([0, -1, -2, -3]), (3, 2, 4, 4))
@@ -46,7 +46,7 @@ def test_shared_keys_and_masks_are_not_repeated_in_memory(random):
     assert np.array_equal(qkv.attention(q, k, v, mask=mask), expected)
 
 
-def test_no_argument_is_copied(random):
+def test_arguments_are_not_copied(random):
     q, k, v = (x.transpose(0, 2, 1, 3) for x in make(random, 2, 500, 8, 64))
     lse = np.zeros((2, 8, 500), np.float32)
     window = {"window": 1, "mask": np.broadcast_to(np.True_, (2, 8, 500, 500))}
@@ -54,13 +54,13 @@ def test_no_argument_is_copied(random):
     try:
         out = qkv.attention(q, k, v, **window)
         qkv.attention_backward(q, q, k, v, q, lse, **window)
-        peak = tracemalloc.get_traced_memory()[1]  # NumPy counts what it allocates
+        peak = tracemalloc.get_traced_memory()[1]  # NumPy reports its allocations to tracemalloc
     finally:
         tracemalloc.stop()
     assert out.shape == q.shape and peak < q.nbytes / 20
 
 
-def test_results_are_writable_and_stand_on_their_own(random):
+def test_results_are_writable_and_own_their_memory(random):
     q, k, v = make(random, 1, 2, 4, 8)
     out, lse = qkv.attention(q, k, v, return_lse=True)
     kept = out.copy()
@@ -71,7 +71,7 @@ def test_results_are_writable_and_stand_on_their_own(random):
     assert np.array_equal(out, kept)
 
 
-def test_read_only_arrays_are_inputs(random):
+def test_read_only_arrays_are_accepted(random):
     arrays = make(random, 1, 2, 4, 8)
     expected = qkv.attention(*arrays)
     for x in arrays:
@@ -88,7 +88,7 @@ def test_bfloat16_arrays(random, packed):
     exact = [x.astype(np.float32) for x in (q, k, v)]
     expected = qkv.attention(*exact, **options, return_lse=True, return_weights=True)
     assert out.dtype == bfloat16 and lse.dtype == weights.dtype == np.float32
-    half = 2.0**-8  # half a unit in the last place of 8 bits, and as much for weights that are rounded on the way
+    half = 2.0**-8  # half a unit in the last place of 8 bits; rounding the weights adds as much
     np.testing.assert_allclose(out.astype(np.float32), expected[0], rtol=half, atol=half * abs(exact[2]).max())
     np.testing.assert_allclose(lse, expected[1], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(weights, expected[2], rtol=1e-4, atol=1e-6)
@@ -101,7 +101,7 @@ def test_bfloat16_arrays(random, packed):
 
 
 class Other:
-    """An array of another framework, that gives its memory by DLPack only."""
+    """An array of another framework that exposes its memory only by DLPack."""
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -121,7 +121,7 @@ class Namespace:
     from_dlpack = staticmethod(lambda x: Other(np.from_dlpack(x)))
 
 
-def test_results_are_of_the_framework_of_q(random):
+def test_results_use_the_framework_of_q(random):
     q, k, v = make(random, 1, 2, 4, 8)
     expected = qkv.attention(q, k, v, return_lse=True)
     found = qkv.attention(Other(q), k, Other(v), return_lse=True)
@@ -129,7 +129,7 @@ def test_results_are_of_the_framework_of_q(random):
     assert isinstance(qkv.attention(q, Other(k), v), np.ndarray)
 
 
-def test_the_memory_of_another_device_is_refused(random):
+def test_other_devices_are_rejected(random):
     q, k, v = make(random, 1, 2, 4, 8)
 
     class OnCuda(Other):

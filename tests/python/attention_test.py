@@ -1,4 +1,4 @@
-"""qkv.attention against the formula: every mask shape, causality, window, softcap, slopes, grouped heads, offsets."""
+"""qkv.attention compared with the formula: every mask shape, causality, window, softcap, slopes, grouped heads, offsets."""
 
 import itertools
 
@@ -26,7 +26,7 @@ def make(random, type, T, S, K=H, Dk=8, Dv=8):
 
 
 def check(type, q, k, v, options):
-    """Compares out, lse and weights with the formula's."""
+    """Compares out, lse and weights with those of the formula."""
     expected = attention(q, k, v, **options)
     found = qkv.attention(q, k, v, **options, return_lse=True, return_weights=True)
     of_out, of_rest = tolerance(np.finfo(type).eps, q, k, v, **options)
@@ -37,7 +37,7 @@ def check(type, q, k, v, options):
 
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("kind, shape", CASES)
-def test_attention_is_its_formula(random, type, kind, shape):
+def test_attention_matches_the_formula(random, type, kind, shape):
     windows = [None, 0, 2, (1, 3), (None, 2), (3, -1)]
     for (T, S), causal, window in itertools.product(LENGTHS, (False, True, "top-left"), windows):
         K, Dk, Dv = (random.choice(x) for x in ([1, 2, 4], [1, 8, 17], [3, 8]))
@@ -68,7 +68,7 @@ def offsets(lengths):
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("causal", [False, True, "top-left"])
 @pytest.mark.parametrize("kind", ["none", "bool", "float"])
-def test_packed_sequences_are_single_ones(random, type, causal, kind):
+def test_packed_sequences_match_separate_calls(random, type, causal, kind):
     Ts, Ss = [3, 0, 6, 4, 2], [5, 2, 4, 4, 0]
     q, k, v = (random.standard_normal((sum(n), heads, width)).astype(type)
                for n, heads, width in ((Ts, 4, 8), (Ss, 2, 8), (Ss, 2, 5)))
@@ -91,7 +91,7 @@ def test_packed_sequences_are_single_ones(random, type, causal, kind):
             assert not weights[s, :, T:].any() and not weights[s, :, :, S:].any()
 
 
-def test_k_offsets_are_q_offsets_unless_given(random):
+def test_k_offsets_default_to_q_offsets(random):
     q, k, v = (random.standard_normal((9, 2, 4)).astype(np.float32) for _ in "qkv")
     expected = qkv.attention(q, k, v, q_offsets=offsets([4, 5]), k_offsets=offsets([4, 5]))
     assert np.array_equal(qkv.attention(q, k, v, q_offsets=[0, 4, 9]), expected)
@@ -99,7 +99,7 @@ def test_k_offsets_are_q_offsets_unless_given(random):
 
 
 @pytest.mark.parametrize("type", TYPES)
-def test_rows_that_see_nothing_are_zero(random, type):
+def test_rows_without_keys_are_zero(random, type):
     q, k, v = make(random, type, 5, 4)
     mask = np.ones((5, 4), bool)
     mask[2] = False
@@ -109,7 +109,7 @@ def test_rows_that_see_nothing_are_zero(random, type):
 
 
 @pytest.mark.parametrize("type", TYPES)
-def test_nan_stays_in_the_rows_that_see_it(random, type):
+def test_nan_affects_only_rows_that_attend_to_it(random, type):
     q, k, v = make(random, type, 6, 6)
     clean = qkv.attention(q, k, v, causal=True)
     q[0, 1, 2], k[1, 0, 4], v[0, 3, 5] = np.nan, np.nan, np.nan
@@ -117,7 +117,7 @@ def test_nan_stays_in_the_rows_that_see_it(random, type):
     spoiled = np.zeros((B, H, 6), bool)
     spoiled[0, 1, 2] = spoiled[1, 0, 4:] = spoiled[0, 3, 5] = True
     assert np.array_equal(np.isnan(out).any(-1), spoiled)
-    atol = 2 * tolerance(np.finfo(type).eps, *make(random, type, 6, 6))[0]  # rows near them may be summed otherwise
+    atol = 2 * tolerance(np.finfo(type).eps, *make(random, type, 6, 6))[0]  # rows near them may be summed in another order
     np.testing.assert_allclose(out[~spoiled], clean[~spoiled], rtol=0, atol=atol)
 
 
@@ -132,7 +132,7 @@ def test_empty_arrays(type, B, T, S):
     assert [x.shape for x in gradients] == [q.shape, k.shape, k.shape] and not any(x.any() for x in gradients)
 
 
-def test_results_are_the_same_for_any_number_of_threads(random):
+def test_results_do_not_depend_on_the_number_of_threads(random):
     q, k, v = make(random, np.float32, 200, 300)
     before = qkv.threads()
     try:

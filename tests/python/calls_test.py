@@ -1,4 +1,4 @@
-"""Long calls: other threads go on, Ctrl-C stops them, and the parts that they are cut into give the whole's bits."""
+"""Long calls: other threads run, Ctrl-C stops the call, and splitting it into parts does not change the result."""
 
 import pathlib
 import signal
@@ -43,19 +43,19 @@ def arguments(random, type, way, shape_q, shape_k):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("T, S", [(3500, 500), (3500, 3600)])
-def test_parts_give_the_bits_of_the_whole(random, way, T, S):
+def test_parts_are_bit_identical_to_one_call(random, way, T, S):
     if way == "packed":
         shapes = (3500, 2, 8), (3600, 1, 8)
     else:
         shapes = (2, 2, T, 8), (2, 1, S, 8)
     a = arguments(random, np.float32, way, *shapes)
     whole = _qkv.attention(a, True, False, 1e30)
-    for budget in (1.0, 2e8):  # rows, and more rows or a sequence
+    for budget in (1.0, 2e8):  # parts of few rows, and of many rows or a sequence
         assert all(np.array_equal(x, y) for x, y in zip(_qkv.attention(a, True, False, budget)[:2], whole))
 
 
 @pytest.mark.parametrize("way", ["plain", "causal window", "packed"])
-def test_parts_of_backward_give_the_bits_of_the_whole(random, way):
+def test_parts_of_backward_are_bit_identical_to_one_call(random, way):
     shapes = ((3500, 2, 4), (3600, 1, 4)) if way == "packed" else ((3, 4, 40, 4), (3, 2, 50, 4))
     a = arguments(random, np.float32, way, *shapes)
     out, lse, _ = _qkv.attention(a, True, False, None)
@@ -65,7 +65,7 @@ def test_parts_of_backward_give_the_bits_of_the_whole(random, way):
         assert all(np.array_equal(x, y) for x, y in zip(found[:3], whole))
 
 
-def test_other_threads_go_on_during_a_call():
+def test_other_threads_run_during_a_call():
     x = np.ones((1, 1, 1200, 64))
     call = threading.Thread(target=qkv.attention, args=(x, x, x))
     call.start()
@@ -73,10 +73,10 @@ def test_other_threads_go_on_during_a_call():
     while call.is_alive():
         time.sleep(0.001)
         turns += 1
-    assert turns > 10  # one or two if the call held the interpreter
+    assert turns > 10  # one or two if the call held the GIL
 
 
-def test_calls_of_two_threads_do_not_meet(random):
+def test_concurrent_calls_are_independent(random):
     inputs = [[random.standard_normal((2, 2, 100, 32)).astype(np.float32) for _ in "qkv"] for _ in range(2)]
     wanted = [qkv.attention(*x) for x in inputs]
     found = [[], []]
@@ -92,7 +92,7 @@ def test_calls_of_two_threads_do_not_meet(random):
 LONG = """
 import signal
 import numpy as np, qkv
-signal.signal(signal.SIGINT, signal.default_int_handler)  # also where this runs in the background
+signal.signal(signal.SIGINT, signal.default_int_handler)  # needed if this runs in the background
 x = np.ones({shape})
 lse = np.zeros(x.shape[:-1])
 print("begun", flush=True)
@@ -109,8 +109,8 @@ print(qkv.attention(*[np.ones((1, 1, 1, 1))] * 3)[0, 0, 0, 0])
                                          ((1, 1, 12000, 64), "qkv.attention(x, x, x, causal=True)"),
                                          ((4000, 4, 40, 64), "qkv.attention(x, x, x, window=30, causal='top-left')"),
                                          ((1, 400, 200, 64), "qkv.attention_backward(x, x, x, x, x, lse)")])
-def test_an_interrupt_stops_a_long_call(shape, call):
-    """Each call would take most of a minute."""
+def test_ctrl_c_stops_a_long_call(shape, call):
+    """Without the interrupt, each call would take most of a minute."""
     command = [sys.executable, "-c", LONG.format(shape=shape, call=call)]
     program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert program.stdout.readline() == "begun\n"
@@ -121,7 +121,7 @@ def test_an_interrupt_stops_a_long_call(shape, call):
 
 
 def test_the_module_passes_a_strict_type_check(tmp_path):
-    """typing_example.py uses everything."""
+    """Checks typing_example.py, which uses every name, and the stubs."""
     pytest.importorskip("mypy")
     example = pathlib.Path(__file__).parent / "typing_example.py"
     for check in (["mypy", "--strict", str(example)], ["mypy.stubtest", "qkv._attention"]):

@@ -1,11 +1,11 @@
-"""What the module's tests share: random arrays, and the program's trained run."""
+"""Fixtures of the module's tests: random arrays, and the trained runs of the program's tests."""
 
 import importlib.util
 import pathlib
 
 import pytest
 
-if importlib.util.find_spec("qkv") is None:  # where only the program is tested
+if importlib.util.find_spec("qkv") is None:  # only the program is tested
     collect_ignore_glob = ["*"]
 
 PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "program/conftest.py"

@@ -1,4 +1,4 @@
-"""qkv.Embedder on an imported encoder: it gives the program's vectors."""
+"""qkv.Embedder with an imported encoder, compared with the program."""
 
 import pathlib
 import threading
@@ -24,7 +24,7 @@ def embedder(run):
     return qkv.Embedder(run)
 
 
-def test_vectors_are_the_programs(embedder, run, run_program, tmp_path):
+def test_vectors_match_the_program(embedder, run, run_program, tmp_path):
     run_program("embed", run, "--file", GOLDEN / "texts.txt", "--npy", tmp_path / "vectors.npy")
     found = embedder.embed(iter(TEXTS))
     assert found.dtype == np.float32 and found.shape == (len(TEXTS), embedder.width)
@@ -33,7 +33,7 @@ def test_vectors_are_the_programs(embedder, run, run_program, tmp_path):
     assert embedder.embed([]).shape == (0, 12)
 
 
-def test_options_are_the_programs(embedder, run, run_program, tmp_path):
+def test_options_match_the_program(embedder, run, run_program, tmp_path):
     options = ["--pooling", "first", "--no-normalize", "--prefix", "a ", "--max-length", 9, "--batch-tokens", 1]
     run_program("embed", run, "--file", GOLDEN / "texts.txt", "--npy", tmp_path / "vectors.npy", *options)
     with pytest.warns(UserWarning, match="2 of 6 texts had more than 9 tokens and were truncated"):
@@ -41,7 +41,7 @@ def test_options_are_the_programs(embedder, run, run_program, tmp_path):
     assert (found == np.load(tmp_path / "vectors.npy")).all()
 
 
-def test_many_texts_in_many_threads_are_those_of_one(embedder):
+def test_concurrent_calls_match_a_single_thread(embedder):
     texts = [" ".join("abcdefgh"[i * k % 8] for k in range(i % 12)) for i in range(600)]
     wanted = embedder.embed(texts)
     found = {}
@@ -63,7 +63,7 @@ def test_many_texts_in_many_threads_are_those_of_one(embedder):
     (lambda e: e.embed(["a"], batch_tokens=0), "batch_tokens must be between 1 and 16777216 (is 0)"),
     (lambda e: qkv.Embedder("nowhere"), "nowhere: is not a run directory"),
 ])
-def test_errors_name_what_was_wrong(embedder, call, message):
+def test_errors_name_the_invalid_argument(embedder, call, message):
     with pytest.raises(qkv.Error) as error:
         call(embedder)
     assert str(error.value).startswith(message)

@@ -1,4 +1,4 @@
-"""Mistakes: each is a qkv.Error with one line that names the argument, what was found and what is accepted."""
+"""Errors: each is a qkv.Error of one line with the argument, the value found and the accepted values."""
 
 import numpy as np
 import pytest
@@ -96,21 +96,21 @@ def says(line, call, *arguments, **options):
 
 
 @pytest.mark.parametrize("line", ARRAYS)
-def test_arrays_that_do_not_fit(line):
+def test_array_errors(line):
     says(line, qkv.attention, *ARRAYS[line])
 
 
 @pytest.mark.parametrize("line", OPTIONS)
-def test_options_that_do_not_fit(line):
+def test_option_errors(line):
     says(line, qkv.attention, Q, K, K, **OPTIONS[line])
 
 
 @pytest.mark.parametrize("line", OFFSETS)
-def test_offsets_that_do_not_fit(line):
+def test_offset_errors(line):
     says(line, qkv.attention, PACKED, PACKED, PACKED, q_offsets=OFFSETS[line])
 
 
-def test_packed_arrays_that_do_not_fit():
+def test_packed_array_errors():
     says("q has shape [2, 4, 5, 8], expected [N, heads, width] with q_offsets", qkv.attention, Q, K, K, q_offsets=[0, 2])
     says("k_offsets has 2 sequences, q_offsets 1", qkv.attention, *[PACKED] * 3, q_offsets=[0, 9], k_offsets=[0, 4, 9])
     says("q_offsets[1] is 9, expected 0 to 4", qkv.attention, PACKED, PACKED[:4], PACKED[:4], q_offsets=[0, 9])
@@ -118,7 +118,7 @@ def test_packed_arrays_that_do_not_fit():
          q_offsets=[0, 4, 9], mask=np.ones((9, 9), bool))
 
 
-def test_what_backward_is_given_must_fit():
+def test_backward_argument_errors():
     out, lse = qkv.attention(Q, K, K, return_lse=True)
     good = {"grad_out": out, "q": Q, "k": K, "v": K, "out": out, "lse": lse}
     for line, wrong in {
@@ -134,20 +134,20 @@ def test_what_backward_is_given_must_fit():
     says("return_mask_grad requires a float mask", qkv.attention_backward, **good, mask=np.ones(7, bool), return_mask_grad=True)
 
 
-def test_windows_beyond_every_sequence_are_none():
+def test_windows_longer_than_every_sequence_have_no_effect():
     assert np.array_equal(qkv.attention(Q, K, K, window=10**30), qkv.attention(Q, K, K))
     found = qkv.attention(Q, K, K, window=(2**63, 2**63 - 1), causal=True)
     assert np.array_equal(found, qkv.attention(Q, K, K, causal=True))
 
 
-def test_numbers_that_are_none_give_nan_and_no_crash():
+def test_non_finite_arguments_give_nan():
     for scale in (np.nan, np.inf, 1e300):
         assert np.isnan(qkv.attention(Q, K, K, scale=scale)).all() or scale == 1e300
     assert np.isnan(qkv.attention(Q, K, K, mask=np.full(7, np.nan, np.float32))).all()
     assert np.isnan(qkv.attention(Q, K, K, mask=np.full(7, np.inf, np.float32))).all()
 
 
-def test_results_beyond_memory_are_a_memory_error():
+def test_results_larger_than_memory_raise_memory_error():
     few = np.ones((1, 1, 1, 1), np.float32)
     for q_shape, k_shape in (((1, 1, 1 << 46, 1), (1, 1, 1, 1)), ((1 << 30, 1 << 30, 1, 1), (1 << 30, 1, 1, 1))):
         q, k = np.broadcast_to(few, q_shape), np.broadcast_to(few, k_shape)
@@ -156,6 +156,6 @@ def test_results_beyond_memory_are_a_memory_error():
 
 
 @pytest.mark.parametrize("count", [0, -1, 1025, 1 << 40])
-def test_a_number_of_threads_that_cannot_be(count):
+def test_invalid_thread_counts_are_rejected(count):
     with pytest.raises(qkv.Error, match="set_threads: count must be between 1 and 1024"):
         qkv.set_threads(count)

@@ -1,4 +1,4 @@
-"""qkv.Generator on the program's language model: it says what the program says."""
+"""qkv.Generator with a trained language model, compared with the program."""
 
 import json
 import signal
@@ -19,7 +19,7 @@ def generator(counting):
 
 @pytest.mark.parametrize("options", [{}, {"temperature": 0}, {"stop": ["8"]}, {"temperature": 3, "seed": 5, "top_p": 0.9},
                                      {"alternatives": 3, "batch": 2}])
-def test_texts_are_the_programs(generator, counting, run_program, tmp_path, options):
+def test_texts_match_the_program(generator, counting, run_program, tmp_path, options):
     named = {"stop": "--stop", "alternatives": "--explain"}
     arguments = [x for name, value in options.items()
                  for x in (named.get(name, f"--{name.replace('_', '-')}"), value[0] if name == "stop" else value)]
@@ -34,10 +34,10 @@ def test_texts_are_the_programs(generator, counting, run_program, tmp_path, opti
     assert [generator.generate(prompt, max_tokens=20, **options) for prompt in PROMPTS] == found
 
 
-def test_texts_are_told_as_they_grow(generator):
-    told, done = [], []
-    found = generator.generate(iter(PROMPTS), max_tokens=12, on_text=told.append,
-                               on_done=lambda i, text: done.append((i, text, "".join(told))))
+def test_on_text_streams_the_texts(generator):
+    pieces, done = [], []
+    found = generator.generate(iter(PROMPTS), max_tokens=12, on_text=pieces.append,
+                               on_done=lambda i, text: done.append((i, text, "".join(pieces))))
     assert [i for i, _, _ in done] == list(range(5)) and [text for _, text, _ in done] == found
     so_far = ""
     for _, text, known in done:
@@ -46,18 +46,18 @@ def test_texts_are_told_as_they_grow(generator):
     assert generator.generate([]) == []
 
 
-def test_a_stream_gives_the_text(generator):
+def test_stream_yields_the_text(generator):
     wanted = generator.generate("45", max_tokens=40).text
     pieces = list(generator.stream("45", max_tokens=40))
     assert "".join(pieces) == wanted and len(pieces) > 10
     stream = generator.stream("45", max_tokens=10**9, temperature=0)
     assert next(stream) == "6"
     stream.close()
-    with pytest.raises(qkv.Error, match="temperature is -1"):
+    with pytest.raises(qkv.Error, match="temperature must be at least 0"):
         next(generator.stream("45", temperature=-1))
 
 
-def test_what_a_callback_raises_comes_back(generator):
+def test_callback_exceptions_are_raised(generator):
     for callback in ("on_text", "on_done"):
         def fail(*arguments):
             raise KeyError("enough")
@@ -67,18 +67,18 @@ def test_what_a_callback_raises_comes_back(generator):
     assert generator.generate("45", max_tokens=2, temperature=0).text == "67"
 
 
-def test_ctrl_c_stops_it(generator):
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also where this runs in the background
+def test_ctrl_c_stops_generation(generator):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # needed if this runs in the background
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     timer.start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        generator.generate("45", max_tokens=10**9, temperature=0)  # counts without end
+        generator.generate("45", max_tokens=10**9, temperature=0)  # would not end by itself
     signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begin < 30
 
 
-def test_threads_get_the_texts_of_one(generator, counting):
+def test_concurrent_texts_match_a_single_thread(generator, counting):
     wanted, found = [generator.generate(prompt, max_tokens=15) for prompt in PROMPTS], {}
     threads = [threading.Thread(target=lambda i=i: found.update({i: generator.generate(PROMPTS[i], max_tokens=15)}))
                for i in range(len(PROMPTS))]
@@ -102,8 +102,8 @@ def test_attention_of_a_text(generator, counting, run_program, tmp_path):
 
 @pytest.mark.parametrize("call, message", [
     (lambda g: g.generate(["4", 3]), "prompts[1] must be a str (is 3)"),
-    (lambda g: g.generate("x"), 'prompt: the character "x" is none of the model\'s 11'),
-    (lambda g: g.generate(["4", "x"]), 'prompt 2: the character "x" is none of the model\'s 11'),
+    (lambda g: g.generate("x"), 'prompt: the character "x" is not in the vocabulary of 11 characters'),
+    (lambda g: g.generate(["4", "x"]), 'prompt 2: the character "x" is not in the vocabulary of 11 characters'),
     (lambda g: g.generate("4", temperature=-1), "temperature must be at least 0 (is -1)"),
     (lambda g: g.generate("4", top_k="3"), "top_k must be a whole number (is '3')"),
     (lambda g: g.generate("4", stop="8"), "stop must be a list of str (is '8')"),
@@ -111,7 +111,7 @@ def test_attention_of_a_text(generator, counting, run_program, tmp_path):
     (lambda g: g.attend("4" * 40), "text must have at most 32 tokens, the start token included (has 41)"),
     (lambda g: qkv.Generator("nowhere"), "nowhere: is not a run directory"),
 ])
-def test_errors_name_what_was_wrong(generator, call, message):
+def test_errors_name_the_invalid_argument(generator, call, message):
     with pytest.raises(qkv.Error) as error:
         call(generator)
     assert str(error.value).startswith(message)

@@ -1,4 +1,4 @@
-"""qkv.attention_backward against finite differences of qkv.attention in float64, and float32 against float64."""
+"""qkv.attention_backward compared with finite differences of qkv.attention in float64, and float32 with float64."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def make(random, type=np.float64):
 
 
 def differences(f, x, step=1e-5):
-    """(f(x + step) - f(x - step)) / 2 step for every element; x is changed in between."""
+    """Returns (f(x + step) - f(x - step)) / (2 step) for every element. Changes x temporarily."""
     found = np.zeros_like(x)
     for i in np.ndindex(x.shape):
         before = x[i]
@@ -38,7 +38,8 @@ def differences(f, x, step=1e-5):
 
 
 def check(arrays, grad_out, options, found):
-    """arrays: what is differentiated by. Third derivatives are of the order of ten, so errors of step² and ε / step."""
+    """Compares gradients with respect to `arrays` with finite differences. Third derivatives are about 10, so that the
+    errors are of the order of step² and ε / step."""
     q, k, v = arrays[:3]
     for x, dx in zip(arrays, found):
         expected = differences(lambda: (qkv.attention(q, k, v, **options) * grad_out).sum(), x)
@@ -52,13 +53,13 @@ def backward(grad_out, q, k, v, options, **more):
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_gradients_are_slopes(random, name):
+def test_gradients_match_finite_differences(random, name):
     grad_out, *arrays = make(random)
     check(arrays, grad_out, OPTIONS[name], backward(grad_out, *arrays, OPTIONS[name]))
 
 
 @pytest.mark.parametrize("shape", MASKS)
-def test_the_gradient_of_a_mask_has_its_shape(random, shape):
+def test_mask_gradient_has_the_shape_of_the_mask(random, shape):
     grad_out, *arrays = make(random)
     mask = np.asarray(random.standard_normal(shape))
     options = {"mask": mask, "causal": True}
@@ -73,7 +74,7 @@ def test_gradients_through_a_bool_mask(random):
     check(arrays, grad_out, options, backward(grad_out, *arrays, options))
 
 
-def test_packed_gradients_are_slopes(random):
+def test_packed_gradients_match_finite_differences(random):
     Ts, Ss = [3, 0, 4, 1], [2, 3, 4, 0]
     grad_out, q, k, v = (random.standard_normal((sum(n), heads, width))
                          for n, heads, width in ((Ts, H, DV), (Ts, H, DK), (Ss, K, DK), (Ss, K, DV)))
@@ -81,12 +82,12 @@ def test_packed_gradients_are_slopes(random):
     options = {"q_offsets": np.cumsum([0, *Ts]), "k_offsets": np.cumsum([0, *Ss]), "mask": mask, "causal": "top-left"}
     found = backward(grad_out, q, k, v, options, return_mask_grad=True)
     check([q, k, v, mask], grad_out, options, found)
-    assert not found[1][2:5].any() and found[3][0].any()  # keys of the sequence without queries
+    assert not found[1][2:5].any() and found[3][0].any()  # the keys of the sequence without queries
 
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", OPTIONS)
-def test_float32_gradients_are_float64_ones(random, name, masked):
+def test_float32_gradients_match_float64(random, name, masked):
     arrays = make(random, np.float32)
     options = {key: x.astype(np.float32) if key == "alibi" else x for key, x in OPTIONS[name].items()}
     exact = dict(OPTIONS[name])
@@ -97,7 +98,7 @@ def test_float32_gradients_are_float64_ones(random, name, masked):
         exact["alibi"] = options["alibi"].astype(np.float64)
     found = backward(*arrays, options, return_mask_grad=masked)
     expected = backward(*(x.astype(np.float64) for x in arrays), exact, return_mask_grad=masked)
-    # Two more products than forward, over at most S or T H / K rows, with numbers of about the same size.
+    # Backward has two more products than forward, over at most S or T H / K rows, with values of similar size.
     limit = 8 * T * H * max(tolerance(np.finfo(np.float32).eps, *arrays[1:], **options))
     for x, y in zip(found, expected):
         assert x.dtype == np.float32

@@ -1,4 +1,4 @@
-"""Options: one description gives keyword arguments, their types and their docstrings."""
+"""Options: keyword arguments, types and docstrings are generated from one description."""
 
 import typing
 
@@ -16,7 +16,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_option_has_a_type_and_stands_in_the_docstring(name):
+def test_every_option_has_a_type_and_a_docstring_entry(name):
     fields = _qkv.option_fields()[name]
     assert len(fields) > 3
     assert list(typing.get_type_hints(getattr(_options, name))) == [field["name"] for field in fields]
@@ -25,13 +25,13 @@ def test_every_option_has_a_type_and_stands_in_the_docstring(name):
         assert f"{field['name']}: {field['help']} (default {field['default']})." in words
 
 
-def test_unknown_options_are_type_errors(trained):
+def test_unknown_options_raise_type_error(trained):
     translator = qkv.Translator(trained)
     with pytest.raises(TypeError, match=r"translate\(\) got an unexpected keyword argument 'beams'"):
         translator.translate(["a"], beams=3)
 
 
-def test_filters_of_sampling_leave_the_most_probable_token(trained):
+def test_sampling_filters_can_leave_only_the_most_probable_token(trained):
     translator = qkv.Translator(trained)
     best = translator.translate(["He sleeps."], beam=1)[0].text
     for options in ({"min_p": 1.0}, {"top_k": 1}, {"temperature": 0}):

@@ -1,4 +1,4 @@
-"""qkv.Recommender on the program's trained run: it says what the program says."""
+"""qkv.Recommender with a trained run, compared with the program."""
 
 import json
 import threading
@@ -18,7 +18,7 @@ def program(run_program, films, *arguments):
 
 
 @pytest.mark.parametrize("options", [{}, {"top": 3}, {"exclude_seen": False}, {"explain": True, "top": 2}])
-def test_answers_are_the_programs(recommender, films, run_program, options):
+def test_recommendations_match_the_program(recommender, films, run_program, options):
     arguments = {"top": ["--top", options.get("top")], "exclude_seen": ["--include-seen"], "explain": ["--explain"]}
     history = ["f0000", "nothing", "f0010"]
     wanted = program(run_program, films, "--history", ",".join(history), *sum((arguments[x] for x in options), []))
@@ -37,7 +37,7 @@ def test_lists_of_items(recommender):
     assert recommender.recommend(["f0000"], allow=[]).items == []
 
 
-def test_users_and_their_new_events(recommender, films, run_program):
+def test_history_of_a_user_with_new_events(recommender, films, run_program):
     assert len(recommender.items) > 100 and recommender.users[:2] == ["u0000", "u0001"]
     history = recommender.history("u0001")
     before = recommender.recommend(history)
@@ -52,7 +52,7 @@ def timed(timed_run):
     return qkv.Recommender(timed_run)
 
 
-def test_times_count_where_the_model_reads_them(timed, recommender):
+def test_times_matter_only_to_a_model_with_time_gaps(timed, recommender):
     history, times = timed.history("u0001"), timed.times("u0001")
     assert len(times) == len(history) and times == sorted(times)
     with_times = timed.recommend(history, times=times)
@@ -64,7 +64,7 @@ def test_times_count_where_the_model_reads_them(timed, recommender):
     assert answers == [timed.recommend(history + ["f0000"], times=t) for t in later] and answers[0] != answers[1]
 
 
-def test_threads_get_the_answers_of_one(recommender):
+def test_concurrent_recommendations_match_a_single_thread(recommender):
     histories = [[item] for item in recommender.items[:300]]
     wanted = recommender.recommend_all(histories)
     found = {}
@@ -94,7 +94,7 @@ def test_threads_get_the_answers_of_one(recommender):
     (lambda r: r.history("nobody"), 'unknown user "nobody" (the run has '),
     (lambda r: qkv.Recommender("nowhere"), "nowhere: is not a run directory"),
 ])
-def test_errors_name_what_was_wrong(recommender, call, message):
+def test_errors_name_the_invalid_argument(recommender, call, message):
     with pytest.raises(qkv.Error) as error:
         call(recommender)
     assert str(error.value).startswith(message)

@@ -1,4 +1,4 @@
-"""Attention as its formula reads, in float64 NumPy with the T × S matrix held, and the error that rounding brings."""
+"""A reference attention in float64 NumPy that stores the T × S matrix, and bounds of the rounding error."""
 
 import itertools
 
@@ -6,7 +6,8 @@ import numpy as np
 
 
 def scores(q, k, *, mask=None, causal=False, scale=None, window=None, softcap=None, alibi=None):
-    """[..., H, T, S]: s_ij, -inf where query i does not see key j. q: [..., H, T, Dk], k: [..., K, S, Dk]"""
+    """Returns scores s_ij, [..., H, T, S], -inf where query i does not attend to key j. q: [..., H, T, Dk], k: [..., K, S,
+    Dk]."""
     T, S = q.shape[-2], k.shape[-2]
     k = np.repeat(k, q.shape[-3] // k.shape[-3], -3)
     s = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
@@ -32,7 +33,7 @@ def scores(q, k, *, mask=None, causal=False, scale=None, window=None, softcap=No
 
 
 def attention(q, k, v, **options):
-    """(out, lse, weights)"""
+    """Returns (out, lse, weights)."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     s = scores(q, k, **options)
     largest = s.max(-1, keepdims=True, initial=-np.inf)
@@ -45,10 +46,11 @@ def attention(q, k, v, **options):
 
 
 def tolerance(epsilon, q, k, v, *, mask=None, scale=None, alibi=None, **_):
-    """(of out, of lse and weights), in arithmetic with this epsilon.
+    """Returns the error bounds of (out, lse and weights) for arithmetic with this epsilon.
 
-    A score is a sum of Dk products, scaled, capped, with a mask and a slope added: it errs by (Dk + 8) ε of the largest
-    that it can be. A weight errs by twice that, relatively, and by the S roundings of its sum; so does out, v's mean.
+    A score is a sum of Dk products, scaled, capped, with a mask and a slope added. Its error is at most (Dk + 8) ε times
+    its largest possible value. The relative error of a weight is twice that, plus the S roundings of the sum. The same
+    holds for out, which is a weighted mean of v.
     """
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     D, S = q.shape[-1], k.shape[-2]
@@ -63,7 +65,7 @@ def tolerance(epsilon, q, k, v, *, mask=None, scale=None, alibi=None, **_):
 
 
 def mask_shapes(B, H, T, S):
-    """Every shape that broadcasts to [B, H, T, S], also with missing axes."""
+    """Returns every shape that broadcasts to [B, H, T, S], also with missing axes."""
     kept = itertools.product((False, True), repeat=4)
     full = [tuple(n if keep else 1 for n, keep in zip((B, H, T, S), keeps)) for keeps in kept]
     return full + [(H, T, S), (T, S), (S,), (T, 1), ()]

@@ -1,4 +1,4 @@
-"""PyTorch's tensors: in and out, bfloat16, gradients through an autograd function. Skipped without PyTorch."""
+"""PyTorch tensors: arguments and results, bfloat16, and gradients with an autograd function. Skipped without PyTorch."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def make(*shape, type=torch.float32):
 
 @pytest.mark.parametrize("type, limit", [(torch.float32, 1e-5), (torch.float64, 1e-12), (torch.bfloat16, 2e-2)])
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention_is_that_of_torch(type, limit, causal):
+def test_attention_matches_torch(type, limit, causal):
     q, k, v = make(2, 4, 33, 16, type=type)
     out = qkv.attention(q, k, v, causal=causal)
     expected = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=causal)
@@ -22,7 +22,7 @@ def test_attention_is_that_of_torch(type, limit, causal):
     assert (out.double() - expected).abs().max() < limit
 
 
-def test_masks_views_and_the_rest_of_the_results():
+def test_masks_views_and_additional_results():
     q, k, v = (x.transpose(1, 2) for x in make(2, 9, 4, 16))
     mask = torch.rand(9, 9) < 0.8
     out, lse, weights = qkv.attention(q, k, v, mask=mask, return_lse=True, return_weights=True)
@@ -40,7 +40,7 @@ def test_packed_tensors():
     torch.testing.assert_close(out[:4], first[0].transpose(0, 1))
 
 
-def test_a_tensor_that_needs_a_gradient_is_refused():
+def test_tensors_that_require_a_gradient_are_rejected():
     q, k, v = make(1, 1, 3, 4)
     with pytest.raises(qkv.Error, match=r"attention: k requires a gradient.*pass k.detach\(\)"):
         qkv.attention(q, k.requires_grad_(), v)
@@ -49,7 +49,7 @@ def test_a_tensor_that_needs_a_gradient_is_refused():
 
 @pytest.mark.parametrize("wrong", [lambda x: x.to("meta"), lambda x: x.to_sparse(), lambda x: x.half(),
                                    lambda x: x.to(torch.complex64), lambda x: x.long()])
-def test_tensors_without_plain_memory_are_refused(wrong):
+def test_tensors_without_dense_cpu_memory_are_rejected(wrong):
     q, k, v = make(1, 1, 3, 4)
     with pytest.raises(qkv.Error, match="attention: q "):
         qkv.attention(wrong(q), k, v)

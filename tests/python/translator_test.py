@@ -1,4 +1,4 @@
-"""qkv.Translator on the program's trained run: it says what the program says."""
+"""qkv.Translator with a trained run, compared with the program."""
 
 import asyncio
 import json
@@ -19,14 +19,14 @@ def translator(trained):
 
 
 @pytest.mark.parametrize("options", [{}, {"beam": 1}, {"beam": 3, "length_penalty": 0.5}, {"batch_tokens": 1}])
-def test_translations_are_the_programs(translator, trained, run_program, options):
+def test_translations_match_the_program(translator, trained, run_program, options):
     arguments = [x for name, value in options.items() for x in (f"--{name.replace('_', '-')}", value)]
     wanted = run_program("translate", trained, *arguments, text="\n".join(LINES) + "\n")[1]
     assert [t.text for t in translator.translate(LINES, **options)] == wanted.split("\n")[:-1]
     assert translator.translate(iter(LINES), **options) == translator.translate(tuple(LINES), **options)
 
 
-def test_results_are_the_programs_objects(translator, trained, run_program):
+def test_results_match_the_json_of_the_program(translator, trained, run_program):
     options = {"beam": 4, "n_best": 3, "attention": True}
     lines = run_program("translate", trained, "--json", "--beam", 4, "--n-best", 3, "--word-scores", "--attention",
                         text="\n".join(LINES) + "\n")[1].splitlines()
@@ -43,7 +43,7 @@ def test_results_are_the_programs_objects(translator, trained, run_program):
             np.testing.assert_allclose(h.attention, exact["attention"], atol=1e-5)
 
 
-def test_forced_scores_are_those_of_the_search(translator):
+def test_forced_scores_match_the_search(translator):
     for result in translator.translate(LINES[:1], beam=4, n_best=4, max_length=12):
         tokens = [h.tokens for h in result.hypotheses]
         for h, scored in zip(result.hypotheses, translator.score([result.source] * len(tokens), tokens)):
@@ -70,22 +70,22 @@ def test_samples_depend_on_the_seed(translator):
     assert draw(3) == draw(3) != draw(4)
 
 
-def test_an_ensemble_of_one_run_twice(translator, trained):
+def test_ensemble_of_one_run_twice_equals_the_run(translator, trained):
     both = qkv.Translator(trained, ensemble=[trained])
     assert [t.text for t in both.translate(LINES)] == [t.text for t in translator.translate(LINES)]
 
 
-def test_tokens_are_told(translator):
-    told = {}
+def test_on_token_reports_each_token(translator):
+    reported = {}
     wanted = translator.translate(LINES, beam=1)
-    translator.translate(LINES, beam=1, on_token=lambda t: told.setdefault(t.line, []).append(t.token))
+    translator.translate(LINES, beam=1, on_token=lambda t: reported.setdefault(t.line, []).append(t.token))
     for line, result in enumerate(wanted):
-        assert told.get(line, [])[: len(result.hypotheses[0].tokens)] == result.hypotheses[0].tokens
+        assert reported.get(line, [])[: len(result.hypotheses[0].tokens)] == result.hypotheses[0].tokens
     short = translator.translate(LINES[:1], beam=1, min_length=9, on_token=lambda t: True)
     assert len(short[0].hypotheses[0].tokens) == 1
 
 
-def test_what_a_callback_raises_comes_back(translator):
+def test_callback_exceptions_are_raised(translator):
     def fail(report):
         raise KeyError(report.token)
 
@@ -108,7 +108,7 @@ def test_async_results_and_streams(translator):
     assert [t.text for t in many] == [t.text for t in wanted] * 60
 
 
-def test_no_lines_give_no_lines(translator):
+def test_no_lines_give_no_translations(translator):
     assert translator.translate([]) == []
 
 
@@ -120,7 +120,7 @@ def test_a_long_line_is_translated_in_parts_with_a_warning(translator):
         translator.translate(LINES)
 
 
-def test_the_attention_map_is_the_programs(translator, trained, run_program, tmp_path):
+def test_attention_map_matches_the_program(translator, trained, run_program, tmp_path):
     run_program("attend", trained, LINES[0], "--json", tmp_path / "a.json", "--html", tmp_path / "a.html")
     found = translator.attend(LINES[0])
     wanted = json.loads((tmp_path / "a.json").read_text())
@@ -130,10 +130,10 @@ def test_the_attention_map_is_the_programs(translator, trained, run_program, tmp
     for kind, exact in zip(found.kinds.values(), wanted["attention"]):
         assert (kind.name, kind.rows, kind.columns) == (exact["kind"], exact["rows"], exact["columns"])
         assert kind.causal == (kind.name == "decoder") and kind.weights.dtype == np.float32
-        np.testing.assert_allclose(kind.weights, exact["layers"], rtol=0, atol=1e-6)  # the text has six digits
+        np.testing.assert_allclose(kind.weights, exact["layers"], rtol=0, atol=1e-6)  # the JSON has six digits
 
 
-def test_the_map_of_a_given_target(translator):
+def test_attention_map_of_a_given_target(translator):
     found = translator.attend(LINES[0], "Der Hund sieht die Katze.")
     assert found.target == "Der Hund sieht die Katze." and found.kinds["encoder"].weights.ndim == 4
     words = found.merge_words().kinds["encoder"]
@@ -141,7 +141,7 @@ def test_the_map_of_a_given_target(translator):
     np.testing.assert_allclose(words.weights.sum(-1), 1, atol=1e-5)
 
 
-def test_threads_translate_side_by_side(translator):
+def test_concurrent_translations_match_a_single_thread(translator):
     wanted, found = translator.translate(LINES), []
 
     def work():
@@ -170,23 +170,23 @@ def test_threads_translate_side_by_side(translator):
     (["a"], {"length_penalty": "x"}, "length_penalty must be a number (is 'x')"),
     (["a", "\ud800"], {}, "lines[1] is not valid Unicode"),
 ])
-def test_mistakes_are_one_line(translator, lines, options, line):
+def test_errors_are_one_line(translator, lines, options, line):
     with pytest.raises(qkv.Error) as raised:
         translator.translate(lines, **options)
     assert line in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_sentences_that_have_no_map(translator):
+def test_attend_errors(translator):
     long = "The dog sees the cat. " * 40
     for source, line in (("", "source is empty"), (long, "source must have at most")):
         with pytest.raises(qkv.Error, match=line):
             translator.attend(source)
 
 
-def test_a_directory_that_is_no_run(tmp_path):
+def test_directory_that_is_not_a_run(tmp_path):
     with pytest.raises(qkv.Error, match=str(tmp_path)):
         qkv.Translator(tmp_path)
 
 
-def test_the_version_and_instructions_are_the_programs(run_program):
+def test_version_and_instruction_set_match_the_program(run_program):
     assert run_program("--version")[1].split() == ["qkv", qkv.__version__, f"({qkv.active_isa()})"]
