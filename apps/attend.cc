@@ -72,8 +72,8 @@ void add_attend_command(CLI::App& app) {
       ->add_option("--generate", options->more,
                    "Most probable tokens that a language model generates after the text [default 0]")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--html", options->html, "Write a self-contained HTML page to this file");
-  command->add_option("--json", options->json, "Write JSON to this file; - is standard output");
+  command->add_option("--html", options->html, "Write a self-contained HTML page to this file")->type_name("FILE");
+  command->add_option("--json", options->json, "Write JSON to this file; - is standard output")->type_name("FILE");
   command
       ->add_option("--kind", options->kind,
                    "Attention to print: encoder, decoder or cross [default cross, of a language model decoder]")

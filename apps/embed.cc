@@ -129,10 +129,13 @@ void add_embed_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("embed", "Embed lines of text as vectors");
   const auto options = std::make_shared<EmbedOptions>();
   command->add_option("run", options->run, "Run directory of an encoder, a translator or a language model")->required();
-  command->add_option("--file", options->file, "Text, one line per vector; - is standard input")->capture_default_str();
+  command->add_option("--file", options->file, "Text, one line per vector; - is standard input")
+      ->type_name("FILE")
+      ->capture_default_str();
   add_options(*command, options->embed);
   CLI::Option* json = command->add_flag("--json", options->json, "Print one JSON object per line: text and vector");
   command->add_option("--npy", options->npy, "Write the vectors to this file in NumPy's format: float32 [lines, d]")
+      ->type_name("FILE")
       ->excludes(json);
   add_threads_option(*command);
   command->callback([options] { embed(*options); });

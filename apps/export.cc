@@ -23,7 +23,7 @@ void add_export_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("export", "Write a run as a model for Hugging Face's transformers");
   const auto options = std::make_shared<ExportOptions>();
   command->add_option("run", options->run, "Run directory")->required();
-  command->add_option("out", options->out, "Directory, which must not exist")->required();
+  command->add_option("out", options->out, "Directory to write, which must not exist")->required();
   command->add_option("--dtype", options->type, choice_help("Type of the weights", options->type))
       ->transform(choices<qkv::ExportType>());
   std::vector<std::string> types;

@@ -73,6 +73,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("run", options->run, "Run directory of a language model")->required();
   CLI::Option* prompt = command->add_option("--prompt", options->prompt, "Text to continue");
   command->add_option("--prompts", options->prompts_file, "File of prompts, one per line; - is standard input")
+      ->type_name("FILE")
       ->excludes(prompt);
   add_options(*command, options->generate, {"slide", "alternatives"});
   command

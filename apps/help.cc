@@ -28,9 +28,11 @@ std::string entry(const std::string& name, const std::string& text) {
   return lines + line + "\n";
 }
 
-// The names of an option and the kind of its value: "--out TEXT".
+// The names of an option and the kind of its value, "--out FILE", or of an argument, "RUN".
 std::string label(const CLI::Option& option, bool positional) {
   std::string label = positional ? option.get_name(true, false) : option.get_name(false, true);
+  if (positional)
+    std::ranges::transform(label, label.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   const std::string type = option.get_type_name();
   if (!positional && option.get_expected_max() > 0 && !type.empty()) label += " " + type.substr(0, type.find(':'));
   if (option.get_expected_max() == CLI::detail::expected_max_vector_size) label += "...";

@@ -74,15 +74,20 @@ void add_import_command(CLI::App& app) {
   const auto options = std::make_shared<ImportOptions>();
   qkv::ImportOptions& model = options->model;
   command->add_option("source", options->source, source_help())->required();
-  command->add_option("out", options->out, "Run directory, which must not exist")->required();
+  command->add_option("out", options->out, "Run directory to write, which must not exist")->required();
   command->add_flag("--tokens", model.tokens,
                     "Read text as tokens separated by spaces, even if the model has a tokenizer");
-  command->add_option("--source-tokenizer", model.source_tokenizer,
-                      "SentencePiece model, for a model without a tokenizer");
-  command->add_option("--target-tokenizer", model.target_tokenizer, "SentencePiece model (default: the source's)");
-  command->add_option("--source-vocabulary", model.source_vocabulary,
-                      "List of tokens for a state dictionary: JSON array (.json), or one token per line");
-  command->add_option("--target-vocabulary", model.target_vocabulary, "List of tokens (default: the source's)");
+  command
+      ->add_option("--source-tokenizer", model.source_tokenizer, "SentencePiece model, for a model without a tokenizer")
+      ->type_name("FILE");
+  command->add_option("--target-tokenizer", model.target_tokenizer, "SentencePiece model (default: the source's)")
+      ->type_name("FILE");
+  command
+      ->add_option("--source-vocabulary", model.source_vocabulary,
+                   "List of tokens for a state dictionary: JSON array (.json), or one token per line")
+      ->type_name("FILE");
+  command->add_option("--target-vocabulary", model.target_vocabulary, "List of tokens (default: the source's)")
+      ->type_name("FILE");
   const auto token = [&](const std::string& name, std::optional<std::string>& member, const std::string& help) {
     command
         ->add_option_function<std::string>(

@@ -148,23 +148,27 @@ void add_recommend_command(CLI::App& app) {
   };
   add("run", options->run, "Run directory")->required();
   options->history_option =
-      add("--history", options->history, "Items in time order, newest last: ids or titles separated by commas");
-  add("--item", options->items, "Further item, an id or a title; may be repeated")->expected(1)->take_all();
-  add("--history-file", options->history_file, "File of items in time order, one per line");
-  add("--user", options->user, "Start with the events of this user of the log");
+      add("--history", options->history, "Items in time order, newest last: ids or titles separated by commas")
+          ->type_name("ITEMS");
+  add("--item", options->items, "Further item, an id or a title; may be repeated")
+      ->type_name("ITEM")
+      ->expected(1)
+      ->take_all();
+  add("--history-file", options->history_file, "File of items in time order, one per line")->type_name("FILE");
+  add("--user", options->user, "Start with the events of this user of the log")->type_name("USER");
   add("--input", options->input,
       "Requests without a history on the command line, one JSON object per line; - is "
       "standard input")
       ->capture_default_str();
-  add("--titles", options->titles, "Table of ids and titles: CSV, or separated by tabs or \"::\"");
+  add("--titles", options->titles, "Table of ids and titles: CSV, or separated by tabs or \"::\"")->type_name("FILE");
   add("--title-columns", options->title_columns,
       "Columns of id and title in the table, as names or numbers (default: 1, title)")
       ->delimiter(',')
       ->expected(2);
   add_options(*command, options->recommend, {"exclude_seen", "allow", "deny"});
   command->add_flag("--include-seen", options->include_seen, "Also recommend items of the history");
-  add("--allow", options->allow, "File of the only items that may be recommended, one per line");
-  add("--deny", options->deny, "File of items that are never recommended, one per line");
+  add("--allow", options->allow, "File of the only items that may be recommended, one per line")->type_name("FILE");
+  add("--deny", options->deny, "File of items that are never recommended, one per line")->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");
   add_threads_option(*command);
   command->callback([options] { recommend(*options); });

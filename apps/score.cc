@@ -67,8 +67,9 @@ void add_score_command(CLI::App& app) {
       app.add_subcommand("score", "Compute BLEU or chrF of translations; the scores equal those of sacreBLEU");
   const auto options = std::make_shared<ScoreOptions>();
   command->add_option("metric", options->metric, "bleu or chrf")->required()->check(CLI::IsMember({"bleu", "chrf"}));
-  command->add_option("--ref", options->references, "File of references, one per line")->required();
+  command->add_option("--ref", options->references, "File of references, one per line")->type_name("FILE")->required();
   command->add_option("--hyp", options->hypotheses, "File of translations, one per line; - is standard input")
+      ->type_name("FILE")
       ->capture_default_str();
   command->add_flag("--lowercase", options->lowercase, "Ignore case");
   command->add_flag("--json", options->json, "Print all figures as JSON");

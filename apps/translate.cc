@@ -157,18 +157,23 @@ void add_translate_command(CLI::App& app) {
   const auto options = std::make_shared<TranslateOptions>();
   command->add_option("run", options->run, "Run directory")->required();
   command->add_option("--input", options->input, "Text to translate, one sentence per line; - is standard input")
+      ->type_name("FILE")
       ->capture_default_str();
   command
       ->add_option("--ensemble", options->ensemble,
                    "Further run directory whose probabilities are averaged with the first; may be repeated")
+      ->type_name("RUN")
       ->expected(1)
       ->take_all();
   CLI::Option* prefix = command->add_option("--prefix", options->prefix, "Begin every translation with this text");
-  CLI::Option* prefixes = command->add_option("--prefix-file", options->prefixes,
-                                              "Begin each translation with the text on its line of this file");
+  CLI::Option* prefixes = command
+                              ->add_option("--prefix-file", options->prefixes,
+                                           "Begin each translation with the text on its line of this file")
+                              ->type_name("FILE");
   prefix->excludes(prefixes);
   CLI::Option* targets =
       command->add_option("--score", options->targets, "Score the targets in this file, one per line, do not search")
+          ->type_name("FILE")
           ->excludes(prefix)
           ->excludes(prefixes);
   command->add_flag("--tokens", options->targets_are_tokens, "The targets are tokens separated by spaces")

@@ -39,7 +39,7 @@ LITERAL = re.compile(STRING, re.DOTALL)
 NAME = re.compile(r"\bTEST\w*\((\w+),\s*(\w+)\)|\bdef (test_\w+)\(")
 FOLDERS = "|".join(sorted(folder.name for folder in (ROOT / "src").iterdir() if folder.is_dir()))
 PRIVATE_FILE = re.compile(rf"\bsrc/|(?<![\w/])(?:{FOLDERS})/[\w/-]+\.(?:h|cc)\b")
-LINK_TARGET = re.compile(r"(?<=\])\([^()]*\)|<[^<>]*>")
+LINK_TARGET = re.compile(r'(?<=\])\((?:[^()"]|"[^"]*")*\)|<[^<>]*>')
 
 
 def spaced(phrase):
@@ -161,7 +161,7 @@ def test_the_rules_find_what_they_forbid():
         (comment_openings, "src/a.cc", '// "What"\nf("// What");', 0),
         (comment_openings, "tests/a.py", '    """Of each."""', 1),
         (long_lines, "a.md", "x" * 121, 1),
-        (long_lines, "a.md", "```\n" + "x" * 121 + "\n```\n| " + "x" * 121 + "\n[a](" + "x" * 121 + ")", 0),
+        (long_lines, "a.md", "```\n" + "x" * 121 + "\n```\n| " + "x" * 121 + "\n[a](" + "x" * 121 + ' "f(")', 0),
         (library_errors, "src/a.cc", 'fail("{}: see --beam", f(")"));', 1),
         (library_errors, "src/a.cc", 'fail("beam is {}", "-- a"); "--beam"', 0),
         (private_files, "include/qkv/a.h", "// See src/ops/a.h and ops/b.h.", 2),
