@@ -110,8 +110,9 @@ def syntax_errors(command, file):
     arguments = shlex.split(command["command"])
     arguments = [file if argument == command["file"] else argument for argument in arguments]
     del arguments[arguments.index("-o"):arguments.index("-o") + 2]
-    # One instruction set is enough: the others parse the same text.
-    arguments += ["-fsyntax-only", "-DHWY_COMPILE_ONLY_STATIC", "-UHWY_DISABLED_TARGETS"]
+    arguments.append("-fsyntax-only")
+    if "-include" not in arguments:  # one instruction set is enough, but a precompiled header is made for all
+        arguments += ["-DHWY_COMPILE_ONLY_STATIC", "-UHWY_DISABLED_TARGETS"]
     done = subprocess.run(arguments, cwd=command["directory"], capture_output=True, text=True)
     return done.stderr if done.returncode else ""
 

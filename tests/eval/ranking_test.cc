@@ -229,8 +229,8 @@ TEST(Negatives, AreReadBackFromAFileOfTheSameLog) {
     return testing::error_of([&] { load_negatives(path, log, each, sum); });
   };
   testing::expect_contains(error(data, 10, "other"), "not the negatives of this log");
-  testing::expect_contains(error(data, 11, "sum"), "found I32 [5, 10], wanted I32 [5, 11]");
-  testing::expect_contains(error(random_log(6, 30), 10, "sum"), "found I32 [5, 10], wanted I32 [6, 10]");
+  testing::expect_contains(error(data, 11, "sum"), "must be I32 [5, 11] (is I32 [5, 10])");
+  testing::expect_contains(error(random_log(6, 30), 10, "sum"), "must be I32 [6, 10] (is I32 [5, 10])");
   testing::expect_contains(error(random_log(5, 10), 10, "sum"), "item must be between 0 and 9");
 }
 

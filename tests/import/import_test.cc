@@ -218,7 +218,7 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
             }),
             "model/model.safetensors: tensor \"final_logits_bias\": must be F32 [1, 7] (is F32 [7, 1])");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 20, config["max_position_embeddings"] = 16384; }),
-            "model/model.safetensors: model: max_length * d_model is 17179869184, wanted 1 to 8388608");
+            "model/model.safetensors: model: max_length * d_model must be between 1 and 8388608 (is 17179869184)");
   EXPECT_EQ(changed([&] { config["d_model"] = 1 << 14; }),
             "model/model.safetensors: the configuration has " + std::to_string([] {
               ModelConfig c = foreign_config();

@@ -70,7 +70,7 @@ TEST_F(LanguageRunTest, RejectsATokenizerThatDoesNotMatch) {
   write_fields(run_.language(), LanguageConfig{.unit = TextUnit::byte_pieces});
   EXPECT_EQ(error(), "language.json: ends must not be empty, because the vocabulary has no end token");
   write_file_atomic(run_.tokenizer_json(), "{}");
-  EXPECT_EQ(error(), "tokenizer.json: model is missing, wanted an object");
+  EXPECT_EQ(error(), "tokenizer.json: model is missing, expected an object");
 }
 
 TEST_F(LanguageRunTest, StreamsTextInWholeCharacters) {
