@@ -176,63 +176,75 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   constexpr Range kPositive = above(0), kProbability = between(0, 1).without_max();
   visit("source_vocab", c.source_vocab, {"Tokens in the source vocabulary", "model", kSizeOrNone, kInternal});
   visit("target_vocab", c.target_vocab, {"Tokens in the target vocabulary", "model", kSizeOrNone, kInternal});
-  visit("encoder_layers", c.encoder_layers,
-        {"Number of encoder layers; 0 makes the model decoder-only", kTranslatorGroup, kLayers});
-  visit("decoder_layers", c.decoder_layers,
-        {"Number of decoder layers; 0 makes the model encoder-only", "model", kLayers});
+  visit("encoder_layers", c.encoder_layers, {"Number of encoder layers", kTranslatorGroup, kLayers});
+  visit("decoder_layers", c.decoder_layers, {"Number of decoder layers", "model", kLayers});
   visit("d_model", c.d_model, {"Width of a token's vector", "model", kSize});
   visit("heads", c.attention.heads, {"Number of attention heads", "model", kSize});
   visit("key_value_heads", c.attention.key_value_heads,
         {"Number of key/value heads (grouped-query attention); must divide heads; 0 means one per query head", "model",
          kSizeOrNone});
-  visit("key_width", c.attention.key_width, {"Width of a head's queries and keys", "model", kSize});
-  visit("value_width", c.attention.value_width, {"Width of a head's values", "model", kSize});
+  visit("key_width", c.attention.key_width,
+        {"Width of each head's queries and keys; by default d_model / heads", "model", kSize});
+  visit("value_width", c.attention.value_width,
+        {"Width of each head's values; by default d_model / heads", "model", kSize});
   visit("ffn", c.ffn, {"Width of the hidden layer of the feed-forward network", "model", kSize});
   visit("activation", c.activation, {"Activation function of the feed-forward network", "model"});
   visit("gated_ffn", c.gated_ffn,
         {"Gate the feed-forward network: SwiGLU with activation silu, GeGLU with gelu", "model"});
   visit("ffn_bias", c.ffn_bias, {"Add biases in the feed-forward network", "model"});
   visit("scale_embeddings", c.scale_embeddings, {"Multiply embeddings by the square root of d_model", "model"});
-  visit("positions", c.positions, {"Positional encoding", "model"});
+  visit(
+      "positions", c.positions,
+      {"Positional encoding: sinusoids (interleaved as in the paper, halves, closed_halves), learned, rotary, alibi or "
+       "none",
+       "model"});
   visit("rotary_base", c.rotary.base, {"Base of the rotation rates of rotary positions", "model", kPositive});
   visit("rotary_scale", c.rotary.scale,
         {"Divide the rates of rotary positions by this number; 1 leaves them unchanged", "model", kPositive});
   visit("rotary_scaling", c.rotary.scaling,
         {"Rates that rotary_scale divides: all of them (linear) or the slow ones (llama3, yarn)", "model"});
-  visit("rotary_context", c.rotary.context,
-        {"Tokens over which turns are counted to find slow and fast rates", "model", kSize});
+  visit(
+      "rotary_context", c.rotary.context,
+      {"Tokens of the sequences that the model was first trained on; llama3 and yarn find slow and fast rates with it",
+       "model", kSize});
   visit("rotary_low", c.rotary.low,
-        {"Rates of at most this many turns in rotary_context tokens are slow", "model", kPositive});
+        {"Pairs that turn at most this many times within rotary_context tokens are slow", "model", kPositive});
   visit("rotary_high", c.rotary.high,
-        {"Rates of at least this many turns in rotary_context tokens are fast; must exceed rotary_low", "model",
-         kPositive});
+        {"Pairs that turn at least this many times within rotary_context tokens are fast; must exceed rotary_low",
+         "model", kPositive});
   visit("rotary_factor", c.rotary.factor,
-        {"Multiply the cosines and sines of rotary positions by this number", "model", kPositive});
+        {"Multiply the cosines and sines of rotary positions by this; 1 leaves them unchanged", "model", kPositive});
   visit("rotary_width", c.rotary.width,
         {"Components of each head that rotary positions rotate; must be even; 0 means all", "model", kSizeOrNone});
   visit("window", c.attention.window,
-        {"Tokens that a token attends to in self-attention, itself included; 0 means all", "model", kSizeOrNone});
+        {"Number of tokens that each token attends to: itself and those before it, in an encoder as many after it; 0 "
+         "means all",
+         "model", kSizeOrNone});
   visit("softcap", c.attention.softcap,
-        {"Limit attention scores to this magnitude by a tanh; 0 disables the limit", "model", at_least(0)});
+        {"Limit attention scores s to c tanh(s / c) with this c; 0 leaves them unchanged", "model", at_least(0)});
   visit("query_key_norm", c.attention.query_key_norm, {"Normalize the queries and keys of each head", "model"});
-  visit("zero_start", c.zero_start, {"Embed the first target token as zeros plus its position", kTranslatorGroup});
+  visit("zero_start", c.zero_start,
+        {"Use a zero vector, plus its position, as the embedding of the first target token", kTranslatorGroup});
   visit("embedding_norm", c.embedding_norm, {"Normalize the sum of embedding and position", "model"});
   visit("norm", c.norm.kind, {"Normalization: LayerNorm, LayerNorm without bias, or RMSNorm", "model"});
   visit("norm_position", c.norm.position,
-        {"Place of the norm: after the residual sum (post), before each sublayer (pre), or as in SASRec (query)",
+        {"Place of the norm: after the residual sum (post), before each sublayer (pre), or, as in SASRec, before the "
+         "queries and on the residual path (query)",
          "model"});
   visit("final_norm", c.norm.final,
         {"Add a norm after the last layer; required unless norm_position is post", "model"});
   visit("norm_epsilon", c.norm.epsilon,
-        {"Number added to the variance in a norm", "model", between(0, 1).without_min().without_max()});
+        {"Added to the variance in a norm", "model", between(0, 1).without_min().without_max()});
   visit("sublayers", c.sublayers,
-        {"Run attention and feed-forward one after the other or in parallel, with two norms or one", "model"});
+        {"Attention and feed-forward in sequence (sequential), or in parallel with two norms (parallel) or one "
+         "(parallel_shared_norm)",
+         "model"});
   visit("attention_input_bias", c.attention.input_bias, {"Add biases to queries, keys and values", "model"});
   visit("attention_output_bias", c.attention.output_bias, {"Add a bias to the output of attention", "model"});
   visit("shared_embeddings", c.shared_embeddings, {"Use one embedding table for source and target", kTranslatorGroup});
   visit("tied_output", c.tied_output, {"Use the target embeddings as the weight of the output layer", "model"});
   visit("output_bias", c.output_bias, {"Add a bias to the output layer", "model"});
-  visit("max_length", c.max_length, {"Tokens of the longest sequence, the end token included", "model", kSize});
+  visit("max_length", c.max_length, {"Maximum sequence length in tokens, including the end token", "model", kSize});
   visit("dropout", c.dropout.residual,
         {"Dropout probability of embeddings and residual branches", "model", kProbability});
   visit("attention_dropout", c.dropout.attention, {"Dropout probability of attention weights", "model", kProbability});

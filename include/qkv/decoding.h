@@ -34,18 +34,19 @@ void visit_fields(SamplingOptions& o, Visitor&& visit) {
         {"Sample tokens from p^(1/temperature); 0 always takes the most probable token", "sampling", at_least(0),
          kCommon});
   visit("top_k", o.top_k,
-        {"Sample from the k most probable tokens only; 0 means all", "sampling", between(0, kMaxTokens), kCommon});
+        {"Sample only from the k most probable tokens; 0 means all", "sampling", between(0, kMaxTokens), kCommon});
   visit("top_p", o.top_p,
         {"Sample from the smallest set of most probable tokens whose total probability reaches this; 1 means all",
          "sampling", between(0, 1).without_min(), kCommon});
   visit(
       "typical_p", o.typical_p,
-      {"Sample from the tokens whose information content is closest to the entropy, the fewest whose total probability "
-       "reaches this; 1 means all",
+      {"Sample from the fewest tokens whose total probability reaches this, those with information content closest to "
+       "the entropy first; 1 means all",
        "sampling", between(0, 1).without_min()});
   visit("min_p", o.min_p,
-        {"Sample from tokens with at least this fraction of the highest probability only; 0 means all", "sampling",
-         between(0, 1)});
+        {"Sample only from tokens whose probability, before temperature, is at least this fraction of the highest; 0 "
+         "means all",
+         "sampling", between(0, 1)});
   visit("seed", o.seed, {"Seed of sampling; samples depend only on the seed and the input", "sampling"});
 }
 
@@ -65,16 +66,21 @@ template <class Visitor>
 void visit_fields(DecodingOptions& o, Visitor&& visit) {
   visit("beam", o.beam, {"Hypotheses kept per step; 1 is greedy search", "search", between(1, 1024), kCommon});
   visit("n_best", o.n_best,
-        {"Hypotheses returned: at most the beam, or any number of samples", "search", between(1, 1024), kCommon});
-  visit("length_penalty", o.length_penalty,
-        {"Exponent of the length by which scores are divided; 0 does not normalize by length", "search", {}, kCommon});
+        {"Number of hypotheses to return; at most beam, unless sampling", "search", between(1, 1024), kCommon});
+  visit(
+      "length_penalty", o.length_penalty,
+      {"Divide scores by length^penalty, with the length in tokens; a larger penalty favours longer output; 0 does not "
+       "divide",
+       "search",
+       {},
+       kCommon});
   visit("coverage_penalty", o.coverage_penalty,
         {"Weight of the penalty on source tokens that receive little attention; 0 disables it", "search", at_least(0)});
   visit("min_length", o.min_length,
         {"Minimum number of tokens before the end token", "search", between(0, kMaxTokens)});
   visit("max_length", o.max_length,
-        {"Maximum number of tokens, the end token included; 0 means twice the source length plus 16", "search",
-         between(0, kMaxTokens), kCommon});
+        {"Maximum number of tokens, including the end token; 0 means twice the number of source tokens plus 16",
+         "search", between(0, kMaxTokens), kCommon});
   visit("sampling", o.sampling, {"Sample tokens at random instead of searching", "sampling", {}, kCommon});
   visit_fields(static_cast<SamplingOptions&>(o), visit);
 }

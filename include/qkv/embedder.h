@@ -60,13 +60,14 @@ struct EmbedOptions {
 
 template <class Visitor>
 void visit_fields(EmbedOptions& o, Visitor&& visit) {
-  visit("pooling", o.pooling, {"How token vectors are combined; by default as the run says", "model", {}, kCommon});
+  visit("pooling", o.pooling,
+        {"How token vectors are combined; default: the setting of the run", "model", {}, kCommon});
   visit("normalize", o.normalize,
-        {"Divide each vector by its Euclidean norm; by default as the run says", "model", {}, kCommon});
-  visit("prefix", o.prefix, {"Text put before every text; by default the run's", "model", {}, kCommon});
+        {"Divide each vector by its Euclidean norm; default: the setting of the run", "model", {}, kCommon});
+  visit("prefix", o.prefix, {"Text put before every text; default: the setting of the run", "model", {}, kCommon});
   visit("max_length", o.max_length,
-        {"Maximum number of tokens of a text, start and end tokens included; longer texts are truncated; by default "
-         "the run's",
+        {"Maximum number of tokens of a text, start and end tokens included; longer texts are truncated; default: "
+         "the setting of the run",
          "model", between(1, kMaxTokens)});
   visit("batch_tokens", o.batch_tokens,
         {"Maximum number of tokens that the model reads at once; does not change the result", "execution",

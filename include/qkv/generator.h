@@ -30,9 +30,11 @@ void visit_fields(GenerateOptions& o, Visitor&& visit) {
   visit("stop", o.stop, {"Texts that end the generation; they are not part of the result", "output", {}, kCommon});
   visit_fields(static_cast<SamplingOptions&>(o), visit);
   visit("slide", o.slide,
-        {"At the model's max_length discard the older half of the text and continue, rather than stop", "execution"});
-  visit("alternatives", o.alternatives,
-        {"Most probable tokens reported for each token; 0 reports none", "output", between(0, kMaxTokens)});
+        {"When the text reaches the model's max_length, discard its older half and continue; if false, stop",
+         "execution"});
+  visit(
+      "alternatives", o.alternatives,
+      {"Number of most probable tokens to report at each position; 0 reports none", "output", between(0, kMaxTokens)});
   visit("batch", o.batch,
         {"Maximum number of texts generated in parallel; does not change the result", "execution", at_least(1)});
 }

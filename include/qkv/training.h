@@ -65,24 +65,29 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("learning_rate", c.learning_rate,
         {"Peak learning rate, reached at the end of the warm-up", "optimizer", kWeight, kCommon});
   visit("warmup_steps", c.warmup_steps,
-        {"Steps over which the learning rate rises linearly to its peak", "optimizer", kCount});
+        {"Steps over which the learning rate rises linearly to its peak; 0 starts at the peak", "optimizer", kCount});
   visit("schedule", c.schedule,
         {"Learning rate after the warm-up: falls with 1/sqrt(step), falls to 0 as a cosine, or stays", "optimizer"});
   visit("beta1", c.beta1, {"Decay rate of Adam's mean of gradients", "optimizer", kRate});
   visit("beta2", c.beta2, {"Decay rate of Adam's mean of squared gradients", "optimizer", kRate});
   visit("epsilon", c.epsilon, {"Added to the denominator of Adam's update", "optimizer", kWeight});
   visit("moments", c.moments, {"Type of Adam's two moments: 8, 4 or about 2 bytes per parameter", "optimizer"});
-  visit("weight_decay", c.weight_decay, {"Weight decay; 0 is off", "optimizer", kWeight});
+  visit("weight_decay", c.weight_decay,
+        {"Weight decay: adam adds this times the weight to its gradient, adamw shrinks the weight by this times the "
+         "learning rate; 0 is off",
+         "optimizer", kWeight});
   visit("clip_norm", c.clip_norm,
-        {"Largest norm of the gradient, averaged over tokens; larger ones are scaled down; 0 is off", "optimizer",
+        {"Maximum norm of the mean gradient per token; a larger gradient is scaled down to it; 0 is off", "optimizer",
          kWeight});
-  visit("label_smoothing", c.label_smoothing,
-        {"Label smoothing: probability mass spread over the vocabulary", "optimizer", kRate});
+  visit(
+      "label_smoothing", c.label_smoothing,
+      {"Probability mass spread evenly over the vocabulary in the target distribution; 0 is off", "optimizer", kRate});
   visit("r_drop", c.r_drop,
         {"Weight of the R-Drop loss between two passes with different dropout; 0 is one pass", "optimizer", kWeight});
   visit("batch_tokens", c.batch_tokens,
         {"Maximum tokens per batch (of a translator: on each side)", "data", at_least(1), kCommon});
-  visit("accumulate", c.accumulate, {"Batches whose gradients are summed for one step", "optimizer", at_least(1)});
+  visit("accumulate", c.accumulate,
+        {"Batches per optimizer step; their gradients are averaged over all their tokens", "optimizer", at_least(1)});
   visit("growth_steps", c.growth_steps,
         {"Steps over which the batches per step rise from 1 to accumulate; 0 is off", "optimizer", kCount});
   visit("recompute", c.recompute,
@@ -93,22 +98,23 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("max_minutes", c.max_minutes,
         {"Stop after this many minutes of training; 0 is no limit", "checkpoints", kWeight});
   visit("eval_every", c.eval_every,
-        {"Steps between evaluations on the dev data; 0 evaluates at the end (a recommender: once per epoch)",
+        {"Steps between evaluations on the dev data; 0 means only at the end (of a recommender: once per epoch)",
          "checkpoints", kCount});
   visit("save_every", c.save_every,
-        {"Steps between saved states; each evaluation saves too; 0 is off", "checkpoints", kCount});
+        {"Steps between saved states; 0 saves only after evaluations and when stopped", "checkpoints", kCount});
   visit("patience", c.patience,
         {"Stop after this many evaluations without improvement; 0 is off", "checkpoints", kCount});
   visit("selection", c.selection,
         {"How the best weights are chosen on the dev data: by the metric of the task or by the loss", "checkpoints"});
   visit("average", c.average,
-        {"Also evaluate the average of the weights of the last evaluations, this many; 0 and 1 are off", "checkpoints",
+        {"Also evaluate the mean of the weights of this many latest evaluations; 0 and 1 are off", "checkpoints",
          kCount});
   visit("ema_decay", c.ema_decay,
         {"Also evaluate an exponential moving average of the weights with this decay; 0 is off", "checkpoints", kRate});
   visit("initial_deviation", c.initial_deviation,
-        {"Standard deviation of the initial weights; 0 is Glorot's, and 1/sqrt(d_model) for embeddings", "optimizer",
-         kWeight});
+        {"Standard deviation of the initial weights; 0 uses Glorot's uniform distribution, for embeddings "
+         "1/sqrt(d_model), for learned positions 0.02",
+         "optimizer", kWeight});
   visit("seed", c.seed, {"Seed of initial weights, shuffling and dropout", "optimizer", kCount});
 }
 

@@ -48,7 +48,7 @@ template <class Visitor>
 void visit_fields(TranslateOptions& o, Visitor&& visit) {
   visit_fields(static_cast<DecodingOptions&>(o), visit);
   visit("alternatives", o.alternatives,
-        {"Return n-best continuations of the prefix that differ in their first token", "search"});
+        {"Return n_best continuations of the prefix, each with a different first token", "search"});
   visit("alignment", o.alignment,
         {"Return for each target token the source token with the largest attention weight", "output"});
   visit("attention", o.attention, {"Return the attention weights of each target token", "output"});
@@ -60,10 +60,14 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
   visit("attention_head", o.attention_head,
         {"Head that attention and alignment are taken from, counted from 1", "output", at_least(1)});
   visit("batch_tokens", o.batch_tokens,
-        {"Maximum size of a batch: source tokens times beam", "execution", between(1, kMaxTokens)});
+        {"Maximum batch size: source tokens times beam, or times n_best when sampling; does not change the result",
+         "execution", between(1, kMaxTokens)});
   visit("workers", o.workers,
-        {"Batches translated in parallel; the workers share the threads", "execution", between(1, 1024)});
-  visit("window", o.window, {"Lines that are read ahead and sorted by length", "execution", between(1, kMaxTokens)});
+        {"Number of batches translated in parallel, which share the threads; does not change the result", "execution",
+         between(1, 1024)});
+  visit("window", o.window,
+        {"Maximum number of lines read ahead and sorted by length; does not change the result", "execution",
+         between(1, kMaxTokens)});
 }
 
 struct Alignment {
@@ -126,8 +130,8 @@ class Translator {
                                                         TranslateOptions options = {}) const;
 
   // Translates a stream of lines. Lines are sorted by length within a window that grows from 32 to options.window, and
-  // written in the order of the input. `read` and `write` are called from this thread. Memory does not grow with the
-  // number of lines.
+  // written in the order of the input. `read` and `write` are called from the calling thread. Memory does not grow with
+  // the number of lines.
   void translate(const LineSource& read, const std::function<void(Translation&&)>& write,
                  const TranslateOptions& options = {}) const;
 

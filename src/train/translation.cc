@@ -52,6 +52,9 @@ class TranslationData {
 
 void TranslationData::check(const TranslationRecipe& given, const TranslationFiles& files, int64_t) {
   qkv::check(given.text);
+  for (const auto& [name, layers] : {std::pair{"encoder_layers", given.model.encoder_layers},
+                                     std::pair{"decoder_layers", given.model.decoder_layers}})
+    if (layers < 1) fail("recipe: {} must be at least 1 for a translator (is {})", name, layers);
   if (std::count(files.train.begin(), files.train.end(), "-") + std::count(files.dev.begin(), files.dev.end(), "-") > 1)
     fail("training: standard input (-) can be only one of the text files");
   if (given.text.joint_vocabulary && !files.target_tokenizer.empty())

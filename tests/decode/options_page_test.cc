@@ -22,7 +22,7 @@ namespace {
 
 std::string type_of(const bool&) { return "true or false"; }
 std::string type_of(const int64_t&) { return "integer"; }
-std::string type_of(const uint64_t&) { return "integer"; }
+std::string type_of(const uint64_t&) { return "integer, at least 0"; }
 std::string type_of(const double&) { return "number"; }
 std::string type_of(const std::string&) { return "text"; }
 std::string type_of(const std::vector<std::string>&) { return "list of texts"; }
@@ -84,7 +84,7 @@ std::string page() {
   return std::string(R"(# Options
 
 The options of translation, generation, recommendation and embedding. This page is generated from the descriptions in
-the public headers: do not edit it, but write it again as `tests/decode/options_page_test.cc` says.
+the public headers: do not edit it; regenerate it as described at the top of `tests/decode/options_page_test.cc`.
 
 An option has one name everywhere: `no_repeat_ngram` is a member of the C++ struct, a keyword argument in Python, and
 `--no-repeat-ngram` on the command line. Where the command line differs, the section says so.
@@ -92,7 +92,8 @@ An option has one name everywhere: `no_repeat_ngram` is a member of the C++ stru
          section<TranslateOptions>(
              "Translation",
              R"(`qkv translate`, `Translator.translate` in Python, `qkv::TranslateOptions` in C++. [decoding.md](decoding.md) describes
-the search. On the command line, `--alignment` is the default with `--json`, and `--no-alignment` turns it off.)") +
+the search. On the command line, `--alignment` is the default with `--json`, and `--no-alignment` turns it off. The options of the group *sampling* have no effect
+without `sampling`; the command line refuses them.)") +
          section<GenerateOptions>(
              "Generation",
              R"(`qkv generate`, `Generator.generate` in Python, `qkv::GenerateOptions` in C++. On the command line, `slide` is
