@@ -5,7 +5,7 @@
 
 #include "qkv/translator.h"
 
-// What a line of output contains besides the text.
+// The contents of a line of output in addition to the text.
 struct OutputForm {
   bool json = false, n_best = false, scores = false, word_scores = false, alignment = false, attention = false;
 };

@@ -59,6 +59,13 @@ def test_failure_is_one_line_and_status_1(arguments):
     assert status == 1 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")
 
 
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_translator_has_an_encoder_and_a_decoder(side, corpus, tmp_path):
+    _, _, error = qkv("train", "translate", *corpus, f"--{side}-layers", 0, "--out", tmp_path / "run", ok=False)
+    assert error == f"qkv: recipe: {side}_layers must be at least 1 for a translator (is 0)\n"
+    assert not (tmp_path / "run").exists()
+
+
 def test_translations_keep_order_and_empty_lines(trained):
     lines = ["The dog sees the cat.", "", "   ", "He sleeps.", "The dog sees the cat."]
     _, output, _ = qkv("translate", trained, text="\n".join(lines) + "\n")
