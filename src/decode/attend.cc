@@ -22,10 +22,10 @@ std::vector<AttentionHead> heads_of(const Attention& attention, const Attention:
 AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
                            const PiecesOf& pieces) {
   const Arena::Scope scope(arena);
-  std::vector<int32_t> read, said = request.target_ids;
+  std::vector<int32_t> read, predicted = request.target_ids;
   if (request.start) read.push_back(*request.start);
   read.insert(read.end(), request.target_ids.begin(), request.target_ids.end());
-  said.push_back(request.end);
+  predicted.push_back(request.end);
   Packed source, target;
   if (model.config().has_encoder()) source.append(request.source_ids);
   target.append(read);
@@ -37,7 +37,7 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
   const std::vector<std::string> source_pieces = pieces(request.source_ids, true), read_pieces = pieces(read, false);
   AttentionKind encoder{"encoder", false, source_pieces, source_pieces, {}};
   AttentionKind decoder{"decoder", true, read_pieces, read_pieces, {}};
-  AttentionKind cross{"cross", false, pieces(said, false), source_pieces, {}};
+  AttentionKind cross{"cross", false, pieces(predicted, false), source_pieces, {}};
   const int64_t H = model.config().attention.heads;
   const bool encodes = model.config().has_encoder();
   for (size_t i = 0; i < saved.encoder.layers.size(); i++)

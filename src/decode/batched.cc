@@ -20,12 +20,12 @@ double coverage(const std::vector<float>& attention, size_t S, double beta) {
 
 void add_coverage(const Ensemble& models, const std::vector<SearchInput>& inputs,
                   std::vector<std::vector<Decoded>>& found, const SearchOptions& options, Arena& arena) {
-  std::vector<std::vector<int32_t>> said;
+  std::vector<std::vector<int32_t>> targets;
   for (const auto& hypotheses : found)
-    for (const Decoded& d : hypotheses) said.push_back(d.said(options.end));
+    for (const Decoded& d : hypotheses) targets.push_back(d.with_end(options.end));
   std::vector<ForcedInput> pairs;
   for (size_t s = 0; s < found.size(); s++)
-    for (size_t i = 0; i < found[s].size(); i++) pairs.push_back({inputs[s].source, said[pairs.size()]});
+    for (size_t i = 0; i < found[s].size(); i++) pairs.push_back({inputs[s].source, targets[pairs.size()]});
   const std::vector<Forced> forced =
       force_all(models, pairs, options.start, WithAttention::yes, options.attention, arena);
   for (size_t s = 0, p = 0; s < found.size(); s++)
@@ -123,7 +123,7 @@ void rehearse_translation(const Ensemble& models, const std::vector<std::vector<
 std::vector<Forced> force_all(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
                               WithAttention with, const AttentionPlace& place, Arena& arena, int64_t batch_tokens) {
   std::vector<int64_t> lengths;
-  for (const ForcedInput& input : inputs) lengths.push_back(std::ssize(input.source) + std::ssize(input.said));
+  for (const ForcedInput& input : inputs) lengths.push_back(std::ssize(input.source) + std::ssize(input.target));
   const Batches batches = cut_by_length(lengths, batch_tokens);
   std::vector<Forced> results(inputs.size());
   for (size_t b = 0; b < batches.size(); b++) {

@@ -11,27 +11,27 @@ namespace {
 constexpr int64_t kRows = 256;  // tokens whose log p are held at once
 
 // Decoder inputs and targets, one sequence after the other.
-struct Said {
+struct PackedPairs {
   Packed source, read;
-  std::vector<int32_t> said;
+  std::vector<int32_t> targets;
 };
 
-Said pack(const std::vector<ForcedInput>& inputs, int32_t start) {
-  Said result;
+PackedPairs pack(const std::vector<ForcedInput>& inputs, int32_t start) {
+  PackedPairs result;
   for (const ForcedInput& input : inputs) {
     std::vector<int32_t> read = {start};
-    read.insert(read.end(), input.said.begin(), input.said.end());
+    read.insert(read.end(), input.target.begin(), input.target.end());
     read.pop_back();
     result.source.append(input.source);
     result.read.append(read);
-    result.said.insert(result.said.end(), input.said.begin(), input.said.end());
+    result.targets.insert(result.targets.end(), input.target.begin(), input.target.end());
   }
   return result;
 }
 
 // Computes the cross-attention of one layer for every sequence. Runs the layer again, because the stack keeps only its
 // inputs.
-void take_attention(const Transformer<float>& model, const Said& batch, const Transformer<float>::Saved& saved,
+void take_attention(const Transformer<float>& model, const PackedPairs& batch, const Transformer<float>::Saved& saved,
                     const AttentionPlace& place, Context& c, std::vector<Forced>& results) {
   const Arena::Scope scope(c.arena);
   const size_t layer = static_cast<size_t>(checked_layer(place, model.config()));
@@ -63,8 +63,8 @@ int64_t checked_layer(const AttentionPlace& place, const ModelConfig& config) {
 std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
                           WithAttention with, const AttentionPlace& place, Arena& arena) {
   std::vector<Forced> results(inputs.size());
-  const Said batch = pack(inputs, start);
-  for (const int32_t id : batch.said)
+  const PackedPairs batch = pack(inputs, start);
+  for (const int32_t id : batch.targets)
     if (id < 0 || id >= models.front().config().target_vocab)
       fail("forced scoring: target token must be between 0 and {} (is {})", models.front().config().target_vocab - 1,
            id);
@@ -78,7 +78,7 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
     if (m == 0 && with == WithAttention::yes) take_attention(models[m], batch, saved, place, c, results);
   }
 
-  std::vector<float> log_p(batch.said.size());
+  std::vector<float> log_p(batch.targets.size());
   for (int64_t begin = 0; begin < std::ssize(log_p); begin += kRows) {
     const Arena::Scope block(arena);
     const int64_t end = std::min(std::ssize(log_p), begin + kRows);
@@ -87,12 +87,12 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
       logits.push_back(models[m].output().logits(hidden[m].row_range(begin, end), c));
     const Matrix<float> all = log_mean_probability(logits);
     for (int64_t n = begin; n < end; n++)
-      log_p[static_cast<size_t>(n)] = all(n - begin, batch.said[static_cast<size_t>(n)]);
+      log_p[static_cast<size_t>(n)] = all(n - begin, batch.targets[static_cast<size_t>(n)]);
   }
   auto next = log_p.begin();
   for (size_t i = 0; i < inputs.size(); i++) {
-    results[i].log_probabilities.assign(next, next + std::ssize(inputs[i].said));
-    next += std::ssize(inputs[i].said);
+    results[i].log_probabilities.assign(next, next + std::ssize(inputs[i].target));
+    next += std::ssize(inputs[i].target);
   }
   return results;
 }

@@ -11,7 +11,7 @@ namespace qkv {
 
 // A source and a given target. The target has no start token; an end token is optional, and is scored if present.
 struct ForcedInput {
-  std::span<const int32_t> source, said;
+  std::span<const int32_t> source, target;
 };
 
 struct Forced {

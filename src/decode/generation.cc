@@ -111,8 +111,8 @@ class Generating {
     GeneratedIds& result = growing.result;
     if (std::isnan(log_p.front())) fail("the model's output is not finite");
     if (options_.alternatives > 0) result.alternatives.push_back(best_of(log_p, options_.alternatives));
-    const size_t said = prompts_[growing.prompt].size() + result.ids.size();
-    const NextToken next = next_token(log_p, std::span(growing.text).last(said), search_);
+    const size_t length = prompts_[growing.prompt].size() + result.ids.size();
+    const NextToken next = next_token(log_p, std::span(growing.text).last(length), search_);
     growing.next = sample(next, options_, growing.random);
     if (growing.next >= 0) result.log_probabilities.push_back(next.log_p(growing.next));
   }

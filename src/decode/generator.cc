@@ -168,17 +168,18 @@ AttentionMap Generator::attend(const std::string& text, int64_t more) const {
   if (room < 0)
     fail("text must have at most {} tokens, the start token included (has {})", model.config().max_length,
          beginning.size());
-  std::vector<int32_t> said;
+  std::vector<int32_t> generated;
   GenerationOptions greedy;
   greedy.max_tokens = std::min(more, room);
   greedy.temperature = 0;
-  model_->generate({request.target_ids}, greedy, [&](size_t, GeneratedIds&& found) { said = std::move(found.ids); });
-  request.target_ids.insert(request.target_ids.end(), said.begin(), said.end());
+  model_->generate({request.target_ids}, greedy,
+                   [&](size_t, GeneratedIds&& found) { generated = std::move(found.ids); });
+  request.target_ids.insert(request.target_ids.end(), generated.begin(), generated.end());
   const ArenaPool::Lease lease(model_->arenas, 1);
   AttentionMap map = attention_map(model, request, lease.front(),
                                    [&](std::span<const int32_t> ids, bool) { return model_->pieces(ids); });
   map.source = text;
-  map.target = model_->run.codec.decode(said, text.empty());
+  map.target = model_->run.codec.decode(generated, text.empty());
   return map;
 }
 

@@ -41,8 +41,8 @@ struct Decoded {
   double score = 0;                                 // orders hypotheses; higher is better
   bool ended = false;                               // ends with the end token; false: truncated
 
-  // Returns all tokens, the end token included.
-  std::vector<int32_t> said(int32_t end) const {
+  // Returns all tokens, including the end token.
+  std::vector<int32_t> with_end(int32_t end) const {
     std::vector<int32_t> all = ids;
     if (ended) all.push_back(end);
     return all;

@@ -16,14 +16,14 @@ namespace {
 void append(Hypothesis& all, const Hypothesis& next, size_t sources, double alpha) {
   const auto tokens = [&](const Hypothesis& h) { return std::pow(static_cast<double>(h.token_scores.size()), alpha); };
   const double sum = all.score * tokens(all) + next.score * tokens(next);
-  const int32_t said = static_cast<int32_t>(all.tokens.size());
+  const int32_t targets_before = static_cast<int32_t>(all.tokens.size());
   all.text += (all.text.empty() || next.text.empty() ? "" : " ") + next.text;
   all.log_probability += next.log_probability;
   const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
   add(all.tokens, next.tokens), add(all.token_scores, next.token_scores), add(all.words, next.words);
   add(all.attention, next.attention);
   for (const Alignment& a : next.alignment)
-    all.alignment.push_back({a.source + static_cast<int32_t>(sources), a.target + said});
+    all.alignment.push_back({a.source + static_cast<int32_t>(sources), a.target + targets_before});
   all.score = sum / tokens(all);
 }
 

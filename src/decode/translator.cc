@@ -86,18 +86,18 @@ struct Translator::State {
   // Computes the attention of the hypotheses that need it.
   void find_attention(std::span<LinePart* const> parts, const TranslateOptions& options, const SearchOptions& search,
                       Arena& arena) const {
-    std::vector<std::vector<int32_t>> said;
+    std::vector<std::vector<int32_t>> targets;
     std::vector<std::pair<LinePart*, size_t>> whose;
     for (LinePart* part : parts) {
       part->attentions.resize(part->found.size());
       for (size_t i = 0; i < part->found.size(); i++)
         if (options.alignment || options.attention || text.has_unknown(part->found[i])) {
-          said.push_back(part->found[i].said(search.end));
+          targets.push_back(part->found[i].with_end(search.end));
           whose.emplace_back(part, i);
         }
     }
     std::vector<ForcedInput> inputs;
-    for (size_t k = 0; k < said.size(); k++) inputs.push_back({whose[k].first->source, said[k]});
+    for (size_t k = 0; k < targets.size(); k++) inputs.push_back({whose[k].first->source, targets[k]});
     std::vector<Forced> forced = force_all(models, inputs, search.start, WithAttention::yes, search.attention, arena);
     for (size_t k = 0; k < forced.size(); k++) whose[k].first->attentions[whose[k].second] = std::move(forced[k]);
   }
@@ -225,11 +225,11 @@ std::vector<Translation> Translator::score_tokens(const std::vector<std::string>
 
 AttentionMap Translator::attend(const std::string& source, const std::string& target) const {
   const State& s = *state_;
-  const std::string said = target.empty() ? translate({source}).front().text() : s.text.prepare(target);
+  const std::string translation = target.empty() ? translate({source}).front().text() : s.text.prepare(target);
   AttendRequest request;
   request.source_ids = s.text.source_ids(s.text.prepare(source));
   if (request.source_ids.empty()) fail("source is empty");
-  request.target_ids = s.text.target_ids(said);
+  request.target_ids = s.text.target_ids(translation);
   request.start = s.text.tokens().start;
   request.end = s.text.tokens().end;
   const int64_t longest = s.models.front().config().max_length;
@@ -243,7 +243,7 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
         return (of_source ? s.text.tokenizers().source : s.text.tokenizers().target).pieces(ids);
       });
   map.source = source;
-  map.target = said;
+  map.target = translation;
   return map;
 }
 

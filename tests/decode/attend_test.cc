@@ -76,7 +76,7 @@ class Attend : public ::testing::Test {
 TEST_F(Attend, ReturnsEveryLayerAndHeadOfThreeKinds) {
   ASSERT_EQ(map.kinds.size(), 3u);
   const std::vector<std::string> source = {"s5", "s9", "s4", "s2"}, read = {"t1", "t7", "t3"},
-                                 said = {"t7", "t3", "t2"};
+                                 predicted = {"t7", "t3", "t2"};
   EXPECT_EQ(map.kinds[0].name, "encoder");
   EXPECT_EQ(map.kinds[0].rows, source);
   EXPECT_EQ(map.kinds[0].columns, source);
@@ -84,7 +84,7 @@ TEST_F(Attend, ReturnsEveryLayerAndHeadOfThreeKinds) {
   EXPECT_EQ(map.kinds[1].rows, read);
   EXPECT_EQ(map.kinds[1].columns, read);
   EXPECT_EQ(map.kinds[2].name, "cross");
-  EXPECT_EQ(map.kinds[2].rows, said);
+  EXPECT_EQ(map.kinds[2].rows, predicted);
   EXPECT_EQ(map.kinds[2].columns, source);
   for (const AttentionKind& kind : map.kinds) {
     EXPECT_EQ(kind.causal, kind.name == "decoder");

@@ -19,28 +19,28 @@ using testing::Searcher;
 
 TEST(Forced, SumEqualsTheLoss) {
   Searcher s(config_of(30, 20));
-  const Ids source = {5, 9, 4, kEnd}, said = {7, 8, 7, kEnd};
+  const Ids source = {5, 9, 4, kEnd}, target = {7, 8, 7, kEnd};
   Batch batch;
   testing::append_pair(batch, {5, 9, 4}, {7, 8, 7});
   Context context{s.arena};
-  EXPECT_NEAR(s.forced_sum(source, said), -s.model.loss(batch, 0, context).nll, 1e-5);
+  EXPECT_NEAR(s.forced_sum(source, target), -s.model.loss(batch, 0, context).nll, 1e-5);
 }
 
 TEST(Forced, DoesNotDependOnTheBatch) {
   Searcher s(config_of(30, 20));
   Random random(3, Stream::test);
-  std::vector<Ids> sources, said;
+  std::vector<Ids> sources, targets;
   for (int i = 0; i < 40; i++) {
     sources.push_back(testing::random_tokens(1 + i % 9, 30, random));
-    said.push_back(testing::random_tokens(1 + i % 13, 30, random));
+    targets.push_back(testing::random_tokens(1 + i % 13, 30, random));
   }
   std::vector<ForcedInput> inputs;
-  for (size_t i = 0; i < sources.size(); i++) inputs.push_back({sources[i], said[i]});
+  for (size_t i = 0; i < sources.size(); i++) inputs.push_back({sources[i], targets[i]});
   for (const int64_t batch_tokens : {1, 50, 4096}) {  // 4096: more tokens than one block of logits
     const auto all = force_all(s.model, inputs, 1, WithAttention::no, {}, s.arena, batch_tokens);
     for (size_t i = 0; i < sources.size(); i++) {
-      const std::vector<float> alone = s.forced(sources[i], said[i]);
-      ASSERT_EQ(all[i].log_probabilities.size(), said[i].size());
+      const std::vector<float> alone = s.forced(sources[i], targets[i]);
+      ASSERT_EQ(all[i].log_probabilities.size(), targets[i].size());
       for (size_t k = 0; k < alone.size(); k++) EXPECT_NEAR(all[i].log_probabilities[k], alone[k], 1e-5);
       EXPECT_TRUE(all[i].attention.empty());
     }
@@ -49,14 +49,15 @@ TEST(Forced, DoesNotDependOnTheBatch) {
 
 TEST(Forced, AttentionMatchesTheAttentionMap) {
   Searcher s(config_of(30, 20));
-  const Ids source = {5, 9, 4, kEnd}, said = {7, 8, kEnd}, other = {6, kEnd};
+  const Ids source = {5, 9, 4, kEnd}, target = {7, 8, kEnd}, other = {6, kEnd};
   const AttentionMap map =
       attention_map(s.model, {source, {7, 8}, 1, kEnd}, s.arena,
                     [](std::span<const int32_t> ids, bool) { return std::vector<std::string>(ids.size()); });
   for (const int64_t layer : {0, 1, -1, -2})
     for (const int64_t head : {0, 1}) {
       const auto found =
-          force(s.model, {{other, other}, {source, said}}, 1, WithAttention::yes, {layer, head}, s.arena)[1].attention;
+          force(s.model, {{other, other}, {source, target}}, 1, WithAttention::yes, {layer, head}, s.arena)[1]
+              .attention;
       const size_t l = static_cast<size_t>(layer < 0 ? 2 + layer : layer);
       const std::vector<float>& wanted = map.kinds[2].layers[l][static_cast<size_t>(head)].weights;
       ASSERT_EQ(found.size(), wanted.size());
@@ -66,8 +67,8 @@ TEST(Forced, AttentionMatchesTheAttentionMap) {
 
 TEST(Forced, ErrorsNameTheInvalidValue) {
   Searcher s(config_of(8, 8));
-  const auto error_at = [&](const AttentionPlace& place, const Ids& said = {3}) {
-    return error_of([&] { force(s.model, {{Ids{3, kEnd}, said}}, 1, WithAttention::yes, place, s.arena); });
+  const auto error_at = [&](const AttentionPlace& place, const Ids& target = {3}) {
+    return error_of([&] { force(s.model, {{Ids{3, kEnd}, target}}, 1, WithAttention::yes, place, s.arena); });
   };
   EXPECT_EQ(error_at({2, 0}), "attention: layer 3 does not exist (the decoder has 2 layers)");
   EXPECT_EQ(error_at({-3, 0}), "attention: layer -3 does not exist (the decoder has 2 layers)");

@@ -116,7 +116,7 @@ class PlainSearch {
 void expect_same(const std::vector<Decoded>& found, const std::vector<Found>& wanted, const std::string& what) {
   ASSERT_EQ(found.size(), wanted.size()) << what;
   for (size_t i = 0; i < found.size(); i++) {
-    EXPECT_EQ(found[i].said(kEnd), wanted[i].ids) << what << ", hypothesis " << i;
+    EXPECT_EQ(found[i].with_end(kEnd), wanted[i].ids) << what << ", hypothesis " << i;
     EXPECT_NEAR(found[i].score, wanted[i].score, 2e-4) << what;
     EXPECT_NEAR(found[i].log_probability, wanted[i].log_p, 2e-4) << what;
     double sum = 0;
@@ -223,7 +223,7 @@ TEST(SearchOptions, AlternativesDifferAfterThePrefix) {
     for (const Decoded& d : found) {  // the most probable token each time
       const auto best = std::ranges::max_element(next);
       ASSERT_TRUE(std::equal(prefix.begin(), prefix.end(), d.ids.begin()));
-      EXPECT_EQ(d.said(kEnd)[prefix.size()], best - next.begin());
+      EXPECT_EQ(d.with_end(kEnd)[prefix.size()], best - next.begin());
       *best = kNever;
       Ids longer = prefix;
       longer.push_back(static_cast<int32_t>(best - next.begin()));
@@ -247,13 +247,13 @@ TEST(SearchOptions, CoveragePenaltyIsAddedToTheScores) {
   ASSERT_EQ(found.size(), 4u);
   EXPECT_TRUE(std::ranges::is_sorted(found, std::greater<>(), &Decoded::score));
   for (const Decoded& d : found) {
-    const Ids said = d.said(kEnd);
+    const Ids target = d.with_end(kEnd);
     const auto attention =
-        force(s.model, {{source, said}}, 1, WithAttention::yes, options.attention, s.arena).front().attention;
+        force(s.model, {{source, target}}, 1, WithAttention::yes, options.attention, s.arena).front().attention;
     double coverage = 0;
     for (size_t j = 0; j < source.size(); j++) {
       double sum = 0;
-      for (size_t i = 0; i < said.size(); i++) sum += static_cast<double>(attention[i * source.size() + j]);
+      for (size_t i = 0; i < target.size(); i++) sum += static_cast<double>(attention[i * source.size() + j]);
       coverage += std::log(std::min(1.0, sum));
     }
     const auto before = std::ranges::find(plain, d.ids, &Decoded::ids);
@@ -285,10 +285,10 @@ TEST(SearchOptions, EnsembleAveragesProbabilities) {
   const Ensemble both({&a.model, &b.model});
   const auto found = search(both, {{source, {}}}, options, a.arena).front();
   for (const Decoded& d : found) {
-    const Ids said = d.said(kEnd);
-    const std::vector<float> of_a = a.forced(source, said), of_b = b.forced(source, said);
-    const auto forced = force(both, {{source, said}}, 1, WithAttention::no, {}, a.arena).front().log_probabilities;
-    for (size_t i = 0; i < said.size(); i++) {
+    const Ids target = d.with_end(kEnd);
+    const std::vector<float> of_a = a.forced(source, target), of_b = b.forced(source, target);
+    const auto forced = force(both, {{source, target}}, 1, WithAttention::no, {}, a.arena).front().log_probabilities;
+    for (size_t i = 0; i < target.size(); i++) {
       const float mean = std::log((std::exp(of_a[i]) + std::exp(of_b[i])) / 2);
       EXPECT_NEAR(d.token_log_probabilities[i], mean, 1e-5);
       EXPECT_NEAR(forced[i], mean, 1e-5);
@@ -319,7 +319,7 @@ TEST(SearchOptions, OnTokenReportsEachToken) {
   };
   const auto found = s.search(sources, options);
   for (size_t i = 0; i < 2; i++) {
-    EXPECT_EQ(reported[i], found[i].front().said(kEnd));
+    EXPECT_EQ(reported[i], found[i].front().with_end(kEnd));
     EXPECT_EQ(log_p[i], found[i].front().token_log_probabilities);
   }
 }

@@ -122,11 +122,11 @@ TEST(Sampling, FollowsTheModelsProbabilities) {
     std::ranges::move(s.search({source}, samples(1000, seed)).front(), std::back_inserter(found));
   ASSERT_EQ(found.size(), 2000u);
   for (const Decoded& d : found) {
-    first[static_cast<size_t>(d.said(kEnd).front())] += 1.0 / 2000;
-    EXPECT_NEAR(d.score, d.log_probability / static_cast<double>(d.said(kEnd).size()), 1e-5);
+    first[static_cast<size_t>(d.with_end(kEnd).front())] += 1.0 / 2000;
+    EXPECT_NEAR(d.score, d.log_probability / static_cast<double>(d.with_end(kEnd).size()), 1e-5);
   }
   for (size_t v = 0; v < 6; v++) EXPECT_NEAR(first[v], p[v], 5 * std::sqrt(p[v] * (1 - p[v]) / 2000));
-  EXPECT_NEAR(found.front().log_probability, s.forced_sum(source, found.front().said(kEnd)), 1e-4);
+  EXPECT_NEAR(found.front().log_probability, s.forced_sum(source, found.front().with_end(kEnd)), 1e-4);
 }
 
 TEST(Sampling, DependsOnlyOnSeedAndSentence) {
@@ -170,7 +170,7 @@ TEST(Sampling, RespectsPrefixesLengthsAndExcludedTokens) {
   for (const Decoded& d : found) {
     EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), d.ids.begin()));
     EXPECT_GE(d.ids.size(), 4u);
-    EXPECT_LE(d.said(kEnd).size(), 6u);
+    EXPECT_LE(d.with_end(kEnd).size(), 6u);
     EXPECT_EQ(std::set<int32_t>(d.ids.begin(), d.ids.end()).size(), d.ids.size());
     for (const int32_t token : d.ids) EXPECT_TRUE(token != 3 && token != 4);
   }

@@ -83,7 +83,7 @@ TEST(Search, CachedStepsMatchForcedScoring) {
     for (size_t i = 0; i < sources.size(); i++) {
       EXPECT_GE(results[i].size(), 1u);
       for (const Decoded& h : results[i]) {
-        const Ids tokens = h.said(kEnd);
+        const Ids tokens = h.with_end(kEnd);
         EXPECT_NEAR(h.log_probability, s.forced_sum(sources[i], tokens), 1e-4);
         EXPECT_DOUBLE_EQ(h.score, h.log_probability / static_cast<double>(tokens.size()));
       }
@@ -109,7 +109,7 @@ TEST(Search, BeamOfOneIsGreedySearch) {
   }
   const auto found = s.search({source}, 1).front();
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found.front().said(kEnd), ids);
+  EXPECT_EQ(found.front().with_end(kEnd), ids);
 }
 
 TEST(Search, DoesNotDependOnTheBatch) {

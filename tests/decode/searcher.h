@@ -57,12 +57,12 @@ class Searcher {
     return search(sources, options);
   }
   // Returns log p of all tokens, computed by one pass over the whole sequence.
-  std::vector<float> forced(const Ids& source, const Ids& said) {
-    return force(model, {{source, said}}, 1, WithAttention::no, {}, arena).front().log_probabilities;
+  std::vector<float> forced(const Ids& source, const Ids& target) {
+    return force(model, {{source, target}}, 1, WithAttention::no, {}, arena).front().log_probabilities;
   }
-  double forced_sum(const Ids& source, const Ids& said) {
+  double forced_sum(const Ids& source, const Ids& target) {
     double sum = 0;
-    for (const float log_p : forced(source, said)) sum += static_cast<double>(log_p);
+    for (const float log_p : forced(source, target)) sum += static_cast<double>(log_p);
     return sum;
   }
   // Returns log p of every token after a prefix, [V]. Results are cached: the weights must not change after the first
@@ -70,11 +70,11 @@ class Searcher {
   const std::vector<double>& next(const Ids& source, const Ids& prefix) {
     auto [known, is_new] = next_.try_emplace({source, prefix});
     if (!is_new) return known->second;
-    std::vector<Ids> said(static_cast<size_t>(model.config().target_vocab), prefix);
+    std::vector<Ids> targets(static_cast<size_t>(model.config().target_vocab), prefix);
     std::vector<ForcedInput> inputs;
-    for (size_t v = 0; v < said.size(); v++) {
-      said[v].push_back(static_cast<int32_t>(v));
-      inputs.push_back({source, said[v]});
+    for (size_t v = 0; v < targets.size(); v++) {
+      targets[v].push_back(static_cast<int32_t>(v));
+      inputs.push_back({source, targets[v]});
     }
     for (const Forced& forced : force(model, inputs, 1, WithAttention::no, {}, arena))
       known->second.push_back(static_cast<double>(forced.log_probabilities.back()));
