@@ -70,4 +70,8 @@ ModelText read_encoder_text(const TextSource& source, const EncoderTokens& token
   return EncoderText{std::move(config), std::move(codec)};
 }
 
+ModelText read_bert_text(const TextSource& source) {
+  return read_encoder_text(source, {"[CLS]", "[SEP]", "[UNK]"}, "GPT2Tokenizer");
+}
+
 }  // namespace qkv

@@ -13,4 +13,7 @@ struct EncoderTokens {
 // Reads the tokenizer and how a text becomes a vector. `tokenizer_class` is that of read_text_codec.
 ModelText read_encoder_text(const TextSource& source, const EncoderTokens& tokens, const char* tokenizer_class);
 
+// The same with the special tokens of BERT.
+ModelText read_bert_text(const TextSource& source);
+
 }  // namespace qkv

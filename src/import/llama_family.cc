@@ -58,6 +58,11 @@ void finish_llama(const Settings& config, ModelConfig& m) {
   m.attention.value_width = m.attention.key_width;
 }
 
+void finish_llama_with_biases(const Settings& config, ModelConfig& m) {
+  finish_llama(config, m);
+  m.attention.output_bias = m.attention.input_bias;
+}
+
 TensorMap llama_block_tensors(const ModelConfig& m, const LlamaFeedForward& names) {
   TensorMap map;
   add_token_tables(map, "model.embed_tokens.weight", "lm_head.weight", m);

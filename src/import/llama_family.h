@@ -17,6 +17,8 @@ ModelConfig llama_base();
 // heads.
 void llama_fields(ConfigFields& fields, ModelConfig& m, int64_t head_width = 0);
 void finish_llama(const Settings& config, ModelConfig& m);
+// The same where attention_bias adds a bias to the output of attention, too.
+void finish_llama_with_biases(const Settings& config, ModelConfig& m);
 
 // Names of the feed-forward layers. `gate` is used only in models with a gate.
 struct LlamaFeedForward {

@@ -15,10 +15,7 @@ const Architecture& bert() {
       .fields = [](ConfigFields& fields, ModelConfig& m) { bert_fields(fields, m, {}); },
       .finish = [](const Settings& config, ModelConfig& m) { finish_bert(config, m, {}); },
       .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, {}); },
-      .text =
-          [](const TextSource& source) {
-            return read_encoder_text(source, {"[CLS]", "[SEP]", "[UNK]"}, "GPT2Tokenizer");
-          },
+      .text = read_bert_text,
   };
   return architecture;
 }

@@ -38,10 +38,7 @@ const Architecture& distilbert() {
       .fields = [](ConfigFields& fields, ModelConfig& m) { bert_fields(fields, m, kDistilBertFields); },
       .finish = [](const Settings& config, ModelConfig& m) { finish_bert(config, m, kDistilBertFields); },
       .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, kDistilBertNames); },
-      .text =
-          [](const TextSource& source) {
-            return read_encoder_text(source, {"[CLS]", "[SEP]", "[UNK]"}, "GPT2Tokenizer");
-          },
+      .text = read_bert_text,
   };
   return architecture;
 }

@@ -18,11 +18,7 @@ const Architecture& llama() {
             fields("mlp_bias", m.ffn_bias, false);
             fields("attention_bias", m.attention.input_bias, false);
           },
-      .finish =
-          [](const Settings& config, ModelConfig& m) {
-            finish_llama(config, m);
-            m.attention.output_bias = m.attention.input_bias;
-          },
+      .finish = finish_llama_with_biases,
       .tensors = llama_tensors,
       .text = read_decoder_text,
       .widen = move_scale_into_table,

@@ -23,11 +23,7 @@ const Architecture& qwen3() {
             fields("attention_bias", m.attention.input_bias, false);
             qwen_window_fields(fields, m);
           },
-      .finish =
-          [](const Settings& config, ModelConfig& m) {
-            finish_llama(config, m);
-            m.attention.output_bias = m.attention.input_bias;
-          },
+      .finish = finish_llama_with_biases,
       .tensors = llama_tensors,
       .text = read_qwen_text,
       .widen = move_scale_into_table,
