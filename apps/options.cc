@@ -50,20 +50,6 @@ void OptionAdder::add_number(std::string_view name, Number& member, const qkv::F
   add(option->check(in_range(field.range))->capture_default_str(), field, accepted_by(field.range));
 }
 
-void OptionAdder::add_choice(std::string_view name, const std::vector<std::string>& names,
-                             const std::function<void(size_t)>& choose, const qkv::Field& field) {
-  if (!offers(name, field)) return;
-  const auto set = [names, choose](const std::string& text) {
-    choose(static_cast<size_t>(std::ranges::find(names, text) - names.begin()));
-  };
-  CLI::Option* option = command_.add_option_function<std::string>(flag_of(name), set);
-  option->check([names](const std::string& text) {
-    if (std::ranges::find(names, text) != names.end()) return std::string();
-    return fmt::format("must be one of {} (is {})", fmt::join(names, ", "), text);
-  });
-  add(option, field, fmt::format("{}", fmt::join(names, ", ")));
-}
-
 void OptionAdder::operator()(std::string_view name, bool& member, const qkv::Field& field) {
   if (offers(name, field)) add(command_.add_flag(flag_of(name), member), field);
 }

@@ -1,8 +1,9 @@
 // Command-line options from the description of a struct of options (qkv/field.h).
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "choices.h"
 #include "qkv/field.h"
 
 // Returns "--no-repeat-ngram" for "no_repeat_ngram".
@@ -35,17 +37,15 @@ class OptionAdder {
   template <class Enum>
   requires std::is_enum_v<Enum>
   void operator()(std::string_view name, std::optional<Enum>& member, const qkv::Field& field) {
-    constexpr auto kNames = names_of(Enum{});
-    add_choice(
-        name, {kNames.begin(), kNames.end()}, [&member](size_t i) { member = static_cast<Enum>(i); }, field);
+    if (offers(name, field))
+      add(command_.add_option(flag_of(name), member)->transform(choices<Enum>())->type_name("TEXT"), field,
+          fmt::format("{}", fmt::join(names_of(Enum{}), ", ")));
   }
 
  private:
   bool offers(std::string_view name, const qkv::Field& field) const;
   // Describes an option by its field and the values that it accepts.
   void add(CLI::Option* option, const qkv::Field& field, const std::string& accepted = "") const;
-  void add_choice(std::string_view name, const std::vector<std::string>& names,
-                  const std::function<void(size_t)>& choose, const qkv::Field& field);
   template <class Number>
   void add_number(std::string_view name, Number& member, const qkv::Field& field);
 
