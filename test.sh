@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: the library's under AddressSanitizer and UBSan, the numerical ones optimised as well, each
+# Builds and runs all tests: the library's under AddressSanitizer and UBSan, the numerical ones optimized as well, each
 # fuzz target for ten seconds, the program's (pytest), and the Python module's, in a virtual environment with packages
 # from PyPI. The last line says how many passed. QUICK=1 skips the sanitizers and the fuzz targets,
 # and uses the dev build with all tests of the library.

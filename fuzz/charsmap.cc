@@ -1,4 +1,4 @@
-// A normaliser's table: a walk as darts-clone and SentencePiece make it, over a table that was accepted, stays inside.
+// A normalizer's table: a walk as darts-clone and SentencePiece make it, over a table that was accepted, stays inside.
 #include <cstdint>
 #include <cstring>
 #include <string>

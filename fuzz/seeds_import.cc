@@ -37,7 +37,7 @@ std::string ctranslate2(const Transformer<float>& model, uint32_t version, uint3
 
 std::unique_ptr<Transformer<float>> random_model(const ModelConfig& config) {
   auto model = std::make_unique<Transformer<float>>(config);
-  testing::randomise(model->parameters(), 1);
+  testing::randomize(model->parameters(), 1);
   return model;
 }
 

@@ -8,7 +8,7 @@
 void qkv::fuzz::fuzz_tokenizer_json(std::string_view bytes) {
   const TokenizerSpec spec = parse_tokenizer_json(bytes, "tokenizer.json");
   const HuggingFaceTokenizer tokenizer(spec, "tokenizer.json");
-  require(parse_tokenizer_json(to_json(spec), "again") == spec, "a tokeniser survives writing");
+  require(parse_tokenizer_json(to_json(spec), "again") == spec, "a tokenizer survives writing");
   std::string text = "It's  12,345 Äa\u0301\r\n\n ☃ 你好 ﬁ\u00A0x";
   for (int32_t id = 0; id < std::min(tokenizer.size(), 1000); id++) text += tokenizer.piece(id);
   const std::vector<int32_t> ids = tokenizer.encode(text);

@@ -11,6 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WORD_LISTS = {ROOT / "examples/grammar/tables.py"}  # vocabulary of the example language, not prose
 
+ISE_STEMS = (  # of verbs that the project spells with -ize, before the -is- that is refused
+    "author capital categor character custom discret emphas equal factor final formal general harmon initial linear "
+    "local material maxim memor minim normal optim organ parallel penal priorit quant random real recogn regular serial "
+    "special stabil standard summar symbol synchron token util vector visual"
+)
 CODE = {".h", ".cc", ".py", ".pyi", ".cmake", ".sh", ".js", ".html", ".css"}
 WORDS = {  # word or phrase, as a regular expression -> what to write
     r"foret(?:ells?|elling|old)": "predict",
@@ -28,6 +33,7 @@ WORDS = {  # word or phrase, as a regular expression -> what to write
     r"what is searched for": "Search",
     r"how it is done": "Execution",
     r"the best items, and why": "top-k retrieval and explanations",
+    rf"[\w-]*(?:{'|'.join(ISE_STEMS.split())})is(?:e|es|ed|er|ers|ing|ations?|able)": "-ize, -ization",
 }
 OPENING = re.compile(r'(?:(?://|^ *#|"""|\*) ?|(?://|#) [^"\n]*[.:;] )(Of|What)\b(?![^.]*\?)', re.MULTILINE)
 STRING = r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
@@ -153,6 +159,9 @@ def test_the_rules_find_what_they_forbid():
         (forbidden_words, "src/a.cc", "TEST(Beam, GoesOnAfterTheEnd)", 1),
         (forbidden_words, "tests/a.py", "def test_it_is_told():", 1),
         (forbidden_words, "src/a.cc", "file.tell(); besides", 0),
+        (forbidden_words, "a.md", "Optimised code, un-normalised, tokenisers, randomise(x), quantisation.", 5),
+        (forbidden_words, "tests/a.cc", "TEST(Text, IsTokenisedOnce)", 1),
+        (forbidden_words, "a.md", "Otherwise advise precise exercises: emphasis, optimize, realism.", 0),
         (comment_openings, "src/a.cc", "int a;  // What it is.", 1),
         (comment_openings, "src/a.cc", '// "What"\nf("// What");', 0),
         (comment_openings, "tests/a.py", '    """Of each."""', 1),

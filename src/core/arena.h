@@ -22,7 +22,7 @@ class ArenaFull : public Error {
 };
 
 // One reserved range of addresses. Pages are committed the first time they are reached and kept, so after one step of
-// the largest size no later step asks the system for memory. Blocks are aligned to 64 bytes and uninitialised.
+// the largest size no later step asks the system for memory. Blocks are aligned to 64 bytes and uninitialized.
 // Not thread-safe.
 class Arena {
  public:
@@ -37,7 +37,7 @@ class Arena {
   T* take(int64_t count) {
     return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
   }
-  // Returns `count` objects initialised with T(). They are never destroyed.
+  // Returns `count` objects initialized with T(). They are never destroyed.
   template <class T>
   std::span<T> objects(size_t count) {
     static_assert(std::is_trivially_destructible_v<T>);

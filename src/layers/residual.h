@@ -19,7 +19,7 @@ class Residual {
  public:
   using Saved = typename Norm<Real>::Saved;
 
-  // Without a norm of its own the sublayer reads the normalised input of another one.
+  // Without a norm of its own the sublayer reads the normalized input of another one.
   Residual(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites,
            bool has_norm = true)
       : position_(config.norm.position), p_(config.dropout.residual), site_(sites.next()) {

@@ -52,7 +52,7 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens, bool normalized,
     strings.emplace_back(std::move(spelling), static_cast<int32_t>(tokens_.size()));
     tokens_.push_back(token);
   }
-  // The first of two that normalise to the same text is found.
+  // The first of two that normalize to the same text is found.
   std::ranges::sort(strings);
   strings.erase(std::unique(strings.begin(), strings.end(),
                             [](const auto& one, const auto& next) { return one.first == next.first; }),

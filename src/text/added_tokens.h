@@ -18,7 +18,7 @@ struct AddedToken {
   bool single_word = false;   // only where no letter, digit or the like touches it
   bool strips_left = false;   // takes the white space before it
   bool strips_right = false;  // and behind it
-  bool normalized = false;    // is looked for in the normalised text
+  bool normalized = false;    // is looked for in the normalized text
   bool special = true;
 
   bool operator==(const AddedToken&) const = default;

@@ -30,9 +30,9 @@ class TrieCheck {
   // The most keys that one text can match below the node whose children lie at base ^ byte.
   int longest(uint32_t base, int depth) {
     if ((base | 0xFF) >= units_.size())
-      fail("{}: normaliser's table: position {} of {} units", where_, base | 0xFF, units_.size());
+      fail("{}: normalizer's table: position {} of {} units", where_, base | 0xFF, units_.size());
     if (matches_[base] >= 0) return matches_[base];
-    if (depth > kMaxDepth) fail("{}: normaliser's table: a key of over {} bytes, or an endless one", where_, kMaxDepth);
+    if (depth > kMaxDepth) fail("{}: normalizer's table: a key of over {} bytes, or an endless one", where_, kMaxDepth);
     int most = 0;
     for (uint32_t byte = 0; byte < 256; byte++) {
       const uint32_t unit = units_[base ^ byte];
@@ -42,13 +42,13 @@ class TrieCheck {
       if (has_value(unit)) check_value(units_[next] & ~(1u << 31));
       most = std::max(most, below + has_value(unit));
     }
-    if (most > kMaxMatches) fail("{}: normaliser's table: over {} keys begin alike", where_, kMaxMatches);
+    if (most > kMaxMatches) fail("{}: normalizer's table: over {} keys begin alike", where_, kMaxMatches);
     matches_[base] = static_cast<int8_t>(most);
     return most;
   }
 
   void check_value(uint32_t position) const {
-    if (position >= strings_) fail("{}: normaliser's table: replacement at byte {} of {}", where_, position, strings_);
+    if (position >= strings_) fail("{}: normalizer's table: replacement at byte {} of {}", where_, position, strings_);
   }
 
   std::vector<uint32_t> units_;
@@ -62,15 +62,15 @@ class TrieCheck {
 void check_charsmap(std::string_view charsmap, const std::string& where) {
   if (charsmap.empty()) return;
   if (charsmap.size() > kMaxCharsmapBytes)
-    fail("{}: normaliser's table: {} bytes, expected at most {}", where, charsmap.size(), kMaxCharsmapBytes);
-  if (charsmap.size() < 4) fail("{}: normaliser's table: {} bytes, expected a size", where, charsmap.size());
+    fail("{}: normalizer's table: {} bytes, expected at most {}", where, charsmap.size(), kMaxCharsmapBytes);
+  if (charsmap.size() < 4) fail("{}: normalizer's table: {} bytes, expected a size", where, charsmap.size());
   const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(charsmap[i])); };
   const size_t trie_size = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
   charsmap.remove_prefix(4);
   if (trie_size >= charsmap.size() || trie_size == 0 || trie_size % 4 != 0)
-    fail("{}: normaliser's table: a trie of {} bytes, expected a multiple of 4 below {}", where, trie_size,
+    fail("{}: normalizer's table: a trie of {} bytes, expected a multiple of 4 below {}", where, trie_size,
          charsmap.size());
-  if (charsmap.back() != '\0') fail("{}: normaliser's table: the last replacement has no end", where);
+  if (charsmap.back() != '\0') fail("{}: normalizer's table: the last replacement has no end", where);
   TrieCheck(charsmap.substr(0, trie_size), charsmap.size() - trie_size, where).run();
 }
 

@@ -1,4 +1,4 @@
-// The normaliser's table of a SentencePiece model: does every look-up stay inside it?
+// The normalizer's table of a SentencePiece model: does every look-up stay inside it?
 #pragma once
 
 #include <string>

@@ -74,7 +74,7 @@ struct HuggingFaceTokenizer::Model {
     return clean(std::get<WordPieceModel>(spec.model).cleaning, text);
   }
 
-  // The ids of text without added tokens, normalised.
+  // The ids of text without added tokens, normalized.
   void encode(std::string_view text, std::vector<int32_t>& ids) const {
     if (const auto* bytes = std::get_if<BytePieces>(&spec.model)) {
       encode_bytes(*bytes, text, ids);

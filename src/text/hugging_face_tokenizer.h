@@ -1,4 +1,4 @@
-// A tokeniser as Hugging Face's tokenizer.json describes it: byte-level BPE or WordPiece, and what goes before.
+// A tokenizer as Hugging Face's tokenizer.json describes it: byte-level BPE or WordPiece, and what goes before.
 #pragma once
 
 #include <cstdint>

@@ -121,7 +121,7 @@ void check_sentencepiece(std::string_view model, const std::string& where) {
     if (reader.is(3, Wire::bytes) || reader.is(5, Wire::bytes)) check_normalizer(reader.bytes(), where);
   }
   if (pieces == 0 || !trainer || !normalizer)
-    fail("{}: not a whole SentencePiece model: {} pieces, {} trainer's settings, {} normaliser's settings", where,
+    fail("{}: not a whole SentencePiece model: {} pieces, {} trainer's settings, {} normalizer's settings", where,
          pieces, trainer ? "with" : "no", normalizer ? "with" : "no");
 }
 

@@ -51,7 +51,7 @@ TextCodec TextCodec::of_tokenizer(HuggingFaceTokenizer tokenizer) {
 void TextCodec::pad(int64_t wanted, const std::string& where) {
   const int32_t own = hugging_face_tokenizer().size();
   if (wanted < own || wanted > std::numeric_limits<int32_t>::max())
-    fail("{}: {} tokens of the model, the tokeniser has {}", where, wanted, own);
+    fail("{}: {} tokens of the model, the tokenizer has {}", where, wanted, own);
   padding_ = static_cast<int32_t>(wanted) - own;
 }
 

@@ -33,7 +33,7 @@ class TextCodec {
   static TextCodec of_characters(std::vector<std::string> characters, const std::string& where);
 
   static TextCodec of_pieces(Tokenizer tokenizer);  // SentencePiece's
-  // For byte pieces or word pieces. A model may have more tokens than its tokeniser: those behind have no text. Throws
+  // For byte pieces or word pieces. A model may have more tokens than its tokenizer: those behind have no text. Throws
   // Error, beginning with `where`, if it has fewer.
   static TextCodec of_tokenizer(HuggingFaceTokenizer tokenizer);
   void pad(int64_t size, const std::string& where);
@@ -41,7 +41,7 @@ class TextCodec {
   // Throws Error, beginning with `where`, for a character outside the vocabulary.
   std::vector<int32_t> encode(std::string_view text, const std::string& where) const;
   // Throws Error for an id outside [0, size()). The end of a document gives nothing. first: whether they begin a text;
-  // a space before its first word is not part of it if the tokeniser adds one there.
+  // a space before its first word is not part of it if the tokenizer adds one there.
   std::string decode(std::span<const int32_t> ids, bool first = true) const;
 
   // Tokens that a tokenizer.json puts around a text ([CLS] and [SEP]); its end() is `after`, or −1 if there is none.
@@ -65,7 +65,7 @@ class TextCodec {
   using Characters = std::shared_ptr<const Vocabulary>;
 
   std::variant<Bytes, Characters, Tokenizer, HuggingFaceTokenizer> kind_;
-  int32_t padding_ = 0;  // tokens behind the tokeniser's
+  int32_t padding_ = 0;  // tokens behind the tokenizer's
 };
 
 }  // namespace qkv

@@ -24,7 +24,7 @@ struct TokenizerOptions {
   double character_coverage = 1.0;  // share of the text's characters that get a piece, in [0.98, 1]
   Normalization normalization = Normalization::nmt_nfkc;
   bool exact =
-      false;  // every text comes back as it was: no normalisation, all spaces kept, bytes for what has no piece
+      false;  // every text comes back as it was: no normalization, all spaces kept, bytes for what has no piece
 };
 
 // The bytes of a model file, and its name in errors.

@@ -136,7 +136,7 @@ std::string type_of(const json* value) {
   return type != value->end() && type->is_string() ? type->get<std::string>() : Object::describe(*value);
 }
 
-// The steps of a normaliser or of another part of the file: those of a Sequence, or the one there is.
+// The steps of a normalizer or of another part of the file: those of a Sequence, or the one there is.
 std::vector<std::pair<const json*, std::string>> steps_of(const json* value, const std::string& where,
                                                           const std::string& list) {
   if (!value) return {};
@@ -195,7 +195,7 @@ BytePieces read_byte_pieces(const Object& root, const json& value) {
     if (object.text(name, "") != "") object.wrong(name, "none, as bytes have");
   model.whole_words = object.flag("ignore_merges", false);
   for (const auto& [step, place] : steps_of(root.find("normalizer"), root.at("normalizer"), "normalizers")) {
-    if (type_of(step) != "NFC") fail("{}: type is {}, expected NFC, or no normaliser", place, excerpt(type_of(step)));
+    if (type_of(step) != "NFC") fail("{}: type is {}, expected NFC, or no normalizer", place, excerpt(type_of(step)));
     model.compose = true;
   }
   read_byte_words(root.find("pre_tokenizer"), root.at("pre_tokenizer"), model);

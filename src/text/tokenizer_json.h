@@ -1,4 +1,4 @@
-// tokenizer.json: the file in which Hugging Face's library tokenizers keeps a tokeniser, as far as it is supported
+// tokenizer.json: the file in which Hugging Face's library tokenizers keeps a tokenizer, as far as it is supported
 // here.
 #pragma once
 

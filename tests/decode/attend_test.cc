@@ -16,7 +16,7 @@ namespace {
 class Attend : public ::testing::Test {
  protected:
   Attend() : model(testing::small_config()) {
-    testing::randomise(model.parameters(), 1);
+    testing::randomize(model.parameters(), 1);
     const auto pieces = [](std::span<const int32_t> ids, bool of_source) {
       std::vector<std::string> names;
       for (const int32_t id : ids) names.push_back((of_source ? "s" : "t") + std::to_string(id));
@@ -131,7 +131,7 @@ TEST_F(Attend, WeightsAreTheSoftmaxOfTheScores) {
 TEST(AttendOfADecoder, WeightsMatchTheKernel) {
   for (const ModelConfig& config : testing::language_configs(13, 20)) {
     Transformer<float> model(config);
-    testing::randomise(model.parameters(), 2);
+    testing::randomize(model.parameters(), 2);
     Arena arena;
     const AttendRequest request{{}, {7, 3, 3, 9, 11, 4, 5}};
     const AttentionMap map = attention_map(model, request, arena, [](std::span<const int32_t> ids, bool) {

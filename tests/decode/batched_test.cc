@@ -22,7 +22,7 @@ std::vector<std::vector<int32_t>> unsorted_sources() {
 
 TEST(TranslateIds, KeepsInputOrder) {
   Transformer<float> model(testing::small_config());
-  testing::randomise(model.parameters(), 1);
+  testing::randomize(model.parameters(), 1);
   Arena arena;
   SearchOptions options;
   options.beam = options.n_best = 2;
@@ -41,7 +41,7 @@ TEST(TranslateIds, KeepsInputOrder) {
 
 TEST(TranslateIds, FillsBatchesLongestFirst) {
   Transformer<float> model(testing::small_config());
-  testing::randomise(model.parameters(), 1);
+  testing::randomize(model.parameters(), 1);
   Arena arena;
   SearchOptions options;
   options.beam = 2;
@@ -64,11 +64,11 @@ TEST(TranslateIds, UsesNoMoreMemoryThanItsRehearsal) {
       SearchOptions options;
       options.beam = beam;
       Arena rehearsed;
-      testing::randomise(model.parameters(), 1);
+      testing::randomize(model.parameters(), 1);
       rehearse_translation(model, sources, options, rehearsed, batch_tokens);
       for (uint64_t seed = 1; seed < 6; seed++) {
         Arena arena;
-        testing::randomise(model.parameters(), seed);
+        testing::randomize(model.parameters(), seed);
         translate_ids(model, sources, options, arena, batch_tokens);
         EXPECT_LE(arena.high_water(), rehearsed.high_water()) << beam << " " << batch_tokens;
       }

@@ -34,7 +34,7 @@ ModelConfig lm_config() {
 class GenerationTest : public ::testing::Test {
  protected:
   GenerationTest() {
-    testing::randomise(model_.parameters(), 3);
+    testing::randomize(model_.parameters(), 3);
     options_.max_tokens = 12;
     options_.temperature = 0;
     options_.never = {kTextEnd};  // so that it continues
@@ -191,7 +191,7 @@ TEST(BatchInvariance, GenerationDoesNotDependOnTheBatch) {
   for (const ModelConfig& config : testing::language_configs(13, 20))
     for (const bool int8 : {false, true}) {
       Transformer<float> model(config);
-      testing::randomise(model.parameters(), 3);
+      testing::randomize(model.parameters(), 3);
       if (int8) quantize(model.parameters());
       std::vector<GeneratedIds> alone;
       testing::with_threads(1, [&] {

@@ -42,7 +42,7 @@ inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_leng
 // Writes a byte-level run whose texts never end by themselves, and returns its path.
 inline std::string make_language_run(const std::string& path, int64_t max_length = 40) {
   Transformer<float> model(language_config(257, max_length));
-  randomise(model.parameters(), 3);
+  randomize(model.parameters(), 3);
   values_of(model.parameters(), "output.bias")[256] = -100;
   const RunDirectory run(path);
   create_run(run, LanguageRun{model.config(), {.unit = TextUnit::bytes}, {}}, [&](const RunDirectory& partial) {

@@ -39,7 +39,7 @@ inline ModelConfig config_of(int64_t vocab, int64_t max_length, bool pre = false
 class Searcher {
  public:
   explicit Searcher(const ModelConfig& config, uint64_t seed = 1) : model(config) {
-    randomise(model.parameters(), seed, 0.2);
+    randomize(model.parameters(), seed, 0.2);
   }
 
   std::vector<std::vector<Decoded>> search(const std::vector<Ids>& sources, const SearchOptions& options,

@@ -14,7 +14,7 @@ using Ids = std::vector<int32_t>;
 
 class TextCacheTest : public ::testing::Test {
  protected:
-  TextCacheTest() : model_(testing::language_config(40, 700)) { testing::randomise(model_.parameters(), 3); }
+  TextCacheTest() : model_(testing::language_config(40, 700)) { testing::randomize(model_.parameters(), 3); }
 
   static Ids ids(int64_t count, uint64_t seed = 1) {
     Random random(seed, Stream::test);

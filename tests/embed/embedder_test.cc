@@ -204,7 +204,7 @@ class LanguageEmbedder : public ::testing::Test {
   void write(int64_t V, const LanguageConfig& language, const TextCodec& codec = {}) {
     config_.target_vocab = V;
     model_.emplace(config_);
-    testing::randomise(model_->parameters(), 1);
+    testing::randomize(model_->parameters(), 1);
     create_run(run_, LanguageRun{config_, language, codec}, [&](const RunDirectory& partial) {
       save_weights(partial.model(), model_->parameters(), model_->parameters().values());
     });

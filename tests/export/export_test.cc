@@ -73,7 +73,7 @@ class Export : public ::testing::Test {
     std::filesystem::remove_all(run());
     std::filesystem::remove_all(out());
     Transformer<float> model(config);
-    testing::randomise(model.parameters(), 1);
+    testing::randomize(model.parameters(), 1);
     create_run(RunDirectory(run()), LanguageRun{config, {.unit = TextUnit::bytes}, {}},
                [&](const RunDirectory& partial) {
                  save_weights(partial.model(), model.parameters(), model.parameters().values());

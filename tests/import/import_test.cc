@@ -32,7 +32,7 @@ const std::vector<std::string> kPieces = {"</s>", "<unk>", "a", "b", "c", ">>de<
 
 std::unique_ptr<Transformer<float>> random_model(const ModelConfig& config) {
   auto model = std::make_unique<Transformer<float>>(config);
-  testing::randomise(model->parameters(), 1);
+  testing::randomize(model->parameters(), 1);
   return model;
 }
 

@@ -36,7 +36,7 @@ class Int8WeightsTest : public ::testing::Test {
     config.attention.key_width = 6;
     config.attention.value_width = 6;
     model = std::make_unique<Transformer<float>>(config);
-    testing::randomise(model->parameters(), 1);
+    testing::randomize(model->parameters(), 1);
     quantize(model->parameters());
     save_int8(path, model->parameters());
   }

@@ -30,7 +30,7 @@ class LanguageRunTest : public ::testing::Test {
     config.positions = Positions::learned;
     config.target_vocab = V;
     Transformer<float> model(config);
-    testing::randomise(model.parameters(), 3);
+    testing::randomize(model.parameters(), 3);
     const LanguageConfig language{.unit = unit, .start = "<end>", .ends = {"<end>"}};
     std::filesystem::remove_all(run_.root());
     create_run(run_, LanguageRun{config, language, TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec"))},
@@ -63,7 +63,7 @@ TEST_F(LanguageRunTest, ReadsATokenizerJsonPaddedToTheModelsVocabulary) {
 
 TEST_F(LanguageRunTest, RejectsATokenizerThatDoesNotMatch) {
   write(byte_pieces(), 257);
-  EXPECT_EQ(error(), "config.json: 257 tokens of the model, the tokeniser has 258");
+  EXPECT_EQ(error(), "config.json: 257 tokens of the model, the tokenizer has 258");
   write(byte_pieces(), 258, TextUnit::word_pieces);
   EXPECT_EQ(error(), "tokenizer.json: unit must be word_pieces, as in language.json (is byte_pieces)");
   write(byte_pieces(), 258);

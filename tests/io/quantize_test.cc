@@ -33,7 +33,7 @@ class QuantizeRun : public ::testing::Test {
     translation.lowercase = true;
     translation.source_end = "a", translation.never = {"b", "<s>"};
     Transformer<float> model(config);
-    testing::randomise(model.parameters(), 1);
+    testing::randomize(model.parameters(), 1);
     const TokenizerPair tokenizers{list({"<unk>", "<s>", "</s>", "a"}), list({"<s>", "</s>", "<unk>", "b", "c"})};
     create_run(RunDirectory(run), TranslatorRun{config, tokenizers, translation}, [&](const RunDirectory& partial) {
       save_weights(partial.model(), model.parameters(), model.parameters().values());

@@ -23,7 +23,7 @@ TEST(AverageWeights, IsTheMeanOfTheFilesComputedInDouble) {
   std::vector<double> mean(list.values().size());
   std::vector<std::string> paths;
   for (const uint64_t seed : {1, 2, 3}) {
-    testing::randomise(list, seed);
+    testing::randomize(list, seed);
     paths.push_back(directory / std::to_string(seed));
     save_weights(paths.back(), list, list.values());
     for (size_t i = 0; i < mean.size(); i++) mean[i] += static_cast<double>(list.values()[i]);
@@ -59,7 +59,7 @@ ModelConfig int8_config() {
 TEST(LoadModel, AllocatesNothingFor8BitWeights) {
   const TempDir directory;
   Transformer<float> model(int8_config());
-  testing::randomise(model.parameters(), 1);
+  testing::randomize(model.parameters(), 1);
   quantize(model.parameters());
   save_int8(directory / "w", model.parameters());
   const auto loaded = load_model(directory / "w", int8_config());

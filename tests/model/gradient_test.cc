@@ -16,7 +16,7 @@ namespace {
 using testing::append_pair;
 using testing::error_of;
 using testing::random_batch;
-using testing::randomise;
+using testing::randomize;
 using testing::relative_error;
 using testing::small_config;
 using testing::SpoiledArena;
@@ -174,7 +174,7 @@ template <class Real>
 Result<Real> random_result(const Case& c, const Batch& batch, Objective objective = {kSmoothing}) {
   Transformer<Real> model(c.config, c.items);
   model.parameters().allocate_gradients();
-  randomise(model.parameters(), 1);
+  randomize(model.parameters(), 1);
   return loss_and_gradient(model, batch, objective);
 }
 
@@ -184,7 +184,7 @@ void expect_gradients(const Case& c, Objective objective) {
   constexpr int64_t every = 3;
   Transformer<double> model(c.config, c.items);
   model.parameters().allocate_gradients();
-  randomise(model.parameters(), 1);
+  randomize(model.parameters(), 1);
   const Batch batch = sample_batch(c.config, c.items);
   const Result<double> result = loss_and_gradient(model, batch, objective);
   SpoiledArena arena;
@@ -283,7 +283,7 @@ TEST(Gradient, HasTheSameBytesWithRecomputation) {
     SCOPED_TRACE(c.name);
     Transformer<float> model(c.config, c.items);
     model.parameters().allocate_gradients();
-    randomise(model.parameters(), 1);
+    randomize(model.parameters(), 1);
     const Batch batch = sample_batch(c.config, c.items);
     const Result<float> kept = loss_and_gradient(model, batch),
                         again = loss_and_gradient(model, batch, {kSmoothing}, true);
@@ -312,7 +312,7 @@ TEST(Gradient, OfTwoBatchesIsAccumulated) {
   const ModelConfig config = cases()[1].config;
   Transformer<double> model(config);
   model.parameters().allocate_gradients();
-  randomise(model.parameters(), 1);
+  randomize(model.parameters(), 1);
   const Batch batch = sample_batch(config);
   std::vector<double> once = loss_and_gradient(model, batch).gradient;
   SpoiledArena arena;
@@ -326,7 +326,7 @@ TEST(Gradient, OfTwoBatchesIsAccumulated) {
 TEST(Loss, OfABatchIsTheSumOverItsPairs) {
   ModelConfig config = cases()[1].config;
   Transformer<double> model(config);
-  randomise(model.parameters(), 1);
+  randomize(model.parameters(), 1);
   SpoiledArena arena;
   Context context{arena};
   const std::vector<int64_t> S = {5, 1, 3}, T = {4, 2, 1};
@@ -352,7 +352,7 @@ TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
     if (!c.config.is_decoder_only()) continue;
     SCOPED_TRACE(c.name);
     Transformer<double> model(c.config, c.items);
-    randomise(model.parameters(), 1);
+    randomize(model.parameters(), 1);
     const Batch batch =
         testing::random_batch(c.config, std::vector<int64_t>{1, 1, 1}, std::vector<int64_t>{5, 1, 7}, 2, c.items);
     SpoiledArena arena;
@@ -372,7 +372,7 @@ TEST(Transformer, DecodingTokenByTokenGivesTheHiddenStatesOfAWholePass) {
     if (!c.config.is_decoder_only() || c.items.gap_buckets > 0) continue;
     SCOPED_TRACE(c.name);
     Transformer<double> model(c.config, c.items);
-    randomise(model.parameters(), 1);
+    randomize(model.parameters(), 1);
     const std::vector<int32_t> ids = {1, 7, 3, 3, 9, 11, 4};
     Packed text;
     text.append(ids);
@@ -404,7 +404,7 @@ TEST(Transformer, RotaryPositionsAreRelative) {
   config.positions = Positions::rotary;
   config.attention.key_width = 4;
   Transformer<double> model(config);
-  randomise(model.parameters(), 1);
+  randomize(model.parameters(), 1);
   SpoiledArena arena;
   Context context{arena};
   const std::vector<int32_t> ids = {5, 3, 9, 4}, swapped = {3, 5, 9, 4};
@@ -489,7 +489,7 @@ TEST(Transformer, LastHiddenRejectsEncodersAndEmptySequences) {
 TEST(Transformer, HiddenStatesDoNotDependOnLaterTargetTokens) {
   const ModelConfig config = small_config();
   Transformer<double> model(config);
-  randomise(model.parameters(), 1);
+  randomize(model.parameters(), 1);
   SpoiledArena arena;
   Context context{arena};
   Packed source, target, changed;
@@ -508,7 +508,7 @@ TEST(Transformer, ZeroStartIgnoresTheFirstToken) {
   ModelConfig config = small_config();
   config.zero_start = true;
   Transformer<double> model(config);
-  randomise(model.parameters(), 1);
+  randomize(model.parameters(), 1);
   SpoiledArena arena;
   Context context{arena};
   const auto hidden = [&](std::vector<int32_t> target_ids) {

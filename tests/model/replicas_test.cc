@@ -67,8 +67,8 @@ TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
     Transformer<double> precise(config, inputs_of(config));
     Replicas replicas;
     for (const uint64_t seed : {1, 2}) {  // the replicas follow a change of the weights
-      testing::randomise(model.parameters(), seed);
-      testing::randomise(precise.parameters(), seed);
+      testing::randomize(model.parameters(), seed);
+      testing::randomize(precise.parameters(), seed);
       const auto exact = at_once(batch, precise);
       const auto plain = at_once(batch, model);
       const ReplicaResult found = loss_and_gradient(replicas, model, batch, false);
@@ -84,7 +84,7 @@ TEST(Replicas, GiveTheSameBytesForAnyNumberOfThreads) {
   const Batch batch = uneven_batch(config);
   Transformer<float> model(config);
   model.parameters().allocate_gradients();
-  testing::randomise(model.parameters(), 1);
+  testing::randomize(model.parameters(), 1);
   const auto with = [&](int threads) {
     return testing::with_threads(threads, [&] {
       Replicas replicas;

@@ -13,7 +13,7 @@ namespace {
 TEST(ItemScores, DoNotDependOnTheBatch) {
   constexpr int64_t kItems = 20, kHistories = 9'000;  // 39,000 tokens, more than one batch
   Transformer<float> model(testing::item_config(kItems));
-  testing::randomise(model.parameters(), 1);
+  testing::randomize(model.parameters(), 1);
   std::vector<int32_t> events(kHistories + 9);
   for (size_t i = 0; i < events.size(); i++) events[i] = static_cast<int32_t>(i * i % kItems);
   std::vector<History> histories;

@@ -1,4 +1,4 @@
-// A small tokeniser of byte-level BPE.
+// A small tokenizer of byte-level BPE.
 #pragma once
 
 #include <string>

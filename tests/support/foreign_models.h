@@ -191,8 +191,8 @@ class CTranslate2Writer {
   }
   // Adds a tensor: matrices in this type, others in float32 or the 16-bit type.
   void add(const ForeignTensor& t, Type type) {
-    const bool quantised = (type == i8 || type == i16) && t.shape.size() == 2;
-    if (!quantised && (type == i8 || type == i16)) type = f32;
+    const bool quantized = (type == i8 || type == i16) && t.shape.size() == 2;
+    if (!quantized && (type == i8 || type == i16)) type = f32;
     std::string data, scales;
     const size_t rows = static_cast<size_t>(t.shape[0]), cols = t.values.size() / rows;
     for (size_t r = 0; r < rows; r++) {

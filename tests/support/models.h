@@ -29,7 +29,7 @@ inline ModelConfig small_config() {
 // Initial weights plus normal noise of this deviation, so that gains are not 1 and biases not 0. The same float32
 // values in float and double.
 template <class Real>
-void randomise(ParameterList<Real>& parameters, uint64_t seed, double deviation = 0.3) {
+void randomize(ParameterList<Real>& parameters, uint64_t seed, double deviation = 0.3) {
   parameters.initialize(seed);
   Random random(seed, Stream::test);
   for (Real& w : parameters.values())

@@ -41,7 +41,7 @@ inline void create_recommender(const std::string& directory, const Interactions&
   ModelConfig config = item_config(log.item_count());
   const ItemInputs items = {.gap_buckets = log.times.empty() ? 0 : kGapBuckets};
   Transformer<float> model(config, items);
-  randomise(model.parameters(), 1);
+  randomize(model.parameters(), 1);
   RecommendationConfig recommendation;
   recommendation.positions_from_end = positions_from_end;
   recommendation.time_gaps = !log.times.empty();

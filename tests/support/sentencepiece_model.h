@@ -1,4 +1,4 @@
-// SentencePiece models made by hand: the protobuf wire format, just enough to write one, and a normaliser's table.
+// SentencePiece models made by hand: the protobuf wire format, just enough to write one, and a normalizer's table.
 #pragma once
 
 #include <bit>

@@ -48,7 +48,7 @@ TEST(AddedTokens, OfSingleWordsTouchNoLetter) {
   EXPECT_EQ(tokens.find("to toe éto to_ to"), (Parts{1, " toe éto to_ ", 1}));
 }
 
-TEST(AddedTokens, OfNormalisedTextAreNormalised) {
+TEST(AddedTokens, OfNormalizedTextAreNormalized) {
   const std::vector<AddedToken> list = {{.id = 1, .text = "A", .normalized = true}, {.id = 2, .text = "B"}};
   const AddedTokens tokens(list, true, [](std::string_view) { return std::string("a"); });
   EXPECT_EQ(tokens.find("AaB"), (Parts{"A", 1, "B"}));

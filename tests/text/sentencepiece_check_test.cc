@@ -82,31 +82,31 @@ TEST(SentencePieceCheck, AcceptsATableThatFits) {
 TEST(SentencePieceCheck, RefusesTablesWhoseSizesLie) {
   const std::string strings("x\0", 2);
   for (const uint32_t size : {0u, 3u, 4u, 5u, 8u, 1024u, 0xFFFFFFFFu})
-    EXPECT_NE(refusal(with_charsmap(little_endian(size) + strings)).find("normaliser's table: a trie of"),
+    EXPECT_NE(refusal(with_charsmap(little_endian(size) + strings)).find("normalizer's table: a trie of"),
               std::string::npos)
         << size;
-  EXPECT_EQ(refusal(with_charsmap("abc")), "m.spm: normaliser's table: 3 bytes, expected a size");
-  EXPECT_EQ(refusal(with_charsmap(Trie().charsmap("x"))), "m.spm: normaliser's table: the last replacement has no end");
+  EXPECT_EQ(refusal(with_charsmap("abc")), "m.spm: normalizer's table: 3 bytes, expected a size");
+  EXPECT_EQ(refusal(with_charsmap(Trie().charsmap("x"))), "m.spm: normalizer's table: the last replacement has no end");
 }
 
 TEST(SentencePieceCheck, RefusesTablesThatLeadOutside) {
   Trie child;
   child.units[256 ^ 'b'] = 'b' | 512u << 10;
-  EXPECT_EQ(refusal(with_charsmap(child.charsmap())), "m.spm: normaliser's table: position 1023 of 512 units");
+  EXPECT_EQ(refusal(with_charsmap(child.charsmap())), "m.spm: normalizer's table: position 1023 of 512 units");
   Trie value = Trie::of_one_key();
   value.units[257] = 1u << 31 | 2;
-  EXPECT_EQ(refusal(with_charsmap(value.charsmap())), "m.spm: normaliser's table: replacement at byte 2 of 2");
+  EXPECT_EQ(refusal(with_charsmap(value.charsmap())), "m.spm: normalizer's table: replacement at byte 2 of 2");
   Trie loop;
   loop.units[256 ^ 'b'] = 'b' | ('b' << 10);  // its children are those of the root
   EXPECT_EQ(refusal(with_charsmap(loop.charsmap())),
-            "m.spm: normaliser's table: a key of over 256 bytes, or an endless one");
+            "m.spm: normalizer's table: a key of over 256 bytes, or an endless one");
 }
 
 TEST(SentencePieceCheck, RefusesTablesWithTooManyKeysThatBeginAlike) {
   for (const uint32_t keys : {32u, 33u}) {
     const std::string model = with_charsmap(Trie::of_repeated_keys(keys).charsmap(std::string("a\0", 2)));
     if (keys > 32) {
-      EXPECT_EQ(refusal(model), "m.spm: normaliser's table: over 32 keys begin alike");
+      EXPECT_EQ(refusal(model), "m.spm: normalizer's table: over 32 keys begin alike");
     } else {
       const Tokenizer tokenizer = Tokenizer::from_serialized(model, "m.spm");
       EXPECT_EQ(tokenizer.encode(std::string(40, 'b')), tokenizer.encode("aa"));

@@ -71,7 +71,7 @@ TEST(TextCodec, OfATokenizerJsonMayHaveFewerTokensThanTheModel) {
   EXPECT_EQ(codec.id("##b"), 4);
   EXPECT_EQ(codec.id("b"), std::nullopt);
   EXPECT_EQ(error_of([&] { codec.decode(Ids{8}); }), "text: token 8, expected 0 to 7");
-  EXPECT_EQ(error_of([&] { codec.pad(4, "config.json"); }), "config.json: 4 tokens of the model, the tokeniser has 5");
+  EXPECT_EQ(error_of([&] { codec.pad(4, "config.json"); }), "config.json: 4 tokens of the model, the tokenizer has 5");
   EXPECT_EQ(error_of([&] { codec.encode("a\xC3", "prompt"); }), "prompt: byte 2 is not valid UTF-8");
 }
 

@@ -45,11 +45,11 @@ TEST_P(GoldenTokenizer, ComesBackFromItsOwnFile) {
   EXPECT_EQ(parse_tokenizer_json(to_json(spec), "file"), spec);
 }
 
-// For byte pieces, except for a leading space, text inside added tokens, and changes by the normaliser.
+// For byte pieces, except for a leading space, text inside added tokens, and changes by the normalizer.
 TEST_P(GoldenTokenizer, TextComesBackByteForByte) {
   const HuggingFaceTokenizer tokenizer(parse_tokenizer_json(file(), "file"), "file");
   const auto* bytes = std::get_if<BytePieces>(&tokenizer.spec().model);
-  if (!bytes || bytes->space_first) GTEST_SKIP() << "not of this tokeniser";
+  if (!bytes || bytes->space_first) GTEST_SKIP() << "not of this tokenizer";
   for (const json& example : cases()) {
     const auto text = example[0].get<std::string>();
     EXPECT_EQ(tokenizer.decode(example[1].get<Ids>(), true), bytes->compose ? compose(text) : text);
@@ -82,7 +82,7 @@ TEST(TokenizerJson, MergesMayBePairs) {
 
 class RefusedTokenizer : public ::testing::Test {
  protected:
-  // The error of a file with one value in another's place, or of a tokeniser made of it.
+  // The error of a file with one value in another's place, or of a tokenizer made of it.
   static std::string error_with(const std::string& name, const std::string& place, const json& value) {
     json file = json::parse(testing::slurp(kGolden + name + ".json"));
     file[json::json_pointer(place)] = value;
@@ -98,10 +98,10 @@ TEST_F(RefusedTokenizer, WhatIsNotSupportedIsNamed) {
   EXPECT_EQ(error_with("gpt2", "/model/other", 1), "FILE: model.\"other\" is not supported");
   EXPECT_EQ(error_with("gpt2", "/other", 1), "FILE: \"other\" is not supported");
   EXPECT_EQ(error_with("gpt2", "/normalizer", {{"type", "Lowercase"}}),
-            "FILE: normalizer: type is \"Lowercase\", expected NFC, or no normaliser");
+            "FILE: normalizer: type is \"Lowercase\", expected NFC, or no normalizer");
   EXPECT_EQ(error_with("gpt2", "/normalizer",
                        {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}, {{"type", "Strip"}}}}}),
-            "FILE: normalizer.normalizers[1]: type is \"Strip\", expected NFC, or no normaliser");
+            "FILE: normalizer.normalizers[1]: type is \"Strip\", expected NFC, or no normalizer");
   EXPECT_EQ(error_with("gpt2", "/pre_tokenizer", nullptr),
             "FILE: pre_tokenizer is null, expected ByteLevel, or a Sequence that ends with it");
   EXPECT_EQ(error_with("gpt2", "/pre_tokenizer/type", "Metaspace"),

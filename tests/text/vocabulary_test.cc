@@ -1,4 +1,4 @@
-// Lists of pieces, and tokenisers whose ids are places in one.
+// Lists of pieces, and tokenizers whose ids are places in one.
 #include "text/vocabulary.h"
 
 #include <gtest/gtest.h>

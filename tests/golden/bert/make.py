@@ -26,7 +26,7 @@ MODULES = [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transform
            for i, (path, kind) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")])]
 
 
-def randomise(model):
+def randomize(model):
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     for name, parameter in model.named_parameters():
@@ -72,7 +72,7 @@ def main():
 
     # As sentence-transformers keeps it.
     bert = transformers.BertConfig(vocab_size=len(BERT), max_position_embeddings=16, **sizes)
-    model = randomise(transformers.BertModel(bert))
+    model = randomize(transformers.BertModel(bert))
     write("sentence", model, model, BERT, cls_sep)
     directory = HERE / "sentence"
     (directory / "modules.json").write_text(json.dumps(MODULES))
@@ -82,7 +82,7 @@ def main():
 
     # With a prefix and heads, in several files, with the old names of norms, with a vocabulary padded with rows.
     bert = transformers.BertConfig(vocab_size=len(BERT) + 3, max_position_embeddings=16, hidden_act="gelu_new", **sizes)
-    model = randomise(transformers.BertForPreTraining(bert))
+    model = randomize(transformers.BertForPreTraining(bert))
     write("pretraining", model, model.bert, BERT, cls_sep, max_shard_size="6KB")
     directory = HERE / "pretraining"
     old = lambda name: name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
@@ -94,12 +94,12 @@ def main():
     # Positions begin at 2; one row of token types; float16.
     roberta = transformers.RobertaConfig(vocab_size=len(ROBERTA), max_position_embeddings=18, type_vocab_size=1,
                                          layer_norm_eps=1e-5, **sizes)
-    model = randomise(transformers.RobertaForMaskedLM(roberta)).half()
+    model = randomize(transformers.RobertaForMaskedLM(roberta)).half()
     write("roberta", model, model.roberta, ROBERTA, ("<unk>", "<s>", "</s>"))
 
     distilbert = transformers.DistilBertConfig(vocab_size=len(BERT), max_position_embeddings=16, dim=12, n_layers=2,
                                                n_heads=3, hidden_dim=20)
-    model = randomise(transformers.DistilBertForMaskedLM(distilbert))
+    model = randomize(transformers.DistilBertForMaskedLM(distilbert))
     write("distilbert", model, model.distilbert, BERT, cls_sep)
 
 

@@ -1,9 +1,9 @@
-"""Makes the files of this folder with Hugging Face's `tokenizers`: small tokenisers with the patterns and normalisers of
+"""Makes the files of this folder with Hugging Face's `tokenizers`: small tokenizers with the patterns and normalizers of
 well-known models, learned from examples/grammar and the texts below, and what they make of these texts.
 
     python3 tests/golden/tokenizers/make.py      # pip install tokenizers
 
-NAME.json is a tokenizer.json, NAME.ids.json a list of texts and their ids, without and with what the tokeniser puts
+NAME.json is a tokenizer.json, NAME.ids.json a list of texts and their ids, without and with what the tokenizer puts
 around a text. The library settles ties between word pieces at random: those files change each time, together.
 """
 import json

@@ -39,7 +39,7 @@ MODELS = {
 }
 
 
-def randomise(model):
+def randomize(model):
     """Weights large enough that logits differ, norms around 1, biases other than 0."""
     torch.manual_seed(1)
     for name, p in model.named_parameters():
@@ -50,7 +50,7 @@ def randomise(model):
 
 def make(name, config):
     model = t.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
-    randomise(model)
+    randomize(model)
     shutil.rmtree(HERE / name, ignore_errors=True)
     model.save_pretrained(HERE / name)
     torch.manual_seed(2)
