@@ -1,6 +1,7 @@
 """Checks that links and paths in the documentation exist, and that linked lines hold the code and tests they name.
 
-A link to a line of code names a piece of that line in its title; a link to a test is written with the test's name:
+A link to a line of code names a piece of that line in its title, one that no other line of the file contains; a link to
+a test is written with the test's name:
     [adam_reference.h](../src/ops/optimizer/adam_reference.h#L23 "m[i] = beta1")
     [Ema.MovesTowardsTheWeights](../tests/ops/adam_test.cc#L89)
 `python3 tests/docs_test.py --fix` updates the line numbers after code has moved.
@@ -66,6 +67,19 @@ def lines_with(code, target):
     return [n for n, line in enumerate(target.read_text(encoding="utf-8").splitlines(), 1) if code in line]
 
 
+def complaint(link, target, line):
+    """Why a link does not name the linked line of code, and that line only; None if it does."""
+    code = code_of(link)
+    lines = lines_with(code, target) if code is not None else []
+    if code is None:
+        return f"{link.group()} names no code in its title"
+    if len(lines) > 1:
+        return f"{link['path']}: {code!r} is ambiguous, it occurs on the lines {', '.join(map(str, lines))}"
+    if line not in lines:
+        return f"{link['path']}#L{line} does not hold {code!r} (try: python3 tests/docs_test.py --fix)"
+    return None
+
+
 def complaints(check):
     return [f"{page.relative_to(ROOT)}: {word}" for page in PAGES for word in check(page)]
 
@@ -101,28 +115,33 @@ def test_no_page_holds_the_marks_of_a_merge():
 
 
 def test_linked_lines_hold_what_the_link_names():
-    def check(page):
-        for link, target, line in line_links(page):
-            code = code_of(link)
-            if code is None:
-                yield f"{link.group()} names no code in its title"
-            elif line not in lines_with(code, target):
-                yield f"{link['path']}#L{line} does not hold {code!r} (try: python3 tests/docs_test.py --fix)"
+    assert not complaints(lambda page: filter(None, (complaint(*found) for found in line_links(page))))
 
-    assert not complaints(check)
+
+def test_a_title_that_is_ambiguous_missing_or_elsewhere_is_refused(tmp_path):
+    code = tmp_path / "a.cc"
+    code.write_text("f(a)\nf(b)\ng()\nTEST(F, Works)\n")
+
+    def word(text, line):
+        return complaint(LINK.fullmatch(text), code, line)
+
+    assert "ambiguous" in word('[a](a.cc#L1 "f(")', 1)
+    assert "names no code" in word("[a](a.cc#L1)", 1)
+    assert "does not hold" in word('[a](a.cc#L2 "g(")', 2)
+    assert word('[a](a.cc#L3 "g(")', 3) is None
+    assert word("[F.Works](a.cc#L4)", 4) is None
 
 
 def fix_lines(page):
-    """Sets every line number to the nearest line that holds the link's code. Returns what was not found."""
+    """Sets every line number to the line that holds the link's code. Returns what was not found, or more than once."""
     text, missing = page.read_text(encoding="utf-8"), []
-    for link, target, line in sorted(line_links(page), key=lambda found: -found[0].start("anchor")):
+    for link, target, _ in sorted(line_links(page), key=lambda found: -found[0].start("anchor")):
         code = code_of(link)
         lines = lines_with(code, target) if code is not None else []
-        if not lines:
-            missing.append(f"{page.relative_to(ROOT)}: {link['path']} holds no {code!r}")
+        if len(lines) != 1:
+            missing.append(f"{page.relative_to(ROOT)}: {link['path']} has {len(lines)} lines with {code!r}")
             continue
-        nearest = min(lines, key=lambda n: abs(n - line))
-        text = text[: link.start("anchor")] + f"L{nearest}" + text[link.end("anchor") :]
+        text = text[: link.start("anchor")] + f"L{lines[0]}" + text[link.end("anchor") :]
     page.write_text(text, encoding="utf-8")
     return missing
 
