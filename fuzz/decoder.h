@@ -29,8 +29,9 @@ inline ModelConfig small_decoder(const std::string& type) {
 // A process imports one type only.
 inline void import_decoder(const std::string& type, std::string_view bytes) {
   static const SourceDirectory source(
-      "model.safetensors", {{"config.json", write_config(*find_architecture(type), small_decoder(type)).dump()},
-                            {"tokenizer.model", small_tokenizer().serialized()}});
+      "model.safetensors",
+      {{"config.json", write_config(*find_architecture(type), small_decoder(type), "config.json").dump()},
+       {"tokenizer.model", small_tokenizer().serialized()}});
   const MemoryFile file(bytes);
   import_and_load(source.path(), {}, [](const std::string& run) { load_run<LanguageRun>(run); });
 }

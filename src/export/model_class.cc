@@ -17,13 +17,11 @@ ModelConfig canonical(ModelConfig m) {
   m.dropout.residual = m.dropout.attention = m.dropout.ffn = 0;
   if (!m.has_encoder()) m.source_vocab = 0;
   const ModelConfig defaults;
-  if (m.rotary.width == m.attention.key_width) m.rotary.width = 0;
   if (!m.uses_rotary()) {
     m.rotary.width = 0;
     m.rotary.base = defaults.rotary.base;
     m.rotary.scale = m.rotary.factor = 1;
     m.rotary.scaling = RotaryScaling::linear;
-    m.rotary.width = 0;
   }
   if (m.rotary.width == m.attention.key_width) m.rotary.width = 0;
   if (m.rotary.scaling == RotaryScaling::linear) {
@@ -42,7 +40,7 @@ struct Candidate {
 
 Candidate candidate_of(const Architecture& architecture, ModelConfig m, const std::string& where) {
   architecture.widen(m);
-  nlohmann::json fields = write_config(architecture, m);
+  nlohmann::json fields = write_config(architecture, m, where);
   const Settings settings(fields.dump(), where);
   TensorMap tensors = architecture.tensors(m, settings);
   ModelConfig read = read_config(architecture, settings);

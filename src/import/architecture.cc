@@ -32,10 +32,10 @@ ModelConfig read_config(const Architecture& architecture, const Settings& config
   return m;
 }
 
-nlohmann::json write_config(const Architecture& architecture, ModelConfig m) {
+nlohmann::json write_config(const Architecture& architecture, ModelConfig m, const std::string& where) {
   nlohmann::json object = {{"model_type", architecture.model_types.front()}};
   if (m.attention.key_value_heads == 0) m.attention.key_value_heads = m.attention.heads;
-  ConfigFields fields(object);
+  ConfigFields fields(object, where);
   architecture.fields(fields, m);
   return object;
 }

@@ -56,7 +56,8 @@ const Architecture& architecture_of(const Settings& config);
 // Reads the configuration from a config.json. Throws Error, naming file and field.
 ModelConfig read_config(const Architecture& architecture, const Settings& config);
 
-// Returns the config.json that is read back as this configuration, as far as the class can express it.
-nlohmann::json write_config(const Architecture& architecture, ModelConfig config);
+// Returns the config.json that is read back as this configuration, as far as the class can express it. Throws Error,
+// beginning with `where`, for an activation that transformers does not have.
+nlohmann::json write_config(const Architecture& architecture, ModelConfig config, const std::string& where);
 
 }  // namespace qkv

@@ -1,39 +1,52 @@
 #include "import/config_fields.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
-#include <utility>
+#include <vector>
 
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/json.h"
 
 namespace qkv {
 namespace {
 
-// The first of an activation's names is the one that is written.
-constexpr std::array<std::pair<const char*, Activation>, 6> kActivations = {
-    {{"relu", Activation::relu},
-     {"gelu", Activation::gelu},
-     {"silu", Activation::silu},
-     {"swish", Activation::silu},
-     {"gelu_new", Activation::gelu_tanh},
-     {"gelu_pytorch_tanh", Activation::gelu_tanh}}};
+constexpr std::array<ActivationName, 6> kActivations = {{{"relu", Activation::relu},
+                                                         {"gelu", Activation::gelu},
+                                                         {"silu", Activation::silu},
+                                                         {"swish", Activation::silu},
+                                                         {"gelu_new", Activation::gelu_tanh},
+                                                         {"gelu_pytorch_tanh", Activation::gelu_tanh}}};
+
+// The names of a list, each once.
+std::string listed(std::span<const ActivationName> list, const std::function<std::string_view(ActivationName)>& name) {
+  std::vector<std::string_view> names;
+  for (const ActivationName& each : list)
+    if (std::ranges::find(names, name(each)) == names.end()) names.push_back(name(each));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 Activation read_activation(const Settings& settings, const std::string& field, const std::string& otherwise) {
   const std::string found = otherwise.empty() ? settings.text(field) : settings.text(field, otherwise);
   for (const auto& [name, activation] : kActivations)
     if (found == name) return activation;
-  fail("{}: {} must be one of relu, gelu, silu, swish, gelu_new, gelu_pytorch_tanh (is {})", settings.where(), field,
+  fail("{}: {} must be one of {} (is {})", settings.where(), field, listed(kActivations, &ActivationName::name),
        excerpt(found));
 }
 
-std::string name_of_activation(Activation activation) {
-  for (const auto& [name, known] : kActivations)
-    if (known == activation) return name;
-  return "";
-}
-
 }  // namespace
+
+std::span<const ActivationName> activations_of_transformers() { return kActivations; }
+
+std::string name_of_activation(Activation activation, std::span<const ActivationName> list, const std::string& where) {
+  const auto found = std::ranges::find(list, activation, &ActivationName::activation);
+  if (found == list.end())
+    fail("{}: activation must be one of {} for transformers (is {})", where,
+         listed(list, [](const ActivationName& each) { return name_of(each.activation); }), name_of(activation));
+  return std::string(found->name);
+}
 
 template <class T>
 void ConfigFields::write(const std::string& name, const T& value) {
@@ -53,7 +66,8 @@ void ConfigFields::operator()(const std::string& name, bool& member, bool otherw
   from_ ? void(member = from_->flag(name, otherwise)) : write(name, member);
 }
 void ConfigFields::operator()(const std::string& name, Activation& member, const char* otherwise) {
-  from_ ? void(member = read_activation(*from_, name, otherwise)) : write(name, name_of_activation(member));
+  from_ ? void(member = read_activation(*from_, name, otherwise))
+        : write(name, name_of_activation(member, kActivations, where_));
 }
 
 void ConfigFields::at_most(const std::string& name, int64_t& member, int64_t most) {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "import/settings.h"
 #include "qkv/config.h"
@@ -12,11 +15,12 @@ namespace qkv {
 
 // A config.json that is being read or written. fields(name, member) copies a field of the file to the member or the
 // member to the file; `otherwise` is the value of a field that a file leaves out. Reading throws Error, naming the
-// field, for one that has another type, or is missing and has no default.
+// field, for one that has another type, or is missing and has no default. Writing throws Error, beginning with `where`,
+// for a value that transformers does not have.
 class ConfigFields {
  public:
   explicit ConfigFields(const Settings& from) : from_(&from) {}
-  explicit ConfigFields(nlohmann::json& to) : to_(&to) {}
+  ConfigFields(nlohmann::json& to, std::string where) : to_(&to), where_(std::move(where)) {}
 
   void operator()(const std::string& name, int64_t& member);
   void operator()(const std::string& name, int64_t& member, int64_t otherwise);
@@ -40,7 +44,21 @@ class ConfigFields {
 
   const Settings* from_ = nullptr;
   nlohmann::json* to_ = nullptr;
+  std::string where_;  // the file of the model that is written, for errors
 };
+
+// A name that transformers has for an activation.
+struct ActivationName {
+  std::string_view name;
+  Activation activation;
+};
+
+// Returns all of them. The first of an activation's names is the one that is written.
+std::span<const ActivationName> activations_of_transformers();
+
+// Returns the first name of an activation in the list. Throws Error, beginning with `where` and naming the activations
+// of the list, if it has none.
+std::string name_of_activation(Activation activation, std::span<const ActivationName> list, const std::string& where);
 
 // Throws Error, naming the flag, unless it has the value; a flag that is missing has it.
 void require_flag(const Settings& config, const char* name, bool value);

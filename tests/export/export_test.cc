@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.h"
+#include "import/config_fields.h"
 #include "io/atomic_file.h"
 #include "io/float16.h"
 #include "io/run.h"
@@ -161,6 +162,14 @@ TEST_F(Export, PartsThatTheModelLacksHaveNoEffect) {
   EXPECT_EQ(bias, std::vector<float>(12));
   EXPECT_EQ(positions[8], std::sin(1.0f));
   EXPECT_EQ(positions[12], std::cos(1.0f));
+}
+
+TEST_F(Export, ActivationsThatTransformersLacksAreNamed) {
+  const std::span<const ActivationName> all = activations_of_transformers();
+  for (size_t i = 0; i < names_of(Activation{}).size(); i++)
+    EXPECT_FALSE(name_of_activation(static_cast<Activation>(i), all, "config.json").empty());
+  EXPECT_EQ(error_of([&] { name_of_activation(Activation::gelu_tanh, all.first(4), "config.json"); }),
+            "config.json: activation must be one of relu, gelu, silu for transformers (is gelu_tanh)");
 }
 
 TEST_F(Export, PartsThatNoClassHasAreNamed) {
