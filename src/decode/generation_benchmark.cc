@@ -19,7 +19,7 @@ namespace {
 
 std::unique_ptr<Transformer<float>> model_of(const GenerationBenchmarkOptions& options) {
   if (!options.run.empty()) return load_run<LanguageRun>(options.run).model;
-  if (options.model.encoder_layers > 0)
+  if (options.model.has_encoder())
     fail("benchmark: encoder_layers must be 0 for a language model (is {})", options.model.encoder_layers);
   auto model = std::make_unique<Transformer<float>>(options.model);
   model->parameters().initialize(1, 0.02);

@@ -23,7 +23,7 @@ TextEdges edges_of(const EmbeddingConfig& config, const TextCodec& codec, const 
 }
 
 EncoderRun EncoderRun::read(const RunDirectory& run, const ModelConfig& config) {
-  if (config.decoder_layers != 0)
+  if (config.has_decoder())
     fail("{}: decoder_layers must be 0 in an encoder (is {})", run.config(), config.decoder_layers);
   const EmbeddingConfig embedding = read_fields<EmbeddingConfig>(run, run.embedding());
   EncoderRun loaded{config, embedding, read_encoder_codec(run, embedding)};

@@ -27,7 +27,7 @@ TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std
 }
 
 LanguageRun LanguageRun::read(const RunDirectory& run, const ModelConfig& config) {
-  if (config.encoder_layers != 0)
+  if (config.has_encoder())
     fail("{}: encoder_layers must be 0 in a language model (is {})", run.config(), config.encoder_layers);
   const LanguageConfig language = read_fields<LanguageConfig>(run, run.language());
   LanguageRun loaded{config, language, read_codec(run, language.unit)};

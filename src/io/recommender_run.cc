@@ -16,7 +16,7 @@ RecommendationConfig read_recommendation(const RunDirectory& run) {
 }
 
 RecommenderRun RecommenderRun::read(const RunDirectory& run, const ModelConfig& config, const ItemInputs& items) {
-  if (config.encoder_layers != 0)
+  if (config.has_encoder())
     fail("{}: encoder_layers must be 0 in a recommender (is {})", run.config(), config.encoder_layers);
   RecommenderRun loaded{config, items, read_recommendation(run), read_log(run)};
   if (loaded.log.data.item_count() != config.target_vocab)

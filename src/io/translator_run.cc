@@ -10,9 +10,9 @@
 namespace qkv {
 
 TranslatorRun TranslatorRun::read(const RunDirectory& run, const ModelConfig& config) {
-  for (const auto& [name, layers] :
-       {std::pair{"encoder_layers", config.encoder_layers}, {"decoder_layers", config.decoder_layers}})
-    if (layers == 0) fail("{}: {} must be at least 1 in a translator (is 0)", run.config(), name);
+  if (!config.has_encoder() || !config.has_decoder())
+    fail("{}: {} must be at least 1 in a translator (is 0)", run.config(),
+         config.has_encoder() ? "decoder_layers" : "encoder_layers");
   const TranslationConfig translation = read_fields<TranslationConfig>(run, run.translation());
   TranslatorRun loaded{config, read_tokenizers(run, translation.unknown), translation};
   for (const auto& [side, size, vocab] : {std::tuple{"source", loaded.tokenizers.source.size(), config.source_vocab},

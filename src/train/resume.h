@@ -11,18 +11,22 @@
 
 namespace qkv {
 
-// Returns whether a value may differ when a run of this recipe is resumed.
-inline bool may_differ(const std::string& name, const Recipe& saved) {
-  if (name == "max_steps") return saved.training.schedule != Schedule::cosine;
-  return name == "max_epochs" || name == "max_minutes" || name == "patience" || name == "recompute";
+// Sets the values that may change when a run of the recipe `saved` is resumed to those of `saved`.
+inline void keep_limits(TrainingConfig& given, const TrainingConfig& saved) {
+  if (saved.schedule != Schedule::cosine) given.max_steps = saved.max_steps;  // a cosine ends at max_steps
+  given.max_epochs = saved.max_epochs;
+  given.max_minutes = saved.max_minutes;
+  given.patience = saved.patience;
+  given.recompute = saved.recompute;
 }
 
 // Throws Error, naming the first value that differs and may not.
 template <class R>
-void check_same(const RunDirectory& run, const R& saved, const R& given) {
+void check_same(const RunDirectory& run, const R& saved, R given) {
+  keep_limits(given.training, saved.training);
   const std::vector<RecipeOption> before = recipe_options(saved), now = recipe_options(given);
   for (size_t i = 0; i < now.size(); i++)
-    if (before[i].value != now[i].value && !may_differ(now[i].name, saved))
+    if (before[i].value != now[i].value)
       fail("{}: {} was {} when this run was started and is now {}; use the same value or another directory", run.root(),
            now[i].name, before[i].value, now[i].value);
 }

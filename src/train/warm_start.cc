@@ -10,13 +10,13 @@
 namespace qkv {
 namespace {
 
-// The names and values of a configuration that must not differ.
+// The names and values of a configuration that can be set.
 struct Values {
   std::vector<std::pair<std::string_view, std::string>> list;
 
   template <class Value>
   void operator()(std::string_view name, const Value& value, const Field& field) {
-    if (field.visibility == Visibility::internal || name.ends_with("dropout")) return;
+    if (field.visibility == Visibility::internal) return;
     if constexpr (std::is_enum_v<Value>)
       list.emplace_back(name, name_of(value));
     else
@@ -24,8 +24,10 @@ struct Values {
   }
 };
 
+// Returns those that must not differ: all but dropout.
 Values values_of(ModelConfig config) {
   Values values;
+  config.dropout = {};
   visit_fields(config, values);
   return values;
 }
