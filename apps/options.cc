@@ -51,7 +51,11 @@ void OptionAdder::add_number(std::string_view name, Number& member, const qkv::F
 }
 
 void OptionAdder::operator()(std::string_view name, bool& member, const qkv::Field& field) {
-  if (offers(name, field)) add(command_.add_flag(flag_of(name), member), field);
+  if (!offers(name, field)) return;
+  if (member)
+    add(command_.add_option(flag_of(name), member)->default_str("true"), field, "true or false");
+  else
+    add(command_.add_flag(flag_of(name), member), field);
 }
 
 void OptionAdder::operator()(std::string_view name, int64_t& member, const qkv::Field& field) {
@@ -64,6 +68,10 @@ void OptionAdder::operator()(std::string_view name, uint64_t& member, const qkv:
 
 void OptionAdder::operator()(std::string_view name, double& member, const qkv::Field& field) {
   add_number(name, member, field);
+}
+
+void OptionAdder::operator()(std::string_view name, std::string& member, const qkv::Field& field) {
+  if (offers(name, field)) add(command_.add_option(flag_of(name), member), field);
 }
 
 void OptionAdder::operator()(std::string_view name, std::vector<std::string>& member, const qkv::Field& field) {
@@ -85,7 +93,9 @@ void OptionAdder::operator()(std::string_view name, std::optional<int64_t>& memb
 }
 
 void OptionAdder::operator()(std::string_view name, std::optional<std::string>& member, const qkv::Field& field) {
-  if (offers(name, field)) add(command_.add_option(flag_of(name), member), field);
+  if (!offers(name, field)) return;
+  const auto set = [&member](const std::string& text) { member = text; };  // also "", which CLI11 takes as not set
+  add(command_.add_option_function<std::string>(flag_of(name), set), field);
 }
 
 void OptionAdder::operator()(std::string_view name, std::optional<std::vector<std::string>>& member,

@@ -25,10 +25,12 @@ class OptionAdder {
   explicit OptionAdder(CLI::App& command, std::vector<std::string_view> left_out = {})
       : command_(command), left_out_(std::move(left_out)) {}
 
+  // A flag, or an option that takes true or false where the default is true.
   void operator()(std::string_view name, bool& member, const qkv::Field& field);
   void operator()(std::string_view name, int64_t& member, const qkv::Field& field);
   void operator()(std::string_view name, uint64_t& member, const qkv::Field& field);
   void operator()(std::string_view name, double& member, const qkv::Field& field);
+  void operator()(std::string_view name, std::string& member, const qkv::Field& field);
   void operator()(std::string_view name, std::vector<std::string>& member, const qkv::Field& field);
   void operator()(std::string_view name, std::optional<bool>& member, const qkv::Field& field);
   void operator()(std::string_view name, std::optional<int64_t>& member, const qkv::Field& field);
@@ -36,10 +38,13 @@ class OptionAdder {
   void operator()(std::string_view name, std::optional<std::vector<std::string>>& member, const qkv::Field& field);
   template <class Enum>
   requires std::is_enum_v<Enum>
+  void operator()(std::string_view name, Enum& member, const qkv::Field& field) {
+    if (offers(name, field)) add_choice<Enum>(name, member, field, names_of(Enum{})[static_cast<size_t>(member)]);
+  }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
   void operator()(std::string_view name, std::optional<Enum>& member, const qkv::Field& field) {
-    if (offers(name, field))
-      add(command_.add_option(flag_of(name), member)->transform(choices<Enum>())->type_name("TEXT"), field,
-          fmt::format("{}", fmt::join(names_of(Enum{}), ", ")));
+    if (offers(name, field)) add_choice<Enum>(name, member, field, "");
   }
 
  private:
@@ -48,6 +53,11 @@ class OptionAdder {
   void add(CLI::Option* option, const qkv::Field& field, const std::string& accepted = "") const;
   template <class Number>
   void add_number(std::string_view name, Number& member, const qkv::Field& field);
+  template <class Enum, class Member>
+  void add_choice(std::string_view name, Member& member, const qkv::Field& field, std::string_view otherwise) {
+    CLI::Option* option = command_.add_option(flag_of(name), member)->transform(choices<Enum>())->type_name("TEXT");
+    add(option->default_str(std::string(otherwise)), field, fmt::format("{}", fmt::join(names_of(Enum{}), ", ")));
+  }
 
   CLI::App& command_;
   const std::vector<std::string_view> left_out_;

@@ -8,7 +8,7 @@ void qkv::fuzz::fuzz_torch(std::string_view bytes) {
     o.source_vocabulary = vocabulary.path() + "/pieces.json";
     o.start = o.end = "</s>";
     o.torch.source_embedding = "src.weight";
-    o.torch.output = "generator.weight";
+    o.torch.output_layer = "generator.weight";
     o.torch.heads = 2;
     return o;
   }();

@@ -44,7 +44,7 @@ inline constexpr Visibility kCommon = Visibility::common, kInternal = Visibility
 
 struct Field {
   std::string_view help;   // what the option does, in one line without a full stop
-  std::string_view group;  // "search", "sampling", "output", "execution", "model", "optimizer", "data", "checkpoints"
+  std::string_view group;  // options that belong together: "search", "sampling", "model", "optimizer", …
   Range range = {};        // of a number
   Visibility visibility = Visibility::advanced;
 

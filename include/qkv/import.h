@@ -10,32 +10,74 @@
 
 namespace qkv {
 
-// Description of a PyTorch model around nn.Transformer, for what its state dictionary does not say.
+// Description of a PyTorch model around nn.Transformer, for what its state dictionary does not say. It requires
+// source_embedding and heads.
 struct TorchModel {
-  std::string source_embedding;     // tensor [V, d]
-  std::string target_embedding;     // tensor [V, d]; "": the source embedding
-  std::string output;               // tensor [V, d], with a bias next to it if there is one; "": the target embedding
-  std::string position_table;       // learned positions of both sides, tensor [max_length, d]; "": see `positions`
-  std::vector<std::string> ignore;  // tensors that are not part of the model
-  int64_t heads = 0;                // attention heads; must be given
+  std::string source_embedding, target_embedding, output_layer, position_table;
+  std::vector<std::string> ignore;
+  std::optional<int64_t> heads;
   Activation activation = Activation::relu;
   NormPosition norm_position = NormPosition::post;
   double norm_epsilon = 1e-5;
   bool scale_embeddings = true;
-  Positions positions = Positions::interleaved;  // without a table
-  int64_t max_length = 512;                      // tokens of the longest sequence, without a table
+  Positions positions = Positions::interleaved;
+  int64_t max_length = 512;
 };
 
+template <class Visitor>
+void visit_fields(TorchModel& m, Visitor&& visit) {
+  constexpr const char* kGroup = "PyTorch state dictionary";
+  constexpr Range kSize = between(1, 1 << 24);
+  visit("source_embedding", m.source_embedding, {"Tensor [V, d] of the source embeddings; required", kGroup});
+  visit("target_embedding", m.target_embedding,
+        {"Tensor [V, d] of the target embeddings; by default the source embeddings", kGroup});
+  visit("output_layer", m.output_layer,
+        {"Tensor [V, d] before the softmax, with its bias next to it if there is one; by default the target embeddings",
+         kGroup});
+  visit("position_table", m.position_table,
+        {"Tensor [max_length, d] of learned positions of both sides; by default there is none", kGroup});
+  visit("ignore", m.ignore, {"Tensors that are not part of the model", kGroup});
+  visit("heads", m.heads, {"Number of attention heads, which tensors do not show; required", kGroup, kSize});
+  visit("activation", m.activation, {"Activation function of the feed-forward network", kGroup});
+  visit("norm_position", m.norm_position, {"Place of the norms; pre is norm_first=True", kGroup});
+  visit("norm_epsilon", m.norm_epsilon,
+        {"Added to the variance in a norm", kGroup, between(0, 1).without_min().without_max()});
+  visit("scale_embeddings", m.scale_embeddings, {"Multiply embeddings by the square root of d", kGroup});
+  visit("positions", m.positions, {"Positional encoding, without position_table", kGroup});
+  visit("max_length", m.max_length, {"Tokens of the longest sequence, without position_table", kGroup, kSize});
+}
+
 struct ImportOptions {
-  bool tokens = false;  // text is already split into tokens at spaces, even if the model has a tokenizer
-  // SentencePiece models, for a model that has none; "" for the target: the source's.
+  bool tokens = false;
   std::string source_tokenizer, target_tokenizer;
-  // Lists of tokens (a JSON array, or one token per line), for a state dictionary; "" for the target: the source's.
   std::string source_vocabulary, target_vocabulary;
-  // Special tokens in place of the model's; "" is none.
   std::optional<std::string> source_start, source_end, start, end, unknown;
   TorchModel torch;
 };
+
+template <class Visitor>
+void visit_fields(ImportOptions& o, Visitor&& visit) {
+  constexpr const char *kText = "tokenizer", *kTokens = "special tokens";
+  visit("tokens", o.tokens,
+        {"Read text as tokens separated by spaces, even if the model has a tokenizer", kText, {}, kCommon});
+  visit("source_tokenizer", o.source_tokenizer,
+        {"SentencePiece model, for a model without a tokenizer", kText, {}, kCommon});
+  visit("target_tokenizer", o.target_tokenizer,
+        {"SentencePiece model of the target; by default that of the source", kText, {}, kCommon});
+  visit("source_vocabulary", o.source_vocabulary,
+        {"List of tokens of a state dictionary: a JSON array (.json), or one token per line", kText, {}, kCommon});
+  visit("target_vocabulary", o.target_vocabulary,
+        {"List of tokens of the target; by default that of the source", kText, {}, kCommon});
+  visit("source_start", o.source_start,
+        {"Token before a source sentence, in place of the model's; empty is none", kTokens, {}, kCommon});
+  visit("source_end", o.source_end,
+        {"Token after a source sentence, in place of the model's; empty is none", kTokens, {}, kCommon});
+  visit("start", o.start, {"Token that a translation starts from, in place of the model's", kTokens, {}, kCommon});
+  visit("end", o.end, {"Token that ends a translation, in place of the model's", kTokens, {}, kCommon});
+  visit("unknown", o.unknown,
+        {"Token for text outside the vocabulary, in place of the model's; empty is none", kTokens, {}, kCommon});
+  visit_fields(o.torch, visit);
+}
 
 struct ImportReport {
   std::string kind;  // TransformersModel::name, "CTranslate2", "Argos Translate" or "PyTorch"
@@ -60,8 +102,8 @@ std::vector<TransformersModel> transformers_models();
 //   a CTranslate2 directory
 //   an Argos Translate package: the .argosmodel file, or the directory in it
 //   a state dictionary of a PyTorch model around nn.Transformer, as a safetensors file
-// Throws Error, naming the file and the tensor or field, if `out` exists, or if `source` is broken, contradicts itself
-// or has a feature that is not supported. `source` is not trusted.
+// Throws Error, naming the file and the tensor or field, if an option is out of range, if `out` exists, or if `source`
+// is broken, contradicts itself or has a feature that is not supported. `source` is not trusted.
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options = {});
 
 }  // namespace qkv

@@ -148,6 +148,7 @@ std::vector<TransformersModel> transformers_models() {
 }
 
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options) {
+  check_ranges(options);
   if (std::filesystem::exists(std::filesystem::symlink_status(out))) fail("{}: already exists", out);
   const ImportedModel model = read_any(source, options);
   if (const auto* text = std::get_if<TranslatorText>(&model.text))

@@ -38,8 +38,9 @@ class TorchReader {
     c.decoder_layers = tensors_.count(decoder + "layers.", ".linear1.weight");
     const std::vector<int64_t> first = tensors_.shape(encoder + "layers.0.linear1.weight", 2);
     c.ffn = first[0], c.d_model = first[1];
-    c.attention.heads = torch_.heads;
-    if (c.attention.heads < 1 || c.d_model < 1 || c.d_model % c.attention.heads != 0)
+    if (!torch_.heads) fail("{}: heads must be given, because tensors do not show their number", tensors_.path());
+    c.attention.heads = *torch_.heads;
+    if (c.d_model < 1 || c.d_model % c.attention.heads != 0)
       fail("{}: heads must divide the width {} (is {})", tensors_.path(), c.d_model, c.attention.heads);
     c.attention.key_width = c.attention.value_width = c.d_model / c.attention.heads;
     c.activation = torch_.activation;
@@ -57,8 +58,8 @@ class TorchReader {
     c.source_vocab = tensors_.shape(torch_.source_embedding, 2)[0];
     c.target_vocab = tensors_.shape(target_embedding(), 2)[0];
     c.shared_embeddings = tensors_.same(torch_.source_embedding, target_embedding());
-    c.tied_output = torch_.output.empty() || tensors_.same(torch_.output, target_embedding());
-    c.output_bias = !torch_.output.empty() && tensors_.has(output_bias());
+    c.tied_output = torch_.output_layer.empty() || tensors_.same(torch_.output_layer, target_embedding());
+    c.output_bias = !torch_.output_layer.empty() && tensors_.has(output_bias());
     c.dropout.residual = 0;
     return c;
   }
@@ -78,7 +79,7 @@ class TorchReader {
     for (int64_t i = 0; i < m.decoder_layers; i++) add_layer(map, "decoder", i, m);
     map.unused = torch_.ignore;
     map.unused.push_back(target_embedding());  // the tables may have several names
-    map.unused.push_back(torch_.output);
+    map.unused.push_back(torch_.output_layer);
     return map;
   }
 
@@ -87,8 +88,9 @@ class TorchReader {
     return torch_.target_embedding.empty() ? torch_.source_embedding : torch_.target_embedding;
   }
   std::string output_bias() const {
-    const size_t stem = torch_.output.ends_with(".weight") ? torch_.output.size() - 7 : torch_.output.size();
-    return torch_.output.substr(0, stem) + ".bias";
+    const size_t stem =
+        torch_.output_layer.ends_with(".weight") ? torch_.output_layer.size() - 7 : torch_.output_layer.size();
+    return torch_.output_layer.substr(0, stem) + ".bias";
   }
   // Rows of the table of positions [max_length, d], which may have a dimension of 1 for the batch.
   int64_t position_rows(int64_t d) const {
@@ -105,7 +107,7 @@ class TorchReader {
     map.add_tensor({.theirs = torch_.source_embedding,
                     .ours = {m.shared_embeddings ? "embedding.weight" : "source_embedding.weight"}});
     if (!m.shared_embeddings) map.add_tensor({.theirs = target_embedding(), .ours = {"target_embedding.weight"}});
-    if (!m.tied_output) map.add_tensor({.theirs = torch_.output, .ours = {"output.weight"}});
+    if (!m.tied_output) map.add_tensor({.theirs = torch_.output_layer, .ours = {"output.weight"}});
     if (m.output_bias) map.add_tensor({.theirs = output_bias(), .ours = {"output.bias"}});
   }
 

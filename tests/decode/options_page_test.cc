@@ -13,6 +13,7 @@
 #include "core/fields.h"
 #include "qkv/embedder.h"
 #include "qkv/generator.h"
+#include "qkv/import.h"
 #include "qkv/recommender.h"
 #include "qkv/translator.h"
 #include "tests/support/temp_dir.h"
@@ -39,6 +40,9 @@ template <class Value>
 std::string default_of(const Value& value) {
   return fmt::format("{}", value);
 }
+template <class Enum>
+requires std::is_enum_v<Enum> std::string default_of(const Enum& value) { return std::string(name_of(value)); }
+std::string default_of(const std::string& value) { return value.empty() ? "none" : value; }
 std::string default_of(const std::vector<std::string>&) { return "none"; }
 template <class Value>
 std::string default_of(const std::optional<Value>&) {
@@ -83,8 +87,9 @@ std::string section(const std::string& title, const std::string& text) {
 std::string page() {
   return std::string(R"(# Options
 
-The options of translation, generation, recommendation and embedding. This page is generated from the descriptions in
-the public headers: do not edit it; regenerate it as described at the top of `tests/decode/options_page_test.cc`.
+The options of translation, generation, recommendation, embedding and import. This page is generated from the
+descriptions in the public headers: do not edit it; regenerate it as described at the top of
+`tests/decode/options_page_test.cc`.
 
 An option has one name everywhere: `no_repeat_ngram` is a member of the C++ struct, a keyword argument in Python, and
 `--no-repeat-ngram` on the command line. Where the command line differs, the section says so.
@@ -106,7 +111,11 @@ options of the group *sampling* have no effect without `sampling`; the command l
          section<EmbedOptions>(
              "Embedding",
              R"(`qkv embed`, `Embedder.embed` in Python, `qkv::EmbedOptions` in C++. An option that is not set takes the value of the
-run. On the command line, `normalize` is `--normalize` or `--no-normalize`.)");
+run. On the command line, `normalize` is `--normalize` or `--no-normalize`.)") +
+         section<ImportOptions>(
+             "Import",
+             R"(`qkv import`, `qkv::ImportOptions` in C++, where the last group is the member `torch`. [import.md](import.md) says which
+models are read.)");
 }
 
 TEST(OptionsPage, IsGeneratedFromTheDescriptions) {
@@ -128,6 +137,7 @@ TEST(OptionsPage, DescribesEveryOptionInOneLine) {
   check(GenerateOptions());
   check(RecommendOptions());
   check(EmbedOptions());
+  check(ImportOptions());
 }
 
 }  // namespace

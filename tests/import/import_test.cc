@@ -542,12 +542,16 @@ TEST_F(ImportTest, AStateDictionaryNeedsNamesAndHeads) {
   ImportOptions options;
   options.source_vocabulary = directory / "tokens.txt";
   const auto error = [&] { return ImportTest::error(directory / "m.safetensors", options); };
-  EXPECT_EQ(error(), "m.safetensors: heads must divide the width 8 (is 0)");
+  EXPECT_EQ(error(), "m.safetensors: heads must be given, because tensors do not show their number");
+  options.torch.heads = 0;
+  EXPECT_EQ(error(), "heads must be between 1 and 16777216 (is 0)");
+  options.torch.heads = 3;
+  EXPECT_EQ(error(), "m.safetensors: heads must divide the width 8 (is 3)");
   options.torch.heads = 2;
   EXPECT_EQ(error(), "m.safetensors: source_embedding must name a tensor");
   options.torch.source_embedding = "src.weight";
   EXPECT_EQ(error(), "m.safetensors: tensor \"generator.bias\": F32 [7] is not part of the model");
-  options.torch.output = "generator.weight";
+  options.torch.output_layer = "generator.weight";
   EXPECT_EQ(error(), "m.safetensors: tensor \"steps\": F32 [1] is not part of the model");
   options.torch.ignore = {"steps"};
   EXPECT_EQ(error(), "");

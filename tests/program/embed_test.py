@@ -1,6 +1,7 @@
 """qkv embed: vectors of lines by imported encoders and trained models."""
 
 import json
+import shutil
 import struct
 
 import pytest
@@ -64,6 +65,14 @@ def test_options_change_the_vectors(encoder):
     assert len({str(embed("--pooling", pooling)) for pooling in ("mean", "first", "last")}) == 3
     assert embed("--prefix", "a ", text="b\n") == embed()
     assert embed("--batch-tokens", 1, "--threads", 1, text=TEXTS) == embed(text=TEXTS)
+
+
+def test_an_empty_prefix_replaces_that_of_the_run(encoder, tmp_path):
+    run = shutil.copytree(encoder, tmp_path / "run")
+    config = json.loads((run / "embedding.json").read_text())
+    (run / "embedding.json").write_text(json.dumps(config | {"prefix": "a "}))
+    assert qkv("embed", run, text="b\n") == qkv("embed", encoder, text="a b\n")
+    assert qkv("embed", run, "--prefix", "", text="b\n") == qkv("embed", encoder, text="b\n")
 
 
 def test_long_lines_are_truncated_and_counted(encoder):
