@@ -120,7 +120,7 @@ def test_linked_lines_hold_what_the_link_names():
 
 def test_a_title_that_is_ambiguous_missing_or_elsewhere_is_refused(tmp_path):
     code = tmp_path / "a.cc"
-    code.write_text("f(a)\nf(b)\ng()\nTEST(F, Works)\n")
+    code.write_text("f(a)\nf(b)\ng()\nTEST(Flow, Works)\n")
 
     def word(text, line):
         return complaint(LINK.fullmatch(text), code, line)
@@ -129,7 +129,7 @@ def test_a_title_that_is_ambiguous_missing_or_elsewhere_is_refused(tmp_path):
     assert "names no code" in word("[a](a.cc#L1)", 1)
     assert "does not hold" in word('[a](a.cc#L2 "g(")', 2)
     assert word('[a](a.cc#L3 "g(")', 3) is None
-    assert word("[F.Works](a.cc#L4)", 4) is None
+    assert word("[Flow.Works](a.cc#L4)", 4) is None
 
 
 def fix_lines(page):
