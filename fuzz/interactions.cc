@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/to_size.h"
 #include "data/split.h"
 #include "eval/baselines.h"
 #include "fuzz/reader.h"
@@ -41,7 +42,7 @@ void qkv::fuzz::fuzz_interactions(std::string_view bytes) {
       for (int64_t user = 0; user < data.user_count(); user++) {
         require(std::ssize(data.of(user)) >= std::max(options.min_events, options.core), "users have enough events");
         require(std::ranges::is_sorted(data.times_of(user)), "events are in the order of time");
-        for (const int32_t item : data.of(user)) counts.at(static_cast<size_t>(item))++;
+        for (const int32_t item : data.of(user)) counts.at(to_size(item))++;
       }
       for (const int64_t count : counts)
         require(count >= std::max<int64_t>(1, options.core), "items have enough events");

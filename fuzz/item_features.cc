@@ -1,6 +1,7 @@
 // A table of what is known of items: features rise, and each is one that went before or is of two items.
 #include "data/item_features.h"
 
+#include "core/to_size.h"
 #include "fuzz/reader.h"
 
 void qkv::fuzz::fuzz_item_features(std::string_view bytes) {
@@ -18,7 +19,7 @@ void qkv::fuzz::fuzz_item_features(std::string_view bytes) {
         int32_t last = -1;
         for (const int32_t id : features.of(item)) {
           require(id > last, "the features of an item rise");
-          counts.at(static_cast<size_t>(last = id))++;
+          counts.at(to_size(last = id))++;
         }
       }
       for (size_t id = 0; id < counts.size(); id++)

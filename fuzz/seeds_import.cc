@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "core/to_size.h"
 #include "export/weights_out.h"
 #include "fuzz/decoder.h"
 #include "fuzz/seeds.h"
@@ -71,8 +72,7 @@ testing::ForeignModel as_bert(const Transformer<float>& model) {
                                                   {"feed_forward.first", "intermediate.dense"},
                                                   {"feed_forward.second", "output.dense"}});
   const int64_t d = model.config().d_model;
-  tensors.push_back(
-      {"embeddings.token_type_embeddings.weight", {2, d}, std::vector<float>(static_cast<size_t>(2 * d), 1)});
+  tensors.push_back({"embeddings.token_type_embeddings.weight", {2, d}, std::vector<float>(to_size(2 * d), 1)});
   return tensors;
 }
 
@@ -113,7 +113,7 @@ void import_seeds(const std::filesystem::path& directory) {
   const auto state = random_model(untied);
   testing::ForeignModel tensors = testing::as_torch(*state);
   testing::write_foreign(torch.path(), tensors);
-  tensors.push_back({"positions", {1, 2, untied.d_model}, std::vector<float>(static_cast<size_t>(2 * untied.d_model))});
+  tensors.push_back({"positions", {1, 2, untied.d_model}, std::vector<float>(to_size(2 * untied.d_model))});
   testing::write_foreign(torch.path(), tensors);
 
   config.positions = Positions::closed_halves;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -18,9 +19,7 @@ size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
 
-size_t physical_memory() {
-  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
+size_t physical_memory() { return to_size(sysconf(_SC_PHYS_PAGES)) * to_size(sysconf(_SC_PAGESIZE)); }
 
 Arena::Arena(size_t reserve_bytes)
     : reserved_(round_up(reserve_bytes ? reserve_bytes : physical_memory(), kHugePage) + kHugePage) {

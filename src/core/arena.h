@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/matrix.h"
+#include "core/to_size.h"
 #include "qkv/error.h"
 
 namespace qkv {
@@ -35,7 +36,7 @@ class Arena {
   // Returns `count` elements. Throws ArenaFull when the reservation or the machine's memory is exhausted.
   template <class T>
   T* take(int64_t count) {
-    return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
+    return static_cast<T*>(take_bytes(to_size(count) * sizeof(T)));
   }
   // Returns `count` objects initialized with T(). They are never destroyed.
   template <class T>

@@ -21,6 +21,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/to_size.h"
 #include "qkv/field.h"
 
 namespace qkv {
@@ -30,7 +31,7 @@ inline constexpr auto kEnumNames = names_of(Enum{});
 
 template <class Enum>
 std::string_view name_of(Enum value) {
-  return kEnumNames<Enum>[static_cast<size_t>(value)];
+  return kEnumNames<Enum>[to_size(value)];
 }
 
 // Writes the fields that it visits as one JSON object, one field per line.
@@ -77,7 +78,7 @@ class FieldReader {
   template <class Enum>
   requires std::is_enum_v<Enum>
   void operator()(std::string_view name, Enum& member, const Field& = {}) {
-    member = static_cast<Enum>(choose(name, kEnumNames<Enum>, static_cast<size_t>(member)));
+    member = static_cast<Enum>(choose(name, kEnumNames<Enum>, to_size(member)));
   }
   template <class Value>
   void operator()(std::string_view name, std::optional<Value>& member, const Field& = {}) {

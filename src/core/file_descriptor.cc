@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 
 namespace qkv {
 
@@ -16,7 +17,7 @@ bool write_all(int file, std::span<const std::byte> bytes) {
     const ssize_t count = ::write(file, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(count));
+    bytes = bytes.subspan(to_size(count));
   }
   return true;
 }

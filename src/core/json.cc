@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -154,7 +155,7 @@ class ListTaker {
   bool item(JsonItem found) {
     found.list = inner_;
     found.name = name_;
-    found.depth = static_cast<size_t>(within_);
+    found.depth = to_size(within_);
     found.place = places_[std::min(within_, 2) - 1]++;
     take_(found);
     return true;
@@ -246,7 +247,7 @@ class Members {
   bool key(std::string& name) {
     if (depth_ > 1) return true;
     const auto place = std::ranges::find(names_, name);
-    member_ = static_cast<size_t>(place - names_.begin());
+    member_ = to_size(place - names_.begin());
     if (place == names_.end()) return true;
     if (seen_[member_]) fail("{}: the name {} stands twice in one object", where_, excerpt(name));
     return seen_[member_] = true;

@@ -8,6 +8,7 @@
 #include <exception>
 #include <vector>
 
+#include "core/to_size.h"
 #include "qkv/threads.h"
 
 namespace qkv {
@@ -45,12 +46,12 @@ void parallel_for(int64_t n, F&& f) {
 // parallel_for for an f that may throw: when all calls are done, throws the exception of the smallest i.
 template <class F>
 void parallel_for_throwing(int64_t n, F&& f) {
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(n));
+  std::vector<std::exception_ptr> errors(to_size(n));
   parallel_for(n, [&](int64_t i) {
     try {
       f(i);
     } catch (...) {
-      errors[static_cast<size_t>(i)] = std::current_exception();
+      errors[to_size(i)] = std::current_exception();
     }
   });
   for (const std::exception_ptr& error : errors)

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "core/to_size.h"
+
 namespace qkv {
 
 // Consecutive sequences: sequence s is ids[offsets[s]] … ids[offsets[s + 1] − 1].
@@ -18,7 +20,7 @@ struct Packed {
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
   std::span<const int32_t> sequence(int64_t s) const {
     const int32_t *begin = offsets.data() + s, *end = begin + 1;
-    return std::span(ids).subspan(static_cast<size_t>(*begin), static_cast<size_t>(*end - *begin));
+    return std::span(ids).subspan(to_size(*begin), to_size(*end - *begin));
   }
   void clear() {
     ids.clear();

@@ -6,6 +6,7 @@
 
 #include "core/fail.h"
 #include "core/random.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -39,7 +40,7 @@ bool BatchStream::seek(const StreamPosition& position) {
 void BatchStream::next(Batch& batch) {
   batcher().fill(batches_[position_.batch], batch);
   position_.batch++;
-  const size_t done = static_cast<size_t>(position_.batch), all = static_cast<size_t>(batches_.size());
+  const size_t done = to_size(position_.batch), all = to_size(batches_.size());
   prepare(next_window_, (next_window_.chunks.size() * done + all - 1) / all);
   if (done < all) return;
   leave();
@@ -49,7 +50,7 @@ void BatchStream::next(Batch& batch) {
 // Returns a window with none of its chunks read. If it has the same chunks as the current window, as in a text of one
 // window, the data are shared.
 BatchStream::Window BatchStream::open(int64_t epoch, int64_t window) const {
-  std::vector<int64_t> order(static_cast<size_t>(corpus_.chunks()));
+  std::vector<int64_t> order(to_size(corpus_.chunks()));
   std::iota(order.begin(), order.end(), 0);
   Random(options_.seed, Stream::chunks, static_cast<uint64_t>(epoch)).shuffle(order);
   const auto begin = [&](int64_t w) { return order.begin() + w * corpus_.chunks() / windows(); };

@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "core/random.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -33,14 +34,14 @@ Batcher::Batcher(const ParallelData& data, int64_t batch_tokens, uint64_t seed)
 }
 
 BatchList Batcher::shuffled(uint64_t index) const {
-  std::vector<int64_t> pairs(static_cast<size_t>(data_.size()));
+  std::vector<int64_t> pairs(to_size(data_.size()));
   std::iota(pairs.begin(), pairs.end(), 0);
   Random(seed_, Stream::shuffle, index).shuffle(pairs);
   return cut(std::move(pairs));
 }
 
 BatchList Batcher::in_order() const {
-  std::vector<int64_t> pairs(static_cast<size_t>(data_.size()));
+  std::vector<int64_t> pairs(to_size(data_.size()));
   std::iota(pairs.begin(), pairs.end(), 0);
   return cut(std::move(pairs));
 }

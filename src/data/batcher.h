@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/to_size.h"
 #include "data/batch.h"
 #include "data/parallel_data.h"
 
@@ -18,7 +19,7 @@ struct BatchList {
 
   int64_t size() const { return static_cast<int64_t>(offsets.size()) - 1; }
   std::span<const int64_t> operator[](int64_t batch) const {
-    return {pairs.data() + offsets[static_cast<size_t>(batch)], pairs.data() + offsets[static_cast<size_t>(batch) + 1]};
+    return {pairs.data() + offsets[to_size(batch)], pairs.data() + offsets[to_size(batch) + 1]};
   }
 };
 

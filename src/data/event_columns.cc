@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "data/event_time.h"
 
 namespace qkv {
@@ -79,7 +80,7 @@ std::string some_of(Names names) {
 // Returns whether a line whose columns are known only by number is a header: its time field is a word without digits.
 bool names_a_time(Names first, int time) {
   if (time < 0) return false;
-  const std::string_view field = first[static_cast<size_t>(time)];
+  const std::string_view field = first[to_size(time)];
   return !field.empty() && field.find_first_of("0123456789") == field.npos && !parse_event_time(field);
 }
 

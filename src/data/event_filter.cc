@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -17,8 +19,8 @@ class Remaining {
         if (item != kNoItem) of_user(user)++, of_item(item)++;
   }
 
-  int64_t& of_user(int64_t user) { return users_[static_cast<size_t>(user)]; }
-  int64_t& of_item(int64_t item) { return items_[static_cast<size_t>(item)]; }
+  int64_t& of_user(int64_t user) { return users_[to_size(user)]; }
+  int64_t& of_item(int64_t item) { return items_[to_size(item)]; }
   int64_t events() const {
     int64_t sum = 0;
     for (const int64_t count : users_) sum += std::max<int64_t>(0, count);
@@ -47,17 +49,17 @@ struct UsersOfItems {
 
   explicit UsersOfItems(const Interactions& data) : offsets(data.items.size() + 1), users(data.events.size()) {
     for (const int32_t item : data.events)
-      if (item != kNoItem) offsets[static_cast<size_t>(item) + 1]++;
+      if (item != kNoItem) offsets[to_size(item) + 1]++;
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
     for (int64_t user = 0; user < data.user_count(); user++)
       for (const int32_t item : data.of(user))
-        if (item != kNoItem) users[static_cast<size_t>(next[static_cast<size_t>(item)]++)] = static_cast<int32_t>(user);
+        if (item != kNoItem) users[to_size(next[to_size(item)]++)] = static_cast<int32_t>(user);
   }
 
   std::span<const int32_t> of(int64_t item) const {
-    const auto i = static_cast<size_t>(item);
-    return std::span(users).subspan(static_cast<size_t>(offsets[i]), static_cast<size_t>(offsets[i + 1] - offsets[i]));
+    const auto i = to_size(item);
+    return std::span(users).subspan(to_size(offsets[i]), to_size(offsets[i + 1] - offsets[i]));
   }
 };
 
@@ -104,10 +106,10 @@ void compact(Interactions& data, Remaining& left) {
     const int64_t end = data.offsets[user + 1];
     if (left.of_user(static_cast<int64_t>(user)) > 0) {
       for (int64_t i = begin; i < end; i++) {
-        const int32_t item = data.events[static_cast<size_t>(i)];
-        if (item == kNoItem || new_id[static_cast<size_t>(item)] == kNoItem) continue;
-        if (!data.times.empty()) data.times[events] = data.times[static_cast<size_t>(i)];
-        data.events[events++] = new_id[static_cast<size_t>(item)];
+        const int32_t item = data.events[to_size(i)];
+        if (item == kNoItem || new_id[to_size(item)] == kNoItem) continue;
+        if (!data.times.empty()) data.times[events] = data.times[to_size(i)];
+        data.events[events++] = new_id[to_size(item)];
       }
       if (users != user) data.users[users] = std::move(data.users[user]);
       data.offsets[++users] = static_cast<int64_t>(events);

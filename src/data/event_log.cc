@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "text/line_file.h"
 
 namespace qkv {
@@ -79,7 +80,7 @@ void EventLog::add_fields(File& file) {
   }
   if (values.size() != file.width)
     fail("{}: expected {} columns as in the first line (found {})", file.place.text(), file.width, values.size());
-  const auto value = [&](int column) { return values[static_cast<size_t>(column)]; };
+  const auto value = [&](int column) { return values[to_size(column)]; };
   add_event(file, value(file.columns.user), value(file.columns.item),
             file.columns.time >= 0 ? value(file.columns.time) : "");
 }
@@ -97,7 +98,7 @@ void EventLog::begin_json(File& file, std::string_view line) {
   file.columns = columns_by_name(names, options_.columns, file.place);
   if (!file.columns.found()) fail_unknown(names, file.place);
   for (const int column : {file.columns.user, file.columns.item, file.columns.time})
-    if (column >= 0) file.keys.emplace_back(names[static_cast<size_t>(column)]);
+    if (column >= 0) file.keys.emplace_back(names[to_size(column)]);
   file.values.resize(file.keys.size());
   begin_file(file, names);
 }
@@ -111,7 +112,7 @@ void EventLog::begin_file(File& file, std::span<const std::string_view> names) {
          timed ? "one" : "none");
   const auto name = [&](int column) {
     if (column < 0) return std::string("none");
-    return file.columns.header ? excerpt(names[static_cast<size_t>(column)]) : fmt::format("column {}", column + 1);
+    return file.columns.header ? excerpt(names[to_size(column)]) : fmt::format("column {}", column + 1);
   };
   report_.files.push_back(fmt::format("{}: {}, user {}, item {}, time {}", file.place.path, name_of(file.format),
                                       name(file.columns.user), name(file.columns.item), name(file.columns.time)));

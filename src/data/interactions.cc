@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "data/event_filter.h"
 #include "data/event_log.h"
 
@@ -21,13 +22,13 @@ Interactions by_user(EventLog& log) {
   const std::vector<int64_t> times = log.times.take();
   std::vector<int64_t>& offsets = data.offsets;
   offsets.assign(data.users.size() + 1, 0);
-  for (const int32_t user : log.event_users) offsets[static_cast<size_t>(user) + 1]++;
+  for (const int32_t user : log.event_users) offsets[to_size(user) + 1]++;
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
   std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
   data.events.resize(log.event_items.size());
   data.times.resize(times.size());
   for (size_t i = 0; i < log.event_items.size(); i++) {
-    const auto place = static_cast<size_t>(next[static_cast<size_t>(log.event_users[i])]++);
+    const auto place = to_size(next[to_size(log.event_users[i])]++);
     data.events[place] = log.event_items[i];
     if (!times.empty()) data.times[place] = times[i];
   }
@@ -52,10 +53,9 @@ void sort_by_time(Interactions& data) {
   parallel_blocks(data.user_count(), 256, [&](int64_t first, int64_t last) {
     std::vector<Event> events;
     for (int64_t user = first; user < last; user++) {
-      const int64_t begin = data.offsets[static_cast<size_t>(user)], end = data.offsets[static_cast<size_t>(user) + 1];
-      const std::span items =
-          std::span(data.events).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-      const std::span times = std::span(data.times).subspan(static_cast<size_t>(begin), items.size());
+      const int64_t begin = data.offsets[to_size(user)], end = data.offsets[to_size(user) + 1];
+      const std::span items = std::span(data.events).subspan(to_size(begin), to_size(end - begin));
+      const std::span times = std::span(data.times).subspan(to_size(begin), items.size());
       if (std::ranges::adjacent_find(times, std::greater_equal()) == times.end())
         continue;  // already strictly increasing
       events.clear();
@@ -70,7 +70,7 @@ void sort_by_time(Interactions& data) {
 void find_busiest(const Interactions& data, ReadReport& report) {
   for (int64_t user = 0; user < data.user_count(); user++)
     if (const int64_t events = std::ssize(data.of(user)); events > report.busiest_events)
-      report.busiest_events = events, report.busiest = data.users[static_cast<size_t>(user)];
+      report.busiest_events = events, report.busiest = data.users[to_size(user)];
 }
 
 int64_t count_ties(const Interactions& data) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/to_size.h"
 #include "data/history.h"
 #include "qkv/interactions.h"
 
@@ -32,8 +33,8 @@ struct Interactions {
   template <class T>
   std::span<const T> part(const std::vector<T>& values, int64_t user) const {
     if (values.empty()) return {};
-    const auto u = static_cast<size_t>(user);
-    return std::span(values).subspan(static_cast<size_t>(offsets[u]), static_cast<size_t>(offsets[u + 1] - offsets[u]));
+    const auto u = to_size(user);
+    return std::span(values).subspan(to_size(offsets[u]), to_size(offsets[u + 1] - offsets[u]));
   }
 };
 

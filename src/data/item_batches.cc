@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "core/sorted_unique.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -19,9 +20,9 @@ constexpr double kHiddenShare = 0.1;  // fraction of the histories whose times a
 }  // namespace
 
 ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& options) : log_(log), options_(options) {
-  counts_.resize(static_cast<size_t>(log.item_count()));
+  counts_.resize(to_size(log.item_count()));
   for (int64_t user = 0; user < log.user_count(); user++) {
-    for (const int32_t item : training_part(user)) counts_[static_cast<size_t>(item)]++;
+    for (const int32_t item : training_part(user)) counts_[to_size(item)]++;
     if (options.sampling == NegativeSampling::popularity)
       training_events_.insert(training_events_.end(), training_part(user).begin(), training_part(user).end());
     const int64_t tokens = std::ssize(sequence(user)) - 1;
@@ -30,7 +31,7 @@ ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& option
     tokens_ += tokens;
     longest_ = std::max(longest_, tokens);
   }
-  items_.resize(static_cast<size_t>(log.item_count()));
+  items_.resize(to_size(log.item_count()));
   std::iota(items_.begin(), items_.end(), 0);
   if (users_.empty()) fail("batches: no user has two training items");
   if (options.batch_tokens < longest_ || options.batch_tokens > std::numeric_limits<int32_t>::max())
@@ -39,12 +40,12 @@ ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& option
 }
 
 std::span<const int32_t> ItemBatches::training_part(int64_t user) const {
-  return log_.of(user).first(static_cast<size_t>(options_.split.known(log_, user, HeldOut::validation)));
+  return log_.of(user).first(to_size(options_.split.known(log_, user, HeldOut::validation)));
 }
 
 std::span<const int32_t> ItemBatches::sequence(int64_t user) const {
   const std::span<const int32_t> events = training_part(user);
-  return events.last(std::min(events.size(), static_cast<size_t>(options_.max_length) + 1));
+  return events.last(std::min(events.size(), to_size(options_.max_length) + 1));
 }
 
 BatchList ItemBatches::shuffled(int64_t epoch) const {
@@ -52,7 +53,7 @@ BatchList ItemBatches::shuffled(int64_t epoch) const {
   list.pairs = users_;
   Random(options_.seed, Stream::shuffle, static_cast<uint64_t>(epoch)).shuffle(list.pairs);
   list.offsets = batch_offsets(std::ssize(list.pairs), options_.batch_tokens, [&](int64_t i) {
-    return tokens({&list.pairs[static_cast<size_t>(i)], 1});
+    return tokens({&list.pairs[to_size(i)], 1});
   });
   return list;
 }
@@ -77,15 +78,14 @@ void ItemBatches::fill(std::span<const int64_t> users, uint64_t index, Batch& ba
 
 void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint64_t index, std::vector<int32_t>& ids,
                        std::vector<float>& log_draws) const {
-  const auto K = static_cast<size_t>(options_.negatives);
+  const auto K = to_size(options_.negatives);
   ids.resize(batch.labels.size() * (K + 1));
   log_draws.resize(ids.size());
   const uint64_t seed = options_.seed + index * 0x9E3779B97F4A7C15;
   parallel_for_throwing(std::ssize(users), [&](int64_t s) {
-    const Negatives negatives = negatives_of(users[static_cast<size_t>(s)]);
+    const Negatives negatives = negatives_of(users[to_size(s)]);
     Random random(seed, Stream::training_negatives, static_cast<uint64_t>(s));
-    const auto begin = static_cast<size_t>(batch.target.offsets[static_cast<size_t>(s)]),
-               end = static_cast<size_t>(batch.target.offsets[static_cast<size_t>(s) + 1]);
+    const auto begin = to_size(batch.target.offsets[to_size(s)]), end = to_size(batch.target.offsets[to_size(s) + 1]);
     for (size_t n = begin; n < end; n++) {
       const size_t first = n * (K + 1);
       ids[first] = batch.labels[n];
@@ -94,7 +94,7 @@ void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint6
         ids[k] = negatives.from[random.below(negatives.from.size())];
         while (std::binary_search(negatives.rejected.begin(), negatives.rejected.end(), ids[k]))
           ids[k] = negatives.from[random.below(negatives.from.size())];
-        const double weight = negatives.uniform ? 1 : static_cast<double>(counts_[static_cast<size_t>(ids[k])]);
+        const double weight = negatives.uniform ? 1 : static_cast<double>(counts_[to_size(ids[k])]);
         log_draws[k] = static_cast<float>(std::log(static_cast<double>(K) * weight / negatives.weights));
       }
     }
@@ -107,7 +107,7 @@ ItemBatches::Negatives ItemBatches::negatives_of(int64_t user) const {
   std::vector<int32_t> own = sorted_unique(std::vector<int32_t>(part.begin(), part.end()));
   if (options_.sampling == NegativeSampling::popularity) {
     auto left = static_cast<double>(training_events_.size());
-    for (const int32_t item : own) left -= static_cast<double>(counts_[static_cast<size_t>(item)]);
+    for (const int32_t item : own) left -= static_cast<double>(counts_[to_size(item)]);
     // Rejection sampling is fast if enough of the weight remains.
     if (left > 0.01 * static_cast<double>(training_events_.size()))
       return {false, left, training_events_, {}, std::move(own)};

@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/sorted_unique.h"
+#include "core/to_size.h"
 #include "data/name_table.h"
 #include "data/table.h"
 #include "text/unicode.h"
@@ -87,7 +88,7 @@ std::vector<int32_t> keep(const std::vector<std::vector<int32_t>>& of_items, siz
                           std::vector<std::string>& names) {
   std::vector<int64_t> counts(names.size());
   for (const std::vector<int32_t>& ids : of_items)
-    for (const int32_t id : ids) counts[static_cast<size_t>(id)]++;
+    for (const int32_t id : ids) counts[to_size(id)]++;
   std::vector<int32_t> new_ids(names.size(), -1);
   size_t kept = 0;
   for (size_t id = 0; id < names.size(); id++) {
@@ -119,7 +120,7 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
       others++;
       return;
     }
-    std::vector<int32_t>& ids = of_items[static_cast<size_t>(item)];
+    std::vector<int32_t>& ids = of_items[to_size(item)];
     found += ids.empty();
     collect(columns, row, names, ids);
     ids = sorted_unique(std::move(ids));
@@ -132,7 +133,7 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
   const std::vector<int32_t> new_ids = keep(of_items, known.size(), features.names);
   for (const std::vector<int32_t>& ids : of_items) {
     for (const int32_t id : ids)
-      if (new_ids[static_cast<size_t>(id)] >= 0) features.ids.push_back(new_ids[static_cast<size_t>(id)]);
+      if (new_ids[to_size(id)] >= 0) features.ids.push_back(new_ids[to_size(id)]);
     features.offsets.push_back(std::ssize(features.ids));
   }
   if (features.ids.empty()) fail("{}: no feature is shared by two of the log's items", path);

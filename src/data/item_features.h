@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/to_size.h"
+
 namespace qkv {
 
 // The features of all items. Features have ids 0, 1, …; item v has ids[offsets[v]] … ids[offsets[v + 1] − 1], in
@@ -18,8 +20,8 @@ struct ItemFeatures {
   int64_t count() const { return static_cast<int64_t>(names.size()); }
   int64_t items() const { return static_cast<int64_t>(offsets.size()) - 1; }
   std::span<const int32_t> of(int64_t item) const {
-    const auto v = static_cast<size_t>(item);
-    return std::span(ids).subspan(static_cast<size_t>(offsets[v]), static_cast<size_t>(offsets[v + 1] - offsets[v]));
+    const auto v = to_size(item);
+    return std::span(ids).subspan(to_size(offsets[v]), to_size(offsets[v + 1] - offsets[v]));
   }
 };
 

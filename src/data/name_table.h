@@ -11,6 +11,7 @@
 
 #include "core/fail.h"
 #include "core/hash.h"
+#include "core/to_size.h"
 
 namespace qkv {
 
@@ -49,7 +50,7 @@ class NameTable {
   size_t place_of(std::string_view name) const {
     const size_t mask = slots_.size() - 1;
     size_t place = hash_bytes(name) & mask;
-    while (slots_[place] >= 0 && names_[static_cast<size_t>(slots_[place])] != name) place = (place + 1) & mask;
+    while (slots_[place] >= 0 && names_[to_size(slots_[place])] != name) place = (place + 1) & mask;
     return place;
   }
 

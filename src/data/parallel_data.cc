@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -33,7 +34,7 @@ void ParallelData::add(const ParallelText& text) {
   const Tokenizer &source = source_.tokenizer, &target = target_.tokenizer;
   std::vector<EncodedPair> pairs(text.source.size());
   parallel_for_throwing((text.size() + kBlock - 1) / kBlock, [&](int64_t block) {
-    const size_t begin = static_cast<size_t>(block * kBlock), end = std::min(pairs.size(), begin + kBlock);
+    const size_t begin = to_size(block * kBlock), end = std::min(pairs.size(), begin + kBlock);
     for (size_t i = begin; i < end; i++) pairs[i] = {source.encode(text.source[i]), target.encode(text.target[i])};
   });
   for (EncodedPair& pair : pairs) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/to_size.h"
 #include "text/corpus.h"
 #include "text/tokenizer.h"
 
@@ -40,7 +41,7 @@ class ParallelData {
     std::vector<int64_t> offsets = {0};
 
     std::span<const int32_t> operator[](int64_t i) const {
-      return {ids.data() + offsets[static_cast<size_t>(i)], ids.data() + offsets[static_cast<size_t>(i) + 1]};
+      return {ids.data() + offsets[to_size(i)], ids.data() + offsets[to_size(i) + 1]};
     }
     void append(const std::vector<int32_t>& sequence);
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -31,8 +32,7 @@ std::optional<int64_t> Split::target(const Interactions& data, int64_t user, Hel
   const auto n = std::ssize(data.of(user));
   if (!temporal) return n < 3 ? std::nullopt : std::optional<int64_t>(part == HeldOut::test ? n - 1 : n - 2);
   const int64_t place = known(data, user, part);
-  if (place == n || (part == HeldOut::validation && data.times_of(user)[static_cast<size_t>(place)] >= test_from))
-    return {};
+  if (place == n || (part == HeldOut::validation && data.times_of(user)[to_size(place)] >= test_from)) return {};
   return place;
 }
 

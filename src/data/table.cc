@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "qkv/text.h"
 
 namespace qkv {
@@ -48,8 +49,7 @@ void read_table(const std::string& path, const OnRow& on_row) {
 }
 
 size_t column_of(std::string_view entry, std::span<const std::string_view> first, const Place& where) {
-  if (const auto place = std::ranges::find(first, entry); place != first.end())
-    return static_cast<size_t>(place - first.begin());
+  if (const auto place = std::ranges::find(first, entry); place != first.end()) return to_size(place - first.begin());
   size_t number = 0;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
   if (error != std::errc() || end != entry.data() + entry.size() || number < 1 || number > first.size())

@@ -6,6 +6,7 @@
 
 #include "core/fail.h"
 #include "core/random.h"
+#include "core/to_size.h"
 #include "data/batcher.h"
 
 namespace qkv {
@@ -31,7 +32,7 @@ std::vector<TextBatches::Piece> TextBatches::cut(int64_t first) const {
 
 TextBatches::Epoch TextBatches::batched(std::vector<Piece> pieces) const {
   std::vector<int64_t> offsets = batch_offsets(std::ssize(pieces), options_.batch_tokens, [&](int64_t i) {
-    return pieces[static_cast<size_t>(i)].end - pieces[static_cast<size_t>(i)].begin;
+    return pieces[to_size(i)].end - pieces[to_size(i)].begin;
   });
   return {std::move(pieces), std::move(offsets)};
 }
@@ -48,9 +49,9 @@ TextBatches::Epoch TextBatches::in_order() const { return batched(cut(options_.m
 void TextBatches::fill(const Epoch& epoch, int64_t batch, Batch& to) const {
   to.clear();
   const std::span<const int32_t> ids(text_.ids);
-  for (int64_t i = epoch.offsets[static_cast<size_t>(batch)]; i < epoch.offsets[static_cast<size_t>(batch) + 1]; i++) {
-    const auto [begin, end] = epoch.pieces[static_cast<size_t>(i)];
-    to.target.append(ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+  for (int64_t i = epoch.offsets[to_size(batch)]; i < epoch.offsets[to_size(batch) + 1]; i++) {
+    const auto [begin, end] = epoch.pieces[to_size(i)];
+    to.target.append(ids.subspan(to_size(begin), to_size(end - begin)));
     to.labels.insert(to.labels.end(), ids.begin() + begin + 1, ids.begin() + end + 1);
   }
 }

@@ -1,5 +1,7 @@
 #include "decode/attend.h"
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -8,10 +10,10 @@ using Attention = MultiHeadAttention<float>;
 // The weights of every head of one layer.
 std::vector<AttentionHead> heads_of(const Attention& attention, const Attention::Saved& saved, int64_t heads,
                                     const Sequences& sequences, Causal causal) {
-  std::vector<AttentionHead> result(static_cast<size_t>(heads));
+  std::vector<AttentionHead> result(to_size(heads));
   for (int64_t h = 0; h < heads; h++) {
-    std::vector<float>& weights = result[static_cast<size_t>(h)].weights;
-    weights.resize(static_cast<size_t>(saved.x.rows * saved.z.rows));
+    std::vector<float>& weights = result[to_size(h)].weights;
+    weights.resize(to_size(saved.x.rows * saved.z.rows));
     attention.weights(sequences, causal, saved, 0, h, {weights.data(), saved.x.rows, saved.z.rows});
   }
   return result;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -72,7 +74,7 @@ std::vector<std::vector<Decoded>> n_best(const Ensemble& models, const std::vect
   if (options.coverage_penalty > 0) add_coverage(models, inputs, found, options, arena);
   for (auto& hypotheses : found) {
     std::ranges::stable_sort(hypotheses, std::greater<>(), &Decoded::score);
-    if (std::ssize(hypotheses) > options.n_best) hypotheses.resize(static_cast<size_t>(options.n_best));
+    if (std::ssize(hypotheses) > options.n_best) hypotheses.resize(to_size(options.n_best));
   }
   return found;
 }

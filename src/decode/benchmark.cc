@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/fail.h"
 #include "core/op_times.h"
+#include "core/to_size.h"
 #include "decode/batched.h"
 #include "decode/translation_text.h"
 #include "decode/workers.h"
@@ -60,7 +61,7 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
   const Ensemble model(*loaded.model);
   const auto batches = batches_of(sources, options.batch);
   ArenaPool pool;
-  const ArenaPool::Lease lease(pool, options.profile ? 1 : static_cast<size_t>(options.workers));
+  const ArenaPool::Lease lease(pool, options.profile ? 1 : to_size(options.workers));
   for (int repeat = 0; repeat < 4; repeat++) {  // the first one is a warm-up
     std::optional<Profile> profile;
     if (options.profile) profile.emplace();

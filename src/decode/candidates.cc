@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/sorted_unique.h"
+#include "core/to_size.h"
 #include "decode/mean_probability.h"
 
 namespace qkv {
@@ -33,7 +34,7 @@ std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::spa
     }
   }
   std::sort_heap(best.begin(), best.end());
-  for (Candidate& c : best) c.log_p = next[static_cast<size_t>(c.parent)].log_p(c.token);
+  for (Candidate& c : best) c.log_p = next[to_size(c.parent)].log_p(c.token);
   return best;
 }
 
@@ -66,7 +67,7 @@ std::vector<Candidate> best_candidates(const BestNext& next, int64_t first_row, 
   for (size_t i = 0; i < sums.size(); i++) {
     const int64_t n = first_row + static_cast<int64_t>(i);
     if (std::isnan(next.tokens.lse[n])) continue;
-    const float mass = next.log_mass[static_cast<size_t>(n)];
+    const float mass = next.log_mass[to_size(n)];
     for (int64_t j = 0; j < next.tokens.tokens.cols && next.tokens.tokens(n, j) >= 0; j++) {
       const float logit = next.tokens.logits(n, j);
       best.push_back({sums[i] + static_cast<double>(logit - mass), logit - next.tokens.lse[n], static_cast<int32_t>(i),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 #include "decode/mean_probability.h"
 
 namespace qkv {
@@ -34,7 +35,7 @@ PackedPairs pack(const std::vector<ForcedInput>& inputs, int32_t start) {
 void take_attention(const Transformer<float>& model, const PackedPairs& batch, const Transformer<float>::Saved& saved,
                     const AttentionPlace& place, Context& c, std::vector<Forced>& results) {
   const Arena::Scope scope(c.arena);
-  const size_t layer = static_cast<size_t>(checked_layer(place, model.config()));
+  const size_t layer = to_size(checked_layer(place, model.config()));
   const Sequences self = sequences_of(batch.read, batch.read), cross = sequences_of(batch.read, batch.source);
   Layer<float>::Saved s;
   c.positions = batch.read.positions;
@@ -42,7 +43,7 @@ void take_attention(const Transformer<float>& model, const PackedPairs& batch, c
   for (size_t i = 0; i < results.size(); i++) {
     const int64_t T = cross.q_end[i] - cross.q_begin[i], S = cross.k_end[i] - cross.k_begin[i];
     std::vector<float>& weights = results[i].attention;
-    weights.resize(static_cast<size_t>(T * S));
+    weights.resize(to_size(T * S));
     model.decoder().layers()[layer].cross_attention().weights(
         cross, Causal::none, s.cross_attention, static_cast<int64_t>(i), place.head, {weights.data(), T, S});
   }
@@ -86,8 +87,7 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
     for (size_t m = 0; m < models.size(); m++)
       logits.push_back(models[m].output().logits(hidden[m].row_range(begin, end), c));
     const Matrix<float> all = log_mean_probability(logits);
-    for (int64_t n = begin; n < end; n++)
-      log_p[static_cast<size_t>(n)] = all(n - begin, batch.targets[static_cast<size_t>(n)]);
+    for (int64_t n = begin; n < end; n++) log_p[to_size(n)] = all(n - begin, batch.targets[to_size(n)]);
   }
   auto next = log_p.begin();
   for (size_t i = 0; i < inputs.size(); i++) {

@@ -9,6 +9,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "decode/mean_probability.h"
 #include "decode/sampler.h"
 #include "decode/search.h"
@@ -32,7 +33,7 @@ GeneratedIds::Alternatives best_of(std::span<const float> log_p, int64_t count) 
   std::vector<int32_t> tokens(log_p.size());
   std::iota(tokens.begin(), tokens.end(), 0);
   const auto middle = tokens.begin() + std::min(count, std::ssize(tokens));
-  const auto p = [&](int32_t token) { return log_p[static_cast<size_t>(token)]; };
+  const auto p = [&](int32_t token) { return log_p[to_size(token)]; };
   std::partial_sort(tokens.begin(), middle, tokens.end(),
                     [&](int32_t a, int32_t b) { return p(a) != p(b) ? p(a) > p(b) : a < b; });
   GeneratedIds::Alternatives best;
@@ -88,7 +89,7 @@ class Generating {
   // Returns the whole text, or its last max_length / 2 tokens if it is longer than max_length.
   std::span<const int32_t> visible(const std::vector<int32_t>& text) const {
     if (std::ssize(text) <= longest_) return text;
-    return std::span(text).last(static_cast<size_t>(std::max<int64_t>(1, longest_ / 2)));
+    return std::span(text).last(to_size(std::max<int64_t>(1, longest_ / 2)));
   }
 
   // Reads the next tokens, and chooses a token for each text that has been read completely.
@@ -102,7 +103,7 @@ class Generating {
     std::vector<Place> places;
     for (const TextCache::Text* text : ready) places.push_back(std::ranges::find(growing_, text, &Growing::seen));
     parallel_for_throwing(log_p.rows, [&](int64_t n) {
-      choose(*places[static_cast<size_t>(n)], {log_p.row(n), static_cast<size_t>(log_p.cols)});
+      choose(*places[to_size(n)], {log_p.row(n), to_size(log_p.cols)});
     });
     return places;
   }

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/op_times.h"
 #include "core/random.h"
+#include "core/to_size.h"
 #include "decode/generation.h"
 #include "io/int8_weights.h"
 #include "io/run.h"
@@ -50,7 +51,7 @@ T median(std::vector<T> x, Key key = {}) {
 // Returns prompts that differ in their first tokens, so that they share no cached prefix.
 Prompts random_prompts(const GenerationBenchmarkOptions& options, int64_t vocab) {
   Random random(1, Stream::test);
-  Prompts prompts(static_cast<size_t>(options.batch));
+  Prompts prompts(to_size(options.batch));
   for (size_t i = 0; i < prompts.size(); i++) {
     prompts[i].push_back(static_cast<int32_t>(static_cast<int64_t>(i) % vocab));
     while (std::ssize(prompts[i]) < options.prompt)

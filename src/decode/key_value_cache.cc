@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "core/to_size.h"
 #include "qkv/threads.h"
 
 namespace qkv {
@@ -48,7 +49,7 @@ void fill_cross(const Transformer<float>& model, const Packed& sources, std::vec
   for (int64_t first = 0; first < sources.sequences();) {
     const Arena::Scope scope(c.arena);
     const Packed part = part_of(sources, first);
-    const int64_t row = sources.offsets[static_cast<size_t>(first)];
+    const int64_t row = sources.offsets[to_size(first)];
     std::vector<Layer<float>::Cache> rows = caches;
     for (auto& cache : rows) cache.cross = cache.cross.row_range(row, row + part.tokens());
     model.fill_cross(model.encode(part, c), rows, c);
@@ -63,26 +64,25 @@ KeyValueCache::KeyValueCache(const Ensemble& models, const Packed& sources, int6
       beam_(beam),
       sequences_(sources.sequences()),
       source_offsets_(sources.offsets),
-      slots_(static_cast<size_t>(sequences_ * beam)),
-      users_(static_cast<size_t>(sequences_ * beam * capacity)),
-      given_up_(static_cast<size_t>(sequences_)) {
+      slots_(to_size(sequences_ * beam)),
+      users_(to_size(sequences_ * beam * capacity)),
+      given_up_(to_size(sequences_)) {
   for (size_t m = 0; m < models.size(); m++) caches_.push_back(self_caches(models[m], std::ssize(users_), c.arena));
   for (size_t m = 0; m < models.size(); m++) fill_cross(models[m], sources, caches_[m], c);
 }
 
 void KeyValueCache::branch(int64_t sequence, std::span<const int32_t> parents, std::span<int32_t> children) {
   const int32_t first = first_slot(sequence);
-  const std::span<std::vector<int32_t>> slots =
-      std::span(slots_).subspan(static_cast<size_t>(first), static_cast<size_t>(beam_));
+  const std::span<std::vector<int32_t>> slots = std::span(slots_).subspan(to_size(first), to_size(beam_));
   std::vector<std::vector<int32_t>> next(slots.size());
   for (size_t i = 0; i < parents.size(); i++) {
-    next[i] = slots[static_cast<size_t>(parents[i] - first)];
-    for (const int32_t row : next[i]) users_[static_cast<size_t>(row)]++;
+    next[i] = slots[to_size(parents[i] - first)];
+    for (const int32_t row : next[i]) users_[to_size(row)]++;
     children[i] = first + static_cast<int32_t>(i);
   }
   for (size_t i = 0; i < slots.size(); i++) {
     for (const int32_t row : slots[i])
-      if (--users_[static_cast<size_t>(row)] == 0) given_up_[static_cast<size_t>(sequence)].push_back(row);
+      if (--users_[to_size(row)] == 0) given_up_[to_size(sequence)].push_back(row);
     slots[i] = std::move(next[i]);
   }
 }
@@ -98,19 +98,19 @@ void KeyValueCache::begin_step() {
 }
 
 void KeyValueCache::add(int64_t sequence, int32_t slot) {
-  std::vector<int32_t>& rows = slots_[static_cast<size_t>(slot)];
+  std::vector<int32_t>& rows = slots_[to_size(slot)];
   positions_.push_back(static_cast<int32_t>(rows.size()));
   if (free_.empty()) free_.push_back(rows_++);
   const int32_t row = free_.back();
   free_.pop_back();
-  users_[static_cast<size_t>(row)] = 1;
+  users_[to_size(row)] = 1;
   rows.push_back(row);
   new_rows_.push_back(row);
   self_begin_.push_back(static_cast<int32_t>(self_rows_.size()));
   self_rows_.insert(self_rows_.end(), rows.begin(), rows.end());
   self_end_.push_back(static_cast<int32_t>(self_rows_.size()));
-  cross_begin_.push_back(source_offsets_[static_cast<size_t>(sequence)]);
-  cross_end_.push_back(source_offsets_[static_cast<size_t>(sequence) + 1]);
+  cross_begin_.push_back(source_offsets_[to_size(sequence)]);
+  cross_end_.push_back(source_offsets_[to_size(sequence) + 1]);
 }
 
 Matrix<float> KeyValueCache::step(size_t m, std::span<const int32_t> ids, Context& c) {
@@ -124,7 +124,7 @@ Matrix<float> KeyValueCache::step(size_t m, std::span<const int32_t> ids, Contex
 
 void KeyValueCache::fill(int64_t tokens) {
   for (std::vector<int32_t>& rows : slots_) {
-    rows.resize(static_cast<size_t>(tokens));
+    rows.resize(to_size(tokens));
     std::iota(rows.begin(), rows.end(), rows_);
     rows_ += static_cast<int32_t>(tokens);
   }

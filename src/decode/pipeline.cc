@@ -4,6 +4,7 @@
 #include <atomic>
 #include <deque>
 
+#include "core/to_size.h"
 #include "decode/batched.h"
 #include "decode/workers.h"
 
@@ -65,7 +66,7 @@ class Pipeline {
   void submit() {
     std::vector<std::pair<Open*, LinePart*>> parts;
     std::vector<int64_t> lengths;
-    for (size_t i = lines_.size() - static_cast<size_t>(new_lines_); i < lines_.size(); i++)
+    for (size_t i = lines_.size() - to_size(new_lines_); i < lines_.size(); i++)
       for (LinePart& part : lines_[i]->line.parts) {
         parts.emplace_back(lines_[i].get(), &part);
         lengths.push_back(std::ssize(part.source));
@@ -100,7 +101,7 @@ class Pipeline {
   // Writes the finished lines at the front.
   void write() {
     int64_t written = 0;
-    const size_t submitted = lines_.size() - static_cast<size_t>(new_lines_);
+    const size_t submitted = lines_.size() - to_size(new_lines_);
     for (size_t i = 0; i < submitted && lines_.front()->parts == 0; i++, written++) {
       if (lines_.front()->line.error) std::rethrow_exception(lines_.front()->line.error);
       steps_.write(std::move(lines_.front()->line));

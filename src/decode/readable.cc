@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/to_size.h"
 #include "text/words.h"
 
 namespace qkv {
@@ -81,9 +82,9 @@ std::string replace_unknown(const Tokenizer& tokenizer, std::span<const int32_t>
   const bool starts = have_word_starts(pieces);
   const auto aligned_word = [&](size_t i) -> std::string_view {
     for (const Alignment& a : alignment)
-      if (static_cast<size_t>(a.target) == i)
+      if (to_size(a.target) == i)
         for (size_t w = 0; w < words.size(); w++)
-          if (static_cast<size_t>(a.source) - source.range.begin < words[w].end) return surfaces[w];
+          if (to_size(a.source) - source.range.begin < words[w].end) return surfaces[w];
     return "";
   };
   std::string text;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -19,7 +21,7 @@ double log_of_the_others(std::span<const float> row, size_t left_out) {
 // Returns the tokens that followed earlier occurrences of the last n − 1 tokens.
 std::vector<int32_t> ends_of_ngrams(std::span<const int32_t> history, int64_t n) {
   std::vector<int32_t> ends;
-  const size_t before = static_cast<size_t>(n) - 1;
+  const size_t before = to_size(n) - 1;
   if (history.size() <= before) return ends;
   const std::span<const int32_t> last = history.last(before);
   for (size_t i = 0; i + before < history.size(); i++)
@@ -33,17 +35,17 @@ NextToken next_token(std::span<float> row, std::span<const int32_t> history, con
   NextToken next{row};
   const auto change = [&](int32_t token, float value) {
     next.changed.emplace_back(token, next.log_p(token));
-    row[static_cast<size_t>(token)] = value;
+    row[to_size(token)] = value;
   };
   if (static_cast<int64_t>(history.size()) < options.min_length) {
-    next.offset = static_cast<float>(-log_of_the_others(row, static_cast<size_t>(options.end)));
+    next.offset = static_cast<float>(-log_of_the_others(row, to_size(options.end)));
     change(options.end, -INFINITY);
   }
   if (options.repetition_penalty != 1)
     for (size_t i = 0; i < history.size(); i++)
       if (std::find(history.begin(), history.begin() + static_cast<int64_t>(i), history[i]) ==
           history.begin() + static_cast<int64_t>(i))
-        change(history[i], static_cast<float>(options.repetition_penalty) * row[static_cast<size_t>(history[i])]);
+        change(history[i], static_cast<float>(options.repetition_penalty) * row[to_size(history[i])]);
   for (const int32_t token : options.never) change(token, -INFINITY);
   if (options.no_repeat_ngram > 0)
     for (const int32_t token : ends_of_ngrams(history, options.no_repeat_ngram)) change(token, -INFINITY);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/to_size.h"
 #include "decode/hypothesis.h"
 
 namespace qkv {
@@ -16,11 +17,11 @@ struct NextToken {
   float offset = 0;
   std::vector<std::pair<int32_t, float>> changed = {};  // tokens whose value is no longer log p, with their log p
 
-  float log_q(int32_t token) const { return values[static_cast<size_t>(token)] + offset; }
+  float log_q(int32_t token) const { return values[to_size(token)] + offset; }
   float log_p(int32_t token) const {
     for (const auto& [id, log_p] : changed)
       if (id == token) return log_p;
-    return values[static_cast<size_t>(token)];
+    return values[to_size(token)];
   }
 };
 

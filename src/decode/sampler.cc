@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/hash.h"
+#include "core/to_size.h"
 
 namespace qkv {
 
@@ -26,7 +27,7 @@ int32_t most_probable(std::span<const float> values) {
 void keep_typical(std::vector<int32_t>& tokens, std::span<const float> values, const SamplingOptions& options) {
   const float highest = *std::ranges::max_element(values);
   const auto log_weight = [&](int32_t token) {
-    return static_cast<double>(values[static_cast<size_t>(token)] - highest) / options.temperature;
+    return static_cast<double>(values[to_size(token)] - highest) / options.temperature;
   };
   double sum = 0, weighted = 0;
   for (const int32_t token : tokens) {
@@ -55,11 +56,11 @@ int32_t sample(const NextToken& next, const SamplingOptions& options, Random& ra
   for (size_t v = 0; v < values.size(); v++)
     if (values[v] > -INFINITY && static_cast<double>(values[v]) >= least) tokens.push_back(static_cast<int32_t>(v));
   if (tokens.empty()) return -1;
-  const auto value = [&](int32_t token) { return values[static_cast<size_t>(token)]; };
+  const auto value = [&](int32_t token) { return values[to_size(token)]; };
   const auto better = [&](int32_t a, int32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; };
   if (options.top_k > 0 && options.top_k < std::ssize(tokens)) {
     std::nth_element(tokens.begin(), tokens.begin() + options.top_k, tokens.end(), better);
-    tokens.resize(static_cast<size_t>(options.top_k));
+    tokens.resize(to_size(options.top_k));
     std::sort(tokens.begin(), tokens.end());
   }
   if (options.typical_p < 1) keep_typical(tokens, values, options);
@@ -72,7 +73,7 @@ int32_t sample(const NextToken& next, const SamplingOptions& options, Random& ra
   const double nucleus = options.top_p * sum;
   const auto last = options.top_p < 1 ? std::ranges::lower_bound(sums, nucleus) : sums.end() - 1;
   const auto drawn = std::lower_bound(sums.begin(), last, u * *last);
-  return tokens[static_cast<size_t>(drawn - sums.begin())];
+  return tokens[to_size(drawn - sums.begin())];
 }
 
 }  // namespace qkv

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "decode/candidates.h"
 #include "decode/key_value_cache.h"
 #include "decode/sampler.h"
@@ -42,8 +43,7 @@ struct Sentence {
 
   std::vector<Node> path(int32_t last) const {
     std::vector<Node> nodes_of;
-    for (int32_t n = last; n >= 0; n = nodes[static_cast<size_t>(n)].before)
-      nodes_of.push_back(nodes[static_cast<size_t>(n)]);
+    for (int32_t n = last; n >= 0; n = nodes[to_size(n)].before) nodes_of.push_back(nodes[to_size(n)]);
     std::reverse(nodes_of.begin(), nodes_of.end());
     return nodes_of;
   }
@@ -135,7 +135,7 @@ class Search {
       Sentence& s = sentences_[i];
       s.first_row = std::ssize(ids_);
       for (const Live& live : s.live) {
-        ids_.push_back(live.last < 0 ? options_.start : s.nodes[static_cast<size_t>(live.last)].token);
+        ids_.push_back(live.last < 0 ? options_.start : s.nodes[to_size(live.last)].token);
         cache_->add(static_cast<int64_t>(i), live.slot);
       }
     }
@@ -144,11 +144,11 @@ class Search {
   }
 
   // Returns the number of candidates per step of beam search.
-  size_t candidates() const { return 2 * static_cast<size_t>(options_.beam); }
+  size_t candidates() const { return 2 * to_size(options_.beam); }
 
   // Extends the hypotheses of a sentence from t to t + 1 tokens.
   void step(int64_t sequence, const Next& all, int64_t t) {
-    Sentence& s = sentences_[static_cast<size_t>(sequence)];
+    Sentence& s = sentences_[to_size(sequence)];
     s.events.clear();
     if (s.live.empty()) return;
     std::vector<double> sums;
@@ -175,9 +175,9 @@ class Search {
     const bool free = t >= std::ssize(s.input.prefix);
     const bool repeats_count = options_.repetition_penalty != 1 || options_.no_repeat_ngram > 0;
     std::vector<NextToken> next;
-    std::vector<int32_t> history(static_cast<size_t>(t));
+    std::vector<int32_t> history(to_size(t));
     for (size_t i = 0; i < s.live.size(); i++) {
-      const std::span<float> row{log_p.row(s.first_row + static_cast<int64_t>(i)), static_cast<size_t>(log_p.cols)};
+      const std::span<float> row{log_p.row(s.first_row + static_cast<int64_t>(i)), to_size(log_p.cols)};
       if (repeats_count) std::ranges::transform(s.path(s.live[i].last), history.begin(), &Node::token);
       next.push_back(free ? next_token(row, history, options_) : NextToken{row});
     }
@@ -188,7 +188,7 @@ class Search {
 
   // Returns the next token of the prefix.
   std::vector<Candidate> forced(const Sentence& s, const NextToken& next, int64_t t) const {
-    const int32_t token = s.input.prefix[static_cast<size_t>(t)];
+    const int32_t token = s.input.prefix[to_size(t)];
     if (!is_number(next)) return {};
     return {{s.live.front().sum + static_cast<double>(next.log_q(token)), next.log_p(token), 0, token}};
   }
@@ -196,12 +196,12 @@ class Search {
   // Draws one token for each sample. The first step after the prefix draws all of them from one hypothesis.
   std::vector<Candidate> drawn(Sentence& s, const std::vector<NextToken>& next, int64_t t) const {
     const bool first = t == std::ssize(s.input.prefix);
-    if (first) s.live.resize(static_cast<size_t>(options_.n_best), s.live.front());
+    if (first) s.live.resize(to_size(options_.n_best), s.live.front());
     std::vector<Candidate> kept;
     for (size_t i = 0; i < s.live.size(); i++) {
       const size_t row = first ? 0 : i;
       if (first) s.live[i].number = static_cast<int64_t>(i);
-      const int32_t token = sample(next[row], options_, s.random[static_cast<size_t>(s.live[i].number)]);
+      const int32_t token = sample(next[row], options_, s.random[to_size(s.live[i].number)]);
       if (token < 0) {
         if (is_number(next[row])) finish_early(s, s.live[i], t);
         continue;
@@ -222,7 +222,7 @@ class Search {
   template <class IsNumber>
   std::vector<Candidate> best(Sentence& s, const std::vector<Candidate>& candidates, IsNumber&& is_number_at,
                               int64_t t) const {
-    const size_t beam = static_cast<size_t>(options_.beam);
+    const size_t beam = to_size(options_.beam);
     const bool last = t + 1 == s.max_tokens;
     std::vector<Candidate> kept;
     for (size_t i = 0; i < candidates.size() && (i < beam || kept.size() < beam); i++) {
@@ -249,7 +249,7 @@ class Search {
 
   // Finishes the hypothesis that ends with candidate c, its token number t.
   void finish(Sentence& s, const Candidate& c, int64_t t) const {
-    const Live& parent = s.live[static_cast<size_t>(c.parent)];
+    const Live& parent = s.live[to_size(c.parent)];
     s.nodes.push_back({parent.last, c.token, c.log_p});
     add_finished(s, std::ssize(s.nodes) - 1, c.sum, t + 1);
   }
@@ -271,13 +271,13 @@ class Search {
 
   // Makes the kept candidates the live hypotheses.
   void advance(int64_t sequence, const std::vector<Candidate>& kept) {
-    Sentence& s = sentences_[static_cast<size_t>(sequence)];
+    Sentence& s = sentences_[to_size(sequence)];
     std::vector<int32_t> parents, slots(kept.size());
-    for (const Candidate& c : kept) parents.push_back(s.live[static_cast<size_t>(c.parent)].slot);
+    for (const Candidate& c : kept) parents.push_back(s.live[to_size(c.parent)].slot);
     cache_->branch(sequence, parents, slots);
     std::vector<Live> next;
     for (size_t i = 0; i < kept.size(); i++) {
-      const Live& parent = s.live[static_cast<size_t>(kept[i].parent)];
+      const Live& parent = s.live[to_size(kept[i].parent)];
       s.nodes.push_back({parent.last, kept[i].token, kept[i].log_p});
       next.push_back({static_cast<int32_t>(s.nodes.size()) - 1, slots[i], kept[i].sum, parent.number});
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -22,7 +24,7 @@ TextCache::Alike TextCache::most_alike(std::span<const int32_t> ids) const {
   Alike best;
   for (const std::list<Text>* texts : {&open_, &kept_})
     for (const Text& text : *texts) {
-      const auto tokens = static_cast<size_t>(std::ranges::mismatch(text.ids, ids).in1 - text.ids.begin());
+      const auto tokens = to_size(std::ranges::mismatch(text.ids, ids).in1 - text.ids.begin());
       if (tokens > best.tokens) best = {&text, tokens};
     }
   return best;
@@ -52,8 +54,8 @@ int32_t TextCache::new_row() {
   }
   const int32_t row = free_.back();
   free_.pop_back();
-  users_[static_cast<size_t>(row)] = 1;
-  filled_[static_cast<size_t>(row)] = false;
+  users_[to_size(row)] = 1;
+  filled_[to_size(row)] = false;
   return row;
 }
 
@@ -63,7 +65,7 @@ TextCache::Text& TextCache::open(std::span<const int32_t> ids) {
   const Alike alike = most_alike(ids.first(ids.size() - 1));  // the last token must be read to predict the next
   for (size_t i = 0; i < alike.tokens; i++) {
     text.rows.push_back(alike.text->rows[i]);
-    users_[static_cast<size_t>(text.rows[i])]++;
+    users_[to_size(text.rows[i])]++;
   }
   while (text.rows.size() < ids.size()) text.rows.push_back(new_row());
   open_.push_back(std::move(text));
@@ -77,7 +79,7 @@ void TextCache::append(Text& text, int32_t id) {
 
 void TextCache::give_up(const Text& text, size_t from) {
   for (size_t i = from; i < text.rows.size(); i++)
-    if (--users_[static_cast<size_t>(text.rows[i])] == 0) free_.push_back(text.rows[i]);
+    if (--users_[to_size(text.rows[i])] == 0) free_.push_back(text.rows[i]);
 }
 
 void TextCache::close(Text& text) {
@@ -102,9 +104,9 @@ Matrix<float> TextCache::step(std::vector<Text*>& ready, Context& c) {
     const auto first = static_cast<int32_t>(rows_.size());
     for (; text.read < text.ids.size(); text.read++) {
       const int32_t row = text.rows[text.read];
-      if (filled_[static_cast<size_t>(row)]) continue;
+      if (filled_[to_size(row)]) continue;
       if (std::ssize(ids_) == kStepTokens) break;
-      filled_[static_cast<size_t>(row)] = true;
+      filled_[to_size(row)] = true;
       ids_.push_back(text.ids[text.read]);
       positions_.push_back(static_cast<int32_t>(text.read));
       new_rows_.push_back(row);

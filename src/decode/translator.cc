@@ -8,6 +8,7 @@
 #include "core/arena_pool.h"
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/to_size.h"
 #include "decode/attend.h"
 #include "decode/batched.h"
 #include "decode/pipeline.h"
@@ -70,7 +71,7 @@ struct Translator::State {
     if (options.on_token)
       search.on_token = [&](const TokenEvent& event) {
         const std::lock_guard lock(on_token_mutex);
-        const LinePart& part = *parts[static_cast<size_t>(event.sequence)];
+        const LinePart& part = *parts[to_size(event.sequence)];
         return options.on_token({part.line, event.hypothesis, text.tokenizers().target.piece(event.token),
                                  event.log_probability, event.last});
       };
@@ -135,7 +136,7 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
   steps.progress = options.on_progress;
   const int64_t side_by_side =
       options.sampling || options.alternatives ? std::max(options.n_best, options.beam) : options.beam;
-  const ArenaPool::Lease lease(s.arenas, static_cast<size_t>(options.workers));
+  const ArenaPool::Lease lease(s.arenas, to_size(options.workers));
   run_pipeline(steps, {std::max<int64_t>(1, options.batch_tokens / side_by_side), options.window}, lease.arenas());
 }
 

@@ -6,6 +6,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "embed/pooling.h"
 #include "embed/text_encoder.h"
 #include "io/tensor_view.h"
@@ -47,7 +48,7 @@ struct Embedder::State {
       fail("{}: byte {} is not valid UTF-8", where, bad + 1);
     const std::string whole = config.prefix + text;
     std::vector<int32_t> ids = encoder.ids(config.lowercase ? lowercase(whole) : whole, where);
-    const auto room = static_cast<size_t>(config.max_length - edge_tokens());
+    const auto room = to_size(config.max_length - edge_tokens());
     truncated = ids.size() > room;
     if (truncated) ids.resize(room);
     ids.insert(ids.begin(), encoder.edges.before.begin(), encoder.edges.before.end());
@@ -71,7 +72,7 @@ Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOpt
   std::vector<std::vector<int32_t>> ids(texts.size());
   std::vector<uint8_t> truncated(texts.size());
   parallel_for_throwing(std::ssize(texts), [&](int64_t t) {
-    const auto i = static_cast<size_t>(t);
+    const auto i = to_size(t);
     bool was_truncated = false;
     ids[i] = state_->ids_of(texts[i], options.first_number + t, config, was_truncated);
     truncated[i] = was_truncated;
@@ -79,14 +80,14 @@ Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOpt
 
   Embeddings result;
   result.width = width();
-  result.values.resize(texts.size() * static_cast<size_t>(result.width));
+  result.values.resize(texts.size() * to_size(result.width));
   result.cut = std::ranges::count(truncated, 1);
   const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
   const ArenaPool::Lease lease(state_->arenas, 1);
   embed_ids(*state_->encoder.model, ids, {config.pooling, config.normalize, options.batch_tokens}, lease.front(),
             vectors);
   for (int64_t t = 0; t < vectors.rows; t++)
-    if (!all_finite({vectors.row(t), static_cast<size_t>(vectors.cols)}))
+    if (!all_finite({vectors.row(t), to_size(vectors.cols)}))
       fail("text {}: the vector is not finite", options.first_number + t);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "decode/batched.h"
 
 namespace qkv {
@@ -50,10 +51,8 @@ void embed_ids(const Transformer<float>& model, std::span<const std::vector<int3
     Context context{.arena = arena, .inference = true};
     const Matrix<float> h = model.hidden(packed, context);
     parallel_for(packed.sequences(), [&](int64_t s) {
-      const std::span<float> v(vectors.row(static_cast<int64_t>(batches[b][static_cast<size_t>(s)])),
-                               static_cast<size_t>(vectors.cols));
-      pool(h.row_range(packed.offsets[static_cast<size_t>(s)], packed.offsets[static_cast<size_t>(s) + 1]),
-           options.pooling, v);
+      const std::span<float> v(vectors.row(static_cast<int64_t>(batches[b][to_size(s)])), to_size(vectors.cols));
+      pool(h.row_range(packed.offsets[to_size(s)], packed.offsets[to_size(s) + 1]), options.pooling, v);
       if (options.normalize) normalize(v);
     });
   }

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 #include "eval/attention_words.h"
 
 namespace qkv {
@@ -96,11 +97,11 @@ std::string attention_to_text(const AttentionKind& kind, int layer, int head) {
   check(kind);
   if (layer < 0 || layer >= std::ssize(kind.layers))
     fail("attention \"{}\": layer must be between 1 and {} (is {})", kind.name, kind.layers.size(), layer + 1);
-  const std::vector<AttentionHead>& heads = kind.layers[static_cast<size_t>(layer)];
+  const std::vector<AttentionHead>& heads = kind.layers[to_size(layer)];
   if (head < 0 || head >= std::ssize(heads))
     fail("attention \"{}\": head must be between 1 and {} in layer {} (is {})", kind.name, heads.size(), layer + 1,
          head + 1);
-  const std::vector<float>& weights = heads[static_cast<size_t>(head)].weights;
+  const std::vector<float>& weights = heads[to_size(head)].weights;
   const size_t C = kind.columns.size();
 
   std::vector<std::vector<Glyph>> rows = labels(kind.rows), columns = labels(kind.columns);

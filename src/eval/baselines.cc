@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/sorted_unique.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -19,15 +20,15 @@ struct Transitions {
     const auto for_all = [&](auto&& f) {
       for (int64_t user = 0; user < data.user_count(); user++) {
         const std::span<const int32_t> events = data.of(user);
-        const auto known = static_cast<size_t>(split.known(data, user, part));
-        for (size_t i = 1; i < known; i++) f(static_cast<size_t>(events[i - 1]), events[i]);
+        const auto known = to_size(split.known(data, user, part));
+        for (size_t i = 1; i < known; i++) f(to_size(events[i - 1]), events[i]);
       }
     };
     for_all([&](size_t item, int32_t) { offsets[item + 1]++; });
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    items.resize(static_cast<size_t>(offsets.back()));
+    items.resize(to_size(offsets.back()));
     std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
-    for_all([&](size_t item, int32_t after) { items[static_cast<size_t>(next[item]++)] = after; });
+    for_all([&](size_t item, int32_t after) { items[to_size(next[item]++)] = after; });
   }
 };
 
@@ -36,8 +37,7 @@ struct Transitions {
 Popularity::Popularity(const Interactions& data, const Split& split, HeldOut part) : scores_(data.items.size()) {
   std::vector<int64_t> counts(data.items.size());
   for (int64_t user = 0; user < data.user_count(); user++)
-    for (const int32_t item : data.of(user).first(static_cast<size_t>(split.known(data, user, part))))
-      counts[static_cast<size_t>(item)]++;
+    for (const int32_t item : data.of(user).first(to_size(split.known(data, user, part)))) counts[to_size(item)]++;
   const std::vector<int64_t> distinct = sorted_unique(counts);
   for (size_t item = 0; item < counts.size(); item++)
     scores_[item] = static_cast<float>(std::ranges::lower_bound(distinct, counts[item]) - distinct.begin());
@@ -65,7 +65,7 @@ Markov::Markov(const Interactions& data, const Split& split, HeldOut part) : pop
     after.clear();
     for (auto i = begin; i < end;) {
       const auto run_end = std::upper_bound(i, end, *i);
-      after.push_back({run_end - i, popular[static_cast<size_t>(*i)], *i});
+      after.push_back({run_end - i, popular[to_size(*i)], *i});
       i = run_end;
     }
     const auto place = [](const Counted& c) { return std::pair(c.count, c.popularity); };
@@ -82,9 +82,9 @@ Markov::Markov(const Interactions& data, const Split& split, HeldOut part) : pop
 void Markov::operator()(std::span<const History> histories, Matrix<float> scores) const {
   popularity_(histories, scores);
   for (int64_t row = 0; row < scores.rows; row++) {
-    const auto last = static_cast<size_t>(histories[static_cast<size_t>(row)].items.back());
+    const auto last = to_size(histories[to_size(row)].items.back());
     for (int64_t i = offsets_[last]; i < offsets_[last + 1]; i++) {
-      const auto [item, score] = next_[static_cast<size_t>(i)];
+      const auto [item, score] = next_[to_size(i)];
       scores(row, item) = score;
     }
   }

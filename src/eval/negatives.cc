@@ -6,6 +6,7 @@
 #include "core/random.h"
 #include "core/sorted_unique.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "io/safetensors.h"
 
 namespace qkv {
@@ -16,9 +17,9 @@ constexpr const char* kFormat = "qkv negatives 1";
 }  // namespace
 
 Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed) {
-  Negatives negatives{each, std::vector<int32_t>(static_cast<size_t>(data.user_count() * each))};
+  Negatives negatives{each, std::vector<int32_t>(to_size(data.user_count() * each))};
   parallel_for(data.user_count(), [&](int64_t user) {
-    const auto known = static_cast<size_t>(split.known(data, user, HeldOut::validation));
+    const auto known = to_size(split.known(data, user, HeldOut::validation));
     const std::span<const int32_t> train = data.of(user).first(known);
     const std::vector<int32_t> rejected = sorted_unique(std::vector<int32_t>(train.begin(), train.end()));
     const bool reject = std::ssize(rejected) < data.item_count();
@@ -26,7 +27,7 @@ Negatives draw_negatives(const Interactions& data, const Split& split, int64_t e
     for (int64_t i = 0; i < each;) {
       const auto item = static_cast<int32_t>(random.below(static_cast<uint64_t>(data.item_count())));
       if (reject && std::ranges::binary_search(rejected, item)) continue;
-      negatives.items[static_cast<size_t>(user * each + i++)] = item;
+      negatives.items[to_size(user * each + i++)] = item;
     }
   });
   return negatives;
@@ -47,7 +48,7 @@ Negatives load_negatives(const std::string& path, const Interactions& data, int6
   const std::vector<int64_t> shape = {data.user_count(), each};
   Negatives negatives{each, {}};
   if (const TensorView* found = file.find("items"); found && found->dtype == DType::i32 && found->shape == shape)
-    negatives.items.resize(static_cast<size_t>(data.user_count() * each));
+    negatives.items.resize(to_size(data.user_count() * each));
   file.read("items", DType::i32, shape, std::as_writable_bytes(std::span(negatives.items)));
   for (const int32_t item : negatives.items)
     if (item < 0 || item >= data.item_count())

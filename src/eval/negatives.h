@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/to_size.h"
 #include "data/interactions.h"
 #include "data/split.h"
 
@@ -17,7 +18,7 @@ struct Negatives {
   std::vector<int32_t> items;  // [users, each]
 
   std::span<const int32_t> of(int64_t user) const {
-    return std::span(items).subspan(static_cast<size_t>(user * each), static_cast<size_t>(each));
+    return std::span(items).subspan(to_size(user * each), to_size(each));
   }
 };
 

@@ -6,6 +6,7 @@
 #include "core/fail.h"
 #include "core/sorted_unique.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "ops/logits/best_tokens.h"
 
 namespace qkv {
@@ -24,18 +25,18 @@ struct Question {
 
 // Returns 1 + the number of other items whose score is not below that of the target, excluding `seen`, which is sorted.
 int64_t rank_in_all(std::span<const float> scores, int32_t target, std::span<const int32_t> seen) {
-  const float least = scores[static_cast<size_t>(target)];
+  const float least = scores[to_size(target)];
   int64_t rank = 0;  // counts the target itself, also if its score is NaN
   for (const float score : scores) rank += !(score < least);
-  for (const int32_t item : seen) rank -= item != target && !(scores[static_cast<size_t>(item)] < least);
+  for (const int32_t item : seen) rank -= item != target && !(scores[to_size(item)] < least);
   return rank;
 }
 
 // The same among drawn items. An item that is drawn twice counts twice; the target itself, if drawn, counts as a tie.
 int64_t rank_in(std::span<const float> scores, int32_t target, std::span<const int32_t> drawn) {
-  const float least = scores[static_cast<size_t>(target)];
+  const float least = scores[to_size(target)];
   int64_t rank = 1;
-  for (const int32_t item : drawn) rank += !(scores[static_cast<size_t>(item)] < least);
+  for (const int32_t item : drawn) rank += !(scores[to_size(item)] < least);
   return rank;
 }
 
@@ -52,7 +53,7 @@ std::vector<int32_t> best_items(std::span<const float> scores, std::span<const i
     heap.add(item);
   }
   std::vector<int32_t> items;
-  for (const ScoredToken& item : std::span(kept).first(static_cast<size_t>(heap.size))) items.push_back(item.token);
+  for (const ScoredToken& item : std::span(kept).first(to_size(heap.size))) items.push_back(item.token);
   return items;
 }
 
@@ -75,7 +76,7 @@ std::vector<Question> questions_of(const Interactions& data, const Split& split,
       (target ? score.no_history : score.no_target)++;
       continue;
     }
-    const auto place = static_cast<size_t>(*target);
+    const auto place = to_size(*target);
     questions.push_back({user, data.history(user).first(place), data.of(user)[place]});
   }
   score.users = std::ssize(questions);
@@ -92,21 +93,21 @@ RankingScore rank_targets(const Interactions& data, const RankingOptions& option
   const int64_t items = data.item_count();
   const int64_t max_rows = std::min(kMaxRows, kScoreBytes / (static_cast<int64_t>(sizeof(float)) * items));
   const int64_t rows = std::clamp<int64_t>(max_rows, 1, result.users);
-  std::vector<float> scores(static_cast<size_t>(rows * items));
-  std::vector<int64_t> ranks(static_cast<size_t>(rows));
-  std::vector<std::vector<int32_t>> best(static_cast<size_t>(rows));
-  std::vector<bool> covered(static_cast<size_t>(items));
+  std::vector<float> scores(to_size(rows * items));
+  std::vector<int64_t> ranks(to_size(rows));
+  std::vector<std::vector<int32_t>> best(to_size(rows));
+  std::vector<bool> covered(to_size(items));
   for (int64_t begin = 0; begin < result.users; begin += rows) {
     const int64_t count = std::min(rows, result.users - begin);
-    const auto batch = std::span(questions).subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+    const auto batch = std::span(questions).subspan(to_size(begin), to_size(count));
     std::vector<History> histories;
     for (const Question& question : batch) histories.push_back(question.history);
     const Matrix<float> matrix(scores.data(), count, items);
     score(histories, matrix);
     parallel_for(count, [&](int64_t row) {
-      const auto r = static_cast<size_t>(row);
+      const auto r = to_size(row);
       const auto& [user, history, target] = batch[r];
-      const std::span<const float> line(matrix.row(row), static_cast<size_t>(items));
+      const std::span<const float> line(matrix.row(row), to_size(items));
       const std::vector<int32_t> seen = sorted_unique(std::vector<int32_t>(history.items.begin(), history.items.end()));
       ranks[r] =
           options.negatives ? rank_in(line, target, options.negatives->of(user)) : rank_in_all(line, target, seen);
@@ -114,7 +115,7 @@ RankingScore rank_targets(const Interactions& data, const RankingOptions& option
     });
     for (size_t r = 0; r < batch.size(); r++) {
       add_rank(result, ranks[r]);
-      for (const int32_t item : best[r]) covered[static_cast<size_t>(item)] = true;
+      for (const int32_t item : best[r]) covered[to_size(item)] = true;
     }
   }
   for (auto* metric : {&result.hr, &result.ndcg, &result.mrr})

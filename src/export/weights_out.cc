@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 #include "io/float16.h"
 #include "io/safetensors.h"
 #include "ops/embedding.h"
@@ -45,7 +46,7 @@ class Numbers {
     const Parameter<float>& expected = *expected_.at(name);
     if (name == "output.weight")
       return {model_.item_table().value, model_.item_table().value + model_.item_table().size()};
-    std::vector<float> numbers(static_cast<size_t>(expected.size()));  // a bias
+    std::vector<float> numbers(to_size(expected.size()));  // a bias
     const Positions kind = model_.config().positions;
     if (name.ends_with(".positions.weight") && kind != Positions::none)
       sinusoidal_positions<float>(kind, {numbers.data(), expected.shape[0], expected.shape[1]});
@@ -62,12 +63,12 @@ std::vector<float> gather(const Numbers& numbers, const TensorRule& rule) {
   std::vector<std::vector<float>> parts;
   for (const std::string& ours : rule.ours) parts.push_back(numbers.of(ours));
   std::vector<float> all;
-  const size_t share = parts.front().size() / static_cast<size_t>(rule.groups);
-  for (size_t g = 0; g < static_cast<size_t>(rule.groups); g++)
+  const size_t share = parts.front().size() / to_size(rule.groups);
+  for (size_t g = 0; g < to_size(rule.groups); g++)
     for (const std::vector<float>& part : parts)
       all.insert(all.end(), part.data() + g * share, part.data() + (g + 1) * share);
   if (rule.layout != Layout::columns) return all;
-  const size_t cols = static_cast<size_t>(numbers.shape(rule.ours.front())[1]), rows = all.size() / cols;
+  const size_t cols = to_size(numbers.shape(rule.ours.front())[1]), rows = all.size() / cols;
   std::vector<float> transposed(all.size());
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c++) transposed[c * rows + r] = all[r * cols + c];
@@ -100,7 +101,7 @@ int64_t write_tensors(const std::string& path, const Transformer<float>& model, 
   std::vector<const TensorRule*> sources;
   int64_t count = 0;
   const auto add = [&](const std::string& theirs, const TensorRule& rule) {
-    entries.push_back({theirs, kTypes[static_cast<size_t>(type)], shape_of(numbers, rule)});
+    entries.push_back({theirs, kTypes[to_size(type)], shape_of(numbers, rule)});
     sources.push_back(&rule);
     int64_t size = 1;
     for (const int64_t n : entries.back().shape) size *= n;

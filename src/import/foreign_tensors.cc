@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -81,7 +82,7 @@ std::span<const std::byte> ForeignTensors::scales_of(const std::string& name, co
     fail("{}: {} without the scale {}", in_file(path_, name), describe(values.dtype, values.shape),
          excerpt(scale_name(name)));
   used_.insert(scale_name(name));
-  const size_t rows = values.shape.empty() ? 1 : static_cast<size_t>(values.shape[0]);
+  const size_t rows = values.shape.empty() ? 1 : to_size(values.shape[0]);
   const size_t count = scales->data.size() / sizeof(float);
   if (scales->dtype != DType::f32 || (count != 1 && count != rows))
     fail("{}: must be F32 with 1 or {} numbers (is {})", in_file(path_, scale_name(name)), rows,

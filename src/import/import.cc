@@ -7,6 +7,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "import/architecture.h"
 #include "import/imported_model.h"
 #include "io/run.h"
@@ -132,7 +133,7 @@ void write_weights(const ImportedModel& model, const std::string& path) {
     const int64_t rows = p.shape[0], cols = p.size() / rows, block = std::max(kBlock / cols, int64_t{1});
     for (int64_t begin = 0; begin < rows; begin += block) {
       const int64_t end = std::min(rows, begin + block);
-      numbers.resize(static_cast<size_t>((end - begin) * cols));
+      numbers.resize(to_size((end - begin) * cols));
       read_floats(model.origins.at(p.name), model.path, begin, end, numbers);
       write(std::as_bytes(std::span(numbers)));
     }

@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "import/vocabulary_files.h"
 
 namespace qkv {
@@ -35,7 +36,7 @@ const std::string& piece_of(int64_t id, const std::vector<std::string>& pieces, 
                             const std::string& where) {
   if (id < 0 || id >= std::ssize(pieces))
     fail("{}: {} must be below {}, the size of the vocabulary (is {})", where, field, pieces.size(), id);
-  return pieces[static_cast<size_t>(id)];
+  return pieces[to_size(id)];
 }
 
 std::vector<int64_t> all_bad_words(const TextSource& source) {

@@ -8,6 +8,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -117,7 +118,7 @@ std::shared_ptr<const FileBytes> ModelFiles::open(const std::string& name) const
     if (count < 0) fail("{}: cannot be read: {}", path(name), zip_file_strerror(file.get()));
     if (count == 0) break;
     if (full) fail("{}: has more than the {} bytes that the archive states", path(name), bytes.size());
-    done += static_cast<size_t>(count);
+    done += to_size(count);
   }
   if (done != bytes.size())
     fail("{}: must have the {} bytes that the archive states (has {})", path(name), bytes.size(), done);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 #include "import/foreign_tensors.h"
 #include "io/float16.h"
 #include "qkv/bfloat16.h"
@@ -13,7 +14,7 @@ namespace {
 template <class T>
 T load(std::span<const std::byte> bytes, int64_t i) {
   T value;
-  std::memcpy(&value, bytes.data() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+  std::memcpy(&value, bytes.data() + to_size(i) * sizeof(T), sizeof(T));
   return value;
 }
 
@@ -85,10 +86,10 @@ void read_floats(const Origin& origin, const std::string& path, int64_t begin, i
   for (const float x : to)
     if (!std::isfinite(x)) fail("{}: holds a number that is not finite", in_file(path, origin.name));
   if (!origin.addend) return;
-  std::vector<float> row(static_cast<size_t>(part.cols));
+  std::vector<float> row(to_size(part.cols));
   read_floats(*origin.addend, path, 0, 1, row);
   for (int64_t r = begin; r < end; r++)
-    for (int64_t c = 0; c < part.cols; c++) part.at(r, c) += row[static_cast<size_t>(c)];
+    for (int64_t c = 0; c < part.cols; c++) part.at(r, c) += row[to_size(c)];
 }
 
 }  // namespace qkv

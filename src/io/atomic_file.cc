@@ -12,6 +12,7 @@
 
 #include "core/fail.h"
 #include "core/file_descriptor.h"
+#include "core/to_size.h"
 
 namespace qkv {
 
@@ -64,8 +65,8 @@ std::string read_file(const std::string& path, size_t max_bytes) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail_file(path, "cannot be read");
     if (count == 0) return content;
-    if (static_cast<size_t>(count) > max_bytes - content.size()) fail("{}: has more than {} bytes", path, max_bytes);
-    content.append(buffer, static_cast<size_t>(count));
+    if (to_size(count) > max_bytes - content.size()) fail("{}: has more than {} bytes", path, max_bytes);
+    content.append(buffer, to_size(count));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "core/arena.h"
 #include "core/fail.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -96,7 +97,7 @@ void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>&
   }
   for (const size_t i : chosen) {
     const Parameter<float>& p = list.all()[i];
-    std::vector<float> scales(static_cast<size_t>(p.shape[0]));
+    std::vector<float> scales(to_size(p.shape[0]));
     file->read(int8_scale(p.name), {p.shape[0]}, scales);
     if (!all_finite(scales)) fail("{}: tensor \"{}\" contains a number that is not finite", path, int8_scale(p.name));
     weights->scales.insert(weights->scales.end(), scales.begin(), scales.end());
@@ -133,7 +134,7 @@ void quantize(ParameterList<float>& list) {
   if (chosen.empty()) return;
   const auto weights = std::make_shared<Int8Weights>();
   int8_t* const values = weights->copy.take<int8_t>(numbers);
-  weights->scales.resize(static_cast<size_t>(rows));
+  weights->scales.resize(to_size(rows));
   int8_t* value = values;
   float* scale = weights->scales.data();
   for (const size_t i : chosen) {
@@ -150,10 +151,10 @@ void quantize(ParameterList<float>& list) {
 void save_int8(const std::string& path, const ParameterList<float>& list) {
   std::vector<NamedTensor> integers, floats;
   for (const auto& p : list.all()) {
-    const size_t size = static_cast<size_t>(p.size());
+    const size_t size = to_size(p.size());
     if (p.int8.values.data) {
       integers.push_back({p.name, {DType::i8, p.shape, std::as_bytes(std::span(p.int8.values.data, size))}});
-      floats.push_back({int8_scale(p.name), f32_tensor({p.shape[0]}, {p.int8.scale, static_cast<size_t>(p.shape[0])})});
+      floats.push_back({int8_scale(p.name), f32_tensor({p.shape[0]}, {p.int8.scale, to_size(p.shape[0])})});
     } else {
       floats.push_back({p.name, f32_tensor(p.shape, {p.value, size})});
     }

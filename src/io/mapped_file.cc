@@ -8,6 +8,7 @@
 
 #include "core/fail.h"
 #include "core/file_descriptor.h"
+#include "core/to_size.h"
 
 namespace qkv {
 
@@ -17,7 +18,7 @@ MappedFile::MappedFile(const std::string& path) {
   struct stat status;
   if (!file || ::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
   if (!S_ISREG(status.st_mode)) fail("{}: not a regular file", path);
-  const size_t size = static_cast<size_t>(status.st_size);
+  const size_t size = to_size(status.st_size);
   if (size == 0) return;  // which mmap refuses
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (data == MAP_FAILED) fail_file(path, "cannot be mapped");

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -27,12 +29,12 @@ std::optional<RunKind> kind_of_files(const RunDirectory& run) {
 std::string_view with_article(RunKind kind) {
   constexpr std::array<std::string_view, 4> kNames = {"a translator", "a language model", "a recommender",
                                                       "an encoder"};
-  return kNames[static_cast<size_t>(kind)];
+  return kNames[to_size(kind)];
 }
 
 std::string_view command_of(RunKind kind) {
   constexpr std::array<std::string_view, 4> kCommands = {"translate", "generate", "recommend", "embed"};
-  return kCommands[static_cast<size_t>(kind)];
+  return kCommands[to_size(kind)];
 }
 
 // The first fields of config.json. Every future format must keep `format` and `version`, so that its runs are rejected

@@ -6,6 +6,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "text/vocabulary.h"
@@ -60,7 +61,7 @@ std::vector<std::string> read_names(const std::string& path, const char* what) {
   if (names.size() > size_t{INT32_MAX}) fail("{}: must have at most {} names (has {})", path, INT32_MAX, names.size());
   std::vector<int32_t> order(names.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto name = [&](int32_t i) -> std::string_view { return names[static_cast<size_t>(i)]; };
+  const auto name = [&](int32_t i) -> std::string_view { return names[to_size(i)]; };
   std::ranges::sort(order, {}, [&](int32_t i) { return std::pair(name(i), i); });
   if (!order.empty() && name(order[0]).empty()) fail("{}: {} {} has an empty name", path, what, order[0]);
   const auto twice = std::ranges::adjacent_find(order, {}, name);

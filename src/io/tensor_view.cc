@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/threads.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -22,7 +23,7 @@ struct DTypeInfo {
 constexpr DTypeInfo kDTypes[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"U16", 2}, {"I16", 2}, {"F16", 2}, {"BF16", 2},
                                  {"U32", 4},  {"I32", 4}, {"F32", 4}, {"U64", 8}, {"I64", 8}, {"F64", 8}};
 
-const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
+const DTypeInfo& info(DType dtype) { return kDTypes[to_size(dtype)]; }
 
 }  // namespace
 
@@ -42,7 +43,7 @@ bool all_finite(std::span<const float> values) {
   std::atomic<bool> finite = true;
   parallel_blocks(std::ssize(values), 1 << 16, [&](int64_t begin, int64_t end) {
     float nothing = 0;
-    for (int64_t i = begin; i < end; i++) nothing += values[static_cast<size_t>(i)] * 0;
+    for (int64_t i = begin; i < end; i++) nothing += values[to_size(i)] * 0;
     if (nothing != 0) finite = false;  // infinity and NaN times 0 are NaN
   });
   return finite;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 #include "io/int8_weights.h"
 #include "io/safetensors.h"
 
@@ -14,7 +15,7 @@ namespace {
 // Returns the part of `values`, which have the layout of `list`, that holds a parameter.
 template <class T>
 std::span<T> part_of(const Parameter<float>& p, const ParameterList<float>& list, std::span<T> values) {
-  return values.subspan(static_cast<size_t>(p.value - list.values().data()), static_cast<size_t>(p.size()));
+  return values.subspan(to_size(p.value - list.values().data()), to_size(p.size()));
 }
 
 void read_parameter(const Safetensors& file, const std::string& path, const Parameter<float>& p, std::span<float> to) {
@@ -43,7 +44,7 @@ std::span<const float> values_in_place(const Safetensors& file, const ParameterL
     next += tensor->data.size();
   }
   if (reinterpret_cast<uintptr_t>(first) % alignof(float) != 0) return {};
-  return {reinterpret_cast<const float*>(first), static_cast<size_t>(list.size())};
+  return {reinterpret_cast<const float*>(first), to_size(list.size())};
 }
 
 }  // namespace

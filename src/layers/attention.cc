@@ -6,6 +6,7 @@
 
 #include "core/float64.h"
 #include "core/profile.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -18,9 +19,8 @@ Heads<Real> as_heads(Matrix<Real> m, int64_t width) {
 
 // Returns the position of the last token of each sequence.
 std::span<const int32_t> last_positions(const Sequences& sequences, Context& c) {
-  const std::span<int32_t> positions(c.arena.take<int32_t>(sequences.count), static_cast<size_t>(sequences.count));
-  for (int64_t s = 0; s < sequences.count; s++)
-    positions[static_cast<size_t>(s)] = c.positions[static_cast<size_t>(sequences.k_end[s]) - 1];
+  const std::span<int32_t> positions(c.arena.take<int32_t>(sequences.count), to_size(sequences.count));
+  for (int64_t s = 0; s < sequences.count; s++) positions[to_size(s)] = c.positions[to_size(sequences.k_end[s]) - 1];
   return positions;
 }
 
@@ -104,11 +104,11 @@ template <class Real>
 Matrix<Real> MultiHeadAttention<Real>::normalize(const Norm<Real>& norm, Matrix<Real> m, Context& c,
                                                  std::span<typename Norm<Real>::Saved>& saved) const {
   const int64_t heads = m.cols / key_width_;
-  saved = c.arena.objects<typename Norm<Real>::Saved>(static_cast<size_t>(heads));
+  saved = c.arena.objects<typename Norm<Real>::Saved>(to_size(heads));
   const Matrix<Real> y = c.inference ? m : c.arena.matrix<Real>(m.rows, m.cols);
   for (int64_t h = 0; h < heads; h++)
     norm.forward_into(m.col_range(h * key_width_, (h + 1) * key_width_),
-                      y.col_range(h * key_width_, (h + 1) * key_width_), c, saved[static_cast<size_t>(h)]);
+                      y.col_range(h * key_width_, (h + 1) * key_width_), c, saved[to_size(h)]);
   return y;
 }
 
@@ -258,8 +258,7 @@ Matrix<Real> MultiHeadAttention<Real>::step(Matrix<const Real> x, Matrix<const R
   }
   prepare(q, q_norm_, c);
   prepare(new_kv.col_range(0, k_columns()), k_norm_, c);
-  for (int64_t n = 0; n < new_kv.rows; n++)
-    std::copy_n(new_kv.row(n), new_kv.cols, kv.row(new_rows[static_cast<size_t>(n)]));
+  for (int64_t n = 0; n < new_kv.rows; n++) std::copy_n(new_kv.row(n), new_kv.cols, kv.row(new_rows[to_size(n)]));
   return attend_from(q, kv, keys, c);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/to_size.h"
 #include "layers/context.h"
 #include "layers/norm.h"
 #include "layers/parameter.h"
@@ -38,11 +39,11 @@ class Embedding {
     if (config.positions == Positions::learned) {
       learned_ = list.add(name + ".positions.weight", {config.max_length, config.d_model}, Init::gaussian(0.02));
     } else if (config.has_sinusoids()) {
-      sinusoids_.resize(static_cast<size_t>(config.max_length * config.d_model));
+      sinusoids_.resize(to_size(config.max_length * config.d_model));
       sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model};
       sinusoidal_positions<Real>(config.positions, sinusoids_matrix_);
     } else {  // nothing is added: one row of zeros for all positions
-      sinusoids_.resize(static_cast<size_t>(config.d_model));
+      sinusoids_.resize(to_size(config.d_model));
       sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model, 0};
     }
     // Starts as zeros, so that a bucket that does not occur in training adds nothing.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/float64.h"
+#include "core/to_size.h"
 #include "layers/linear.h"
 #include "ops/logits/cross_entropy.h"
 #include "ops/logits/r_drop.h"
@@ -67,7 +68,7 @@ void Output<float>::chosen(Matrix<const float> h, std::span<const int32_t> token
   const int64_t K = std::ssize(tokens), d = weight_->shape[1];
   const auto gather = [&]<class T>(const T* from, int64_t width) {
     T* to = c.arena.take<T>(K * width);
-    for (int64_t i = 0; i < K; i++) std::copy_n(from + tokens[static_cast<size_t>(i)] * width, width, to + i * width);
+    for (int64_t i = 0; i < K; i++) std::copy_n(from + tokens[to_size(i)] * width, width, to + i * width);
     return to;
   };
   const float* bias = bias_ ? gather(bias_->value, 1) : nullptr;
@@ -86,8 +87,7 @@ Loss Output<Real>::loss(Matrix<const Real> h, std::span<const int32_t> labels, d
     const Arena::Scope scope(c.arena);
     const int64_t end = std::min(h.rows, begin + block), n = end - begin;
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
-    cross_entropy<Real>(logits(h.row_range(begin, end), c),
-                        labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
+    cross_entropy<Real>(logits(h.row_range(begin, end), c), labels.subspan(to_size(begin), to_size(n)),
                         static_cast<Real>(smoothing), loss, nll);
     total += sum(loss, nll, n);
   }
@@ -105,8 +105,8 @@ Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32
     const Matrix<const Real> rows = h.row_range(begin, end);
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q
-    cross_entropy_with_gradient<Real>(d, labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
-                                      static_cast<Real>(smoothing), Real(1), loss, nll);
+    cross_entropy_with_gradient<Real>(d, labels.subspan(to_size(begin), to_size(n)), static_cast<Real>(smoothing),
+                                      Real(1), loss, nll);
     backward(rows, d, dh.row_range(begin, end), c);
     total += sum(loss, nll, n);
   }
@@ -124,7 +124,7 @@ Loss Output<Real>::r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> 
     const Matrix<const Real> a = h.row_range(begin, end), b = other.row_range(begin, end);
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> da = logits(a, c), db = logits(b, c);
-    r_drop_with_gradient<Real>(da, db, labels.subspan(static_cast<size_t>(begin), static_cast<size_t>(n)),
+    r_drop_with_gradient<Real>(da, db, labels.subspan(to_size(begin), to_size(n)),
                                static_cast<Real>(objective.label_smoothing), static_cast<Real>(objective.r_drop), loss,
                                nll);
     backward(a, da, dh.row_range(begin, end), c);

@@ -7,6 +7,7 @@
 #include "core/float64.h"
 #include "core/random.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 
 namespace qkv {
 
@@ -35,7 +36,7 @@ template <class Real>
 void ParameterList<Real>::allocate() {
   const Matrix<Real> block =
       value_memory_.matrix<Real>(1, size());  // fresh pages are zero and take no memory until used
-  place({block.data, static_cast<size_t>(block.cols)});
+  place({block.data, to_size(block.cols)});
 }
 
 template <class Real>
@@ -67,20 +68,20 @@ void ParameterList<Real>::close_gaps() {
     p.value = p.int8.values.data ? nullptr : next;
     if (p.value) next += p.size();
   }
-  values_ = values_.first(static_cast<size_t>(next - values_.data()));
+  values_ = values_.first(to_size(next - values_.data()));
 }
 
 template <class Real>
 void ParameterList<Real>::allocate_gradients() {
   const Matrix<Real> block = gradient_memory_.matrix<Real>(1, size());
-  gradients_ = {block.data, static_cast<size_t>(block.cols)};
+  gradients_ = {block.data, to_size(block.cols)};
   for (auto& p : parameters_) p.gradient = block.data + (p.value - values_.data());
 }
 
 template <class Real>
 void ParameterList<Real>::initialize(uint64_t seed, double deviation) {
   parallel_for(static_cast<int64_t>(parameters_.size()), [&](int64_t i) {
-    const Parameter<Real>& p = parameters_[static_cast<size_t>(i)];
+    const Parameter<Real>& p = parameters_[to_size(i)];
     const bool noisy = p.init.uniform > 0 || p.init.normal > 0;
     const Init init = deviation > 0 && noisy ? Init{p.init.mean, 0, deviation} : p.init;
     Random random(seed, Stream::parameters, static_cast<uint64_t>(i));

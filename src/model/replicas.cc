@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "core/threads.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
 
 // Copies sequences [begin, end).
 void copy(const Packed& from, int64_t begin, int64_t end, Packed& to) {
-  const int32_t first = from.offsets[static_cast<size_t>(begin)], last = from.offsets[static_cast<size_t>(end)];
+  const int32_t first = from.offsets[to_size(begin)], last = from.offsets[to_size(end)];
   const auto assign = [&](const std::vector<int32_t>& values, std::vector<int32_t>& part) {
     if (values.empty()) return part.clear();
     part.assign(values.begin() + first, values.begin() + last);
@@ -24,7 +25,7 @@ void copy(const Packed& from, int64_t begin, int64_t end, Packed& to) {
 void copy(const Batch& batch, int64_t begin, int64_t end, Batch& slice) {
   copy(batch.target, begin, end, slice.target);
   if (batch.source.sequences() > 0) copy(batch.source, begin, end, slice.source);
-  const auto offset = [&](int64_t s) { return batch.labels.begin() + batch.target.offsets[static_cast<size_t>(s)]; };
+  const auto offset = [&](int64_t s) { return batch.labels.begin() + batch.target.offsets[to_size(s)]; };
   slice.labels.assign(offset(begin), offset(end));
 }
 
@@ -36,7 +37,7 @@ void Replicas::slice(const Batch& batch) {
   slices_.assign(1, 0);
   int32_t first = 0;
   for (int64_t s = 1; s <= batch.target.sequences(); s++) {
-    const int32_t end = batch.target.offsets[static_cast<size_t>(s)];
+    const int32_t end = batch.target.offsets[to_size(s)];
     if ((end - first) * slices < tokens && s < batch.target.sequences()) continue;
     slices_.push_back(s);
     first = end;
@@ -51,7 +52,7 @@ void Replicas::make_replicas(const Transformer<float>& model, size_t count) {
     replicas_.back()->parameters().use(values, nullptr);
     replicas_.back()->parameters().allocate_gradients();
   }
-  while (workers_.size() < static_cast<size_t>(threads())) workers_.emplace_back();
+  while (workers_.size() < to_size(threads())) workers_.emplace_back();
   losses_.resize(count);
 }
 
@@ -60,8 +61,8 @@ void Replicas::add_gradients(const Transformer<float>& model, int64_t count) con
   const std::span<float> sum = model.parameters().gradients();
   parallel_blocks(std::ssize(sum), 1 << 13, [&](int64_t begin, int64_t end) {
     for (int64_t r = 0; r < count; r++) {
-      const float* part = replicas_[static_cast<size_t>(r)]->parameters().gradients().data();
-      for (int64_t e = begin; e < end; e++) sum[static_cast<size_t>(e)] += part[e];
+      const float* part = replicas_[to_size(r)]->parameters().gradients().data();
+      for (int64_t e = begin; e < end; e++) sum[to_size(e)] += part[e];
     }
   });
 }
@@ -70,19 +71,19 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
   if (model.parameters().size() > kMaxParameters) return loss_of(model, batch, 0, c);
   slice(batch);
   const auto slices = std::ssize(slices_) - 1, count = std::min<int64_t>(slices, kMaxReplicas);
-  make_replicas(model, static_cast<size_t>(count));
+  make_replicas(model, to_size(count));
   parallel_for_throwing(count, [&](int64_t r) {
-    const Transformer<float>& replica = *replicas_[static_cast<size_t>(r)];
-    Worker& worker = workers_[static_cast<size_t>(omp_get_thread_num())];
+    const Transformer<float>& replica = *replicas_[to_size(r)];
+    Worker& worker = workers_[to_size(omp_get_thread_num())];
     std::ranges::fill(replica.parameters().gradients(), 0.0f);
-    Loss& loss = losses_[static_cast<size_t>(r)] = Loss();
+    Loss& loss = losses_[to_size(r)] = Loss();
     for (int64_t i = slices * r / count; i < slices * (r + 1) / count; i++) {
-      const int64_t begin = slices_[static_cast<size_t>(i)], end = slices_[static_cast<size_t>(i) + 1];
+      const int64_t begin = slices_[to_size(i)], end = slices_[to_size(i) + 1];
       copy(batch, begin, end, worker.slice);
       const uint64_t seed = c.seed + static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15u;
       Context context{worker.arena, c.training, seed, c.step, c.recompute};
       const Arena::Scope scope(worker.arena);
-      loss += loss_of(replica, worker.slice, batch.target.offsets[static_cast<size_t>(begin)], context);
+      loss += loss_of(replica, worker.slice, batch.target.offsets[to_size(begin)], context);
     }
   });
   add_gradients(model, count);
@@ -101,7 +102,7 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
 size_t Replicas::bytes() const {
   size_t total = 0;
   for (const Worker& worker : workers_) total += worker.arena.high_water();
-  for (const auto& replica : replicas_) total += static_cast<size_t>(replica->parameters().size()) * sizeof(float);
+  for (const auto& replica : replicas_) total += to_size(replica->parameters().size()) * sizeof(float);
   return total;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/to_size.h"
 #include "ops/attention/rotary.h"
 
 namespace qkv {
@@ -14,7 +15,7 @@ struct RotaryTable {
   Matrix<const Real> angles;  // [max_length, rotated width]
 
   explicit RotaryTable(const ModelConfig& config)
-      : numbers(static_cast<size_t>(config.max_length * config.rotated_width())),
+      : numbers(to_size(config.max_length * config.rotated_width())),
         angles(numbers.data(), config.max_length, config.rotated_width()) {
     rotary_table<Real>(config.rotary, {numbers.data(), angles.rows, angles.cols});
   }

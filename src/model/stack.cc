@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/float64.h"
+#include "core/to_size.h"
 #include "model/recompute.h"
 
 namespace qkv {
@@ -93,9 +94,9 @@ template <class Real>
 Matrix<Real> Layer<Real>::last(Matrix<const Real> x, const Sequences& self, Context& c) const {
   const int64_t S = self.count;
   const Matrix<Real> rows = c.arena.matrix<Real>(S, x.cols);
-  const std::span<int32_t> ends = {c.arena.take<int32_t>(S + 1), static_cast<size_t>(S + 1)};
+  const std::span<int32_t> ends = {c.arena.take<int32_t>(S + 1), to_size(S + 1)};
   for (int64_t s = 0; s < S; s++) {
-    ends[static_cast<size_t>(s)] = static_cast<int32_t>(s);
+    ends[to_size(s)] = static_cast<int32_t>(s);
     std::copy_n(x.row(self.q_end[s] - 1), x.cols, rows.row(s));
   }
   ends.back() = static_cast<int32_t>(S);

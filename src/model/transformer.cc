@@ -2,6 +2,7 @@
 
 #include "core/fail.h"
 #include "core/float64.h"
+#include "core/to_size.h"
 #include "model/recompute.h"
 
 namespace qkv {
@@ -216,7 +217,7 @@ Matrix<Real> Transformer<Real>::last_hidden(const Packed& target, Context& c) co
   check_side("target", target, config_.target_vocab, config_.max_length);
   check_gaps(target, items_.gap_buckets);
   for (int64_t s = 0; s < target.sequences(); s++)
-    if (target.offsets[static_cast<size_t>(s)] == target.offsets[static_cast<size_t>(s) + 1])
+    if (target.offsets[to_size(s)] == target.offsets[to_size(s) + 1])
       fail("batch: target sequence {} has no tokens", s);
   typename Embedding<Real>::Saved embedding;
   const Matrix<Real> x = target_embedding_->forward(target.ids, target.positions, target.gaps, c, embedding);

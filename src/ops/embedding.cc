@@ -6,6 +6,7 @@
 
 #include "core/isa.h"
 #include "core/profile.h"
+#include "core/to_size.h"
 #include "ops/embedding_reference.h"
 #include "ops/rows.h"
 
@@ -92,10 +93,10 @@ void embedding(const Int8Matrix& E, std::span<const int32_t> ids, float scale, M
                std::span<const int32_t> positions, Matrix<float> y) {
   parallel_rows(y.rows, y.cols, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; n++) {
-      const int32_t id = ids[static_cast<size_t>(n)];
+      const int32_t id = ids[to_size(n)];
       const float factor = scale * E.scale[id];
       const int8_t* e = E.values.row(id);
-      const float* p = P.row(positions[static_cast<size_t>(n)]);
+      const float* p = P.row(positions[to_size(n)]);
       for (int64_t c = 0; c < y.cols; c++) y(n, c) = factor * static_cast<float>(e[c]) + p[c];
     }
   });

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/isa.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "ops/simd/simd-inl.h"
 #include "qkv/benchmark.h"
 
@@ -69,26 +70,23 @@ double best_rate(double seconds, F&& measure) {
 
 double measure_fma_peak(double seconds) {
   const auto kernel = QKV_DISPATCH(FmaChains);
-  std::vector<float> sinks(static_cast<size_t>(threads()));
+  std::vector<float> sinks(to_size(threads()));
   std::vector<double> operations(sinks.size());
   return best_rate(seconds, [&] {
     const Clock::time_point from = Clock::now();
-    parallel_for(threads(), [&](int64_t t) {
-      operations[static_cast<size_t>(t)] = kernel(1'000'000, &sinks[static_cast<size_t>(t)]);
-    });
+    parallel_for(threads(), [&](int64_t t) { operations[to_size(t)] = kernel(1'000'000, &sinks[to_size(t)]); });
     return std::accumulate(operations.begin(), operations.end(), 0.0) / seconds_since(from);
   });
 }
 
-MemoryReader::MemoryReader()
-    : x_(memory_.matrix<float>(kFloats / kBlock, kBlock)), sums_(static_cast<size_t>(x_.rows)) {
+MemoryReader::MemoryReader() : x_(memory_.matrix<float>(kFloats / kBlock, kBlock)), sums_(to_size(x_.rows)) {
   parallel_for(x_.rows, [&](int64_t r) { std::fill_n(x_.row(r), kBlock, 1.0f); });
 }
 
 double MemoryReader::bytes_per_second() {
   const auto kernel = QKV_DISPATCH(SumOf);
   const Clock::time_point from = Clock::now();
-  parallel_for(x_.rows, [&](int64_t r) { sums_[static_cast<size_t>(r)] = kernel(x_.row(r), kBlock); });
+  parallel_for(x_.rows, [&](int64_t r) { sums_[to_size(r)] = kernel(x_.row(r), kBlock); });
   return 4.0 * static_cast<double>(kFloats) / seconds_since(from);
 }
 

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/fail.h"
 #include "core/random.h"
+#include "core/to_size.h"
 #include "io/int8_weights.h"
 #include "io/run.h"
 #include "recommend/serving.h"
@@ -44,8 +45,8 @@ std::vector<std::vector<std::string>> histories_of(const Interactions& log, int6
   for (int64_t user = 0; user < log.user_count(); user++) {
     const std::span<const int32_t> events = log.of(user);
     std::vector<std::string>& history = histories.emplace_back();
-    for (const int32_t item : events.last(std::min(events.size(), static_cast<size_t>(length))))
-      history.push_back(log.items[static_cast<size_t>(item)]);
+    for (const int32_t item : events.last(std::min(events.size(), to_size(length))))
+      history.push_back(log.items[to_size(item)]);
   }
   return histories;
 }
@@ -75,7 +76,7 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
   std::vector<double> times;
   for (int64_t i = -kWarmUp; i < options.requests; i++) {
     const Clock::time_point begin = Clock::now();
-    serving.recommend({&histories[static_cast<size_t>(i + kWarmUp) % histories.size()], 1}, {}, request);
+    serving.recommend({&histories[to_size(i + kWarmUp) % histories.size()], 1}, {}, request);
     if (i >= 0) times.push_back(1e3 * seconds_since(begin));
   }
   for (const double ms : times) result.mean_ms += ms / static_cast<double>(times.size());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -25,7 +27,7 @@ std::vector<ScoredToken> row_of(const BestLogits& best, int64_t n) {
 BestLogits best_of_allowed(const ItemModel& model, Matrix<const float> h, HiddenTokens hidden,
                            std::span<const int32_t> allowed, int64_t k, Context& c) {
   const BestLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
-  const std::span<TokenHeap> heaps = c.arena.objects<TokenHeap>(static_cast<size_t>(h.rows));
+  const std::span<TokenHeap> heaps = c.arena.objects<TokenHeap>(to_size(h.rows));
   for (TokenHeap& heap : heaps) heap = {c.arena.take<ScoredToken>(k), 0, k};
   for (size_t begin = 0; begin < allowed.size(); begin += kChosenAtOnce) {
     const Arena::Scope scope(c.arena);
@@ -34,12 +36,12 @@ BestLogits best_of_allowed(const ItemModel& model, Matrix<const float> h, Hidden
     model.model.output().chosen(h, items, scores, c);
     for (int64_t n = 0; n < h.rows; n++)
       for (int64_t i = 0; i < scores.cols; i++) {
-        const ScoredToken item{scores(n, i), items[static_cast<size_t>(i)]};
-        if (item.logit > -HUGE_VALF && !std::ranges::binary_search(hidden[static_cast<size_t>(n)], item.token))
-          heaps[static_cast<size_t>(n)].add(item);
+        const ScoredToken item{scores(n, i), items[to_size(i)]};
+        if (item.logit > -HUGE_VALF && !std::ranges::binary_search(hidden[to_size(n)], item.token))
+          heaps[to_size(n)].add(item);
       }
   }
-  for (int64_t n = 0; n < h.rows; n++) write_best(heaps[static_cast<size_t>(n)], best, n);
+  for (int64_t n = 0; n < h.rows; n++) write_best(heaps[to_size(n)], best, n);
   return best;
 }
 
@@ -59,7 +61,7 @@ std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::sp
   std::vector<std::vector<ScoredToken>> found;
   const int64_t k = std::min(top, allowed ? std::ssize(*allowed) : model.items());
   if (k == 0) return std::vector<std::vector<ScoredToken>>(queries.size());
-  const auto rows = static_cast<size_t>(rows_at_once(model.max_length(), k));
+  const auto rows = to_size(rows_at_once(model.max_length(), k));
   while (found.size() < queries.size()) {
     const Arena::Scope scope(arena);
     std::vector<History> histories;
@@ -83,11 +85,11 @@ std::vector<std::vector<double>> effects_of_events(const ItemModel& model, const
   if (items.empty() || history.items.size() < 2) return effects;
   std::vector<int32_t> ids;
   for (const ScoredToken& item : items) ids.push_back(item.token);
-  const auto most = static_cast<size_t>(model.max_length());
+  const auto most = to_size(model.max_length());
   const size_t read = std::min(history.items.size(), most);
   // Without one event, an older event is read in addition. The event before that one is needed for its time gap.
   const History recent = history.last(std::min(history.items.size(), most + 2));
-  const auto rows = static_cast<size_t>(rows_at_once(model.max_length(), 1));
+  const auto rows = to_size(rows_at_once(model.max_length(), 1));
   for (size_t begin = 0; begin < read; begin += rows) {
     const Arena::Scope scope(arena);
     std::vector<Events> shorter;

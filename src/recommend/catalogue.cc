@@ -4,13 +4,15 @@
 #include <numeric>
 #include <utility>
 
+#include "core/to_size.h"
+
 namespace qkv {
 
 Catalogue::Catalogue(Interactions log)
     : log_(std::move(log)), items_(std::exchange(log_.items, {})), users_(std::exchange(log_.users, {})) {
   counts_.resize(items_.names().size());
   popular_.resize(counts_.size());
-  for (const int32_t item : log_.events) counts_[static_cast<size_t>(item)]++;
+  for (const int32_t item : log_.events) counts_[to_size(item)]++;
   std::iota(popular_.begin(), popular_.end(), 0);
   std::ranges::stable_sort(popular_, std::greater<>(), [&](int32_t item) { return events(item); });
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/to_size.h"
 #include "data/interactions.h"
 #include "data/name_table.h"
 
@@ -28,7 +29,7 @@ class Catalogue {
 
   // Returns items in descending order of their number of events; ties are in order of id.
   std::span<const int32_t> popular() const { return popular_; }
-  int64_t events(int32_t item) const { return counts_[static_cast<size_t>(item)]; }
+  int64_t events(int32_t item) const { return counts_[to_size(item)]; }
 
  private:
   Interactions log_;  // without its names

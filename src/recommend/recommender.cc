@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "io/run.h"
 #include "recommend/serving.h"
 
@@ -41,7 +42,7 @@ int64_t Recommender::max_length() const { return state_->serving.max_length(); }
 std::vector<std::string> Recommender::history(std::string_view user) const {
   std::vector<std::string> names;
   for (const int32_t item : history_of(state_->serving.catalogue(), user).items)
-    names.push_back(items()[static_cast<size_t>(item)]);
+    names.push_back(items()[to_size(item)]);
   return names;
 }
 

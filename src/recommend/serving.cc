@@ -6,6 +6,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/sorted_unique.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -17,8 +18,7 @@ std::vector<Recommendation> popular_items(const Catalogue& catalogue, const std:
   for (const int32_t item : catalogue.popular()) {
     if (std::ssize(items) == top) break;
     if (std::ranges::binary_search(hidden, item) || (allowed && !std::ranges::binary_search(*allowed, item))) continue;
-    items.push_back(
-        {catalogue.items().names()[static_cast<size_t>(item)], static_cast<double>(catalogue.events(item)), {}});
+    items.push_back({catalogue.items().names()[to_size(item)], static_cast<double>(catalogue.events(item)), {}});
   }
   return items;
 }
@@ -66,10 +66,10 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
   for (size_t i = 0; i < answers.size(); i++) {
     if (answers[i].popular) continue;
     for (const ScoredToken& item : *best)
-      answers[i].items.push_back({names[static_cast<size_t>(item.token)], static_cast<double>(item.logit), {}});
+      answers[i].items.push_back({names[to_size(item.token)], static_cast<double>(item.logit), {}});
     const History history = known[i].history();
-    for (const int32_t item : history.last(std::min(history.items.size(), static_cast<size_t>(max_length()))).items)
-      answers[i].read.push_back(names[static_cast<size_t>(item)]);
+    for (const int32_t item : history.last(std::min(history.items.size(), to_size(max_length()))).items)
+      answers[i].read.push_back(names[to_size(item)]);
     if (options.explain) {
       auto effects = effects_of_events(items_, history, *best, lease.front());
       for (size_t j = 0; j < effects.size(); j++) answers[i].items[j].effects = std::move(effects[j]);

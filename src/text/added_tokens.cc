@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -24,7 +26,7 @@ Character first_of(std::string_view text) {
   Character c;
   int64_t end = 0;
   U8_NEXT_OR_FFFD(text.data(), end, static_cast<int64_t>(text.size()), c.code);
-  c.length = static_cast<size_t>(end);
+  c.length = to_size(end);
   return c;
 }
 Character last_of(std::string_view text) {
@@ -33,7 +35,7 @@ Character last_of(std::string_view text) {
   const std::string_view end = text.substr(text.size() - std::min<size_t>(text.size(), 4));
   auto begin = static_cast<int32_t>(end.size());
   U8_PREV_OR_FFFD(end.data(), 0, begin, c.code);
-  c.length = end.size() - static_cast<size_t>(begin);
+  c.length = end.size() - to_size(begin);
   return c;
 }
 
@@ -69,7 +71,7 @@ std::vector<std::variant<std::string_view, int32_t>> AddedTokens::find(std::stri
       place++;
       continue;
     }
-    const AddedToken& token = tokens_[static_cast<size_t>(match->value)];
+    const AddedToken& token = tokens_[to_size(match->value)];
     size_t begin = place, end = place + match->length;
     place = end;
     if (token.single_word && (is_word(last_of(text.substr(0, begin))) || is_word(first_of(text.substr(end))))) continue;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/to_size.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -57,7 +58,7 @@ std::string map_characters(std::string_view text, F&& f) {
     const int64_t begin = i;
     UChar32 c;
     U8_NEXT_OR_FFFD(text.data(), i, length, c);
-    f(c, text.substr(static_cast<size_t>(begin), static_cast<size_t>(i - begin)), result);
+    f(c, text.substr(to_size(begin), to_size(i - begin)), result);
   }
   return result;
 }
@@ -101,11 +102,11 @@ void split_bert_words(std::string_view text, std::vector<std::string_view>& word
     U8_NEXT_OR_FFFD(text.data(), i, length, c);
     const bool mark = is_punctuation(c);
     if (!mark && !u_isUWhiteSpace(c)) continue;
-    if (word < begin) words.push_back(text.substr(static_cast<size_t>(word), static_cast<size_t>(begin - word)));
-    if (mark) words.push_back(text.substr(static_cast<size_t>(begin), static_cast<size_t>(i - begin)));
+    if (word < begin) words.push_back(text.substr(to_size(word), to_size(begin - word)));
+    if (mark) words.push_back(text.substr(to_size(begin), to_size(i - begin)));
     word = i;
   }
-  if (word < length) words.push_back(text.substr(static_cast<size_t>(word)));
+  if (word < length) words.push_back(text.substr(to_size(word)));
 }
 
 }  // namespace qkv

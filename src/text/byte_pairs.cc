@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -22,8 +23,8 @@ struct Alphabet {
     UChar32 next = 0x100;
     for (int b = 0; b < 256; b++) {
       const bool printable = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b != 0xAD);
-      character[static_cast<size_t>(b)] = printable ? b : next++;
-      byte[static_cast<size_t>(character[static_cast<size_t>(b)])] = b;
+      character[to_size(b)] = printable ? b : next++;
+      byte[to_size(character[to_size(b)])] = b;
     }
   }
 };
@@ -71,9 +72,8 @@ std::string bytes_of_spelling(std::string_view piece) {
   for (int64_t i = 0; i < length;) {
     UChar32 c;
     U8_NEXT(piece.data(), i, length, c);
-    if (c < 0 || c >= std::ssize(alphabet().byte) || alphabet().byte[static_cast<size_t>(c)] < 0)
-      return std::string(piece);
-    bytes += static_cast<char>(alphabet().byte[static_cast<size_t>(c)]);
+    if (c < 0 || c >= std::ssize(alphabet().byte) || alphabet().byte[to_size(c)] < 0) return std::string(piece);
+    bytes += static_cast<char>(alphabet().byte[to_size(c)]);
   }
   return bytes;
 }
@@ -103,9 +103,8 @@ BytePairs::BytePairs(const Vocabulary& vocabulary, std::string_view merges, cons
   std::ranges::sort(merges_, {}, &Merge::pair);
   const auto twice = std::ranges::adjacent_find(merges_, {}, &Merge::pair);
   if (twice != merges_.end())
-    fail("{}: the merge of {} and {} stands twice", where,
-         excerpt(vocabulary.pieces()[static_cast<size_t>(twice->left)]),
-         excerpt(vocabulary.pieces()[static_cast<size_t>(twice->right)]));
+    fail("{}: the merge of {} and {} stands twice", where, excerpt(vocabulary.pieces()[to_size(twice->left)]),
+         excerpt(vocabulary.pieces()[to_size(twice->right)]));
 }
 
 const BytePairs::Merge* BytePairs::find(int32_t left, int32_t right) const {
@@ -116,9 +115,8 @@ const BytePairs::Merge* BytePairs::find(int32_t left, int32_t right) const {
 void BytePairs::encode(std::string_view word, std::vector<int32_t>& ids) const {
   std::vector<Part> parts;
   const auto n = static_cast<int32_t>(word.size());
-  for (int32_t i = 0; i < n; i++)
-    parts.push_back({bytes_[static_cast<unsigned char>(word[static_cast<size_t>(i)])], i - 1, i + 1});
-  const auto part = [&](int32_t place) -> Part& { return parts[static_cast<size_t>(place)]; };
+  for (int32_t i = 0; i < n; i++) parts.push_back({bytes_[static_cast<unsigned char>(word[to_size(i)])], i - 1, i + 1});
+  const auto part = [&](int32_t place) -> Part& { return parts[to_size(place)]; };
 
   std::priority_queue<Candidate> candidates;
   const auto consider = [&](int32_t place) {  // it and the one behind it

@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "core/random.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -28,9 +29,8 @@ std::vector<LineFile> scan(const std::vector<std::string>& paths, int64_t chunk_
       if (tabs != 1) fail("{}:{}: {} tabs, expected one (source TAB target)", paths[0], number, tabs);
     };
   std::vector<std::optional<LineFile>> scanned(paths.size());
-  parallel_for_throwing(std::ssize(paths), [&](int64_t i) {
-    scanned[static_cast<size_t>(i)].emplace(paths[static_cast<size_t>(i)], chunk_pairs, one_tab);
-  });
+  parallel_for_throwing(std::ssize(paths),
+                        [&](int64_t i) { scanned[to_size(i)].emplace(paths[to_size(i)], chunk_pairs, one_tab); });
   std::vector<LineFile> files;
   for (std::optional<LineFile>& file : scanned) files.push_back(std::move(*file));
   return files;

@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "text/byte_pairs.h"
 #include "text/unicode.h"
 #include "text/word_pieces.h"
@@ -28,9 +29,9 @@ std::vector<std::string> all_pieces(const TokenizerSpec& spec, const std::string
     else if (token.id < 0 || token.id > std::ssize(pieces))
       fail("{}: the added token {} has id {}, expected at most the next one, {}", where, excerpt(token.text), token.id,
            pieces.size());
-    else if (pieces[static_cast<size_t>(token.id)] != token.text)
+    else if (pieces[to_size(token.id)] != token.text)
       fail("{}: the added token {} has id {}, which is that of {}", where, excerpt(token.text), token.id,
-           excerpt(pieces[static_cast<size_t>(token.id)]));
+           excerpt(pieces[to_size(token.id)]));
   }
   return pieces;
 }
@@ -56,10 +57,10 @@ struct HuggingFaceTokenizer::Model {
       : spec(std::move(s)),
         vocabulary(all_pieces(spec, where), where),
         words(model_of_words(spec, vocabulary, where)),
-        is_added(static_cast<size_t>(vocabulary.size())),
+        is_added(to_size(vocabulary.size())),
         raw(spec.added, false, [](std::string_view text) { return std::string(text); }),
         normalized(spec.added, true, [&](std::string_view text) { return normalize(text); }) {
-    for (const AddedToken& token : spec.added) is_added[static_cast<size_t>(token.id)] = true;
+    for (const AddedToken& token : spec.added) is_added[to_size(token.id)] = true;
     for (const std::optional<int32_t>& id : {spec.before, spec.after})
       if (id) check_id(*id, where);
   }
@@ -117,7 +118,7 @@ std::optional<int32_t> HuggingFaceTokenizer::id(std::string_view piece) const { 
 
 const std::string& HuggingFaceTokenizer::piece(int32_t id) const {
   model_->check_id(id, "tokenizer");
-  return model_->vocabulary.pieces()[static_cast<size_t>(id)];
+  return model_->vocabulary.pieces()[to_size(id)];
 }
 
 std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text) const {
@@ -145,7 +146,7 @@ std::string HuggingFaceTokenizer::decode(std::span<const int32_t> ids, bool firs
   std::string text;
   for (const int32_t id : ids) {
     std::string_view spelling = piece(id);
-    const bool added = model_->is_added[static_cast<size_t>(id)];
+    const bool added = model_->is_added[to_size(id)];
     if (!words) {
       text += added ? std::string(spelling) : bytes_of_spelling(spelling);
       continue;

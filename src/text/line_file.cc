@@ -13,6 +13,7 @@
 
 #include "core/fail.h"
 #include "core/hash.h"
+#include "core/to_size.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -28,7 +29,7 @@ size_t read_at(int file, const std::string& path, std::span<char> bytes, int64_t
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail_file(path, "cannot be read");
     if (count == 0) break;
-    done += static_cast<size_t>(count);
+    done += to_size(count);
   }
   return done;
 }
@@ -44,7 +45,7 @@ FileDescriptor copy_of(const FileDescriptor& file, const std::string& path) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail_file(path, "cannot be read");
     if (count == 0) return copy;
-    if (!write_all(copy.get(), {buffer.data(), static_cast<size_t>(count)}))
+    if (!write_all(copy.get(), {buffer.data(), to_size(count)}))
       fail_file(path, "cannot be copied to a temporary file");
   }
 }
@@ -73,7 +74,7 @@ class ChunkReader {
       const char* from = buffer_.data() + begin_ + searched;
       const void* end = std::memchr(from, '\n', end_ - begin_ - searched);
       if (end != nullptr) {
-        searched += static_cast<size_t>(static_cast<const char*>(end) + 1 - from);
+        searched += to_size(static_cast<const char*>(end) + 1 - from);
         chunk_ = searched;
         lines++;
       } else {
@@ -150,14 +151,12 @@ uint64_t LineFile::hash() const {
   return hash;
 }
 
-int64_t LineFile::bytes_of(int64_t chunk) const {
-  return offsets_[static_cast<size_t>(chunk) + 1] - offsets_[static_cast<size_t>(chunk)];
-}
+int64_t LineFile::bytes_of(int64_t chunk) const { return offsets_[to_size(chunk) + 1] - offsets_[to_size(chunk)]; }
 
 std::string LineFile::bytes(int64_t chunk) const {
-  std::string read(static_cast<size_t>(bytes_of(chunk)), '\0');
-  const size_t count = read_at(file_.get(), path_, read, offsets_[static_cast<size_t>(chunk)]);
-  if (count < read.size() || hash_bytes(read) != hashes_[static_cast<size_t>(chunk)])
+  std::string read(to_size(bytes_of(chunk)), '\0');
+  const size_t count = read_at(file_.get(), path_, read, offsets_[to_size(chunk)]);
+  if (count < read.size() || hash_bytes(read) != hashes_[to_size(chunk)])
     fail("{}: lines {} to {} have changed since they were first read", path_, chunk * chunk_lines_ + 1,
          std::min(lines_, (chunk + 1) * chunk_lines_));
   return read;
@@ -170,7 +169,7 @@ std::vector<std::string> LineFile::read(int64_t chunk) const {
 }
 
 void LineFile::will_need(int64_t chunk) const {
-  ::posix_fadvise(file_.get(), offsets_[static_cast<size_t>(chunk)], bytes_of(chunk), POSIX_FADV_WILLNEED);
+  ::posix_fadvise(file_.get(), offsets_[to_size(chunk)], bytes_of(chunk), POSIX_FADV_WILLNEED);
 }
 
 }  // namespace qkv

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -31,7 +32,7 @@ Cuts find_cuts(std::string_view line) {
   bool after_space = false;
   const int64_t length = static_cast<int64_t>(line.size());
   for (int64_t i = 0; i < length;) {
-    const size_t position = static_cast<size_t>(i);
+    const size_t position = to_size(i);
     UChar32 c;
     U8_NEXT_OR_FFFD(line.data(), i, length, c);
     const bool blank = u_isUWhiteSpace(c), punctuation = ends_sentence(c) || ends_clause(c);

@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -89,7 +90,7 @@ std::string TextCodec::decode(std::span<const int32_t> ids, bool first) const {
     }
     if (id == end()) continue;
     if (const auto* characters = std::get_if<Characters>(&kind_))
-      text += (*characters)->pieces()[static_cast<size_t>(id)];
+      text += (*characters)->pieces()[to_size(id)];
     else
       text += static_cast<char>(id);
   }

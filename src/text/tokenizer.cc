@@ -15,6 +15,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "text/sentencepiece_check.h"
 #include "text/vocabulary.h"
 
@@ -269,7 +270,7 @@ std::string Tokenizer::decode_part(std::span<const int32_t> ids, bool first) con
 
 const std::string& Tokenizer::piece(int32_t id) const {
   model_->check_id(id);
-  return model_->vocabulary ? model_->vocabulary->pieces()[static_cast<size_t>(id)] : model_->processor->IdToPiece(id);
+  return model_->vocabulary ? model_->vocabulary->pieces()[to_size(id)] : model_->processor->IdToPiece(id);
 }
 
 std::vector<std::string> Tokenizer::pieces(std::span<const int32_t> ids) const {

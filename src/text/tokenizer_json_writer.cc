@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/to_size.h"
 #include "text/tokenizer_json.h"
 
 namespace qkv {
@@ -15,7 +16,7 @@ json template_of(const TokenizerSpec& spec, const std::vector<std::string>& piec
   json single = json::array(), tokens = json::object();
   const auto add = [&](const std::optional<int32_t>& id) {
     if (!id) return;
-    const std::string& name = pieces[static_cast<size_t>(*id)];
+    const std::string& name = pieces[to_size(*id)];
     single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
     tokens[name] = {{"id", name}, {"ids", {*id}}, {"tokens", {name}}};
   };

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -41,7 +42,7 @@ size_t find_invalid_utf8(std::string_view text) {
     const int64_t begin = i;
     UChar32 c;
     U8_NEXT(text.data(), i, length, c);
-    if (c < 0) return static_cast<size_t>(begin);
+    if (c < 0) return to_size(begin);
   }
   return std::string_view::npos;
 }
@@ -50,7 +51,7 @@ size_t whole_characters(std::string_view text) {
   const std::string_view end = text.substr(text.size() - std::min<size_t>(text.size(), 4));
   auto whole = static_cast<int32_t>(end.size());
   U8_TRUNCATE_IF_INCOMPLETE(end.data(), 0, whole);
-  return text.size() - end.size() + static_cast<size_t>(whole);
+  return text.size() - end.size() + to_size(whole);
 }
 
 std::string encoding_hint(std::string_view beginning) {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -32,12 +34,11 @@ std::string visible(std::string_view text) {
       shown += "⇥";
     } else if (c < 0 || (c < 0x80 && is_hidden(c))) {
       for (int32_t k = begin; k < i; k++)
-        fmt::format_to(std::back_inserter(shown), "<0x{:02X}>",
-                       static_cast<unsigned char>(text[static_cast<size_t>(k)]));
+        fmt::format_to(std::back_inserter(shown), "<0x{:02X}>", static_cast<unsigned char>(text[to_size(k)]));
     } else if (is_hidden(c)) {
       shown += "\uFFFD";
     } else {
-      shown.append(text, static_cast<size_t>(begin), static_cast<size_t>(i - begin));
+      shown.append(text, to_size(begin), to_size(i - begin));
     }
   }
   return shown;

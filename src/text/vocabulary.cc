@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -30,7 +31,7 @@ std::vector<std::string> pieces_from_json(std::string_view text, const std::stri
 }
 
 std::vector<std::string> pieces_from_lines(std::string_view text, const std::string& where) {
-  const auto lines = static_cast<size_t>(std::ranges::count(text, '\n')) + 1;
+  const auto lines = to_size(std::ranges::count(text, '\n')) + 1;
   if (lines > kMaxPieces) fail("{}: more than {} lines, too many pieces", where, kMaxPieces);
   std::vector<std::string> pieces;
   pieces.reserve(lines);

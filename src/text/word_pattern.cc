@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -85,7 +87,7 @@ class Scanner {
     ClassedCharacter c;
     auto end = static_cast<int64_t>(place);
     U8_NEXT_OR_FFFD(text_.data(), end, static_cast<int64_t>(text_.size()), c.code);
-    c.end = static_cast<size_t>(end);
+    c.end = to_size(end);
     c.kind = kind_of(c.code);
     if (c.kind == Kind::mark) c.kind = pattern_.marks ? Kind::letter : Kind::other;
     return c;
@@ -146,7 +148,7 @@ void split_digits(bool each, std::string_view text, std::vector<std::string_view
   bool was_number = false;
   size_t begin = 0;
   for (int64_t i = 0; i < length;) {
-    const auto place = static_cast<size_t>(i);
+    const auto place = to_size(i);
     UChar32 c;
     U8_NEXT_OR_FFFD(text.data(), i, length, c);
     const bool number = kind_of(c) == Kind::number;

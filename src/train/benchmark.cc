@@ -10,6 +10,7 @@
 #include "core/op_times.h"
 #include "core/profile.h"
 #include "core/random.h"
+#include "core/to_size.h"
 #include "data/interactions.h"
 #include "model/replicas.h"
 #include "model/transformer.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr int64_t kLongest = 16, kShortest = 8, kFirstId = 4, kWarmup = 3;
 
 std::vector<int32_t> random_ids(Random& random, int64_t length, int64_t first, int64_t end) {
-  std::vector<int32_t> ids(static_cast<size_t>(length));
+  std::vector<int32_t> ids(to_size(length));
   for (int32_t& id : ids) id = static_cast<int32_t>(first + random.below(static_cast<uint64_t>(end - first)));
   return ids;
 }
@@ -88,8 +89,8 @@ TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64
 Interactions random_log(int64_t users, int64_t events, int64_t items) {
   Random random(0, Stream::sampling);
   Interactions log;
-  log.items.resize(static_cast<size_t>(items));
-  log.users.resize(static_cast<size_t>(users));
+  log.items.resize(to_size(items));
+  log.users.resize(to_size(users));
   for (int64_t u = 0; u < users; u++) {
     for (int64_t e = 0; e < events; e++)
       log.events.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(items))));

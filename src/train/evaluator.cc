@@ -1,5 +1,6 @@
 #include "train/evaluator.h"
 
+#include "core/to_size.h"
 #include "decode/batched.h"
 #include "qkv/score.h"
 
@@ -14,8 +15,7 @@ Evaluator::Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer
   greedy_.end = target_.end();
   for (const std::string& line : text_.source) {  // every line is translated; lines that are too long are truncated
     sources_.push_back(source.encode(line));
-    if (static_cast<int64_t>(sources_.back().size()) >= max_length)
-      sources_.back().resize(static_cast<size_t>(max_length) - 1);
+    if (static_cast<int64_t>(sources_.back().size()) >= max_length) sources_.back().resize(to_size(max_length) - 1);
     sources_.back().push_back(source.end());
   }
 }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/threads.h"
+#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -15,8 +16,8 @@ template <class Rows, class AddRow>
 void for_each_entry(const Rows& rows, int64_t first, const AddRow& add_row) {
   parallel_blocks(std::ssize(rows.offsets) - 1 - first, kRows, [&](int64_t begin, int64_t end) {
     for (int64_t r = first + begin; r < first + end; r++)
-      for (int64_t i = rows.offsets[static_cast<size_t>(r)]; i < rows.offsets[static_cast<size_t>(r) + 1]; i++)
-        add_row(r, rows.entries[static_cast<size_t>(i)]);
+      for (int64_t i = rows.offsets[to_size(r)]; i < rows.offsets[to_size(r) + 1]; i++)
+        add_row(r, rows.entries[to_size(i)]);
   });
 }
 
@@ -27,7 +28,7 @@ FeatureSums::FeatureSums(const ItemFeatures& features) {
   of_features_.offsets.resize(features.names.size() + 1);
   of_features_.entries.resize(features.ids.size());
   std::vector<int64_t>& offsets = of_features_.offsets;
-  for (const int32_t f : features.ids) offsets[static_cast<size_t>(f) + 1]++;
+  for (const int32_t f : features.ids) offsets[to_size(f) + 1]++;
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
   std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
   for (int64_t v = 0; v < features.items(); v++) {
@@ -35,7 +36,7 @@ FeatureSums::FeatureSums(const ItemFeatures& features) {
     const float weight = 1 / std::sqrt(static_cast<float>(own.size()));
     for (const int32_t f : own) {
       of_items_.entries.push_back({f, weight});
-      of_features_.entries[static_cast<size_t>(next[static_cast<size_t>(f)]++)] = {static_cast<int32_t>(v), weight};
+      of_features_.entries[to_size(next[to_size(f)]++)] = {static_cast<int32_t>(v), weight};
     }
   }
 }

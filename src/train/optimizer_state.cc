@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/to_size.h"
 #include "ops/optimizer/moment_codes.h"
 #include "train/schedule.h"
 
@@ -18,7 +19,7 @@ OptimizerState::Array array(const char* name, DType dtype, std::span<T> values) 
 
 template <class T>
 std::span<T> OptimizerState::zeros(int64_t count) {
-  return {memory_.zeros<T>(1, count).data, static_cast<size_t>(count)};
+  return {memory_.zeros<T>(1, count).data, to_size(count)};
 }
 
 OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters)

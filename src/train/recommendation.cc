@@ -9,6 +9,7 @@
 
 #include "core/fail.h"
 #include "core/hash.h"
+#include "core/to_size.h"
 #include "data/interactions.h"
 #include "data/item_features.h"
 #include "io/atomic_file.h"
@@ -165,7 +166,7 @@ void RecommendationData::write_warm_start(const RunDirectory& run, const Recomme
   model.parameters().initialize(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
   start_from(files_.warm_start, *warm_start_, recipe, model.parameters());
   if (const Parameter<float>* G = model.feature_table()) {
-    const std::vector<float> zeros(static_cast<size_t>(G->size()));
+    const std::vector<float> zeros(to_size(G->size()));
     FeatureSums(features_).add_change(G->matrix(), {zeros.data(), G->shape[0], G->shape[1]},
                                       warm_start_->log.data.item_count(), model.item_table().matrix());
   }

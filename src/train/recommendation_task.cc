@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 #include "io/weights.h"
 #include "layers/sampled_loss.h"
 #include "recommend/item_scores.h"
@@ -102,7 +103,7 @@ Loss RecommendationTask::part_loss_and_gradient(const Transformer<float>& model,
   if (!draws_negatives(config)) return model.loss_and_gradient(part, objective_of(recipe_.training), c);
   const int64_t N = part.target.tokens(), K = config.negatives + 1;
   const Candidates candidates = {{candidates_.data() + first * K, N, K},
-                                 {log_draws_.data() + first * K, static_cast<size_t>(N * K)}};
+                                 {log_draws_.data() + first * K, to_size(N * K)}};
   const auto loss_of = [&](Matrix<const float> h, Matrix<float> dh) {
     return sampled_loss_and_gradient<float>(model.output().weight(), h, candidates, config, dh, c);
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/to_size.h"
 #include "train/objective.h"
 
 namespace qkv {
@@ -12,12 +13,12 @@ void rehearse_step(const Transformer<float>& model, const TrainingConfig& config
   batch.clear();
   std::vector<int32_t> ids;
   for (int64_t left = budget; left > 0; left -= length) {
-    ids.assign(static_cast<size_t>(std::min(left, length)), 0);
+    ids.assign(to_size(std::min(left, length)), 0);
     if (model.config().has_encoder()) batch.source.append(ids);
     batch.target.append(ids);
     batch.labels.insert(batch.labels.end(), ids.begin(), ids.end());
   }
-  for (Packed* side : {&batch.source, &batch.target}) side->offsets.reserve(static_cast<size_t>(budget) + 1);
+  for (Packed* side : {&batch.source, &batch.target}) side->offsets.reserve(to_size(budget) + 1);
   Context context{arena, true, static_cast<uint64_t>(config.seed), 0, config.recompute};
   model.loss_and_gradient(batch, objective_of(config), context);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 #include "io/metrics.h"
 #include "io/weights.h"
 #include "train/rehearsal.h"
@@ -237,7 +238,7 @@ void Trainer::evaluate() {
 // Averages the weights of the last evaluations. Returns false if there is only one.
 bool Trainer::average_into(std::span<float> weights) {
   const std::vector<int64_t>& steps = progress_.evaluated_steps;
-  const size_t k = std::min(steps.size(), static_cast<size_t>(config_.average));
+  const size_t k = std::min(steps.size(), to_size(config_.average));
   if (k < 2) return false;
   std::vector<std::string> paths;
   for (size_t i = steps.size() - k; i < steps.size(); i++) paths.push_back(run_.weights(steps[i]));
@@ -249,7 +250,7 @@ bool Trainer::average_into(std::span<float> weights) {
 void Trainer::save() {
   std::vector<int64_t>& steps = progress_.evaluated_steps;
   std::vector<int64_t> old;
-  while (steps.size() > static_cast<size_t>(std::max<int64_t>(config_.average, 1))) {
+  while (steps.size() > to_size(std::max<int64_t>(config_.average, 1))) {
     old.push_back(steps.front());
     steps.erase(steps.begin());
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/run.h"
 #include "text/corpus.h"
@@ -119,9 +120,9 @@ void TranslationData::set_limits(TranslationRecipe& recipe) {
 
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   make_evaluator(recipe.model, kMost);
-  batch_tokens = fit_batch_tokens(recipe, std::max(recipe.model.max_length, evaluator_->longest()),
-                                  std::min(text_.size() * recipe.model.max_length, kMost), *evaluator_,
-                                  static_cast<size_t>(memory_));
+  batch_tokens =
+      fit_batch_tokens(recipe, std::max(recipe.model.max_length, evaluator_->longest()),
+                       std::min(text_.size() * recipe.model.max_length, kMost), *evaluator_, to_size(memory_));
   evaluator_->set_batch_tokens(batch_tokens);
   session_.report(fmt::format("batch_tokens: {}, the largest that fits in {} MiB", batch_tokens, memory_ >> 20));
 }

@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/to_size.h"
 #include "data/name_table.h"
 #include "model/transformer.h"
 
@@ -39,7 +40,7 @@ Interactions with_first_items(Interactions log, const std::vector<std::string>& 
   std::vector<int32_t> new_ids;
   for (const std::string& item : log.items) new_ids.push_back(items.id(item));
   log.items = items.take();
-  for (int32_t& event : log.events) event = new_ids[static_cast<size_t>(event)];
+  for (int32_t& event : log.events) event = new_ids[to_size(event)];
   return log;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/to_size.h"
 #include "qkv/error.h"
 
 namespace qkv {
@@ -48,8 +49,8 @@ TEST(Arena, ZerosAreZerosOnUsedMemoryToo) {
 
 TEST(Arena, AllReservedMemoryCanBeUsed) {
   constexpr int64_t kBytes = int64_t{70} << 20;  // more than one step of committing
-  Arena arena(static_cast<size_t>(kBytes));
-  std::memset(arena.take<char>(kBytes), 1, static_cast<size_t>(kBytes));
+  Arena arena(to_size(kBytes));
+  std::memset(arena.take<char>(kBytes), 1, to_size(kBytes));
 }
 
 TEST(Arena, MoreThanIsReservedIsAnError) {

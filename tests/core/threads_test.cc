@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/to_size.h"
+
 namespace qkv {
 namespace {
 
@@ -21,8 +23,8 @@ TEST_P(Threads, CountIsWhatWasSet) { EXPECT_EQ(threads(), GetParam()); }
 
 TEST_P(Threads, EveryIndexIsReachedOnce) {
   for (const int64_t n : {0, 1, 2, 1000}) {
-    std::vector<std::atomic<int>> reached(static_cast<size_t>(n));
-    parallel_for(n, [&](int64_t i) { reached[static_cast<size_t>(i)]++; });
+    std::vector<std::atomic<int>> reached(to_size(n));
+    parallel_for(n, [&](int64_t i) { reached[to_size(i)]++; });
     for (const auto& count : reached) EXPECT_EQ(count, 1);
   }
 }
@@ -31,7 +33,7 @@ TEST_P(Threads, BlocksCoverTheRangeWhateverTheNumberOfThreads) {
   std::atomic<int64_t> covered = 0;
   std::vector<std::pair<int64_t, int64_t>> blocks(4);
   parallel_blocks(100, 30, [&](int64_t begin, int64_t end) {
-    blocks[static_cast<size_t>(begin / 30)] = {begin, end};
+    blocks[to_size(begin / 30)] = {begin, end};
     covered += end - begin;
   });
   EXPECT_EQ(covered, 100);
@@ -48,7 +50,7 @@ TEST_P(Threads, NestedLoopsRunToo) {
 TEST_P(Threads, DenormalsAreZeroInsideALoop) {
   volatile float smallest = std::numeric_limits<float>::min();
   std::vector<float> halves(8, 1.0f);
-  parallel_for(8, [&](int64_t i) { halves[static_cast<size_t>(i)] = smallest * 0.5f; });
+  parallel_for(8, [&](int64_t i) { halves[to_size(i)] = smallest * 0.5f; });
   EXPECT_EQ(halves, std::vector<float>(8, 0.0f));
   EXPECT_GT(smallest * 0.5f, 0);
 }

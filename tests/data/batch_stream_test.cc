@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/sentences.h"
 #include "tests/support/temp_dir.h"
@@ -27,7 +28,7 @@ std::string numbered(int64_t pairs) {
   const std::vector<std::string> targets = testing::sentences(pairs, 3);
   std::string text;
   for (int64_t i = 0; i < pairs; i++)
-    text += std::to_string(i) + "\t" + (i % 11 == 10 ? "" : targets[static_cast<size_t>(i)]) + "\n";
+    text += std::to_string(i) + "\t" + (i % 11 == 10 ? "" : targets[to_size(i)]) + "\n";
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "data/batcher.h"
 #include "data/parallel_data.h"
 #include "tests/support/errors.h"
@@ -35,8 +36,8 @@ TEST(ParallelData, AddsStartAndEndTokens) {
   ASSERT_EQ(data.size(), 700);
   int64_t source_tokens = 0, target_tokens = 0;
   for (int64_t i = 0; i < data.size(); i++) {
-    Ids source = tokenizer().encode(text.source[static_cast<size_t>(i)]), target = {tokenizer().start()};
-    for (const int32_t id : tokenizer().encode(text.target[static_cast<size_t>(i)])) target.push_back(id);
+    Ids source = tokenizer().encode(text.source[to_size(i)]), target = {tokenizer().start()};
+    for (const int32_t id : tokenizer().encode(text.target[to_size(i)])) target.push_back(id);
     source.push_back(tokenizer().end());
     target.push_back(tokenizer().end());
     EXPECT_EQ(ids(data.source(i)), source);
@@ -97,7 +98,7 @@ TEST(Batcher, UsesEveryPairOnceWithinTheBudget) {
         EXPECT_GT(batch.source.sequences(), 0);
         EXPECT_LE(batch.source.tokens(), budget);
         EXPECT_LE(batch.target.tokens(), budget);
-        for (const int64_t pair : list[b]) taken[static_cast<size_t>(pair)]++;
+        for (const int64_t pair : list[b]) taken[to_size(pair)]++;
       }
       EXPECT_EQ(taken, std::vector<int>(1500, 1));
     }
@@ -149,7 +150,7 @@ TEST(Batcher, ShufflesUniformly) {
   std::vector<int> places(10);
   for (uint64_t epoch = 0; epoch < 4000; epoch++) {
     const std::vector<int64_t> pairs = batcher.shuffled(epoch).pairs;
-    places[static_cast<size_t>(std::find(pairs.begin(), pairs.end(), 0) - pairs.begin())]++;
+    places[to_size(std::find(pairs.begin(), pairs.end(), 0) - pairs.begin())]++;
   }
   for (const int count : places) EXPECT_NEAR(count, 400, 95);
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/random.h"
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
@@ -23,7 +24,7 @@ Names events_of(const Interactions& data) {
   Names events;
   for (int64_t user = 0; user < data.user_count(); user++)
     for (const int32_t item : data.of(user))
-      events.push_back(data.users[static_cast<size_t>(user)] + " " + data.items[static_cast<size_t>(item)]);
+      events.push_back(data.users[to_size(user)] + " " + data.items[to_size(item)]);
   return events;
 }
 
@@ -91,7 +92,7 @@ TEST(Interactions, WellKnownLogsNeedNoColumns) {
     EXPECT_EQ(events, kThree) << text;
     EXPECT_EQ(log.data.of(0).size() == 2, log.data.users[0] == "ann") << text;
     const int64_t ann = log.data.users[0] == "ann" ? 0 : 1;
-    EXPECT_EQ(log.data.items[static_cast<size_t>(log.data.of(ann)[0])], "x") << text;
+    EXPECT_EQ(log.data.items[to_size(log.data.of(ann)[0])], "x") << text;
   }
 }
 
@@ -208,7 +209,7 @@ TEST(Interactions, TheCoreEqualsRepeatedFiltering) {
     std::ranges::sort(found);
     EXPECT_EQ(found, wanted);
     EXPECT_EQ(log.report.short_events + log.report.core_events + log.report.events, 120);
-    EXPECT_EQ(static_cast<size_t>(log.report.items), log.data.items.size());
+    EXPECT_EQ(to_size(log.report.items), log.data.items.size());
   }
 }
 

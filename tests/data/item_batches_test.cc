@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 
 namespace qkv {
@@ -21,8 +22,7 @@ Interactions log_of(const std::vector<int64_t>& events, int64_t items) {
   for (int64_t i = 0; i < items; i++) log.items.push_back("i" + std::to_string(i));
   for (int64_t u = 0; u < std::ssize(events); u++) {
     log.users.push_back("u" + std::to_string(u));
-    for (int64_t e = 0; e < events[static_cast<size_t>(u)]; e++)
-      log.events.push_back(static_cast<int32_t>((u + e) % items));
+    for (int64_t e = 0; e < events[to_size(u)]; e++) log.events.push_back(static_cast<int32_t>((u + e) % items));
     log.offsets.push_back(std::ssize(log.events));
   }
   return log;
@@ -108,7 +108,7 @@ TEST(ItemBatches, EachEpochHasEveryUserOnceInAnotherOrder) {
   EXPECT_EQ(first.pairs, batches.shuffled(0).pairs);
   std::vector<int64_t> users = second.pairs;
   std::ranges::sort(users);
-  for (int64_t u = 0; u < 40; u++) EXPECT_EQ(users[static_cast<size_t>(u)], u);
+  for (int64_t u = 0; u < 40; u++) EXPECT_EQ(users[to_size(u)], u);
 }
 
 TEST(ItemBatches, NegativesAreNotItemsOfTheUser) {
@@ -124,10 +124,10 @@ TEST(ItemBatches, NegativesAreNotItemsOfTheUser) {
   std::map<int32_t, int64_t> drawn;
   for (int64_t n = 0; n < batch.target.tokens(); n++)
     for (int64_t k = 0; k <= 200; k++) {
-      const size_t i = static_cast<size_t>(n * 201 + k);
+      const size_t i = to_size(n * 201 + k);
       const bool first_user = n < batch.target.offsets[1];
       if (k == 0) {
-        EXPECT_EQ(ids[i], batch.labels[static_cast<size_t>(n)]);
+        EXPECT_EQ(ids[i], batch.labels[to_size(n)]);
         EXPECT_EQ(log_draws[i], 0);
       } else if (first_user) {  // trains on 0 … 5
         EXPECT_GE(ids[i], 6);
@@ -164,7 +164,7 @@ TEST(ItemBatches, PopularItemsAreDrawnInProportionToTheirEvents) {
     const double expected = 2000 * count / 9;
     EXPECT_NEAR(drawn[item], expected, 5 * std::sqrt(expected));
     const auto place = std::ranges::find(ids, item) - ids.begin();
-    EXPECT_NEAR(log_draws[static_cast<size_t>(place)], std::log(expected), 1e-5);
+    EXPECT_NEAR(log_draws[to_size(place)], std::log(expected), 1e-5);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
@@ -27,7 +28,7 @@ struct Read {
 
   Names of(int64_t item) const {
     Names names;
-    for (const int32_t id : features.of(item)) names.push_back(features.names.at(static_cast<size_t>(id)));
+    for (const int32_t id : features.of(item)) names.push_back(features.names.at(to_size(id)));
     return names;
   }
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 
 namespace qkv {
@@ -52,7 +53,7 @@ class TextBatchesTest : public ::testing::Test {
   std::vector<int> counts(const TextBatches::Epoch& epoch) const {
     std::vector<int> counts(stream_.ids.size());
     for (const auto& [begin, end] : epoch.pieces)
-      for (int64_t n = begin; n < end; n++) counts[static_cast<size_t>(n)]++;
+      for (int64_t n = begin; n < end; n++) counts[to_size(n)]++;
     return counts;
   }
 };
@@ -64,7 +65,7 @@ TEST_F(TextBatchesTest, AnEpochHasEveryTokenOnceAndNoPieceCrossesADocument) {
     EXPECT_EQ(counts(epoch), once);
     for (const auto& [begin, end] : epoch.pieces) {
       EXPECT_LE(end - begin, 8);
-      for (int64_t n = begin + 1; n < end; n++) EXPECT_NE(stream_.ids[static_cast<size_t>(n)], 256);
+      for (int64_t n = begin + 1; n < end; n++) EXPECT_NE(stream_.ids[to_size(n)], 256);
     }
   }
 }
@@ -80,8 +81,8 @@ TEST_F(TextBatchesTest, BatchesFitTheBudgetAndLabelEachTokenWithTheNext) {
     EXPECT_EQ(batch.source.sequences(), 0);
     tokens += batch.target.tokens();
     for (int64_t s = 0; s < batch.target.sequences(); s++) {
-      const auto begin = static_cast<size_t>(batch.target.offsets[static_cast<size_t>(s)]);
-      const auto end = static_cast<size_t>(batch.target.offsets[static_cast<size_t>(s) + 1]);
+      const auto begin = to_size(batch.target.offsets[to_size(s)]);
+      const auto end = to_size(batch.target.offsets[to_size(s) + 1]);
       EXPECT_EQ(batch.target.positions[begin], 0);
       EXPECT_TRUE(std::equal(batch.target.ids.begin() + static_cast<int64_t>(begin) + 1,
                              batch.target.ids.begin() + static_cast<int64_t>(end),

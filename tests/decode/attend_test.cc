@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/to_size.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/models.h"
 #include "tests/support/spoiled_arena.h"
@@ -28,7 +29,7 @@ class Attend : public ::testing::Test {
   // Row n of the encoder's input: √d E[id] + P[n], P[n, 2i] = sin(n / 10000^(2i/d)), P[n, 2i + 1] = cos(…).
   std::vector<double> embedded(int32_t id, size_t n) const {
     constexpr size_t d = 6;
-    const float* row = parameter("embedding.weight") + static_cast<size_t>(id) * d;
+    const float* row = parameter("embedding.weight") + to_size(id) * d;
     std::vector<double> x(d);
     for (size_t e = 0; e < d; e++) {
       const double angle = static_cast<double>(n) / std::pow(10000.0, static_cast<double>(e - e % 2) / d);
@@ -150,9 +151,9 @@ TEST(AttendOfADecoder, WeightsMatchTheKernel) {
     for (size_t layer = 0; layer < 2; layer++)
       for (int64_t h = 0; h < H; h++) {
         const auto& attention = saved.decoder.layers[layer].self_attention;
-        const std::vector<float>& a = map.kinds.front().layers[layer][static_cast<size_t>(h)].weights;
+        const std::vector<float>& a = map.kinds.front().layers[layer][to_size(h)].weights;
         for (int64_t i = 0; i < N; i++) {
-          const auto weight = [&](int64_t j) { return static_cast<double>(a[static_cast<size_t>(i * N + j)]); };
+          const auto weight = [&](int64_t j) { return static_cast<double>(a[to_size(i * N + j)]); };
           double sum = 0;
           for (int64_t j = 0; j < N; j++) {
             EXPECT_EQ(weight(j) > 0, j <= i && (config.attention.window == 0 || j > i - config.attention.window))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/to_size.h"
 #include "decode/attend.h"
 #include "decode/batched.h"
 #include "tests/decode/searcher.h"
@@ -58,8 +59,8 @@ TEST(Forced, AttentionMatchesTheAttentionMap) {
       const auto found =
           force(s.model, {{other, other}, {source, target}}, 1, WithAttention::yes, {layer, head}, s.arena)[1]
               .attention;
-      const size_t l = static_cast<size_t>(layer < 0 ? 2 + layer : layer);
-      const std::vector<float>& wanted = map.kinds[2].layers[l][static_cast<size_t>(head)].weights;
+      const size_t l = to_size(layer < 0 ? 2 + layer : layer);
+      const std::vector<float>& wanted = map.kinds[2].layers[l][to_size(head)].weights;
       ASSERT_EQ(found.size(), wanted.size());
       for (size_t i = 0; i < found.size(); i++) EXPECT_NEAR(found[i], wanted[i], 1e-5);
     }

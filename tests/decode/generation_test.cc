@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "core/to_size.h"
 #include "io/int8_weights.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/errors.h"
@@ -60,7 +61,7 @@ class GenerationTest : public ::testing::Test {
     while (std::ssize(result.ids) < count) {
       const std::vector<double> p = log_p(visible(text));
       const auto best = static_cast<int32_t>(std::ranges::max_element(p) - p.begin());
-      result.log_probabilities.push_back(static_cast<float>(p[static_cast<size_t>(best)]));
+      result.log_probabilities.push_back(static_cast<float>(p[to_size(best)]));
       if (best == kTextEnd) break;
       result.ids.push_back(best);
       text.push_back(best);
@@ -113,7 +114,7 @@ TEST_F(GenerationTest, SlidesPastTheMaximumContext) {
     std::vector<double> p = log_p(visible(text));
     p[kTextEnd] = -INFINITY;
     const auto best = static_cast<int32_t>(std::ranges::max_element(p) - p.begin());
-    wanted.log_probabilities.push_back(static_cast<float>(p[static_cast<size_t>(best)]));
+    wanted.log_probabilities.push_back(static_cast<float>(p[to_size(best)]));
     wanted.ids.push_back(best);
     text.push_back(best);
   }

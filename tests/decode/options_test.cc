@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/to_size.h"
 #include "decode/batched.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/errors.h"
@@ -35,9 +36,8 @@ class PlainSearch {
       : searcher_(searcher), source_(std::move(source)), options_(std::move(options)), prefix_(std::move(prefix)) {}
 
   std::vector<Found> run() {
-    const size_t beam = static_cast<size_t>(options_.beam);
-    const size_t longest =
-        static_cast<size_t>(max_tokens(options_, std::ssize(source_), searcher_.model.config().max_length));
+    const size_t beam = to_size(options_.beam);
+    const size_t longest = to_size(max_tokens(options_, std::ssize(source_), searcher_.model.config().max_length));
     std::vector<Found> live(1), finished;
     bool best_ended = false;
     for (size_t t = 1; !live.empty(); t++) {
@@ -56,7 +56,7 @@ class PlainSearch {
         }
       }
       const bool done = options_.length_penalty == 0 && options_.coverage_penalty == 0
-                            ? best_ended && finished.size() >= static_cast<size_t>(options_.n_best)
+                            ? best_ended && finished.size() >= to_size(options_.n_best)
                             : finished.size() >= beam;
       if (done || t == longest) live.clear();
     }
@@ -97,7 +97,7 @@ class PlainSearch {
 
   // Returns whether the token would repeat an n-gram of the hypothesis.
   bool repeats(Ids ids, int32_t token) const {
-    const size_t n = static_cast<size_t>(options_.no_repeat_ngram);
+    const size_t n = to_size(options_.no_repeat_ngram);
     ids.push_back(token);
     if (n == 0 || ids.size() < n) return false;
     const Ids last(ids.end() - static_cast<int64_t>(n), ids.end());
@@ -312,7 +312,7 @@ TEST(SearchOptions, OnTokenReportsEachToken) {
   std::vector<Ids> reported(2);
   std::vector<std::vector<float>> log_p(2);
   options.on_token = [&](const TokenEvent& event) {
-    const size_t i = static_cast<size_t>(event.sequence);
+    const size_t i = to_size(event.sequence);
     reported[i].push_back(event.token);
     log_p[i].push_back(static_cast<float>(event.log_probability));
     return false;

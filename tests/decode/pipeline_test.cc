@@ -8,6 +8,7 @@
 
 #include "core/fail.h"
 #include "core/random.h"
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 
 namespace qkv {
@@ -41,7 +42,7 @@ class Lines {
     run_pipeline(steps(), {batch_tokens, window}, pointers);
   }
   void expect_all_written() const {
-    std::vector<int64_t> all(static_cast<size_t>(lines_));
+    std::vector<int64_t> all(to_size(lines_));
     std::iota(all.begin(), all.end(), 0);
     EXPECT_EQ(written, all);
   }

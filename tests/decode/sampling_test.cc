@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "core/to_size.h"
 #include "decode/sampler.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/kernels.h"
@@ -28,7 +29,7 @@ std::vector<double> frequencies(std::vector<float> log_q, const SamplingOptions&
   next.offset = 3;  // must not affect samples
   Random random(1, Stream::sampling);
   std::vector<double> counts(log_q.size());
-  for (int i = 0; i < kDraws; i++) counts[static_cast<size_t>(sample(next, options, random))]++;
+  for (int i = 0; i < kDraws; i++) counts[to_size(sample(next, options, random))]++;
   for (double& count : counts) count /= kDraws;
   return counts;
 }
@@ -122,7 +123,7 @@ TEST(Sampling, FollowsTheModelsProbabilities) {
     std::ranges::move(s.search({source}, samples(1000, seed)).front(), std::back_inserter(found));
   ASSERT_EQ(found.size(), 2000u);
   for (const Decoded& d : found) {
-    first[static_cast<size_t>(d.with_end(kEnd).front())] += 1.0 / 2000;
+    first[to_size(d.with_end(kEnd).front())] += 1.0 / 2000;
     EXPECT_NEAR(d.score, d.log_probability / static_cast<double>(d.with_end(kEnd).size()), 1e-5);
   }
   for (size_t v = 0; v < 6; v++) EXPECT_NEAR(first[v], p[v], 5 * std::sqrt(p[v] * (1 - p[v]) / 2000));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/to_size.h"
 #include "decode/forced.h"
 #include "decode/search.h"
 #include "tests/support/models.h"
@@ -70,7 +71,7 @@ class Searcher {
   const std::vector<double>& next(const Ids& source, const Ids& prefix) {
     auto [known, is_new] = next_.try_emplace({source, prefix});
     if (!is_new) return known->second;
-    std::vector<Ids> targets(static_cast<size_t>(model.config().target_vocab), prefix);
+    std::vector<Ids> targets(to_size(model.config().target_vocab), prefix);
     std::vector<ForcedInput> inputs;
     for (size_t v = 0; v < targets.size(); v++) {
       targets[v].push_back(static_cast<int32_t>(v));

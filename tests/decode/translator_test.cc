@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "core/to_size.h"
 #include "qkv/threads.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/errors.h"
@@ -77,7 +78,7 @@ TEST_F(TranslatorTest, UnknownWordsAreReplacedByAlignedSourceWords) {
     word_of.push_back((word_of.empty() ? 0 : word_of.back() + 1) - (token.starts_with("▁") || word_of.empty() ? 0 : 1));
   std::string wanted;
   for (const Alignment& a : replaced.hypotheses.front().alignment)
-    wanted += (wanted.empty() ? "" : " ") + words[word_of[static_cast<size_t>(a.source)]];
+    wanted += (wanted.empty() ? "" : " ") + words[word_of[to_size(a.source)]];
   EXPECT_EQ(replaced.text(), wanted);
   options.alignment = options.attention = false;
   EXPECT_EQ(translator.translate({line}, options).front().text(), wanted);
@@ -101,8 +102,7 @@ TEST_F(TranslatorTest, PartsOfALongLineAreJoined) {
     for (const double x : h.token_scores) sum += x;
     EXPECT_NEAR(h.log_probability, sum, 1e-9);
     EXPECT_NEAR(h.score, sum / static_cast<double>(h.token_scores.size()), 1e-6);
-    for (const Alignment& a : h.alignment)
-      EXPECT_GT(h.attention[static_cast<size_t>(a.target)][static_cast<size_t>(a.source)], 0);
+    for (const Alignment& a : h.alignment) EXPECT_GT(h.attention[to_size(a.target)][to_size(a.source)], 0);
     for (const auto& row : h.attention) EXPECT_EQ(row.size(), t.source_tokens.size());
   }
 }
@@ -125,7 +125,7 @@ TEST_F(TranslatorTest, ConcurrentCallsMatchASingleThread) {
 TEST_F(TranslatorTest, AsyncAndStreamedResultsMatch) {
   const Translator translator = make();
   std::vector<std::string> lines;
-  for (int i = 0; i < 100; i++) lines.push_back(kText[static_cast<size_t>(i) % kText.size()]);
+  for (int i = 0; i < 100; i++) lines.push_back(kText[to_size(i) % kText.size()]);
   const std::vector<Translation> wanted = translator.translate(lines);
   std::future<std::vector<Translation>> later = translator.translate_async(lines);
   std::vector<Translation> streamed;
@@ -156,7 +156,7 @@ TEST_F(TranslatorTest, OnTokenReportsTheLine) {
   options.workers = 2;
   std::vector<std::vector<std::string>> reported(kText.size());
   options.on_token = [&](const TokenReport& report) {
-    reported[static_cast<size_t>(report.line)].push_back(report.token);
+    reported[to_size(report.line)].push_back(report.token);
     return false;
   };
   const std::vector<Translation> found = translator.translate(kText, options);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/fields.h"
+#include "core/to_size.h"
 #include "embed/pooling.h"
 #include "io/run.h"
 #include "io/tokenizer_files.h"
@@ -188,7 +189,7 @@ TEST(Embedder, ReadsTheRunsOfTranslators) {
   packed.append(ids);
   Arena arena;
   Context context{.arena = arena, .inference = true};
-  std::vector<float> wanted(static_cast<size_t>(run.model->config().d_model));
+  std::vector<float> wanted(to_size(run.model->config().d_model));
   pool(run.model->encode(packed, context), Pooling::mean, wanted);
   EXPECT_EQ(Embedder(path).embed({text}).values, wanted);
 }

@@ -11,6 +11,7 @@
 
 #include "core/random.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
@@ -115,7 +116,7 @@ TEST(Ranking, UsersWithoutATargetOrAHistoryAreCounted) {
 
 Interactions random_log(int users, int items) {
   Random random(11, Stream::test);
-  std::vector<std::vector<int32_t>> events(static_cast<size_t>(users));
+  std::vector<std::vector<int32_t>> events(to_size(users));
   for (std::vector<int32_t>& user : events)
     for (uint64_t n = 3 + random.below(20); n > 0; n--)
       user.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(items))));
@@ -148,7 +149,7 @@ TEST(Ranking, HistoriesAreTheEventsBeforeTheTarget) {
 constexpr auto score_by_history = [](std::span<const History> histories, Matrix<float> scores) {
   for (int64_t row = 0; row < scores.rows; row++) {
     uint64_t seed = 0;
-    for (const int32_t item : histories[static_cast<size_t>(row)].items) seed = 31 * seed + static_cast<uint64_t>(item);
+    for (const int32_t item : histories[to_size(row)].items) seed = 31 * seed + static_cast<uint64_t>(item);
     Random random(seed, Stream::test);
     for (int64_t i = 0; i < scores.cols; i++) scores(row, i) = static_cast<float>(random.below(40));
   }
@@ -170,9 +171,9 @@ TEST(Ranking, AgreesWithTheDefinitionForAnyNumberOfThreads) {
       else
         for (int32_t i = 0; i < 80; i++)
           if (i != events.back() && std::ranges::find(history, i) == history.end()) candidates.push_back(i);
-      const float own = scores[static_cast<size_t>(events.back())];
+      const float own = scores[to_size(events.back())];
       const auto rank = 1. + static_cast<double>(std::ranges::count_if(
-                                 candidates, [&](int32_t i) { return scores[static_cast<size_t>(i)] >= own; }));
+                                 candidates, [&](int32_t i) { return scores[to_size(i)] >= own; }));
       if (rank <= 10) hr += 1, ndcg += 1 / std::log2(1 + rank), mrr += 1 / rank;
     }
     const int threads = omp_get_max_threads();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/to_size.h"
 #include "import/tensor_map.h"
 #include "qkv/bfloat16.h"
 #include "tests/support/errors.h"
@@ -22,7 +23,7 @@ TensorView view(DType dtype, std::vector<int64_t> shape, const std::vector<T>& v
 
 // All numbers of an origin.
 std::vector<float> read(const Origin& origin) {
-  std::vector<float> values(static_cast<size_t>(*byte_count(DType::u8, origin.shape)));
+  std::vector<float> values(to_size(*byte_count(DType::u8, origin.shape)));
   read_floats(origin, "f", 0, origin.shape[0], values);
   return values;
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/to_size.h"
 #include "io/run.h"
 #include "qkv/inspect.h"
 #include "qkv/translator.h"
@@ -450,7 +451,7 @@ class ImportArgos : public ImportCTranslate2 {
   // A SentencePiece model, and a CTranslate2 vocabulary of 7 of its pieces.
   ImportArgos() {
     const Tokenizer tokenizer = Tokenizer::train(testing::sentences(50, 1), {TokenizerKind::bpe, 40});
-    for (int32_t i = 0; i < 4; i++) pieces[static_cast<size_t>(2 + i)] = tokenizer.piece(i == 0 ? 2 : 30 + i);
+    for (int32_t i = 0; i < 4; i++) pieces[to_size(2 + i)] = tokenizer.piece(i == 0 ? 2 : 30 + i);
     files = {{"en_de/metadata.json", R"({"from_code": "en", "to_code": "de"})"},
              {"en_de/sentencepiece.model", tokenizer.serialized()},
              {"en_de/model/model.bin", writer().bytes()},

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/to_size.h"
 #include "io/run.h"
 #include "qkv/import.h"
 #include "qkv/translator.h"
@@ -78,7 +79,7 @@ class ImportedRun {
       double sum = 0;
       const double most = *std::ranges::max_element(row);
       for (const double logit : row) sum += std::exp(logit - most);
-      result.push_back(row[static_cast<size_t>(said[result.size()])] - most - std::log(sum));
+      result.push_back(row[to_size(said[result.size()])] - most - std::log(sum));
     }
     return result;
   }
@@ -89,8 +90,8 @@ class ImportedRun {
     Ids read = {t.start};
     while (read.size() <= most) {
       std::vector<double> row = logits(source, read).back();
-      for (const int32_t id : t.never) row[static_cast<size_t>(id)] = -INFINITY;
-      if (static_cast<int64_t>(read.size()) <= t.min_length) row[static_cast<size_t>(t.end)] = -INFINITY;
+      for (const int32_t id : t.never) row[to_size(id)] = -INFINITY;
+      if (static_cast<int64_t>(read.size()) <= t.min_length) row[to_size(t.end)] = -INFINITY;
       read.push_back(static_cast<int32_t>(std::ranges::max_element(row) - row.begin()));
       if (read.back() == t.end) break;
     }

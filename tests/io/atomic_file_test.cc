@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
@@ -22,7 +23,7 @@ using testing::TempDir;
 
 size_t files_in(const TempDir& directory) {
   const std::filesystem::directory_iterator entries(directory.path());
-  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+  return to_size(std::distance(begin(entries), end(entries)));
 }
 
 TEST(AtomicFile, ReplacesTheOldFileAtCommit) {
@@ -79,7 +80,7 @@ std::string error_under_file_limit(rlim_t limit, const std::function<void()>& f)
   }
   ::close(ends[1]);
   std::string error(1000, '\0');
-  error.resize(static_cast<size_t>(std::max<ssize_t>(0, ::read(ends[0], error.data(), error.size()))));
+  error.resize(to_size(std::max<ssize_t>(0, ::read(ends[0], error.data(), error.size()))));
   ::close(ends[0]);
   int status = -1;
   EXPECT_EQ(::waitpid(child, &status, 0), child);

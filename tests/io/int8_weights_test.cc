@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 
+#include "core/to_size.h"
 #include "io/weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
@@ -82,7 +83,7 @@ class Int8WeightsTest : public ::testing::Test {
       EXPECT_TRUE(std::equal(a.scale, a.scale + a.values.rows, b.scale));
       EXPECT_TRUE(std::equal(a.sums, a.sums + a.values.rows, b.sums));
       const std::vector<float> x = testing::normal<float>(5 * a.values.cols, 2);
-      std::vector<float> y(static_cast<size_t>(5 * a.values.rows)), z(y.size());
+      std::vector<float> y(to_size(5 * a.values.rows)), z(y.size());
       const Matrix<const float> X(x.data(), 5, a.values.cols);
       row_linear(X, a, nullptr, {y.data(), 5, a.values.rows}, arena);
       row_linear(X, b, nullptr, {z.data(), 5, a.values.rows}, arena);

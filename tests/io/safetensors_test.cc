@@ -9,6 +9,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -43,7 +44,7 @@ std::string error_in_file(const std::string& path) {
     const Safetensors file = Safetensors::open(path);
     size_t total = 0;
     for (const std::string& name : file.names())
-      for (std::byte byte : file.find(name)->data) total += static_cast<size_t>(byte) + 1;
+      for (std::byte byte : file.find(name)->data) total += to_size(byte) + 1;
     EXPECT_LE(total, 256 * std::filesystem::file_size(path));
   });
   if (error.empty()) return error;

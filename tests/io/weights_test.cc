@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/to_size.h"
 #include "io/int8_weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
@@ -68,7 +69,7 @@ TEST(LoadModel, AllocatesNothingFor8BitWeights) {
     const Parameter<float>&p = model.parameters().all()[i], &q = loaded->parameters().all()[i];
     EXPECT_EQ(q.value == nullptr, p.quantizable) << p.name;
     if (p.quantizable) continue;
-    rest += static_cast<size_t>(p.size());
+    rest += to_size(p.size());
     EXPECT_TRUE(std::equal(p.value, p.value + p.size(), q.value)) << p.name;
   }
   EXPECT_EQ(loaded->parameters().values().size(), rest);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "core/to_size.h"
 #include "ops/logits/cross_entropy.h"
 #include "tests/support/numeric.h"
 #include "tests/support/spoiled_arena.h"
@@ -20,7 +21,7 @@ struct Result {
 
 Result loss_of(ItemLoss kind, double beta, std::vector<double> scores, const std::vector<float>& log_draws) {
   const int64_t rows = std::ssize(scores) / K;
-  std::vector<double> loss(static_cast<size_t>(rows));
+  std::vector<double> loss(to_size(rows));
   sampled_loss<double>(kind, beta, log_draws, Matrix<double>(scores.data(), rows, K), loss.data());
   return {loss, scores};
 }

@@ -1,6 +1,7 @@
 // nn.MultiheadAttention: outputs, weights and gradients.
 #include <gtest/gtest.h>
 
+#include "core/to_size.h"
 #include "layers/attention.h"
 #include "tests/support/torch_case.h"
 
@@ -17,7 +18,7 @@ using testing::TorchSetUp;
 template <class Real>
 std::vector<Real> all_weights(const MultiHeadAttention<Real>& layer, const Sequences& sequences, Causal causal,
                               const typename MultiHeadAttention<Real>::Saved& saved, int64_t T, int64_t S) {
-  std::vector<Real> all(static_cast<size_t>(sequences.count * 4 * T * S));
+  std::vector<Real> all(to_size(sequences.count * 4 * T * S));
   Real* next = all.data();
   for (int64_t b = 0; b < sequences.count; b++)
     for (int64_t h = 0; h < 4; h++, next += T * S)
@@ -72,7 +73,7 @@ void expect_cross_attention() {
   };
   const Matrix<Real> W_qkv{parameter(0).value, 3 * d, 2 * d}, dW_qkv{parameter(0).gradient, 3 * d, 2 * d};
   const std::vector<Real> W = file.values<Real>("param.mha.in_proj_weight");
-  for (int64_t i = 0; i < 3 * d; i++) std::copy_n(&W[static_cast<size_t>(i * d)], d, block_row(W_qkv, i).data);
+  for (int64_t i = 0; i < 3 * d; i++) std::copy_n(&W[to_size(i * d)], d, block_row(W_qkv, i).data);
   const auto load = [&](size_t i, const std::string& name) {
     const std::vector<Real> values = file.values<Real>(name);
     std::copy(values.begin(), values.end(), parameter(i).value);

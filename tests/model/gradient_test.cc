@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "core/to_size.h"
 #include "model/transformer.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
@@ -363,7 +364,7 @@ TEST(Transformer, LastHiddenIsTheLastRowOfForward) {
     ASSERT_EQ(last.rows, 3);
     for (int64_t i = 0; i < 3; i++)
       for (int64_t d = 0; d < last.cols; d++)
-        EXPECT_NEAR(last(i, d), s.h(batch.target.offsets[static_cast<size_t>(i) + 1] - 1, d), 1e-13);
+        EXPECT_NEAR(last(i, d), s.h(batch.target.offsets[to_size(i) + 1] - 1, d), 1e-13);
   }
 }
 
@@ -387,10 +388,10 @@ TEST(Transformer, DecodingTokenByTokenGivesTheHiddenStatesOfAWholePass) {
       caches.push_back({arena.matrix<double>(7, layer.self_attention().keys_values_width()), {}});
     for (int32_t t = 0; t < 7; t++) {
       const std::vector<int32_t> rows = {0, 1, 2, 3, 4, 5, 6}, begin = {0}, end = {t + 1};
-      const std::span<const int32_t> row = std::span(rows).subspan(static_cast<size_t>(t), 1);
-      const Matrix<double> h = model.step(
-          {std::span(ids).subspan(static_cast<size_t>(t), 1), row, row, {rows.data(), begin.data(), end.data()}, {}},
-          caches, context);
+      const std::span<const int32_t> row = std::span(rows).subspan(to_size(t), 1);
+      const Matrix<double> h =
+          model.step({std::span(ids).subspan(to_size(t), 1), row, row, {rows.data(), begin.data(), end.data()}, {}},
+                     caches, context);
       for (int64_t d = 0; d < h.cols; d++) EXPECT_NEAR(h(0, d), whole.h(t, d), 1e-13) << t;
     }
   }
@@ -499,7 +500,7 @@ TEST(Transformer, HiddenStatesDoNotDependOnLaterTargetTokens) {
   Transformer<double>::Saved a, b;
   model.forward(source, target, context, a);
   model.forward(source, changed, context, b);
-  const size_t bytes = static_cast<size_t>(config.d_model) * sizeof(double);
+  const size_t bytes = to_size(config.d_model) * sizeof(double);
   for (int64_t t = 0; t < 2; t++) EXPECT_EQ(std::memcmp(a.h.row(t), b.h.row(t), bytes), 0) << t;
   EXPECT_NE(std::memcmp(a.h.row(2), b.h.row(2), bytes), 0);
 }

@@ -1,6 +1,7 @@
 // Gradients of slices of a batch: their sum is that of the batch, with the same bytes for any number of threads.
 #include "model/replicas.h"
 
+#include "core/to_size.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
 
@@ -38,8 +39,8 @@ ReplicaResult loss_and_gradient(Replicas& replicas, const Transformer<float>& mo
   Context context{arena, training, 3, 5};
   std::ranges::fill(model.parameters().gradients(), 1.0f);
   const auto loss_of = [&](const Transformer<float>& replica, const Batch& slice, int64_t first, Context& c) {
-    EXPECT_EQ(batch.labels[static_cast<size_t>(first)], slice.labels[0]);
-    EXPECT_EQ(batch.target.ids[static_cast<size_t>(first)], slice.target.ids[0]);
+    EXPECT_EQ(batch.labels[to_size(first)], slice.labels[0]);
+    EXPECT_EQ(batch.target.ids[to_size(first)], slice.target.ids[0]);
     return replica.loss_and_gradient(slice, Objective{kReplicaSmoothing}, c);
   };
   const Loss loss = replicas.loss_and_gradient(model, batch, loss_of, context);

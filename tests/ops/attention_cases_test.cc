@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "core/to_size.h"
 #include "qkv/attention.h"
 #include "tests/support/npz.h"
 #include "tests/support/numeric.h"
@@ -45,7 +46,7 @@ std::vector<Real> whole_mask(const Case& c, const std::map<std::string, Array>& 
     int64_t index = 0;
     for (size_t axis = 0; axis < 4; axis++)
       index = index * mask.shape[axis] + (mask.shape[axis] == 1 ? 0 : place[axis]);
-    return mask.values[static_cast<size_t>(index)];
+    return mask.values[to_size(index)];
   };
   const bool boolean = c.name.find("bool") != c.name.npos;
   std::vector<Real> whole;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/to_size.h"
 #include "tests/ops/attention_problem.h"
 
 namespace qkv::testing {
@@ -26,7 +27,7 @@ inline void expect_close(const std::vector<float>& fast, const std::vector<float
 inline double largest_term(const AttentionProblem<double>& p) {
   double most = 0;
   for (int64_t s = 0; s < p.input().sequences.count; s++)
-    for (int64_t i = 0; i < p.shape.T[static_cast<size_t>(s)]; i++)
+    for (int64_t i = 0; i < p.shape.T[to_size(s)]; i++)
       for (int64_t h = 0; h < p.shape.heads; h++) {
         const int64_t token = span(p.input().sequences, s).q0 + i, width = p.shape.value_width;
         const double* o = p.queries(p.out.data(), width).at(s, token, h);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/to_size.h"
 #include "ops/attention/attention_reference.h"
 #include "tests/support/numeric.h"
 
@@ -49,7 +50,7 @@ struct AttentionProblem {
     k = values(shape.gap + M * K * row(shape.key_width), 2);
     v = values(shape.gap + M * K * row(shape.value_width), 3);
     dout = values(shape.gap + N * H * row(shape.value_width), 4);
-    out.assign(dout.size(), T(777.0f)), lse.assign(static_cast<size_t>(N * H), 777);
+    out.assign(dout.size(), T(777.0f)), lse.assign(to_size(N * H), 777);
     dq.assign(q.size(), T(777.0f)), dk.assign(k.size(), T(777.0f)), dv.assign(v.size(), T(777.0f));
     int32_t a = 0, b = 0;
     for (size_t s = 0; s < shape.T.size(); s++) {
@@ -142,7 +143,7 @@ struct AttentionProblem {
   }
   std::vector<Real> weights(int64_t s, int64_t h) const {
     const Span at = span(input().sequences, s);
-    std::vector<Real> A(static_cast<size_t>(at.T * at.S));
+    std::vector<Real> A(to_size(at.T * at.S));
     attention_weights<T>(input(), rows(lse.data()), {s, h, 0, at.T}, A.data());
     return A;
   }
@@ -190,7 +191,7 @@ struct AttentionProblem {
       mask = normal<Real>(sequences * shape.heads * page, 5);
       for (size_t i = 3; i < mask.size(); i += 7) mask[i] = -std::numeric_limits<Real>::infinity();
       for (int64_t h = 0; h < shape.heads && !shape.repeats; h++)
-        std::fill_n(&mask[static_cast<size_t>(((sequences - 1) * shape.heads + h) * page)], mask_stride,
+        std::fill_n(&mask[to_size(((sequences - 1) * shape.heads + h) * page)], mask_stride,
                     -std::numeric_limits<Real>::infinity());
       dmask.assign(mask.size(), 0);
     }

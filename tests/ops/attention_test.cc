@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/isa.h"
+#include "core/to_size.h"
 #include "qkv/error.h"
 #include "tests/ops/attention_problem.h"
 
@@ -50,7 +51,7 @@ TEST(Attention, WeightsOfARowAreADistribution) {
   for (int64_t s = 0; s < 2; s++)
     for (int64_t h = 0; h < 2; h++) {
       const std::vector<float> A = p.weights(s, h);
-      const size_t S = static_cast<size_t>(p.shape.S[static_cast<size_t>(s)]);
+      const size_t S = to_size(p.shape.S[to_size(s)]);
       for (size_t i = 0; i < A.size(); i += S) {
         double sum = 0;
         for (size_t j = 0; j < S; j++) {
@@ -246,7 +247,7 @@ std::string picture(const AttentionShape& shape) {
   std::string rows;
   const std::vector<float> A = p.weights(0, 0);
   for (size_t i = 0; i < A.size(); i++) {
-    if (i && i % static_cast<size_t>(shape.S[0]) == 0) rows += ' ';
+    if (i && i % to_size(shape.S[0]) == 0) rows += ' ';
     rows += A[i] > 0 ? 'x' : '.';
   }
   return rows;

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "core/to_size.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {
@@ -19,35 +20,33 @@ struct Problem {
 
   Result best(int64_t begin, int64_t end) const {
     const int64_t rows = end - begin;
-    std::vector<float> logits(static_cast<size_t>(rows * k));
+    std::vector<float> logits(to_size(rows * k));
     std::vector<int32_t> tokens(logits.size());
     std::vector<std::span<const int32_t>> hidden_of_rows;
-    for (int64_t n = begin; n < end && !hidden.empty(); n++)
-      hidden_of_rows.emplace_back(hidden[static_cast<size_t>(n)]);
+    for (int64_t n = begin; n < end && !hidden.empty(); n++) hidden_of_rows.emplace_back(hidden[to_size(n)]);
     Arena arena;
     best_logits({x.data() + begin * in, rows, in}, Matrix<const float>(w.data(), V, in), b.data(), hidden_of_rows,
                 {{logits.data(), rows, k}, {tokens.data(), rows, k}}, arena);
     EXPECT_EQ(arena.used(), 0u);
-    Result result(static_cast<size_t>(rows));
-    for (size_t i = 0; i < tokens.size(); i++) result[i / static_cast<size_t>(k)].push_back({logits[i], tokens[i]});
+    Result result(to_size(rows));
+    for (size_t i = 0; i < tokens.size(); i++) result[i / to_size(k)].push_back({logits[i], tokens[i]});
     return result;
   }
 
   // Computes the expected result by sorting all logits.
   Result expected() const {
-    std::vector<float> y(static_cast<size_t>(N * V));
+    std::vector<float> y(to_size(N * V));
     Arena arena;
     row_linear({x.data(), N, in}, Matrix<const float>(w.data(), V, in), b.data(), {y.data(), N, V}, arena);
     Result result;
     for (int64_t n = 0; n < N; n++) {
       std::vector<ScoredToken> all;
-      for (int64_t v = 0; v < V; v++) all.push_back({y[static_cast<size_t>(n * V + v)], static_cast<int32_t>(v)});
+      for (int64_t v = 0; v < V; v++) all.push_back({y[to_size(n * V + v)], static_cast<int32_t>(v)});
       std::erase_if(all, [&](ScoredToken t) {
-        return std::isnan(t.logit) ||
-               (!hidden.empty() && std::ranges::binary_search(hidden[static_cast<size_t>(n)], t.token));
+        return std::isnan(t.logit) || (!hidden.empty() && std::ranges::binary_search(hidden[to_size(n)], t.token));
       });
       std::ranges::sort(all, [](ScoredToken p, ScoredToken q) { return p < q; });
-      all.resize(static_cast<size_t>(k), {-HUGE_VALF, -1});
+      all.resize(to_size(k), {-HUGE_VALF, -1});
       result.push_back(std::move(all));
     }
     return result;
@@ -85,7 +84,7 @@ TEST(BestLogits, DoNotDependOnOtherRowsOrTheNumberOfThreads) {
   p.hidden.resize(70, {4, 500});
   const Result all = testing::with_threads(3, [&] { return p.best(0, p.N); });
   expect_same(all, testing::with_threads(1, [&] { return p.best(0, p.N); }));
-  for (const int64_t n : {0, 33, 69}) expect_same(p.best(n, n + 1), {all[static_cast<size_t>(n)]});
+  for (const int64_t n : {0, 33, 69}) expect_same(p.best(n, n + 1), {all[to_size(n)]});
 }
 
 TEST(BestLogits, ExcludeNan) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "core/to_size.h"
 #include "ops/logits/cross_entropy_reference.h"
 #include "tests/support/kernels.h"
 #include "tests/support/npz.h"
@@ -49,7 +50,7 @@ struct Result {
 
 template <class Real>
 Result<Real> run_reference(Shape shape, Real smoothing, Real scale) {
-  const size_t rows = static_cast<size_t>(shape.rows);
+  const size_t rows = to_size(shape.rows);
   Result<Real> r{std::vector<Real>(rows), std::vector<Real>(rows), logits_for<Real>(shape), logits_for<Real>(shape)};
   const auto matrix = [&](std::vector<Real>& v) { return Matrix<Real>(v.data(), shape.rows, shape.cols); };
   reference::cross_entropy_with_gradient<Real>(matrix(r.gradient), targets_for(shape), smoothing, scale, r.loss.data(),
@@ -183,7 +184,7 @@ TEST(CrossEntropy, AgreesWithTheOnnxCases) {
     for (size_t n = 0; n < each.size(); n++) {
       const double label = weighted.at("input_1").values[n];
       if (label == 0) continue;  // the ignored index
-      const double weight = weighted.at("input_2").values[static_cast<size_t>(label)];
+      const double weight = weighted.at("input_2").values[to_size(label)];
       sum += weight * each[n];
       weights += weight;
     }

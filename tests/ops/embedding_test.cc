@@ -1,6 +1,7 @@
 // Token embeddings and positional encoding: kernel against reference and formula.
 #include "ops/embedding.h"
 
+#include "core/to_size.h"
 #include "ops/embedding_reference.h"
 #include "tests/support/kernels.h"
 
@@ -86,7 +87,7 @@ TEST(Embedding, GradientDoesNotDependOnTheNumberOfThreads) {
 // Within two roundings of the formula evaluated in long double: the rate, and its product with p < 100.
 TEST(SinusoidalPositions, AreSinesAndCosinesOfDecreasingFrequency) {
   for (const int64_t d : {1, 6, 7, 64}) {
-    std::vector<double> P(static_cast<size_t>(100 * d));
+    std::vector<double> P(to_size(100 * d));
     std::vector<float> P_float(P.size());
     sinusoidal_positions(Positions::interleaved, Matrix<double>(P.data(), 100, d));
     sinusoidal_positions(Positions::interleaved, Matrix<float>(P_float.data(), 100, d));
@@ -94,7 +95,7 @@ TEST(SinusoidalPositions, AreSinesAndCosinesOfDecreasingFrequency) {
       for (int64_t c = 0; c < d; c++) {
         const long double angle = p / std::pow(10000.0L, 2.0L * (c / 2) / d);
         const long double expected = c % 2 ? std::cos(angle) : std::sin(angle);
-        EXPECT_NEAR(P[static_cast<size_t>(p * d + c)], static_cast<double>(expected), 1e-13);
+        EXPECT_NEAR(P[to_size(p * d + c)], static_cast<double>(expected), 1e-13);
       }
     EXPECT_LE(testing::max_error(P_float, P), 0x1p-24);
   }
@@ -103,14 +104,14 @@ TEST(SinusoidalPositions, AreSinesAndCosinesOfDecreasingFrequency) {
 TEST(SinusoidalPositions, InHalvesHaveSinesFirst) {
   constexpr int64_t d = 10, h = d / 2;
   for (const bool closed : {false, true}) {
-    std::vector<double> P(static_cast<size_t>(100 * d));
+    std::vector<double> P(to_size(100 * d));
     sinusoidal_positions(closed ? Positions::closed_halves : Positions::halves, Matrix<double>(P.data(), 100, d));
     for (int64_t p = 0; p < 100; p++)
       for (int64_t j = 0; j < h; j++) {
         const long double exponent = closed ? static_cast<long double>(j) / (h - 1) : 2.0L * j / d;
         const long double angle = (p + closed) * std::pow(10000.0L, -exponent);
-        EXPECT_NEAR(P[static_cast<size_t>(p * d + j)], static_cast<double>(std::sin(angle)), 1e-13);
-        EXPECT_NEAR(P[static_cast<size_t>(p * d + h + j)], static_cast<double>(std::cos(angle)), 1e-13);
+        EXPECT_NEAR(P[to_size(p * d + j)], static_cast<double>(std::sin(angle)), 1e-13);
+        EXPECT_NEAR(P[to_size(p * d + h + j)], static_cast<double>(std::cos(angle)), 1e-13);
       }
   }
 }

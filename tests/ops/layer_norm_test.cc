@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "core/to_size.h"
 #include "ops/layer_norm_reference.h"
 #include "tests/support/kernels.h"
 #include "tests/support/npz.h"
@@ -35,7 +36,7 @@ template <class Real, class Forward, class Backward>
 Result<Real> run_layer_norm(Kind kind, Shape shape, Forward&& forward, Backward&& backward) {
   Padded<Real> x(shape, 1), y(shape, 2), dy(shape, 3);
   const std::vector<Real> gamma = normal<Real>(shape.cols + 1, 4), beta = normal<Real>(shape.cols + 1, 5);
-  const size_t rows = static_cast<size_t>(shape.rows), cols = static_cast<size_t>(shape.cols);
+  const size_t rows = to_size(shape.rows), cols = to_size(shape.cols);
   Result<Real> r{{}, std::vector<Real>(rows), std::vector<Real>(rows), {}, std::vector<Real>(cols, 1), {}};
   r.dbeta = r.dgamma;
   const Real epsilon = static_cast<Real>(kEpsilon);
@@ -164,7 +165,7 @@ TEST(LayerNorm, AgreesWithTheOnnxCases) {
     const std::vector<float> x = arrays.at("input_0").as<float>(), gamma = arrays.at("input_1").as<float>(),
                              beta = arrays.at("input_2").as<float>();
     const int64_t d = std::ssize(gamma), N = std::ssize(x) / d;
-    std::vector<float> y(x.size()), mean(static_cast<size_t>(N)), rstd(static_cast<size_t>(N));
+    std::vector<float> y(x.size()), mean(to_size(N)), rstd(to_size(N));
     for_each_isa([&] {
       layer_norm<float>(Matrix<const float>(x.data(), N, d), gamma.data(), beta.data(), c.epsilon,
                         Matrix<float>(y.data(), N, d), mean.data(), rstd.data());

@@ -1,6 +1,7 @@
 // The linear layer: products against plain loops, gradients against finite differences, and the division into blocks.
 #include "ops/linear/linear.h"
 
+#include "core/to_size.h"
 #include "ops/linear/linear_reference.h"
 #include "tests/support/kernels.h"
 
@@ -20,9 +21,9 @@ struct Result {
 template <class Real, class Forward, class Backward>
 Result<Real> run_linear(int64_t N, int64_t in, int64_t out, Forward&& forward, Backward&& backward) {
   Padded<Real> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), dy({N, out}, 4), dx({N, in}, 5);
-  Padded<Real> dw({out, in}, std::vector<Real>(static_cast<size_t>(out * in), 1));
+  Padded<Real> dw({out, in}, std::vector<Real>(to_size(out * in), 1));
   const std::vector<Real> b = normal<Real>(out + 1, 6);
-  Result<Real> r{{}, {}, {}, std::vector<Real>(static_cast<size_t>(out), 1)};
+  Result<Real> r{{}, {}, {}, std::vector<Real>(to_size(out), 1)};
   forward(Matrix<const Real>(x.view()), Matrix<const Real>(w.view()), &b[1], y.view());
   backward(Matrix<const Real>(x.view()), Matrix<const Real>(w.view()), Matrix<const Real>(dy.view()),
            LinearGradients<Real>{dx.view(), dw.view(), r.db.data(), true});

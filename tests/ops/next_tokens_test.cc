@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "core/to_size.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {
@@ -24,12 +25,12 @@ struct Problem {
 
   Result next(int64_t begin, int64_t end) const {
     const int64_t rows = end - begin;
-    Result r{std::vector<float>(static_cast<size_t>(rows * k)),
-             std::vector<float>(static_cast<size_t>(rows)),
-             std::vector<float>(static_cast<size_t>(rows)),
-             std::vector<int32_t>(static_cast<size_t>(rows * k)),
+    Result r{std::vector<float>(to_size(rows * k)),
+             std::vector<float>(to_size(rows)),
+             std::vector<float>(to_size(rows)),
+             std::vector<int32_t>(to_size(rows * k)),
              {}};
-    r.hidden_logits.resize(static_cast<size_t>(rows * std::ssize(hidden)));
+    r.hidden_logits.resize(to_size(rows * std::ssize(hidden)));
     Arena arena;
     next_tokens({x.data() + begin * in, rows, in}, Matrix<const float>(w.data(), V, in), b.data(), hidden,
                 {{r.logits.data(), rows, k},
@@ -41,7 +42,7 @@ struct Problem {
     return r;
   }
   std::vector<float> all_logits() const {
-    std::vector<float> y(static_cast<size_t>(N * V));
+    std::vector<float> y(to_size(N * V));
     Arena arena;
     row_linear<float>({x.data(), N, in}, {w.data(), V, in}, b.data(), {y.data(), N, V}, arena);
     return y;
@@ -57,25 +58,25 @@ TEST(NextTokens, AreTheBestOfAllLogits) {
       const std::vector<float> logits = p.all_logits();
       for (int64_t n = 0; n < p.N; n++) {
         const float* row = logits.data() + n * V;
-        std::vector<int32_t> order(static_cast<size_t>(V));
+        std::vector<int32_t> order(to_size(V));
         std::iota(order.begin(), order.end(), 0);
         std::ranges::stable_sort(order, std::greater<>(), [&](int32_t v) { return row[v]; });
         std::erase(order, 0);
         double sum = 0;
         for (const int32_t v : order) sum += std::exp(static_cast<double>(row[v]));
-        const float seen = found.lse_seen[static_cast<size_t>(n)], all = found.lse[static_cast<size_t>(n)];
+        const float seen = found.lse_seen[to_size(n)], all = found.lse[to_size(n)];
         EXPECT_NEAR(all, std::log(sum + std::exp(static_cast<double>(row[0]))), 1e-5);  // exp in float: 2^-23 each
-        EXPECT_EQ(found.hidden_logits[static_cast<size_t>(n)], row[0]);
+        EXPECT_EQ(found.hidden_logits[to_size(n)], row[0]);
         if (V > 1) {
           EXPECT_NEAR(seen, std::log(sum), 1e-5);
         }
         for (int64_t i = 0; i < p.k; i++) {
-          const size_t at = static_cast<size_t>(n * p.k + i);
+          const size_t at = to_size(n * p.k + i);
           if (i >= V - 1) {
             EXPECT_EQ(found.tokens[at], -1);
           } else {
-            EXPECT_EQ(found.tokens[at], order[static_cast<size_t>(i)]);
-            EXPECT_EQ(found.logits[at], row[order[static_cast<size_t>(i)]]);
+            EXPECT_EQ(found.tokens[at], order[to_size(i)]);
+            EXPECT_EQ(found.logits[at], row[order[to_size(i)]]);
           }
         }
       }
@@ -89,7 +90,7 @@ TEST(NextTokens, DoNotDependOnOtherRowsOrTheNumberOfThreads) {
   EXPECT_EQ(all, testing::with_threads(1, [&] { return p.next(0, p.N); }));
   for (const int64_t n : {0, 33, 69}) {
     const Result one = p.next(n, n + 1);
-    EXPECT_EQ(one.lse[0], all.lse[static_cast<size_t>(n)]);
+    EXPECT_EQ(one.lse[0], all.lse[to_size(n)]);
     EXPECT_TRUE(std::equal(one.tokens.begin(), one.tokens.end(), all.tokens.begin() + n * p.k));
   }
 }

@@ -1,6 +1,7 @@
 // R-Drop: kernel against reference, gradient against finite differences, and the case of two equal passes.
 #include "ops/logits/r_drop.h"
 
+#include "core/to_size.h"
 #include "ops/logits/cross_entropy.h"
 #include "ops/logits/r_drop_reference.h"
 #include "tests/support/kernels.h"
@@ -34,7 +35,7 @@ struct Result {
 
 template <class Real>
 Result<Real> run_reference(Shape shape, Real smoothing, Real alpha) {
-  const auto rows = static_cast<size_t>(shape.rows);
+  const auto rows = to_size(shape.rows);
   Result<Real> r{logits_of<Real>(shape, 1), logits_of<Real>(shape, 2), std::vector<Real>(rows),
                  std::vector<Real>(rows)};
   reference::r_drop_with_gradient<Real>({r.a.data(), shape.rows, shape.cols}, {r.b.data(), shape.rows, shape.cols},

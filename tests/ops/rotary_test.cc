@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/to_size.h"
 #include "ops/attention/rotary_reference.h"
 #include "tests/support/kernels.h"
 
@@ -23,7 +24,7 @@ std::vector<int32_t> positions_of(int64_t N) {
 
 template <class Real>
 std::vector<Real> table_of(int64_t width) {
-  std::vector<Real> table(static_cast<size_t>(kPositions * width));
+  std::vector<Real> table(to_size(kPositions * width));
   rotary_table<Real>({}, {table.data(), kPositions, width});
   return table;
 }
@@ -75,8 +76,8 @@ TEST(Rotary, OnlySlowPairsAreScaled) {
   RotaryConfig rates{10000, 8, RotaryScaling::llama3, 1000, 1, 4};
   std::vector<double> found = rates_of(rates);
   const auto rate = [](int j) { return std::pow(10, -j / 2.0); };
-  for (int j = 0; j < 4; j++) EXPECT_NEAR(found[static_cast<size_t>(j)], rate(j), 1e-15) << j;
-  for (int j = 5; j < 8; j++) EXPECT_NEAR(found[static_cast<size_t>(j)], rate(j) / 8, 1e-15) << j;
+  for (int j = 0; j < 4; j++) EXPECT_NEAR(found[to_size(j)], rate(j), 1e-15) << j;
+  for (int j = 5; j < 8; j++) EXPECT_NEAR(found[to_size(j)], rate(j) / 8, 1e-15) << j;
   const double kept = (1000 * rate(4) / (2 * M_PI) - 1) / 3;
   EXPECT_NEAR(found[4], rate(4) * (kept + (1 - kept) / 8), 1e-15);
 
@@ -85,7 +86,7 @@ TEST(Rotary, OnlySlowPairsAreScaled) {
   found = rates_of(rates);
   for (int j = 0; j < 8; j++) {
     const double divided = std::clamp((j - 1) / 4.0, 0.0, 1.0);
-    EXPECT_NEAR(found[static_cast<size_t>(j)], rate(j) * (1 - divided + divided / 8), 1e-15) << j;
+    EXPECT_NEAR(found[to_size(j)], rate(j) * (1 - divided + divided / 8), 1e-15) << j;
   }
   std::vector<double> table(16);
   rotary_table<double>(rates, {table.data(), 1, 16});

@@ -2,6 +2,7 @@
 #include "ops/linear/row_linear.h"
 
 #include "core/random.h"
+#include "core/to_size.h"
 #include "ops/linear/linear_reference.h"
 #include "ops/linear/row_linear_reference.h"
 #include "tests/support/kernels.h"
@@ -20,15 +21,14 @@ struct Weights {
   std::vector<int32_t> sums;
   Int8Matrix view;
 
-  Weights(int64_t out, int64_t in)
-      : values(static_cast<size_t>(out * (in + kGap))), scale(static_cast<size_t>(out)), sums(scale.size()) {
+  Weights(int64_t out, int64_t in) : values(to_size(out * (in + kGap))), scale(to_size(out)), sums(scale.size()) {
     Random random(7, Stream::sampling);
     for (int64_t o = 0; o < out; o++) {
-      scale[static_cast<size_t>(o)] = static_cast<float>(0.001 + random.uniform() / 50);
+      scale[to_size(o)] = static_cast<float>(0.001 + random.uniform() / 50);
       for (int64_t i = 0; i < in; i++) {
-        int8_t& value = values[static_cast<size_t>(o * (in + kGap) + i)];
+        int8_t& value = values[to_size(o * (in + kGap) + i)];
         value = static_cast<int8_t>(static_cast<int64_t>(random.below(256)) - 128);
-        sums[static_cast<size_t>(o)] += value;
+        sums[to_size(o)] += value;
       }
     }
     view = {{values.data(), out, in, in + kGap}, scale.data(), sums.data()};
@@ -90,7 +90,7 @@ TEST(RowLinear, ARowDoesNotDependOnOtherRows) {
   const std::vector<float> x = normal<float>(N * in, 1), w = normal<float>(out * in, 2), b = normal<float>(out, 3);
   const auto products = [&](int64_t begin, int64_t end) {
     Arena arena;
-    std::vector<float> y(static_cast<size_t>((end - begin) * out)), q(y.size());
+    std::vector<float> y(to_size((end - begin) * out)), q(y.size());
     const Matrix<const float> X(x.data() + begin * in, end - begin, in);
     row_linear<float>(X, Matrix<const float>(w.data(), out, in), b.data(), {y.data(), X.rows, out}, arena);
     row_linear(X, bytes.view, b.data(), {q.data(), X.rows, out}, arena);
@@ -112,12 +112,12 @@ TEST(RowLinear, NanStaysInItsRow) {
   constexpr int64_t in = 20, out = 9;
   const Weights bytes(out, in);
   for (const int64_t N : {3, 40}) {
-    std::vector<float> x = normal<float>(N * in, 1), y(static_cast<size_t>(N * out));
+    std::vector<float> x = normal<float>(N * in, 1), y(to_size(N * out));
     x[in + 3] = NAN;
     Arena arena;
     row_linear({x.data(), N, in}, bytes.view, nullptr, {y.data(), N, out}, arena);
     for (int64_t n = 0; n < N; n++)
-      for (int64_t o = 0; o < out; o++) EXPECT_EQ(std::isnan(y[static_cast<size_t>(n * out + o)]), n == 1) << n;
+      for (int64_t o = 0; o < out; o++) EXPECT_EQ(std::isnan(y[to_size(n * out + o)]), n == 1) << n;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "core/to_size.h"
 #include "ops/linear/linear.h"
 #include "tests/support/kernels.h"
 
@@ -16,7 +17,7 @@ std::atomic<int> ticks = 0;
 TEST(Signals, HandlersDoNotCorruptTheHeapOrTheProduct) {
   const int64_t N = 300, in = 384, out = 256;  // a product that oneDNN computes
   const std::vector<float> x = testing::normal<float>(N * in, 1), w = testing::normal<float>(out * in, 2);
-  std::vector<float> first(static_cast<size_t>(N * out)), y = first;
+  std::vector<float> first(to_size(N * out)), y = first;
   Arena arena;
   const auto product = [&](std::vector<float>& to) {
     linear<float>({x.data(), N, in}, {w.data(), out, in}, nullptr, {to.data(), N, out}, arena);
@@ -33,7 +34,7 @@ TEST(Signals, HandlersDoNotCorruptTheHeapOrTheProduct) {
   for (int i = 0; ticks < 200 || i < 100; i++) {
     product(y);
     ASSERT_EQ(y, first);
-    blocks.emplace_back(static_cast<size_t>(1000 * (i % 50 + 1)));
+    blocks.emplace_back(to_size(1000 * (i % 50 + 1)));
     if (blocks.size() > 20) blocks.erase(blocks.begin());
   }
   setitimer(ITIMER_REAL, &never, nullptr);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/to_size.h"
 #include "io/run.h"
 #include "qkv/quantize.h"
 #include "recommend/item_scores.h"
@@ -82,7 +83,7 @@ TEST_F(RecommenderTest, ReturnsTheItemsWithTheHighestScores) {
         const int64_t v = std::stoll(item.substr(1));
         double sizes = 0;
         for (int64_t j = 0; j < E.cols; j++) sizes += std::abs(static_cast<double>(h(0, j) * E(v, j)));
-        EXPECT_NEAR(score, scores[static_cast<size_t>(v)], 2 * static_cast<double>(E.cols + 1) * 0x1p-24 * sizes);
+        EXPECT_NEAR(score, scores[to_size(v)], 2 * static_cast<double>(E.cols + 1) * 0x1p-24 * sizes);
         EXPECT_LE(score, found.items[i ? i - 1 : 0].score);
       }
     }
@@ -174,7 +175,7 @@ TEST_F(RecommenderTest, LongHistoriesAreTruncatedAndNeverRecommended) {
   ASSERT_EQ(history.size(), 10u);
   const Recommendations answer = recommender.recommend(history, {kItems});
   EXPECT_EQ(answer.read, Names(history.end() - 6, history.end()));
-  EXPECT_EQ(answer.items.size(), static_cast<size_t>(kItems - 10));
+  EXPECT_EQ(answer.items.size(), to_size(kItems - 10));
   EXPECT_EQ(answer.items[0].score, score(recommender, answer.read, answer.items[0].item));
 }
 
@@ -292,7 +293,7 @@ TEST_F(RecommenderWithTimesTest, RejectsInvalidTimes) {
 
 TEST_F(RecommenderTest, ListsItemsAndUsers) {
   const Recommender recommender(run + "/");
-  EXPECT_EQ(recommender.items().size(), static_cast<size_t>(kItems));
+  EXPECT_EQ(recommender.items().size(), to_size(kItems));
   EXPECT_EQ(recommender.users(), (Names{"ann", "bob", "eve"}));
   EXPECT_TRUE(recommender.has_item("i299") && recommender.has_user("eve"));
   EXPECT_FALSE(recommender.has_item("ann") || recommender.has_user("i1"));

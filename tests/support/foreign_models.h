@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/to_size.h"
 #include "io/safetensors.h"
 #include "model/transformer.h"
 #include "qkv/bfloat16.h"
@@ -181,7 +182,7 @@ class CTranslate2Writer {
     variables_ += string(name) + static_cast<char>(shape.size());
     for (const int64_t size : shape) variables_ += bytes_of(static_cast<uint32_t>(size));
     const bool old = version_ < 4;
-    variables_ += static_cast<char>(old ? kSizes[type] : static_cast<size_t>(type));
+    variables_ += static_cast<char>(old ? kSizes[type] : to_size(type));
     variables_ += bytes_of(static_cast<uint32_t>(old ? data.size() / kSizes[type] : data.size())) + data;
     count_++;
   }
@@ -194,7 +195,7 @@ class CTranslate2Writer {
     const bool quantized = (type == i8 || type == i16) && t.shape.size() == 2;
     if (!quantized && (type == i8 || type == i16)) type = f32;
     std::string data, scales;
-    const size_t rows = static_cast<size_t>(t.shape[0]), cols = t.values.size() / rows;
+    const size_t rows = to_size(t.shape[0]), cols = t.values.size() / rows;
     for (size_t r = 0; r < rows; r++) {
       float scale = 1000;
       if (type == i8) {

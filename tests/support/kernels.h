@@ -13,6 +13,7 @@
 #include "core/isa.h"
 #include "core/matrix.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "tests/support/numeric.h"
 
 namespace qkv::testing {
@@ -57,9 +58,8 @@ class Padded {
  public:
   Padded(Shape shape, const std::vector<Real>& values)
       : shape_(shape),
-        buffer_(static_cast<size_t>(kLead + shape.rows * (shape.cols + kGap)), std::numeric_limits<Real>::quiet_NaN()) {
-    for (int64_t i = 0; i < shape.rows * shape.cols; i++)
-      view()(i / shape.cols, i % shape.cols) = values[static_cast<size_t>(i)];
+        buffer_(to_size(kLead + shape.rows * (shape.cols + kGap)), std::numeric_limits<Real>::quiet_NaN()) {
+    for (int64_t i = 0; i < shape.rows * shape.cols; i++) view()(i / shape.cols, i % shape.cols) = values[to_size(i)];
   }
   Padded(Shape shape, uint64_t seed) : Padded(shape, normal<Real>(shape.rows * shape.cols, seed)) {}
 
@@ -74,7 +74,7 @@ class Padded {
   void expect_gaps_untouched() const {
     for (int64_t i = 0; i < std::ssize(buffer_); i++) {
       const bool inside = i >= kLead && (i - kLead) % (shape_.cols + kGap) < shape_.cols;
-      EXPECT_TRUE(inside || std::isnan(buffer_[static_cast<size_t>(i)])) << "element " << i;
+      EXPECT_TRUE(inside || std::isnan(buffer_[to_size(i)])) << "element " << i;
     }
   }
 

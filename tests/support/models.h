@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/to_size.h"
 #include "data/batch.h"
 #include "model/transformer.h"
 
@@ -44,7 +45,7 @@ Real* values_of(const ParameterList<Real>& parameters, const std::string& name) 
 
 // Tokens 3 … vocab − 1, after `end` = 2 and `start` = 1.
 inline std::vector<int32_t> random_tokens(int64_t count, int64_t vocab, Random& random) {
-  std::vector<int32_t> ids(static_cast<size_t>(count));
+  std::vector<int32_t> ids(to_size(count));
   for (int32_t& id : ids) id = static_cast<int32_t>(3 + random.below(static_cast<uint64_t>(vocab - 3)));
   return ids;
 }

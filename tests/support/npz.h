@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/fail.h"
+#include "core/to_size.h"
 
 namespace qkv::testing {
 
@@ -34,7 +35,7 @@ T read_little_endian(std::string_view bytes, size_t at) {
 template <class T>
 void append(std::string_view data, int64_t count, std::vector<double>& values) {
   for (int64_t i = 0; i < count; i++)
-    values.push_back(static_cast<double>(read_little_endian<T>(data, static_cast<size_t>(i) * sizeof(T))));
+    values.push_back(static_cast<double>(read_little_endian<T>(data, to_size(i) * sizeof(T))));
 }
 
 // '\x93NUMPY' major minor u16:length header data; header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/to_size.h"
 
 namespace qkv::testing {
 
@@ -18,7 +19,7 @@ namespace qkv::testing {
 template <class Real>
 std::vector<Real> normal(int64_t n, uint64_t seed, double scale = 1) {
   Random random(seed, Stream::test);
-  std::vector<Real> x(static_cast<size_t>(n));
+  std::vector<Real> x(to_size(n));
   for (Real& value : x) value = static_cast<Real>(static_cast<float>(scale * random.normal()));
   return x;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/arena.h"
+#include "core/to_size.h"
 
 namespace qkv::testing {
 
@@ -11,7 +12,7 @@ class SpoiledArena : public Arena {
  public:
   explicit SpoiledArena(int64_t bytes = int64_t{8} << 20) {
     const Scope scope(*this);
-    std::memset(take<char>(bytes), 0xFF, static_cast<size_t>(bytes));
+    std::memset(take<char>(bytes), 0xFF, to_size(bytes));
   }
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/to_size.h"
 #include "io/safetensors.h"
 #include "layers/context.h"
 #include "layers/parameter.h"
@@ -64,9 +65,9 @@ class TorchCase {
   // How many places of each sequence a padding mask [B, T] leaves.
   std::vector<int32_t> lengths(const std::string& mask) const {
     const TensorView& tensor = find(mask);
-    std::vector<int32_t> lengths(static_cast<size_t>(tensor.shape[0]));
+    std::vector<int32_t> lengths(to_size(tensor.shape[0]));
     for (size_t i = 0; i < tensor.data.size(); i++)
-      lengths[i / static_cast<size_t>(tensor.shape[1])] += tensor.data[i] == std::byte{0};
+      lengths[i / to_size(tensor.shape[1])] += tensor.data[i] == std::byte{0};
     return lengths;
   }
 

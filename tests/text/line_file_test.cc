@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/to_size.h"
 #include "qkv/text.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -50,7 +51,7 @@ TEST(LineFile, GivesTheLinesOfReadLines) {
 
 TEST(LineFile, ReadsChunksInAnyOrder) {
   std::string text;
-  for (int i = 0; i < 100'000; i++) text += std::to_string(i) + std::string(static_cast<size_t>(i % 50), '-') + "\n";
+  for (int i = 0; i < 100'000; i++) text += std::to_string(i) + std::string(to_size(i % 50), '-') + "\n";
   const TempFile file("text", text);
   const LineFile lines(file.path(), 1000);
   for (const int64_t chunk : {99, 3, 0, 57, 57}) {
@@ -58,7 +59,7 @@ TEST(LineFile, ReadsChunksInAnyOrder) {
     ASSERT_EQ(read.size(), 1000u);
     for (size_t i = 0; i < read.size(); i++) {
       const int number = static_cast<int>(chunk) * 1000 + static_cast<int>(i);
-      EXPECT_EQ(read[i], std::to_string(number) + std::string(static_cast<size_t>(number % 50), '-'));
+      EXPECT_EQ(read[i], std::to_string(number) + std::string(to_size(number % 50), '-'));
     }
   }
 }

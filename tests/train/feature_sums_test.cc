@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/to_size.h"
 #include "tests/support/numeric.h"
 
 namespace qkv {
@@ -30,10 +31,10 @@ class FeatureSumsTest : public ::testing::Test {
   FeatureSumsTest() : S(kTableItems * kFeatures) {
     for (int64_t v = 0; v < kTableItems; v++)
       for (const int32_t f : features.of(v))
-        S[static_cast<size_t>(v * kFeatures + f)] = 1 / std::sqrt(static_cast<double>(std::ssize(features.of(v))));
+        S[to_size(v * kFeatures + f)] = 1 / std::sqrt(static_cast<double>(std::ssize(features.of(v))));
   }
 
-  double s(int64_t v, int64_t f) const { return S[static_cast<size_t>(v * kFeatures + f)]; }
+  double s(int64_t v, int64_t f) const { return S[to_size(v * kFeatures + f)]; }
 
   const ItemFeatures features = sample();
   const FeatureSums sums{features};
@@ -50,7 +51,7 @@ TEST_F(FeatureSumsTest, GradientEqualsThatOfTheDenseProduct) {
   std::vector<double> wanted(G.begin(), G.end());
   for (int64_t v = 0; v < kTableItems; v++)
     for (int64_t f = 0; f < kFeatures; f++)
-      for (int64_t j = 0; j < kWidth; j++) wanted[static_cast<size_t>(f * kWidth + j)] += s(v, f) * items(v, j);
+      for (int64_t j = 0; j < kWidth; j++) wanted[to_size(f * kWidth + j)] += s(v, f) * items(v, j);
   sums.add_gradient(items, table);
   EXPECT_LT(testing::max_error(G, wanted), kSumTolerance);
 }
@@ -62,8 +63,7 @@ TEST_F(FeatureSumsTest, ItemsFromTheFirstOnChangeWithTheirFeatures) {
     std::vector<double> wanted(E.begin(), E.end());
     for (int64_t v = first; v < kTableItems; v++)
       for (int64_t f = 0; f < kFeatures; f++)
-        for (int64_t j = 0; j < kWidth; j++)
-          wanted[static_cast<size_t>(v * kWidth + j)] += s(v, f) * (after(f, j) - table(f, j));
+        for (int64_t j = 0; j < kWidth; j++) wanted[to_size(v * kWidth + j)] += s(v, f) * (after(f, j) - table(f, j));
     sums.add_change(after, table, first, items);
     EXPECT_LT(testing::max_error(E, wanted), kSumTolerance);
   }

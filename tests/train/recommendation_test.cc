@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
+#include "core/to_size.h"
 #include "io/run.h"
 #include "qkv/recommender.h"
 #include "tests/support/errors.h"
@@ -276,7 +277,7 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
   for (int64_t v = 0; v < last; v++) {
     double dot = 0, size = 0;
     for (int64_t j = 0; j < E.cols; j++) dot += E(v, j) * E(last, j), size += E(v, j) * E(v, j);
-    near.emplace_back(-dot / std::sqrt(size), names[static_cast<size_t>(v)]);
+    near.emplace_back(-dot / std::sqrt(size), names[to_size(v)]);
   }
   std::ranges::sort(near);
   for (size_t i = 0; i < 5; i++) EXPECT_EQ(std::stoi(near[i].second) % 20, 0) << near[i].second;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/to_size.h"
 #include "tests/support/errors.h"
 
 namespace qkv {
@@ -55,7 +56,7 @@ TEST(Schedule, TheNumberOfBatchesPerStepGrows) {
   EXPECT_EQ(batches_of_step(c, 1), 4);
   c.growth_steps = 6;
   const std::vector<int64_t> wanted = {1, 2, 2, 3, 3, 4, 4};
-  for (int64_t step = 1; step <= 7; step++) EXPECT_EQ(batches_of_step(c, step), wanted[static_cast<size_t>(step - 1)]);
+  for (int64_t step = 1; step <= 7; step++) EXPECT_EQ(batches_of_step(c, step), wanted[to_size(step - 1)]);
   c.schedule = Schedule::cosine;
   c.max_epochs = 1;
   set_cosine_end(c, 24);

@@ -3,6 +3,7 @@
 // then computed twice. Sums run in the same order in both cases, so the result has the same bits.
 #include <atomic>
 
+#include "core/to_size.h"
 #include "ops/attention/attention_reference.h"
 #include "ops/attention/attention_workspace.h"
 
@@ -32,9 +33,7 @@ struct Plan {
   BackwardScratch scratch(const AttentionOptions<float>& in, Workspace& w) const {
     return {in, group * longest.queries, split ? std::min(kTaskRows, longest.queries) : group * longest.queries, w};
   }
-  size_t bytes() const {
-    return static_cast<size_t>(threads()) * scratch_bytes + static_cast<size_t>(round_up(pairs, 64)) + 64;
-  }
+  size_t bytes() const { return to_size(threads()) * scratch_bytes + to_size(round_up(pairs, 64)) + 64; }
 };
 
 // One backward pass.
@@ -45,7 +44,7 @@ class BackwardPass {
       : call_(call), plan_(plan), base_(workspace.data()), kernels_(backward_kernels().of<T>()) {
     if (workspace.size() < plan.bytes())
       fail("attention_backward: workspace must have at least {} bytes (has {})", plan.bytes(), workspace.size());
-    Workspace w(workspace.subspan(static_cast<size_t>(threads()) * plan.scratch_bytes));
+    Workspace w(workspace.subspan(to_size(threads()) * plan.scratch_bytes));
     not_finite_ = w.take<uint8_t>(plan.pairs);
     std::fill_n(not_finite_, plan.pairs, uint8_t{0});
   }
@@ -63,7 +62,7 @@ class BackwardPass {
   const AttentionOptions<float>& in() const { return call_.in; }
   int64_t K() const { return in().key_value_heads(); }
   BackwardScratch scratch() const {  // the scratch of this thread
-    Workspace w({base_ + static_cast<size_t>(omp_get_thread_num()) * plan_.scratch_bytes, plan_.scratch_bytes});
+    Workspace w({base_ + to_size(omp_get_thread_num()) * plan_.scratch_bytes, plan_.scratch_bytes});
     return plan_.scratch(in(), w);
   }
   // The part that covers one sequence and key/value head.

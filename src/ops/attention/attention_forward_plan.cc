@@ -2,6 +2,7 @@
 // that read them. With few heads, the keys of all heads are packed first, and a task then processes one block of
 // queries.
 #include "core/isa.h"
+#include "core/to_size.h"
 #include "ops/attention/attention_workspace.h"
 
 namespace qkv {
@@ -30,9 +31,7 @@ struct Plan {
     const auto fit = static_cast<int64_t>(kPackedBytes / keys_bytes);
     slots = split ? std::clamp<int64_t>(fit, 1, std::max<int64_t>(pairs, 1)) : threads();
   }
-  size_t bytes() const {
-    return static_cast<size_t>(slots) * keys_bytes + static_cast<size_t>(threads()) * scratch_bytes;
-  }
+  size_t bytes() const { return to_size(slots) * keys_bytes + to_size(threads()) * scratch_bytes; }
 };
 
 // The arrays of a plan, placed in the caller's workspace.
@@ -47,12 +46,12 @@ struct Rooms {
       fail("attention: workspace must have at least {} bytes (has {})", plan.bytes(), workspace.size());
   }
   PackedKeys keys(int64_t slot) const {
-    Workspace w({base + static_cast<size_t>(slot) * plan.keys_bytes, plan.keys_bytes});
+    Workspace w({base + to_size(slot) * plan.keys_bytes, plan.keys_bytes});
     return PackedKeys(in, plan.longest, w);
   }
   ForwardScratch scratch() const {  // the scratch of this thread
-    const size_t before = static_cast<size_t>(plan.slots) * plan.keys_bytes;
-    Workspace w({base + before + static_cast<size_t>(omp_get_thread_num()) * plan.scratch_bytes, plan.scratch_bytes});
+    const size_t before = to_size(plan.slots) * plan.keys_bytes;
+    Workspace w({base + before + to_size(omp_get_thread_num()) * plan.scratch_bytes, plan.scratch_bytes});
     return ForwardScratch(in, plan.longest, w);
   }
 };

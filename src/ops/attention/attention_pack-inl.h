@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/to_size.h"
 #include "ops/attention/attention_workspace.h"
 #include "ops/simd/simd-inl.h"
 #include "ops/simd/tile-inl.h"
@@ -115,7 +116,7 @@ HWY_INLINE Matrix<const float> in_lanes(Matrix<const T> x, float* copy) {
     const Matrix<float> y(copy, x.rows, lanes_of<Lane>(x.cols), padded(lanes_of<Lane>(x.cols)));
     for (int64_t i = 0; i < x.rows; i++) {
       y(i, y.cols - 1) = 0;
-      std::memcpy(y.row(i), x.row(i), static_cast<size_t>(x.cols) * sizeof(T));
+      std::memcpy(y.row(i), x.row(i), to_size(x.cols) * sizeof(T));
     }
     return y;
   }

@@ -1,6 +1,7 @@
 // Attention weights for display. They are recomputed in the way that forward computed them, by tiles or by rows.
 #include <vector>
 
+#include "core/to_size.h"
 #include "ops/attention/attention_workspace.h"
 
 namespace qkv {
@@ -10,7 +11,7 @@ template <class T>
 void weights_by_rows(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, Matrix<float> A) {
   const ForwardKernels<T> kernels = forward_kernels().of<T>();
   const Span at = span(in.sequences, rows.sequence);
-  std::vector<std::byte> room(static_cast<size_t>(padded(at.S) + 3 * kLanes) * sizeof(float));
+  std::vector<std::byte> room(to_size(padded(at.S) + 3 * kLanes) * sizeof(float));
   float* a = Workspace(room).take<float>(padded(at.S) + 3);
   for (int64_t i = rows.begin; i < rows.end; i++)
     kernels.weights(in, rows.sequence, rows.head, i, *lse.at(rows.sequence, at.q0 + i, rows.head), a,
@@ -23,9 +24,9 @@ void weights_by_tiles(const AttentionInput<T>& in, Heads<const float> lse, const
   const BackwardCall<T> call{in, {}, lse, {}, {}};
   Workspace size;
   BackwardScratch(in, kBlockRows, 0, size);
-  std::vector<std::byte> rooms(static_cast<size_t>(threads()) * size.bytes());
+  std::vector<std::byte> rooms(to_size(threads()) * size.bytes());
   parallel_blocks(A.rows, kBlockRows, [&](int64_t begin, int64_t end) {
-    const size_t thread = static_cast<size_t>(omp_get_thread_num());
+    const size_t thread = to_size(omp_get_thread_num());
     Workspace w(std::span<std::byte>(rooms).subspan(thread * size.bytes(), size.bytes()));
     const BackwardPart part{rows.sequence, {rows.head, rows.head + 1}, {rows.begin + begin, rows.begin + end}, {}};
     kernels.weights(call, part, A.row_range(begin, end), BackwardScratch(in, kBlockRows, 0, w));

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/matrix.h"
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "ops/attention/attention_view.h"
 
 namespace qkv {
@@ -37,7 +38,7 @@ class Workspace {
   template <class T>
   T* take(int64_t count) {
     const size_t begin = used_;
-    used_ += (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    used_ += (to_size(count) * sizeof(T) + 63) / 64 * 64;
     if (!base_) return nullptr;
     if (used_ > size_) fail("attention: workspace must have at least {} bytes (has {})", used_, size_);
     return reinterpret_cast<T*>(base_ + begin);

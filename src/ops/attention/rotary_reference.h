@@ -1,6 +1,7 @@
 // Rotary position embedding as plain loops.
 #pragma once
 
+#include "core/to_size.h"
 #include "ops/attention/rotary.h"
 
 namespace qkv::reference {
@@ -11,7 +12,7 @@ void rotary(Matrix<T> x, int64_t head_width, std::span<const int32_t> positions,
   for (int64_t n = 0; n < x.rows; n++)
     for (int64_t head = 0; head < x.cols; head += head_width)
       for (int64_t j = 0; j < h; j++) {
-        const T* angle = table.row(positions[static_cast<size_t>(n)]);
+        const T* angle = table.row(positions[to_size(n)]);
         const T cosine = angle[j], sine = turn == Turn::forward ? angle[h + j] : -angle[h + j];
         T &first = x(n, head + j), &second = x(n, head + h + j);
         const T a = first, b = second;

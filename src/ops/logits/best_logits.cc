@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/isa.h"
+#include "core/to_size.h"
 #include "ops/logits/logit_blocks.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -36,7 +37,7 @@ void best_logits_of(Matrix<const float> X, const Weights& W, const float* b, Hid
   const auto keep = QKV_DISPATCH(KeepBest);
   const auto read = [&](const Block& at, Matrix<float> logits, TokenHeap* heaps) {
     for (int64_t n = at.row_begin; n < at.row_end && !hidden.empty(); n++) {
-      const std::span<const int32_t> of_row = hidden[static_cast<size_t>(n)];
+      const std::span<const int32_t> of_row = hidden[to_size(n)];
       for (auto token = std::ranges::lower_bound(of_row, at.col_begin); token != of_row.end() && *token < at.col_end;
            token++)
         logits(n - at.row_begin, *token - at.col_begin) = -HUGE_VALF;
@@ -61,7 +62,7 @@ void best_logits(Matrix<const float> X, const Int8Matrix& W, const float* b, Hid
 
 void write_best(const TokenHeap& heap, const BestLogits& best, int64_t n) {
   std::sort(heap.tokens, heap.tokens + heap.size);
-  write_sorted(std::span(heap.tokens, static_cast<size_t>(heap.size)), best.logits, best.tokens, n);
+  write_sorted(std::span(heap.tokens, to_size(heap.size)), best.logits, best.tokens, n);
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/matrix.h"
+#include "core/to_size.h"
 
 namespace qkv {
 
@@ -56,8 +57,8 @@ struct TokenHeap {
 inline void write_sorted(std::span<const ScoredToken> sorted, Matrix<float> logits, Matrix<int32_t> tokens, int64_t n) {
   for (int64_t i = 0; i < logits.cols; i++) {
     const bool used = i < std::ssize(sorted);
-    logits(n, i) = used ? sorted[static_cast<size_t>(i)].logit : -HUGE_VALF;
-    tokens(n, i) = used ? sorted[static_cast<size_t>(i)].token : -1;
+    logits(n, i) = used ? sorted[to_size(i)].logit : -HUGE_VALF;
+    tokens(n, i) = used ? sorted[to_size(i)].token : -1;
   }
 }
 

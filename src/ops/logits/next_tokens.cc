@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/isa.h"
+#include "core/to_size.h"
 #include "ops/logits/logit_blocks.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -108,7 +109,7 @@ void next_tokens_of(Matrix<const float> X, const Weights& W, int64_t V, const fl
     next.lse_seen[n] = log_sum(sums.largest.row(n), sums.sum.row(n), blocks);
     next.lse[n] = next.lse_seen[n];
     for (int64_t i = 0; i < next.hidden.cols; i++) next.lse[n] = log_add_exp(next.lse[n], next.hidden(n, i));
-    write_sorted(std::span(best.tokens, static_cast<size_t>(best.size)), next.logits, next.tokens, n);
+    write_sorted(std::span(best.tokens, to_size(best.size)), next.logits, next.tokens, n);
   };
   read_logit_blocks<BestTokens>(X, W, b, {next.logits.cols, read, finish}, scratch);
 }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/to_size.h"
 #include "ops/logits/cross_entropy_reference.h"
 
 namespace qkv::reference {
@@ -11,7 +12,7 @@ namespace qkv::reference {
 template <class Real>
 void r_drop_with_gradient(Matrix<Real> a, Matrix<Real> b, std::span<const int32_t> targets, Real smoothing, Real alpha,
                           Real* loss, Real* nll) {
-  const auto N = static_cast<size_t>(a.rows), V = static_cast<size_t>(a.cols);
+  const auto N = to_size(a.rows), V = to_size(a.cols);
   std::vector<Real> log_p(N * V);
   std::vector<Real> log_q(N * V);
   std::vector<Real> loss_b(N), nll_b(N);

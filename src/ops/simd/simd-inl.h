@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "core/random.h"
+#include "core/to_size.h"
 #include "qkv/bfloat16.h"
 #include "qkv/dropout.h"
 
@@ -66,7 +67,7 @@ struct WholeVector {
 };
 
 struct PartOfVector {
-  explicit HWY_INLINE PartOfVector(int64_t n) : count(static_cast<size_t>(n)) {}
+  explicit HWY_INLINE PartOfVector(int64_t n) : count(to_size(n)) {}
   // Returns the first lanes of v and the other lanes of rest.
   HWY_INLINE Vector only(Vector v, Vector rest) const { return hn::IfThenElse(hn::FirstN(Floats(), count), v, rest); }
   HWY_INLINE Vector load(const bfloat16* p) const {
