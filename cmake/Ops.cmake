@@ -20,16 +20,11 @@ if(CMAKE_UNITY_BUILD)
 endif()
 
 set(QKV_OPS_FLAGS "" CACHE STRING "Additional compile options for the ops")
-set(attention ${QKV_OPS})
-list(FILTER attention INCLUDE REGEX "/attention_(for|back)ward.cc$")
 # Without optimization, GCC 12 applies Highway's instruction sets wrongly after a precompiled header.
 set_source_files_properties(${QKV_OPS} PROPERTIES COMPILE_OPTIONS "${QKV_OPS_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
-# Attention takes as long to compile as all other ops. Its kernels gain nothing from -O3 except separate loops for a
-# stride of 1; without the rest it compiles in half the time. Sanitizers add so much code that optimizing it takes a
-# minute, more than the tests save.
-set(gcc_release $<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>)
-set(attention_flags ${QKV_OPS_FLAGS} $<${gcc_release}:-O2> $<${gcc_release}:-fversion-loops-for-strides>)
+# Sanitizers add so much code to attention that optimizing it takes a minute, more than the tests save.
 if(QKV_SANITIZE)
-  set(attention_flags "")
+  set(attention ${QKV_OPS})
+  list(FILTER attention INCLUDE REGEX "/attention_(for|back)ward.cc$")
+  set_source_files_properties(${attention} PROPERTIES COMPILE_OPTIONS "")
 endif()
-set_source_files_properties(${attention} PROPERTIES COMPILE_OPTIONS "${attention_flags}")

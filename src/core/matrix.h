@@ -4,12 +4,18 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/function_ref.h"
+
 namespace qkv {
 
 // Rows [row_begin, row_end) and columns [col_begin, col_end) of a matrix.
 struct Block {
   int64_t row_begin, row_end, col_begin, col_end;
 };
+
+// Called for each block of a result as soon as it is complete, on the thread that computed it. Blocks begin at columns
+// that are multiples of 128.
+using AfterBlock = FunctionRef<void(const Block&)>;
 
 // rows × cols elements; row r begins at data + r * stride, stride >= cols. A Matrix<T> converts to a Matrix<const T>.
 template <class T>

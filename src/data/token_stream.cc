@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/fail.h"
-#include "core/to_size.h"
 
 namespace qkv {
 
@@ -21,7 +20,7 @@ std::vector<std::string_view> split_documents(std::string_view text, std::string
 std::vector<std::string_view> take_end(std::vector<std::string_view>& documents, double share) {
   size_t bytes = 0;
   for (const std::string_view document : documents) bytes += document.size();
-  auto remaining = to_size(share * static_cast<double>(bytes));
+  auto remaining = static_cast<size_t>(share * static_cast<double>(bytes));
   std::vector<std::string_view> end;
   while (remaining > 0 && !documents.empty()) {
     std::string_view& last = documents.back();

@@ -7,6 +7,7 @@
 
 #include "decode/key_value_cache.h"
 #include "decode/restrictions.h"
+#include "ops/logits/next_tokens.h"
 
 namespace qkv {
 

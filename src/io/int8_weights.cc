@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/threads.h"
 #include "core/to_size.h"
+#include "ops/linear/row_linear.h"
 
 namespace qkv {
 namespace {

@@ -7,6 +7,8 @@
 #include "core/float64.h"
 #include "core/profile.h"
 #include "core/to_size.h"
+#include "ops/attention/cached_attention.h"
+#include "ops/attention/rotary.h"
 
 namespace qkv {
 namespace {

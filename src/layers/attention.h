@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "core/cached_keys.h"
 #include "layers/linear.h"
 #include "layers/norm.h"
-#include "ops/attention/cached_attention.h"
-#include "ops/attention/rotary.h"
 #include "qkv/attention.h"
 #include "qkv/config.h"
 
 namespace qkv {
+
+enum class Turn;  // ops/attention/rotary.h
 
 template <class Real>
 class MultiHeadAttention {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "layers/linear.h"
-#include "ops/activation.h"
 #include "qkv/config.h"
 
 namespace qkv {
@@ -20,60 +19,21 @@ class FeedForward {
     Matrix<Real> hidden;   // [N, F]: the input of W_2; may be a
   };
 
-  FeedForward(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites)
-      : first_(list, first_outputs(name, config), config.d_model, config.ffn_bias),
-        second_(list, {{name + ".second", config.d_model}}, config.ffn, config.ffn_bias),
-        kind_(config.activation),
-        gated_(config.gated_ffn),
-        p_(config.dropout.ffn),
-        site_(sites.next()) {}
+  FeedForward(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites);
 
-  Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const {
-    s.x = x;
-    s.a = c.arena.matrix<Real>(x.rows, first_.out());
-    if (gated_) {
-      s.hidden = c.arena.matrix<Real>(x.rows, first_.out() / 2);
-      first_.forward_into(x, s.a, c, {});
-      gated_activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden);
-      return second_.forward(s.hidden, c);
-    }
-    // The output of relu is enough for backward: the gradient is 0 unless it is positive. So activations overwrite
-    // their input for relu, and if no backward follows.
-    s.hidden = kind_ == Activation::relu || c.inference ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
-    first_.forward_into(
-        x, s.a, c, [&](const Block& block) { activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden, block); });
-    return second_.forward(s.hidden, c);
-  }
-
+  Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const;
   // Assigns dx, which may be dy, or adds to it if `accumulate`.
-  void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Context& c, const Saved& s) const {
-    const Arena::Scope scope(c.arena);
-    const Matrix<Real> d = c.arena.matrix<Real>(s.a.rows, s.a.cols);
-    if (gated_) {
-      const Matrix<Real> dhidden = c.arena.matrix<Real>(s.hidden.rows, s.hidden.cols);
-      second_.backward(s.hidden, dy, dhidden, c);
-      gated_activation_backward<Real>(kind_, s.a, dhidden, c.dropout(p_, site_), d);
-      first_.backward(s.x, d, dx, c, accumulate);
-      return;
-    }
-    second_.backward(s.hidden, dy, d, c, false, [&](const Block& block) {
-      activation_backward<Real>(kind_, s.a, d, c.dropout(p_, site_), d, block);
-    });
-    first_.backward(s.x, d, dx, c, accumulate);
-  }
+  void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Context& c, const Saved& s) const;
 
  private:
-  static typename Linear<Real>::Outputs first_outputs(const std::string& name, const ModelConfig& config) {
-    typename Linear<Real>::Outputs outputs = {{name + ".first", config.ffn}};
-    if (config.gated_ffn) outputs.emplace_back(name + ".gate", config.ffn);
-    return outputs;
-  }
-
   Linear<Real> first_, second_;
   Activation kind_;
   bool gated_;
   double p_;
   uint32_t site_;
 };
+
+extern template class FeedForward<float>;
+extern template class FeedForward<double>;
 
 }  // namespace qkv

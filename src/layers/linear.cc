@@ -1,6 +1,7 @@
 #include "layers/linear.h"
 
 #include "core/float64.h"
+#include "ops/linear/row_linear.h"
 
 namespace qkv {
 
@@ -18,7 +19,7 @@ void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin,
 }
 
 template <class Real>
-Linear<Real>::Linear(ParameterList<Real>& list, const Outputs& outputs, int64_t in, bool bias) : in_(in) {
+Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, int64_t in, bool bias) : in_(in) {
   for (const auto& [name, out] : outputs) {
     const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out), true);
     if (!weight_) weight_ = weight;

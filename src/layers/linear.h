@@ -7,18 +7,17 @@
 
 #include "layers/context.h"
 #include "layers/parameter.h"
-#include "ops/linear/linear.h"
 
 namespace qkv {
+
+using LinearOutputs = std::vector<std::pair<std::string, int64_t>>;  // names and output widths
 
 // One linear map, or several of the same input: {{"q", 64}, {"k", 64}, {"v", 64}} declares q.weight, k.weight,
 // v.weight, q.bias, … next to each other, so that one product computes all three.
 template <class Real>
 class Linear {
  public:
-  using Outputs = std::vector<std::pair<std::string, int64_t>>;  // names and output widths
-
-  Linear(ParameterList<Real>& list, const Outputs& outputs, int64_t in, bool bias);
+  Linear(ParameterList<Real>& list, const LinearOutputs& outputs, int64_t in, bool bias);
 
   // x: [N, in] -> [N, out], from the arena. [out_begin, out_end) selects a range of outputs; the default is all.
   Matrix<Real> forward(Matrix<const Real> x, Context& c) const { return forward(x, c, 0, out_); }

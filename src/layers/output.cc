@@ -5,7 +5,9 @@
 #include "core/float64.h"
 #include "core/to_size.h"
 #include "layers/linear.h"
+#include "ops/logits/best_logits.h"
 #include "ops/logits/cross_entropy.h"
+#include "ops/logits/next_tokens.h"
 #include "ops/logits/r_drop.h"
 
 namespace qkv {

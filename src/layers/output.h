@@ -7,10 +7,12 @@
 
 #include "layers/context.h"
 #include "layers/parameter.h"
-#include "ops/logits/best_logits.h"
-#include "ops/logits/next_tokens.h"
 
 namespace qkv {
+
+struct BestLogits;                                               // ops/logits/best_logits.h
+using HiddenTokens = std::span<const std::span<const int32_t>>;  // of each row, in increasing order; or empty
+struct NextTokens;                                               // ops/logits/next_tokens.h
 
 // Sums over tokens, in nats. `loss` is label-smoothed, `nll` is not; perplexity = exp(nll / tokens).
 struct Loss {

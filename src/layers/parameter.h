@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "core/arena.h"
-#include "core/matrix.h"
-#include "ops/linear/row_linear.h"
+#include "core/int8_matrix.h"
 
 namespace qkv {
 

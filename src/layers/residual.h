@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "core/function_ref.h"
 #include "layers/norm.h"
-#include "ops/dropout.h"
 #include "qkv/config.h"
 
 namespace qkv {
@@ -21,53 +21,26 @@ class Residual {
 
   // Without a norm of its own the sublayer reads the normalized input of another one.
   Residual(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites,
-           bool has_norm = true)
-      : position_(config.norm.position), p_(config.dropout.residual), site_(sites.next()) {
-    if (has_norm) norm_.emplace(list, name, config.d_model, config);
-  }
+           bool has_norm = true);
 
   // The input of f: x, or norm(x) where the norm comes first.
-  Matrix<const Real> input(Matrix<const Real> x, Context& c, Saved& s) const {
-    return position_ == NormPosition::post ? x : Matrix<const Real>(norm_->forward(x, c, s));
-  }
+  Matrix<const Real> input(Matrix<const Real> x, Context& c, Saved& s) const;
   // x + dropout(f), in place of f.
-  Matrix<Real> add(Matrix<const Real> x, Matrix<Real> f, Context& c) const {
-    add_dropout<Real>(x, f, c.dropout(p_, site_), f);
-    return f;
-  }
+  Matrix<Real> add(Matrix<const Real> x, Matrix<Real> f, Context& c) const;
 
   // Returns y; f maps [N, d] to [N, d] from the arena.
-  template <class F>
-  Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s, F&& f) const {
-    if (position_ == NormPosition::post) return norm_->forward(add(x, f(x), c), c, s);
-    const Matrix<const Real> n = input(x, c, s);
-    return add(position_ == NormPosition::pre ? x : n, f(n), c);
-  }
+  using Sublayer = FunctionRef<Matrix<Real>(Matrix<const Real>)>;
+  Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s, Sublayer f) const;
 
   // The gradients of input and add, for pre-norm: df = dropout(dy); `gradient` is that of norm(x) and becomes that of
   // x.
-  void add_backward(Matrix<const Real> dy, Context& c, Matrix<Real> df) const {
-    dropout<Real>(dy, c.dropout(p_, site_), df);
-  }
-  void input_backward(Matrix<Real> gradient, Context& c, const Saved& s) const { norm_->backward(gradient, c, s); }
+  void add_backward(Matrix<const Real> dy, Context& c, Matrix<Real> df) const;
+  void input_backward(Matrix<Real> gradient, Context& c, const Saved& s) const;
 
   // In place: `gradient` is dy and becomes dx. f_backward(df, dx, accumulate) assigns the gradient of f's input to dx,
-  // which may be df, or adds it to dx when `accumulate`.
-  template <class F>
-  void backward(Matrix<Real> gradient, Context& c, const Saved& s, F&& f_backward) const {
-    const Arena::Scope scope(c.arena);
-    const Matrix<Real> d = c.arena.matrix<Real>(gradient.rows, gradient.cols);
-    if (position_ == NormPosition::post) norm_->backward(gradient, c, s);
-    dropout<Real>(gradient, c.dropout(p_, site_), d);
-    if (position_ == NormPosition::pre) {
-      f_backward(d, d, false);
-      norm_->backward(d, c, s);
-      add_dropout<Real>(gradient, d, Dropout{}, gradient);
-    } else {
-      f_backward(d, gradient, true);
-      if (position_ == NormPosition::query) norm_->backward(gradient, c, s);
-    }
-  }
+  // which may be df, or adds it to dx if `accumulate`.
+  using SublayerBackward = FunctionRef<void(Matrix<const Real> df, Matrix<Real> dx, bool accumulate)>;
+  void backward(Matrix<Real> gradient, Context& c, const Saved& s, SublayerBackward f_backward) const;
 
  private:
   std::optional<Norm<Real>> norm_;
@@ -75,5 +48,8 @@ class Residual {
   double p_;
   uint32_t site_;
 };
+
+extern template class Residual<float>;
+extern template class Residual<double>;
 
 }  // namespace qkv

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/to_size.h"
-#include "ops/attention/rotary.h"
+#include "core/matrix.h"
+#include "qkv/config.h"
 
 namespace qkv {
 
@@ -14,13 +14,12 @@ struct RotaryTable {
   std::vector<Real> numbers;
   Matrix<const Real> angles;  // [max_length, rotated width]
 
-  explicit RotaryTable(const ModelConfig& config)
-      : numbers(to_size(config.max_length * config.rotated_width())),
-        angles(numbers.data(), config.max_length, config.rotated_width()) {
-    rotary_table<Real>(config.rotary, {numbers.data(), angles.rows, angles.cols});
-  }
+  explicit RotaryTable(const ModelConfig& config);
   RotaryTable(const RotaryTable&) = delete;
   RotaryTable& operator=(const RotaryTable&) = delete;
 };
+
+extern template struct RotaryTable<float>;
+extern template struct RotaryTable<double>;
 
 }  // namespace qkv

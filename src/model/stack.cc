@@ -5,6 +5,7 @@
 #include "core/float64.h"
 #include "core/to_size.h"
 #include "model/recompute.h"
+#include "ops/dropout.h"
 
 namespace qkv {
 

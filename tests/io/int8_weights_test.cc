@@ -10,6 +10,7 @@
 
 #include "core/to_size.h"
 #include "io/weights.h"
+#include "ops/linear/row_linear.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/numeric.h"

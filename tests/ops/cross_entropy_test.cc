@@ -184,7 +184,7 @@ TEST(CrossEntropy, AgreesWithTheOnnxCases) {
     for (size_t n = 0; n < each.size(); n++) {
       const double label = weighted.at("input_1").values[n];
       if (label == 0) continue;  // the ignored index
-      const double weight = weighted.at("input_2").values[to_size(label)];
+      const double weight = weighted.at("input_2").values[static_cast<size_t>(label)];
       sum += weight * each[n];
       weights += weight;
     }

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "core/to_size.h"
 
 namespace qkv {
 namespace {
@@ -23,7 +22,7 @@ Search search(int64_t least, int64_t most, size_t limit, F&& bytes) {
     result.calls++;
     const double size = bytes(static_cast<double>(n));
     if (size > static_cast<double>(limit)) return {};
-    return to_size(size);
+    return static_cast<size_t>(size);
   });
   return result;
 }
@@ -43,7 +42,7 @@ TEST(LargestThatFits, FindsTheLargestIfMemoryIsNotLinear) {
   for (const double power : {0.7, 1.0, 1.5, 2.0}) {
     const auto bytes = [&](double n) { return 1000 * std::pow(n, power) + std::floor(n / 500) * 20000; };
     const double limit = bytes(3000) + 1;
-    const Search s = search(10, 100000, to_size(limit), bytes);
+    const Search s = search(10, 100000, static_cast<size_t>(limit), bytes);
     EXPECT_LE(s.found, 3000);
     EXPECT_GE(s.found, 3000 - 64);
     EXPECT_LE(s.calls, 20) << power;

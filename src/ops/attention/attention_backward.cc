@@ -31,7 +31,7 @@ struct ScoreBlock {
 
 // Recomputes P = 2^(s − lse) for R queries, from row `first` of the block, and C vectors of keys.
 template <class Lane, int R, int C>
-HWY_NOINLINE void recompute(const ScoreBlock& b, int64_t first, const TileKeys& keys, int64_t column) {
+HWY_INLINE void recompute(const ScoreBlock& b, int64_t first, const TileKeys& keys, int64_t column) {
   float* weights = b.scratch.weights + first * kPanel + column;
   Vector s[R][C];
   clear_tile(s);

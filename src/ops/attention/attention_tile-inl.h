@@ -22,7 +22,7 @@ constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 
 // c += A b for R rows and all columns of c. Rows of A are row_stride apart, columns depth_stride. c and b hold whole
 // vectors.
 template <int R, int kVectors = kTileVectors>
-HWY_NOINLINE void add_product(const float* a, int64_t row_stride, int64_t depth_stride, Matrix<const float> b,
+HWY_INLINE void add_product(const float* a, int64_t row_stride, int64_t depth_stride, Matrix<const float> b,
                             Matrix<float> c) {
   const int64_t vectors = (c.cols + lanes() - 1) / lanes();
   for (int64_t v = 0; v < vectors; v += kVectors)

@@ -8,14 +8,9 @@
 #include <cstdint>
 
 #include "core/arena.h"
+#include "core/cached_keys.h"
 
 namespace qkv {
-
-// The cache rows of each query n: rows[begin[n]] … rows[end[n] − 1], or begin[n] … end[n] − 1 if `rows` is null.
-struct CachedKeys {
-  const int32_t* rows = nullptr;
-  const int32_t *begin = nullptr, *end = nullptr;  // [N]
-};
 
 // The input of cached_attention.
 template <class Real>

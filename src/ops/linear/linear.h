@@ -4,14 +4,9 @@
 #pragma once
 
 #include "core/arena.h"
-#include "core/function_ref.h"
 #include "core/matrix.h"
 
 namespace qkv {
-
-// Called for each block of a result as soon as it is complete, on the thread that computed it. Blocks begin at columns
-// that are multiples of 128.
-using AfterBlock = FunctionRef<void(const Block&)>;
 
 // Y = X Wᵀ + b. X: [N, in]; W: [out, in]; b: [out] or null; Y: [N, out]. Y is assigned and must not overlap another
 // matrix.

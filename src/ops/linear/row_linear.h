@@ -4,16 +4,10 @@
 #pragma once
 
 #include "core/arena.h"
+#include "core/int8_matrix.h"
 #include "ops/linear/linear.h"
 
 namespace qkv {
-
-// An int8 weight matrix: W(o, i) = scale[o] · values(o, i). Each row has its own scale.
-struct Int8Matrix {
-  Matrix<const int8_t> values;    // [out, in]
-  const float* scale = nullptr;   // [out]
-  const int32_t* sums = nullptr;  // [out]: Σ_i values(o, i)
-};
 
 // Quantizes W to int8 with one scale per row: W(o, i) ≈ scale[o] · values(o, i), scale[o] = max_i |W(o, i)| / 127.
 // Assigns values: [out, in] and scale: [out].

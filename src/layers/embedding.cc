@@ -1,0 +1,86 @@
+#include "layers/embedding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/float64.h"
+#include "core/to_size.h"
+#include "ops/dropout.h"
+#include "ops/embedding.h"
+
+namespace qkv {
+
+template <class Real>
+Embedding<Real>::Embedding(ParameterList<Real>& list, const std::string& name, const Parameter<Real>* table,
+                           const ModelConfig& config, bool zero_start, int64_t gap_buckets, DropoutSites& sites)
+    : table_(table),
+      scale_(config.scale_embeddings ? static_cast<Real>(std::sqrt(static_cast<double>(config.d_model))) : Real(1)),
+      zero_start_(zero_start),
+      p_(config.dropout.residual),
+      site_(sites.next()) {
+  if (config.positions == Positions::learned) {
+    learned_ = list.add(name + ".positions.weight", {config.max_length, config.d_model}, Init::gaussian(0.02));
+  } else if (config.has_sinusoids()) {
+    sinusoids_.resize(to_size(config.max_length * config.d_model));
+    sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model};
+    sinusoidal_positions<Real>(config.positions, sinusoids_matrix_);
+  } else {  // nothing is added: one row of zeros for all positions
+    sinusoids_.resize(to_size(config.d_model));
+    sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model, 0};
+  }
+  // Starts as zeros, so that a bucket that does not occur in training adds nothing.
+  if (gap_buckets > 0) gaps_ = list.add(name + ".gaps.weight", {gap_buckets, config.d_model}, Init::zeros());
+  if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", config.d_model, config);
+}
+
+template <class Real>
+Matrix<Real> Embedding<Real>::forward(std::span<const int32_t> ids, std::span<const int32_t> positions,
+                                      std::span<const int32_t> gaps, Context& c, Saved& s) const {
+  const Matrix<Real> P = position_table();
+  Matrix<Real> y = c.arena.matrix<Real>(static_cast<int64_t>(ids.size()), P.cols);
+  embed(ids, P, positions, y);
+  assign_zero_starts(positions, P.row(0), y);
+  if (gaps_) add_embedding<Real>(gaps_->matrix(), gaps, y);
+  if (norm_) y = norm_->forward(y, c, s.norm);
+  if (!c.dropout(p_, site_).active()) return y;
+  // The norm's backward needs only its input, so dropout may overwrite its result.
+  dropout<Real>(y, c.dropout(p_, site_), y);
+  return y;
+}
+
+template <class Real>
+void Embedding<Real>::backward(Matrix<Real> gradient, std::span<const int32_t> ids, std::span<const int32_t> positions,
+                               std::span<const int32_t> gaps, Context& c, const Saved& s) const {
+  if (c.dropout(p_, site_).active()) dropout<Real>(gradient, c.dropout(p_, site_), gradient);
+  if (norm_) norm_->backward(gradient, c, s.norm);
+  if (gaps_) embedding_backward<Real>(gradient, gaps, Real(1), gaps_->gradient_matrix());
+  if (learned_) embedding_backward<Real>(gradient, positions, Real(1), learned_->gradient_matrix());
+  assign_zero_starts(positions, nullptr, gradient);
+  embedding_backward<Real>(gradient, ids, scale_, table_->gradient_matrix());
+}
+
+template <class Real>
+void Embedding<Real>::embed(std::span<const int32_t> ids, Matrix<const Real> P, std::span<const int32_t> positions,
+                            Matrix<Real> y) const {
+  if constexpr (std::is_same_v<Real, float>)
+    if (table_->int8.values.data) return embedding(table_->int8, ids, scale_, P, positions, y);
+  embedding<Real>(table_->matrix(), ids, scale_, P, positions, y);
+}
+
+template <class Real>
+void Embedding<Real>::assign_zero_starts(std::span<const int32_t> positions, const Real* row, Matrix<Real> y) const {
+  if (!zero_start_) return;
+  for (size_t n = 0; n < positions.size(); n++) {
+    if (positions[n] != 0) continue;
+    Real* out = y.row(static_cast<int64_t>(n));
+    if (row)
+      std::copy_n(row, y.cols, out);
+    else
+      std::fill_n(out, y.cols, Real(0));
+  }
+}
+
+template class Embedding<float>;
+QKV_FLOAT64(template class Embedding<double>;)
+
+}  // namespace qkv

@@ -1,0 +1,62 @@
+#include "layers/residual.h"
+
+#include "core/float64.h"
+#include "ops/dropout.h"
+
+namespace qkv {
+
+template <class Real>
+Residual<Real>::Residual(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
+                         DropoutSites& sites, bool has_norm)
+    : position_(config.norm.position), p_(config.dropout.residual), site_(sites.next()) {
+  if (has_norm) norm_.emplace(list, name, config.d_model, config);
+}
+
+template <class Real>
+Matrix<const Real> Residual<Real>::input(Matrix<const Real> x, Context& c, Saved& s) const {
+  return position_ == NormPosition::post ? x : Matrix<const Real>(norm_->forward(x, c, s));
+}
+
+template <class Real>
+Matrix<Real> Residual<Real>::add(Matrix<const Real> x, Matrix<Real> f, Context& c) const {
+  add_dropout<Real>(x, f, c.dropout(p_, site_), f);
+  return f;
+}
+
+template <class Real>
+Matrix<Real> Residual<Real>::forward(Matrix<const Real> x, Context& c, Saved& s, Sublayer f) const {
+  if (position_ == NormPosition::post) return norm_->forward(add(x, f(x), c), c, s);
+  const Matrix<const Real> n = input(x, c, s);
+  return add(position_ == NormPosition::pre ? x : n, f(n), c);
+}
+
+template <class Real>
+void Residual<Real>::add_backward(Matrix<const Real> dy, Context& c, Matrix<Real> df) const {
+  dropout<Real>(dy, c.dropout(p_, site_), df);
+}
+
+template <class Real>
+void Residual<Real>::input_backward(Matrix<Real> gradient, Context& c, const Saved& s) const {
+  norm_->backward(gradient, c, s);
+}
+
+template <class Real>
+void Residual<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s, SublayerBackward f_backward) const {
+  const Arena::Scope scope(c.arena);
+  const Matrix<Real> d = c.arena.matrix<Real>(gradient.rows, gradient.cols);
+  if (position_ == NormPosition::post) norm_->backward(gradient, c, s);
+  dropout<Real>(gradient, c.dropout(p_, site_), d);
+  if (position_ == NormPosition::pre) {
+    f_backward(d, d, false);
+    norm_->backward(d, c, s);
+    add_dropout<Real>(gradient, d, Dropout{}, gradient);
+  } else {
+    f_backward(d, gradient, true);
+    if (position_ == NormPosition::query) norm_->backward(gradient, c, s);
+  }
+}
+
+template class Residual<float>;
+QKV_FLOAT64(template class Residual<double>;)
+
+}  // namespace qkv
