@@ -71,6 +71,11 @@ recommend() {
   show 5 "$both" --explain
   echo "== 8. the same history with one more event, which takes effect immediately: $next"
   show 5 "$both, $next"
+  echo "== 9. only comedies and family films, and a list whose items differ more:"
+  show 5 "$both" --catalogue $films/titles.csv --where "genre=comedy|family"
+  show 5 "$both" --diversity 0.5
+  echo "== 10. films similar to one: $next"
+  $qkv recommend $run --titles $films/titles.csv --top 5 --similar "$next"
   cat << END
 
 Done. Try next:

@@ -1,4 +1,5 @@
-// qkv recommend: recommends the next items after a history, or answers requests in JSON lines as they arrive.
+// qkv recommend: recommends the next items after a history or those similar to one, or answers requests in JSON lines
+// as they arrive.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -15,13 +16,16 @@
 namespace {
 
 struct RecommendOptions {
-  std::string run, history, history_file, user, titles, allow, deny, input = "-";
+  std::string run, history, history_file, user, similar, titles, allow, deny, input = "-";
   std::vector<std::string> items, title_columns;
   const CLI::Option* history_option = nullptr;
+  qkv::RecommenderTables tables;
   qkv::RecommendOptions recommend;
   bool include_seen = false, json = false;
 
-  bool asks() const { return history_option->count() > 0 || !history_file.empty() || !user.empty() || !items.empty(); }
+  bool asks() const {
+    return history_option->count() > 0 || !history_file.empty() || !user.empty() || !items.empty() || !similar.empty();
+  }
 };
 
 void note(const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); }
@@ -51,7 +55,10 @@ void answer_one(const RecommendOptions& options, const qkv::Recommender& recomme
     for (const std::string& text : qkv::read_lines(options.history_file)) add_item(request, text, titles);
   for (const std::string& text : options.items) add_item(request, text, titles);
   if (!options.user.empty()) add_user(request, options.user, recommender);
-  const qkv::Recommendations answer = recommender.recommend(request.history, *request.options, request.times);
+  if (!options.similar.empty()) request.similar = item_named(options.similar, recommender, titles);
+  const qkv::Recommendations answer = request.similar
+                                          ? recommender.similar(*request.similar, *request.options)
+                                          : recommender.recommend(request.history, *request.options, request.times);
   for (const std::string& line : notes(request, answer, titles)) note(line);
   print_out(options.json ? json_line(request, answer, titles) : text_lines(answer, titles));
 }
@@ -106,12 +113,17 @@ class LineAnswers {
     std::vector<std::vector<std::string>> histories;
     std::vector<std::vector<int64_t>> times;
     for (RecommendRequest& request : waiting_) {
+      if (request.similar) continue;
       histories.push_back(std::move(request.history));
       times.push_back(std::move(request.times));
     }
     if (!waiting_.empty()) {
-      const auto answers = recommender_.recommend_all(histories, *waiting_.front().options, times);
-      for (size_t i = 0; i < answers.size(); i++) print_out(json_line(waiting_[i], answers[i], titles_));
+      const qkv::RecommendOptions& shared = *waiting_.front().options;
+      const auto answers = recommender_.recommend_all(histories, shared, times);
+      auto next = answers.begin();
+      for (const RecommendRequest& request : waiting_)
+        print_out(
+            json_line(request, request.similar ? recommender_.similar(*request.similar, shared) : *next++, titles_));
     }
     waiting_.clear();
     bytes_ = 0;
@@ -127,12 +139,13 @@ class LineAnswers {
 };
 
 void recommend(RecommendOptions& options) {
-  const qkv::Recommender recommender(options.run);
+  const qkv::Recommender recommender(options.run, options.tables);
   const qkv::Titles titles = read_titles(options, recommender);
   options.recommend.exclude_seen = !options.include_seen;
   if (!options.allow.empty()) options.recommend.allow = read_items(options.allow, recommender, titles);
   if (!options.deny.empty()) options.recommend.deny = read_items(options.deny, recommender, titles);
   if (options.asks()) return answer_one(options, recommender, titles);
+  recommender.check(options.recommend);
   listen_for_interrupts();
   LineAnswers(options, recommender, titles).answer_all();
 }
@@ -156,6 +169,9 @@ void add_recommend_command(CLI::App& app) {
       ->take_all();
   add("--history-file", options->history_file, "File of items in time order, one per line")->type_name("FILE");
   add("--user", options->user, "Start with the events of this user of the log")->type_name("USER");
+  add("--similar", options->similar, "Instead of a history: the items most similar to this one, an id or a title")
+      ->type_name("ITEM")
+      ->excludes("--history", "--item", "--history-file", "--user");
   add("--input", options->input,
       "Requests without a history on the command line, one JSON object per line; - is "
       "standard input")
@@ -165,6 +181,12 @@ void add_recommend_command(CLI::App& app) {
       "Columns of id and title in the table, as names or numbers (default: 1, title)")
       ->delimiter(',')
       ->expected(2);
+  add("--catalogue", options->tables.catalogue,
+      "Table of attributes of items for --where, with the names of its columns in the first row")
+      ->type_name("FILE");
+  add("--item-column", options->tables.item_column,
+      "Column of the items in the catalogue, as a name or number (default: 1)")
+      ->needs("--catalogue");
   add_options(*command, options->recommend, {"exclude_seen", "allow", "deny"});
   command->add_flag("--include-seen", options->include_seen, "Also recommend items of the history");
   add("--allow", options->allow, "File of the only items that may be recommended, one per line")->type_name("FILE");

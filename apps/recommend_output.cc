@@ -41,6 +41,7 @@ std::string json_line(const RecommendRequest& request, const qkv::Recommendation
   ordered_json json = ordered_json::object();
   if (!request.id.is_null()) json["id"] = request.id;
   if (!request.user.is_null()) json["user"] = request.user;
+  if (request.similar) json["similar"] = *request.similar;
   json["items"] = ordered_json::array();
   for (size_t i = 0; i < answer.items.size(); i++) {
     const qkv::Recommendation& item = answer.items[i];
@@ -50,9 +51,11 @@ std::string json_line(const RecommendRequest& request, const qkv::Recommendation
     if (request.options->explain) entry["effects"] = item.effects;
     json["items"].push_back(std::move(entry));
   }
-  json["popular"] = answer.popular;
-  json["read"] = answer.read;
-  json["unknown"] = answer.unknown;
+  if (!request.similar) {
+    json["popular"] = answer.popular;
+    json["read"] = answer.read;
+    json["unknown"] = answer.unknown;
+  }
   if (!answer.unknown_listed.empty()) json["unknown_listed"] = answer.unknown_listed;
   for (const auto& [text, items] : request.ambiguous) json["ambiguous"][text] = items;
   return dump(json);
@@ -90,6 +93,7 @@ std::vector<std::string> notes(const RecommendRequest& request, const qkv::Recom
     lines.push_back(fmt::format("\"{}\" is unknown to the model and ignored{}{}", shown(text, titles),
                                 near.empty() ? "" : "; similar titles: ", fmt::join(near, ", ")));
   }
+  if (answer.items.empty() && !request.options->where.empty()) lines.push_back("no item satisfies the conditions");
   if (answer.popular) lines.push_back("the history has no known item; these are the most popular items");
   return lines;
 }

@@ -37,6 +37,16 @@ std::string name_of(std::string_view field, const ordered_json& value) {
   return value.dump();
 }
 
+std::vector<std::string> texts_of(std::string_view field, const ordered_json& value) {
+  if (!value.is_array()) refuse(field, value, "a list of texts");
+  std::vector<std::string> texts;
+  for (const ordered_json& entry : value) {
+    if (!entry.is_string()) refuse(field, value, "a list of texts");
+    texts.push_back(entry.get<std::string>());
+  }
+  return texts;
+}
+
 std::vector<std::string> names_of(std::string_view field, const ordered_json& value) {
   if (!value.is_array()) refuse(field, value, "a list of names");
   std::vector<std::string> names;
@@ -72,12 +82,20 @@ class OptionSetter {
       refuse(name, value_, "an integer " + to_string(field.range));
     member = value_.get<int64_t>();
   }
+  void operator()(std::string_view name, double& member, const qkv::Field& field) {
+    if (!is_named(name)) return;
+    if (!value_.is_number() || !field.range.contains(value_.get<double>()))
+      refuse(name, value_, "a number " + to_string(field.range));
+    member = value_.get<double>();
+  }
   void operator()(std::string_view name, bool& member, const qkv::Field&) {
     if (is_named(name)) member = boolean_of(name, value_);
   }
   template <class Names>
   void operator()(std::string_view name, Names& member, const qkv::Field&) {
-    if (is_named(name)) member = items_of(names_of(name, value_), titles_);
+    if (!is_named(name)) return;
+    const bool has_items = name == "allow" || name == "deny";
+    member = has_items ? items_of(names_of(name, value_), titles_) : texts_of(name, value_);
   }
   bool found() const { return found_; }
 
@@ -94,7 +112,7 @@ class OptionSetter {
 };
 
 std::string known_names() {
-  std::string names = "history, times, user, include_seen";
+  std::string names = "history, times, user, similar, include_seen";
   qkv::RecommendOptions options;
   visit_fields(options, [&](std::string_view name, auto&, const qkv::Field&) { names += fmt::format(", {}", name); });
   return names + " or id";
@@ -118,6 +136,17 @@ void add_item(RecommendRequest& request, const std::string& text, const qkv::Tit
   }
   request.history.push_back(found.empty() ? text : found.front());
   request.times.push_back(time);
+}
+
+std::string item_named(const std::string& text, const qkv::Recommender& recommender, const qkv::Titles& titles) {
+  const std::vector<std::string> found = titles.find(text);
+  if (found.size() > 1)
+    throw qkv::Error(fmt::format("\"{}\" is ambiguous; use one of the ids: {}", text, fmt::join(found, ", ")));
+  const std::string& item = found.empty() ? text : found.front();
+  if (recommender.has_item(item)) return item;
+  const std::vector<std::string> near = titles.near(text);
+  throw qkv::Error(fmt::format("\"{}\" is unknown to the model{}{}", text,
+                               near.empty() ? "" : "; similar titles: ", fmt::join(near, ", ")));
 }
 
 std::vector<std::string> items_of(const std::vector<std::string>& texts, const qkv::Titles& titles) {
@@ -152,6 +181,8 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
       times = times_of(name, value);
     } else if (name == "user") {
       request.user = name_of(name, value);
+    } else if (name == "similar") {
+      request.similar = item_named(name_of(name, value), recommender, titles);
     } else if (name == "include_seen") {
       own().exclude_seen = !boolean_of(name, value);
     } else if (name != "id") {
@@ -160,7 +191,13 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
       if (!setter.found()) throw qkv::Error(fmt::format("unknown name \"{}\" (choose from {})", name, known_names()));
     }
   }
-  if (!json.contains("history") && !json.contains("user")) throw qkv::Error("must have \"history\" or \"user\"");
+  const bool has_history = json.contains("history") || json.contains("user") || json.contains("times");
+  if (request.similar && has_history)
+    throw qkv::Error("\"similar\" must stand without \"history\", \"times\" and \"user\"");
+  if (!request.similar && !json.contains("history") && !json.contains("user"))
+    throw qkv::Error("must have \"history\", \"user\" or \"similar\"");
+  if (request.similar && request.options->explain) throw qkv::Error("\"similar\" must stand without \"explain\"");
+  if (own_options) recommender.check(*own_options);
   qkv::check_times(times, texts.size());
   for (size_t i = 0; i < texts.size(); i++)
     add_item(request, texts[i], titles, times.empty() ? qkv::kNoTime : times[i]);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,8 +12,9 @@
 #include "qkv/titles.h"
 
 struct RecommendRequest {
-  std::vector<std::string> history;  // names of items, and texts that name none
-  std::vector<int64_t> times;        // of each event, or qkv::kNoTime
+  std::optional<std::string> similar;  // the name of an item, if similar items are requested
+  std::vector<std::string> history;    // names of items, and texts that name none
+  std::vector<int64_t> times;          // of each event, or qkv::kNoTime
   std::vector<std::pair<std::string, std::vector<std::string>>>
       ambiguous;                                         // left out: a text, and the items it may name
   std::shared_ptr<const qkv::RecommendOptions> options;  // shared by requests, since lists may be long
@@ -27,13 +29,16 @@ void add_user(RecommendRequest& request, const std::string& user, const qkv::Rec
 void add_item(RecommendRequest& request, const std::string& text, const qkv::Titles& titles,
               int64_t time = qkv::kNoTime);
 
+// Returns the item with this id or title. Throws qkv::Error, with suggestions, if there is none or more than one.
+std::string item_named(const std::string& text, const qkv::Recommender& recommender, const qkv::Titles& titles);
+
 // Returns all items that the texts may name; texts that name none are kept.
 std::vector<std::string> items_of(const std::vector<std::string>& texts, const qkv::Titles& titles);
 
-// Parses a line of JSON: an object with "history", a list of ids and titles, or "user", or both; the user's events come
-// first. "times" has the time of each event of "history", or null. The names of qkv::RecommendOptions, and
-// "include_seen", replace the values in `options`. "id" is returned with the answer. Throws qkv::Error; `id` is
-// assigned first, if the line has one that can be read.
+// Parses a line of JSON: an object with "history", a list of ids and titles, or "user", or both, in which case the
+// user's events come first; or with "similar", an id or a title. "times" has the time of each event of "history", or
+// null. The names of qkv::RecommendOptions, and "include_seen", replace the values in `options`. "id" is returned with
+// the answer. Throws qkv::Error; `id` is assigned first, if the line has one that can be read.
 RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
                                  const qkv::Recommender& recommender, const qkv::Titles& titles,
                                  nlohmann::ordered_json& id);

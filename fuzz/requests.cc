@@ -41,7 +41,10 @@ void check_answer(const RecommendRequest& request, const qkv::Recommendations& a
 
 void qkv::fuzz::fuzz_requests(std::string_view bytes) {
   static const testing::TempDir directory;
-  static const Recommender recommender(recommender_run(directory));
+  static const Recommender recommender = [] {
+    testing::spill(directory / "catalogue", "id,kind,price\ni1,a|b,3\ni2,b,\ni3,c,4.5\n");
+    return Recommender(recommender_run(directory), {directory / "catalogue"});
+  }();
   static const Titles titles = [] {
     testing::spill(directory / "titles", "id,title\ni1,Heat (1995)\ni2,\"Matrix, The (1999)\"\ni3,Heat (1986)\n");
     return Titles(directory / "titles", {}, [](std::string_view name) { return recommender.has_item(name); });
@@ -49,5 +52,8 @@ void qkv::fuzz::fuzz_requests(std::string_view bytes) {
   static const auto options = std::make_shared<const RecommendOptions>();
   nlohmann::ordered_json id;
   const RecommendRequest request = request_of_line(std::string(bytes), options, recommender, titles, id);
-  check_answer(request, recommender.recommend(request.history, *request.options, request.times), titles);
+  check_answer(request,
+               request.similar ? recommender.similar(*request.similar, *request.options)
+                               : recommender.recommend(request.history, *request.options, request.times),
+               titles);
 }

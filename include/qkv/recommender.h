@@ -1,5 +1,5 @@
-// Recommendation with a run directory: the next items after any history, of a known user or not. docs/recommend.md
-// describes the scores and explanations.
+// Recommendation with a run directory: the next items after any history, of a known user or not, and items that are
+// similar to one. docs/recommend.md describes the scores, filters and explanations.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,8 @@ struct RecommendOptions {
   std::optional<std::vector<std::string>> allow = {};
   std::vector<std::string> deny = {};
   bool explain = false;
+  std::vector<std::string> where = {};
+  double diversity = 0;
 
   bool operator==(const RecommendOptions&) const = default;
 };
@@ -36,17 +38,35 @@ void visit_fields(RecommendOptions& o, Visitor&& visit) {
          "output",
          {},
          kCommon});
+  visit(
+      "where", o.where,
+      {"Return only items whose attributes satisfy this condition, such as genre=comedy or price<20; several must all "
+       "hold",
+       "output",
+       {},
+       kCommon});
+  visit("diversity", o.diversity,
+        {"Weight of differing from the items ranked above (maximal marginal relevance); 0 is off, 1 ignores the scores",
+         "output", between(0, 1), kCommon});
 }
+
+// Tables that a recommender reads in addition to its run. Columns are separated by commas, semicolons, tabs or "::",
+// with quotes as in CSV; the first row has their names.
+struct RecommenderTables {
+  std::string catalogue = {};    // attributes of items, for RecommendOptions::where; "": none
+  std::string item_column = {};  // the column of items in the table, a name or a number from 1; "": the first
+};
 
 struct Recommendation {
   std::string item;
-  // h · E[item]: after softmax training a log-probability up to a constant; for popular items the number of events.
+  // h · E[item]: after softmax training a log-probability up to a constant; for popular items the number of events;
+  // for similar items the cosine.
   double score = 0;
   std::vector<double> effects;  // for each event of `read`: the score minus the score without that event
 };
 
 struct Recommendations {
-  std::vector<Recommendation> items;        // best first
+  std::vector<Recommendation> items;        // best first; with diversity, in the order in which they were chosen
   bool popular = false;                     // the history has no known item, and these are the most popular ones
   std::vector<std::string> read;            // events that the model read, oldest first: the last known ones
   std::vector<std::string> unknown;         // events that are not items of the model
@@ -57,8 +77,8 @@ struct Recommendations {
 // memory of a call does not grow with the catalogue, except for the items that are returned.
 class Recommender {
  public:
-  // Loads a run directory. Throws Error, naming the file, if the run is incomplete or damaged.
-  explicit Recommender(const std::string& run_directory);
+  // Loads a run directory. Throws Error, naming the file, if the run is incomplete or damaged, or a table is invalid.
+  explicit Recommender(const std::string& run_directory, const RecommenderTables& tables = {});
   ~Recommender();
   Recommender(Recommender&&) noexcept;
   Recommender& operator=(Recommender&&) noexcept;
@@ -87,6 +107,14 @@ class Recommender {
   std::vector<Recommendations> recommend_all(const std::vector<std::vector<std::string>>& histories,
                                              const RecommendOptions& options = {},
                                              const std::vector<std::vector<int64_t>>& times = {}) const;
+
+  // Returns the items whose vectors have the largest cosines to that of an item, without that item. exclude_seen has
+  // no effect. Throws Error for an unknown item, an option out of range, and with explain.
+  Recommendations similar(std::string_view item, const RecommendOptions& options = {}) const;
+
+  // Throws Error if the methods above would refuse these options: a number out of range, a condition that is invalid or
+  // of a column that the catalogue lacks, or a list with diversity that is too long.
+  void check(const RecommendOptions& options) const;
 
  private:
   struct State;

@@ -1,4 +1,4 @@
-"""Recommendation with a run directory: the next items after a history."""
+"""Recommendation with a run directory: the next items after a history, and items similar to one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Recommendation:
     """One recommended item."""
 
     item: str  # as named in the log
-    score: float  # after softmax training a log-probability up to a constant; for popular items the number of events
+    score: float  # after softmax training a log-probability up to a constant; for popular items the number of events;
+    # for similar items the cosine
     effects: list[float]  # with explain: for each event of Recommendations.read, the score minus the score without it
 
 
@@ -28,7 +29,7 @@ class Recommendation:
 class Recommendations:
     """The recommendations after one history."""
 
-    items: list[Recommendation]  # best first
+    items: list[Recommendation]  # best first; with diversity, in the order in which they were chosen
     popular: bool  # the history has no known item, and these are the most popular ones
     read: list[str]  # events that the model read, oldest first: the last known ones
     unknown: list[str]  # events that are not items of the model
@@ -43,15 +44,27 @@ class Recommendations:
 class Recommender:
     """A model with its catalogue and log, from a run directory. Methods are thread-safe.
 
-    Raises qkv.Error, a ValueError, naming the file, if the run is incomplete or damaged.
+    catalogue: a table of attributes of items for the option where: CSV, or separated by tabs or "::", with the names of
+        the columns in the first row.
+    item_column: the column of the items in the catalogue, a name or a number from 1; by default the first.
+
+    Raises qkv.Error, a ValueError, naming the file, if the run is incomplete or damaged, or the table is invalid.
     """
 
     items: list[str]  # in the order of their ids
     users: list[str]
     max_length: int  # maximum number of events that the model reads
 
-    def __init__(self, run_directory: str | os.PathLike[str]) -> None:
-        self._recommender = _qkv.Recommender(os.fspath(run_directory))
+    def __init__(
+        self,
+        run_directory: str | os.PathLike[str],
+        *,
+        catalogue: str | os.PathLike[str] | None = None,
+        item_column: str = "",
+    ) -> None:
+        table = "" if catalogue is None else os.fspath(catalogue)
+        check_text("item_column", item_column)
+        self._recommender = _qkv.Recommender(os.fspath(run_directory), table, item_column)
         self.items, self.users = self._recommender.items(), self._recommender.users()
         self.max_length = self._recommender.max_length()
 
@@ -94,6 +107,16 @@ class Recommender:
         if len(when) != len(found):
             raise _qkv.Error(f"times must be given for each of {len(found)} histories (are given for {len(when)})")
         return [_recommendations(r) for r in self._recommender.recommend_all(found, when, dict(options))]
+
+
+    @documents_options("RecommendOptions")
+    def similar(self, item: str, **options: Unpack[RecommendOptions]) -> Recommendations:
+        """Returns the items whose vectors have the largest cosines to that of an item, without that item.
+
+        exclude_seen has no effect, and explain is refused. Raises qkv.Error for an unknown item.
+        """
+        check_text("item", item)
+        return _recommendations(self._recommender.similar(item, dict(options)))
 
 
 def _checked(user: str) -> str:

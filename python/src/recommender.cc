@@ -42,6 +42,12 @@ std::vector<Recommendations> recommend_all(const Recommender& recommender, const
   return answers;
 }
 
+Recommendations similar(const Recommender& recommender, std::string_view item, const nb::dict& values) {
+  const RecommendOptions options = options_of<RecommendOptions>(values, "similar");
+  const nb::gil_scoped_release release;
+  return recommender.similar(item, options);
+}
+
 std::vector<std::optional<int64_t>> times(const Recommender& recommender, std::string_view user) {
   std::vector<std::optional<int64_t>> times;
   for (const int64_t time : recommender.times(user))
@@ -64,7 +70,12 @@ void bind_recommender(nb::module_& m) {
       .def_ro("unknown", &Recommendations::unknown)
       .def_ro("unknown_listed", &Recommendations::unknown_listed);
   nb::class_<Recommender>(m, "Recommender")
-      .def(nb::init<const std::string&>(), Free())
+      .def(
+          "__init__",
+          [](Recommender* self, const std::string& run, const std::string& catalogue, const std::string& item_column) {
+            new (self) Recommender(run, {catalogue, item_column});
+          },
+          Free())
       .def("items", &Recommender::items)
       .def("users", &Recommender::users)
       .def("has_item", &Recommender::has_item)
@@ -72,7 +83,8 @@ void bind_recommender(nb::module_& m) {
       .def("history", &Recommender::history)
       .def("times", times)
       .def("max_length", &Recommender::max_length)
-      .def("recommend_all", recommend_all);
+      .def("recommend_all", recommend_all)
+      .def("similar", similar);
 }
 
 }  // namespace qkv::python

@@ -68,7 +68,7 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
   result.items = run.log.data.item_count();
   result.d_model = run.model->config().d_model;
   const auto histories = histories_of(run.log.data, options.length);
-  const Serving serving(std::move(run.model), run.recommendation.positions_from_end, std::move(run.log.data));
+  const Serving serving(std::move(run));
   result.load_ms = 1e3 * seconds_since(start);
 
   RecommendOptions request;

@@ -11,11 +11,6 @@
 namespace qkv {
 namespace {
 
-Serving load(const std::string& directory) {
-  RecommenderRun run = load_run<RecommenderRun>(directory);
-  return {std::move(run.model), run.recommendation.positions_from_end, std::move(run.log.data)};
-}
-
 History history_of(const Catalogue& catalogue, std::string_view user) {
   const int32_t id = catalogue.users().find(user);
   if (id < 0) fail("unknown user {} (the run has {} users)", excerpt(user), catalogue.users().names().size());
@@ -28,7 +23,8 @@ struct Recommender::State {
   Serving serving;
 };
 
-Recommender::Recommender(const std::string& run_directory) : state_(new State{load(run_directory)}) {}
+Recommender::Recommender(const std::string& run_directory, const RecommenderTables& tables)
+    : state_(new State{Serving(load_run<RecommenderRun>(run_directory), tables)}) {}
 Recommender::~Recommender() = default;
 Recommender::Recommender(Recommender&&) noexcept = default;
 Recommender& Recommender::operator=(Recommender&&) noexcept = default;
@@ -62,6 +58,12 @@ std::vector<Recommendations> Recommender::recommend_all(const std::vector<std::v
                                                         const std::vector<std::vector<int64_t>>& times) const {
   return state_->serving.recommend(histories, times, options);
 }
+
+Recommendations Recommender::similar(std::string_view item, const RecommendOptions& options) const {
+  return state_->serving.similar(item, options);
+}
+
+void Recommender::check(const RecommendOptions& options) const { state_->serving.check(options); }
 
 void check_times(std::span<const int64_t> times, size_t events) {
   if (!times.empty() && times.size() != events)

@@ -1,70 +1,111 @@
 #include "recommend/serving.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/json.h"
 #include "core/sorted_unique.h"
 #include "core/to_size.h"
+#include "recommend/diversify.h"
+#include "recommend/item_filter.h"
 
 namespace qkv {
-namespace {
 
-// Returns the items with the most events.
-std::vector<Recommendation> popular_items(const Catalogue& catalogue, const std::vector<int32_t>& hidden,
-                                          const std::vector<int32_t>* allowed, int64_t top) {
-  std::vector<Recommendation> items;
-  for (const int32_t item : catalogue.popular()) {
-    if (std::ssize(items) == top) break;
-    if (std::ranges::binary_search(hidden, item) || (allowed && !std::ranges::binary_search(*allowed, item))) continue;
-    items.push_back({catalogue.items().names()[to_size(item)], static_cast<double>(catalogue.events(item)), {}});
+Serving::Serving(RecommenderRun run, const RecommenderTables& tables)
+    : model_(std::move(run.model)),
+      items_{*model_, run.recommendation.positions_from_end},
+      catalogue_(std::move(run.log.data)) {
+  if (!tables.catalogue.empty()) table_ = ItemTable(tables.catalogue, tables.item_column, catalogue_.items());
+}
+
+void Serving::check(const RecommendOptions& options) const {
+  check_ranges(options);
+  if (options.diversity > 0 && options.top > kMostDiverse)
+    fail("top must be at most {} with diversity (is {})", kMostDiverse, options.top);
+  parse_conditions(options.where, table_);
+}
+
+Serving::Permitted Serving::permitted(const RecommendOptions& options) const {
+  Permitted items;
+  if (options.allow) items.allowed = sorted_unique(catalogue_.ids(*options.allow, items.unknown));
+  items.denied = sorted_unique(catalogue_.ids(options.deny, items.unknown));
+  if (options.where.empty()) return items;
+  if (!items.allowed) {
+    items.allowed.emplace(to_size(items_.items()));
+    std::iota(items.allowed->begin(), items.allowed->end(), 0);
   }
+  for (const ItemCondition& condition : parse_conditions(options.where, table_)) condition.filter(*items.allowed);
   return items;
 }
 
-}  // namespace
+const ItemVectors& Serving::vectors() const {
+  std::call_once(vectors_once_, [&] { vectors_.emplace(*model_); });
+  return *vectors_;
+}
 
-Serving::Serving(std::unique_ptr<Transformer<float>> model, bool positions_from_end, Interactions log)
-    : model_(std::move(model)), items_{*model_, positions_from_end}, catalogue_(std::move(log)) {}
+void Serving::diversify_list(std::vector<ScoredToken>& items, const RecommendOptions& options, Arena& arena) const {
+  if (options.diversity == 0) return;
+  const Arena::Scope scope(arena);
+  std::vector<int32_t> ids;
+  for (const ScoredToken& item : items) ids.push_back(item.token);
+  items = diversify(items, vectors().directions(ids, arena), options.diversity, options.top);
+}
+
+// Returns the items with the most events.
+std::vector<ScoredToken> Serving::popular_items(const std::vector<int32_t>& hidden, const std::vector<int32_t>* allowed,
+                                                int64_t top) const {
+  std::vector<ScoredToken> items;
+  for (const int32_t item : catalogue_.popular()) {
+    if (std::ssize(items) == top) break;
+    if (std::ranges::binary_search(hidden, item) || (allowed && !std::ranges::binary_search(*allowed, item))) continue;
+    items.push_back({static_cast<float>(catalogue_.events(item)), item});
+  }
+  return items;
+}
 
 std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std::string>> histories,
                                                 std::span<const std::vector<int64_t>> times,
                                                 const RecommendOptions& options) const {
   if (!times.empty() && times.size() != histories.size())
     fail("times must be given for each of {} histories (are given for {})", histories.size(), times.size());
-  check_ranges(options);
+  check(options);
   const std::vector<std::string>& names = catalogue_.items().names();
-  std::vector<std::string> unknown_listed;
-  std::optional<std::vector<int32_t>> allow;
-  if (options.allow) allow = sorted_unique(catalogue_.ids(*options.allow, unknown_listed));
-  const std::vector<int32_t>*allowed = allow ? &*allow : nullptr,
-        denied = sorted_unique(catalogue_.ids(options.deny, unknown_listed));
+  const Permitted permitted = this->permitted(options);
+  const int64_t candidates = candidates_for(options.top, options.diversity);
+  const ArenaPool::Lease lease(arenas_, 1);
 
   std::vector<Recommendations> answers;
   std::vector<Events> known;
   std::vector<ItemQuery> queries;
   for (size_t i = 0; i < histories.size(); i++) {
     Recommendations& answer = answers.emplace_back();
-    answer.unknown_listed = unknown_listed;
+    answer.unknown_listed = permitted.unknown;
     const auto when = times.empty() ? std::span<const int64_t>() : std::span<const int64_t>(times[i]);
     check_times(when, histories[i].size());
     const Events& events = known.emplace_back(catalogue_.events(histories[i], when, answer.unknown));
-    std::vector<int32_t> hidden = denied;
+    std::vector<int32_t> hidden = permitted.denied;
     if (options.exclude_seen) hidden.insert(hidden.end(), events.items.begin(), events.items.end());
     hidden = sorted_unique(std::move(hidden));
     answer.popular = events.items.empty();
-    if (answer.popular)
-      answer.items = popular_items(catalogue_, hidden, allowed, options.top);
-    else
+    if (answer.popular) {
+      auto popular = popular_items(hidden, permitted.allowed_items(), candidates);
+      diversify_list(popular, options, lease.front());
+      for (const ScoredToken& item : popular)
+        answer.items.push_back({names[to_size(item.token)], static_cast<double>(catalogue_.events(item.token)), {}});
+    } else {
       queries.push_back({events.history(), std::move(hidden)});
+    }
   }
 
-  const ArenaPool::Lease lease(arenas_, 1);
-  const auto found = best_items(items_, queries, allowed, options.top, lease.front());
+  auto found = best_items(items_, queries, permitted.allowed_items(), candidates, lease.front());
   auto best = found.begin();
   for (size_t i = 0; i < answers.size(); i++) {
     if (answers[i].popular) continue;
+    diversify_list(*best, options, lease.front());
     for (const ScoredToken& item : *best)
       answers[i].items.push_back({names[to_size(item.token)], static_cast<double>(item.logit), {}});
     const History history = known[i].history();
@@ -77,6 +118,27 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
     best++;
   }
   return answers;
+}
+
+Recommendations Serving::similar(std::string_view item, const RecommendOptions& options) const {
+  check(options);
+  if (options.explain) fail("explain must be false for similar items, which have no history");
+  const std::vector<std::string>& names = catalogue_.items().names();
+  const int32_t id = catalogue_.items().find(item);
+  if (id < 0) fail("unknown item {} (the run has {} items)", excerpt(item), names.size());
+  Permitted permitted = this->permitted(options);
+  permitted.denied.push_back(id);
+  const std::vector<int32_t> hidden = sorted_unique(std::move(permitted.denied));
+  const ArenaPool::Lease lease(arenas_, 1);
+  std::vector<ScoredToken> found = vectors().nearest(id, hidden, permitted.allowed_items(),
+                                                     candidates_for(options.top, options.diversity), lease.front());
+  diversify_list(found, options, lease.front());
+  Recommendations answer;
+  for (const ScoredToken& other : found)
+    answer.items.push_back({names[to_size(other.token)], static_cast<double>(other.logit), {}});
+  answer.read = {std::string(item)};
+  answer.unknown_listed = std::move(permitted.unknown);
+  return answer;
 }
 
 }  // namespace qkv

@@ -106,7 +106,8 @@ options of the group *sampling* have no effect without `sampling`; the command l
          section<RecommendOptions>(
              "Recommendation",
              R"(`qkv recommend`, `Recommender.recommend` in Python, `qkv::RecommendOptions` in C++, and the requests of
-`qkv recommend` in JSON lines. On the command line, `exclude_seen` is turned off by `--include-seen`, and `--allow` and
+`qkv recommend` in JSON lines. `where` requires a catalogue: `--catalogue FILE`, `Recommender(run, catalogue=FILE)`,
+`qkv::RecommenderTables` ([recommend.md](recommend.md#suggestions)). On the command line, `exclude_seen` is turned off by `--include-seen`, and `--allow` and
 `--deny` name files with one item per line.)") +
          section<EmbedOptions>(
              "Embedding",

@@ -116,11 +116,91 @@ def test_json_lines_are_answered_in_order_even_after_an_invalid_one(films):
     for line, part in [(2, "not valid JSON"), (4, "not a JSON object"), (5, "not valid JSON"),
                        (7, '"history" must be a list of names (is "f0000")'),
                        (8, '"top" must be an integer between 1 and 1073741824 (is 0)'),
-                       (9, 'must have "history" or "user"'),
-                       (10, 'unknown name "depth" (choose from history, times, user, include_seen, top'),
+                       (9, 'must have "history", "user" or "similar"'),
+                       (10, 'unknown name "depth" (choose from history, times, user, similar, include_seen, top'),
                        (11, 'unknown user "nobody"'), (12, "JSON must have at most 4 levels")]:
         assert list(answers[line - 1]) == ["error"]
         assert answers[line - 1]["error"].startswith(f"line {line}: ") and part in answers[line - 1]["error"]
+
+
+def test_similar_items_are_those_with_the_largest_cosines(films, tmp_path):
+    titles = ["--titles", films / "titles.csv"]
+    (answer,), notes = ask(films, "--similar", "Silent Harbour, Part 1", "--top", 5, *titles)
+    assert notes == "" and list(answer) == ["similar", "items"] and answer["similar"] == "f0000"
+    scores = [item["score"] for item in answer["items"]]
+    assert scores == sorted(scores, reverse=True) and 0 < scores[0] <= 1 and "f0000" not in names(answer)
+    lines = qkv("recommend", films / "run", "--similar", "f0000", "--top", 5)[1].splitlines()
+    assert [line.split()[1:] for line in lines] == [[f"{item['score']:.3f}", item["item"]] for item in answer["items"]]
+    requests = [{"similar": "f0000", "top": 5, "id": 1}, {"history": ["f0000"], "top": 5},
+                {"similar": names(answer)[0], "top": 5}, {"similar": "f0000", "deny": names(answer)[:1], "top": 4}]
+    answers, _ = ask(films, *titles, text="".join(json.dumps(request) + "\n" for request in requests))
+    assert answers[0] == {"id": 1, **answer} and answers[1] == ask(films, "--history", "f0000", "--top", 5, *titles)[0][0]
+    assert "f0000" in names(answers[2]) and names(answers[3]) == names(answer)[1:]
+    (tmp_path / "titles.csv").write_text("item,title\nf0000,Heat (1995)\nf0001,Heat (1986)\n")
+    for arguments, message in [(["nothing"], '"nothing" is unknown to the model'),
+                               (["Heat"], '"Heat" is ambiguous; use one of the ids: f0000, f0001'),
+                               (["Heta (1995)"], '"Heta (1995)" is unknown to the model; similar titles: Heat (1995)'),
+                               (["f0000", "--explain"], "explain must be false for similar items, which have no history")]:
+        status, output, error = qkv("recommend", films / "run", "--titles", tmp_path / "titles.csv", "--similar",
+                                    *arguments, ok=False)
+        assert (status, output) == (1, "") and error.startswith(f"qkv: {message}") and error.count("\n") == 1
+    assert qkv("recommend", films / "run", "--similar", "f0000", "--history", "f0001", ok=False)[0] == 2
+    for request, message in [({"similar": 3.5}, '"similar" must be a string or an integer (is 3.5)'),
+                             ({"similar": ["f0000"]}, '"similar" must be a string or an integer'),
+                             ({"similar": "nothing"}, '"nothing" is unknown to the model'),
+                             ({"similar": "f0000", "history": []}, '"similar" must stand without "history"'),
+                             ({"similar": "f0000", "times": []}, '"similar" must stand without "history"'),
+                             ({"similar": "f0000", "explain": True}, '"similar" must stand without "explain"')]:
+        (answer,), _ = ask(films, text=json.dumps(request))
+        assert answer["error"].startswith(f"line 1: {message}")
+
+
+def test_conditions_filter_by_the_catalogue(films, tmp_path):
+    genres = {row.split(",")[0]: row.rsplit(",", 1)[1] for row in (films / "titles.csv").read_text().splitlines()}
+    catalogue = ["--catalogue", films / "titles.csv"]
+    (everything,), _ = ask(films, "--history", "f0000", "--top", 2000)
+    (comedies,), _ = ask(films, "--history", "f0000", "--top", 2000, *catalogue, "--where", "genre=comedy")
+    wanted = [item for item in everything["items"] if genres[item["item"]] == "Comedy"]
+    assert len(wanted) > 50 and comedies["items"] == [dict(item, rank=i + 1) for i, item in enumerate(wanted)]
+    both = ["--where", "genre=comedy|drama", "--where", "title~part 1"]
+    (few,), _ = ask(films, "--history", "f0000", "--top", 2000, *catalogue, *both)
+    requests = [{"history": ["f0000"], "top": 2000, "where": ["genre=comedy|drama", "title~part 1"]},
+                {"history": ["f0000"], "where": ["genre"]}, {"history": ["f0000"], "where": "genre=comedy"},
+                {"history": ["f0000"], "where": [1]}, {"history": ["f0000"], "where": ["genre=comedy"] * 101},
+                {"history": ["f0000"], "where": ["year<1990"], "id": 5}, {"similar": "f0000", "where": ["genre=comedy"]}]
+    answers, _ = ask(films, *catalogue, text="".join(json.dumps(request) + "\n" for request in requests))
+    assert answers[0] == few and 0 < len(few["items"]) < len(wanted)
+    assert "line 2: where \"genre\": must be a column" in answers[1]["error"]
+    assert answers[2]["error"] == 'line 3: "where" must be a list of texts (is "genre=comedy")'
+    assert answers[3]["error"] == 'line 4: "where" must be a list of texts (is [1])'
+    assert answers[4]["error"] == "line 5: where must have at most 100 conditions (has 101)"
+    assert answers[5] == {"id": 5, "error": 'line 6: where "year<1990": no column "year" (choose from title, genre)'}
+    assert {genres[item] for item in names(answers[6])} == {"Comedy"} and len(names(answers[6])) == 10
+    (none,), notes = ask(films, "--history", "f0000", *catalogue, "--where", "genre=none")
+    assert none["items"] == [] and notes == "qkv: no item satisfies the conditions\n"
+    for arguments, message in [(["--where", "genre=comedy"], "where requires a catalogue"),
+                               ([*catalogue, "--where", "genre"], 'where "genre": must be a column'),
+                               (["--catalogue", tmp_path / "missing"], f"{tmp_path}/missing"),
+                               ([*catalogue, "--item-column", "title"], "the item column contains none of the run's")]:
+        for request in ([], ["--history", "f0000"]):
+            status, output, error = qkv("recommend", films / "run", *request, *arguments, text="", ok=False)
+            assert (status, output) == (1, "") and message in error and error.count("\n") == 1
+
+
+def test_diversity_reorders_the_list(films):
+    (plain,), _ = ask(films, "--history", "f0000,f0001")
+    (diverse,), _ = ask(films, "--history", "f0000,f0001", "--diversity", 0.5)
+    assert names(diverse)[0] == names(plain)[0] and names(diverse) != names(plain) and len(set(names(diverse))) == 10
+    (off,), _ = ask(films, "--history", "f0000,f0001", "--diversity", 0)
+    assert off == plain
+    requests = [{"history": ["f0000", "f0001"], "diversity": value} for value in (0.5, 0, 1.5, "x", True, None)]
+    requests.append({"history": [], "diversity": 0.5, "top": 1001})
+    answers, _ = ask(films, text="".join(json.dumps(request) + "\n" for request in requests))
+    assert answers[:2] == [diverse, plain]
+    for line, value in ((3, "1.5"), (4, '"x"'), (5, "true"), (6, "null")):
+        assert answers[line - 1]["error"] == f'line {line}: "diversity" must be a number between 0 and 1 (is {value})'
+    assert answers[6]["error"] == "line 7: top must be at most 1000 with diversity (is 1001)"
+    assert qkv("recommend", films / "run", "--history", "f0000", "--diversity", 2, ok=False)[0] == 2
 
 
 def test_times_are_used_if_the_model_was_trained_with_them(films, timed_run):

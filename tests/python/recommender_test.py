@@ -37,6 +37,24 @@ def test_lists_of_items(recommender):
     assert recommender.recommend(["f0000"], allow=[]).items == []
 
 
+def test_similar_items_match_the_program(recommender, films, run_program):
+    wanted = json.loads(run_program("recommend", films / "run", "--similar", "f0000", "--top", 4, "--json")[1])
+    found = recommender.similar("f0000", top=4)
+    assert found.names == [item["item"] for item in wanted["items"]]
+    assert [item.score for item in found.items] == [item["score"] for item in wanted["items"]]
+    assert found.read == ["f0000"] and not found.popular
+    assert recommender.similar("f0000", top=3, deny=found.names[:1]).names == found.names[1:]
+
+
+def test_conditions_and_diversity_match_the_program(films, run_program):
+    catalogued = qkv.Recommender(films / "run", catalogue=films / "titles.csv", item_column="item")
+    options = ["--catalogue", films / "titles.csv", "--where", "genre=crime", "--where", "title~part 2", "--diversity", 0.4]
+    wanted = program(run_program, films, "--history", "f0000", *options)
+    found = catalogued.recommend(["f0000"], where=("genre=crime", "title~part 2"), diversity=0.4)
+    assert found.names == [item["item"] for item in wanted["items"]] and len(found.names) == 10
+    assert catalogued.similar("f0000", where=["genre=crime"], top=3) != catalogued.similar("f0000", top=3)
+
+
 def test_history_of_a_user_with_new_events(recommender, films, run_program):
     assert len(recommender.items) > 100 and recommender.users[:2] == ["u0000", "u0001"]
     history = recommender.history("u0001")
@@ -93,6 +111,13 @@ def test_concurrent_recommendations_match_a_single_thread(recommender):
     (lambda r: r.times("nobody"), 'unknown user "nobody" (the run has '),
     (lambda r: r.history("nobody"), 'unknown user "nobody" (the run has '),
     (lambda r: qkv.Recommender("nowhere"), "nowhere: is not a run directory"),
+    (lambda r: r.similar("nothing"), 'unknown item "nothing" (the run has '),
+    (lambda r: r.similar(3), "item must be a str (is 3)"),
+    (lambda r: r.similar("f0000", explain=True), "explain must be false for similar items, which have no history"),
+    (lambda r: r.recommend([], where="genre=comedy"), "where must be a list of str (is 'genre=comedy')"),
+    (lambda r: r.recommend([], where=["genre=comedy"]), "where requires a catalogue"),
+    (lambda r: r.recommend([], diversity=1.5), "diversity must be between 0 and 1 (is 1.5)"),
+    (lambda r: r.recommend([], diversity="x"), "diversity must be a number (is 'x')"),
 ])
 def test_errors_name_the_invalid_argument(recommender, call, message):
     with pytest.raises(qkv.Error) as error:
