@@ -21,9 +21,9 @@ struct EvaluateOptions {
   std::string protocol;
   int64_t seed = 1;
   double test_share = 0.1;
-  bool validation = false, json = false;
+  bool validation = false, repeats = false, json = false;
   qkv::InteractionOptions log;
-  std::array<CLI::Option*, 4> of_logs{};
+  std::array<CLI::Option*, 5> of_logs{};
 };
 
 // Returns "HR@5", …: the columns of the table and the names in JSON.
@@ -82,6 +82,7 @@ void evaluate(const EvaluateOptions& options) {
   protocol.seed = options.seed;
   protocol.test_share = options.test_share;
   protocol.validation = options.validation;
+  protocol.repeats = options.repeats;
   const qkv::RankingTable table = is_run ? qkv::evaluate_run(options.sources[0], protocol)
                                          : qkv::evaluate_logs(options.sources, options.log, protocol);
   for (const std::string& line : table.messages) fmt::print(stderr, "{}\n", line);
@@ -116,7 +117,8 @@ void add_evaluate_command(CLI::App& app) {
       command->add_option("--min-events", options->log.min_events, "Drop users with fewer events"),
       command->add_option("--core", options->log.core,
                           "Drop users and items with fewer events, repeatedly until none is left; 0 is off"),
-      command->add_option("--test-share", options->test_share, "Share of all events in the test of temporal")};
+      command->add_option("--test-share", options->test_share, "Share of all events in the test of temporal"),
+      command->add_flag("--repeats", options->repeats, "Items that the user already had are candidates")};
   for (CLI::Option* option : options->of_logs) option->group("Logs")->capture_default_str();
   command->callback([options] { evaluate(*options); });
 }

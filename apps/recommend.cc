@@ -21,7 +21,7 @@ struct RecommendOptions {
   const CLI::Option* history_option = nullptr;
   qkv::RecommenderTables tables;
   qkv::RecommendOptions recommend;
-  bool include_seen = false, json = false;
+  bool include_seen = false, exclude_seen = false, json = false;
 
   bool asks() const {
     return history_option->count() > 0 || !history_file.empty() || !user.empty() || !items.empty() || !similar.empty();
@@ -141,7 +141,7 @@ class LineAnswers {
 void recommend(RecommendOptions& options) {
   const qkv::Recommender recommender(options.run, options.tables);
   const qkv::Titles titles = read_titles(options, recommender);
-  options.recommend.exclude_seen = !options.include_seen;
+  if (options.include_seen || options.exclude_seen) options.recommend.exclude_seen = options.exclude_seen;
   if (!options.allow.empty()) options.recommend.allow = read_items(options.allow, recommender, titles);
   if (!options.deny.empty()) options.recommend.deny = read_items(options.deny, recommender, titles);
   if (options.asks()) return answer_one(options, recommender, titles);
@@ -188,7 +188,10 @@ void add_recommend_command(CLI::App& app) {
       "Column of the items in the catalogue, as a name or number (default: 1)")
       ->needs("--catalogue");
   add_options(*command, options->recommend, {"exclude_seen", "allow", "deny"});
-  command->add_flag("--include-seen", options->include_seen, "Also recommend items of the history");
+  command->add_flag("--include-seen", options->include_seen,
+                    "Also recommend items of the history (default of a run trained with --repeats)");
+  command->add_flag("--exclude-seen", options->exclude_seen, "Do not recommend items of the history")
+      ->excludes("--include-seen");
   add("--allow", options->allow, "File of the only items that may be recommended, one per line")->type_name("FILE");
   add("--deny", options->deny, "File of items that are never recommended, one per line")->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");

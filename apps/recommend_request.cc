@@ -91,6 +91,9 @@ class OptionSetter {
   void operator()(std::string_view name, bool& member, const qkv::Field&) {
     if (is_named(name)) member = boolean_of(name, value_);
   }
+  void operator()(std::string_view name, std::optional<bool>& member, const qkv::Field&) {
+    if (is_named(name)) member = boolean_of(name, value_);
+  }
   template <class Names>
   void operator()(std::string_view name, Names& member, const qkv::Field&) {
     if (!is_named(name)) return;

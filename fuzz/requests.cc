@@ -30,7 +30,7 @@ void check_answer(const RecommendRequest& request, const qkv::Recommendations& a
   for (const qkv::Recommendation& found : answer.items) {
     require(!wanted.allow || is_in(*wanted.allow, found.item), "an item is one of those that are allowed");
     require(!is_in(wanted.deny, found.item), "no item is one of those denied");
-    require(!wanted.exclude_seen || !is_in(request.history, found.item), "an item has not been seen");
+    require(!wanted.exclude_seen.value_or(true) || !is_in(request.history, found.item), "an item has not been seen");
   }
   const std::string line = json_line(request, answer, titles);
   require(line.find('\n') == line.size() - 1, "an answer is one line");

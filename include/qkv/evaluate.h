@@ -16,6 +16,7 @@ struct RankingProtocol {
   double test_share = 0.1;  // share of all events in the test of a temporal split; its validation is as large
   int64_t negatives = 0;    // random items that each target is ranked against, per user; 0: all items
   int64_t seed = 1;         // of these random items
+  bool repeats = false;     // items that the user already had are candidates
   bool validation = false;  // evaluate on the validation events instead of the test events
 
   // Returns the protocol "full", "sampled-N" (N random items, 1 to 10,000) or "temporal". Throws Error for another
@@ -40,8 +41,8 @@ struct RankingTable {
 };
 
 // Evaluates the model of a run and the baselines on the log of the run. The protocol must use the split that the model
-// was trained with; a temporal one uses the run's test_share. Random items are stored in the run and reused. Throws
-// Error, naming the file, for an invalid run.
+// was trained with; a temporal one uses the run's test_share. Whether items repeat is up to the run. Random items are
+// stored in the run and reused. Throws Error, naming the file, for an invalid run.
 RankingTable evaluate_run(const std::string& run, RankingProtocol protocol);
 
 // Returns "full" or "temporal": the protocol with the split that the run was trained with.

@@ -38,6 +38,7 @@ struct RecommendationConfig {
   int64_t core = 0;
   SplitRule split = SplitRule::leave_one_out;
   double test_share = 0.1;
+  bool repeats = false;
   ItemLoss loss = ItemLoss::softmax;
   int64_t negatives = 1;
   NegativeSampling sampling = NegativeSampling::uniform;
@@ -61,6 +62,12 @@ void visit_fields(RecommendationConfig& c, Visitor&& visit) {
         {"Events for validation and test: the last two of each user, or all after two points in time", "data"});
   visit("test_share", c.test_share,
         {"Share of all events in the test of a temporal split; its validation is as large", "data", kShare});
+  visit("repeats", c.repeats,
+        {"Predict items that the user already had: as negatives, as candidates in evaluation and, by default, in "
+         "recommendations",
+         "data",
+         {},
+         kCommon});
   visit("loss", c.loss, {"Loss: softmax over all items, or one over drawn negatives", "optimizer", {}, kCommon});
   visit("negatives", c.negatives,
         {"Negatives drawn for each position, never items of the user", "optimizer", between(1, 65536)});

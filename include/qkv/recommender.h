@@ -17,7 +17,7 @@ namespace qkv {
 
 struct RecommendOptions {
   int64_t top = 10;
-  bool exclude_seen = true;
+  std::optional<bool> exclude_seen = {};
   std::optional<std::vector<std::string>> allow = {};
   std::vector<std::string> deny = {};
   bool explain = false;
@@ -30,7 +30,11 @@ struct RecommendOptions {
 template <class Visitor>
 void visit_fields(RecommendOptions& o, Visitor&& visit) {
   visit("top", o.top, {"Maximum number of items to return", "output", between(1, int64_t{1} << 30), kCommon});
-  visit("exclude_seen", o.exclude_seen, {"Do not return items of the history", "output", {}, kCommon});
+  visit("exclude_seen", o.exclude_seen,
+        {"Do not return items of the history; not set: as the run was trained, true unless with repeats",
+         "output",
+         {},
+         kCommon});
   visit("allow", o.allow, {"Return only these items; without it, all are allowed", "output"});
   visit("deny", o.deny, {"Never return these items", "output"});
   visit("explain", o.explain,

@@ -88,14 +88,20 @@ void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint6
     const auto begin = to_size(batch.target.offsets[to_size(s)]), end = to_size(batch.target.offsets[to_size(s) + 1]);
     for (size_t n = begin; n < end; n++) {
       const size_t first = n * (K + 1);
-      ids[first] = batch.labels[n];
+      const int32_t label = batch.labels[n];
+      const auto weight_of = [&](int32_t item) {
+        return negatives.uniform ? 1 : static_cast<double>(counts_[to_size(item)]);
+      };
+      // With repeats the label is rejected, if enough of the weight remains.
+      const double left = negatives.weights - weight_of(label);
+      const bool rejects_label = options_.repeats && left > 0.01 * negatives.weights;
+      const double weights = rejects_label ? left : negatives.weights;
+      ids[first] = label;
       log_draws[first] = 0;
       for (size_t k = first + 1; k <= first + K; k++) {
-        ids[k] = negatives.from[random.below(negatives.from.size())];
-        while (std::binary_search(negatives.rejected.begin(), negatives.rejected.end(), ids[k]))
-          ids[k] = negatives.from[random.below(negatives.from.size())];
-        const double weight = negatives.uniform ? 1 : static_cast<double>(counts_[to_size(ids[k])]);
-        log_draws[k] = static_cast<float>(std::log(static_cast<double>(K) * weight / negatives.weights));
+        do ids[k] = negatives.from[random.below(negatives.from.size())];
+        while ((rejects_label && ids[k] == label) || std::ranges::binary_search(negatives.rejected, ids[k]));
+        log_draws[k] = static_cast<float>(std::log(static_cast<double>(K) * weight_of(ids[k]) / weights));
       }
     }
   });
@@ -103,6 +109,11 @@ void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint6
 
 // If the user has every item that could be drawn, negatives are drawn from all items.
 ItemBatches::Negatives ItemBatches::negatives_of(int64_t user) const {
+  if (options_.repeats) {
+    if (options_.sampling == NegativeSampling::popularity)
+      return {false, static_cast<double>(training_events_.size()), training_events_, {}, {}};
+    return {true, static_cast<double>(items_.size()), items_, {}, {}};
+  }
   const std::span<const int32_t> part = training_part(user);
   std::vector<int32_t> own = sorted_unique(std::vector<int32_t>(part.begin(), part.end()));
   if (options_.sampling == NegativeSampling::popularity) {

@@ -21,6 +21,7 @@ struct ItemBatchOptions {
   bool positions_from_end = true;  // the newest item has position max_length − 1; otherwise the oldest has 0
   int64_t negatives = 0;           // number drawn for each token
   NegativeSampling sampling = NegativeSampling::uniform;
+  bool repeats = false;  // items of the user may be negatives, but for the label
   uint64_t seed = 1;
   bool gaps = false;  // use the times between events, hidden for one user in ten
 };
@@ -40,9 +41,9 @@ class ItemBatches {
   void fill(std::span<const int64_t> users, uint64_t index, Batch& batch) const;
 
   // Assigns, for every token of that batch, its label followed by the negatives. A negative is never a training item of
-  // the user, unless the user has all items. log_draws is the logarithm of the expected count of each among the draws,
-  // 0 for the label. If a user has nearly all popular items, negatives are drawn uniformly. `index` identifies the
-  // batch.
+  // the user, unless the user has all items; with repeats, it is never the label, unless nearly all draws would be.
+  // log_draws is the logarithm of the expected count of each among the draws, 0 for the label. If a user has nearly all
+  // popular items, negatives are drawn uniformly. `index` identifies the batch.
   void draw(std::span<const int64_t> users, const Batch& batch, uint64_t index, std::vector<int32_t>& ids,
             std::vector<float>& log_draws) const;
 

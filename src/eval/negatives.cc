@@ -16,13 +16,13 @@ constexpr const char* kFormat = "qkv negatives 1";
 
 }  // namespace
 
-Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed) {
+Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed, bool repeats) {
   Negatives negatives{each, std::vector<int32_t>(to_size(data.user_count() * each))};
   parallel_for(data.user_count(), [&](int64_t user) {
     const auto known = to_size(split.known(data, user, HeldOut::validation));
     const std::span<const int32_t> train = data.of(user).first(known);
     const std::vector<int32_t> rejected = sorted_unique(std::vector<int32_t>(train.begin(), train.end()));
-    const bool reject = std::ssize(rejected) < data.item_count();
+    const bool reject = !repeats && std::ssize(rejected) < data.item_count();
     Random random(seed, Stream::negatives, static_cast<uint64_t>(user));
     for (int64_t i = 0; i < each;) {
       const auto item = static_cast<int32_t>(random.below(static_cast<uint64_t>(data.item_count())));

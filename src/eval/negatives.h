@@ -24,8 +24,9 @@ struct Negatives {
 
 // Draws `each` items for every user, uniformly and with replacement, from the items that are not among the user's
 // training events. The result depends only on the seed, the user and those events. A user who has every item gets
-// negatives from all items.
-Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed);
+// negatives from all items, as does everyone with repeats.
+Negatives draw_negatives(const Interactions& data, const Split& split, int64_t each, uint64_t seed,
+                         bool repeats = false);
 
 // Writes negatives to a file, together with the SHA-256 of their log.
 void save_negatives(const std::string& path, const Negatives& negatives, const std::string& sha256);

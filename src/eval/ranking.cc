@@ -108,7 +108,8 @@ RankingScore rank_targets(const Interactions& data, const RankingOptions& option
       const auto r = to_size(row);
       const auto& [user, history, target] = batch[r];
       const std::span<const float> line(matrix.row(row), to_size(items));
-      const std::vector<int32_t> seen = sorted_unique(std::vector<int32_t>(history.items.begin(), history.items.end()));
+      std::vector<int32_t> seen;
+      if (!options.repeats) seen = sorted_unique(std::vector<int32_t>(history.items.begin(), history.items.end()));
       ranks[r] =
           options.negatives ? rank_in(line, target, options.negatives->of(user)) : rank_in_all(line, target, seen);
       best[r] = best_items(line, seen);

@@ -21,6 +21,7 @@ struct RankingOptions {
   Split split = {};
   HeldOut part = HeldOut::test;
   const Negatives* negatives = nullptr;  // the candidates of each user; null: all items except the user's history
+  bool repeats = false;                  // the user's history are candidates and may be listed
 };
 
 // Ranks the target of every user by the score given its history. The target is always a candidate, even if the history

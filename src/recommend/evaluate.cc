@@ -28,7 +28,7 @@ void add_rows(RankingTable& table, const Interactions& data, const Split& split,
               ScoreItems model) {
   const HeldOut part = held_out(table.protocol);
   const auto add = [&](const char* name, ScoreItems score) {
-    table.rows.push_back({name, rank_targets(data, {split, part, negatives}, score)});
+    table.rows.push_back({name, rank_targets(data, {split, part, negatives, table.protocol.repeats}, score)});
   };
   if (model) add("model", model);
   add("popularity", Popularity(data, split, part));
@@ -41,7 +41,8 @@ Negatives negatives_of_run(const RunDirectory& run, const SavedInteractions& log
   const RankingProtocol& protocol = table.protocol;
   const std::string path = run.negatives(protocol.negatives, protocol.seed);
   if (std::filesystem::exists(path)) return load_negatives(path, log.data, protocol.negatives, log.sha256);
-  Negatives negatives = draw_negatives(log.data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed));
+  Negatives negatives =
+      draw_negatives(log.data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed), protocol.repeats);
   try {
     save_negatives(path, negatives, log.sha256);
     table.messages.push_back(fmt::format("{}: stores the random items", path));
@@ -79,10 +80,10 @@ std::string RankingProtocol::description() const {
   const std::string target = temporal ? fmt::format("each user's first event of the {} {:g} % of the log",
                                                     validation ? "last but one" : "last", 100 * test_share)
                                       : fmt::format("each user's {} event", validation ? "last but one" : "last");
-  const std::string among =
-      negatives > 0
-          ? fmt::format("{} items drawn uniformly (seed {}) that the user's training part lacks", negatives, seed)
-          : "all items but those of the user before it";
+  const std::string among = negatives > 0
+                                ? fmt::format("{} items drawn uniformly (seed {}){}", negatives, seed,
+                                              repeats ? "" : " that the user's training part lacks")
+                                : std::string(repeats ? "all items" : "all items but those of the user before it");
   return fmt::format("{}, among {}; ties count against the model", target, among);
 }
 
@@ -98,6 +99,7 @@ RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol
   if (protocol.temporal != temporal)
     fail("{}: protocol {} may test on events that the run was trained on: its split is {}", directory, protocol.name(),
          temporal ? "temporal" : "leave_one_out");
+  protocol.repeats = run.recommendation.repeats;
   if (temporal) protocol.test_share = run.recommendation.test_share;
   const Interactions& data = run.log.data;
   RankingTable table = start_table(protocol, data, run.log.sha256);
@@ -120,7 +122,7 @@ RankingTable evaluate_logs(const std::vector<std::string>& logs, const Interacti
   const Split split = Split::of(data, protocol.temporal, protocol.test_share);
   std::optional<Negatives> negatives;
   if (protocol.negatives > 0)
-    negatives = draw_negatives(data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed));
+    negatives = draw_negatives(data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed), protocol.repeats);
   add_rows(table, data, split, negatives ? &*negatives : nullptr, {});
   return table;
 }

@@ -17,6 +17,7 @@ namespace qkv {
 
 Serving::Serving(RecommenderRun run, const RecommenderTables& tables)
     : model_(std::move(run.model)),
+      repeats_(run.recommendation.repeats),
       items_{*model_, run.recommendation.positions_from_end},
       catalogue_(std::move(run.log.data)) {
   if (!tables.catalogue.empty()) table_ = ItemTable(tables.catalogue, tables.item_column, catalogue_.items());
@@ -75,6 +76,7 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
   check(options);
   const std::vector<std::string>& names = catalogue_.items().names();
   const Permitted permitted = this->permitted(options);
+  const bool exclude_seen = options.exclude_seen.value_or(!repeats_);
   const int64_t candidates = candidates_for(options.top, options.diversity);
   const ArenaPool::Lease lease(arenas_, 1);
 
@@ -88,7 +90,7 @@ std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std:
     check_times(when, histories[i].size());
     const Events& events = known.emplace_back(catalogue_.events(histories[i], when, answer.unknown));
     std::vector<int32_t> hidden = permitted.denied;
-    if (options.exclude_seen) hidden.insert(hidden.end(), events.items.begin(), events.items.end());
+    if (exclude_seen) hidden.insert(hidden.end(), events.items.begin(), events.items.end());
     hidden = sorted_unique(std::move(hidden));
     answer.popular = events.items.empty();
     if (answer.popular) {

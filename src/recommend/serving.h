@@ -49,6 +49,7 @@ class Serving {
                                          int64_t top) const;
 
   std::unique_ptr<Transformer<float>> model_;
+  bool repeats_;  // the default of exclude_seen is the opposite
   ItemModel items_;
   Catalogue catalogue_;
   ItemTable table_;

@@ -29,6 +29,7 @@ ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& spl
           config.positions_from_end,
           draws_negatives(config) ? config.negatives : 0,
           config.sampling,
+          config.repeats,
           static_cast<uint64_t>(recipe.training.seed),
           config.time_gaps};
 }
@@ -121,7 +122,8 @@ DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& ar
   const auto score = [&](Histories histories, Matrix<float> scores) {
     score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
   };
-  const RankingScore found = rank_targets(log_, {split_, HeldOut::validation}, score);
+  const RankingScore found =
+      rank_targets(log_, {split_, HeldOut::validation, nullptr, recipe_.recommendation.repeats}, score);
   return {0, found.ndcg[1], {{"NDCG@10", found.ndcg[1], 4}, {"HR@10", found.hr[1], 4}, {"MRR@10", found.mrr[1], 4}}};
 }
 

@@ -168,6 +168,57 @@ TEST(ItemBatches, PopularItemsAreDrawnInProportionToTheirEvents) {
   }
 }
 
+// User 0 trains on 0 … 5, user 1 on 1, 2, 3.
+TEST(ItemBatches, WithRepeatsNegativesAreAllItemsButTheLabel) {
+  const Interactions log = log_of({8, 5}, 9);
+  for (const NegativeSampling sampling : {NegativeSampling::uniform, NegativeSampling::popularity}) {
+    ItemBatchOptions options;
+    options.negatives = 2000;
+    options.sampling = sampling;
+    options.repeats = true;
+    const ItemBatches batches(log, options);
+    const Batch batch = batch_of(batches, {0, 1});
+    std::vector<int32_t> ids;
+    std::vector<float> log_draws;
+    batches.draw(std::vector<int64_t>{0, 1}, batch, 5, ids, log_draws);
+    const bool uniform = sampling == NegativeSampling::uniform;
+    const std::vector<double> weights =
+        uniform ? std::vector<double>(9, 1) : std::vector<double>{1, 2, 2, 2, 1, 1, 0, 0, 0};
+    for (int64_t n = 0; n < batch.target.tokens(); n++) {
+      const int32_t label = batch.labels[to_size(n)];
+      const double left = std::accumulate(weights.begin(), weights.end(), 0.0) - weights[to_size(label)];
+      std::map<int32_t, double> drawn;
+      for (int64_t k = 1; k <= 2000; k++) {
+        const size_t i = to_size(n * 2001 + k);
+        drawn[ids[i]]++;
+        EXPECT_FLOAT_EQ(log_draws[i], static_cast<float>(std::log(2000 * weights[to_size(ids[i])] / left)));
+      }
+      EXPECT_FALSE(drawn.contains(label));
+      for (int32_t item = 0; item < 9; item++) {
+        if (item == label) continue;
+        const double share = weights[to_size(item)] / left;
+        EXPECT_NEAR(drawn[item], 2000 * share, 5 * std::sqrt(2000 * share * (1 - share))) << item;
+      }
+    }
+  }
+}
+
+TEST(ItemBatches, WithRepeatsALabelThatHasAllTheWeightMayBeDrawn) {
+  Interactions log = log_of({6}, 3);
+  log.events.assign(6, 1);
+  for (const NegativeSampling sampling : {NegativeSampling::uniform, NegativeSampling::popularity}) {
+    ItemBatchOptions options;
+    options.negatives = 5;
+    options.sampling = sampling;
+    options.repeats = true;
+    const ItemBatches batches(log, options);
+    std::vector<int32_t> ids;
+    std::vector<float> log_draws;
+    batches.draw(std::vector<int64_t>{0}, batch_of(batches, {0}), 5, ids, log_draws);
+    for (size_t i = 1; i <= 5; i++) EXPECT_EQ(ids[i] == 1, sampling == NegativeSampling::popularity);
+  }
+}
+
 TEST(ItemBatches, ErrorsStateTheAcceptedRange) {
   const Interactions none = log_of({3, 1}, 9), long_one = log_of({9}, 50);
   EXPECT_EQ(error_of([&] { ItemBatches(none, {}); }), "batches: no user has two training items");

@@ -107,8 +107,8 @@ options of the group *sampling* have no effect without `sampling`; the command l
              "Recommendation",
              R"(`qkv recommend`, `Recommender.recommend` in Python, `qkv::RecommendOptions` in C++, and the requests of
 `qkv recommend` in JSON lines. `where` requires a catalogue: `--catalogue FILE`, `Recommender(run, catalogue=FILE)`,
-`qkv::RecommenderTables` ([recommend.md](recommend.md#suggestions)). On the command line, `exclude_seen` is turned off by `--include-seen`, and `--allow` and
-`--deny` name files with one item per line.)") +
+`qkv::RecommenderTables` ([recommend.md](recommend.md#suggestions)). On the command line, `exclude_seen` is
+`--exclude-seen` or `--include-seen`, and `--allow` and `--deny` name files with one item per line.)") +
          section<EmbedOptions>(
              "Embedding",
              R"(`qkv embed`, `Embedder.embed` in Python, `qkv::EmbedOptions` in C++. An option that is not set takes the value of the

@@ -63,6 +63,13 @@ TEST(Ranking, ATargetInTheHistoryIsACandidate) {
   EXPECT_EQ(score.mrr[0], 1);
 }
 
+TEST(Ranking, WithRepeatsTheHistoryIsRanked) {
+  const Interactions data = of_events({{1, 2, 0}}, 4);
+  EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant({5, 9, 9, 1})).mrr[0], 1);
+  EXPECT_DOUBLE_EQ(rank_targets(data, {.repeats = true}, constant({5, 9, 3, 1})).mrr[0], 1 / 2.0);
+  EXPECT_DOUBLE_EQ(rank_targets(data, {.repeats = true}, constant({5, 9, 5, 1})).mrr[0], 1 / 3.0);
+}
+
 TEST(Ranking, DrawnItemsCountEachTimeTheyAreDrawn) {
   const Negatives negatives{4, {3, 3, 5, 0}};
   EXPECT_EQ(rank_of_item_0({5, 9, 9, 6, 9, 1}, &negatives), 4);  // 3 twice, and 0 itself
@@ -202,6 +209,15 @@ TEST(Negatives, AreDrawnFromTheItemsThatAreNotTrainingItems) {
     }
     for (const int32_t item : drawn) EXPECT_FALSE(train.contains(item));
     EXPECT_GE(drawn.size() + train.size(), 11u);  // each of at most 11 fails to come 100 times with (10/11)^100 < 8e-5
+  }
+}
+
+TEST(Negatives, WithRepeatsAreDrawnFromAllItems) {
+  const Interactions data = of_events({{0, 1, 2, 3, 4}}, 5);
+  const Negatives without = draw_negatives(data, {}, 400, 3), with = draw_negatives(data, {}, 400, 3, true);
+  for (int32_t item = 0; item < 5; item++) {
+    EXPECT_EQ(std::ranges::count(without.items, item) > 0, item >= 3) << item;
+    EXPECT_GT(std::ranges::count(with.items, item), 0) << item;
   }
 }
 

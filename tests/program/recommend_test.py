@@ -203,6 +203,37 @@ def test_diversity_reorders_the_list(films):
     assert qkv("recommend", films / "run", "--history", "f0000", "--diversity", 2, ok=False)[0] == 2
 
 
+def test_a_run_with_repeats_ranks_and_recommends_what_users_had(tmp_path):
+    log = tmp_path / "log.txt"  # everyone repeats one of five items, then takes the next
+    log.write_text("".join(f"u{u} i{(u + t // 3) % 5}\n" for u in range(20) for t in range(11)))
+    for name, options in (("run", ["--repeats"]), ("plain", [])):
+        qkv("train", "recommend", "--data", log, "--out", tmp_path / name, "--d-model", 16, "--ffn", 16, "--max-length", 20,
+            "--batch-tokens", 256, "--max-steps", 40, "--loss", "sampled_softmax", "--negatives", 3, "--threads", 1, *options)
+    assert json.loads((tmp_path / "run/recommendation.json").read_text())["repeats"] is True
+
+    def items(run, *options):
+        return names(json.loads(qkv("recommend", tmp_path / run, "--history", "i0,i1", "--json", *options)[1]))
+
+    assert set(items("run")) == {"i0", "i1", "i2", "i3", "i4"} and set(items("plain")) == {"i2", "i3", "i4"}
+    assert set(items("run", "--exclude-seen")) == {"i2", "i3", "i4"} and len(items("plain", "--include-seen")) == 5
+    assert qkv("recommend", tmp_path / "run", "--exclude-seen", "--include-seen", ok=False)[0] == 2
+    lines = qkv("recommend", tmp_path / "run", text='{"history": ["i0"]}\n{"history": ["i0"], "include_seen": false}\n'
+                '{"history": ["i0"], "exclude_seen": 1}\n')[1].splitlines()
+    assert [len(json.loads(line).get("items", [])) for line in lines] == [5, 4, 0] and "true or false" in lines[2]
+    figures = {name: json.loads(qkv("evaluate", tmp_path / name, "--json")[1]) for name in ("run", "plain")}
+    logs = {name: json.loads(qkv("evaluate", log, "--json", *options)[1])
+            for name, options in (("run", ["--repeats"]), ("plain", []))}
+    for name in figures:
+        assert figures[name]["baselines"]["popularity"] == logs[name]["baselines"]["popularity"]
+        assert figures[name]["description"] == logs[name]["description"]
+        assert ("all items but those" in logs[name]["description"]) == (name == "plain")
+    assert figures["run"]["baselines"]["popularity"] != figures["plain"]["baselines"]["popularity"]
+    sampled = json.loads(qkv("evaluate", tmp_path / "run", "--json", "--protocol", "sampled-4")[1])
+    assert "training part lacks" not in sampled["description"]
+    status, _, error = qkv("evaluate", tmp_path / "run", "--repeats", ok=False)
+    assert status == 2 and "applies to logs only" in error
+
+
 def test_times_are_used_if_the_model_was_trained_with_them(films, timed_run):
     for run, has_gaps in [(films / "run", False), (timed_run, True)]:
         assert ("decoder.gaps.weight" in qkv("inspect", run)[1]) == has_gaps

@@ -88,8 +88,8 @@ TEST_F(ServingTest, SimilarItemsFollowListsAndConditions) {
 TEST_F(ServingTest, SimilarItemsDoNotDependOnTheThreads) {
   const Recommender recommender(run);
   const Names wanted = testing::with_threads(1, [&] { return names_of(recommender.similar("i7")); });
+  const Recommender fresh(run);  // the first call computes the lengths of the vectors
   std::vector<std::jthread> threads;
-  const Recommender fresh(run);
   for (size_t t = 0; t < 4; t++) threads.emplace_back([&] { EXPECT_EQ(names_of(fresh.similar("i7")), wanted); });
 }
 
@@ -110,6 +110,19 @@ TEST_F(ServingTest, SimilarItemsRefuseWhatTheyCannotAnswer) {
   EXPECT_EQ(error_of([&] { recommender.similar("i1", {.explain = true}); }),
             "explain must be false for similar items, which have no history");
   EXPECT_EQ(error_of([&] { recommender.similar("i1", {.top = 0}); }), "top must be between 1 and 1073741824 (is 0)");
+}
+
+TEST_F(ServingTest, SeenItemsAreExcludedAsTheRunWasTrained) {
+  testing::create_recommender(directory / "repeats", testing::small_log(kItems), true, true);
+  for (const bool repeats : {false, true}) {
+    const Recommender recommender(repeats ? directory / "repeats" : run);
+    const auto count = [&](const RecommendOptions& options) {
+      return std::ssize(recommender.recommend({"i8", "i3", "i8"}, options).items);
+    };
+    EXPECT_EQ(count({.top = kItems}), repeats ? kItems : kItems - 2);
+    EXPECT_EQ(count({.top = kItems, .exclude_seen = true}), kItems - 2);
+    EXPECT_EQ(count({.top = kItems, .exclude_seen = false}), kItems);
+  }
 }
 
 TEST_F(ServingTest, ConditionsDoNotChangeScores) {

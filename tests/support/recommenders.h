@@ -37,13 +37,15 @@ inline Interactions small_log(int64_t items) {
 }
 
 // A run directory of item_config and `log`, which reads the gaps where the log has times.
-inline void create_recommender(const std::string& directory, const Interactions& log, bool positions_from_end = true) {
+inline void create_recommender(const std::string& directory, const Interactions& log, bool positions_from_end = true,
+                               bool repeats = false) {
   ModelConfig config = item_config(log.item_count());
   const ItemInputs items = {.gap_buckets = log.times.empty() ? 0 : kGapBuckets};
   Transformer<float> model(config, items);
   randomize(model.parameters(), 1);
   RecommendationConfig recommendation;
   recommendation.positions_from_end = positions_from_end;
+  recommendation.repeats = repeats;
   recommendation.time_gaps = !log.times.empty();
   create_run(
       RunDirectory(directory), RecommenderRun{config, items, recommendation, {log, std::string(64, '0')}},
