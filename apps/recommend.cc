@@ -17,14 +17,15 @@ namespace {
 
 struct RecommendOptions {
   std::string run, history, history_file, user, similar, titles, allow, deny, input = "-";
-  std::vector<std::string> items, title_columns;
+  std::vector<std::string> items, baskets, title_columns;
   const CLI::Option* history_option = nullptr;
   qkv::RecommenderTables tables;
   qkv::RecommendOptions recommend;
   bool include_seen = false, exclude_seen = false, json = false;
 
   bool asks() const {
-    return history_option->count() > 0 || !history_file.empty() || !user.empty() || !items.empty() || !similar.empty();
+    return history_option->count() > 0 || !history_file.empty() || !user.empty() || !items.empty() ||
+           !similar.empty() || !baskets.empty();
   }
 };
 
@@ -54,6 +55,7 @@ void answer_one(const RecommendOptions& options, const qkv::Recommender& recomme
   if (!options.history_file.empty())
     for (const std::string& text : qkv::read_lines(options.history_file)) add_item(request, text, titles);
   for (const std::string& text : options.items) add_item(request, text, titles);
+  for (const std::string& texts : options.baskets) add_basket(request, titles.split(texts), recommender, titles);
   if (!options.user.empty()) add_user(request, options.user, recommender);
   if (!options.similar.empty()) request.similar = item_named(options.similar, recommender, titles);
   const qkv::Recommendations answer = request.similar
@@ -140,6 +142,7 @@ class LineAnswers {
 
 void recommend(RecommendOptions& options) {
   const qkv::Recommender recommender(options.run, options.tables);
+  for (const std::string& line : recommender.messages()) note(line);
   const qkv::Titles titles = read_titles(options, recommender);
   if (options.include_seen || options.exclude_seen) options.recommend.exclude_seen = options.exclude_seen;
   if (!options.allow.empty()) options.recommend.allow = read_items(options.allow, recommender, titles);
@@ -167,11 +170,16 @@ void add_recommend_command(CLI::App& app) {
       ->type_name("ITEM")
       ->expected(1)
       ->take_all();
+  add("--basket", options->baskets,
+      "Further items of events at the same time, in any order: ids or titles separated by commas; may be repeated")
+      ->type_name("ITEMS")
+      ->expected(1)
+      ->take_all();
   add("--history-file", options->history_file, "File of items in time order, one per line")->type_name("FILE");
   add("--user", options->user, "Start with the events of this user of the log")->type_name("USER");
   add("--similar", options->similar, "Instead of a history: the items most similar to this one, an id or a title")
       ->type_name("ITEM")
-      ->excludes("--history", "--item", "--history-file", "--user");
+      ->excludes("--history", "--item", "--basket", "--history-file", "--user");
   add("--input", options->input,
       "Requests without a history on the command line, one JSON object per line; - is "
       "standard input")
@@ -187,6 +195,9 @@ void add_recommend_command(CLI::App& app) {
   add("--item-column", options->tables.item_column,
       "Column of the items in the catalogue, as a name or number (default: 1)")
       ->needs("--catalogue");
+  add("--new-items", options->tables.new_items,
+      "Table of items that joined after training, with the feature columns that the run was trained with")
+      ->type_name("FILE");
   add_options(*command, options->recommend, {"exclude_seen", "allow", "deny"});
   command->add_flag("--include-seen", options->include_seen,
                     "Also recommend items of the history (default of a run trained with --repeats)");

@@ -54,6 +54,15 @@ std::vector<std::string> names_of(std::string_view field, const ordered_json& va
   return names;
 }
 
+// A list of names and lists of names.
+std::vector<std::vector<std::string>> entries_of(std::string_view field, const ordered_json& value) {
+  if (!value.is_array()) refuse(field, value, "a list of names");
+  std::vector<std::vector<std::string>> entries;
+  for (const ordered_json& entry : value)
+    entries.push_back(entry.is_array() ? names_of(field, entry) : std::vector{name_of(field, entry)});
+  return entries;
+}
+
 std::vector<int64_t> times_of(std::string_view field, const ordered_json& value) {
   if (!value.is_array()) refuse(field, value, "a list of times");
   std::vector<int64_t> times;
@@ -141,6 +150,17 @@ void add_item(RecommendRequest& request, const std::string& text, const qkv::Tit
   request.times.push_back(time);
 }
 
+void add_basket(RecommendRequest& request, const std::vector<std::string>& texts, const qkv::Recommender& recommender,
+                const qkv::Titles& titles, int64_t time) {
+  const size_t before = request.history.size();
+  for (const std::string& text : texts) add_item(request, text, titles, time);
+  const auto first = request.history.begin() + static_cast<std::ptrdiff_t>(before);
+  const std::vector<std::string> ordered = recommender.basket({first, request.history.end()});
+  request.history.erase(first, request.history.end());
+  request.history.insert(request.history.end(), ordered.begin(), ordered.end());
+  request.times.resize(request.history.size(), time);
+}
+
 std::string item_named(const std::string& text, const qkv::Recommender& recommender, const qkv::Titles& titles) {
   const std::vector<std::string> found = titles.find(text);
   if (found.size() > 1)
@@ -169,7 +189,7 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
   id = json.value("id", ordered_json());
   RecommendRequest request;
   request.id = id;
-  std::vector<std::string> texts;
+  std::vector<std::vector<std::string>> entries;
   std::vector<int64_t> times;
   request.options = options;
   std::shared_ptr<qkv::RecommendOptions> own_options;
@@ -179,7 +199,7 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
   };
   for (const auto& [name, value] : json.items()) {
     if (name == "history") {
-      texts = names_of(name, value);
+      entries = entries_of(name, value);
     } else if (name == "times") {
       times = times_of(name, value);
     } else if (name == "user") {
@@ -201,9 +221,9 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
     throw qkv::Error("must have \"history\", \"user\" or \"similar\"");
   if (request.similar && request.options->explain) throw qkv::Error("\"similar\" must stand without \"explain\"");
   if (own_options) recommender.check(*own_options);
-  qkv::check_times(times, texts.size());
-  for (size_t i = 0; i < texts.size(); i++)
-    add_item(request, texts[i], titles, times.empty() ? qkv::kNoTime : times[i]);
+  qkv::check_times(times, entries.size());
+  for (size_t i = 0; i < entries.size(); i++)
+    add_basket(request, entries[i], recommender, titles, times.empty() ? qkv::kNoTime : times[i]);
   if (!request.user.is_null()) add_user(request, request.user.get<std::string>(), recommender);
   qkv::check_times(request.times, request.history.size());
   return request;

@@ -29,16 +29,21 @@ void add_user(RecommendRequest& request, const std::string& user, const qkv::Rec
 void add_item(RecommendRequest& request, const std::string& text, const qkv::Titles& titles,
               int64_t time = qkv::kNoTime);
 
+// Appends items of events at the same time, whose order does not matter.
+void add_basket(RecommendRequest& request, const std::vector<std::string>& texts, const qkv::Recommender& recommender,
+                const qkv::Titles& titles, int64_t time = qkv::kNoTime);
+
 // Returns the item with this id or title. Throws qkv::Error, with suggestions, if there is none or more than one.
 std::string item_named(const std::string& text, const qkv::Recommender& recommender, const qkv::Titles& titles);
 
 // Returns all items that the texts may name; texts that name none are kept.
 std::vector<std::string> items_of(const std::vector<std::string>& texts, const qkv::Titles& titles);
 
-// Parses a line of JSON: an object with "history", a list of ids and titles, or "user", or both, in which case the
-// user's events come first; or with "similar", an id or a title. "times" has the time of each event of "history", or
-// null. The names of qkv::RecommendOptions, and "include_seen", replace the values in `options`. "id" is returned with
-// the answer. Throws qkv::Error; `id` is assigned first, if the line has one that can be read.
+// Parses a line of JSON: an object with "history", a list of ids, titles and lists of those for events at once, or
+// "user", or both, in which case the user's events come first; or with "similar", an id or a title. "times" has the
+// time of each event of "history", or null. The names of qkv::RecommendOptions, and "include_seen", replace the values
+// in `options`. "id" is returned with the answer. Throws qkv::Error; `id` is assigned first, if the line has one that
+// can be read.
 RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
                                  const qkv::Recommender& recommender, const qkv::Titles& titles,
                                  nlohmann::ordered_json& id);

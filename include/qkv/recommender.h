@@ -58,7 +58,10 @@ void visit_fields(RecommendOptions& o, Visitor&& visit) {
 // with quotes as in CSV; the first row has their names.
 struct RecommenderTables {
   std::string catalogue = {};    // attributes of items, for RecommendOptions::where; "": none
-  std::string item_column = {};  // the column of items in the table, a name or a number from 1; "": the first
+  std::string item_column = {};  // the column of items in the catalogue, a name or a number from 1; "": the first
+  // Items that joined after training, with the feature columns that the run was trained with. They get vectors from
+  // their features, and can be recommended and stand in histories like other items. "": none
+  std::string new_items = {};
 };
 
 struct Recommendation {
@@ -87,7 +90,10 @@ class Recommender {
   Recommender(Recommender&&) noexcept;
   Recommender& operator=(Recommender&&) noexcept;
 
-  // Return names as spelled in the log, in the order of their ids.
+  // Returns what was found when tables were read, one line each.
+  const std::vector<std::string>& messages() const;
+
+  // Return names as spelled in the log, in the order of their ids; new items follow.
   const std::vector<std::string>& items() const;
   const std::vector<std::string>& users() const;
   bool has_item(std::string_view item) const;
@@ -111,6 +117,10 @@ class Recommender {
   std::vector<Recommendations> recommend_all(const std::vector<std::vector<std::string>>& histories,
                                              const RecommendOptions& options = {},
                                              const std::vector<std::vector<int64_t>>& times = {}) const;
+
+  // Returns items of events at the same time, such as a basket, in the order in which a history should have them: by
+  // id, without duplicates, and then the unknown ones. The order in which they are given does not matter.
+  std::vector<std::string> basket(const std::vector<std::string>& items) const;
 
   // Returns the items whose vectors have the largest cosines to that of an item, without that item. exclude_seen has
   // no effect. Throws Error for an unknown item, an option out of range, and with explain.

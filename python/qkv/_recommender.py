@@ -47,11 +47,14 @@ class Recommender:
     catalogue: a table of attributes of items for the option where: CSV, or separated by tabs or "::", with the names of
         the columns in the first row.
     item_column: the column of the items in the catalogue, a name or a number from 1; by default the first.
+    new_items: a table of items that joined after training, with the feature columns that the run was trained with. They
+        get vectors from their features, and can be recommended and stand in histories like other items.
 
     Raises qkv.Error, a ValueError, naming the file, if the run is incomplete or damaged, or the table is invalid.
     """
 
-    items: list[str]  # in the order of their ids
+    messages: list[str]  # what was found when tables were read
+    items: list[str]  # in the order of their ids; new items follow
     users: list[str]
     max_length: int  # maximum number of events that the model reads
 
@@ -61,10 +64,12 @@ class Recommender:
         *,
         catalogue: str | os.PathLike[str] | None = None,
         item_column: str = "",
+        new_items: str | os.PathLike[str] | None = None,
     ) -> None:
-        table = "" if catalogue is None else os.fspath(catalogue)
+        tables = ["" if path is None else os.fspath(path) for path in (catalogue, new_items)]
         check_text("item_column", item_column)
-        self._recommender = _qkv.Recommender(os.fspath(run_directory), table, item_column)
+        self._recommender = _qkv.Recommender(os.fspath(run_directory), tables[0], item_column, tables[1])
+        self.messages = self._recommender.messages()
         self.items, self.users = self._recommender.items(), self._recommender.users()
         self.max_length = self._recommender.max_length()
 
@@ -108,6 +113,13 @@ class Recommender:
             raise _qkv.Error(f"times must be given for each of {len(found)} histories (are given for {len(when)})")
         return [_recommendations(r) for r in self._recommender.recommend_all(found, when, dict(options))]
 
+
+    def basket(self, items: Iterable[str]) -> list[str]:
+        """Returns items of events at the same time in the order in which a history should have them.
+
+        It does not depend on the order in which they are given: by id, without duplicates, and then the unknown ones.
+        """
+        return self._recommender.basket(checked_texts("items", items))
 
     @documents_options("RecommendOptions")
     def similar(self, item: str, **options: Unpack[RecommendOptions]) -> Recommendations:

@@ -72,10 +72,12 @@ void bind_recommender(nb::module_& m) {
   nb::class_<Recommender>(m, "Recommender")
       .def(
           "__init__",
-          [](Recommender* self, const std::string& run, const std::string& catalogue, const std::string& item_column) {
-            new (self) Recommender(run, {catalogue, item_column});
+          [](Recommender* self, const std::string& run, const std::string& catalogue, const std::string& item_column,
+             const std::string& new_items) {
+            new (self) Recommender(run, {catalogue, item_column, new_items});
           },
           Free())
+      .def("messages", &Recommender::messages)
       .def("items", &Recommender::items)
       .def("users", &Recommender::users)
       .def("has_item", &Recommender::has_item)
@@ -84,6 +86,7 @@ void bind_recommender(nb::module_& m) {
       .def("times", times)
       .def("max_length", &Recommender::max_length)
       .def("recommend_all", recommend_all)
+      .def("basket", &Recommender::basket)
       .def("similar", similar);
 }
 

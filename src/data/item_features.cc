@@ -49,6 +49,20 @@ Columns columns_of(std::span<const std::string_view> first, const std::vector<st
   return columns;
 }
 
+// Returns the requested columns or, if there are none, all columns of the first row.
+std::vector<std::string> named(std::span<const std::string_view> first, const std::vector<std::string>& requested) {
+  if (!requested.empty()) return requested;
+  return {first.begin(), first.end()};
+}
+
+// Returns whether the first row has the name of one of the columns, rather than only their numbers.
+bool is_header(std::span<const std::string_view> first, const std::vector<std::string>& columns) {
+  return std::ranges::any_of(columns, [&](std::string_view column) {
+    if (column.ends_with(kWords)) column.remove_suffix(kWords.size());
+    return std::ranges::find(first, column) != first.end();
+  });
+}
+
 // Calls f(word) for each run of letters and digits. Every byte beyond ASCII counts as a letter.
 template <class F>
 void for_each_word(std::string_view text, F&& f) {
@@ -108,10 +122,14 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
   const NameTable item_ids(items);
   NameTable names(known);
   std::vector<std::vector<int32_t>> of_items(items.size());
+  ItemFeatures features;
   Columns columns;
   int64_t width = 0, found = 0, others = -1;  // −1, because the header is counted as well
   read_table(path, [&](std::span<const std::string_view> row, const Place& where) {
-    if (width == 0) columns = columns_of(row, requested, where);
+    if (width == 0) {
+      columns = columns_of(row, requested, where);
+      features.columns = named(row, requested);
+    }
     if (width > 0 && std::ssize(row) != width)
       fail("{}: expected {} columns as in the first line (found {})", where.text(), width, row.size());
     width = std::ssize(row);
@@ -127,7 +145,6 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
   });
   if (found == 0) fail("{}: the item column contains none of the log's {} items", path, items.size());
 
-  ItemFeatures features;
   features.names = names.take();
   const size_t met = features.names.size();
   const std::vector<int32_t> new_ids = keep(of_items, known.size(), features.names);
@@ -144,6 +161,47 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
       static_cast<double>(features.ids.size()) / static_cast<double>(found), met - features.names.size(),
       std::max<int64_t>(others, 0));
   return features;
+}
+
+NewItems read_new_items(const std::string& path, const std::vector<std::string>& requested,
+                        const std::vector<std::string>& items, const std::vector<std::string>& known) {
+  const NameTable item_ids(items);
+  NameTable names(known), new_items;
+  std::vector<std::vector<int32_t>> of_items;
+  Columns columns;
+  size_t width = 0;
+  NewItems found;
+  read_table(path, [&](std::span<const std::string_view> row, const Place& where) {
+    const bool first = width == 0;
+    if (first) {
+      columns = columns_of(row, requested, where);
+      width = row.size();
+    }
+    if (row.size() != width)
+      fail("{}: expected {} columns as in the first line (found {})", where.text(), width, row.size());
+    const std::string_view item = row[columns.item];
+    if (item.empty() || (first && is_header(row, requested))) return;
+    if (item_ids.find(item) >= 0) {
+      found.known_rows++;
+      return;
+    }
+    const auto id = to_size(new_items.id(item));
+    of_items.resize(new_items.names().size());
+    collect(columns, row, names, of_items[id]);
+  });
+  found.unknown_features = std::ssize(names.names()) - std::ssize(known);
+  for (size_t id = 0; id < of_items.size(); id++) {
+    std::vector<int32_t> ids = sorted_unique(std::move(of_items[id]));
+    std::erase_if(ids, [&](int32_t feature) { return feature >= std::ssize(known); });
+    if (ids.empty()) {
+      found.without_features++;
+      continue;
+    }
+    found.names.push_back(new_items.names()[id]);
+    found.features.ids.insert(found.features.ids.end(), ids.begin(), ids.end());
+    found.features.offsets.push_back(std::ssize(found.features.ids));
+  }
+  return found;
 }
 
 }  // namespace qkv

@@ -16,6 +16,7 @@ struct ItemFeatures {
   std::vector<std::string> names;  // "genres: Comedy": the column's name and the value
   std::vector<int64_t> offsets = {0};
   std::vector<int32_t> ids;
+  std::vector<std::string> columns = {};  // of the table: the item column, followed by the feature columns
 
   int64_t count() const { return static_cast<int64_t>(names.size()); }
   int64_t items() const { return static_cast<int64_t>(offsets.size()) - 1; }
@@ -35,5 +36,20 @@ struct ItemFeatures {
 ItemFeatures read_item_features(const std::string& path, const std::vector<std::string>& columns,
                                 const std::vector<std::string>& items, const std::vector<std::string>& known,
                                 std::string& report);
+
+// Items of a table that a log lacks.
+struct NewItems {
+  std::vector<std::string> names;  // in the order of the table
+  ItemFeatures features;           // without names; each item has at least one
+  int64_t known_rows = 0;          // rows of items of the log
+  int64_t without_features = 0;    // items without a known feature, which are left out
+  int64_t unknown_features = 0;    // distinct features that are not known
+};
+
+// Reads the items that `items` lacks from a table as above. columns: those of the features; not empty. The first row is
+// a header if it has the name of one of them. known: the names of the features. Throws Error with the file name if the
+// table is invalid.
+NewItems read_new_items(const std::string& path, const std::vector<std::string>& columns,
+                        const std::vector<std::string>& items, const std::vector<std::string>& known);
 
 }  // namespace qkv

@@ -32,9 +32,10 @@ class RunDirectory {
   std::string interactions() const { return root_ + "/interactions.safetensors"; }  // the log of a recommender
   std::string users() const { return root_ + "/users.json"; }                       // names of its users
   std::string items() const { return root_ + "/items.json"; }
-  std::string features() const { return root_ + "/features.json"; }   // names of its item features
-  std::string negatives(int64_t each, int64_t seed) const;            // items drawn for an evaluation
-  std::string start() const { return root_ + "/start.safetensors"; }  // initial weights of a warm start
+  std::string features() const { return root_ + "/features.json"; }                // names of its item features
+  std::string feature_columns() const { return root_ + "/feature_columns.json"; }  // columns of their table
+  std::string negatives(int64_t each, int64_t seed) const;                         // items drawn for an evaluation
+  std::string start() const { return root_ + "/start.safetensors"; }               // initial weights of a warm start
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
   std::string state() const { return checkpoints() + "/state.safetensors"; }  // everything that resuming needs

@@ -4,12 +4,20 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/sorted_unique.h"
 #include "core/to_size.h"
 #include "io/run.h"
+#include "recommend/new_items.h"
 #include "recommend/serving.h"
 
 namespace qkv {
 namespace {
+
+RecommenderRun load(const std::string& directory, const RecommenderTables& tables, std::vector<std::string>& messages) {
+  RecommenderRun run = load_run<RecommenderRun>(directory);
+  if (!tables.new_items.empty()) messages.push_back(add_new_items(run, RunDirectory(directory), tables.new_items));
+  return run;
+}
 
 History history_of(const Catalogue& catalogue, std::string_view user) {
   const int32_t id = catalogue.users().find(user);
@@ -20,15 +28,20 @@ History history_of(const Catalogue& catalogue, std::string_view user) {
 }  // namespace
 
 struct Recommender::State {
+  std::vector<std::string> messages;
   Serving serving;
+
+  State(const std::string& directory, const RecommenderTables& tables)
+      : serving(load(directory, tables, messages), tables) {}
 };
 
 Recommender::Recommender(const std::string& run_directory, const RecommenderTables& tables)
-    : state_(new State{Serving(load_run<RecommenderRun>(run_directory), tables)}) {}
+    : state_(new State(run_directory, tables)) {}
 Recommender::~Recommender() = default;
 Recommender::Recommender(Recommender&&) noexcept = default;
 Recommender& Recommender::operator=(Recommender&&) noexcept = default;
 
+const std::vector<std::string>& Recommender::messages() const { return state_->messages; }
 const std::vector<std::string>& Recommender::items() const { return state_->serving.catalogue().items().names(); }
 const std::vector<std::string>& Recommender::users() const { return state_->serving.catalogue().users().names(); }
 bool Recommender::has_item(std::string_view item) const { return state_->serving.catalogue().items().find(item) >= 0; }
@@ -57,6 +70,15 @@ std::vector<Recommendations> Recommender::recommend_all(const std::vector<std::v
                                                         const RecommendOptions& options,
                                                         const std::vector<std::vector<int64_t>>& times) const {
   return state_->serving.recommend(histories, times, options);
+}
+
+std::vector<std::string> Recommender::basket(const std::vector<std::string>& items) const {
+  std::vector<std::pair<uint32_t, std::string>> by_id;  // the id of an unknown item, −1, becomes the largest
+  for (const std::string& item : items)
+    by_id.emplace_back(static_cast<uint32_t>(state_->serving.catalogue().items().find(item)), item);
+  std::vector<std::string> ordered;
+  for (auto& [id, item] : sorted_unique(std::move(by_id))) ordered.push_back(std::move(item));
+  return ordered;
 }
 
 Recommendations Recommender::similar(std::string_view item, const RecommendOptions& options) const {

@@ -155,7 +155,10 @@ void RecommendationData::create_run(const RunDirectory& run, const Recommendatio
   qkv::create_run(run, run_, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
     write_fields(partial.training(), recipe.training);
-    if (features_.count() > 0) write_file_atomic(partial.features(), pieces_to_json(features_.names));
+    if (features_.count() > 0) {
+      write_file_atomic(partial.features(), pieces_to_json(features_.names));
+      write_file_atomic(partial.feature_columns(), pieces_to_json(features_.columns));
+    }
     if (warm_start_) write_warm_start(partial, recipe);
   });
 }

@@ -85,5 +85,26 @@ TEST(ItemFeatures, InvalidTablesAreRejected) {
     testing::expect_contains(error_of([&] { read(table, columns); }), expected);
 }
 
+TEST(NewItems, AreThoseThatTheLogLacksWithKnownFeatures) {
+  const testing::TempFile file("new",
+                               "movieId,title,genres\n1,Heat,Crime\n5,Heat 2,Comedy|Drama\n6,Lost,Drama\n"
+                               "7,\"lost, HEAT\",\n5,Other,Crime\n,Heat,Crime\n");
+  const Names known = {"title: heat", "genres: Crime", "genres: Comedy"};
+  const NewItems found = read_new_items(file.path(), {"movieId", "genres", "title:words"}, kItems, known);
+  EXPECT_EQ(found.names, (Names{"5", "7"}));
+  EXPECT_EQ(found.features.ids, (std::vector<int32_t>{0, 1, 2, 0}));
+  EXPECT_EQ(found.features.offsets, (std::vector<int64_t>{0, 3, 4}));
+  EXPECT_EQ(found.known_rows, 1);
+  EXPECT_EQ(found.without_features, 1);
+  EXPECT_EQ(found.unknown_features, 4);  // the words 2, lost and other, and Drama
+}
+
+TEST(NewItems, OfATableWithoutAHeaderAreReadByTheNumbersOfColumns) {
+  const testing::TempFile file("new", "5;Comedy\n6;Crime\n");
+  const NewItems found = read_new_items(file.path(), {"1", "2"}, kItems, {"2: Crime", "2: Comedy"});
+  EXPECT_EQ(found.names, (Names{"5", "6"}));
+  EXPECT_EQ(found.features.ids, (std::vector<int32_t>{1, 0}));
+}
+
 }  // namespace
 }  // namespace qkv

@@ -234,6 +234,29 @@ def test_a_run_with_repeats_ranks_and_recommends_what_users_had(tmp_path):
     assert status == 2 and "applies to logs only" in error
 
 
+def test_the_order_within_a_basket_does_not_matter(films, timed_run):
+    basket = ["f0003", "f0001", "f0002"]
+    requests = [{"history": ["f0100", basket]}, {"history": [["f0100"], basket[::-1] + basket, []]},
+                {"history": ["f0100", ["?", "f0001"]]}, {"history": [["f0100", ["f0001"]]]}, {"history": [[1.5]]},
+                {"history": [["f0001"]], "times": [1, 2]}]
+    answers, _ = ask(films, text="".join(json.dumps(request) + "\n" for request in requests))
+    ordered = answers[0]["read"][1:]
+    assert sorted(ordered) == sorted(basket) and answers[0]["read"][0] == "f0100" and answers[0] == answers[1]
+    assert answers[2]["unknown"] == ["?"] and answers[2]["read"] == ["f0100", "f0001"]
+    for line, message in ((4, '"history" must be a string or an integer (is ["f0001"])'),
+                          (5, '"history" must be a string or an integer (is 1.5)'),
+                          (6, "times must be one for each of 1 events (are 2)")):
+        assert answers[line - 1] == {"error": f"line {line}: {message}"}
+    assert ask(films, "--history", ",".join(["f0100", *ordered]))[0][0] == answers[0]
+    assert ask(films, "--history", ",".join(["f0100", *ordered[::-1]]))[0][0] != answers[0]
+    (two,), _ = ask(films, "--item", "f0100", "--basket", ",".join(basket[:2]), "--basket", basket[2])
+    assert set(two["read"][1:3]) == set(basket[:2]) and two["read"][3:] == basket[2:]
+    timed = [{"history": ["f0100", order], "times": [5, 900]} for order in (basket, basket[::-1])]
+    timed.append({"history": ["f0100", *ordered], "times": [5, 900, 900, 900]})
+    lines = qkv("recommend", timed_run, text="".join(json.dumps(request) + "\n" for request in timed))[1].splitlines()
+    assert len(lines) == 3 and len(set(lines)) == 1
+
+
 def test_times_are_used_if_the_model_was_trained_with_them(films, timed_run):
     for run, has_gaps in [(films / "run", False), (timed_run, True)]:
         assert ("decoder.gaps.weight" in qkv("inspect", run)[1]) == has_gaps
@@ -341,6 +364,19 @@ def test_features_of_items_are_learned(films, tmp_path):
     answer = qkv("recommend", tmp_path / "run", "--history", "f0000", "--json")[1]
     (tmp_path / "run/features.json").unlink()  # serving reads the items' sums alone
     assert qkv("recommend", tmp_path / "run", "--history", "f0000", "--json")[1] == answer
+    (tmp_path / "new.csv").write_text('item,title,genre\nn1,"Silent Orchard, Part 1",Drama\nf0000,,Crime\nn2,Xyzzy,Opera\n')
+    new = ["--new-items", tmp_path / "new.csv", "--top", 2000, "--json"]
+    (tmp_path / "run/features.json").write_text(json.dumps(known))
+    _, output, notes = qkv("recommend", tmp_path / "run", "--history", "f0000", *new)
+    assert notes == (f"qkv: {tmp_path}/new.csv: 1 new items; skipped 1 rows of items that the run has, 1 items without a "
+                     "known feature and 2 unknown features\n")
+    assert "n1" in names(json.loads(output)) and "n2" not in output
+    similar = names(json.loads(qkv("recommend", tmp_path / "run", "--similar", "n1", *new)[1]))
+    assert len(similar) > 500 and "n1" not in similar
+    (tmp_path / "run/features.json").unlink()
+    for run, message in [(tmp_path / "run", "features.json"), (films / "run", "new items require a run that was trained")]:
+        status, output, error = qkv("recommend", run, "--history", "f0000", *new, ok=False)
+        assert (status, output) == (1, "") and message in error and error.count("\n") == 1
     assert "was started with 0 item features" in qkv(*train, *features, ok=False)[2]
     for options, message in [(features[2:], "requires a table of features"),
                              (features[:3] + ["item,nothing"], 'no column "nothing"'),

@@ -55,6 +55,26 @@ def test_conditions_and_diversity_match_the_program(films, run_program):
     assert catalogued.similar("f0000", where=["genre=crime"], top=3) != catalogued.similar("f0000", top=3)
 
 
+def test_new_items_need_a_run_with_features(films, run_program, tmp_path):
+    run_program("train", "recommend", "--data", films / "log.csv", "--out", tmp_path / "run", "--d-model", 16, "--ffn", 16,
+                "--max-length", 20, "--batch-tokens", 512, "--max-steps", 3, "--threads", 1,
+                "--features", films / "titles.csv", "--feature-columns", "item,genre")
+    (tmp_path / "new.csv").write_text("item,genre\nn1,Crime\n")
+    found = qkv.Recommender(tmp_path / "run", new_items=tmp_path / "new.csv")
+    assert found.items[-1] == "n1" and found.messages[0].startswith(f"{tmp_path}/new.csv: 1 new items")
+    assert "n1" in found.recommend(["f0000", "n1"], top=2000, exclude_seen=False).names
+    with pytest.raises(qkv.Error, match="new items require a run that was trained with features"):
+        qkv.Recommender(films / "run", new_items=tmp_path / "new.csv")
+
+
+def test_the_order_within_a_basket_does_not_matter(recommender):
+    items = [recommender.items[i] for i in (9, 2, 30)]
+    assert recommender.basket(items + ["x"]) == recommender.basket(reversed(["x"] + items)) == [
+        items[1], items[0], items[2], "x"]
+    with pytest.raises(qkv.Error, match="items must be a list of str"):
+        recommender.basket("f0000")
+
+
 def test_history_of_a_user_with_new_events(recommender, films, run_program):
     assert len(recommender.items) > 100 and recommender.users[:2] == ["u0000", "u0001"]
     history = recommender.history("u0001")
@@ -111,6 +131,7 @@ def test_concurrent_recommendations_match_a_single_thread(recommender):
     (lambda r: r.times("nobody"), 'unknown user "nobody" (the run has '),
     (lambda r: r.history("nobody"), 'unknown user "nobody" (the run has '),
     (lambda r: qkv.Recommender("nowhere"), "nowhere: is not a run directory"),
+    (lambda r: qkv.Recommender("nowhere", new_items="new.csv"), "nowhere: is not a run directory"),
     (lambda r: r.similar("nothing"), 'unknown item "nothing" (the run has '),
     (lambda r: r.similar(3), "item must be a str (is 3)"),
     (lambda r: r.similar("f0000", explain=True), "explain must be false for similar items, which have no history"),

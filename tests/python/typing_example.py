@@ -61,8 +61,9 @@ def recommend(run: Path) -> list[str]:
     found: qkv.Recommendations = recommender.recommend(history, times=times, top=3, allow=None, deny=("x",), explain=True)
     every: list[qkv.Recommendations] = recommender.recommend_all([history, found.names], exclude_seen=False, allow=["x"])
     every.append(recommender.similar(found.names[0], top=3, where=["genre=comedy"], diversity=0.3))
+    basket: list[str] = recommender.basket(found.names) + recommender.messages
     best: qkv.Recommendation = every[0].items[0]
-    return [best.item, str(best.score + sum(best.effects)), str(found.popular)] + found.read + found.unknown
+    return [best.item, str(best.score + sum(best.effects)), str(found.popular)] + basket + found.read + found.unknown
 
 
 def embed(run: Path) -> Array:

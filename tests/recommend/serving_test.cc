@@ -112,6 +112,14 @@ TEST_F(ServingTest, SimilarItemsRefuseWhatTheyCannotAnswer) {
   EXPECT_EQ(error_of([&] { recommender.similar("i1", {.top = 0}); }), "top must be between 1 and 1073741824 (is 0)");
 }
 
+TEST_F(ServingTest, TheOrderWithinABasketDoesNotMatter) {
+  const Recommender recommender(run);
+  const Names ordered = {"i2", "i7", "i10", "a", "x"};
+  EXPECT_EQ(recommender.basket({"i10", "x", "i2", "i7", "a", "i2", "x"}), ordered);
+  EXPECT_EQ(recommender.basket({"x", "i7", "i2", "a", "i10"}), ordered);
+  EXPECT_EQ(recommender.basket({}), Names{});
+}
+
 TEST_F(ServingTest, SeenItemsAreExcludedAsTheRunWasTrained) {
   testing::create_recommender(directory / "repeats", testing::small_log(kItems), true, true);
   for (const bool repeats : {false, true}) {
