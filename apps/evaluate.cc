@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,61 +16,69 @@
 
 namespace {
 
-struct EvaluateOptions {
+struct Options {
   std::vector<std::string> sources;
   std::string protocol;
-  int64_t seed = 1;
-  double test_share = 0.1;
-  bool validation = false, repeats = false, json = false;
+  qkv::RankingProtocol values;  // without those that `protocol` names
+  qkv::EvaluateOptions evaluate;
+  bool json = false;
   qkv::InteractionOptions log;
   std::array<CLI::Option*, 5> of_logs{};
 };
 
-// Returns "HR@5", …: the columns of the table and the names in JSON.
-std::vector<std::pair<std::string, double>> metrics(const qkv::RankingScore& score) {
-  std::vector<std::pair<std::string, double>> named;
-  const std::pair<const char*, const std::array<double, 3>*> kinds[] = {
-      {"HR", &score.hr}, {"NDCG", &score.ndcg}, {"MRR", &score.mrr}};
-  for (const auto& [name, values] : kinds)
-    for (size_t i = 0; i < values->size(); i++)
-      named.emplace_back(fmt::format("{}@{}", name, qkv::kCutoffs[i]), (*values)[i]);
-  named.emplace_back("coverage@10", score.coverage);
-  return named;
+using Measures = std::vector<std::pair<std::string, double>>;
+
+// Returns the columns of the table: for one target those that then say everything, otherwise also those that differ.
+Measures columns(const qkv::RankingScore& score, int64_t next) {
+  const std::vector<std::string> kinds = next > 1 ? std::vector<std::string>{"HR", "Recall", "NDCG", "MAP"}
+                                                  : std::vector<std::string>{"HR", "NDCG", "MRR"};
+  const Measures all = qkv::named_measures(score);
+  Measures shown;
+  const auto show = [&](const std::string& begin) {
+    std::ranges::copy_if(all, std::back_inserter(shown),
+                         [&](const auto& measure) { return measure.first.starts_with(begin); });
+  };
+  for (const std::string& kind : kinds) show(kind + "@");
+  for (const char* name : {"coverage@10", "MIUF@10", "ARP@10"}) show(name);
+  return shown;
 }
 
-void print_json(const qkv::RankingTable& table) {
-  nlohmann::ordered_json json = {
-      {"protocol", table.protocol.name()},
-      {"description", table.protocol.description()},
-      {"part", table.protocol.validation ? "validation" : "test"},
-      {"data",
-       {{"sha256", table.data_sha256}, {"users", table.users}, {"items", table.items}, {"events", table.events}}}};
-  const qkv::RankingScore& counts = table.rows.front().score;
-  json["users"] = counts.users;
-  json["users_without_target"] = counts.no_target;
-  json["users_without_history"] = counts.no_history;
-  for (const auto& [row, score] : table.rows)
-    for (const auto& [name, value] : metrics(score)) (row == "model" ? json : json["baselines"][row])[name] = value;
-  fmt::print("{}\n", json.dump());
+// Prints a line of the table. Numbers above 100 have one decimal place.
+void print_row(const std::string& name, const Measures& measures) {
+  fmt::print("\n{:<12}", name);
+  for (const auto& [column, value] : measures)
+    fmt::print(" {:>{}.{}f}", value, std::max<size_t>(7, column.size()), value < 100 ? 4 : 1);
+}
+
+void print_header(const std::string& title, const Measures& measures) {
+  fmt::print("{:<12}", title);
+  for (const auto& [column, value] : measures) fmt::print(" {:>7}", column);
 }
 
 void print_text(const qkv::RankingTable& table) {
   const qkv::RankingScore& counts = table.rows.front().score;
+  const int64_t next = table.protocol.next;
   fmt::print("protocol: {}: {}\n", table.protocol.name(), table.protocol.description());
   fmt::print("data: {} users, {} items, {} events, sha256 {}\n", table.users, table.items, table.events,
              table.data_sha256);
-  fmt::print("users: {} evaluated, {} without a target event, {} without events before it\n\n", counts.users,
+  fmt::print("users: {} evaluated, {} without a target event, {} without events before it", counts.users,
              counts.no_target, counts.no_history);
-  fmt::print("{:<12}", "");
-  for (const auto& [name, value] : metrics(counts)) fmt::print(" {:>7}", name);
-  for (const auto& [row, score] : table.rows) {
-    fmt::print("\n{:<12}", row);
-    for (const auto& [name, value] : metrics(score)) fmt::print(" {:>{}.4f}", value, std::max<size_t>(7, name.size()));
+  if (counts.not_sampled > 0)
+    fmt::print(", {} not in the sample, which a hash of the users' names chooses", counts.not_sampled);
+  fmt::print("\n\n");
+  print_header("", columns(counts, next));
+  for (const auto& row : table.rows) print_row(row.name, columns(row.score, next));
+  for (size_t i = 0; i < table.segments.size(); i++) {
+    fmt::print("\n\n");
+    const qkv::RankingScore& segment = table.rows.front().segments[i];
+    fmt::print("segment {}: {} users", table.segments[i], segment.users);
+    if (segment.users == 0) continue;
+    for (const auto& row : table.rows) print_row(row.name, columns(row.segments[i], next));
   }
   fmt::print("\n");
 }
 
-void evaluate(const EvaluateOptions& options) {
+void evaluate(const Options& options) {
   const bool is_run = options.sources.size() == 1 && std::filesystem::is_directory(options.sources[0]);
   if (is_run)
     for (const CLI::Option* option : options.of_logs)
@@ -78,16 +86,14 @@ void evaluate(const EvaluateOptions& options) {
         throw CLI::ValidationError(option->get_name(), "applies to logs only; a run has its own");
   std::string name = options.protocol;
   if (name.empty()) name = is_run ? qkv::protocol_of_run(options.sources[0]) : "full";
-  qkv::RankingProtocol protocol = qkv::RankingProtocol::named(name);
-  protocol.seed = options.seed;
-  protocol.test_share = options.test_share;
-  protocol.validation = options.validation;
-  protocol.repeats = options.repeats;
-  const qkv::RankingTable table = is_run ? qkv::evaluate_run(options.sources[0], protocol)
-                                         : qkv::evaluate_logs(options.sources, options.log, protocol);
+  const qkv::RankingProtocol named = qkv::RankingProtocol::named(name);
+  qkv::RankingProtocol protocol = options.values;
+  protocol.temporal = named.temporal, protocol.negatives = named.negatives;
+  const qkv::RankingTable table = is_run ? qkv::evaluate_run(options.sources[0], protocol, options.evaluate)
+                                         : qkv::evaluate_logs(options.sources, options.log, protocol, options.evaluate);
   for (const std::string& line : table.messages) fmt::print(stderr, "{}\n", line);
   if (options.json)
-    print_json(table);
+    fmt::print("{}\n", qkv::to_json(table));
   else
     print_text(table);
 }
@@ -97,17 +103,34 @@ void evaluate(const EvaluateOptions& options) {
 void add_evaluate_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("evaluate", "Evaluate a recommender; also prints popularity and Markov-chain baselines");
-  const auto options = std::make_shared<EvaluateOptions>();
+  const auto options = std::make_shared<Options>();
   command->add_option("source", options->sources, "Run directory; or one or more logs, for the baselines alone")
       ->required();
   command->add_option(
       "--protocol", options->protocol,
       "full: leave-one-out, ranks all items; sampled-N: leave-one-out, ranks N random items; temporal: all events "
       "after a point in time, ranks all items [default that of the run's split; of logs full]");
-  command->add_option("--seed", options->seed, "Seed of the random items of sampled-N")
+  command->add_option("--seed", options->values.seed, "Seed of the random items of sampled-N")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_flag("--validation", options->validation,
+  command
+      ->add_option("--next", options->values.next,
+                   "Targets: so many first events of each user's held-out part; 0 is as many as the run holds out, "
+                   "for logs 1")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command
+      ->add_option("--users", options->values.most_users,
+                   "Evaluate at most this many users, a sample by a hash of their names; 0 is all [default as many "
+                   "that users x items is at most 2e10, but at least 1000]")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--segments", options->evaluate.segments,
+                      "Also score groups of users: length (of the history), popularity (of the target: head, middle, "
+                      "tail), or a file with lines user,segment");
+  command->add_option("--lists", options->evaluate.lists,
+                      "Write the 20 best items of each user to this file, as user,item,rank: those of the model, or of "
+                      "popularity for logs");
+  command->add_flag("--validation", options->values.validation,
                     "Evaluate on the validation events instead of the test events");
   command->add_flag("--json", options->json, "Print as JSON");
   add_threads_option(*command);
@@ -117,8 +140,8 @@ void add_evaluate_command(CLI::App& app) {
       command->add_option("--min-events", options->log.min_events, "Drop users with fewer events"),
       command->add_option("--core", options->log.core,
                           "Drop users and items with fewer events, repeatedly until none is left; 0 is off"),
-      command->add_option("--test-share", options->test_share, "Share of all events in the test of temporal"),
-      command->add_flag("--repeats", options->repeats, "Items that the user already had are candidates")};
+      command->add_option("--test-share", options->values.test_share, "Share of all events in the test of temporal"),
+      command->add_flag("--repeats", options->values.repeats, "Items that the user already had are candidates")};
   for (CLI::Option* option : options->of_logs) option->group("Logs")->capture_default_str();
   command->callback([options] { evaluate(*options); });
 }

@@ -27,8 +27,8 @@ constexpr std::array<std::string_view, 4> names_of(ItemLoss) { return {"softmax"
 enum class NegativeSampling { uniform, popularity };
 constexpr std::array<std::string_view, 2> names_of(NegativeSampling) { return {"uniform", "popularity"}; }
 
-// Which events are used for validation and test: the last two events of each user, or all events after two points in
-// time.
+// Which events are used for validation and test: the last two events of each user (with `holdout` N the last 2 N), or
+// all events after two points in time.
 enum class SplitRule { leave_one_out, temporal };
 constexpr std::array<std::string_view, 2> names_of(SplitRule) { return {"leave_one_out", "temporal"}; }
 
@@ -39,6 +39,7 @@ struct RecommendationConfig {
   SplitRule split = SplitRule::leave_one_out;
   double test_share = 0.1;
   bool repeats = false;
+  int64_t holdout = 1;
   ItemLoss loss = ItemLoss::softmax;
   int64_t negatives = 1;
   NegativeSampling sampling = NegativeSampling::uniform;
@@ -68,6 +69,10 @@ void visit_fields(RecommendationConfig& c, Visitor&& visit) {
          "data",
          {},
          kCommon});
+  visit("holdout", c.holdout,
+        {"Events of each user in the test of leave_one_out, and as many in its validation; users with fewer than twice "
+         "as many and one more are only trained on",
+         "data", between(1, 1000)});
   visit("loss", c.loss, {"Loss: softmax over all items, or one over drawn negatives", "optimizer", {}, kCommon});
   visit("negatives", c.negatives,
         {"Negatives drawn for each position, never items of the user", "optimizer", between(1, 65536)});

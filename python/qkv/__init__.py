@@ -5,6 +5,7 @@ qkv.attention, qkv.attention_backward   scaled dot-product attention and its gra
 qkv.Translator                          translates, scores given targets, and returns attention weights
 qkv.Embedder                            text embeddings
 qkv.Recommender                         the next items after a history
+qkv.evaluate                            evaluation of a recommender
 qkv.Generator                           text generation with a language model
 """
 
@@ -12,6 +13,7 @@ from importlib.metadata import version as _version
 
 from ._attention import attention, attention_backward
 from ._embedder import Embedder
+from ._evaluate import evaluate
 from ._generator import GeneratedToken, Generation, Generator, TokenAlternative
 from ._qkv import Error, TokenReport
 from ._recommender import Recommendation, Recommendations, Recommender
@@ -41,6 +43,7 @@ __all__ = [
     "active_isa",
     "attention",
     "attention_backward",
+    "evaluate",
     "fma_peak",
     "set_threads",
     "threads",

@@ -156,6 +156,22 @@ class Recommender:
     def basket(self, items: list[str]) -> list[str]: ...
     def similar(self, item: str, options: dict[str, Any]) -> Recommendations: ...
 
+def evaluate(
+    run: str,
+    logs: list[str],
+    protocol: str,
+    next: int,
+    users: int,
+    validation: bool,
+    seed: int,
+    test_share: float,
+    segments: str,
+    lists: str,
+    columns: list[str],
+    min_events: int,
+    core: int,
+) -> str: ...
+
 class Embedder:
     def __init__(self, run_directory: str) -> None: ...
     def width(self) -> int: ...

@@ -10,6 +10,7 @@ namespace qkv::python {
 void bind_attention(nanobind::module_& m);
 void bind_translator(nanobind::module_& m);
 void bind_recommender(nanobind::module_& m);
+void bind_evaluate(nanobind::module_& m);
 void bind_embedder(nanobind::module_& m);
 void bind_generator(nanobind::module_& m);
 

@@ -32,6 +32,7 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_attention(m);
   qkv::python::bind_translator(m);
   qkv::python::bind_recommender(m);
+  qkv::python::bind_evaluate(m);
   qkv::python::bind_embedder(m);
   qkv::python::bind_generator(m);
   qkv::python::bind_options(m);

@@ -30,10 +30,19 @@ Split Split::at_share(const Interactions& data, double share) {
 
 std::optional<int64_t> Split::target(const Interactions& data, int64_t user, HeldOut part) const {
   const auto n = std::ssize(data.of(user));
-  if (!temporal) return n < 3 ? std::nullopt : std::optional<int64_t>(part == HeldOut::test ? n - 1 : n - 2);
+  if (!temporal)
+    return n < 2 * holdout + 1 ? std::nullopt : std::optional(n - (part == HeldOut::test ? holdout : 2 * holdout));
   const int64_t place = known(data, user, part);
   if (place == n || (part == HeldOut::validation && data.times_of(user)[to_size(place)] >= test_from)) return {};
   return place;
+}
+
+int64_t Split::held_out(const Interactions& data, int64_t user, HeldOut part) const {
+  const std::optional<int64_t> first = target(data, user, part);
+  if (!first) return 0;
+  if (!temporal) return holdout;
+  const std::span<const int64_t> times = data.times_of(user);
+  return (part == HeldOut::test ? std::ssize(times) : count_before(times, test_from)) - *first;
 }
 
 int64_t Split::known(const Interactions& data, int64_t user, HeldOut part) const {

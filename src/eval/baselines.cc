@@ -73,20 +73,23 @@ Markov::Markov(const Interactions& data, const Split& split, HeldOut part) : pop
     float score = above;
     for (size_t i = 0; i < after.size(); i++) {
       if (i > 0 && place(after[i - 1]) != place(after[i])) score++;
-      next_.push_back({after[i].item, score});
+      next_.push_back({score, after[i].item});
     }
     offsets_.push_back(std::ssize(next_));
   }
 }
 
+void Markov::append_next(const History& history, std::vector<ScoredToken>& next) const {
+  const auto last = to_size(history.items.back());
+  next.insert(next.end(), next_.begin() + offsets_[last], next_.begin() + offsets_[last + 1]);
+}
+
 void Markov::operator()(std::span<const History> histories, Matrix<float> scores) const {
   popularity_(histories, scores);
   for (int64_t row = 0; row < scores.rows; row++) {
-    const auto last = to_size(histories[to_size(row)].items.back());
-    for (int64_t i = offsets_[last]; i < offsets_[last + 1]; i++) {
-      const auto [item, score] = next_[to_size(i)];
-      scores(row, item) = score;
-    }
+    std::vector<ScoredToken> next;
+    append_next(histories[to_size(row)], next);
+    for (const auto [score, item] : next) scores(row, item) = score;
   }
 }
 

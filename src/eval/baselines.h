@@ -1,5 +1,5 @@
-// Baseline recommenders that only count: popularity and a first-order Markov chain. Both are ScoreItems and learn from
-// the events that precede the held-out part.
+// Baseline recommenders that only count: popularity and a first-order Markov chain. Both learn from the events that
+// precede the held-out part. Each is a ScoreItems, and gives a SparseRanker what it needs.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "core/matrix.h"
 #include "data/interactions.h"
 #include "data/split.h"
+#include "ops/logits/best_tokens.h"
 
 namespace qkv {
 
@@ -33,15 +34,14 @@ class Markov {
 
   void operator()(std::span<const History> histories, Matrix<float> scores) const;
 
- private:
-  struct Scored {
-    int32_t item;
-    float score;
-  };
+  const Popularity& popularity() const { return popularity_; }  // the scores of items that never came next
+  // Appends the items that came after the last item of the history, in ascending order of their scores.
+  void append_next(const History& history, std::vector<ScoredToken>& next) const;
 
+ private:
   Popularity popularity_;
   std::vector<int64_t> offsets_ = {0};  // item i was followed by next_[offsets_[i]] … next_[offsets_[i + 1] − 1]
-  std::vector<Scored> next_;
+  std::vector<ScoredToken> next_;
 };
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include "layers/linear.h"
 #include "ops/logits/best_logits.h"
 #include "ops/logits/cross_entropy.h"
+#include "ops/logits/logit_ranks.h"
 #include "ops/logits/next_tokens.h"
 #include "ops/logits/r_drop.h"
 
@@ -62,6 +63,16 @@ BestLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64
   else
     best_logits(h, weight_->matrix(), bias, hidden, best, c.arena);
   return best;
+}
+
+template <>
+void Output<float>::ranks(Matrix<const float> h, const LogitChanges& changes, const LogitRanks& ranks,
+                          Context& c) const {
+  const float* bias = bias_ ? bias_->value : nullptr;
+  if (weight_->int8.values.data)
+    logit_ranks(h, weight_->int8, bias, changes, ranks, c.arena);
+  else
+    logit_ranks(h, weight_->matrix(), bias, changes, ranks, c.arena);
 }
 
 template <>

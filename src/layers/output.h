@@ -13,6 +13,8 @@ namespace qkv {
 struct BestLogits;                                               // ops/logits/best_logits.h
 using HiddenTokens = std::span<const std::span<const int32_t>>;  // of each row, in increasing order; or empty
 struct NextTokens;                                               // ops/logits/next_tokens.h
+struct LogitChanges;                                             // ops/logits/logit_ranks.h
+struct LogitRanks;                                               // ops/logits/logit_ranks.h
 
 // Sums over tokens, in nats. `loss` is label-smoothed, `nll` is not; perplexity = exp(nll / tokens).
 struct Loss {
@@ -51,6 +53,8 @@ class Output {
 
   // Returns the k largest logits of each row, [N, k], without the tokens hidden in that row. For float.
   BestLogits best(Matrix<const Real> h, HiddenTokens hidden, int64_t k, Context& c) const;
+  // Ranks given logits among those of each row, and keeps the largest, as logit_ranks does. For float.
+  void ranks(Matrix<const Real> h, const LogitChanges& changes, const LogitRanks& ranks, Context& c) const;
   // Assigns the logits of the given tokens, with the bits of best(), to y: [N, tokens]. For float.
   void chosen(Matrix<const Real> h, std::span<const int32_t> tokens, Matrix<Real> y, Context& c) const;
 
@@ -73,6 +77,9 @@ template <>
 NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
 template <>
 BestLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const;
+template <>
+void Output<float>::ranks(Matrix<const float> h, const LogitChanges& changes, const LogitRanks& ranks,
+                          Context& c) const;
 template <>
 void Output<float>::chosen(Matrix<const float> h, std::span<const int32_t> tokens, Matrix<float> y, Context& c) const;
 

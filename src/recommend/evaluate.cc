@@ -3,36 +3,147 @@
 
 #include <charconv>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/arena.h"
 #include "core/fail.h"
 #include "eval/baselines.h"
 #include "eval/ranking.h"
+#include "eval/sparse_ranker.h"
+#include "io/atomic_file.h"
 #include "io/run.h"
-#include "recommend/item_scores.h"
+#include "recommend/model_ranker.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kMostNegatives = 10'000;
-
-HeldOut held_out(const RankingProtocol& protocol) { return protocol.validation ? HeldOut::validation : HeldOut::test; }
+constexpr int64_t kMostNext = 1000;
+constexpr int64_t kMostPairs = 20'000'000'000;  // users × items, unless most_users is given
 
 RankingTable start_table(const RankingProtocol& protocol, const Interactions& data, const std::string& sha256) {
-  return {protocol, sha256, data.user_count(), data.item_count(), std::ssize(data.events), {}, {}};
+  return {protocol, sha256, data.user_count(), data.item_count(), std::ssize(data.events), {}, {}, {}};
 }
 
-// Adds the row of the model, if there is one, and those of the baselines.
-void add_rows(RankingTable& table, const Interactions& data, const Split& split, const Negatives* negatives,
-              ScoreItems model) {
-  const HeldOut part = held_out(table.protocol);
-  const auto add = [&](const char* name, ScoreItems score) {
-    table.rows.push_back({name, rank_targets(data, {split, part, negatives, table.protocol.repeats}, score)});
-  };
-  if (model) add("model", model);
-  add("popularity", Popularity(data, split, part));
-  add("markov", Markov(data, split, part));
+std::optional<Segments> segments_of(const std::string& segments, const Interactions& data, const Split& split,
+                                    HeldOut part, const ItemCounts& counts) {
+  if (segments.empty()) return {};
+  if (segments == "length") return segments_by_length(data, split, part);
+  if (segments == "popularity") return segments_by_popularity(data, split, part, counts);
+  return read_segments(segments, data);
+}
+
+// Returns a name as a field of CSV.
+std::string csv_field(const std::string& name) {
+  if (name.find_first_of(",;\t\"\r\n") == std::string::npos) return name;
+  std::string quoted = "\"";
+  for (const char c : name) quoted += c == '"' ? std::string(2, c) : std::string(1, c);
+  return quoted + "\"";
+}
+
+// A file of lines user,item,rank.
+class ListFile {
+ public:
+  ListFile(const std::string& path, const Interactions& data) : data_(data), file_(path) {
+    file_.write("user,item,rank\n");
+  }
+
+  void add(int64_t user, std::span<const ScoredToken> list) {
+    std::string lines;
+    for (size_t i = 0; i < list.size(); i++)
+      lines += fmt::format("{},{},{}\n", csv_field(data_.users[to_size(user)]),
+                           csv_field(data_.items[to_size(list[i].token)]), i + 1);
+    file_.write(lines);
+  }
+
+  void commit() { file_.commit(); }
+
+ private:
+  const Interactions& data_;
+  AtomicFile file_;
+};
+
+// Adds rows to a table, each a ranking of the same targets.
+class Rows {
+ public:
+  Rows(RankingTable& table, const Interactions& data, const Split& split, const Negatives* negatives,
+       const EvaluateOptions& options)
+      : table_(table),
+        data_(data),
+        part_(table.protocol.validation ? HeldOut::validation : HeldOut::test),
+        split_(split),
+        counts_(data, split, part_),
+        segments_(segments_of(options.segments, data, split, part_, counts_)),
+        lists_(options.lists) {
+    const RankingProtocol& protocol = table.protocol;
+    ranking_ = {split,         part_,
+                negatives,     protocol.repeats,
+                protocol.next, protocol.most_users < 0 ? users_for(data.item_count(), kMostPairs) : protocol.most_users,
+                &counts_,      segments_ ? &*segments_ : nullptr};
+    if (segments_) table.segments = segments_->names;
+  }
+
+  void add(const char* name, ItemRanker& ranker) {
+    std::optional<ListFile> file;
+    const auto write = [&](int64_t user, std::span<const ScoredToken> list) { file->add(user, list); };
+    RankingOptions options = ranking_;
+    if (table_.rows.empty() && !lists_.empty()) {
+      file.emplace(lists_, data_);
+      options.on_list = write;
+    }
+    SegmentedScore score = rank_segments(data_, options, ranker);
+    if (file) file->commit();
+    table_.rows.push_back({name, score.all, std::move(score.segments)});
+  }
+
+  void add_baselines() {
+    const Markov markov(data_, split_, part_);
+    SparseRanker by_popularity(markov.popularity().scores());
+    add("popularity", by_popularity);
+    const auto next = [&](const History& history, std::vector<ScoredToken>& changed) {
+      markov.append_next(history, changed);
+    };
+    SparseRanker by_last_item(markov.popularity().scores(), next);
+    add("markov", by_last_item);
+  }
+
+ private:
+  RankingTable& table_;
+  const Interactions& data_;
+  const HeldOut part_;
+  const Split& split_;
+  const ItemCounts counts_;
+  const std::optional<Segments> segments_;
+  const std::string& lists_;
+  RankingOptions ranking_;
+};
+
+// Returns the targets of a temporal split in words.
+std::string target_of_period(const RankingProtocol& protocol) {
+  return fmt::format("each user's first {} of the {} {:g} % of the log",
+                     protocol.next > 1 ? fmt::format("{} events", protocol.next) : "event",
+                     protocol.validation ? "last but one" : "last", 100 * protocol.test_share);
+}
+
+// Returns the targets of leave-one-out in words.
+std::string target_of_last(const RankingProtocol& protocol) {
+  const int64_t holdout = std::max(protocol.holdout, protocol.next);
+  if (holdout <= 1) return fmt::format("each user's {} event", protocol.validation ? "last but one" : "last");
+  const std::string held_out = protocol.validation ? fmt::format("the {0} events before each user's last {0}", holdout)
+                                                   : fmt::format("each user's last {} events", holdout);
+  if (protocol.next == holdout) return held_out;
+  return fmt::format("the first{} of {}", protocol.next > 1 ? fmt::format(" {}", protocol.next) : "", held_out);
+}
+
+Split split_of(const RankingProtocol& protocol, const Interactions& data) {
+  Split split = Split::of(data, protocol.temporal, protocol.test_share);
+  split.holdout = protocol.holdout;
+  return split;
+}
+
+void check_next(int64_t next) {
+  if (next < 0 || next > kMostNext) fail("next must be between 0 and {} (is {})", kMostNext, next);
 }
 
 // Returns the negatives stored in the run. If there are none, draws new ones and stores them if the run is writable.
@@ -77,9 +188,7 @@ std::string RankingProtocol::name() const {
 }
 
 std::string RankingProtocol::description() const {
-  const std::string target = temporal ? fmt::format("each user's first event of the {} {:g} % of the log",
-                                                    validation ? "last but one" : "last", 100 * test_share)
-                                      : fmt::format("each user's {} event", validation ? "last but one" : "last");
+  const std::string target = temporal ? target_of_period(*this) : target_of_last(*this);
   const std::string among = negatives > 0
                                 ? fmt::format("{} items drawn uniformly (seed {}){}", negatives, seed,
                                               repeats ? "" : " that the user's training part lacks")
@@ -93,38 +202,79 @@ std::string protocol_of_run(const std::string& directory) {
   return read_recommendation(run).split == SplitRule::temporal ? "temporal" : "full";
 }
 
-RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol) {
+RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol, const EvaluateOptions& options) {
+  check_next(protocol.next);
   const RecommenderRun run = load_run<RecommenderRun>(directory);
-  const bool temporal = run.recommendation.split == SplitRule::temporal;
+  const RecommendationConfig& config = run.recommendation;
+  const bool temporal = config.split == SplitRule::temporal;
   if (protocol.temporal != temporal)
     fail("{}: protocol {} may test on events that the run was trained on: its split is {}", directory, protocol.name(),
          temporal ? "temporal" : "leave_one_out");
-  protocol.repeats = run.recommendation.repeats;
-  if (temporal) protocol.test_share = run.recommendation.test_share;
+  protocol.repeats = config.repeats;
+  if (temporal) protocol.test_share = config.test_share;
+  protocol.holdout = config.holdout;
+  if (protocol.next == 0) protocol.next = config.holdout;
+  if (!temporal && protocol.next > config.holdout)
+    fail("{}: next must be at most {}, the events that the run holds out of each user (is {}); train with holdout {}",
+         directory, config.holdout, protocol.next, protocol.next);
   const Interactions& data = run.log.data;
   RankingTable table = start_table(protocol, data, run.log.sha256);
-  const Split split = Split::of(data, temporal, protocol.test_share);
+  const Split split = split_of(protocol, data);
   std::optional<Negatives> negatives;
   if (protocol.negatives > 0) negatives = negatives_of_run(RunDirectory(directory), run.log, split, table);
   Arena arena;
-  add_rows(table, data, split, negatives ? &*negatives : nullptr, [&](Histories histories, Matrix<float> scores) {
-    score_items(*run.model, run.recommendation.positions_from_end, histories, scores, arena);
-  });
+  ModelRanker model(*run.model, config.positions_from_end, arena);
+  Rows rows(table, data, split, negatives ? &*negatives : nullptr, options);
+  rows.add("model", model);
+  rows.add_baselines();
   return table;
 }
 
-RankingTable evaluate_logs(const std::vector<std::string>& logs, const InteractionOptions& options,
-                           const RankingProtocol& protocol) {
+RankingTable evaluate_logs(const std::vector<std::string>& logs, const InteractionOptions& log_options,
+                           RankingProtocol protocol, const EvaluateOptions& options) {
+  check_next(protocol.next);
+  protocol.next = protocol.holdout = std::max<int64_t>(1, protocol.next);
   ReadReport report;
-  const Interactions data = read_interactions(logs, options, report);
+  const Interactions data = read_interactions(logs, log_options, report);
   RankingTable table = start_table(protocol, data, report.sha256);
   table.messages = report.lines();
-  const Split split = Split::of(data, protocol.temporal, protocol.test_share);
+  const Split split = split_of(protocol, data);
   std::optional<Negatives> negatives;
   if (protocol.negatives > 0)
     negatives = draw_negatives(data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed), protocol.repeats);
-  add_rows(table, data, split, negatives ? &*negatives : nullptr, {});
+  Rows(table, data, split, negatives ? &*negatives : nullptr, options).add_baselines();
   return table;
+}
+
+std::string to_json(const RankingTable& table) {
+  const auto measures = [](const RankingScore& score) {
+    nlohmann::ordered_json json;
+    for (const auto& [name, value] : named_measures(score)) json[name] = value;
+    return json;
+  };
+  const RankingProtocol& protocol = table.protocol;
+  nlohmann::ordered_json json = {
+      {"protocol", protocol.name()},
+      {"description", protocol.description()},
+      {"part", protocol.validation ? "validation" : "test"},
+      {"data",
+       {{"sha256", table.data_sha256}, {"users", table.users}, {"items", table.items}, {"events", table.events}}}};
+  const RankingScore& counts = table.rows.front().score;
+  json["users"] = counts.users;
+  json["users_without_target"] = counts.no_target;
+  json["users_without_history"] = counts.no_history;
+  json["users_not_sampled"] = counts.not_sampled;
+  json["next"] = protocol.next;
+  for (const RankingTable::Row& row : table.rows) {
+    nlohmann::ordered_json& to = row.name == "model" ? json : json["baselines"][row.name];
+    to.update(measures(row.score));
+    for (size_t i = 0; i < row.segments.size(); i++) {
+      nlohmann::ordered_json& segment = to["segments"][table.segments[i]];
+      segment["users"] = row.segments[i].users;
+      segment.update(measures(row.segments[i]));
+    }
+  }
+  return json.dump();
 }
 
 }  // namespace qkv

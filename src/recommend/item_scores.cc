@@ -29,6 +29,18 @@ Matrix<float> encode_histories(const Transformer<float>& model, bool positions_f
   return model.last_hidden(packed, context);
 }
 
+void encode_histories_into(const Transformer<float>& model, bool positions_from_end, Histories histories,
+                           Matrix<float> h, Arena& arena) {
+  for (int64_t row = 0; !histories.empty();) {
+    const Arena::Scope scope(arena);
+    const size_t count = batch_size(histories, model.config().max_length);
+    const Matrix<float> part = encode_histories(model, positions_from_end, histories.first(count), arena);
+    for (int64_t n = 0; n < part.rows; n++) std::copy_n(part.row(n), part.cols, h.row(row + n));
+    histories = histories.subspan(count);
+    row += part.rows;
+  }
+}
+
 void score_items(const Transformer<float>& model, bool positions_from_end, Histories histories, Matrix<float> scores,
                  Arena& arena) {
   Context context{.arena = arena, .inference = true};

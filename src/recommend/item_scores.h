@@ -17,6 +17,11 @@ using Histories = std::span<const History>;
 Matrix<float> encode_histories(const Transformer<float>& model, bool positions_from_end, Histories histories,
                                Arena& arena);
 
+// Assigns the same to h: [histories, d]. Processes histories in batches, so that memory does not grow with their
+// number.
+void encode_histories_into(const Transformer<float>& model, bool positions_from_end, Histories histories,
+                           Matrix<float> h, Arena& arena);
+
 // Computes scores: [histories, items]. Processes histories in batches, so that memory does not grow with their number.
 void score_items(const Transformer<float>& model, bool positions_from_end, Histories histories, Matrix<float> scores,
                  Arena& arena);

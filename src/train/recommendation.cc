@@ -57,6 +57,9 @@ void RecommendationData::check(const RecommendationRecipe& given, const Recommen
   qkv::check(given.recommendation);
   if (files.features.empty() && !files.feature_columns.empty())
     fail("training: feature_columns requires a table of features");
+  if (given.recommendation.holdout > 1 && given.recommendation.split != SplitRule::leave_one_out)
+    fail("training: holdout {} requires split = leave_one_out (split is {})", given.recommendation.holdout,
+         name_of(given.recommendation.split));
   if (given.training.selection != Selection::metric)
     fail("training: selection must be metric (is loss): recommenders have no validation loss");
   if (given.recommendation.loss == ItemLoss::softmax) return;

@@ -8,17 +8,21 @@
 #include "core/to_size.h"
 #include "io/weights.h"
 #include "layers/sampled_loss.h"
-#include "recommend/item_scores.h"
+#include "recommend/model_ranker.h"
 #include "train/objective.h"
 
 namespace qkv {
 namespace {
 
+constexpr int64_t kMostPairs = 5'000'000'000;  // users × items that an evaluation ranks
+
 bool draws_negatives(const RecommendationConfig& config) { return config.loss != ItemLoss::softmax; }
 
 Split split_of(const RecommendationRecipe& recipe, const Interactions& log) {
   const RecommendationConfig& config = recipe.recommendation;
-  return Split::of(log, config.split == SplitRule::temporal, config.test_share);
+  Split split = Split::of(log, config.split == SplitRule::temporal, config.test_share);
+  split.holdout = config.holdout;
+  return split;
 }
 
 ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& split) {
@@ -119,11 +123,13 @@ void RecommendationTask::after_step(const Transformer<float>& model) {
 }
 
 DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& arena) {
-  const auto score = [&](Histories histories, Matrix<float> scores) {
-    score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
-  };
-  const RankingScore found =
-      rank_targets(log_, {split_, HeldOut::validation, nullptr, recipe_.recommendation.repeats}, score);
+  ModelRanker ranker(model, recipe_.recommendation.positions_from_end, arena);
+  const RankingOptions options{.split = split_,
+                               .part = HeldOut::validation,
+                               .repeats = recipe_.recommendation.repeats,
+                               .next = recipe_.recommendation.holdout,
+                               .most_users = users_for(log_.item_count(), kMostPairs)};
+  const RankingScore found = rank_targets(log_, options, ranker);
   return {0, found.ndcg[1], {{"NDCG@10", found.ndcg[1], 4}, {"HR@10", found.hr[1], 4}, {"MRR@10", found.mrr[1], 4}}};
 }
 

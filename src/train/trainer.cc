@@ -194,7 +194,7 @@ void Trainer::evaluate() {
   EvaluationReport evaluation;
   evaluation.step = progress_.step;
   const ParameterList<float>& parameters = model_.parameters();
-  save_weights(run_.weights(progress_.step), parameters, parameters.values());
+  if (config_.average > 1) save_weights(run_.weights(progress_.step), parameters, parameters.values());
   progress_.evaluated_steps.push_back(progress_.step);
 
   double best_score = 0;

@@ -40,6 +40,21 @@ TEST(Split, LeaveOneOutHoldsOutTheLastTwoEvents) {
   }
 }
 
+TEST(Split, HoldoutEventsAreHeldOutInEachPart) {
+  const Interactions data = with_times({{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3, 4, 5, 6, 7}, {1, 2, 3, 4, 5, 6}});
+  Split split;
+  split.holdout = 3;
+  EXPECT_EQ(split.target(data, 0, HeldOut::test), 5);
+  EXPECT_EQ(split.held_out(data, 0, HeldOut::test), 3);
+  EXPECT_EQ(split.target(data, 0, HeldOut::validation), 2);
+  EXPECT_EQ(split.held_out(data, 0, HeldOut::validation), 3);
+  EXPECT_EQ(split.known(data, 0, HeldOut::validation), 2);
+  EXPECT_EQ(split.target(data, 1, HeldOut::validation), 1);
+  EXPECT_EQ(split.target(data, 2, HeldOut::test), std::nullopt);  // fewer than 7 events
+  EXPECT_EQ(split.held_out(data, 2, HeldOut::test), 0);
+  EXPECT_EQ(split.known(data, 2, HeldOut::validation), 6);
+}
+
 TEST(Split, TemporalTargetsAreTheFirstEventsFromAMomentOn) {
   const Interactions data = with_times({{1, 10, 20}, {1, 2}, {9, 10, 10, 19, 20, 30}, {25}, {1, 21}});
   const Split split{true, 10, 20};
@@ -54,6 +69,9 @@ TEST(Split, TemporalTargetsAreTheFirstEventsFromAMomentOn) {
   EXPECT_EQ(split.target(data, 3, HeldOut::test), 0);  // there is nothing before it
   EXPECT_EQ(split.target(data, 4, HeldOut::validation), std::nullopt);
   EXPECT_EQ(split.target(data, 4, HeldOut::test), 1);
+  EXPECT_EQ(split.held_out(data, 2, HeldOut::validation), 3);
+  EXPECT_EQ(split.held_out(data, 2, HeldOut::test), 2);
+  EXPECT_EQ(split.held_out(data, 4, HeldOut::validation), 0);
 }
 
 TEST(Split, TheShareOfEventsDeterminesTheMoments) {

@@ -12,6 +12,8 @@
 #include "core/random.h"
 #include "core/threads.h"
 #include "core/to_size.h"
+#include "eval/baselines.h"
+#include "eval/sparse_ranker.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
@@ -94,15 +96,15 @@ TEST(Ranking, MetricsFollowFromTheRanks) {
     EXPECT_NEAR(found.mrr[i], mrr, 1e-14);
   }
   EXPECT_EQ(found.users, 25);
-  EXPECT_DOUBLE_EQ(found.coverage, 10. / 30);  // items 1 … 10, for every user
+  EXPECT_DOUBLE_EQ(found.coverage[1], 10. / 30);  // items 1 … 10, for every user
 }
 
 TEST(Ranking, CoverageExcludesTheHistory) {
   const Interactions data = of_events({{0, 1, 2}, {3, 4, 5}}, 12);
   const std::vector<float> falling = {12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
-  EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant(falling)).coverage, 1);  // 2 … 11, and 0, 1, 2, 5, 6, … 11
+  EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant(falling)).coverage[1], 1);  // 2 … 11, and 0, 1, 2, 5, 6, … 11
   const std::vector<float> none(12, kNan);
-  EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant(none)).coverage, 0);
+  EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant(none)).coverage[1], 0);
 }
 
 TEST(Ranking, UsersWithoutATargetOrAHistoryAreCounted) {
@@ -193,6 +195,132 @@ TEST(Ranking, AgreesWithTheDefinitionForAnyNumberOfThreads) {
     }
     set_threads(threads);
   }
+}
+
+// Returns the ranks of distinct targets by sorting: of equal scores the targets come last.
+std::vector<int64_t> ranks_by_sorting(const std::vector<float>& scores, const std::set<int32_t>& targets,
+                                      std::vector<int32_t> others) {
+  std::erase_if(others, [&](int32_t item) { return targets.contains(item); });
+  std::vector<std::pair<float, bool>> all;  // best first: larger scores, then items that are no targets
+  for (const int32_t item : others) all.emplace_back(-scores[to_size(item)], false);
+  for (const int32_t item : targets) all.emplace_back(-scores[to_size(item)], true);
+  std::ranges::sort(all);
+  std::vector<int64_t> ranks;
+  for (size_t i = 0; i < all.size(); i++)
+    if (all[i].second) ranks.push_back(static_cast<int64_t>(i) + 1);
+  return ranks;
+}
+
+TEST(Ranking, SeveralTargetsAgreeWithTheDefinition) {
+  const Interactions data = random_log(300, 80);
+  Split split;
+  split.holdout = 4;
+  for (const int64_t next : {2, 4, 9}) {
+    double recall = 0, map = 0;
+    int64_t users = 0;
+    for (int64_t user = 0; user < data.user_count(); user++) {
+      const std::span<const int32_t> events = data.of(user);
+      if (events.size() < 9) continue;
+      users++;
+      const auto history = events.first(events.size() - 4),
+                 held_out = events.subspan(history.size(), to_size(std::min<int64_t>(4, next)));
+      std::vector<float> scores(80);
+      const History only{history};
+      score_by_history(std::span(&only, 1), {scores.data(), 1, 80});
+      const std::set<int32_t> targets(held_out.begin(), held_out.end());
+      std::vector<int32_t> others;
+      for (int32_t i = 0; i < 80; i++)
+        if (std::ranges::find(history, i) == history.end()) others.push_back(i);
+      double hits = 0;
+      for (const int64_t rank : ranks_by_sorting(scores, targets, others)) {
+        if (rank > 10) break;
+        hits++;
+        recall += 1 / static_cast<double>(targets.size());
+        map += hits / static_cast<double>(rank) / static_cast<double>(targets.size());
+      }
+    }
+    const RankingScore found = rank_targets(data, {.split = split, .next = next}, score_by_history);
+    EXPECT_EQ(found.users, users);
+    EXPECT_NEAR(found.recall[1], recall / static_cast<double>(users), 1e-12);
+    EXPECT_NEAR(found.map[1], map / static_cast<double>(users), 1e-12);
+    EXPECT_GT(found.recall[1], 0);
+  }
+}
+
+TEST(Ranking, ASampleOfUsersDependsOnTheirNames) {
+  const Interactions data = random_log(300, 80);
+  std::vector<int64_t> sample, smaller, all;
+  const auto users = [&](int64_t most, std::vector<int64_t>& to) {
+    const auto add = [&](int64_t user, std::span<const ScoredToken>) { to.push_back(user); };
+    return rank_targets(data, {.most_users = most, .on_list = add}, score_by_history);
+  };
+  const RankingScore score = users(50, sample);
+  EXPECT_EQ(score.users, 50);
+  EXPECT_EQ(score.not_sampled, 250);
+  EXPECT_EQ(users(20, smaller).users, 20);
+  EXPECT_EQ(users(300, all).not_sampled, 0);
+  EXPECT_EQ(sample.size(), 50u);
+  EXPECT_TRUE(std::ranges::is_sorted(sample));
+  EXPECT_TRUE(std::ranges::includes(sample, smaller));
+  EXPECT_LT(sample.front(), 30);  // spread over all users
+  EXPECT_GT(sample.back(), 270);
+  EXPECT_EQ(users_for(10'000'000, 20'000'000'000), 2000);
+  EXPECT_EQ(users_for(10'000'000, 1), 1000);
+}
+
+TEST(Ranking, SegmentsAreScoredByThemselves) {
+  const Interactions data = random_log(300, 80);
+  Segments segments{{"odd", "even", "none"}, std::vector<int32_t>(300, -1)};
+  for (size_t user = 0; user < 200; user++) segments.of_user[user] = user % 2 == 0;
+  const ItemCounts counts(data, {}, HeldOut::test);
+  DenseRanker ranker(80, score_by_history);
+  const SegmentedScore found = rank_segments(data, {.counts = &counts, .segments = &segments}, ranker);
+  ASSERT_EQ(found.segments.size(), 3u);
+  EXPECT_EQ(found.all.users, 300);
+  EXPECT_EQ(found.segments[0].users, 100);
+  EXPECT_EQ(found.segments[2].users, 0);
+  EXPECT_EQ(found.segments[2].hr[2], 0);
+
+  Interactions odd;
+  odd.items = data.items;
+  for (int64_t user = 1; user < 200; user += 2) {
+    odd.users.push_back(data.users[to_size(user)]);
+    odd.events.insert(odd.events.end(), data.of(user).begin(), data.of(user).end());
+    odd.offsets.push_back(std::ssize(odd.events));
+  }
+  const RankingScore alone = rank_targets(odd, {.counts = &counts}, ranker);
+  EXPECT_EQ(named_measures(alone), named_measures(found.segments[0]));
+  EXPECT_GT(alone.novelty[0], 0);
+}
+
+TEST(SparseRanker, AgreesWithTheScoresOfAllItems) {
+  const Interactions data = random_log(300, 80);
+  Split split;
+  split.holdout = 2;
+  const Popularity popularity(data, split, HeldOut::test);
+  const Markov markov(data, split, HeldOut::test);
+  const auto next = [&](const History& history, std::vector<ScoredToken>& changed) {
+    markov.append_next(history, changed);
+  };
+  const Negatives negatives = draw_negatives(data, {}, 30, 4);
+  SparseRanker by_popularity(popularity.scores()), by_last_item(markov.popularity().scores(), next);
+  DenseRanker dense_popularity(80, popularity), dense_markov(80, markov);
+  const std::pair<ItemRanker*, ItemRanker*> pairs[] = {{&by_popularity, &dense_popularity},
+                                                       {&by_last_item, &dense_markov}};
+  for (const auto& [sparse, dense] : pairs)
+    for (const Negatives* drawn : {static_cast<const Negatives*>(nullptr), &negatives}) {
+      std::vector<std::vector<int32_t>> lists[2];
+      std::vector<std::pair<std::string, double>> measures[2];
+      for (const size_t i : {0, 1}) {
+        const auto add = [&](int64_t, std::span<const ScoredToken> list) {
+          for (lists[i].emplace_back(); const ScoredToken& item : list) lists[i].back().push_back(item.token);
+        };
+        const RankingOptions options{.split = split, .negatives = drawn, .next = 2, .on_list = add};
+        measures[i] = named_measures(rank_targets(data, options, i == 0 ? *sparse : *dense));
+      }
+      EXPECT_EQ(measures[0], measures[1]);
+      EXPECT_EQ(lists[0], lists[1]);
+    }
 }
 
 TEST(Negatives, AreDrawnFromTheItemsThatAreNotTrainingItems) {

@@ -1,13 +1,19 @@
 """qkv evaluate: protocols, baselines and JSON, on a log whose next item follows from the last one."""
 
+import csv
 import hashlib
 import json
+import math
+import random
 
 import pytest
 from conftest import qkv
 
 USERS, ITEMS = 30, 40
-METRICS = [f"{name}@{k}" for name in ("HR", "NDCG", "MRR") for k in (5, 10, 20)] + ["coverage@10"]
+RANKS = ["HR", "NDCG", "MRR"]
+METRICS = [f"{name}@{k}" for name in RANKS for k in (5, 10, 20)] + ["coverage@10"]
+ALL_METRICS = METRICS + [f"{name}@{k}" for name in ("Recall", "Precision", "MAP", "NDCG_full") for k in (5, 10, 20)] + [
+    "coverage@5", "coverage@20"] + [f"{name}@{k}" for name in ("MIUF", "ARP") for k in (5, 10, 20)]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +48,7 @@ def test_a_log_is_evaluated_by_the_baselines(log):
     assert list(found["baselines"]) == ["popularity", "markov"] and "HR@10" not in found
     for name in METRICS[:9]:
         assert found["baselines"]["markov"][name] == 1
-    assert list(found["baselines"]["popularity"]) == METRICS
+    assert list(found["baselines"]["popularity"]) == ALL_METRICS
 
 
 def test_the_table_names_protocol_and_data(log):
@@ -50,7 +56,7 @@ def test_the_table_names_protocol_and_data(log):
     assert "protocol: temporal: each user's first event of the last but one 20 % of the log, among all items" in output
     assert hashlib.sha256(log.read_bytes()).hexdigest() in output
     rows = [line.split() for line in output.strip().split("\n\n")[1].split("\n")]
-    assert rows[0] == METRICS and rows[2][0] == "markov" and rows[2][1:10] == ["1.0000"] * 9
+    assert rows[0] == [*METRICS, "MIUF@10", "ARP@10"] and rows[2][0] == "markov" and rows[2][1:10] == ["1.0000"] * 9
     assert "kept: 30 users, 40 items, 360 events" in error
 
 
@@ -81,10 +87,109 @@ def test_random_items_are_stored_and_reused(log, run):
     (["--protocol", "sampled-0"], 1, "protocol must be full, temporal or sampled-N"),
     (["--protocol", "temporal"], 1, "its split is leave_one_out"),
     (["--min-events", "5"], 2, "--min-events: applies to logs only"),
+    (["--next", "2"], 1, "next must be at most 1, the events that the run holds out of each user (is 2); train with holdout 2"),
+    (["--next", "1001"], 2, "--next: Value 1001 not in range [0 - 1000]"),
+    (["--segments", "/nonexistent"], 1, "/nonexistent: "),
+    (["--lists", "/nonexistent/lists.csv"], 1, "/nonexistent/lists.csv"),
 ])
 def test_options_that_contradict_the_run_are_refused(run, arguments, status, part):
     found, output, error = qkv("evaluate", run, *arguments, ok=False)
     assert found == status and output == "" and part in error and error.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def random_log(tmp_path_factory):
+    """Histories of random items, of which no user has one twice, in the order of the lines."""
+    draw = random.Random(5)
+    events = {f"u,{user}": draw.sample(range(60), draw.randint(6, 25)) for user in range(40)}
+    path = tmp_path_factory.mktemp("logs") / "random.csv"
+    path.write_text("".join(f'"{user}",{item}\n' for user, items in events.items() for item in items))
+    return path, {user: [str(item) for item in items] for user, items in events.items()}
+
+
+def measures_by_hand(lists, targets, k):
+    """The measures of lists by their definitions, as means over the users."""
+    sums = dict.fromkeys(["HR", "Recall", "Precision", "MRR", "MAP", "NDCG"], 0)
+    for user, wanted in targets.items():
+        hits = [rank for rank, item in enumerate(lists[user][:k], 1) if item in wanted]
+        ideal = sum(1 / math.log2(1 + rank) for rank in range(1, min(len(wanted), k) + 1))
+        sums["HR"] += bool(hits)
+        sums["Recall"] += len(hits) / len(wanted)
+        sums["Precision"] += len(hits) / k
+        sums["MRR"] += 1 / hits[0] if hits else 0
+        sums["MAP"] += sum(n / rank for n, rank in enumerate(hits, 1)) / len(wanted)
+        sums["NDCG"] += sum(1 / math.log2(1 + rank) for rank in hits) / ideal
+    return {f"{name}@{k}": value / len(targets) for name, value in sums.items()}
+
+
+def test_several_targets_have_the_measures_of_the_lists_that_are_written(random_log, tmp_path):
+    log, events = random_log
+    run, file = tmp_path / "run", tmp_path / "lists.csv"
+    qkv("train", "recommend", "--data", log, "--out", run, "--preset", "sasrec", "--holdout", 3, "--max-steps", 3,
+        "--threads", 1)
+    found = evaluate(run, "--lists", file, "--threads", 3)
+    assert found["next"] == 3 and found["description"].startswith("each user's last 3 events, among")
+    targets = {user: items[-3:] for user, items in events.items() if len(items) >= 7}
+    assert found["users"] == len(targets) and found["users_without_target"] == len(events) - len(targets)
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert list(rows[0]) == ["user", "item", "rank"]
+    lists = {user: [row["item"] for row in rows if row["user"] == user] for user in targets}
+    assert [int(row["rank"]) for row in rows] == [rank for user in targets for rank in range(1, len(lists[user]) + 1)]
+    assert all(not set(lists[user]) & set(events[user][:-3]) for user in targets)
+    for k in (5, 10, 20):
+        for name, value in measures_by_hand(lists, targets, k).items():
+            assert found[name] == pytest.approx(value, abs=1e-12), name
+        listed = {item for items in lists.values() for item in items[:k]}
+        assert found[f"coverage@{k}"] == pytest.approx(len(listed) / 60, abs=1e-12)
+    assert found["HR@20"] > 0
+
+    first = evaluate(run, "--next", 1)
+    assert first["description"].startswith("the first of each user's last 3 events, among")
+    assert evaluate(run, "--next", 3, "--validation")["description"].startswith(
+        "the 3 events before each user's last 3, among")
+    assert first["HR@10"] <= found["HR@10"] and first["Recall@10"] == first["HR@10"]
+    assert evaluate(log, "--next", 3)["baselines"] == found["baselines"]
+
+
+def test_a_temporal_split_has_as_many_targets_as_its_period(log):
+    one = evaluate(log, *COLUMNS, "--protocol", "temporal", "--test-share", 0.3)
+    many = evaluate(log, *COLUMNS, "--protocol", "temporal", "--test-share", 0.3, "--next", 3)
+    assert many["description"].startswith("each user's first 3 events of the last 30 % of the log")
+    assert many["users"] == one["users"] == USERS
+    markov = many["baselines"]["markov"]
+    assert markov["HR@5"] == 1 and markov["Recall@5"] < 1  # the chain knows the next item, not the two after it
+
+
+def test_segments_divide_the_users(random_log, tmp_path):
+    log, events = random_log
+    by_length = evaluate(log, "--segments", "length")["baselines"]["markov"]
+    counts = {name: segment["users"] for name, segment in by_length["segments"].items()}
+    lengths = [len(items) - 1 for items in events.values()]
+    assert counts == {"1-4": 0, "5-9": sum(n < 10 for n in lengths), "10-19": sum(10 <= n < 20 for n in lengths),
+                      "20-49": sum(n >= 20 for n in lengths), "50+": 0}
+    mean = sum(segment["users"] * segment["MRR@20"] for segment in by_length["segments"].values()) / len(events)
+    assert mean == pytest.approx(by_length["MRR@20"], abs=1e-12) and list(by_length["segments"]["5-9"]) == ["users", *ALL_METRICS]
+    by_popularity = evaluate(log, "--segments", "popularity")["baselines"]["popularity"]["segments"]
+    assert by_popularity["head"]["MRR@20"] > by_popularity["tail"]["MRR@20"]
+
+    file = tmp_path / "segments.csv"
+    file.write_text("user,segment\n" + "".join(f'"u,{user}",{"old" if user < 15 else "new"}\n' for user in range(25)))
+    from_file = evaluate(log, "--segments", file)["baselines"]["popularity"]["segments"]
+    assert {name: segment["users"] for name, segment in from_file.items()} == {"old": 15, "new": 10}
+    table = qkv("evaluate", log, "--segments", file)[1]
+    assert "segment old: 15 users\npopularity " in table and "segment new: 10 users\n" in table
+    file.write_text("u,segment\nu,a,b\n")
+    status, output, error = qkv("evaluate", log, "--segments", file, ok=False)
+    assert status == 1 and output == "" and error.startswith(f"qkv: {file}:2: ") and error.count("\n") == 1
+
+
+def test_a_sample_of_users_is_stated(log):
+    found = evaluate(log, *COLUMNS, "--users", 12)
+    assert found["users"] == 12 and found["users_not_sampled"] == USERS - 12
+    table = qkv("evaluate", log, *COLUMNS, "--users", 12)[1]
+    assert "users: 12 evaluated, 0 without a target event, 0 without events before it, 18 not in the sample" in table
+    assert evaluate(log, *COLUMNS, "--users", 0) == evaluate(log, *COLUMNS)
 
 
 def test_errors_name_the_invalid_line(tmp_path):

@@ -59,6 +59,8 @@ def test_a_recommender_recommends_and_evaluates_as_before():
     assert portable("recommend", "recommender", "--user", "u0005") == expected("recommender.txt")
     now = json.loads(portable("evaluate", "recommender", "--json"))
     before = json.loads(expected("recommender.evaluation.json"))
+    for name, measures in before.pop("baselines").items():
+        assert {key: now["baselines"][name][key] for key in measures} == measures
     for key, value in before.items():
         assert key == "description" or now[key] == value, key
 

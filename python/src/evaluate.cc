@@ -1,0 +1,37 @@
+// Evaluation of runs and logs, with the GIL free. Results are JSON, as the program prints them.
+#include "qkv/evaluate.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+
+namespace nb = nanobind;
+
+namespace qkv::python {
+namespace {
+
+// Returns the protocol of a name, or for "" the default: that of the run, or "full" for logs.
+RankingProtocol protocol_of(const std::string& name, const std::string& run) {
+  if (!name.empty()) return RankingProtocol::named(name);
+  return RankingProtocol::named(run.empty() ? "full" : protocol_of_run(run));
+}
+
+std::string evaluate(const std::string& run, const std::vector<std::string>& logs, const std::string& protocol,
+                     int64_t next, int64_t users, bool validation, int64_t seed, double test_share,
+                     const std::string& segments, const std::string& lists, const std::vector<std::string>& columns,
+                     int64_t min_events, int64_t core) {
+  RankingProtocol values = protocol_of(protocol, run);
+  values.next = next, values.most_users = users, values.validation = validation, values.seed = seed;
+  values.test_share = test_share;
+  const EvaluateOptions options{segments, lists};
+  return to_json(run.empty() ? evaluate_logs(logs, {columns, min_events, core}, values, options)
+                             : evaluate_run(run, values, options));
+}
+
+}  // namespace
+
+void bind_evaluate(nb::module_& m) { m.def("evaluate", evaluate, nb::call_guard<nb::gil_scoped_release>()); }
+
+}  // namespace qkv::python
