@@ -115,8 +115,8 @@ void add_evaluate_command(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--next", options->values.next,
-                   "Targets: so many first events of each user's held-out part; 0 is as many as the run holds out, "
-                   "for logs 1")
+                   "Number of targets: the first events of each user's held-out part; 0 is as many as the run holds "
+                   "out, for logs 1")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   command

@@ -18,8 +18,8 @@ struct RankingProtocol {
   int64_t seed = 1;         // of these random items
   bool repeats = false;     // items that the user already had are candidates
   bool validation = false;  // evaluate on the validation events instead of the test events
-  int64_t next = 0;         // targets of a user: so many first events of the held-out part; 0: as many as the run holds
-                            // out of each user (1 in a temporal split), 1 for logs
+  int64_t next = 0;         // number of targets of a user: the first events of the held-out part; 0: as many as the
+                            // run holds out of each user (1 in a temporal split), 1 for logs
   int64_t holdout = 1;      // events of a user in each held-out part of leave-one-out: that of the run; `next` for logs
   int64_t most_users = -1;  // evaluate at most that many users, a sample by a hash of their names; 0: all; -1: as many
                             // that users × items is at most 2·10¹⁰, but at least 1,000
@@ -32,7 +32,7 @@ struct RankingProtocol {
   std::string description() const;  // one line: split, candidates, ties
 };
 
-// What an evaluation yields in addition to the scores of all users.
+// Options for what an evaluation yields in addition to the scores of all users.
 struct EvaluateOptions {
   std::string segments;  // also score groups of users: "length" (by events before the target), "popularity" (of the
                          // first target: head, middle or tail third of all events), or a file with lines user,segment;

@@ -16,7 +16,7 @@ using AtCutoffs = std::array<double, kCutoffs.size()>;  // one value for each cu
 // a higher score; ties, and NaN, count against the model. Among several targets the better one comes first and does not
 // count as a candidate of the others. docs/evaluation-protocols.md has the formulas, which are those of RecTools.
 struct RankingScore {
-  // Of the set R of a user's distinct targets, those of a rank up to k are hits.
+  // R is the set of a user's distinct targets. Those of a rank up to k are hits.
   AtCutoffs hr{};         // hit rate: 1 if there is a hit
   AtCutoffs ndcg{};       // Σ over hits of 1 / log2(1 + rank), divided by that sum over the ranks 1 … min(|R|, k)
   AtCutoffs mrr{};        // 1 / rank of the first hit
@@ -25,7 +25,8 @@ struct RankingScore {
   AtCutoffs map{};        // Σ over hits of hits up to this rank / rank, divided by |R|
   AtCutoffs ndcg_full{};  // as ndcg, divided by the sum over the ranks 1 … k
 
-  // Of the k best items of each user by score, without the user's history; equal scores in the order of the items.
+  // Measures of the k best items of each user by score, without the user's history; equal scores in the order of the
+  // items.
   AtCutoffs coverage{};    // share of all items that are listed for some user
   AtCutoffs novelty{};     // mean over users of the mean over listed items of −log2 of the share of users who had the
                            // item before (MIUF); an item that nobody had counts as one that one user had

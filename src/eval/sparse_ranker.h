@@ -15,7 +15,7 @@ class SparseRanker : public ItemRanker {
   // Appends the items whose score after a history differs, each once, with their scores.
   using ChangedScores = FunctionRef<void(const History& history, std::vector<ScoredToken>& changed)>;
 
-  // common: the scores of all items, without NaN. What `changed` refers to must outlive the ranker.
+  // common: the scores of all items, without NaN. The callable of `changed` must outlive the ranker.
   SparseRanker(std::span<const float> common, ChangedScores changed = {});
 
   void rank(std::span<const RankingQuery> queries, std::span<RankingAnswer> answers) override;

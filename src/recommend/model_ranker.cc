@@ -63,6 +63,25 @@ int64_t not_below(std::span<const float> scores, float least) {
   return std::ranges::count_if(scores, [&](float score) { return !(score < least); });
 }
 
+// Returns how many candidates are not below each target. counts: how many of all items are not. Those include the
+// hidden items, whose score was −∞, and the targets that are not hidden.
+std::vector<int64_t> in_catalogue(const RankingQuery& query, std::span<const float> targets,
+                                  std::span<const int64_t> counts) {
+  std::vector<float> no_candidates(query.hidden.size(), -HUGE_VALF);
+  for (size_t t = 0; t < targets.size(); t++)
+    if (!std::ranges::binary_search(query.hidden, query.targets[t])) no_candidates.push_back(targets[t]);
+  std::vector<int64_t> others;
+  for (size_t t = 0; t < targets.size(); t++) others.push_back(counts[t] - not_below(no_candidates, targets[t]));
+  return others;
+}
+
+std::vector<ScoredToken> list_of(const BestLogits& best, int64_t n) {
+  std::vector<ScoredToken> items;
+  for (int64_t i = 0; i < best.tokens.cols && best.tokens(n, i) >= 0; i++)
+    items.push_back({best.logits(n, i), best.tokens(n, i)});
+  return items;
+}
+
 }  // namespace
 
 Matrix<float> ModelRanker::encode(std::span<const RankingQuery> queries, Context& c) const {
@@ -89,37 +108,27 @@ void ModelRanker::rank(std::span<const RankingQuery> queries, std::span<RankingA
   const Matrix<int64_t> counts = c.arena.matrix<int64_t>(N, T);
   const BestLogits best{c.arena.matrix<float>(N, kListed), c.arena.matrix<int32_t>(N, kListed)};
   std::vector<std::span<const int32_t>> hidden(queries.size());
-  std::vector<std::span<const ScoredToken>> added_of(queries.size());
-  for (int64_t n = 0; n < N; n++) {
-    std::fill_n(thresholds.row(n), T, HUGE_VALF);
-    std::ranges::copy(targets[to_size(n)], thresholds.row(n));
-    hidden[to_size(n)] = queries[to_size(n)].hidden;
-    added_of[to_size(n)] = added[to_size(n)];
+  std::vector<std::span<const ScoredToken>> added_of(added.begin(), added.end());
+  for (size_t n = 0; n < queries.size(); n++) {
+    float* row = thresholds.row(static_cast<int64_t>(n));
+    std::fill_n(row, T, HUGE_VALF);
+    std::ranges::copy(targets[n], row);
+    hidden[n] = queries[n].hidden;
   }
-  model_.output().ranks(h, {hidden, added_ ? std::span<const std::span<const ScoredToken>>(added_of) : {}},
-                        {thresholds, counts, best}, c);
+  model_.output().ranks(h, {hidden, added_of}, {thresholds, counts, best}, c);
 
-  for (int64_t n = 0; n < N; n++) {
-    const RankingQuery& query = queries[to_size(n)];
-    RankingAnswer& answer = answers[to_size(n)];
-    const std::vector<float>& scores = targets[to_size(n)];
-    answer.not_below.clear();
-    if (!query.drawn.empty()) {
-      const Arena::Scope drawn_scope(arena_);
-      const std::vector<float> drawn =
-          scores_of(model_.output(), h.row_range(n, n + 1), query.drawn, added[to_size(n)], c);
-      for (const float least : scores) answer.not_below.push_back(not_below(drawn, least));
+  for (size_t n = 0; n < queries.size(); n++) {
+    const auto row = static_cast<int64_t>(n);
+    answers[n].list = list_of(best, row);
+    if (queries[n].drawn.empty()) {
+      answers[n].not_below = in_catalogue(queries[n], targets[n], {counts.row(row), targets[n].size()});
     } else {
-      // What was counted contains hidden items, whose score was −∞, and the targets that are not hidden.
-      std::vector<float> not_candidates(query.hidden.size(), -HUGE_VALF);
-      for (size_t t = 0; t < scores.size(); t++)
-        if (!std::ranges::binary_search(query.hidden, query.targets[t])) not_candidates.push_back(scores[t]);
-      for (int64_t t = 0; t < std::ssize(scores); t++)
-        answer.not_below.push_back(counts(n, t) - not_below(not_candidates, scores[to_size(t)]));
+      const Arena::Scope scope_of_drawn(arena_);
+      const Matrix<const float> state = h.row_range(row, row + 1);
+      const std::vector<float> drawn = scores_of(model_.output(), state, queries[n].drawn, added[n], c);
+      answers[n].not_below.clear();
+      for (const float least : targets[n]) answers[n].not_below.push_back(not_below(drawn, least));
     }
-    answer.list.clear();
-    for (int64_t i = 0; i < kListed && best.tokens(n, i) >= 0; i++)
-      answer.list.push_back({best.logits(n, i), best.tokens(n, i)});
   }
 }
 

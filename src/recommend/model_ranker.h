@@ -13,7 +13,7 @@ class ModelRanker : public ItemRanker {
   // Appends numbers to add to the scores of items after a history, in strictly ascending order of the items.
   using AddedScores = FunctionRef<void(const History& history, std::vector<ScoredToken>& added)>;
 
-  // model, arena and what `added` refers to must outlive the ranker.
+  // model, arena and the callable of `added` must outlive the ranker.
   ModelRanker(const Transformer<float>& model, bool positions_from_end, Arena& arena, AddedScores added = {})
       : model_(model), positions_from_end_(positions_from_end), arena_(arena), added_(added) {}
 

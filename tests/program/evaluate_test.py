@@ -88,7 +88,7 @@ def test_random_items_are_stored_and_reused(log, run):
     (["--protocol", "temporal"], 1, "its split is leave_one_out"),
     (["--min-events", "5"], 2, "--min-events: applies to logs only"),
     (["--next", "2"], 1, "next must be at most 1, the events that the run holds out of each user (is 2); train with holdout 2"),
-    (["--next", "1001"], 2, "--next: Value 1001 not in range [0 - 1000]"),
+    (["--next", "1001"], 2, "--next: Value 1001 not in range 0 to 1000"),
     (["--segments", "/nonexistent"], 1, "/nonexistent: "),
     (["--lists", "/nonexistent/lists.csv"], 1, "/nonexistent/lists.csv"),
 ])

@@ -9,7 +9,7 @@
 
 namespace qkv {
 
-// What each row changes in its logits before they are read.
+// Changes of the logits of each row before they are read.
 struct LogitChanges {
   HiddenTokens hidden = {};  // as in best_logits: their logits become −∞, also after an addition
   // Numbers that are added to logits, by token in strictly increasing order; empty if no row has any.
