@@ -1,5 +1,5 @@
-// A line of JSON that asks `qkv recommend` for items, and its answer: one line of JSON, of no more items than are
-// asked for, none of which is ruled out.
+// A line of JSON that asks `qkv recommend` for items, next or similar ones, and its answer: one line of JSON, of no
+// more items than are asked for, none of which is ruled out.
 #include <algorithm>
 
 #include "apps/recommend_output.h"

@@ -128,6 +128,9 @@ void logs(const fs::path& directory) {
   requests.add(R"({"history": ["i1", "The Matrix", 5], "times": [1, null, 60], "top": 3, "explain": true, "id": {}})");
   requests.add(
       R"({"user": "bob", "history": [], "allow": ["i4", "The Matrix"], "deny": ["i0"], "include_seen": true})");
+  requests.add(
+      R"({"history": ["i1", ["i5", "i2"]], "where": ["kind=a|b", "price<4", "kind!=c"], "exclude_seen": false})");
+  requests.add(R"({"similar": "i3", "diversity": 0.5, "where": ["3>=1", "kind~b"], "top": 4})");
   Interactions data;
   data.users = {"a", "b"}, data.items = {"x", "y"};
   data.offsets = {0, 3, 5}, data.events = {0, 1, 1, 1, 0}, data.times = {1, 2, 2, 3, 4};

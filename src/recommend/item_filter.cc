@@ -15,7 +15,7 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMostConditions = 100;
+constexpr size_t kMostConditions = 100, kLongestCondition = 1000;
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(' ');
@@ -57,6 +57,7 @@ void ItemCondition::parse(std::string_view text, const ItemTable& table) {
                                                                                 {"<", Relation::less},
                                                                                 {">", Relation::more},
                                                                                 {"~", Relation::contains}}};
+  if (text.size() > kLongestCondition) fail("must have at most {} bytes (has {})", kLongestCondition, text.size());
   if (find_invalid_utf8(text) != text.npos) fail("is not valid UTF-8");
   const size_t place = std::min(text.find_first_of("=<>!~"), text.size());
   const std::string_view rest = text.substr(place);
@@ -67,20 +68,20 @@ void ItemCondition::parse(std::string_view text, const ItemTable& table) {
   relation_ = found->second;
   column_ = &table.column(name);
   const std::string value = lowercase(rest.substr(found->first.size()));
-  for_each_part(value, [&](std::string_view part) { values_.emplace_back(part); });
+  for_each_part(value, [&](std::string_view part) { values_.push_back({std::string(part), number_in(part)}); });
   if (values_.empty()) fail("has no value after {}", found->first);
   const bool compares = relation_ != Relation::equal && relation_ != Relation::not_equal;
-  if (compares && relation_ != Relation::contains && (values_.size() > 1 || !number_in(values_[0])))
+  if (compares && relation_ != Relation::contains && (values_.size() > 1 || !values_[0].number))
     fail("{} requires a number (is {})", found->first, excerpt(trimmed(value)));
 }
 
 bool ItemCondition::holds(std::string_view part) const {
   const std::optional<double> number = number_in(part);
-  return std::ranges::any_of(values_, [&](const std::string& value) {
-    if (relation_ == Relation::contains) return part.find(value) != part.npos;
-    const std::optional<double> bound = number_in(value);
+  return std::ranges::any_of(values_, [&](const Value& value) {
+    const auto& [text, bound] = value;
+    if (relation_ == Relation::contains) return part.find(text) != part.npos;
     if (relation_ == Relation::equal || relation_ == Relation::not_equal)
-      return number && bound ? *number == *bound : part == value;
+      return number && bound ? *number == *bound : part == text;
     if (!number) return false;
     switch (relation_) {
       case Relation::less:

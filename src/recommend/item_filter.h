@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,11 +32,15 @@ class ItemCondition {
 
   const ItemTable::Column* column_ = nullptr;
   Relation relation_{};
-  std::vector<std::string> values_;  // in lower case
+  struct Value {
+    std::string text;              // in lower case
+    std::optional<double> number;  // if the text is one
+  };
+  std::vector<Value> values_;
 };
 
-// Returns the conditions. Throws Error for the first that is not valid, for more than 100, or if there are conditions
-// but no table.
+// Returns the conditions. Throws Error for the first that is not valid, for more than 100 or one of more than 1,000
+// bytes, or if there are conditions but no table.
 std::vector<ItemCondition> parse_conditions(std::span<const std::string> texts, const ItemTable& table);
 
 }  // namespace qkv

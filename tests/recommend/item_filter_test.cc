@@ -104,6 +104,7 @@ TEST_F(ItemFilterTest, RefusesInvalidConditionsInOneLine) {
   EXPECT_EQ(refusal("price>=1|2"), "where \"price>=1|2\": >= requires a number (is \"1|2\")");
   EXPECT_EQ(refusal("price<inf"), "where \"price<inf\": < requires a number (is \"inf\")");
   EXPECT_EQ(refusal("genre=\xff").find("is not valid UTF-8") == std::string::npos, false);
+  testing::expect_contains(refusal("genre=" + std::string(1000, 'a')), "must have at most 1000 bytes (has 1006)");
   EXPECT_EQ(error_of([&] { parse_conditions(std::vector<std::string>(101, "genre=a"), table); }),
             "where must have at most 100 conditions (has 101)");
   EXPECT_EQ(error_of([&] { parse_conditions(std::vector<std::string>{"genre=a"}, ItemTable()); }),
