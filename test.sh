@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs all tests: the library's under AddressSanitizer and UBSan, the numerical ones optimized as well, each
-# fuzz target for ten seconds, the program's (pytest), and the Python module's, in a virtual environment with packages
+# fuzz target for five seconds, the program's (pytest), and the Python module's, in a virtual environment with packages
 # from PyPI. The last line says how many passed. QUICK=1 skips the sanitizers and the fuzz targets,
 # and uses the dev build with all tests of the library.
 set -euo pipefail
@@ -59,7 +59,7 @@ pytest=$!
 if [ -z "${QUICK:-}" ]; then
   run_tests asan
   echo "== fuzz"
-  fuzz/run.sh 2>&1 | tee -a "$log" || status=1
+  fuzz/run.sh --seconds 5 2>&1 | tee -a "$log" || status=1
 fi
 wait "$pytest" || status=1
 tee -a "$log" < build/pytest.log
