@@ -86,7 +86,7 @@ void add_generate_command(CLI::App& app) {
   command->add_flag("--json", options->json, "Print JSON, with the log-probability of each token")->excludes(stream);
   command
       ->add_option("--explain", options->generate.alternatives,
-                   "Show this many most probable tokens for each token (5 without a number)")
+                   "Show this many most probable tokens for each token (off by default; 5 without a number)")
       ->expected(0, 1)
       ->default_str("5")
       ->check(CLI::Range(1, 1000));

@@ -41,7 +41,10 @@ std::string label(const CLI::Option& option, bool positional) {
 
 std::string description(const CLI::Option& option, bool positional) {
   std::string text = option.get_description();
-  if (!option.get_default_str().empty()) text += fmt::format(" [default {}]", option.get_default_str());
+  // The default of an option whose value may be left out is that of the value, not of the option.
+  const bool optional_value = option.get_items_expected_min() == 0 && option.get_items_expected_max() > 0;
+  if (!optional_value && !option.get_default_str().empty())
+    text += fmt::format(" [default {}]", option.get_default_str());
   if (option.get_required() && !positional) text += " (required)";
   return text;
 }

@@ -176,7 +176,7 @@ void add_translate_command(CLI::App& app) {
           ->type_name("FILE")
           ->excludes(prefix)
           ->excludes(prefixes);
-  command->add_flag("--tokens", options->targets_are_tokens, "The targets are tokens separated by spaces")
+  command->add_flag("--tokens", options->targets_are_tokens, "The targets of --score are tokens separated by spaces")
       ->needs(targets);
   add_translate_options(*command, options->translate);
   add_output_options(*command, *options);

@@ -104,13 +104,18 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
         {"Steps between saved states; 0 saves only after evaluations and when stopped", "checkpoints", kCount});
   visit("patience", c.patience,
         {"Stop after this many evaluations without improvement; 0 is off", "checkpoints", kCount});
-  visit("selection", c.selection,
-        {"How the best weights are chosen on the dev data: by the metric of the task or by the loss", "checkpoints"});
+  visit(
+      "selection", c.selection,
+      {"How the best weights are chosen on the dev data: by the metric (BLEU, bits per byte or NDCG@10) or by the loss",
+       "checkpoints"});
   visit("average", c.average,
-        {"Also evaluate the mean of the weights of this many latest evaluations; 0 and 1 are off", "checkpoints",
-         kCount});
+        {"Also evaluate the mean of the weights of this many latest evaluations, and keep it if it is best; 0 and 1 "
+         "are off",
+         "checkpoints", kCount});
   visit("ema_decay", c.ema_decay,
-        {"Also evaluate an exponential moving average of the weights with this decay; 0 is off", "checkpoints", kRate});
+        {"Also evaluate an exponential moving average of the weights with this decay, and keep it if it is best; 0 is "
+         "off",
+         "checkpoints", kRate});
   visit("initial_deviation", c.initial_deviation,
         {"Standard deviation of the initial weights; 0 uses Glorot's uniform distribution, for embeddings "
          "1/sqrt(d_model), for learned positions 0.02",
