@@ -81,6 +81,21 @@ def test_an_interrupted_run_saves_its_state(corpus, tmp_path):
     assert (tmp_path / "run/checkpoints/state.safetensors").exists()
 
 
+def test_evaluations_keep_the_weights_that_an_average_needs(films, tmp_path):
+    command = ["train", "recommend", "--data", films / "log.csv", "--d-model", 16, "--ffn", 16, "--max-length", 20,
+               "--batch-tokens", 512, "--schedule", "constant", "--eval-every", 2, "--threads", 1]
+    for average, steps in ((0, []), (1, []), (3, [8, 10, 12])):
+        whole, parts = tmp_path / f"whole-{average}", tmp_path / f"parts-{average}"
+        qkv(*command, "--average", average, "--max-steps", 12, "--out", whole)
+        assert sorted(path.name for path in whole.glob("checkpoints/weights-*")) == [
+            f"weights-{step:08}.safetensors" for step in steps]
+        for end in (6, 12):
+            qkv(*command, "--average", average, "--max-steps", end, "--out", parts)
+        for run in (whole, parts):
+            (run / "training.json").unlink()  # holds the first command's limits
+        assert contents(parts) == contents(whole)
+
+
 def test_another_recipe_or_text_is_refused(trained, corpus):
     command = ["train", "translate", *corpus, *SMALL, "--out", trained, "--max-steps", 50, "--eval-every", 20]
     status, _, error = qkv(*command, "--dropout", "0.5", ok=False)
