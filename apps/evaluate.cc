@@ -88,7 +88,7 @@ void evaluate(const Options& options) {
   if (name.empty()) name = is_run ? qkv::protocol_of_run(options.sources[0]) : "full";
   const qkv::RankingProtocol named = qkv::RankingProtocol::named(name);
   qkv::RankingProtocol protocol = options.values;
-  protocol.temporal = named.temporal, protocol.negatives = named.negatives;
+  protocol.split = named.split, protocol.negatives = named.negatives;
   const qkv::RankingTable table = is_run ? qkv::evaluate_run(options.sources[0], protocol, options.evaluate)
                                          : qkv::evaluate_logs(options.sources, options.log, protocol, options.evaluate);
   for (const std::string& line : table.messages) fmt::print(stderr, "{}\n", line);
@@ -109,7 +109,8 @@ void add_evaluate_command(CLI::App& app) {
   command->add_option(
       "--protocol", options->protocol,
       "full: leave-one-out, ranks all items; sampled-N: leave-one-out, ranks N random items; temporal: all events "
-      "after a point in time, ranks all items [default that of the run's split; of logs full]");
+      "after a point in time, ranks all items; users: the last event of some users, ranks all items [default that of "
+      "the run's split; of logs full]");
   command->add_option("--seed", options->values.seed, "Seed of the random items of sampled-N")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

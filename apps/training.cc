@@ -53,7 +53,8 @@ class ProgressLine {
       line += "  " + c.name;
       for (const auto& m : c.measures) line += fmt::format(" {} {:.{}f}", m.name, m.value, m.digits);
     }
-    message(line + (r.improved ? "  (best so far: " + r.best + ")" : ""));
+    if (r.improved) line += "  (best so far: " + r.best + ")";
+    message(line + baselines(r));
   }
 
   void clear() {
@@ -62,6 +63,14 @@ class ProgressLine {
   }
 
  private:
+  // Returns "  | popularity 0.0123 markov 0.0561": the first measure of the baselines.
+  static std::string baselines(const qkv::EvaluationReport& r) {
+    std::string text;
+    for (const auto& b : r.baselines)
+      text += fmt::format(" {} {:.{}f}", b.name, b.measures[0].value, b.measures[0].digits);
+    return text.empty() ? text : "  |" + text;
+  }
+
   // The time until the first limit of steps or minutes.
   std::string eta(const qkv::StepReport& r, double elapsed) const {
     double left = -1;

@@ -12,7 +12,7 @@ namespace qkv {
 
 // An evaluation protocol; docs/evaluation-protocols.md describes them.
 struct RankingProtocol {
-  bool temporal = false;    // evaluate all events after a point in time; otherwise leave one out per user
+  SplitRule split = SplitRule::leave_one_out;
   double test_share = 0.1;  // share of all events in the test of a temporal split; its validation is as large
   int64_t negatives = 0;    // random items that each target is ranked against, per user; 0: all items
   int64_t seed = 1;         // of these random items
@@ -24,8 +24,8 @@ struct RankingProtocol {
   int64_t most_users = -1;  // evaluate at most that many users, a sample by a hash of their names; 0: all; -1: as many
                             // that users × items is at most 2·10¹⁰, but at least 1,000
 
-  // Returns the protocol "full", "sampled-N" (N random items, 1 to 10,000) or "temporal". Throws Error for another
-  // name.
+  // Returns the protocol "full", "sampled-N" (N random items, 1 to 10,000), "temporal" or "users". Throws Error for
+  // another name.
   static RankingProtocol named(const std::string& name);
 
   std::string name() const;
@@ -61,7 +61,7 @@ struct RankingTable {
 // invalid run.
 RankingTable evaluate_run(const std::string& run, RankingProtocol protocol, const EvaluateOptions& options = {});
 
-// Returns "full" or "temporal": the protocol with the split that the run was trained with.
+// Returns "full", "temporal" or "users": the protocol with the split that the run was trained with.
 std::string protocol_of_run(const std::string& run);
 
 // Evaluates the baselines only, on logs that are read as by read_interactions (qkv/interactions.h).

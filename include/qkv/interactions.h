@@ -1,15 +1,22 @@
 // Options and report of reading logs of user-item interactions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace qkv {
 
 // The time of an event whose time is unknown.
 inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
+
+// Which events are used for validation and test: the last two events of each user (with `holdout` N the last 2 N), all
+// events after two points in time, or the last event of some users (5 % and 5 %, at most 10,000 each).
+enum class SplitRule { leave_one_out, temporal, users };
+constexpr std::array<std::string_view, 3> names_of(SplitRule) { return {"leave_one_out", "temporal", "users"}; }
 
 // Options of reading a log.
 struct InteractionOptions {
@@ -19,6 +26,8 @@ struct InteractionOptions {
   std::vector<std::string> columns = {};
   int64_t min_events = 3;  // drop users with fewer events than this
   int64_t core = 0;        // repeatedly drop users and items with fewer events than this; 0: off
+  // Use min_events 2 if most users with two events have no third one.
+  bool keep_two_events = false;
 };
 
 // Counts of what was read and dropped.
@@ -28,6 +37,7 @@ struct ReadReport {
   bool has_times = false;          // if false, events are in the order of the files
   int64_t lines_read = 0, blank_lines = 0, headers = 0;
   int64_t events_read = 0;
+  int64_t min_events = 0;                     // the least events of a kept user
   int64_t incomplete = 0;                     // events without a user, an item or, if the log has times, a time
   int64_t duplicates = 0;                     // dropped events with the same user, item and time as an earlier one
   int64_t ties = 0;                           // kept events with the same time as the user's previous event

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "qkv/interactions.h"
 #include "qkv/training.h"
 
 namespace qkv {
@@ -26,11 +28,6 @@ constexpr std::array<std::string_view, 4> names_of(ItemLoss) { return {"softmax"
 // The distribution of negatives: uniform over all items, or by their frequency in the training data.
 enum class NegativeSampling { uniform, popularity };
 constexpr std::array<std::string_view, 2> names_of(NegativeSampling) { return {"uniform", "popularity"}; }
-
-// Which events are used for validation and test: the last two events of each user (with `holdout` N the last 2 N), or
-// all events after two points in time.
-enum class SplitRule { leave_one_out, temporal };
-constexpr std::array<std::string_view, 2> names_of(SplitRule) { return {"leave_one_out", "temporal"}; }
 
 // How a log is read and learned from, recommendation.json of a run.
 struct RecommendationConfig {
@@ -55,12 +52,15 @@ template <class Visitor>
 void visit_fields(RecommendationConfig& c, Visitor&& visit) {
   constexpr Range kShare = between(0, 0.5).without_min().without_max();
   visit("min_events", c.min_events,
-        {"Drop users with fewer events; training, validation and test need one each", "data", at_least(3), kCommon});
+        {"Drop users with fewer events; leave_one_out needs 3: training, validation and test", "data", at_least(2),
+         kCommon});
   visit("core", c.core,
         {"Drop users and items with fewer events, repeatedly until none is left (k-core); 0 is off", "data",
          at_least(0)});
   visit("split", c.split,
-        {"Events for validation and test: the last two of each user, or all after two points in time", "data"});
+        {"Events for validation and test: the last two of each user, all after two points in time, or the last one of "
+         "some users",
+         "data"});
   visit("test_share", c.test_share,
         {"Share of all events in the test of a temporal split; its validation is as large", "data", kShare});
   visit("repeats", c.repeats,
@@ -89,11 +89,17 @@ void check(const RecommendationConfig& config);
 
 struct RecommendationRecipe : Recipe {
   RecommendationConfig recommendation;
+  // If true, training chooses values that fit the log, except those that differ from the preset "auto" or that `given`
+  // names. set_recipe_option and merge_recipe_json add the names that they set.
+  bool fit = false;
+  std::set<std::string> given = {};
 };
 
-// Returns a preset; throws Error for an unknown name. Both use a cosine schedule.
-//   "sasrec"  the published architecture and loss: d_model 50, 1 head, 2 layers, bce; 300 epochs
-//   "films"   pre-norm layers, d_model 64, softmax over all items; 150 epochs
+// Returns a preset; throws Error for an unknown name.
+//   "auto"    "films", where the shape of the log chooses context, batches, loss, dropout, learning rate and length of
+//             training (docs/recommend.md); the usual choice
+//   "films"   pre-norm layers, d_model 64, softmax over all items; a cosine schedule of 150 epochs
+//   "sasrec"  the published architecture and loss: d_model 50, 1 head, 2 layers, bce; a cosine of 300 epochs
 RecommendationRecipe recommendation_preset(const std::string& name);
 
 struct RecommendationFiles {
@@ -106,9 +112,10 @@ struct RecommendationFiles {
 
 // Trains a recommender and writes it to the run directory `out`. Returns false if should_stop ended training early.
 // A run is resumed as by train_translation. Validation events select the best weights; they and test events are not
-// learned from. If eval_every is 0, the model is evaluated once per epoch. With a warm start, the items of that run
-// keep their ids, even those that are not in the logs, and new items follow; except for the number of items, the model
-// must have the same shape. Throws Error for invalid logs, options or files.
+// learned from. If eval_every is 0, the model is evaluated once per epoch. Popularity and a Markov chain are scored on
+// the validation before the first step, and a model that ends below one of them is reported with what to try. With a
+// warm start, the items of that run keep their ids, even those that are not in the logs, and new items follow; except
+// for the number of items, the model must have the same shape. Throws Error for invalid logs, options or files.
 bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
                           const TrainingObserver& observer);
 

@@ -179,8 +179,9 @@ struct EvaluationReport {
     std::vector<Measure> measures;
   };
   std::vector<Candidate> candidates;
-  std::string best;       // name of the best candidate
-  bool improved = false;  // best is the best so far and becomes the model of the run
+  std::vector<Candidate> baselines;  // simpler models on the same data, the same in every evaluation
+  std::string best;                  // name of the best candidate
+  bool improved = false;             // best is the best so far and becomes the model of the run
 };
 
 // Functions that training calls. Empty ones are skipped.

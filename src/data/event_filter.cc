@@ -35,6 +35,14 @@ class Remaining {
       if (item != kNoItem && of_item(item) >= 0) of_item(item)--, on_loss(item);
   }
 
+  // Returns whether most users with two events have no third one.
+  bool most_have_two() const {
+    const auto have = [&](int64_t events) {
+      return std::ranges::count_if(users_, [&](int64_t count) { return count >= events; });
+    };
+    return 2 * have(3) < have(2);
+  }
+
   void remove_core(int64_t user_least, int64_t item_least);
 
  private:
@@ -126,8 +134,9 @@ void filter_interactions(Interactions& data, const InteractionOptions& options, 
   Remaining left(data);
   const int64_t all = left.events();
   report.duplicates = std::ssize(data.events) - all;
+  report.min_events = options.keep_two_events && left.most_have_two() ? 2 : options.min_events;
   for (int64_t user = 0; user < data.user_count(); user++)
-    if (left.of_user(user) < options.min_events) {
+    if (left.of_user(user) < report.min_events) {
       left.remove_user(user, [](int64_t) {});
       report.short_users++;
     }
@@ -140,7 +149,7 @@ void filter_interactions(Interactions& data, const InteractionOptions& options, 
       return count;
     };
     const int64_t users = users_left(), events = left.events();
-    left.remove_core(std::max(options.core, options.min_events), options.core);
+    left.remove_core(std::max(options.core, report.min_events), options.core);
     report.core_users = users - users_left(), report.core_events = events - left.events();
   }
   compact(data, left);

@@ -101,7 +101,7 @@ Interactions read_interactions(const std::vector<std::string>& paths, const Inte
   if (data.events.empty())
     fail("{}: no events remain of {}{}: min_events is {}{}", paths[0], report.events_read,
          report.incomplete > 0 ? fmt::format(" ({} without user, item or time)", report.incomplete) : "",
-         options.min_events, options.core > 0 ? fmt::format(", core is {}", options.core) : "");
+         report.min_events, options.core > 0 ? fmt::format(", core is {}", options.core) : "");
   report.users = data.user_count(), report.items = data.item_count(), report.events = std::ssize(data.events);
   report.ties = count_ties(data);
   find_busiest(data, report);

@@ -21,20 +21,25 @@ enum class HeldOut { validation, test };
 // Temporal: the log is split at two moments. Events before validation_from are training events. The validation target
 // of a user is the first event from validation_from on and before test_from; the test target is the first event from
 // test_from on.
+//
+// Users: 5 % of the users with two events or more, at most 10,000, have a test target, as many others a validation
+// target: their last event. All other events are training events. Who they are depends on their names.
 struct Split {
-  bool temporal = false;
-  int64_t validation_from = 0, test_from = 0;  // in the unit of the log's times; validation_from <= test_from
-  int64_t holdout = 1;                         // leave-one-out: number of events of a user in each held-out part
+  SplitRule rule = SplitRule::leave_one_out;
+  int64_t validation_from = 0, test_from = 0;   // in the unit of the log's times; validation_from <= test_from
+  int64_t holdout = 1;                          // leave-one-out: number of events of a user in each held-out part
+  uint64_t test_users = 0, held_out_users = 0;  // bounds of the hashes of names; test_users <= held_out_users
 
   // Returns the temporal split whose test period has about `share` of all events, 0 < share < 1/2, and whose validation
   // period, just before it, has about as many. Events of the same time are on the same side, the later one. Throws
   // Error if the log has no times.
   static Split at_share(const Interactions& data, double share);
 
-  // Returns the temporal split at `share`, or leave-one-out.
-  static Split of(const Interactions& data, bool temporal, double share) {
-    return temporal ? at_share(data, share) : Split{};
-  }
+  // Returns the split by users. Throws Error if fewer than three users have two events.
+  static Split by_users(const Interactions& data);
+
+  // Returns the split of a rule; share is that of the temporal split.
+  static Split of(const Interactions& data, SplitRule rule, double share);
 
   // Returns the index of the target among the user's events, or nothing if there is none.
   std::optional<int64_t> target(const Interactions& data, int64_t user, HeldOut part) const;
@@ -45,6 +50,10 @@ struct Split {
   // Returns how many of the user's first events precede the held-out period and may be used for training. For
   // `validation` these are the training events; for `test` they include the validation events.
   int64_t known(const Interactions& data, int64_t user, HeldOut part) const;
+
+ private:
+  // Returns in which part the last event of a user is held out by the split by users.
+  std::optional<HeldOut> part_of(const Interactions& data, int64_t user) const;
 };
 
 }  // namespace qkv

@@ -8,6 +8,7 @@
 
 #include "core/arena.h"
 #include "core/fail.h"
+#include "core/fields.h"
 #include "eval/baselines.h"
 #include "eval/ranking.h"
 #include "eval/sparse_ranker.h"
@@ -137,7 +138,7 @@ std::string target_of_last(const RankingProtocol& protocol) {
 }
 
 Split split_of(const RankingProtocol& protocol, const Interactions& data) {
-  Split split = Split::of(data, protocol.temporal, protocol.test_share);
+  Split split = Split::of(data, protocol.split, protocol.test_share);
   split.holdout = protocol.holdout;
   return split;
 }
@@ -163,15 +164,29 @@ Negatives negatives_of_run(const RunDirectory& run, const SavedInteractions& log
   return negatives;
 }
 
+// Returns the protocol that ranks all items for the targets of a split.
+std::string name_of_protocol(SplitRule rule) {
+  return rule == SplitRule::leave_one_out ? "full" : std::string(name_of(rule));
+}
+
+// Describes the targets in a few words.
+std::string target_of(const RankingProtocol& protocol) {
+  if (protocol.split == SplitRule::temporal) return target_of_period(protocol);
+  if (protocol.split == SplitRule::users)
+    return fmt::format("the last event of the users held out for {}", protocol.validation ? "validation" : "test");
+  return target_of_last(protocol);
+}
+
 }  // namespace
 
 RankingProtocol RankingProtocol::named(const std::string& name) {
   RankingProtocol protocol;
   if (name == "full") return protocol;
-  if (name == "temporal") {
-    protocol.temporal = true;
-    return protocol;
-  }
+  for (const SplitRule rule : {SplitRule::temporal, SplitRule::users})
+    if (name == name_of(rule)) {
+      protocol.split = rule;
+      return protocol;
+    }
   const std::string prefix = "sampled-";
   if (name.starts_with(prefix)) {
     const char *begin = name.data() + prefix.size(), *end = name.data() + name.size();
@@ -179,16 +194,16 @@ RankingProtocol RankingProtocol::named(const std::string& name) {
     if (error == std::errc() && stop == end && protocol.negatives >= 1 && protocol.negatives <= kMostNegatives)
       return protocol;
   }
-  fail("protocol must be full, temporal or sampled-N with N between 1 and {} (is \"{}\")", kMostNegatives, name);
+  fail("protocol must be full, temporal, users or sampled-N with N between 1 and {} (is \"{}\")", kMostNegatives, name);
 }
 
 std::string RankingProtocol::name() const {
   if (negatives > 0) return fmt::format("sampled-{}", negatives);
-  return temporal ? "temporal" : "full";
+  return name_of_protocol(split);
 }
 
 std::string RankingProtocol::description() const {
-  const std::string target = temporal ? target_of_period(*this) : target_of_last(*this);
+  const std::string target = target_of(*this);
   const std::string among = negatives > 0
                                 ? fmt::format("{} items drawn uniformly (seed {}){}", negatives, seed,
                                               repeats ? "" : " that the user's training part lacks")
@@ -199,7 +214,7 @@ std::string RankingProtocol::description() const {
 std::string protocol_of_run(const std::string& directory) {
   const RunDirectory run(directory);
   expect_kind(run, read_config(run).kind, {RunKind::recommender});
-  return read_recommendation(run).split == SplitRule::temporal ? "temporal" : "full";
+  return name_of_protocol(read_recommendation(run).split);
 }
 
 RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol, const EvaluateOptions& options) {
@@ -207,16 +222,16 @@ RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol
   const RecommenderRun run = load_run<RecommenderRun>(directory);
   const RecommendationConfig& config = run.recommendation;
   const bool temporal = config.split == SplitRule::temporal;
-  if (protocol.temporal != temporal)
+  if (protocol.split != config.split)
     fail("{}: protocol {} may test on events that the run was trained on: its split is {}", directory, protocol.name(),
-         temporal ? "temporal" : "leave_one_out");
+         name_of(config.split));
   protocol.repeats = config.repeats;
   if (temporal) protocol.test_share = config.test_share;
-  protocol.holdout = config.holdout;
-  if (protocol.next == 0) protocol.next = config.holdout;
-  if (!temporal && protocol.next > config.holdout)
+  protocol.holdout = config.split == SplitRule::users ? 1 : config.holdout;
+  if (protocol.next == 0) protocol.next = protocol.holdout;
+  if (!temporal && protocol.next > protocol.holdout)
     fail("{}: next must be at most {}, the events that the run holds out of each user (is {}); train with holdout {}",
-         directory, config.holdout, protocol.next, protocol.next);
+         directory, protocol.holdout, protocol.next, protocol.next);
   const Interactions& data = run.log.data;
   RankingTable table = start_table(protocol, data, run.log.sha256);
   const Split split = split_of(protocol, data);

@@ -19,6 +19,14 @@ void make_modern(ModelConfig& m) {
   m.ffn_bias = m.attention.input_bias = m.attention.output_bias = false;
 }
 
+// Sets the values that hold before a recommender is fitted to its log (train/fit_to_log.h).
+void make_fitting(RecommendationRecipe& r) {
+  r.fit = true;
+  r.training.schedule = Schedule::constant;
+  r.training.learning_rate = 1e-3;
+  r.training.patience = 8;
+}
+
 }  // namespace
 
 TranslationRecipe translation_preset(const std::string& name) {
@@ -87,7 +95,7 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
     t.max_epochs = 300;
     return r;
   }
-  if (name == "films") {
+  if (name == "films" || name == "auto") {
     m.norm.position = NormPosition::pre;
     m.activation = Activation::gelu;
     m.d_model = m.attention.key_width = m.attention.value_width = 64;
@@ -96,9 +104,10 @@ RecommendationRecipe recommendation_preset(const std::string& name) {
     t.max_epochs = 150;
     t.initial_deviation = 0.02;
     c.positions_from_end = false;
+    if (name == "auto") make_fitting(r);
     return r;
   }
-  fail("unknown preset \"{}\" (choose from films, sasrec)", name);
+  fail("unknown preset \"{}\" (choose from auto, films, sasrec)", name);
 }
 
 LanguageRecipe language_preset(const std::string& name) {

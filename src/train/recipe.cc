@@ -105,7 +105,10 @@ void follow(TranslationRecipe& recipe, const nlohmann::json& given) {
     recipe.model.shared_embeddings = recipe.text.joint_vocabulary;
 }
 
-void follow(RecommendationRecipe& recipe, const nlohmann::json& given) { follow(recipe.model, given); }
+void follow(RecommendationRecipe& recipe, const nlohmann::json& given) {
+  follow(recipe.model, given);
+  for (const auto& [name, value] : given.items()) recipe.given.insert(name);
+}
 
 void follow(LanguageRecipe& recipe, const nlohmann::json& given) { follow(recipe.model, given); }
 

@@ -12,10 +12,12 @@
 #include "core/to_size.h"
 #include "data/interactions.h"
 #include "data/item_features.h"
+#include "data/log_shape.h"
 #include "io/atomic_file.h"
 #include "io/run.h"
 #include "text/vocabulary.h"
 #include "train/feature_sums.h"
+#include "train/fit_to_log.h"
 #include "train/recommendation_task.h"
 #include "train/session.h"
 #include "train/warm_start.h"
@@ -39,7 +41,7 @@ class RecommendationData {
   void create_run(const RunDirectory& run, const RecommendationRecipe& recipe);
 
  private:
-  void read_log(const RecommendationConfig& config);
+  void read_log(const RecommendationRecipe& given);
   void read_features();
   std::string fingerprint() const;
   void write_warm_start(const RunDirectory& run, const RecommendationRecipe& recipe) const;
@@ -47,7 +49,8 @@ class RecommendationData {
   const TrainingSession& session_;
   const RecommendationFiles& files_;
   const bool time_gaps_;
-  RecommenderRun run_;  // its log; the model and the recommendation are set when the run is created
+  bool few_events_ = false;  // most users have two events, and min_events and split may follow
+  RecommenderRun run_;       // its log; the model and the recommendation are set when the run is created
   ItemFeatures features_;
   std::optional<RecommenderRun> warm_start_;
 };
@@ -81,15 +84,21 @@ RecommendationData::RecommendationData(const TrainingSession& session, const Rec
     : session_(session), files_(files), time_gaps_(given.recommendation.time_gaps) {
   if (session.resumed && !files.warm_start.empty() && !std::filesystem::exists(session.run.start()))
     fail("{}: was started without a warm start; omit warm_start or use another directory", session.run.root());
-  read_log(given.recommendation);
+  read_log(given);
   read_features();
 }
 
 // The log; its first items are those of the resumed run or of the warm start.
-void RecommendationData::read_log(const RecommendationConfig& config) {
+void RecommendationData::read_log(const RecommendationRecipe& given) {
+  const RecommendationConfig& config = given.recommendation;
+  const RecommendationConfig usual = recommendation_preset("auto").recommendation;
+  const bool is_free = given.fit && !given.given.contains("min_events") && !given.given.contains("split") &&
+                       config.min_events == usual.min_events && config.split == usual.split &&
+                       config.holdout == usual.holdout;
   ReadReport report;
   auto& [log, sha256] = run_.log;
-  log = read_interactions(files_.data, {files_.columns, config.min_events, config.core}, report);
+  log = read_interactions(files_.data, {files_.columns, config.min_events, config.core, is_free}, report);
+  few_events_ = is_free && report.min_events < usual.min_events;
   sha256 = report.sha256;
   if (time_gaps_ && !report.has_times)
     fail("training: time_gaps requires a log with a time in each line ({} has none)", files_.data.front());
@@ -133,6 +142,23 @@ std::string RecommendationData::fingerprint() const {
 }
 
 void RecommendationData::set_sizes(RecommendationRecipe& recipe) const {
+  if (few_events_) {
+    recipe.recommendation.min_events = 2, recipe.recommendation.split = SplitRule::users;
+    session_.report("most users have two events: chosen min_events 2, split users");
+  }
+  if (recipe.fit) {
+    const LogShape shape = shape_of(run_.log.data, RecommendationTask::split_of(recipe, run_.log.data));
+    FittedRecipe fitted = fit_to_log(recipe, shape);
+    if (warm_start_) {
+      RecommendationRecipe started = fitted.recipe;
+      started.model = warm_start_->config;
+      started.model.dropout = fitted.recipe.model.dropout;
+      fitted.recipe = with_saved(recipe, started);
+    }
+    session_.report(shape.line());
+    if (!fitted.chosen.empty()) session_.report(fitted.line());
+    recipe = std::move(fitted.recipe);
+  }
   ModelConfig& model = recipe.model;
   model.source_vocab = model.encoder_layers = 0;
   model.shared_embeddings = false;
@@ -144,7 +170,8 @@ void RecommendationData::set_limits(RecommendationRecipe& recipe) const {
   TrainingConfig& training = recipe.training;
   const int64_t batches = RecommendationTask::batches(recipe, run_.log.data);
   set_cosine_end(training, batches);
-  if (training.eval_every == 0) training.eval_every = std::max<int64_t>(1, batches / training.accumulate);
+  const int64_t steps = std::max<int64_t>(1, batches / training.accumulate);
+  if (training.eval_every == 0) training.eval_every = recipe.fit ? fitting_interval(steps) : steps;
 }
 
 std::unique_ptr<Task> RecommendationData::make_task(const RecommendationRecipe& recipe) const {
@@ -183,6 +210,9 @@ void RecommendationData::write_warm_start(const RunDirectory& run, const Recomme
 
 bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
                           const TrainingObserver& observer) {
+  if (recipe.fit && std::filesystem::exists(out))
+    return train_on<RecommendationData>(out, observer,
+                                        with_saved(recipe, RecommendationData::saved_recipe(RunDirectory(out))), files);
   return train_on<RecommendationData>(out, observer, recipe, files);
 }
 

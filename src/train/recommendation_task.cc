@@ -6,9 +6,13 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "data/log_shape.h"
+#include "eval/baselines.h"
+#include "eval/sparse_ranker.h"
 #include "io/weights.h"
 #include "layers/sampled_loss.h"
 #include "recommend/model_ranker.h"
+#include "train/fit_to_log.h"
 #include "train/objective.h"
 
 namespace qkv {
@@ -17,13 +21,6 @@ namespace {
 constexpr int64_t kMostPairs = 5'000'000'000;  // users × items that an evaluation ranks
 
 bool draws_negatives(const RecommendationConfig& config) { return config.loss != ItemLoss::softmax; }
-
-Split split_of(const RecommendationRecipe& recipe, const Interactions& log) {
-  const RecommendationConfig& config = recipe.recommendation;
-  Split split = Split::of(log, config.split == SplitRule::temporal, config.test_share);
-  split.holdout = config.holdout;
-  return split;
-}
 
 ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& split) {
   const RecommendationConfig& config = recipe.recommendation;
@@ -36,6 +33,10 @@ ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& spl
           config.repeats,
           static_cast<uint64_t>(recipe.training.seed),
           config.time_gaps};
+}
+
+std::vector<EvaluationReport::Measure> measures_of(const RankingScore& score) {
+  return {{"NDCG@10", score.ndcg[1], 4}, {"HR@10", score.hr[1], 4}, {"MRR@10", score.mrr[1], 4}};
 }
 
 }  // namespace
@@ -53,6 +54,13 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
   for (int64_t user = 0; user < log.user_count() && !any; user++)
     any = split_.target(log, user, HeldOut::validation).value_or(0) > 0;
   if (!any) fail("training: no user has a validation event with events before it");
+}
+
+Split RecommendationTask::split_of(const RecommendationRecipe& recipe, const Interactions& log) {
+  const RecommendationConfig& config = recipe.recommendation;
+  Split split = Split::of(log, config.split, config.test_share);
+  split.holdout = config.holdout;
+  return split;
 }
 
 int64_t RecommendationTask::batches(const RecommendationRecipe& recipe, const Interactions& log) {
@@ -124,13 +132,39 @@ void RecommendationTask::after_step(const Transformer<float>& model) {
 
 DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& arena) {
   ModelRanker ranker(model, recipe_.recommendation.positions_from_end, arena);
-  const RankingOptions options{.split = split_,
-                               .part = HeldOut::validation,
-                               .repeats = recipe_.recommendation.repeats,
-                               .next = recipe_.recommendation.holdout,
-                               .most_users = users_for(log_.item_count(), kMostPairs)};
-  const RankingScore found = rank_targets(log_, options, ranker);
-  return {0, found.ndcg[1], {{"NDCG@10", found.ndcg[1], 4}, {"HR@10", found.hr[1], 4}, {"MRR@10", found.mrr[1], 4}}};
+  const RankingScore found = rank_targets(log_, validation(), ranker);
+  return {0, found.ndcg[1], measures_of(found)};
+}
+
+std::vector<EvaluationReport::Candidate> RecommendationTask::baselines() {
+  baselines_.clear();
+  const auto add = [&](const char* name, SparseRanker::ChangedScores changed, std::span<const float> common) {
+    SparseRanker ranker(common, changed);
+    baselines_.push_back({name, measures_of(rank_targets(log_, validation(), ranker))});
+  };
+  const Markov markov(log_, split_, HeldOut::validation);
+  const auto next = [&](const History& history, std::vector<ScoredToken>& changed) {
+    markov.append_next(history, changed);
+  };
+  add("popularity", {}, markov.popularity().scores());
+  add("markov", next, markov.popularity().scores());
+  return baselines_;
+}
+
+RankingOptions RecommendationTask::validation() const {
+  return {.split = split_,
+          .part = HeldOut::validation,
+          .repeats = recipe_.recommendation.repeats,
+          .next = recipe_.recommendation.holdout,
+          .most_users = users_for(log_.item_count(), kMostPairs)};
+}
+
+std::string RecommendationTask::verdict(double best) const {
+  const auto value = [](const EvaluationReport::Candidate& c) { return c.measures[0].value; };
+  const auto top = std::ranges::max_element(baselines_, {}, value);
+  if (top == baselines_.end() || best >= value(*top)) return "";
+  return fmt::format("the model is below the baseline {} ({} {:.4f}, baseline {:.4f}); {}", top->name, metric().name,
+                     best, value(*top), advice(recipe_, shape_of(log_, split_)));
 }
 
 void RecommendationTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {

@@ -15,6 +15,7 @@ namespace qkv {
 
 class RecommendationTask : public Task {
  public:
+  static Split split_of(const RecommendationRecipe& recipe, const Interactions& log);
   // Returns the number of batches of the first epoch.
   static int64_t batches(const RecommendationRecipe& recipe, const Interactions& log);
 
@@ -35,11 +36,14 @@ class RecommendationTask : public Task {
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"NDCG@10"}; }
+  std::vector<EvaluationReport::Candidate> baselines() override;
+  std::string verdict(double best) const override;
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
   size_t bytes() const override { return replicas_.bytes(); }
 
  private:
+  RankingOptions validation() const;
   // Leaves out the gradients of the features.
   Loss model_loss_and_gradient(const Transformer<float>& model, Context& c);
   // The same for some sequences of the batch; `first` is the index of their first token.
@@ -56,6 +60,7 @@ class RecommendationTask : public Task {
   std::vector<int32_t> candidates_;  // [tokens, 1 + negatives]; empty for loss = softmax
   std::vector<float> log_draws_;
   Replicas replicas_;  // used for small models
+  std::vector<EvaluationReport::Candidate> baselines_;
   FeatureSums features_;
   std::vector<float> features_before_;  // weights of the features before the step of the optimizer
 };

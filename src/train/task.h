@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "data/batch_stream.h"
 #include "model/transformer.h"
@@ -50,6 +51,10 @@ class Task {
   // Scores a model on the dev data.
   virtual DevScore evaluate(const Transformer<float>& model, Arena& arena) = 0;
   virtual Metric metric() const = 0;
+  // Scores simpler models on the dev data, once before the first step.
+  virtual std::vector<EvaluationReport::Candidate> baselines() { return {}; }
+  // Compares the best value of metric() with the baselines at the end of training, in one line; "" if it is above them.
+  virtual std::string verdict(double) const { return ""; }
   // Returns an example of the model's output, which is reported after an evaluation; "" for none.
   virtual std::string sample(const Transformer<float>&, Arena&) { return ""; }
   // Uses as much of the arena as the largest training step of `model` and an evaluation of `candidate` will. Leaves

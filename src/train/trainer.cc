@@ -27,10 +27,15 @@ nlohmann::ordered_json to_json(const StepReport& r) {
           {"seconds", r.seconds}};
 }
 
+nlohmann::ordered_json to_json(const std::vector<EvaluationReport::Candidate>& candidates) {
+  nlohmann::ordered_json json;
+  for (const auto& c : candidates)
+    for (const auto& measure : c.measures) json[c.name][measure.name] = measure.value;
+  return json;
+}
+
 nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
-  nlohmann::ordered_json json = {{"step", r.step}};
-  for (const auto& c : r.candidates)
-    for (const auto& measure : c.measures) json["dev"][c.name][measure.name] = measure.value;
+  nlohmann::ordered_json json = {{"step", r.step}, {"dev", to_json(r.candidates)}};
   json["best"] = r.best;
   json["improved"] = r.improved;
   json["seconds"] = seconds;
@@ -71,7 +76,7 @@ void Trainer::resume() {
     if (entry.path() != run_.state() && std::none_of(kept.begin(), kept.end(), is_entry))
       std::filesystem::remove(entry.path());
   }
-  const auto last = truncate_metrics_after(run_.metrics(), progress_.step);
+  const auto last = truncate_metrics_after(run_.metrics(), saved ? progress_.step : -1);
   metrics_ = MetricsWriter(run_.metrics());
   if (!task_.seek(progress_.data))
     fail("{}: epoch {}, window {}, batch {} does not exist in the training data", run_.state(), progress_.data.epoch,
@@ -152,7 +157,21 @@ StepReport Trainer::step() {
   return done;
 }
 
+// Baselines on the dev data. A run has them once in its metrics, as step 0.
+void Trainer::score_baselines() {
+  baselines_ = task_.baselines();
+  if (baselines_.empty()) return;
+  std::string line = "baselines on dev:";
+  for (const auto& baseline : baselines_) {
+    line += "  " + baseline.name;
+    for (const auto& m : baseline.measures) line += fmt::format(" {} {:.{}f}", m.name, m.value, m.digits);
+  }
+  report(line);
+  if (progress_.step == 0) metrics_.append({{"step", 0}, {"baselines", to_json(baselines_)}});
+}
+
 bool Trainer::train() {
+  score_baselines();
   bool evaluated =
       progress_.step > 0 && !progress_.evaluated_steps.empty() && progress_.evaluated_steps.back() == progress_.step;
   std::string reason;
@@ -175,6 +194,9 @@ bool Trainer::train() {
     save();
   }
   report(fmt::format("done after {}; best dev {} at step {}", reason, best_score(), progress_.best_step));
+  if (config_.selection == Selection::loss || progress_.best_step == 0) return true;
+  const double best = task_.metric().higher_is_better ? progress_.best : -progress_.best;
+  if (const std::string verdict = task_.verdict(best); !verdict.empty()) report(verdict);
   return true;
 }
 
@@ -193,6 +215,7 @@ std::string Trainer::best_score() const {
 void Trainer::evaluate() {
   EvaluationReport evaluation;
   evaluation.step = progress_.step;
+  evaluation.baselines = baselines_;
   const ParameterList<float>& parameters = model_.parameters();
   if (config_.average > 1) save_weights(run_.weights(progress_.step), parameters, parameters.values());
   progress_.evaluated_steps.push_back(progress_.step);

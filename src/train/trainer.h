@@ -32,6 +32,7 @@ class Trainer {
   std::string best_score() const;
   StepReport step();
   void next_batch();
+  void score_baselines();
   void evaluate();
   bool average_into(std::span<float> weights);
   void save();
@@ -51,6 +52,7 @@ class Trainer {
   OptimizerState optimizer_;
   Arena arena_;
   Progress progress_;
+  std::vector<EvaluationReport::Candidate> baselines_;
   double seconds_before_ = 0;
   std::chrono::steady_clock::time_point started_;
 };

@@ -258,5 +258,15 @@ TEST(Interactions, ErrorsNameTheFileAndTheLine) {
                   "log:2: with time \"1.5\" the times exceed 64 bits");
 }
 
+TEST(Interactions, UsersWithTwoEventsAreKeptIfMostHaveNoThirdOne) {
+  const std::string two = "a 1\na 2\nb 1\nb 2\nc 3\n", three = "d 1\nd 2\nd 3\n";
+  const Log most(two + three, {.keep_two_events = true});
+  EXPECT_EQ(most.report.min_events, 2);
+  EXPECT_EQ(most.report.users, 3);
+  const Log half(two + three + "e 1\ne 2\ne 3\n", {.keep_two_events = true});
+  EXPECT_EQ(half.report.min_events, 3);
+  EXPECT_EQ(half.report.users, 2);
+}
+
 }  // namespace
 }  // namespace qkv

@@ -43,7 +43,7 @@ TEST(Measures, EqualThoseOfRecToolsOnTheSameLists) {
     Interactions data = log_of(previous, items);
     data.times.resize(data.events.size());
     Split split;
-    split.temporal = true, split.validation_from = split.test_from = 1;
+    split.rule = SplitRule::temporal, split.validation_from = split.test_from = 1;
     const ItemCounts counts(data, split, HeldOut::test);
     MeasureSums sums(items, counts);
     for (size_t user = 0; user < lists.size(); user++) sums.add(ranks_in(lists[user], targets[user]), lists[user]);

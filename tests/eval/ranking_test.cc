@@ -113,7 +113,7 @@ TEST(Ranking, UsersWithoutATargetOrAHistoryAreCounted) {
   EXPECT_EQ(left_out.users, 1);
   EXPECT_EQ(left_out.no_target, 3);
   data.times = {1, 2, 9, 1, 2, 9};
-  const RankingScore temporal = rank_targets(data, {.split = {true, 5, 5}}, constant({1, 2, 3}));
+  const RankingScore temporal = rank_targets(data, {.split = {SplitRule::temporal, 5, 5}}, constant({1, 2, 3}));
   EXPECT_EQ(temporal.users, 1);
   EXPECT_EQ(temporal.no_target, 2);
   EXPECT_EQ(temporal.no_history, 1);

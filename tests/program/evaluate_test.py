@@ -83,8 +83,8 @@ def test_random_items_are_stored_and_reused(log, run):
 
 
 @pytest.mark.parametrize("arguments, status, part", [
-    (["--protocol", "half"], 1, "protocol must be full, temporal or sampled-N with N between 1 and 10000 (is \"half\")"),
-    (["--protocol", "sampled-0"], 1, "protocol must be full, temporal or sampled-N"),
+    (["--protocol", "half"], 1, "protocol must be full, temporal, users or sampled-N with N between 1 and 10000 (is \"half\")"),
+    (["--protocol", "sampled-0"], 1, "protocol must be full, temporal, users or sampled-N"),
     (["--protocol", "temporal"], 1, "its split is leave_one_out"),
     (["--min-events", "5"], 2, "--min-events: applies to logs only"),
     (["--next", "2"], 1, "next must be at most 1, the events that the run holds out of each user (is 2); train with holdout 2"),

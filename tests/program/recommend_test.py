@@ -206,7 +206,7 @@ def test_diversity_reorders_the_list(films):
 def test_a_run_with_repeats_ranks_and_recommends_what_users_had(tmp_path):
     log = tmp_path / "log.txt"  # everyone repeats one of five items, then takes the next
     log.write_text("".join(f"u{u} i{(u + t // 3) % 5}\n" for u in range(20) for t in range(11)))
-    for name, options in (("run", ["--repeats"]), ("plain", [])):
+    for name, options in (("run", ["--repeats"]), ("plain", ["--repeats", "false"])):
         qkv("train", "recommend", "--data", log, "--out", tmp_path / name, "--d-model", 16, "--ffn", 16, "--max-length", 20,
             "--batch-tokens", 256, "--max-steps", 40, "--loss", "sampled_softmax", "--negatives", 3, "--threads", 1, *options)
     assert json.loads((tmp_path / "run/recommendation.json").read_text())["repeats"] is True
@@ -222,7 +222,7 @@ def test_a_run_with_repeats_ranks_and_recommends_what_users_had(tmp_path):
     assert [len(json.loads(line).get("items", [])) for line in lines] == [5, 4, 0] and "true or false" in lines[2]
     figures = {name: json.loads(qkv("evaluate", tmp_path / name, "--json")[1]) for name in ("run", "plain")}
     logs = {name: json.loads(qkv("evaluate", log, "--json", *options)[1])
-            for name, options in (("run", ["--repeats"]), ("plain", []))}
+            for name, options in (("run", ["--repeats"]), ("plain", ["--repeats", "false"]))}
     for name in figures:
         assert figures[name]["baselines"]["popularity"] == logs[name]["baselines"]["popularity"]
         assert figures[name]["description"] == logs[name]["description"]

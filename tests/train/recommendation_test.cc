@@ -84,6 +84,124 @@ TEST(Recommendation, EveryLossLearnsTheNextItem) {
   }
 }
 
+// Trains with limits that end long before anything is learned, or after it, and returns all messages.
+std::vector<std::string> messages_of(const std::string& log, const RecommendationRecipe& recipe, const std::string& out,
+                                     std::vector<EvaluationReport>* evaluations = nullptr) {
+  std::vector<std::string> messages;
+  TrainingObserver observer;
+  observer.on_message = [&](const std::string& line) { messages.push_back(line); };
+  observer.on_evaluation = [&](const EvaluationReport& r) {
+    if (evaluations) evaluations->push_back(r);
+  };
+  EXPECT_TRUE(train_recommendation({{log}, {}, ""}, recipe, out, observer));
+  return messages;
+}
+
+int64_t count_of(const std::vector<std::string>& messages, const std::string& text) {
+  return std::ranges::count_if(messages, [&](const std::string& line) { return line.find(text) != line.npos; });
+}
+
+TEST(Recommendation, BaselinesAreReportedOnceBeforeTheFirstStepAndWithEveryEvaluation) {
+  const TempDir directory;
+  const std::string log = write_log(directory), out = directory / "run";
+  RecommendationRecipe recipe = small_recommender();
+  recipe.training.max_epochs = 2;
+  std::vector<EvaluationReport> evaluations;
+  EXPECT_EQ(count_of(messages_of(log, recipe, out, &evaluations), "baselines on dev:  popularity NDCG@10 "), 1);
+  ASSERT_EQ(evaluations.size(), 2u);
+  for (const EvaluationReport& evaluation : evaluations) {
+    ASSERT_EQ(evaluation.baselines.size(), 2u);
+    EXPECT_EQ(evaluation.baselines[0].name, "popularity");
+    EXPECT_EQ(evaluation.baselines[1].name, "markov");
+    EXPECT_GT(evaluation.baselines[1].measures[0].value, 0.3);  // one of three steps of the ring, and ties
+  }
+  recipe.training.max_epochs = 3;
+  messages_of(log, recipe, out);  // resumed
+  std::ifstream metrics(out + "/metrics.jsonl");
+  int64_t lines = 0;
+  for (std::string line; std::getline(metrics, line);) {
+    const nlohmann::json record = nlohmann::json::parse(line);
+    if (!record.contains("baselines")) continue;
+    lines++;
+    EXPECT_EQ(record["step"], 0);
+    EXPECT_DOUBLE_EQ(record["baselines"]["markov"]["NDCG@10"].get<double>(),
+                     evaluations[0].baselines[1].measures[0].value);
+  }
+  EXPECT_EQ(lines, 1);
+}
+
+TEST(Recommendation, AModelThatEndsBelowABaselineIsReported) {
+  const TempDir directory;
+  const std::string log = write_log(directory);
+  RecommendationRecipe recipe = small_recommender();
+  const std::string below = "the model is below the baseline markov (NDCG@10 ";
+  EXPECT_EQ(count_of(messages_of(log, recipe, directory / "learned"), below), 0);
+  recipe.training.max_epochs = 0;
+  recipe.training.max_steps = 1;
+  const std::vector<std::string> messages = messages_of(log, recipe, directory / "random");
+  EXPECT_EQ(count_of(messages, below), 1);
+  EXPECT_NE(messages.back().find("what the preset auto chooses (d_model 64"), std::string::npos) << messages.back();
+}
+
+TEST(Recommendation, ThePresetAutoStatesTheLogAndWhatItChose) {
+  const TempDir directory;
+  const std::string log = write_log(directory), out = directory / "run";
+  RecommendationRecipe recipe = recommendation_preset("auto");
+  merge_recipe_json(recipe, R"({"d_model": 16, "batch_tokens": 256, "max_steps": 2})", "");
+  const std::vector<std::string> messages = messages_of(log, recipe, out);
+  EXPECT_EQ(count_of(messages, "log: 120 users with a median of 14 events"), 1);
+  EXPECT_EQ(count_of(messages, "chosen for it: ffn 64, max_length 50, loss softmax"), 1);
+  const RecommenderRun run = load_run<RecommenderRun>(out);
+  EXPECT_EQ(run.config.max_length, 50);
+  EXPECT_EQ(run.config.d_model, 16);
+  set_recipe_option(recipe, "max_steps", "4");
+  EXPECT_EQ(count_of(messages_of(log, recipe, out), "chosen"), 0);  // resumed: with the values of the run
+  set_recipe_option(recipe, "batch_tokens", "128");
+  EXPECT_EQ(error_of([&] { train(log, recipe, out); }),
+            out +
+                ": batch_tokens was 256 when this run was started and is now 128; use the same value or another "
+                "directory");
+  recipe = recommendation_preset("auto");
+  recipe.training.max_steps = 5;
+  EXPECT_EQ(count_of(messages_of(log, recipe, out), "done after 5 steps"), 1);
+}
+
+TEST(Recommendation, ThePresetAutoTrainsAFurtherRunInTheShapeOfTheFirst) {
+  const TempDir directory;
+  const std::string log = write_log(directory), out = directory / "run";
+  RecommendationRecipe recipe = recommendation_preset("auto");
+  merge_recipe_json(recipe, R"({"d_model": 16, "max_length": 8, "max_steps": 2})", "");
+  messages_of(log, recipe, out);
+  recipe = recommendation_preset("auto");
+  recipe.training.max_steps = 2;
+  EXPECT_TRUE(train_recommendation({{log}, {}, out}, recipe, directory / "warm", {}));
+  EXPECT_EQ(load_run<RecommenderRun>(directory / "warm").config.d_model, 16);
+}
+
+TEST(Recommendation, ALogOfUsersWithTwoEventsHoldsOutUsers) {
+  const TempDir directory;
+  const std::string log = directory / "two.txt", out = directory / "run";
+  std::ofstream file(log);
+  for (int64_t user = 0; user < 400; user++) {  // the second item follows from the first
+    const int64_t item = user % 20, events = user % 10 == 0 ? 4 : 2;
+    for (int64_t i = 0; i < events; i++) file << user << ' ' << (item + i) % 20 << '\n';
+  }
+  file.close();
+  RecommendationRecipe recipe = recommendation_preset("auto");
+  merge_recipe_json(recipe, R"({"d_model": 16, "max_epochs": 40, "batch_tokens": 64, "learning_rate": 0.01})", "");
+  std::vector<EvaluationReport> evaluations;
+  const std::vector<std::string> messages = messages_of(log, recipe, out, &evaluations);
+  EXPECT_EQ(count_of(messages, "most users have two events: chosen min_events 2, split users"), 1);
+  EXPECT_GT(evaluations.back().candidates[0].measures[0].value, 0.8);
+  const RecommendationConfig saved = read_recommendation(RunDirectory(out));
+  EXPECT_EQ(saved.split, SplitRule::users);
+  EXPECT_EQ(saved.min_events, 2);
+  set_recipe_option(recipe, "max_epochs", "41");
+  messages_of(log, recipe, out);  // resumed
+  set_recipe_option(recipe, "min_events", "3");
+  EXPECT_EQ(count_of(messages_of(log, recipe, directory / "three"), "kept: 40 users"), 1);
+}
+
 TEST(Recommendation, TimeGapsReadTheTimeBetweenEvents) {
   const TempDir directory;
   const std::string log = write_log_of_gaps(directory), out = directory / "gaps";
@@ -313,10 +431,11 @@ TEST(Recommendation, ErrorsNameTheValue) {
   EXPECT_EQ(error("negatives", "0"), "training: negatives must be between 1 and 65536 (is 0)");
   EXPECT_EQ(error("negatives", "9223372036854775807"),
             "training: negatives must be between 1 and 65536 (is 9223372036854775807)");
-  EXPECT_EQ(error("min_events", "2"), "training: min_events must be at least 3 (is 2)");
+  EXPECT_EQ(error("min_events", "1"), "training: min_events must be at least 2 (is 1)");
   EXPECT_EQ(error("calibration", "1.5"), "training: calibration must be between 0 and 1 (is 1.5)");
   EXPECT_EQ(error("test_share", "0.5"), "training: test_share must be above 0 and below 0.5 (is 0.5)");
-  EXPECT_EQ(error_of([] { recommendation_preset("huge"); }), "unknown preset \"huge\" (choose from films, sasrec)");
+  EXPECT_EQ(error_of([] { recommendation_preset("huge"); }),
+            "unknown preset \"huge\" (choose from auto, films, sasrec)");
 }
 
 TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
