@@ -44,20 +44,28 @@ Measures columns(const qkv::RankingScore& score, int64_t next) {
 }
 
 // Prints a line of the table. Numbers above 100 have one decimal place.
-void print_row(const std::string& name, const Measures& measures) {
-  fmt::print("\n{:<12}", name);
+// Returns the width of the column of names.
+size_t name_width(const qkv::RankingTable& table) {
+  size_t width = 12;
+  for (const auto& row : table.rows) width = std::max(width, row.name.size());
+  return width;
+}
+
+void print_row(const std::string& name, size_t width, const Measures& measures) {
+  fmt::print("\n{:<{}}", name, width);
   for (const auto& [column, value] : measures)
     fmt::print(" {:>{}.{}f}", value, std::max<size_t>(7, column.size()), value < 100 ? 4 : 1);
 }
 
-void print_header(const std::string& title, const Measures& measures) {
-  fmt::print("{:<12}", title);
+void print_header(size_t width, const Measures& measures) {
+  fmt::print("{:<{}}", "", width);
   for (const auto& [column, value] : measures) fmt::print(" {:>7}", column);
 }
 
 void print_text(const qkv::RankingTable& table) {
   const qkv::RankingScore& counts = table.rows.front().score;
   const int64_t next = table.protocol.next;
+  const size_t width = name_width(table);
   fmt::print("protocol: {}: {}\n", table.protocol.name(), table.protocol.description());
   fmt::print("data: {} users, {} items, {} events, sha256 {}\n", table.users, table.items, table.events,
              table.data_sha256);
@@ -66,14 +74,14 @@ void print_text(const qkv::RankingTable& table) {
   if (counts.not_sampled > 0)
     fmt::print(", {} not in the sample, which a hash of the users' names chooses", counts.not_sampled);
   fmt::print("\n\n");
-  print_header("", columns(counts, next));
-  for (const auto& row : table.rows) print_row(row.name, columns(row.score, next));
+  print_header(width, columns(counts, next));
+  for (const auto& row : table.rows) print_row(row.name, width, columns(row.score, next));
   for (size_t i = 0; i < table.segments.size(); i++) {
     fmt::print("\n\n");
     const qkv::RankingScore& segment = table.rows.front().segments[i];
     fmt::print("segment {}: {} users", table.segments[i], segment.users);
     if (segment.users == 0) continue;
-    for (const auto& row : table.rows) print_row(row.name, columns(row.segments[i], next));
+    for (const auto& row : table.rows) print_row(row.name, width, columns(row.segments[i], next));
   }
   fmt::print("\n");
 }

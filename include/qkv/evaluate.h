@@ -46,7 +46,7 @@ struct RankingTable {
   std::string data_sha256;   // of the log's files
   int64_t users = 0, items = 0, events = 0;
   struct Row {
-    std::string name;  // "model", "popularity" or "markov"
+    std::string name;  // "model", "model without transitions", "popularity", "markov" or "transitions"
     RankingScore score;
     std::vector<RankingScore> segments;  // of each of the segments below
   };

@@ -43,6 +43,7 @@ struct RecommendationConfig {
   double calibration = 0.75;
   bool positions_from_end = true;
   bool time_gaps = false;
+  bool transitions = false;
 
   bool operator==(const RecommendationConfig&) const = default;
 };
@@ -82,6 +83,8 @@ void visit_fields(RecommendationConfig& c, Visitor&& visit) {
   visit("positions_from_end", c.positions_from_end,
         {"Give the newest item the last position, instead of the oldest the first", "model"});
   visit("time_gaps", c.time_gaps, {"Feed the time between events to the model; the log must have times", "model"});
+  visit("transitions", c.transitions,
+        {"Add counted transitions between items to the scores; the validation decides their weight", "model"});
 }
 
 // Throws Error, naming the field, for a value outside its range.

@@ -66,8 +66,8 @@ struct RecommenderTables {
 
 struct Recommendation {
   std::string item;
-  // h · E[item]: after softmax training a log-probability up to a constant; for popular items the number of events;
-  // for similar items the cosine.
+  // h · E[item]: after softmax training a log-probability up to a constant; plus the transitions of the run, if it has
+  // any. For popular items the number of events; for similar items the cosine.
   double score = 0;
   std::vector<double> effects;  // for each event of `read`: the score minus the score without that event
 };

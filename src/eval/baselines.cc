@@ -6,17 +6,18 @@
 #include <utility>
 
 #include "core/sorted_unique.h"
+#include "core/threads.h"
 #include "core/to_size.h"
 
 namespace qkv {
 namespace {
 
 // The items that came right after each item, once per occurrence.
-struct Transitions {
+struct Followers {
   std::vector<int64_t> offsets;  // after item i: items[offsets[i]] … items[offsets[i + 1] − 1]
   std::vector<int32_t> items;
 
-  Transitions(const Interactions& data, const Split& split, HeldOut part) : offsets(data.items.size() + 1) {
+  Followers(const Interactions& data, const Split& split, HeldOut part) : offsets(data.items.size() + 1) {
     const auto for_all = [&](auto&& f) {
       for (int64_t user = 0; user < data.user_count(); user++) {
         const std::span<const int32_t> events = data.of(user);
@@ -48,7 +49,7 @@ void Popularity::operator()(std::span<const History>, Matrix<float> scores) cons
 }
 
 Markov::Markov(const Interactions& data, const Split& split, HeldOut part) : popularity_(data, split, part) {
-  Transitions transitions(data, split, part);
+  Followers followers(data, split, part);
   const std::span<const float> popular = popularity_.scores();
   const float above =
       popular.empty() ? 0 : *std::ranges::max_element(popular) + 1;  // the lowest score of an item that came after
@@ -59,8 +60,8 @@ Markov::Markov(const Interactions& data, const Split& split, HeldOut part) : pop
   };
   std::vector<Counted> after;
   for (size_t item = 0; item < popular.size(); item++) {
-    const auto begin = transitions.items.begin() + transitions.offsets[item],
-               end = transitions.items.begin() + transitions.offsets[item + 1];
+    const auto begin = followers.items.begin() + followers.offsets[item],
+               end = followers.items.begin() + followers.offsets[item + 1];
     std::sort(begin, end);
     after.clear();
     for (auto i = begin; i < end;) {
@@ -91,6 +92,26 @@ void Markov::operator()(std::span<const History> histories, Matrix<float> scores
     append_next(histories[to_size(row)], next);
     for (const auto [score, item] : next) scores(row, item) = score;
   }
+}
+
+TransitionsAlone::TransitionsAlone(const Interactions& data, const Split& split, HeldOut part, TransitionConfig config)
+    : transitions_(
+          data, [&](int64_t user) { return split.known(data, user, part); }, config) {
+  transitions_.set_weight(1);
+  const Popularity popular(data, split, part);
+  const float most = popular.scores().empty() ? 0 : *std::ranges::max_element(popular.scores());
+  for (const float score : popular.scores()) popularity_.push_back(score - most - 1);
+}
+
+void TransitionsAlone::operator()(std::span<const History> histories, Matrix<float> scores) const {
+  parallel_for(scores.rows, [&](int64_t row) {
+    std::ranges::copy(popularity_, scores.row(row));
+    for (const auto& [item, score] : transitions_.scores(histories[to_size(row)].items)) scores(row, item) = score;
+  });
+}
+
+void TransitionsAlone::append_next(const History& history, std::vector<ScoredToken>& next) const {
+  for (const auto& [item, score] : transitions_.scores(history.items)) next.push_back({score, item});
 }
 
 }  // namespace qkv

@@ -1,5 +1,6 @@
-// Baseline recommenders that only count: popularity and a first-order Markov chain. Both learn from the events that
-// precede the held-out part. Each is a ScoreItems, and gives a SparseRanker what it needs.
+// Baseline recommenders that only count: popularity, a first-order Markov chain, and transitions over several events.
+// All learn from the events that precede the held-out part. Each is a ScoreItems, and gives a SparseRanker what it
+// needs.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include "core/matrix.h"
 #include "data/interactions.h"
 #include "data/split.h"
+#include "data/transitions.h"
 #include "ops/logits/best_tokens.h"
 
 namespace qkv {
@@ -42,6 +44,23 @@ class Markov {
   Popularity popularity_;
   std::vector<int64_t> offsets_ = {0};  // item i was followed by next_[offsets_[i]] … next_[offsets_[i + 1] − 1]
   std::vector<ScoredToken> next_;
+};
+
+// Ranks items by counted transitions from the last items of the history. Items without any follow, by popularity.
+class TransitionsAlone {
+ public:
+  // Counts the events before the held-out part.
+  TransitionsAlone(const Interactions& data, const Split& split, HeldOut part, TransitionConfig config);
+
+  void operator()(std::span<const History> histories, Matrix<float> scores) const;
+
+  std::span<const float> popularity() const { return popularity_; }  // the scores of items without transitions
+  // Appends the items with transitions, in ascending order.
+  void append_next(const History& history, std::vector<ScoredToken>& next) const;
+
+ private:
+  std::vector<float> popularity_;  // below 0
+  Transitions transitions_;
 };
 
 }  // namespace qkv

@@ -1,9 +1,25 @@
 #include "io/recommender_run.h"
 
+#include <filesystem>
+
 #include "core/fail.h"
 #include "io/run_config.h"
 
 namespace qkv {
+
+namespace {
+
+std::optional<TransitionConfig> read_transitions(const RunDirectory& run, int64_t max_length) {
+  if (!std::filesystem::exists(run.transitions())) return {};
+  const auto transitions = read_fields<TransitionConfig>(run, run.transitions());
+  check_ranges(transitions, run.transitions() + ": ");
+  if (transitions.events > max_length)
+    fail("{}: events must be at most {}, max_length in {} (is {})", run.transitions(), max_length, run.config(),
+         transitions.events);
+  return transitions;
+}
+
+}  // namespace
 
 RecommendationConfig read_recommendation(const RunDirectory& run) {
   const auto recommendation = read_fields<RecommendationConfig>(run, run.recommendation());
@@ -26,12 +42,21 @@ RecommenderRun RecommenderRun::read(const RunDirectory& run, const ModelConfig& 
   if (items.gap_buckets != gap_buckets)
     fail("{}: gap_buckets must be {}, because {} has time_gaps {} (is {})", run.config(), gap_buckets,
          run.recommendation(), loaded.recommendation.time_gaps, items.gap_buckets);
+  loaded.transitions = read_transitions(run, config.max_length);
   return loaded;
 }
 
 void RecommenderRun::write(const RunDirectory& run) const {
   write_fields(run.recommendation(), recommendation);
   write_log(run, log);
+  if (transitions) write_fields(run.transitions(), *transitions);
+}
+
+std::unique_ptr<Transitions> transitions_of(const RecommenderRun& run) {
+  if (!run.transitions || run.transitions->weight == 0) return nullptr;
+  const Interactions& log = run.log.data;
+  return std::make_unique<Transitions>(
+      log, [&](int64_t user) { return std::ssize(log.of(user)); }, *run.transitions);
 }
 
 }  // namespace qkv

@@ -34,6 +34,7 @@ class RunDirectory {
   std::string items() const { return root_ + "/items.json"; }
   std::string features() const { return root_ + "/features.json"; }                // names of its item features
   std::string feature_columns() const { return root_ + "/feature_columns.json"; }  // columns of their table
+  std::string transitions() const { return root_ + "/transitions.json"; }          // fitted to the validation
   std::string negatives(int64_t each, int64_t seed) const;                         // items drawn for an evaluation
   std::string start() const { return root_ + "/start.safetensors"; }               // initial weights of a warm start
   std::string metrics() const { return root_ + "/metrics.jsonl"; }

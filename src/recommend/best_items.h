@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "data/transitions.h"
 #include "ops/logits/best_tokens.h"
 #include "recommend/item_scores.h"
 
@@ -14,6 +15,7 @@ namespace qkv {
 struct ItemModel {
   const Transformer<float>& model;
   bool positions_from_end;
+  const Transitions* transitions = nullptr;  // added to the scores; null: none
 
   int64_t items() const { return model.config().target_vocab; }
   int64_t max_length() const { return model.config().max_length; }

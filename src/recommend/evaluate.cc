@@ -9,9 +9,11 @@
 #include "core/arena.h"
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/to_size.h"
 #include "eval/baselines.h"
 #include "eval/ranking.h"
 #include "eval/sparse_ranker.h"
+#include "eval/transition_fit.h"
 #include "io/atomic_file.h"
 #include "io/run.h"
 #include "recommend/model_ranker.h"
@@ -65,6 +67,14 @@ class ListFile {
   AtomicFile file_;
 };
 
+// Returns transitions whose shape fits the validation.
+TransitionConfig transitions_for(const Interactions& data, const Split& split, bool repeats) {
+  Transitions counted =
+      count_transitions(data, split, HeldOut::validation, {.kept = kept_successors(data.item_count())});
+  fit_shape(data, split, repeats, counted);
+  return counted.config();
+}
+
 // Adds rows to a table, each a ranking of the same targets.
 class Rows {
  public:
@@ -98,7 +108,22 @@ class Rows {
     table_.rows.push_back({name, score.all, std::move(score.segments)});
   }
 
-  void add_baselines() {
+  // transitions: how they are counted, or nothing for none.
+  void add_model(const Transformer<float>& model, bool positions_from_end,
+                 const std::optional<TransitionConfig>& transitions) {
+    Arena arena;
+    ModelRanker alone(model, positions_from_end, arena);
+    if (!transitions || transitions->weight == 0) return add("model", alone);
+    const Transitions counted = count_transitions(data_, split_, part_, *transitions);
+    const auto append = [&](const History& history, std::vector<ScoredToken>& added) {
+      for (const auto& [item, score] : counted.scores(history.items)) added.push_back({score, item});
+    };
+    ModelRanker with(model, positions_from_end, arena, append);
+    add("model", with);
+    add("model without transitions", alone);
+  }
+
+  void add_baselines(const std::optional<TransitionConfig>& transitions) {
     const Markov markov(data_, split_, part_);
     SparseRanker by_popularity(markov.popularity().scores());
     add("popularity", by_popularity);
@@ -107,6 +132,13 @@ class Rows {
     };
     SparseRanker by_last_item(markov.popularity().scores(), next);
     add("markov", by_last_item);
+    if (!transitions) return;
+    const TransitionsAlone alone(data_, split_, part_, *transitions);
+    const auto scores = [&](const History& history, std::vector<ScoredToken>& changed) {
+      alone.append_next(history, changed);
+    };
+    SparseRanker by_transitions(alone.popularity(), scores);
+    add("transitions", by_transitions);
   }
 
  private:
@@ -237,11 +269,9 @@ RankingTable evaluate_run(const std::string& directory, RankingProtocol protocol
   const Split split = split_of(protocol, data);
   std::optional<Negatives> negatives;
   if (protocol.negatives > 0) negatives = negatives_of_run(RunDirectory(directory), run.log, split, table);
-  Arena arena;
-  ModelRanker model(*run.model, config.positions_from_end, arena);
   Rows rows(table, data, split, negatives ? &*negatives : nullptr, options);
-  rows.add("model", model);
-  rows.add_baselines();
+  rows.add_model(*run.model, config.positions_from_end, run.transitions);
+  rows.add_baselines(run.transitions);
   return table;
 }
 
@@ -257,7 +287,8 @@ RankingTable evaluate_logs(const std::vector<std::string>& logs, const Interacti
   std::optional<Negatives> negatives;
   if (protocol.negatives > 0)
     negatives = draw_negatives(data, split, protocol.negatives, static_cast<uint64_t>(protocol.seed), protocol.repeats);
-  Rows(table, data, split, negatives ? &*negatives : nullptr, options).add_baselines();
+  Rows(table, data, split, negatives ? &*negatives : nullptr, options)
+      .add_baselines(transitions_for(data, split, protocol.repeats));
   return table;
 }
 

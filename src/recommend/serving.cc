@@ -18,7 +18,8 @@ namespace qkv {
 Serving::Serving(RecommenderRun run, const RecommenderTables& tables)
     : model_(std::move(run.model)),
       repeats_(run.recommendation.repeats),
-      items_{*model_, run.recommendation.positions_from_end},
+      transitions_(transitions_of(run)),
+      items_{*model_, run.recommendation.positions_from_end, transitions_.get()},
       catalogue_(std::move(run.log.data)) {
   if (!tables.catalogue.empty()) table_ = ItemTable(tables.catalogue, tables.item_column, catalogue_.items());
 }

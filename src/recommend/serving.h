@@ -50,6 +50,7 @@ class Serving {
 
   std::unique_ptr<Transformer<float>> model_;
   bool repeats_;  // the default of exclude_seen is the opposite
+  std::unique_ptr<Transitions> transitions_;
   ItemModel items_;
   Catalogue catalogue_;
   ItemTable table_;

@@ -9,8 +9,11 @@
 #include "data/log_shape.h"
 #include "eval/baselines.h"
 #include "eval/sparse_ranker.h"
+#include "eval/transition_fit.h"
+#include "io/run_config.h"
 #include "io/weights.h"
 #include "layers/sampled_loss.h"
+#include "recommend/item_scores.h"
 #include "recommend/model_ranker.h"
 #include "train/fit_to_log.h"
 #include "train/objective.h"
@@ -54,6 +57,12 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
   for (int64_t user = 0; user < log.user_count() && !any; user++)
     any = split_.target(log, user, HeldOut::validation).value_or(0) > 0;
   if (!any) fail("training: no user has a validation event with events before it");
+  if (recipe.recommendation.transitions) {
+    TransitionConfig config{.weight = 1, .kept = kept_successors(log.item_count())};
+    config.events = std::min(config.events, recipe.model.max_length);
+    transitions_.emplace(count_transitions(log, split_, HeldOut::validation, config));
+    fit_shape(log, split_, recipe.recommendation.repeats, *transitions_);
+  }
 }
 
 Split RecommendationTask::split_of(const RecommendationRecipe& recipe, const Interactions& log) {
@@ -82,8 +91,13 @@ void RecommendationTask::next() {
 }
 
 std::string RecommendationTask::summary() const {
-  return fmt::format("training data: {} users, {} next items, {} batches per epoch", batches_.users(),
-                     batches_.tokens(), list_.size());
+  std::string line = fmt::format("training data: {} users, {} next items, {} batches per epoch", batches_.users(),
+                                 batches_.tokens(), list_.size());
+  if (transitions_)
+    line +=
+        fmt::format("; transitions between {} pairs of items, {:.1f} MiB, decay {}, scale {}", transitions_->pairs(),
+                    mebibytes(transitions_->bytes()), transitions_->config().decay, transitions_->config().scale);
+  return line;
 }
 
 void RecommendationTask::initialize(ParameterList<float>& parameters, const TrainingConfig& config) const {
@@ -131,6 +145,7 @@ void RecommendationTask::after_step(const Transformer<float>& model) {
 }
 
 DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& arena) {
+  if (transitions_) return evaluate_with_transitions(model, arena);
   ModelRanker ranker(model, recipe_.recommendation.positions_from_end, arena);
   const RankingScore found = rank_targets(log_, validation(), ranker);
   return {0, found.ndcg[1], measures_of(found)};
@@ -165,6 +180,23 @@ std::string RecommendationTask::verdict(double best) const {
   if (top == baselines_.end() || best >= value(*top)) return "";
   return fmt::format("the model is below the baseline {} ({} {:.4f}, baseline {:.4f}); {}", top->name, metric().name,
                      best, value(*top), advice(recipe_, shape_of(log_, split_)));
+}
+
+DevScore RecommendationTask::evaluate_with_transitions(const Transformer<float>& model, Arena& arena) const {
+  const auto score = [&](Histories histories, Matrix<float> scores) {
+    score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
+  };
+  const TransitionFit fit = fit_weight(log_, split_, recipe_.recommendation.repeats, *transitions_, score);
+  TransitionConfig config = transitions_->config();
+  config.weight = fit.weight;
+  return {0,
+          fit.with.ndcg,
+          {{"NDCG@10", fit.with.ndcg, 4},
+           {"HR@10", fit.with.hr, 4},
+           {"MRR@10", fit.with.mrr, 4},
+           {"transitions", fit.weight, 2},
+           {"NDCG@10 without", fit.without.ndcg, 4}},
+          [config](const RunDirectory& run) { write_fields(run.transitions(), config); }};
 }
 
 void RecommendationTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {

@@ -1,10 +1,12 @@
 // The task of training a recommender: batches of a log, and the rank of the item before each user's last one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/item_batches.h"
+#include "data/transitions.h"
 #include "eval/ranking.h"
 #include "model/replicas.h"
 #include "qkv/recommendation.h"
@@ -44,6 +46,8 @@ class RecommendationTask : public Task {
 
  private:
   RankingOptions validation() const;
+  // The score of a model with transitions, with the weight that is best for it.
+  DevScore evaluate_with_transitions(const Transformer<float>& model, Arena& arena) const;
   // Leaves out the gradients of the features.
   Loss model_loss_and_gradient(const Transformer<float>& model, Context& c);
   // The same for some sequences of the batch; `first` is the index of their first token.
@@ -61,6 +65,7 @@ class RecommendationTask : public Task {
   std::vector<float> log_draws_;
   Replicas replicas_;  // used for small models
   std::vector<EvaluationReport::Candidate> baselines_;
+  std::optional<Transitions> transitions_;  // counted before the validation, with weight 1
   FeatureSums features_;
   std::vector<float> features_before_;  // weights of the features before the step of the optimizer
 };

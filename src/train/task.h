@@ -2,10 +2,12 @@
 // data.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "data/batch_stream.h"
+#include "io/run_directory.h"
 #include "model/transformer.h"
 #include "qkv/training.h"
 
@@ -21,6 +23,8 @@ struct DevScore {
   double loss = 0;                                  // per target token
   double metric = 0;                                // the value of Task::metric()
   std::vector<EvaluationReport::Measure> measures;  // all that is reported
+  // Writes the files of the run that belong to these weights, which become its model; may be empty.
+  std::function<void(const RunDirectory&)> write_more = {};
 };
 
 class Task {

@@ -221,6 +221,7 @@ void Trainer::evaluate() {
   progress_.evaluated_steps.push_back(progress_.step);
 
   double best_score = 0;
+  std::function<void(const RunDirectory&)> write_more;  // of the best candidate
   const auto consider = [&](const std::string& name) {
     const DevScore dev = task_.evaluate(candidate_, arena_);
     evaluation.candidates.push_back({name, dev.measures});
@@ -228,6 +229,7 @@ void Trainer::evaluate() {
     if (evaluation.best.empty() || score > best_score) {
       best_score = score;
       evaluation.best = name;
+      write_more = dev.write_more;
     }
   };
 
@@ -246,6 +248,7 @@ void Trainer::evaluate() {
                                      : evaluation.best == "ema" ? optimizer_.ema()
                                                                 : candidate;  // the average was the last candidate
     save_weights(run_.model(), parameters, weights);
+    if (write_more) write_more(run_);
     progress_.best = best_score;
     progress_.best_step = progress_.step;
     progress_.evaluations_since_best = 0;

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import random
+import shutil
 
 import pytest
 from conftest import qkv
@@ -45,9 +46,9 @@ def test_a_log_is_evaluated_by_the_baselines(log):
     assert found["data"] == {"sha256": hashlib.sha256(log.read_bytes()).hexdigest(), "users": USERS, "items": ITEMS,
                              "events": 12 * USERS}
     assert found["users"] == USERS and found["users_without_target"] == 0
-    assert list(found["baselines"]) == ["popularity", "markov"] and "HR@10" not in found
+    assert list(found["baselines"]) == ["popularity", "markov", "transitions"] and "HR@10" not in found
     for name in METRICS[:9]:
-        assert found["baselines"]["markov"][name] == 1
+        assert found["baselines"]["markov"][name] == found["baselines"]["transitions"][name] == 1
     assert list(found["baselines"]["popularity"]) == ALL_METRICS
 
 
@@ -65,7 +66,45 @@ def test_a_model_is_compared_with_the_baselines(log, run):
     assert found["protocol"] == "full" and found["data"]["sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
     assert all(0 <= found[name] <= 1 for name in METRICS)
     assert found["HR@5"] <= found["HR@10"] <= found["HR@20"]
-    assert found["baselines"] == evaluate(log, *COLUMNS)["baselines"]
+    alone = evaluate(log, *COLUMNS)["baselines"]
+    del alone["transitions"]  # shown only for runs that have them
+    assert found["baselines"] == alone
+
+
+def test_transitions_are_fitted_and_compared_with_the_model_without_them(log, tmp_path):
+    train = ["train", "recommend", "--data", log, *COLUMNS, "--preset", "sasrec", "--max-steps", 3, "--threads", 1,
+             "--transitions", "true", "--out", tmp_path / "run"]
+    report = qkv(*train)[2]
+    fitted = json.loads((tmp_path / "run/transitions.json").read_text())
+    assert fitted["weight"] > 0 and f" transitions {fitted['weight']:.2f} NDCG@10 without " in report
+    found = evaluate(tmp_path / "run")
+    assert list(found["baselines"]) == ["model without transitions", "popularity", "markov", "transitions"]
+    assert found["NDCG@10"] > 0.9 > found["baselines"]["model without transitions"]["NDCG@10"]
+    lines = qkv("evaluate", tmp_path / "run")[1].split("\n\n")[1].splitlines()
+    assert [line.split("  ")[0] for line in lines[1:]] == ["model", "model without transitions", "popularity", "markov",
+                                                          "transitions"] and len({len(line) for line in lines}) == 1
+    (tmp_path / "run/transitions.json").unlink()
+    without = evaluate(tmp_path / "run")
+    assert {name: without[name] for name in METRICS} == found["baselines"]["model without transitions"]
+    assert "resumed at step 3" in qkv(*train)[2]
+
+
+@pytest.mark.parametrize("text, part", [
+    ('{"weight": -1}', "weight must be between 0 and 1000000 (is -1)"),
+    ('{"weight": 1, "decay": 0}', "decay must be above 0 and at most 1 (is 0)"),
+    ('{"weight": 1, "distance": 256}', "distance must be between 1 and 255 (is 256)"),
+    ('{"weight": 1, "events": 201}', "events must be at most 200, max_length in "),
+    ('{"weight": 1, "kept": 0}', "kept must be between 1 and 1048576 (is 0)"),
+    ('{"weights": 1}', "weights"),
+    ('{', ""),
+])
+def test_invalid_transitions_are_refused(run, tmp_path, text, part):
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run/transitions.json").write_text(text)
+    for command in (["evaluate", tmp_path / "run"], ["recommend", tmp_path / "run", "--history", "item 1"]):
+        status, output, error = qkv(*command, ok=False)
+        assert status == 1 and output == "" and error.startswith(f"qkv: {tmp_path}/run/transitions.json: ")
+        assert part in error and error.count("\n") == 1
 
 
 def test_random_items_are_stored_and_reused(log, run):
@@ -73,7 +112,8 @@ def test_random_items_are_stored_and_reused(log, run):
     kept = run / "negatives-20-5.safetensors"
     content = kept.read_bytes()
     assert evaluate(run, "--protocol", "sampled-20", "--seed", 5) == first
-    assert first["baselines"] == evaluate(log, *COLUMNS, "--protocol", "sampled-20", "--seed", 5)["baselines"]
+    alone = evaluate(log, *COLUMNS, "--protocol", "sampled-20", "--seed", 5)["baselines"]
+    assert first["baselines"] == {name: alone[name] for name in ("popularity", "markov")}
     kept.write_bytes(content[:-4])
     status, output, error = qkv("evaluate", run, "--protocol", "sampled-20", "--seed", 5, ok=False)
     assert status == 1 and output == "" and error.startswith(f"qkv: {kept}: ") and error.count("\n") == 1

@@ -90,6 +90,72 @@ TEST_F(RecommenderTest, ReturnsTheItemsWithTheHighestScores) {
   }
 }
 
+constexpr TransitionConfig kTransitions = {.weight = 2, .scale = 3, .events = 4, .distance = 3};
+
+// The score of a single allowed item is that of the model plus that of the transitions.
+TEST_F(RecommenderTest, TransitionsAreAddedToTheScores) {
+  const std::string with = directory / "with";
+  testing::create_recommender(with, testing::small_log(kItems), true, false, kTransitions);
+  const Transitions transitions = *transitions_of(load_run<RecommenderRun>(with));
+  const Recommender recommender(with), plain(run);
+  const std::vector<int32_t> ids = {8, 1, 3};
+  std::vector<float> added(kItems);
+  transitions.add(ids, added);
+  EXPECT_GT(added[4], 0);
+  for (size_t item = 0; item < 20; item++) {
+    const std::string name = "i" + std::to_string(item);
+    EXPECT_EQ(static_cast<float>(score(recommender, {"i8", "i1", "i3"}, name)),
+              static_cast<float>(score(plain, {"i8", "i1", "i3"}, name)) + added[item]);
+  }
+}
+
+TEST_F(RecommenderTest, TheBestItemsWithTransitionsAreExact) {
+  const std::string with = directory / "with";
+  testing::create_recommender(with, testing::small_log(kItems), true, false, kTransitions);
+  quantize_run(with);
+  for (const std::string& name : {with, with + "-int8"}) {
+    const Recommender recommender(name);
+    for (const Names& history : {Names{"i1"}, {"i8", "i1", "i3"}, {"i200", "i100"}}) {
+      std::vector<std::pair<double, int>> scores;  // negated, so that the best comes first
+      for (int item = 0; item < kItems; item++)
+        scores.emplace_back(-score(recommender, history, "i" + std::to_string(item)), item);
+      std::ranges::sort(scores);
+      for (const int64_t top : {1, 3, 10, 300})
+        for (const bool exclude_seen : {false, true}) {
+          const Names deny = {"i" + std::to_string(scores[1].second), "i2"};
+          const Recommendations found = recommender.recommend(history, {top, exclude_seen, {}, deny});
+          size_t i = 0;
+          for (const auto& [negated, item] : scores) {
+            const std::string id = "i" + std::to_string(item);
+            if (std::ranges::find(deny, id) != deny.end()) continue;
+            if (exclude_seen && std::ranges::find(history, id) != history.end()) continue;
+            if (std::ssize(found.items) == top && i == found.items.size()) break;
+            ASSERT_LT(i, found.items.size());
+            EXPECT_EQ(found.items[i].item, id);
+            EXPECT_EQ(found.items[i++].score, -negated);
+          }
+          EXPECT_EQ(i, found.items.size());
+        }
+    }
+  }
+}
+
+TEST_F(RecommenderTest, EffectsIncludeTransitions) {
+  const std::string with = directory / "with";
+  testing::create_recommender(with, testing::small_log(kItems), true, false, kTransitions);
+  const Recommender recommender(with);
+  const Names history = {"i2", "i5", "i1", "i7", "i3", "i1", "i0", "i6"};  // the model reads the last 6
+  const Recommendations answer = recommender.recommend(history, {4, false, {}, {}, true});
+  for (const Recommendation& item : answer.items) {
+    ASSERT_EQ(item.effects.size(), 6u);
+    for (size_t event = 0; event < 6; event++) {
+      Names rest = history;
+      rest.erase(rest.begin() + 2 + static_cast<std::ptrdiff_t>(event));
+      EXPECT_EQ(item.effects[event], item.score - score(recommender, rest, item.item));
+    }
+  }
+}
+
 TEST_F(RecommenderTest, ResultsDoNotDependOnTheBatchOrTheThreads) {
   const Recommender recommender(run);
   std::vector<Names> histories;

@@ -1,6 +1,7 @@
 // Small recommenders with random weights.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ inline Interactions small_log(int64_t items) {
 
 // A run directory of item_config and `log`, which reads the gaps where the log has times.
 inline void create_recommender(const std::string& directory, const Interactions& log, bool positions_from_end = true,
-                               bool repeats = false) {
+                               bool repeats = false, const std::optional<TransitionConfig>& transitions = {}) {
   ModelConfig config = item_config(log.item_count());
   const ItemInputs items = {.gap_buckets = log.times.empty() ? 0 : kGapBuckets};
   Transformer<float> model(config, items);
@@ -48,7 +49,8 @@ inline void create_recommender(const std::string& directory, const Interactions&
   recommendation.repeats = repeats;
   recommendation.time_gaps = !log.times.empty();
   create_run(
-      RunDirectory(directory), RecommenderRun{config, items, recommendation, {log, std::string(64, '0')}},
+      RunDirectory(directory),
+      RecommenderRun{config, items, recommendation, {log, std::string(64, '0')}, nullptr, transitions},
       [&](const RunDirectory& run) { save_weights(run.model(), model.parameters(), model.parameters().values()); });
 }
 
