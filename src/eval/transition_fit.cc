@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-// What a single count adds to the score of an item, if all events of the history have it.
+// The values tried for what a single count adds to the score of an item, if all events of the history have it.
 constexpr std::array<double, 12> kWeights = {0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12};
 constexpr std::array<double, 5> kDecays = {0.2, 0.4, 0.6, 0.8, 1}, kScales = {0.1, 0.3, 1, 3, 10};
 constexpr int64_t kShapeUsers = 3000;
@@ -49,7 +49,7 @@ std::vector<Question> questions_of(const Interactions& data, const Split& split,
   return questions;
 }
 
-// Returns the rank of the target among the items that transitions score; 0 if it is none of them.
+// Returns the rank of the target among the items that transitions score; 0 if they do not score it.
 int64_t rank_alone(const Question& question, const Transitions& transitions) {
   const auto scores = transitions.scores(question.history.items);
   const auto target = std::ranges::lower_bound(scores, question.target, {}, &Transitions::Scored::item);

@@ -76,6 +76,9 @@ FittedRecipe fit_to_log(const RecommendationRecipe& recipe, const LogShape& log)
   // Whoever takes items again wants them suggested.
   choose("repeats", c.repeats, log.repetition >= 0.1);
 
+  // Cheap, and weight 0 if they do not help.
+  choose("transitions", c.transitions, true);
+
   // The fewer events an item has, the sooner the model overfits it.
   const double dropout = each >= 100 ? 0.1 : each >= 30 ? 0.2 : 0.3;
   choose("dropout", m.dropout.residual, dropout);
