@@ -15,6 +15,7 @@ namespace {
 // The values tried for what a single count adds to the score of an item, if all events of the history have it.
 constexpr std::array<double, 12> kWeights = {0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12};
 constexpr std::array<double, 5> kDecays = {0.2, 0.4, 0.6, 0.8, 1}, kScales = {0.1, 0.3, 1, 3, 10};
+constexpr int64_t kCutoff = 10;
 constexpr int64_t kShapeUsers = 3000;
 constexpr int64_t kMostPairs = 5'000'000'000;  // users × items that fit_weight scores
 constexpr int64_t kScoreBytes = int64_t{64} << 20, kMaxRows = 128;
@@ -34,7 +35,7 @@ struct Question {
 };
 
 void add_rank(ScoreAt10& sum, int64_t rank) {
-  if (rank > 10) return;
+  if (rank > kCutoff) return;
   const auto r = static_cast<double>(rank);
   sum.ndcg += 1 / std::log2(1 + r);
   sum.hr += 1;
@@ -64,8 +65,8 @@ double weight_of(size_t i, const Transitions& transitions) {
   return kWeights[i] / std::log1p(transitions.config().scale);
 }
 
-// Returns the rank of the target for each weight. Only items that rank above the target without transitions, or have
-// any, can do so with them.
+// Returns the rank of the target for each weight, or kCutoff + 1 if it is larger. Only items that rank above the target
+// without transitions, or have any, can do so with them.
 std::array<int64_t, kWeights.size()> ranks_by_weight(const Question& question, const Transitions& transitions,
                                                      std::span<float> scores) {
   std::vector<float> added(scores.size());
@@ -82,7 +83,8 @@ std::array<int64_t, kWeights.size()> ranks_by_weight(const Question& question, c
   for (size_t i = 0; i < kWeights.size(); i++) {
     const auto weight = static_cast<float>(weight_of(i, transitions));
     const float least = score + weight * plus;
-    for (const auto& [rival, more] : rivals) ranks[i] += !(rival + weight * more < least);
+    for (const auto& [rival, more] : rivals)
+      if (!(rival + weight * more < least) && ++ranks[i] > kCutoff) break;
   }
   return ranks;
 }

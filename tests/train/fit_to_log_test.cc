@@ -32,9 +32,11 @@ TEST(FitToLog, SparseLogsGetSmallBatchesSampledNegativesAndDropout) {
   EXPECT_EQ(r.training.patience, 8);
 }
 
-TEST(FitToLog, DenseLogsGetTheRecipeOfThePresetFilms) {
-  const RecommendationRecipe r = fitted(kFilms1M), films = recommendation_preset("films");
+TEST(FitToLog, DenseLogsGetTheRecipeOfThePresetFilmsAndTransitions) {
+  const RecommendationRecipe r = fitted(kFilms1M);
+  RecommendationRecipe films = recommendation_preset("films");
   EXPECT_EQ(r.model, films.model);
+  films.recommendation.transitions = true;  // the only difference
   EXPECT_EQ(r.recommendation, films.recommendation);
   TrainingConfig training = r.training;
   EXPECT_EQ(training.max_epochs, 101);
