@@ -321,7 +321,8 @@ def test_a_run_in_8_bits_recommends(films):
     qkv("quantize", films / "run", "--int8")
     run = films / "run-int8"
     assert {path.name for path in run.iterdir()} == {"config.json", "recommendation.json", "model.safetensors",
-                                                     "interactions.safetensors", "items.json", "users.json"}
+                                                     "interactions.safetensors", "items.json", "users.json",
+                                                     "transitions.json"}
     answers = [json.loads(qkv("recommend", name, "--user", "u0001", "--top", 2000, "--json")[1])
                for name in (films / "run", run)]
     assert set(names(answers[0])) == set(names(answers[1]))
