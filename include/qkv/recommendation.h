@@ -29,6 +29,11 @@ constexpr std::array<std::string_view, 4> names_of(ItemLoss) { return {"softmax"
 enum class NegativeSampling { uniform, popularity };
 constexpr std::array<std::string_view, 2> names_of(NegativeSampling) { return {"uniform", "popularity"}; }
 
+// Which positions share their negatives: none, so that a negative is never an item of the user; or all of a batch,
+// whose scores are then one matrix product. A shared negative that is the next item of a position does not count there.
+enum class NegativeScope { token, batch };
+constexpr std::array<std::string_view, 2> names_of(NegativeScope) { return {"token", "batch"}; }
+
 // How a log is read and learned from, recommendation.json of a run.
 struct RecommendationConfig {
   int64_t min_events = 3;
@@ -40,6 +45,7 @@ struct RecommendationConfig {
   ItemLoss loss = ItemLoss::softmax;
   int64_t negatives = 1;
   NegativeSampling sampling = NegativeSampling::uniform;
+  NegativeScope negative_scope = NegativeScope::token;
   double calibration = 0.75;
   bool positions_from_end = true;
   bool time_gaps = false;
@@ -76,8 +82,12 @@ void visit_fields(RecommendationConfig& c, Visitor&& visit) {
          "data", between(1, 1000)});
   visit("loss", c.loss, {"Loss: softmax over all items, or one over drawn negatives", "optimizer", {}, kCommon});
   visit("negatives", c.negatives,
-        {"Negatives drawn for each position, never items of the user", "optimizer", between(1, 65536)});
+        {"Negatives drawn for each position, or for each batch (negative_scope)", "optimizer", between(1, 65536)});
   visit("sampling", c.sampling, {"Distribution of negatives", "optimizer"});
+  visit("negative_scope", c.negative_scope,
+        {"Draw negatives for each token, never items of its user, or once for all tokens of a batch, which is much "
+         "faster",
+         "optimizer"});
   visit("calibration", c.calibration,
         {"Calibration t of gbce: 0 equals bce, 1 gives calibrated probabilities", "optimizer", between(0, 1)});
   visit("positions_from_end", c.positions_from_end,

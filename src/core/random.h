@@ -35,7 +35,8 @@ enum class Stream : uint32_t {
   rounding = 6,
   negatives = 7,
   training_negatives = 8,
-  hidden_times = 9
+  hidden_times = 9,
+  shared_negatives = 10
 };
 
 // A sequence of numbers from one (seed, stream, index): for initial weights, shuffles and tests, not for hot loops.

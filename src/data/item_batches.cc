@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "core/fail.h"
-#include "core/random.h"
 #include "core/sorted_unique.h"
 #include "core/threads.h"
 #include "core/to_size.h"
@@ -20,10 +19,12 @@ constexpr double kHiddenShare = 0.1;  // fraction of the histories whose times a
 }  // namespace
 
 ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& options) : log_(log), options_(options) {
+  const bool by_token = options.scope == NegativeScope::token;
   counts_.resize(to_size(log.item_count()));
   for (int64_t user = 0; user < log.user_count(); user++) {
     for (const int32_t item : training_part(user)) counts_[to_size(item)]++;
-    if (options.sampling == NegativeSampling::popularity)
+    events_ += std::ssize(training_part(user));
+    if (by_token && options.sampling == NegativeSampling::popularity)
       training_events_.insert(training_events_.end(), training_part(user).begin(), training_part(user).end());
     const int64_t tokens = std::ssize(sequence(user)) - 1;
     if (tokens < 1) continue;
@@ -31,7 +32,7 @@ ItemBatches::ItemBatches(const Interactions& log, const ItemBatchOptions& option
     tokens_ += tokens;
     longest_ = std::max(longest_, tokens);
   }
-  items_.resize(to_size(log.item_count()));
+  if (by_token) items_.resize(to_size(log.item_count()));
   std::iota(items_.begin(), items_.end(), 0);
   if (users_.empty()) fail("batches: no user has two training items");
   if (options.batch_tokens < longest_ || options.batch_tokens > std::numeric_limits<int32_t>::max())
@@ -105,6 +106,31 @@ void ItemBatches::draw(std::span<const int64_t> users, const Batch& batch, uint6
       }
     }
   });
+}
+
+// Draws an event of the log until it is one of the training events.
+int32_t ItemBatches::random_training_event(Random& random) const {
+  for (;;) {
+    const auto place = static_cast<int64_t>(random.below(log_.events.size()));
+    const int64_t user = std::ranges::upper_bound(log_.offsets, place) - log_.offsets.begin() - 1;
+    const std::span<const int32_t> part = training_part(user);
+    if (const int64_t i = place - log_.offsets[to_size(user)]; i < std::ssize(part)) return part[to_size(i)];
+  }
+}
+
+void ItemBatches::draw_shared(uint64_t index, std::vector<int32_t>& ids, std::vector<float>& log_draws) const {
+  const bool uniform = options_.sampling == NegativeSampling::uniform;
+  ids.resize(to_size(options_.negatives));
+  log_draws.resize(ids.size());
+  Random random(options_.seed, Stream::shared_negatives, index);
+  for (int32_t& id : ids)
+    id = uniform ? static_cast<int32_t>(random.below(counts_.size())) : random_training_event(random);
+  std::ranges::sort(ids);
+  const double total = uniform ? static_cast<double>(counts_.size()) : static_cast<double>(events_);
+  for (size_t k = 0; k < ids.size(); k++) {
+    const double weight = uniform ? 1 : static_cast<double>(counts_[to_size(ids[k])]);
+    log_draws[k] = static_cast<float>(std::log(static_cast<double>(options_.negatives) * weight / total));
+  }
 }
 
 // If the user has every item that could be drawn, negatives are drawn from all items.

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/random.h"
 #include "data/batch.h"
 #include "data/batcher.h"
 #include "data/interactions.h"
@@ -19,9 +20,10 @@ struct ItemBatchOptions {
   int64_t batch_tokens = 16384;
   Split split = {};                // events before its validation period are training events
   bool positions_from_end = true;  // the newest item has position max_length − 1; otherwise the oldest has 0
-  int64_t negatives = 0;           // number drawn for each token
+  int64_t negatives = 0;           // number drawn for each token, or for each batch
   NegativeSampling sampling = NegativeSampling::uniform;
   bool repeats = false;  // items of the user may be negatives, but for the label
+  NegativeScope scope = NegativeScope::token;
   uint64_t seed = 1;
   bool gaps = false;  // use the times between events, hidden for one user in ten
 };
@@ -47,6 +49,10 @@ class ItemBatches {
   void draw(std::span<const int64_t> users, const Batch& batch, uint64_t index, std::vector<int32_t>& ids,
             std::vector<float>& log_draws) const;
 
+  // The negatives of all tokens of a batch: `negatives` items, in increasing order and with repetitions, drawn from all
+  // items. log_draws: as above.
+  void draw_shared(uint64_t index, std::vector<int32_t>& ids, std::vector<float>& log_draws) const;
+
   int64_t users() const { return static_cast<int64_t>(users_.size()); }  // with at least two items
   int64_t tokens() const { return tokens_; }                             // in an epoch
   int64_t longest() const { return longest_; }
@@ -61,6 +67,8 @@ class ItemBatches {
   };
   Negatives negatives_of(int64_t user) const;
 
+  int32_t random_training_event(Random& random) const;
+
   std::span<const int32_t> training_part(int64_t user) const;
   std::span<const int32_t> sequence(int64_t user) const;  // the last max_length + 1 training items
 
@@ -68,9 +76,10 @@ class ItemBatches {
   ItemBatchOptions options_;
   std::vector<int64_t> users_;
   int64_t tokens_ = 0, longest_ = 0;
-  std::vector<int32_t> training_events_;  // events of all users, if negatives are drawn by popularity
+  std::vector<int32_t> training_events_;  // events of all users, if negatives of tokens are drawn by popularity
   std::vector<int64_t> counts_;           // number of training events of each item
-  std::vector<int32_t> items_;            // 0, 1, …
+  int64_t events_ = 0;                    // number of training events of all items
+  std::vector<int32_t> items_;            // 0, 1, …, if negatives are drawn for each token
 };
 
 }  // namespace qkv

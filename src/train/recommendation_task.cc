@@ -12,7 +12,6 @@
 #include "eval/transition_fit.h"
 #include "io/run_config.h"
 #include "io/weights.h"
-#include "layers/sampled_loss.h"
 #include "recommend/item_scores.h"
 #include "recommend/model_ranker.h"
 #include "train/fit_to_log.h"
@@ -34,6 +33,7 @@ ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& spl
           draws_negatives(config) ? config.negatives : 0,
           config.sampling,
           config.repeats,
+          config.negative_scope,
           static_cast<uint64_t>(recipe.training.seed),
           config.time_gaps};
 }
@@ -52,6 +52,7 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
       fingerprint_(std::move(fingerprint)),
       start_(std::move(start)),
       batches_(log, options_of(recipe, split_)),
+      sampled_(SampledLoss::of(recipe.recommendation, log.item_count())),
       features_(features) {
   bool any = false;
   for (int64_t user = 0; user < log.user_count() && !any; user++)
@@ -86,7 +87,11 @@ void RecommendationTask::next() {
   const std::span<const int64_t> users = list_[position_.batch];
   const uint64_t index = static_cast<uint64_t>(position_.epoch) << 32 | static_cast<uint64_t>(position_.batch);
   batches_.fill(users, index, batch_);
-  if (draws_negatives(recipe_.recommendation)) batches_.draw(users, batch_, index, candidates_, log_draws_);
+  const RecommendationConfig& config = recipe_.recommendation;
+  if (draws_negatives(config) && config.negative_scope == NegativeScope::batch)
+    batches_.draw_shared(index, candidates_, log_draws_);
+  else if (draws_negatives(config))
+    batches_.draw(users, batch_, index, candidates_, log_draws_);
   if (++position_.batch == list_.size()) seek({position_.epoch + 1, 0, 0});
 }
 
@@ -128,11 +133,14 @@ Loss RecommendationTask::part_loss_and_gradient(const Transformer<float>& model,
                                                 Context& c) const {
   const RecommendationConfig& config = recipe_.recommendation;
   if (!draws_negatives(config)) return model.loss_and_gradient(part, objective_of(recipe_.training), c);
-  const int64_t N = part.target.tokens(), K = config.negatives + 1;
-  const Candidates candidates = {{candidates_.data() + first * K, N, K},
-                                 {log_draws_.data() + first * K, to_size(N * K)}};
+  const Parameter<float>& table = model.output().weight();
   const auto loss_of = [&](Matrix<const float> h, Matrix<float> dh) {
-    return sampled_loss_and_gradient<float>(model.output().weight(), h, candidates, config, dh, c);
+    if (config.negative_scope == NegativeScope::batch)
+      return shared_loss_and_gradient<float>(table, h, part.labels, {candidates_, log_draws_}, sampled_, dh, c);
+    const int64_t N = h.rows, K = config.negatives + 1;
+    const Candidates candidates = {{candidates_.data() + first * K, N, K},
+                                   {log_draws_.data() + first * K, to_size(N * K)}};
+    return sampled_loss_and_gradient<float>(table, h, candidates, sampled_, dh, c);
   };
   return model.loss_and_gradient(part, loss_of, c);
 }

@@ -8,6 +8,7 @@
 #include "data/item_batches.h"
 #include "data/transitions.h"
 #include "eval/ranking.h"
+#include "layers/sampled_loss.h"
 #include "model/replicas.h"
 #include "qkv/recommendation.h"
 #include "train/feature_sums.h"
@@ -61,7 +62,8 @@ class RecommendationTask : public Task {
   StreamPosition position_;
   BatchList list_;  // of the current epoch
   Batch batch_;
-  std::vector<int32_t> candidates_;  // [tokens, 1 + negatives]; empty for loss = softmax
+  SampledLoss sampled_;
+  std::vector<int32_t> candidates_;  // [tokens, 1 + negatives], or [negatives] shared by all tokens; none for softmax
   std::vector<float> log_draws_;
   Replicas replicas_;  // used for small models
   std::vector<EvaluationReport::Candidate> baselines_;

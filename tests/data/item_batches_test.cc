@@ -219,6 +219,48 @@ TEST(ItemBatches, WithRepeatsALabelThatHasAllTheWeightMayBeDrawn) {
   }
 }
 
+TEST(ItemBatches, SharedNegativesAreDrawnFromAllItems) {
+  const Interactions log = log_of({8, 5}, 9);
+  ItemBatchOptions options;
+  options.negatives = 9000;
+  options.scope = NegativeScope::batch;
+  std::vector<int32_t> ids, again;
+  std::vector<float> log_draws;
+  const ItemBatches batches(log, options);
+  batches.draw_shared(5, ids, log_draws);
+  ASSERT_EQ(ids.size(), 9000u);
+  EXPECT_TRUE(std::ranges::is_sorted(ids));
+  for (int32_t item = 0; item < 9; item++)  // 1,000 draws, within five standard deviations
+    EXPECT_NEAR(static_cast<double>(std::ranges::count(ids, item)), 1000, 5 * std::sqrt(1000 * 8 / 9.0));
+  for (const float draws : log_draws) EXPECT_FLOAT_EQ(draws, std::log(1000.0f));
+  batches.draw_shared(5, again, log_draws);
+  EXPECT_EQ(again, ids);
+  batches.draw_shared(6, again, log_draws);
+  EXPECT_NE(again, ids);
+  options.seed = 2;
+  ItemBatches(log, options).draw_shared(5, again, log_draws);
+  EXPECT_NE(again, ids);
+}
+
+TEST(ItemBatches, SharedNegativesByPopularityFollowTheTrainingEvents) {
+  const Interactions log = log_of({8, 5, 2, 5}, 20);  // trains on 0 … 5; on 1, 2, 3; on nothing; on 3, 4, 5
+  ItemBatchOptions options;
+  options.negatives = 12'000;
+  options.scope = NegativeScope::batch;
+  options.sampling = NegativeSampling::popularity;
+  std::vector<int32_t> ids;
+  std::vector<float> log_draws;
+  ItemBatches(log, options).draw_shared(0, ids, log_draws);
+  const std::vector<double> events = {1, 2, 2, 3, 2, 2};
+  for (int32_t item = 0; item < 20; item++) {
+    const double expected = to_size(item) < events.size() ? 1000 * events[to_size(item)] : 0;
+    const auto found = std::ranges::equal_range(ids, item);
+    EXPECT_NEAR(static_cast<double>(found.size()), expected, 5 * std::sqrt(expected));
+    for (const int32_t& id : found)
+      EXPECT_NEAR(log_draws[to_size(&id - ids.data())], std::log(expected), 1e-5) << "item " << item;
+  }
+}
+
 TEST(ItemBatches, ErrorsStateTheAcceptedRange) {
   const Interactions none = log_of({3, 1}, 9), long_one = log_of({9}, 50);
   EXPECT_EQ(error_of([&] { ItemBatches(none, {}); }), "batches: no user has two training items");

@@ -30,7 +30,8 @@ std::vector<Real> results(Shape shape, Forward&& forward, Backward&& backward) {
   Padded<Real> h(shape, 1), E({V, shape.cols}, 2), ds({shape.rows, K}, 3), s({shape.rows, K}, 4), dh(shape, 5),
       dE({V, shape.cols}, 6);
   forward(h.view(), E.view(), chosen, s.view());
-  backward(h.view(), E.view(), chosen, ds.view(), dh.view(), dE.view());
+  Arena arena;
+  backward(h.view(), E.view(), chosen, ds.view(), dh.view(), dE.view(), arena);
   std::vector<Real> all;
   for (Padded<Real>* m : {&s, &dh, &dE}) {
     m->expect_gaps_untouched();
@@ -41,7 +42,10 @@ std::vector<Real> results(Shape shape, Forward&& forward, Backward&& backward) {
 
 template <class Real>
 std::vector<Real> plain(Shape shape) {
-  return results<Real>(shape, reference::chosen_logits<Real>, reference::chosen_logits_backward<Real>);
+  return results<Real>(shape, reference::chosen_logits<Real>,
+                       [](auto h, auto E, auto ids, auto ds, auto dh, auto dE, Arena&) {
+                         reference::chosen_logits_backward<Real>(h, E, ids, ds, dh, dE);
+                       });
 }
 
 std::vector<float> fast(Shape shape) {
@@ -53,6 +57,24 @@ TEST(ChosenLogits, KernelIsAsAccurateAsTheReference) {
     for (const Shape shape : odd_shapes())
       testing::expect_as_accurate(fast(shape), plain<float>(shape), plain<double>(shape), 2);
   });
+}
+
+// A table of many ranges; rows of dE are added to in order, so the bits are those of the plain loops.
+TEST(ChosenLogits, RangesOfALargeVocabularyKeepTheOrderOfTheSums) {
+  constexpr int64_t kRows = 50'000, N = 3000, d = 1;
+  Random random(5, Stream::test);
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < N * K; i++) ids.push_back(static_cast<int32_t>(random.below(i % 2 ? kRows : 10)));
+  ids.back() = kRows - 1;
+  const Matrix<const int32_t> chosen(ids.data(), N, K);
+  std::vector<float> h = testing::normal<float>(N * d, 1), E(kRows * d), ds(N * K, 1), dh(N * d), dE(kRows * d),
+                     plain(kRows * d);
+  Arena arena;
+  const auto matrix = [](auto& values, int64_t cols) { return Matrix(values.data(), std::ssize(values) / cols, cols); };
+  chosen_logits_backward<float>(matrix(h, d), matrix(E, d), chosen, matrix(ds, K), matrix(dh, d), matrix(dE, d), arena);
+  reference::chosen_logits_backward<float>(matrix(h, d), matrix(E, d), chosen, matrix(ds, K), matrix(dh, d),
+                                           matrix(plain, d));
+  EXPECT_EQ(dE, plain);
 }
 
 TEST(ChosenLogits, DoesNotDependOnTheNumberOfThreads) {
@@ -68,7 +90,9 @@ TEST(ChosenLogits, GradientMatchesFiniteDifferences) {
                       dE(V * d);
   const std::vector<double> ds = testing::normal<double>(N * K, 3);
   const auto matrix = [](auto& values, int64_t cols) { return Matrix(values.data(), std::ssize(values) / cols, cols); };
-  chosen_logits_backward<double>(matrix(h, d), matrix(E, d), chosen, matrix(ds, K), matrix(dh, d), matrix(dE, d));
+  Arena arena;
+  chosen_logits_backward<double>(matrix(h, d), matrix(E, d), chosen, matrix(ds, K), matrix(dh, d), matrix(dE, d),
+                                 arena);
   const auto value = [&] {
     std::vector<double> s(N * K);
     chosen_logits<double>(matrix(h, d), matrix(E, d), chosen, matrix(s, K));

@@ -81,6 +81,12 @@ TEST(Recommendation, EveryLossLearnsTheNextItem) {
     set_recipe_option(recipe, "loss", loss);
     set_recipe_option(recipe, "negatives", "8");
     EXPECT_GT(train(log, recipe, directory / loss), 0.7) << loss;  // by chance 0.11
+    if (loss == "softmax") continue;
+    set_recipe_option(recipe, "negative_scope", "batch");
+    for (const std::string sampling : {"uniform", "popularity"}) {
+      set_recipe_option(recipe, "sampling", sampling);
+      EXPECT_GT(train(log, recipe, directory / (loss + "-shared-" + sampling)), 0.7) << loss << ", " << sampling;
+    }
   }
 }
 
@@ -253,10 +259,11 @@ TEST(Recommendation, TrainsWithEveryNormPositionAndTheTemporalSplit) {
 TEST(Recommendation, AResumedRunEndsWithTheSameBytesOnAnyNumberOfThreads) {
   const TempDir directory;
   const std::string log = write_log_of_gaps(directory);
-  for (const std::string loss : {"softmax", "gbce"}) {
+  for (const std::string loss : {"softmax", "gbce", "sampled_softmax"}) {
     RecommendationRecipe recipe = small_recommender();
     set_recipe_option(recipe, "loss", loss);
     recipe.recommendation.time_gaps = loss == "softmax";
+    if (loss == "sampled_softmax") recipe.recommendation.negative_scope = NegativeScope::batch;
     set_recipe_option(recipe, "dropout", "0.2");
     recipe.training.max_epochs = 0;
     recipe.training.max_steps = 26;

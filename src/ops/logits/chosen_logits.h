@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "core/arena.h"
 #include "core/matrix.h"
 
 namespace qkv {
@@ -17,6 +18,6 @@ void chosen_logits(Matrix<const Real> h, Matrix<const Real> E, Matrix<const int3
 // ds: [N, K]; dh: [N, d] is assigned; dE: [V, d] is added to. The sums of dE run over n and k in order.
 template <class Real>
 void chosen_logits_backward(Matrix<const Real> h, Matrix<const Real> E, Matrix<const int32_t> ids,
-                            Matrix<const Real> ds, Matrix<Real> dh, Matrix<Real> dE);
+                            Matrix<const Real> ds, Matrix<Real> dh, Matrix<Real> dE, Arena& scratch);
 
 }  // namespace qkv
