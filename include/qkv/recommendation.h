@@ -47,6 +47,7 @@ struct RecommendationConfig {
   NegativeSampling sampling = NegativeSampling::uniform;
   NegativeScope negative_scope = NegativeScope::token;
   double calibration = 0.75;
+  bool sparse_updates = false;
   bool positions_from_end = true;
   bool time_gaps = false;
   bool transitions = false;
@@ -90,6 +91,11 @@ void visit_fields(RecommendationConfig& c, Visitor&& visit) {
          "optimizer"});
   visit("calibration", c.calibration,
         {"Calibration t of gbce: 0 equals bce, 1 gives calibrated probabilities", "optimizer", between(0, 1)});
+  visit("sparse_updates", c.sparse_updates,
+        {"Compute gradients and steps of Adam only for the items that occur in a batch; others catch up later. Almost "
+         "the "
+         "same result at a cost that does not grow with the number of items",
+         "optimizer"});
   visit("positions_from_end", c.positions_from_end,
         {"Give the newest item the last position, instead of the oldest the first", "model"});
   visit("time_gaps", c.time_gaps, {"Feed the time between events to the model; the log must have times", "model"});

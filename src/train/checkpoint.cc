@@ -80,6 +80,7 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
 
   Progress p;
   p.step = parse_count(file, path, "step");
+  optimizer.check_rows(path, p.step);
   p.data.epoch = parse_count(file, path, "epoch");
   p.data.window = parse_count(file, path, "window");
   p.data.batch = parse_count(file, path, "batch");

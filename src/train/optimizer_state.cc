@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/fail.h"
+#include "core/threads.h"
 #include "core/to_size.h"
 #include "ops/optimizer/moment_codes.h"
 #include "train/schedule.h"
 
 namespace qkv {
 namespace {
+
+double mean_factor(int64_t tokens) { return 1.0 / static_cast<double>(std::max<int64_t>(tokens, 1)); }
 
 template <class T>
 OptimizerState::Array array(const char* name, DType dtype, std::span<T> values) {
@@ -22,8 +26,8 @@ std::span<T> OptimizerState::zeros(int64_t count) {
   return {memory_.zeros<T>(1, count).data, to_size(count)};
 }
 
-OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters)
-    : config_(config), parameters_(parameters) {
+OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, bool lazy_rows)
+    : config_(config), parameters_(parameters), history_(config) {
   const int64_t P = parameters.size(), blocks = (P + kMomentBlock - 1) / kMomentBlock, padded = blocks * kMomentBlock;
   switch (config.moments) {
     case Moments::float32:
@@ -37,14 +41,17 @@ OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float
           Int8Moments{zeros<uint8_t>(padded), zeros<uint8_t>(padded), zeros<float>(blocks), zeros<float>(blocks)};
       break;
   }
+  if (lazy_rows) {
+    last_ = zeros<int32_t>(parameters.all().front().shape[0]);
+    history_.reserve();
+  }
   if (config.ema_decay <= 0) return;
   ema_ = zeros<float>(P);
   std::copy(parameters.values().begin(), parameters.values().end(), ema_.begin());
 }
 
-double OptimizerState::update(int64_t step, int64_t tokens) {
-  const double mean = 1.0 / static_cast<double>(std::max<int64_t>(tokens, 1));
-  const auto norm_of = [&](double squares) { return std::sqrt(squares) * mean; };
+// `mean` is 1 / tokens. `squares` is only read if there is clipping.
+AdamStep OptimizerState::adam_step(int64_t step, double mean, double squares) const {
   AdamStep s;
   s.learning_rate = learning_rate(config_, step);
   s.beta1 = config_.beta1;
@@ -53,17 +60,97 @@ double OptimizerState::update(int64_t step, int64_t tokens) {
   s.weight_decay = config_.weight_decay;
   s.decoupled = config_.optimizer == Optimizer::adamw;
   s.gradient_scale = mean;
-  if (config_.clip_norm > 0)
-    s.gradient_scale *= std::min(1.0, config_.clip_norm / norm_of(sum_of_squares<float>(parameters_.gradients())));
+  if (config_.clip_norm > 0) s.gradient_scale *= std::min(1.0, config_.clip_norm / (std::sqrt(squares) * mean));
   s.step = step;
   s.seed = static_cast<uint64_t>(config_.seed);
-  const double n = static_cast<double>(step);
-  s.average_decay = std::min(config_.ema_decay, (1 + n) / (10 + n));  // at first it follows the weights closely
+  s.average_decay = average_decay(config_, step);
+  return s;
+}
+
+double OptimizerState::update(int64_t step, int64_t tokens) {
+  const double mean = mean_factor(tokens);
+  const auto norm_of = [&](double squares) { return std::sqrt(squares) * mean; };
+  const AdamStep s = adam_step(step, mean, config_.clip_norm > 0 ? sum_of_squares<float>(parameters_.gradients()) : 0);
   const std::span<float> w = parameters_.values(), gradient = parameters_.gradients();
   if (const auto* f = std::get_if<Float32Moments>(&moments_))
     return norm_of(adam_update<float>(s, w, gradient, f->m, f->v, ema_));
   if (const auto* b = std::get_if<Bfloat16Moments>(&moments_)) return norm_of(adam_update(s, w, gradient, *b, ema_));
   return norm_of(adam_update(s, w, gradient, std::get<Int8Moments>(moments_), ema_));
+}
+
+AdamRow<float> OptimizerState::table() const {
+  const Float32Moments& f = std::get<Float32Moments>(moments_);
+  return {parameters_.values().data(), f.m.data(), f.v.data(), ema_.empty() ? nullptr : ema_.data()};
+}
+
+double OptimizerState::update(int64_t step, int64_t tokens, const RowGradients& g) {
+  const double mean = mean_factor(tokens);
+  double squares = 0;
+  if (config_.clip_norm > 0)
+    squares =
+        sum_of_squares<float>({g.table.data, to_size(g.table.rows * g.table.cols)}) + sum_of_squares<float>(g.others);
+  const AdamStep s = adam_step(step, mean, squares);
+  const Float32Moments& f = std::get<Float32Moments>(moments_);
+  const auto others = [&](std::span<float> all) {
+    return all.empty() ? all : all.subspan(all.size() - g.others.size());
+  };
+  squares = adam_update<float>(s, others(parameters_.values()), g.others, others(f.m), others(f.v), others(ema_));
+  squares += adam_update_rows<float>(s, g.rows, g.table, table());
+  for (const int32_t row : g.rows) last_[to_size(row)] = static_cast<int32_t>(step);
+  return std::sqrt(squares) * mean;
+}
+
+namespace {
+
+template <class Real>
+AdamRow<Real> row_of(const AdamRow<float>& table, int64_t row, int64_t width) {
+  const int64_t first = row * width;
+  return {table.w + first, table.m + first, table.v + first, table.average ? table.average + first : nullptr};
+}
+
+}  // namespace
+
+void OptimizerState::catch_up(int64_t step, std::span<const int32_t> rows) {
+  history_.extend(step);
+  const AdamRow<float> all = table();
+  parallel_blocks(std::ssize(rows), 64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const int32_t row = rows[to_size(i)];
+      int32_t& last = last_[to_size(row)];
+      if (last == 0 || last == step) continue;
+      qkv::catch_up<float>(history_.between(last, step), row_of<float>(all, row, width()), width());
+      last = static_cast<int32_t>(step);
+    }
+  });
+}
+
+template <class F>
+void OptimizerState::caught_up_into(int64_t step, std::span<const float> from, std::span<float> out, F&& f) {
+  std::ranges::copy(from, out.begin());
+  if (last_.empty()) return;
+  history_.extend(step);
+  const AdamRow<float> all = table();
+  parallel_blocks(std::ssize(last_), 64, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++) {
+      const int32_t last = last_[to_size(row)];
+      if (last == 0 || last == step) continue;
+      f(history_.between(last, step), row_of<const float>(all, row, width()), width(), &out[to_size(row * width())]);
+    }
+  });
+}
+
+void OptimizerState::weights_into(int64_t step, std::span<float> out) {
+  caught_up_into(step, parameters_.values(), out, caught_up_weights<float>);
+}
+
+void OptimizerState::average_into(int64_t step, std::span<float> out) {
+  caught_up_into(step, ema_, out, caught_up_average<float>);
+}
+
+void OptimizerState::check_rows(const std::string& path, int64_t step) const {
+  for (const int32_t last : last_)
+    if (last < 0 || last > step)
+      fail("{}: \"adam.rows_step\" must be between 0 and {}, the step (is {})", path, step, last);
 }
 
 std::vector<OptimizerState::Array> OptimizerState::arrays() const {
@@ -78,6 +165,7 @@ std::vector<OptimizerState::Array> OptimizerState::arrays() const {
            array("adam.m_scale", DType::f32, i.m_scale), array("adam.v_scale", DType::f32, i.v_scale)};
   }
   if (!ema_.empty()) all.push_back(array("ema", DType::f32, ema_));
+  if (!last_.empty()) all.push_back(array("adam.rows_step", DType::i32, last_));
   return all;
 }
 

@@ -55,6 +55,21 @@ class RecommendationData {
   std::optional<RecommenderRun> warm_start_;
 };
 
+// Throws Error for a value that sparse updates exclude.
+void check_sparse_updates(const RecommendationRecipe& given, const RecommendationFiles& files) {
+  const auto require = [](bool condition, std::string_view what) {
+    if (!condition) fail("training: sparse_updates requires {}", what);
+  };
+  const TrainingConfig& training = given.training;
+  require(given.recommendation.loss != ItemLoss::softmax, "a loss over drawn negatives (loss is softmax)");
+  require(given.model.tied_output, "tied_output = true");
+  require(files.features.empty(), "a model without item features");
+  require(training.moments == Moments::float32, "moments = float32");
+  require(training.accumulate == 1, "accumulate = 1");
+  require(training.weight_decay == 0, "weight_decay = 0");
+  require(training.beta1 * training.beta1 < training.beta2, "beta1 below the square root of beta2");
+}
+
 // Checks values that depend on each other, and each value.
 void RecommendationData::check(const RecommendationRecipe& given, const RecommendationFiles& files) {
   qkv::check(given.recommendation);
@@ -65,6 +80,7 @@ void RecommendationData::check(const RecommendationRecipe& given, const Recommen
          name_of(given.recommendation.split));
   if (given.training.selection != Selection::metric)
     fail("training: selection must be metric (is loss): recommenders have no validation loss");
+  if (given.recommendation.sparse_updates) check_sparse_updates(given, files);
   if (given.recommendation.loss == ItemLoss::softmax) return;
   const std::string_view loss = name_of(given.recommendation.loss);
   if (given.model.output_bias) fail("training: output_bias requires loss = softmax (loss is {})", loss);

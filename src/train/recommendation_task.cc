@@ -24,6 +24,13 @@ constexpr int64_t kMostPairs = 5'000'000'000;  // users × items that an evaluat
 
 bool draws_negatives(const RecommendationConfig& config) { return config.loss != ItemLoss::softmax; }
 
+// Returns the largest number of items that a batch can have: inputs, labels and negatives.
+int64_t most_items(const RecommendationRecipe& recipe) {
+  const RecommendationConfig& config = recipe.recommendation;
+  const int64_t tokens = recipe.training.batch_tokens;
+  return 2 * tokens + config.negatives * (config.negative_scope == NegativeScope::token ? tokens : 1);
+}
+
 ItemBatchOptions options_of(const RecommendationRecipe& recipe, const Split& split) {
   const RecommendationConfig& config = recipe.recommendation;
   return {recipe.model.max_length,
@@ -54,6 +61,7 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
       batches_(log, options_of(recipe, split_)),
       sampled_(SampledLoss::of(recipe.recommendation, log.item_count())),
       features_(features) {
+  if (recipe.recommendation.sparse_updates) step_table_.emplace(recipe.model, recipe.items, most_items(recipe));
   bool any = false;
   for (int64_t user = 0; user < log.user_count() && !any; user++)
     any = split_.target(log, user, HeldOut::validation).value_or(0) > 0;
@@ -92,6 +100,10 @@ void RecommendationTask::next() {
     batches_.draw_shared(index, candidates_, log_draws_);
   else if (draws_negatives(config))
     batches_.draw(users, batch_, index, candidates_, log_draws_);
+  if (step_table_) {
+    step_table_->clear();  // negatives first: those that are shared remain in increasing order
+    for (std::vector<int32_t>* ids : {&candidates_, &batch_.target.ids, &batch_.labels}) step_table_->replace(*ids);
+  }
   if (++position_.batch == list_.size()) seek({position_.epoch + 1, 0, 0});
 }
 
@@ -126,7 +138,7 @@ Loss RecommendationTask::model_loss_and_gradient(const Transformer<float>& model
   const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& context) {
     return part_loss_and_gradient(replica, part, first, context);
   };
-  return replicas_.loss_and_gradient(model, batch_, loss_of, c);
+  return replicas_.loss_and_gradient(step_table_ ? step_table_->gather(model) : model, batch_, loss_of, c);
 }
 
 Loss RecommendationTask::part_loss_and_gradient(const Transformer<float>& model, const Batch& part, int64_t first,

@@ -12,6 +12,7 @@
 #include "model/replicas.h"
 #include "qkv/recommendation.h"
 #include "train/feature_sums.h"
+#include "train/step_table.h"
 #include "train/task.h"
 
 namespace qkv {
@@ -36,6 +37,7 @@ class RecommendationTask : public Task {
 
   void initialize(ParameterList<float>& parameters, const TrainingConfig& config) const override;
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  const StepTable* step_table() const override { return step_table_ ? &*step_table_ : nullptr; }
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"NDCG@10"}; }
@@ -43,7 +45,7 @@ class RecommendationTask : public Task {
   std::string verdict(double best) const override;
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
-  size_t bytes() const override { return replicas_.bytes(); }
+  size_t bytes() const override { return replicas_.bytes() + (step_table_ ? step_table_->bytes() : 0); }
 
  private:
   RankingOptions validation() const;
@@ -65,7 +67,8 @@ class RecommendationTask : public Task {
   SampledLoss sampled_;
   std::vector<int32_t> candidates_;  // [tokens, 1 + negatives], or [negatives] shared by all tokens; none for softmax
   std::vector<float> log_draws_;
-  Replicas replicas_;  // used for small models
+  std::optional<StepTable> step_table_;  // if updates are sparse
+  Replicas replicas_;                    // used for small models
   std::vector<EvaluationReport::Candidate> baselines_;
   std::optional<Transitions> transitions_;  // counted before the validation, with weight 1
   FeatureSums features_;

@@ -25,6 +25,12 @@ inline double learning_rate(const TrainingConfig& c, int64_t step) {
   return c.learning_rate * (1 + std::cos(std::numbers::pi * t)) / 2;
 }
 
+// Returns the decay of the moving average in a step. At first the average follows the weights closely.
+inline double average_decay(const TrainingConfig& c, int64_t step) {
+  const double n = static_cast<double>(step);
+  return std::min(c.ema_decay, (1 + n) / (10 + n));
+}
+
 // Returns the number of batches of a step.
 inline int64_t batches_of_step(const TrainingConfig& c, int64_t step) {
   if (step >= c.growth_steps) return c.accumulate;

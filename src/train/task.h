@@ -13,6 +13,8 @@
 
 namespace qkv {
 
+class StepTable;
+
 // The measure that selects the best weights.
 struct Metric {
   std::string name;
@@ -50,6 +52,9 @@ class Task {
   }
   // Returns the loss of the current batch and adds its gradients to the model's.
   virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;
+  // Returns the rows that the current batch needs and their gradients, if the task computes those of a small table
+  // instead of the model's (train/step_table.h); otherwise null.
+  virtual const StepTable* step_table() const { return nullptr; }
   // Called after every step of the optimizer.
   virtual void after_step(const Transformer<float>&) {}
   // Scores a model on the dev data.

@@ -11,6 +11,7 @@
 #include "io/weights.h"
 #include "train/rehearsal.h"
 #include "train/schedule.h"
+#include "train/step_table.h"
 
 namespace qkv {
 namespace {
@@ -44,7 +45,7 @@ nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
 
 // Sets the weights that training starts from and makes room for gradients.
 ParameterList<float>& prepare(ParameterList<float>& parameters, const Task& task, const TrainingConfig& config) {
-  parameters.allocate_gradients();
+  if (!task.step_table()) parameters.allocate_gradients();
   task.initialize(parameters, config);
   return parameters;
 }
@@ -61,7 +62,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       data_id_(task.fingerprint()),
       model_(recipe.model, recipe.items),
       candidate_(recipe.model, recipe.items),
-      optimizer_(config_, prepare(model_.parameters(), task_, config_)),
+      optimizer_(config_, prepare(model_.parameters(), task_, config_), task_.step_table() != nullptr),
       started_(std::chrono::steady_clock::now()) {
   resume();
   rehearse();
@@ -96,12 +97,13 @@ void Trainer::rehearse() {
   rehearse_average(model_.parameters(), arena_);
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
+               gradient = mebibytes(gradients.size_bytes()),
                activations = mebibytes(arena_.high_water() + task_.bytes());
   report(
       fmt::format("memory: {:.1f} MiB (weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, evaluation {:.1f}, "
                   "activations {:.1f} for {} tokens per batch)",
-                  3 * parameters + optimizer + activations, parameters, parameters, optimizer, parameters, activations,
-                  config_.batch_tokens));
+                  2 * parameters + gradient + optimizer + activations, parameters, gradient, optimizer, parameters,
+                  activations, config_.batch_tokens));
 }
 
 double Trainer::seconds() const {
@@ -132,14 +134,17 @@ StepReport Trainer::step() {
   StepReport done;
   done.epoch = progress_.data.epoch + 1;
   Loss loss;
+  const StepTable* table = task_.step_table();
   for (int64_t i = 0; i < batches_of_step(config_, progress_.step + 1); i++) {
     next_batch();
+    if (table) optimizer_.catch_up(progress_.step, table->items());
     Context context{arena_, true, static_cast<uint64_t>(config_.seed),
                     static_cast<uint32_t>(progress_.step * config_.accumulate + i), config_.recompute};
     loss += task_.loss_and_gradient(model_, context);
   }
   progress_.step++;
-  done.gradient_norm = optimizer_.update(progress_.step, loss.tokens);
+  done.gradient_norm = table ? optimizer_.update(progress_.step, loss.tokens, table->gradients())
+                             : optimizer_.update(progress_.step, loss.tokens);
   task_.after_step(model_);
   if (!std::isfinite(loss.loss) || !std::isfinite(done.gradient_norm))
     fail("training: the loss is not finite at step {}; try a lower learning_rate (the last saved state is kept)",
@@ -217,7 +222,6 @@ void Trainer::evaluate() {
   evaluation.step = progress_.step;
   evaluation.baselines = baselines_;
   const ParameterList<float>& parameters = model_.parameters();
-  if (config_.average > 1) save_weights(run_.weights(progress_.step), parameters, parameters.values());
   progress_.evaluated_steps.push_back(progress_.step);
 
   double best_score = 0;
@@ -234,20 +238,20 @@ void Trainer::evaluate() {
   };
 
   const std::span<float> candidate = candidate_.parameters().values();
-  std::copy(parameters.values().begin(), parameters.values().end(), candidate.begin());
+  optimizer_.weights_into(progress_.step, candidate);
+  if (config_.average > 1) save_weights(run_.weights(progress_.step), parameters, candidate);
   consider("last");
   if (!optimizer_.ema().empty()) {
-    std::copy(optimizer_.ema().begin(), optimizer_.ema().end(), candidate.begin());
+    optimizer_.average_into(progress_.step, candidate);
     consider("ema");
   }
   if (average_into(candidate)) consider("average");
 
   evaluation.improved = progress_.best_step == 0 || best_score > progress_.best;
   if (evaluation.improved) {
-    const std::span<float> weights = evaluation.best == "last"  ? parameters.values()
-                                     : evaluation.best == "ema" ? optimizer_.ema()
-                                                                : candidate;  // the average was the last candidate
-    save_weights(run_.model(), parameters, weights);
+    if (evaluation.best == "last") optimizer_.weights_into(progress_.step, candidate);
+    if (evaluation.best == "ema") optimizer_.average_into(progress_.step, candidate);
+    save_weights(run_.model(), parameters, candidate);  // the average was the last candidate
     if (write_more) write_more(run_);
     progress_.best = best_score;
     progress_.best_step = progress_.step;

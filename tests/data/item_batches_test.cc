@@ -243,15 +243,15 @@ TEST(ItemBatches, SharedNegativesAreDrawnFromAllItems) {
 }
 
 TEST(ItemBatches, SharedNegativesByPopularityFollowTheTrainingEvents) {
-  const Interactions log = log_of({8, 5, 2, 5}, 20);  // trains on 0 … 5; on 1, 2, 3; on nothing; on 3, 4, 5
+  const Interactions log = log_of({8, 5, 2, 5}, 20);  // trains on 0 … 5; on 1, 2, 3; on 2, 3; on 3, 4, 5
   ItemBatchOptions options;
-  options.negatives = 12'000;
+  options.negatives = 14'000;
   options.scope = NegativeScope::batch;
   options.sampling = NegativeSampling::popularity;
   std::vector<int32_t> ids;
   std::vector<float> log_draws;
   ItemBatches(log, options).draw_shared(0, ids, log_draws);
-  const std::vector<double> events = {1, 2, 2, 3, 2, 2};
+  const std::vector<double> events = {1, 2, 3, 4, 2, 2};
   for (int32_t item = 0; item < 20; item++) {
     const double expected = to_size(item) < events.size() ? 1000 * events[to_size(item)] : 0;
     const auto found = std::ranges::equal_range(ids, item);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <optional>
 
 #include "core/random.h"
@@ -111,6 +112,28 @@ TEST(Checkpoint, RefusesAStateOfAnotherModel) {
   State packed(1, 19, 0, Moments::int8);
   EXPECT_EQ(load_error(directory / "state", packed),
             directory / "state" + ": tensor \"adam.m\": must be U8 [256] (is F32 [19])");
+}
+
+TEST(Checkpoint, RefusesAStateWhoseRowsAreAheadOfItsStep) {
+  const TempDir directory;
+  const TrainingConfig config;
+  ParameterList<float> parameters;
+  parameters.add("table", {3, 2}, Init::zeros());
+  parameters.allocate();
+  OptimizerState optimizer(config, parameters, true);
+  const std::string path = directory / "state";
+  const auto load = [&] { load_state(path, "", parameters, optimizer); };
+  const auto save_with_step = [&](int32_t step) {
+    const std::span<std::byte> last = optimizer.arrays().back().bytes;
+    std::memcpy(last.data() + sizeof step, &step, sizeof step);
+    save_state(path, sample_progress(), "", parameters, optimizer);
+  };
+  save_with_step(1234);
+  EXPECT_NO_THROW(load());
+  save_with_step(1235);
+  EXPECT_EQ(error_of(load), path + ": \"adam.rows_step\" must be between 0 and 1234, the step (is 1235)");
+  save_with_step(-1);
+  EXPECT_EQ(error_of(load), path + ": \"adam.rows_step\" must be between 0 and 1234, the step (is -1)");
 }
 
 TEST(Checkpoint, RefusesMissingTruncatedAndInvalidStates) {

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "core/to_size.h"
 #include "ops/optimizer/adam_reference.h"
 #include "tests/support/numeric.h"
 #include "train/schedule.h"
@@ -138,6 +140,91 @@ TEST(OptimizerState, MovingAverageCanBeTurnedOff) {
   EXPECT_TRUE(f.optimizer->ema().empty());
   f.update(1, normal<float>(kSize, 2));
   EXPECT_LE(max_error(f.weights(), expected(config, 0)), 0.1);  // the first steps of Adam are at most the learning rate
+}
+
+// A table of 9 rows and 11 other parameters, with gradients in few rows.
+constexpr int64_t kRows = 9, kWidth = 5, kOthers = 11;
+
+struct Tables {
+  Tables(const TrainingConfig& wanted, bool lazy) : config(wanted) {
+    table = parameters.add("table", {kRows, kWidth}, Init::zeros());
+    parameters.add("others", {kOthers}, Init::zeros());
+    parameters.allocate();
+    if (!lazy) parameters.allocate_gradients();
+    std::ranges::copy(normal<float>(parameters.size(), 1), parameters.values().begin());
+    optimizer.emplace(config, parameters, lazy);
+  }
+
+  static std::vector<float> gradient_of(int64_t step, std::span<const int32_t> rows) {
+    return normal<float>(std::ssize(rows) * kWidth + kOthers, static_cast<uint64_t>(step), 0.01);
+  }
+  double dense_update(int64_t step, std::span<const int32_t> rows) {
+    const std::vector<float> gradient = gradient_of(step, rows);
+    for (size_t i = 0; i < rows.size(); i++)
+      std::copy_n(&gradient[i * kWidth], kWidth, table->gradient_matrix().row(rows[i]));
+    std::copy(gradient.end() - kOthers, gradient.end(), parameters.gradients().end() - kOthers);
+    return optimizer->update(step, kTokens);
+  }
+  double lazy_update(int64_t step, std::span<const int32_t> rows) {
+    std::vector<float> gradient = gradient_of(step, rows);
+    optimizer->catch_up(step - 1, rows);
+    const std::span<float> all = gradient;
+    return optimizer->update(step, kTokens, {rows, {all.data(), std::ssize(rows), kWidth}, all.last(to_size(kOthers))});
+  }
+  std::vector<float> weights(int64_t step) {
+    std::vector<float> out(parameters.values().size());
+    optimizer->weights_into(step, out);
+    return out;
+  }
+  std::vector<float> average(int64_t step) {
+    std::vector<float> out(parameters.values().size());
+    optimizer->average_into(step, out);
+    return out;
+  }
+
+  TrainingConfig config;
+  ParameterList<float> parameters;
+  const Parameter<float>* table;
+  std::optional<OptimizerState> optimizer;
+};
+
+std::vector<int32_t> rows_of(int64_t step) {
+  std::vector<int32_t> rows;
+  for (int32_t row = 0; row < kRows - 1; row++)  // the last one never; others every 1, 2, 4, … steps
+    if (step % (int64_t{1} << row) == 0) rows.push_back(row);
+  return rows;
+}
+
+TEST(OptimizerState, LazyRowsTakeTheStepsOfAdam) {
+  TrainingConfig cosine = sample_config(), clipped = sample_config(), plain = sample_config();
+  cosine.schedule = Schedule::cosine;
+  cosine.max_steps = 400;
+  clipped.clip_norm = 0.001;
+  plain.ema_decay = 0;
+  plain.beta2 = 0.999;
+  for (const TrainingConfig& config : {cosine, clipped, plain}) {
+    Tables dense(config, false), lazy(config, true);
+    for (int64_t step = 1; step <= 300; step++) {
+      const double norm = dense.dense_update(step, rows_of(step));
+      EXPECT_NEAR(lazy.lazy_update(step, rows_of(step)), norm, 1e-6 * norm);
+      if (step % 50 > 1) continue;
+      const std::vector<float> weights = lazy.weights(step);
+      EXPECT_LE(max_error(weights, dense.weights(step)), 1e-4) << "step " << step;  // moves of 0.1 a step
+      EXPECT_LE(max_error(lazy.weights(step), weights), 0);                         // catching up changed nothing
+      if (config.ema_decay > 0) {
+        EXPECT_LE(max_error(lazy.average(step), dense.average(step)), 1e-4) << "step " << step;
+      }
+    }
+  }
+}
+
+TEST(OptimizerState, LazyRowsThatAllOccurHaveTheBitsOfAdam) {
+  std::vector<int32_t> all(kRows);
+  for (int32_t row = 0; row < kRows; row++) all[to_size(row)] = row;
+  Tables dense(sample_config(), false), lazy(sample_config(), true);
+  for (int64_t step = 1; step <= 20; step++) dense.dense_update(step, all), lazy.lazy_update(step, all);
+  EXPECT_EQ(lazy.weights(20), dense.weights(20));
+  EXPECT_EQ(lazy.average(20), dense.average(20));
 }
 
 TEST(OptimizerState, ABatchWithoutTokensChangesNothing) {

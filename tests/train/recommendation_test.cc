@@ -83,10 +83,37 @@ TEST(Recommendation, EveryLossLearnsTheNextItem) {
     EXPECT_GT(train(log, recipe, directory / loss), 0.7) << loss;  // by chance 0.11
     if (loss == "softmax") continue;
     set_recipe_option(recipe, "negative_scope", "batch");
-    for (const std::string sampling : {"uniform", "popularity"}) {
-      set_recipe_option(recipe, "sampling", sampling);
-      EXPECT_GT(train(log, recipe, directory / (loss + "-shared-" + sampling)), 0.7) << loss << ", " << sampling;
-    }
+    set_recipe_option(recipe, "sparse_updates", "true");
+    set_recipe_option(recipe, "negatives", "64");
+    set_recipe_option(recipe, "sampling", loss == "bce" ? "popularity" : "uniform");
+    EXPECT_GT(train(log, recipe, directory / (loss + "-shared")), 0.7) << loss;
+  }
+}
+
+// Fifty users of 400 items, so that most items are in few batches.
+TEST(Recommendation, SparseUpdatesGiveAlmostTheSameModel) {
+  const TempDir directory;
+  const std::string log = directory / "log.txt";
+  std::string lines;
+  Random random(7, Stream::test);
+  for (int64_t user = 0; user < 200; user++)
+    for (int64_t i = 0; i < 6; i++) lines += fmt::format("{} {}\n", user, random.below(400));
+  testing::spill(log, lines);
+  for (const auto& [loss, scope] : {std::pair("sampled_softmax", "batch"), {"gbce", "token"}, {"bce", "batch"}}) {
+    RecommendationRecipe recipe = small_recommender();
+    merge_recipe_json(recipe,
+                      R"({"dropout": 0.2, "ema_decay": 0.99, "max_epochs": 0, "max_steps": 40, "negatives": 4})", "");
+    set_recipe_option(recipe, "loss", loss);
+    set_recipe_option(recipe, "negative_scope", scope);
+    const auto weights = [&](const std::string& sparse) {
+      const std::string out = directory / fmt::format("{}-{}", loss, sparse);
+      set_recipe_option(recipe, "sparse_updates", sparse);
+      train(log, recipe, out);
+      const RecommenderRun run = load_run<RecommenderRun>(out);
+      const std::span<const float> values = run.model->parameters().values();
+      return std::vector<float>(values.begin(), values.end());
+    };
+    EXPECT_LE(testing::relative_error(weights("true"), weights("false")), 0.01) << loss;
   }
 }
 
@@ -263,7 +290,8 @@ TEST(Recommendation, AResumedRunEndsWithTheSameBytesOnAnyNumberOfThreads) {
     RecommendationRecipe recipe = small_recommender();
     set_recipe_option(recipe, "loss", loss);
     recipe.recommendation.time_gaps = loss == "softmax";
-    if (loss == "sampled_softmax") recipe.recommendation.negative_scope = NegativeScope::batch;
+    if (loss == "sampled_softmax")
+      recipe.recommendation.negative_scope = NegativeScope::batch, recipe.recommendation.sparse_updates = true;
     set_recipe_option(recipe, "dropout", "0.2");
     recipe.training.max_epochs = 0;
     recipe.training.max_steps = 26;
@@ -464,6 +492,16 @@ TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
   EXPECT_EQ(error(R"({"loss": "gbce", "label_smoothing": 0.1})"),
             "training: label_smoothing 0.1 requires loss = softmax (loss is gbce)");
   EXPECT_EQ(error(R"({"loss": "bce", "r_drop": 5})"), "training: r_drop 5 requires loss = softmax (loss is bce)");
+  const auto sparse = [&](const std::string& json) {
+    return error(R"({"sparse_updates": true, "loss": )" + json + "}");
+  };
+  EXPECT_EQ(sparse(R"("softmax")"), "training: sparse_updates requires a loss over drawn negatives (loss is softmax)");
+  EXPECT_EQ(sparse(R"("bce", "tied_output": false)"), "training: sparse_updates requires tied_output = true");
+  EXPECT_EQ(sparse(R"("bce", "moments": "int8")"), "training: sparse_updates requires moments = float32");
+  EXPECT_EQ(sparse(R"("bce", "accumulate": 2)"), "training: sparse_updates requires accumulate = 1");
+  EXPECT_EQ(sparse(R"("bce", "weight_decay": 0.1)"), "training: sparse_updates requires weight_decay = 0");
+  EXPECT_EQ(sparse(R"("bce", "beta1": 0.9, "beta2": 0.8)"),
+            "training: sparse_updates requires beta1 below the square root of beta2");
   EXPECT_EQ(error(R"({"zero_start": true})"),
             "r.json: zero_start cannot be set: it follows from the data or the kind of model");
   EXPECT_EQ(error(R"({"gap_buckets": 66})"), "r.json: unknown name \"gap_buckets\"");

@@ -10,11 +10,11 @@
 
 namespace qkv {
 
-// Calls f(begin, end) for each block of 2^14 of n parameters, on all threads, and returns the sum of the results. The
-// order of the sum does not depend on the number of threads.
-template <class F>
+// Calls f(begin, end) for each block of kBlock of n parameters or rows, on all threads, and returns the sum of the
+// results. The order of the sum does not depend on the number of threads.
+template <int64_t kBlock = 16384, class F>
 double sum_over_blocks(int64_t n, F&& f) {
-  constexpr int64_t kBlock = 16384, kMaxParts = 256;
+  constexpr int64_t kMaxParts = 256;
   double parts[kMaxParts] = {};
   const int64_t blocks = (n + kBlock - 1) / kBlock, blocks_per_part = (blocks + kMaxParts - 1) / kMaxParts;
   parallel_blocks(blocks, std::max<int64_t>(1, blocks_per_part), [&](int64_t begin, int64_t end) {
