@@ -13,7 +13,7 @@ namespace qkv {
 namespace {
 
 // The values tried for what a single count adds to the score of an item, if all events of the history have it.
-constexpr std::array<double, 12> kWeights = {0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12};
+constexpr std::array<double, 14> kWeights = {0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 24, 1000};
 constexpr std::array<double, 5> kDecays = {0.2, 0.4, 0.6, 0.8, 1}, kScales = {0.1, 0.3, 1, 3, 10};
 constexpr int64_t kCutoff = 10;
 constexpr int64_t kShapeUsers = 3000;

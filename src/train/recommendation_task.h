@@ -40,7 +40,7 @@ class RecommendationTask : public Task {
   const StepTable* step_table() const override { return step_table_ ? &*step_table_ : nullptr; }
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
-  Metric metric() const override { return {"NDCG@10"}; }
+  Metric metric() const override { return {transitions_ ? "NDCG@10 without transitions" : "NDCG@10"}; }
   std::vector<EvaluationReport::Candidate> baselines() override;
   std::string verdict(double best) const override;
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
@@ -50,7 +50,7 @@ class RecommendationTask : public Task {
  private:
   RankingOptions validation() const;
   // The score of a model with transitions, with the weight that is best for it.
-  DevScore evaluate_with_transitions(const Transformer<float>& model, Arena& arena) const;
+  DevScore evaluate_with_transitions(const Transformer<float>& model, Arena& arena);
   // Leaves out the gradients of the features.
   Loss model_loss_and_gradient(const Transformer<float>& model, Context& c);
   // The same for some sequences of the batch; `first` is the index of their first token.
@@ -70,7 +70,8 @@ class RecommendationTask : public Task {
   std::optional<StepTable> step_table_;  // if updates are sparse
   Replicas replicas_;                    // used for small models
   std::vector<EvaluationReport::Candidate> baselines_;
-  std::optional<Transitions> transitions_;  // counted before the validation, with weight 1
+  std::optional<Transitions> transitions_;    // counted before the validation, with weight 1
+  double best_without_ = -1, best_with_ = 0;  // NDCG@10 of the best model without and with transitions
   FeatureSums features_;
   std::vector<float> features_before_;  // weights of the features before the step of the optimizer
 };
