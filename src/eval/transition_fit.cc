@@ -18,9 +18,9 @@ constexpr std::array<double, 5> kDecays = {0.2, 0.4, 0.6, 0.8, 1}, kScales = {0.
 constexpr int64_t kCutoff = 10;
 constexpr int64_t kShapeUsers = 3000;
 constexpr int64_t kMostPairs = 5'000'000'000;  // users × items that fit_weight scores
-constexpr int64_t kScoreBytes = int64_t{64} << 20, kMaxRows = 128;
+constexpr int64_t kFitBytes = int64_t{64} << 20, kMaxRows = 128;
 
-struct Question {
+struct FitQuestion {
   History history;
   int32_t target;
 
@@ -42,8 +42,8 @@ void add_rank(ScoreAt10& sum, int64_t rank) {
   sum.mrr += 1 / r;
 }
 
-std::vector<Question> questions_of(const Interactions& data, const Split& split, bool repeats) {
-  std::vector<Question> questions;
+std::vector<FitQuestion> fit_questions(const Interactions& data, const Split& split, bool repeats) {
+  std::vector<FitQuestion> questions;
   for (int64_t user = 0; user < data.user_count(); user++)
     if (const auto target = split.target(data, user, HeldOut::validation); target.value_or(0) > 0)
       questions.push_back({data.history(user).first(to_size(*target)), data.of(user)[to_size(*target)], repeats});
@@ -51,7 +51,7 @@ std::vector<Question> questions_of(const Interactions& data, const Split& split,
 }
 
 // Returns the rank of the target among the items that transitions score; 0 if they do not score it.
-int64_t rank_alone(const Question& question, const Transitions& transitions) {
+int64_t rank_alone(const FitQuestion& question, const Transitions& transitions) {
   const auto scores = transitions.scores(question.history.items);
   const auto target = std::ranges::lower_bound(scores, question.target, {}, &Transitions::Scored::item);
   if (target == scores.end() || target->item != question.target) return 0;
@@ -67,7 +67,7 @@ double weight_of(size_t i, const Transitions& transitions) {
 
 // Returns the rank of the target for each weight, or kCutoff + 1 if it is larger. Only items that rank above the target
 // without transitions, or have any, can do so with them.
-std::array<int64_t, kWeights.size()> ranks_by_weight(const Question& question, const Transitions& transitions,
+std::array<int64_t, kWeights.size()> ranks_by_weight(const FitQuestion& question, const Transitions& transitions,
                                                      std::span<float> scores) {
   std::vector<float> added(scores.size());
   transitions.add(question.history.items, added);
@@ -97,7 +97,7 @@ Transitions count_transitions(const Interactions& data, const Split& split, Held
 }
 
 void fit_shape(const Interactions& data, const Split& split, bool repeats, Transitions& transitions) {
-  const std::vector<Question> questions = questions_of(data, split, repeats);
+  const std::vector<FitQuestion> questions = fit_questions(data, split, repeats);
   const int64_t all = std::ssize(questions), count = std::min(all, kShapeUsers);
   const TransitionConfig before = transitions.config();
   std::vector<int64_t> ranks(to_size(count));
@@ -122,17 +122,17 @@ void fit_shape(const Interactions& data, const Split& split, bool repeats, Trans
 
 TransitionFit fit_weight(const Interactions& data, const Split& split, bool repeats, const Transitions& transitions,
                          ScoreItems model) {
-  std::vector<Question> questions = questions_of(data, split, repeats);
+  std::vector<FitQuestion> questions = fit_questions(data, split, repeats);
   const int64_t items = data.item_count(), all = std::ssize(questions),
                 users = std::min(all, users_for(items, kMostPairs));
   for (int64_t i = 0; i < users; i++) questions[to_size(i)] = questions[to_size(i * all / users)];
-  const int64_t rows = std::clamp<int64_t>(kScoreBytes / (static_cast<int64_t>(sizeof(float)) * items), 1, kMaxRows);
+  const int64_t rows = std::clamp<int64_t>(kFitBytes / (static_cast<int64_t>(sizeof(float)) * items), 1, kMaxRows);
   std::vector<float> scores(to_size(rows * items));
   std::array<ScoreAt10, kWeights.size()> sums;
   for (int64_t begin = 0; begin < users; begin += rows) {
     const auto batch = std::span(questions).subspan(to_size(begin), to_size(std::min(rows, users - begin)));
     std::vector<History> histories;
-    for (const Question& question : batch) histories.push_back(question.history);
+    for (const FitQuestion& question : batch) histories.push_back(question.history);
     const Matrix<float> matrix(scores.data(), std::ssize(batch), items);
     model(histories, matrix);
     std::vector<std::array<int64_t, kWeights.size()>> ranks(batch.size());

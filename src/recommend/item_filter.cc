@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMostConditions = 100, kLongestCondition = 1000;
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_spaces(std::string_view text) {
   const size_t begin = text.find_first_not_of(' ');
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
@@ -27,7 +27,7 @@ template <class F>
 void for_each_part(std::string_view text, F&& f) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('|', begin), text.size());
-    if (const std::string_view part = trimmed(text.substr(begin, end - begin)); !part.empty()) f(part);
+    if (const std::string_view part = without_spaces(text.substr(begin, end - begin)); !part.empty()) f(part);
     begin = end + 1;
   }
 }
@@ -62,7 +62,7 @@ void ItemCondition::parse(std::string_view text, const ItemTable& table) {
   const size_t place = std::min(text.find_first_of("=<>!~"), text.size());
   const std::string_view rest = text.substr(place);
   const auto found = std::ranges::find_if(kRelations, [&](const auto& entry) { return rest.starts_with(entry.first); });
-  const std::string_view name = trimmed(text.substr(0, place));
+  const std::string_view name = without_spaces(text.substr(0, place));
   if (found == kRelations.end() || name.empty())
     fail("must be a column, one of = != < <= > >= ~, and a value, such as genre=comedy");
   relation_ = found->second;
@@ -72,7 +72,7 @@ void ItemCondition::parse(std::string_view text, const ItemTable& table) {
   if (values_.empty()) fail("has no value after {}", found->first);
   const bool compares = relation_ != Relation::equal && relation_ != Relation::not_equal;
   if (compares && relation_ != Relation::contains && (values_.size() > 1 || !values_[0].number))
-    fail("{} requires a number (is {})", found->first, excerpt(trimmed(value)));
+    fail("{} requires a number (is {})", found->first, excerpt(without_spaces(value)));
 }
 
 bool ItemCondition::holds(std::string_view part) const {

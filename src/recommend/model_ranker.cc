@@ -13,9 +13,9 @@ namespace {
 
 constexpr int64_t kMostTargets = 4096;  // rows of the output layer gathered at once
 
-using Added = std::vector<std::vector<ScoredToken>>;  // by query
+using AddedByQuery = std::vector<std::vector<ScoredToken>>;  // by query
 
-float added_to(std::span<const ScoredToken> added, int32_t item) {
+float score_added_to(std::span<const ScoredToken> added, int32_t item) {
   const auto found = std::ranges::lower_bound(added, item, {}, &ScoredToken::token);
   return found != added.end() && found->token == item ? found->logit : 0;
 }
@@ -27,13 +27,13 @@ std::vector<float> scores_of(const Output<float>& output, Matrix<const float> h,
   std::vector<float> scores(items.size());
   output.chosen(h, items, {scores.data(), 1, std::ssize(items)}, c);
   if (!added.empty())
-    for (size_t i = 0; i < items.size(); i++) scores[i] += added_to(added, items[i]);
+    for (size_t i = 0; i < items.size(); i++) scores[i] += score_added_to(added, items[i]);
   return scores;
 }
 
 // Returns the scores of the targets of each query.
 std::vector<std::vector<float>> scores_of_targets(const Output<float>& output, Matrix<const float> h,
-                                                  std::span<const RankingQuery> queries, const Added& added,
+                                                  std::span<const RankingQuery> queries, const AddedByQuery& added,
                                                   Context& c) {
   std::vector<std::vector<float>> scores(queries.size());
   for (size_t begin = 0, end = 0; begin < queries.size(); begin = end) {
@@ -51,7 +51,7 @@ std::vector<std::vector<float>> scores_of_targets(const Output<float>& output, M
       for (const int32_t target : queries[n].targets) {
         const auto place = std::ranges::lower_bound(items, target) - items.begin();
         float score = all(static_cast<int64_t>(n - begin), place);
-        if (!added[n].empty()) score += added_to(added[n], target);
+        if (!added[n].empty()) score += score_added_to(added[n], target);
         scores[n].push_back(score);
       }
   }
@@ -96,7 +96,7 @@ void ModelRanker::rank(std::span<const RankingQuery> queries, std::span<RankingA
   const Arena::Scope scope(arena_);
   Context c{.arena = arena_, .inference = true};
   const Matrix<float> h = encode(queries, c);
-  Added added(queries.size());
+  AddedByQuery added(queries.size());
   if (added_)
     for (size_t n = 0; n < queries.size(); n++) added_(queries[n].history, added[n]);
   const std::vector<std::vector<float>> targets = scores_of_targets(model_.output(), h, queries, added, c);
