@@ -16,7 +16,7 @@
 
 namespace {
 
-struct Options {
+struct EvaluateCommand {
   std::vector<std::string> sources;
   std::string protocol;
   qkv::RankingProtocol values;  // without those that `protocol` names
@@ -86,7 +86,7 @@ void print_text(const qkv::RankingTable& table) {
   fmt::print("\n");
 }
 
-void evaluate(const Options& options) {
+void evaluate(const EvaluateCommand& options) {
   const bool is_run = options.sources.size() == 1 && std::filesystem::is_directory(options.sources[0]);
   if (is_run)
     for (const CLI::Option* option : options.of_logs)
@@ -111,7 +111,7 @@ void evaluate(const Options& options) {
 void add_evaluate_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("evaluate", "Evaluate a recommender; also prints popularity and Markov-chain baselines");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EvaluateCommand>();
   command->add_option("source", options->sources, "Run directory; or one or more logs, for the baselines alone")
       ->required();
   command->add_option(

@@ -15,11 +15,11 @@ namespace {
 using testing::max_error;
 using testing::normal;
 
-constexpr int64_t kSize = 8;
+constexpr int64_t kWeights = 8;
 
 struct Row {
-  std::vector<double> w = normal<double>(kSize, 1), m = normal<double>(kSize, 2, 0.01),
-                      v = normal<double>(kSize, 3, 0.01), average = normal<double>(kSize, 4);
+  std::vector<double> w = normal<double>(kWeights, 1), m = normal<double>(kWeights, 2, 0.01),
+                      v = normal<double>(kWeights, 3, 0.01), average = normal<double>(kWeights, 4);
   Row() {
     for (double& value : v) value = value * value + 1e-6;
   }
@@ -29,7 +29,7 @@ struct Row {
 Row dense(const TrainingConfig& config, int64_t last, int64_t step) {
   Row row;
   for (int64_t s = last + 1; s <= step; s++) {
-    std::vector<double> zero(kSize);
+    std::vector<double> zero(kWeights);
     AdamStep adam;
     adam.learning_rate = learning_rate(config, s);
     adam.beta1 = config.beta1, adam.beta2 = config.beta2, adam.epsilon = config.epsilon;
@@ -58,7 +58,7 @@ TEST(MissedSteps, CatchingUpTakesTheStepsOfAdamWithoutAGradient) {
         const Row expected = dense(config, last, step);
         Row found;
         reference::catch_up<double>(history.between(last, step),
-                                    {found.w.data(), found.m.data(), found.v.data(), found.average.data()}, kSize);
+                                    {found.w.data(), found.m.data(), found.v.data(), found.average.data()}, kWeights);
         const auto close = [&](const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
           EXPECT_LE(max_error(a, b), tolerance) << "from " << last << " to " << step << ", beta2 " << beta2;
         };

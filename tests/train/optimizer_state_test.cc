@@ -143,11 +143,11 @@ TEST(OptimizerState, MovingAverageCanBeTurnedOff) {
 }
 
 // A table of 9 rows and 11 other parameters, with gradients in few rows.
-constexpr int64_t kRows = 9, kWidth = 5, kOthers = 11;
+constexpr int64_t kRows = 9, kRowWidth = 5, kOthers = 11;
 
 struct Tables {
   Tables(const TrainingConfig& wanted, bool lazy) : config(wanted) {
-    table = parameters.add("table", {kRows, kWidth}, Init::zeros());
+    table = parameters.add("table", {kRows, kRowWidth}, Init::zeros());
     parameters.add("others", {kOthers}, Init::zeros());
     parameters.allocate();
     if (!lazy) parameters.allocate_gradients();
@@ -156,12 +156,12 @@ struct Tables {
   }
 
   static std::vector<float> gradient_of(int64_t step, std::span<const int32_t> rows) {
-    return normal<float>(std::ssize(rows) * kWidth + kOthers, static_cast<uint64_t>(step), 0.01);
+    return normal<float>(std::ssize(rows) * kRowWidth + kOthers, static_cast<uint64_t>(step), 0.01);
   }
   double dense_update(int64_t step, std::span<const int32_t> rows) {
     const std::vector<float> gradient = gradient_of(step, rows);
     for (size_t i = 0; i < rows.size(); i++)
-      std::copy_n(&gradient[i * kWidth], kWidth, table->gradient_matrix().row(rows[i]));
+      std::copy_n(&gradient[i * kRowWidth], kRowWidth, table->gradient_matrix().row(rows[i]));
     std::copy(gradient.end() - kOthers, gradient.end(), parameters.gradients().end() - kOthers);
     return optimizer->update(step, kTokens);
   }
@@ -169,7 +169,8 @@ struct Tables {
     std::vector<float> gradient = gradient_of(step, rows);
     optimizer->catch_up(step - 1, rows);
     const std::span<float> all = gradient;
-    return optimizer->update(step, kTokens, {rows, {all.data(), std::ssize(rows), kWidth}, all.last(to_size(kOthers))});
+    return optimizer->update(step, kTokens,
+                             {rows, {all.data(), std::ssize(rows), kRowWidth}, all.last(to_size(kOthers))});
   }
   std::vector<float> weights(int64_t step) {
     std::vector<float> out(parameters.values().size());

@@ -9,10 +9,10 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kItems = 50;
+constexpr int64_t kTableRows = 50;
 
 TEST(StepTable, NumbersItemsInTheOrderOfTheirFirstOccurrence) {
-  StepTable table(testing::item_config(kItems), {}, 10);
+  StepTable table(testing::item_config(kTableRows), {}, 10);
   for (int repeat = 0; repeat < 2; repeat++) {
     std::vector<int32_t> first = {7, 7, 3}, second = {9, 3, 49};
     table.clear();
@@ -24,7 +24,7 @@ TEST(StepTable, NumbersItemsInTheOrderOfTheirFirstOccurrence) {
 }
 
 TEST(StepTable, GivesTheLossAndTheGradientsOfTheModel) {
-  Transformer<float> model(testing::item_config(kItems));
+  Transformer<float> model(testing::item_config(kTableRows));
   model.parameters().allocate_gradients();
   testing::randomize(model.parameters(), 1);
   std::vector<int32_t> negatives = {0, 3, 3, 17, 40};
@@ -59,7 +59,7 @@ TEST(StepTable, GivesTheLossAndTheGradientsOfTheModel) {
   const RowGradients found = table.gradients();
   ASSERT_EQ(found.rows.size(), 7u);
   double all = 0, kept = 0;
-  for (int64_t v = 0; v < kItems; v++)
+  for (int64_t v = 0; v < kTableRows; v++)
     for (int64_t j = 0; j < dE.cols; j++) all += std::abs(dE(v, j));
   for (int64_t i = 0; i < std::ssize(found.rows); i++)
     for (int64_t j = 0; j < dE.cols; j++) {
