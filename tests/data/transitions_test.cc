@@ -12,9 +12,9 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kItems = 30;
+constexpr int64_t kItemCount = 30;
 
-Interactions random_log(int64_t users, int64_t items = kItems) {
+Interactions random_log(int64_t users, int64_t items = kItemCount) {
   std::mt19937 random(7);
   Interactions log;
   for (int64_t i = 0; i < items; i++) log.items.push_back(std::to_string(i));
@@ -73,9 +73,9 @@ TEST(Transitions, ScoresFollowTheFormula) {
 
 TEST(Transitions, ListedScoresAreTheAddedOnes) {
   const Transitions transitions = count_all(random_log(10), {.weight = 1.5});
-  for (int32_t item = 0; item < kItems; item++) {
+  for (int32_t item = 0; item < kItemCount; item++) {
     const std::vector<int32_t> history = {3, item, 5, item, item};
-    std::vector<float> listed(kItems);
+    std::vector<float> listed(kItemCount);
     int32_t last = -1;
     for (const auto& [next, score] : transitions.scores(history)) {
       EXPECT_GT(next, last);
@@ -92,17 +92,17 @@ TEST(Transitions, OnlyCountedEventsMatter) {
   const auto counted = [&](int64_t user) { return std::ssize(log.of(user)) / 2; };
   for (int64_t user = 0; user < log.user_count(); user++)
     for (int64_t i = log.offsets[to_size(user)] + counted(user); i < log.offsets[to_size(user) + 1]; i++)
-      changed.events[to_size(i)] = (changed.events[to_size(i)] + 1) % static_cast<int32_t>(kItems);
+      changed.events[to_size(i)] = (changed.events[to_size(i)] + 1) % static_cast<int32_t>(kItemCount);
   const Transitions before(log, counted, {.weight = 1}), after(changed, counted, {.weight = 1});
-  for (int32_t item = 0; item < kItems; item++) EXPECT_EQ(dense(before, {item}), dense(after, {item}));
+  for (int32_t item = 0; item < kItemCount; item++) EXPECT_EQ(dense(before, {item}), dense(after, {item}));
   EXPECT_LT(before.pairs(), count_all(log, {}).pairs());
 }
 
 TEST(Transitions, KeepTheLargestCounts) {
   const Interactions log = random_log(40);
   const Transitions all = count_all(log, {.weight = 1}), some = count_all(log, {.weight = 1, .kept = 4});
-  EXPECT_EQ(some.pairs(), 4 * kItems);
-  for (int32_t item = 0; item < kItems; item++) {
+  EXPECT_EQ(some.pairs(), 4 * kItemCount);
+  for (int32_t item = 0; item < kItemCount; item++) {
     std::vector<float> scores = dense(all, {item}), kept = dense(some, {item});
     std::ranges::sort(scores, std::greater());
     std::ranges::sort(kept, std::greater());
@@ -133,7 +133,7 @@ TEST(Transitions, AnItemWithoutSuccessorsAddsNothing) {
   Interactions log = random_log(3);
   log.items.push_back("new");
   const Transitions transitions = count_all(log, {.weight = 1});
-  EXPECT_TRUE(transitions.scores(std::vector{static_cast<int32_t>(kItems)}).empty());
+  EXPECT_TRUE(transitions.scores(std::vector{static_cast<int32_t>(kItemCount)}).empty());
   EXPECT_TRUE(transitions.scores({}).empty());
 }
 
