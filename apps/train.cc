@@ -104,8 +104,8 @@ void add_recommend(CLI::App& train) {
   options->choice.add_options(*command, "auto", "auto (fits the log), films or sasrec",
                               qkv::recipe_options(qkv::recommendation_preset("auto")));
   command->footer(
-      "Defaults are those of --preset auto before it chooses values that fit the log: those of the model's "
-      "size, batches, loss, dropout, schedule and length of training that are not given.");
+      "Defaults are those of --preset auto before it chooses values that fit the log: those of the\n"
+      "model's size, batches, loss, dropout, schedule and length of training that are not given.");
   command->callback([options] {
     const auto recipe = options->choice.recipe(qkv::recommendation_preset);
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
