@@ -8,21 +8,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/logs.h"
+
 namespace qkv {
 namespace {
 
+using testing::log_of;
 using Rows = std::vector<std::vector<int32_t>>;
-
-Interactions log_of(const Rows& users, int64_t items) {
-  Interactions data;
-  for (int64_t i = 0; i < items; i++) data.items.push_back("i" + std::to_string(i));
-  for (const std::vector<int32_t>& events : users) {
-    data.users.push_back("u" + std::to_string(data.users.size()));
-    data.events.insert(data.events.end(), events.begin(), events.end());
-    data.offsets.push_back(std::ssize(data.events));
-  }
-  return data;
-}
 
 // Returns the ranks that the targets have in a list, ascending; those that it lacks come after it.
 std::vector<int64_t> ranks_in(const std::vector<int32_t>& list, const std::vector<int32_t>& targets) {

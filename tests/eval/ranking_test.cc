@@ -15,23 +15,15 @@
 #include "eval/baselines.h"
 #include "eval/sparse_ranker.h"
 #include "tests/support/errors.h"
+#include "tests/support/logs.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+using testing::log_of;
 
-Interactions of_events(const std::vector<std::vector<int32_t>>& users, int items) {
-  Interactions data;
-  for (int i = 0; i < items; i++) data.items.push_back("i" + std::to_string(i));
-  for (const std::vector<int32_t>& events : users) {
-    data.users.push_back("u" + std::to_string(data.users.size()));
-    data.events.insert(data.events.end(), events.begin(), events.end());
-    data.offsets.push_back(std::ssize(data.events));
-  }
-  return data;
-}
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 
 // The same scores for every user.
 auto constant(const std::vector<float>& scores) {
@@ -42,7 +34,7 @@ auto constant(const std::vector<float>& scores) {
 
 // Returns the rank of the target, derived from MRR@20, for one user with the history 1, 2 and the target 0.
 int64_t rank_of_item_0(const std::vector<float>& scores, const Negatives* negatives = nullptr) {
-  const Interactions data = of_events({{1, 2, 0}}, static_cast<int>(scores.size()));
+  const Interactions data = log_of({{1, 2, 0}}, static_cast<int>(scores.size()));
   const RankingScore score = rank_targets(data, {.negatives = negatives}, constant(scores));
   return score.mrr[2] == 0 ? 21 : std::lround(1 / score.mrr[2]);
 }
@@ -60,13 +52,13 @@ TEST(Ranking, TiesAndNanCountAgainstTheTarget) {
 }
 
 TEST(Ranking, ATargetInTheHistoryIsACandidate) {
-  const Interactions data = of_events({{0, 1, 2, 0}}, 4);
+  const Interactions data = log_of({{0, 1, 2, 0}}, 4);
   const RankingScore score = rank_targets(data, {}, constant({3, 9, 9, 1}));
   EXPECT_EQ(score.mrr[0], 1);
 }
 
 TEST(Ranking, WithRepeatsTheHistoryIsRanked) {
-  const Interactions data = of_events({{1, 2, 0}}, 4);
+  const Interactions data = log_of({{1, 2, 0}}, 4);
   EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant({5, 9, 9, 1})).mrr[0], 1);
   EXPECT_DOUBLE_EQ(rank_targets(data, {.repeats = true}, constant({5, 9, 3, 1})).mrr[0], 1 / 2.0);
   EXPECT_DOUBLE_EQ(rank_targets(data, {.repeats = true}, constant({5, 9, 5, 1})).mrr[0], 1 / 3.0);
@@ -84,7 +76,7 @@ TEST(Ranking, MetricsFollowFromTheRanks) {
   std::vector<float> scores;
   for (int32_t u = 0; u < 25; u++) users.push_back({0, 0, u + 1});
   for (int i = 0; i < 30; i++) scores.push_back(static_cast<float>(-i));
-  const RankingScore found = rank_targets(of_events(users, 30), {}, constant(scores));
+  const RankingScore found = rank_targets(log_of(users, 30), {}, constant(scores));
   for (size_t i = 0; i < kCutoffs.size(); i++) {
     double ndcg = 0, mrr = 0;
     for (int64_t r = 1; r <= kCutoffs[i]; r++) {
@@ -100,7 +92,7 @@ TEST(Ranking, MetricsFollowFromTheRanks) {
 }
 
 TEST(Ranking, CoverageExcludesTheHistory) {
-  const Interactions data = of_events({{0, 1, 2}, {3, 4, 5}}, 12);
+  const Interactions data = log_of({{0, 1, 2}, {3, 4, 5}}, 12);
   const std::vector<float> falling = {12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
   EXPECT_DOUBLE_EQ(rank_targets(data, {}, constant(falling)).coverage[1], 1);  // 2 … 11, and 0, 1, 2, 5, 6, … 11
   const std::vector<float> none(12, kNan);
@@ -108,7 +100,7 @@ TEST(Ranking, CoverageExcludesTheHistory) {
 }
 
 TEST(Ranking, UsersWithoutATargetOrAHistoryAreCounted) {
-  Interactions data = of_events({{0, 1, 2}, {0, 1}, {1}, {}}, 3);
+  Interactions data = log_of({{0, 1, 2}, {0, 1}, {1}, {}}, 3);
   const RankingScore left_out = rank_targets(data, {}, constant({1, 2, 3}));
   EXPECT_EQ(left_out.users, 1);
   EXPECT_EQ(left_out.no_target, 3);
@@ -118,7 +110,7 @@ TEST(Ranking, UsersWithoutATargetOrAHistoryAreCounted) {
   EXPECT_EQ(temporal.no_target, 2);
   EXPECT_EQ(temporal.no_history, 1);
   testing::expect_contains(testing::error_of([&] {
-                             rank_targets(of_events({{0, 1}}, 2), {}, constant({1, 2}));
+                             rank_targets(log_of({{0, 1}}, 2), {}, constant({1, 2}));
                            }),
                            "no user has a target");
 }
@@ -129,7 +121,7 @@ Interactions random_log(int users, int items) {
   for (std::vector<int32_t>& user : events)
     for (uint64_t n = 3 + random.below(20); n > 0; n--)
       user.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(items))));
-  return of_events(events, items);
+  return log_of(events, items);
 }
 
 TEST(Ranking, HistoriesAreTheEventsBeforeTheTarget) {
@@ -341,7 +333,7 @@ TEST(Negatives, AreDrawnFromTheItemsThatAreNotTrainingItems) {
 }
 
 TEST(Negatives, WithRepeatsAreDrawnFromAllItems) {
-  const Interactions data = of_events({{0, 1, 2, 3, 4}}, 5);
+  const Interactions data = log_of({{0, 1, 2, 3, 4}}, 5);
   const Negatives without = draw_negatives(data, {}, 400, 3), with = draw_negatives(data, {}, 400, 3, true);
   for (int32_t item = 0; item < 5; item++) {
     EXPECT_EQ(std::ranges::count(without.items, item) > 0, item >= 3) << item;

@@ -5,6 +5,7 @@
 
 #include "core/to_size.h"
 #include "tests/support/errors.h"
+#include "tests/support/logs.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {
@@ -12,17 +13,7 @@ namespace {
 
 using testing::error_of;
 using testing::expect_contains;
-
-Interactions log_of(const std::vector<std::vector<int32_t>>& users, int64_t items) {
-  Interactions data;
-  for (int64_t i = 0; i < items; i++) data.items.push_back("i" + std::to_string(i));
-  for (const std::vector<int32_t>& events : users) {
-    data.users.push_back("u" + std::to_string(data.users.size()));
-    data.events.insert(data.events.end(), events.begin(), events.end());
-    data.offsets.push_back(std::ssize(data.events));
-  }
-  return data;
-}
+using testing::log_of;
 
 TEST(Segments, ByLengthFollowTheNumberOfEventsBeforeTheTarget) {
   std::vector<std::vector<int32_t>> users;

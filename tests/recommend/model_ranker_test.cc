@@ -7,24 +7,21 @@
 #include "core/to_size.h"
 #include "recommend/item_scores.h"
 #include "tests/support/kernels.h"
+#include "tests/support/logs.h"
 #include "tests/support/recommenders.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kItems = 150, kUsers = 500;  // more users than one batch
+constexpr int64_t kRankedItems = 150, kUsers = 500;  // more users than one batch
 
 Interactions random_log() {
-  Interactions data;
-  for (int64_t i = 0; i < kItems; i++) data.items.push_back("i" + std::to_string(i));
+  std::vector<std::vector<int32_t>> users(kUsers);
   Random random(3, Stream::test);
-  for (int64_t user = 0; user < kUsers; user++) {
-    data.users.push_back("u" + std::to_string(user));
+  for (std::vector<int32_t>& events : users)
     for (uint64_t n = 1 + random.below(15); n > 0; n--)
-      data.events.push_back(static_cast<int32_t>(random.below(kItems)));
-    data.offsets.push_back(std::ssize(data.events));
-  }
-  return data;
+      events.push_back(static_cast<int32_t>(random.below(kRankedItems)));
+  return testing::log_of(users, kRankedItems);
 }
 
 struct Found {
@@ -44,13 +41,13 @@ Found rank(const Interactions& data, RankingOptions options, ItemRanker& ranker)
 
 // An addition to every third item that depends on the history.
 constexpr auto add_scores = [](const History& history, std::vector<ScoredToken>& added) {
-  for (int32_t item = history.items.back() % 3; item < kItems; item += 3)
+  for (int32_t item = history.items.back() % 3; item < kRankedItems; item += 3)
     added.push_back({0.5f * static_cast<float>(item % 7), item});
 };
 
 TEST(ModelRanker, AgreesWithTheScoresOfAllItems) {
   const Interactions data = random_log();
-  Transformer<float> model(testing::item_config(kItems));
+  Transformer<float> model(testing::item_config(kRankedItems));
   testing::randomize(model.parameters(), 1);
   Arena arena;
   const Negatives negatives = draw_negatives(data, {}, 40, 4);
@@ -65,7 +62,7 @@ TEST(ModelRanker, AgreesWithTheScoresOfAllItems) {
         for (const auto& [value, item] : added) scores(row, item) += value;
       }
     };
-    DenseRanker dense(kItems, all_scores);
+    DenseRanker dense(kRankedItems, all_scores);
     ModelRanker::AddedScores added;
     if (with_added) added = add_scores;
     ModelRanker blocks(model, true, arena, added);
@@ -88,7 +85,7 @@ TEST(ModelRanker, AgreesWithTheScoresOfAllItems) {
 
 TEST(ModelRanker, NanCountsAgainstTheModel) {
   const Interactions data = random_log();
-  Transformer<float> model(testing::item_config(kItems));
+  Transformer<float> model(testing::item_config(kRankedItems));
   testing::randomize(model.parameters(), 1);
   std::ranges::fill(model.parameters().values(), std::numeric_limits<float>::quiet_NaN());
   Arena arena;

@@ -20,7 +20,7 @@ namespace {
 using testing::error_of;
 using Names = std::vector<std::string>;
 
-constexpr int64_t kItems = 20;
+constexpr int64_t kTrainedItems = 20;
 constexpr const char* kFeatures = R"(["genre: Crime", "genre: Comedy", "title: heat"])";
 
 // A run with random weights whose items have three features.
@@ -37,13 +37,13 @@ class NewItemsTest : public ::testing::Test {
   }
 
   static void create(const std::string& path, bool tied, int64_t features = 3) {
-    ModelConfig config = testing::item_config(kItems);
+    ModelConfig config = testing::item_config(kTrainedItems);
     config.tied_output = tied;
     const ItemInputs items = {.features = features};
     Transformer<float> model(config, items);
     testing::randomize(model.parameters(), 1);
     create_run(RunDirectory(path),
-               RecommenderRun{config, items, {}, {testing::small_log(kItems), std::string(64, '0')}},
+               RecommenderRun{config, items, {}, {testing::small_log(kTrainedItems), std::string(64, '0')}},
                [&](const RunDirectory& files) {
                  save_weights(files.model(), model.parameters(), model.parameters().values());
                  testing::spill(files.features(), kFeatures);
@@ -65,7 +65,7 @@ TEST_F(NewItemsTest, AreScoredByTheSumOfTheirFeatures) {
   const Matrix<float> h = encode_histories(*parts.model, true, {&only, 1}, arena);
   const Recommender recommender(run, tables);
   const Recommendations answer = recommender.recommend({"i8", "i3"}, {.top = 100});
-  EXPECT_EQ(answer.items.size(), to_size(kItems - 2 + 2));
+  EXPECT_EQ(answer.items.size(), to_size(kTrainedItems - 2 + 2));
   for (const Recommendation& item : answer.items) {
     double wanted = 0;
     if (item.item == "new")
@@ -92,7 +92,7 @@ TEST_F(NewItemsTest, StandInHistoriesListsAndTables) {
   testing::spill(directory / "table.csv", "id,price\nnew,5\ni1,7\n");
   tables.catalogue = directory / "table.csv";
   const Recommender recommender(run, tables);
-  EXPECT_EQ(std::ssize(recommender.items()), kItems + 2);
+  EXPECT_EQ(std::ssize(recommender.items()), kTrainedItems + 2);
   EXPECT_TRUE(recommender.has_item("new") && !recommender.has_item("none"));
   EXPECT_EQ(recommender.messages(),
             Names{tables.new_items + ": 2 new items; skipped 1 rows of items that the run has, 1 items without a known "
@@ -106,7 +106,7 @@ TEST_F(NewItemsTest, StandInHistoriesListsAndTables) {
 
 TEST_F(NewItemsTest, RefusesRunsAndTablesThatCannotHaveThem) {
   const auto refusal = [&](const std::string& path) { return error_of([&] { Recommender(path, tables); }); };
-  testing::create_recommender(directory / "plain", testing::small_log(kItems));
+  testing::create_recommender(directory / "plain", testing::small_log(kTrainedItems));
   EXPECT_EQ(refusal(directory / "plain"),
             directory / "plain" + ": new items require a run that was trained with features of items");
   create(directory / "untied", false);

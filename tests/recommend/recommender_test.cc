@@ -19,16 +19,10 @@ namespace qkv {
 namespace {
 
 using testing::error_of;
+using testing::kLogItems;
+using testing::names_of;
 using Names = std::vector<std::string>;
 using Times = std::vector<int64_t>;
-
-constexpr int64_t kItems = 300;
-
-Names names_of(const Recommendations& answer) {
-  Names names;
-  for (const Recommendation& item : answer.items) names.push_back(item.item);
-  return names;
-}
 
 void expect_same(const Recommendations& a, const Recommendations& b) {
   EXPECT_EQ(names_of(a), names_of(b));
@@ -42,7 +36,7 @@ void expect_same(const Recommendations& a, const Recommendations& b) {
 
 class RecommenderTest : public ::testing::Test {
  protected:
-  RecommenderTest() { testing::create_recommender(run, testing::small_log(kItems)); }
+  RecommenderTest() { testing::create_recommender(run, testing::small_log(kLogItems)); }
 
   // Returns the score of one item after a history.
   static double score(const Recommender& recommender, const Names& history, const std::string& item,
@@ -60,20 +54,20 @@ class RecommenderTest : public ::testing::Test {
 TEST_F(RecommenderTest, ReturnsTheItemsWithTheHighestScores) {
   for (const bool positions_from_end : {true, false}) {
     const std::string name = directory / (positions_from_end ? "end" : "start");
-    testing::create_recommender(name, testing::small_log(kItems), positions_from_end);
+    testing::create_recommender(name, testing::small_log(kLogItems), positions_from_end);
     const RecommenderRun parts = load_run<RecommenderRun>(name);
     const std::vector<int32_t> history = {7, 3, 250};
     const History only{history};
-    std::vector<float> scores(kItems);
+    std::vector<float> scores(kLogItems);
     Arena arena;
-    score_items(*parts.model, positions_from_end, {&only, 1}, {scores.data(), 1, kItems}, arena);
+    score_items(*parts.model, positions_from_end, {&only, 1}, {scores.data(), 1, kLogItems}, arena);
     const Matrix<float> h = encode_histories(*parts.model, positions_from_end, {&only, 1}, arena);
     const Matrix<float> E = parts.model->output().weight().matrix();
     for (const bool exclude_seen : {true, false}) {
-      const Recommendations found = Recommender(name).recommend({"i7", "i3", "i250"}, {kItems, exclude_seen});
+      const Recommendations found = Recommender(name).recommend({"i7", "i3", "i250"}, {kLogItems, exclude_seen});
       EXPECT_FALSE(found.popular);
       Names names = names_of(found), wanted;
-      for (int32_t v = 0; v < kItems; v++)
+      for (int32_t v = 0; v < kLogItems; v++)
         if (!exclude_seen || std::ranges::find(history, v) == history.end()) wanted.push_back("i" + std::to_string(v));
       std::ranges::sort(names);
       std::ranges::sort(wanted);
@@ -95,11 +89,11 @@ constexpr TransitionConfig kTransitions = {.weight = 2, .scale = 3, .events = 4,
 // The score of a single allowed item is that of the model plus that of the transitions.
 TEST_F(RecommenderTest, TransitionsAreAddedToTheScores) {
   const std::string with = directory / "with";
-  testing::create_recommender(with, testing::small_log(kItems), true, false, kTransitions);
+  testing::create_recommender(with, testing::small_log(kLogItems), true, false, kTransitions);
   const Transitions transitions = *transitions_of(load_run<RecommenderRun>(with));
   const Recommender recommender(with), plain(run);
   const std::vector<int32_t> ids = {8, 1, 3};
-  std::vector<float> added(kItems);
+  std::vector<float> added(kLogItems);
   transitions.add(ids, added);
   EXPECT_GT(added[4], 0);
   for (size_t item = 0; item < 20; item++) {
@@ -111,13 +105,13 @@ TEST_F(RecommenderTest, TransitionsAreAddedToTheScores) {
 
 TEST_F(RecommenderTest, TheBestItemsWithTransitionsAreExact) {
   const std::string with = directory / "with";
-  testing::create_recommender(with, testing::small_log(kItems), true, false, kTransitions);
+  testing::create_recommender(with, testing::small_log(kLogItems), true, false, kTransitions);
   quantize_run(with);
   for (const std::string& name : {with, with + "-int8"}) {
     const Recommender recommender(name);
     for (const Names& history : {Names{"i1"}, {"i8", "i1", "i3"}, {"i200", "i100"}}) {
       std::vector<std::pair<double, int>> scores;  // negated, so that the best comes first
-      for (int item = 0; item < kItems; item++)
+      for (int item = 0; item < kLogItems; item++)
         scores.emplace_back(-score(recommender, history, "i" + std::to_string(item)), item);
       std::ranges::sort(scores);
       for (const int64_t top : {1, 3, 10, 300})
@@ -142,7 +136,7 @@ TEST_F(RecommenderTest, TheBestItemsWithTransitionsAreExact) {
 
 TEST_F(RecommenderTest, EffectsIncludeTransitions) {
   const std::string with = directory / "with";
-  testing::create_recommender(with, testing::small_log(kItems), true, false, kTransitions);
+  testing::create_recommender(with, testing::small_log(kLogItems), true, false, kTransitions);
   const Recommender recommender(with);
   const Names history = {"i2", "i5", "i1", "i7", "i3", "i1", "i0", "i6"};  // the model reads the last 6
   const Recommendations answer = recommender.recommend(history, {4, false, {}, {}, true});
@@ -177,10 +171,10 @@ TEST_F(RecommenderTest, AllowAndDenyDoNotChangeScores) {
   for (const std::string& name : {run, run + "-int8"}) {
     const Recommender recommender(name);
     const Names history = {"i1", "i2"};
-    const Recommendations all = recommender.recommend(history, {kItems});
+    const Recommendations all = recommender.recommend(history, {kLogItems});
     Names wanted;
     std::vector<double> scores;
-    RecommendOptions options{kItems, true, Names{"i2", "none"}, {"nor this"}};
+    RecommendOptions options{kLogItems, true, Names{"i2", "none"}, {"nor this"}};
     for (size_t i = 0; i < all.items.size(); i += 3) {
       options.allow->push_back(all.items[i].item);
       if (i % 2 == 0) {
@@ -239,9 +233,9 @@ TEST_F(RecommenderTest, LongHistoriesAreTruncatedAndNeverRecommended) {
   const Recommender recommender(run);
   const Names history = recommender.history("ann");
   ASSERT_EQ(history.size(), 10u);
-  const Recommendations answer = recommender.recommend(history, {kItems});
+  const Recommendations answer = recommender.recommend(history, {kLogItems});
   EXPECT_EQ(answer.read, Names(history.end() - 6, history.end()));
-  EXPECT_EQ(answer.items.size(), to_size(kItems - 10));
+  EXPECT_EQ(answer.items.size(), to_size(kLogItems - 10));
   EXPECT_EQ(answer.items[0].score, score(recommender, answer.read, answer.items[0].item));
 }
 
@@ -269,7 +263,7 @@ TEST_F(RecommenderTest, EffectsAreScoreDifferencesWithoutEachEvent) {
 class RecommenderWithTimesTest : public RecommenderTest {
  protected:
   RecommenderWithTimesTest() {
-    Interactions log = testing::small_log(kItems);
+    Interactions log = testing::small_log(kLogItems);
     log.times = {10, 11, 13, 17, 25, 41, 73, 137, 265, 521, 0, 60, 4000, 9};
     testing::create_recommender(timed, log);
   }
@@ -359,7 +353,7 @@ TEST_F(RecommenderWithTimesTest, RejectsInvalidTimes) {
 
 TEST_F(RecommenderTest, ListsItemsAndUsers) {
   const Recommender recommender(run + "/");
-  EXPECT_EQ(recommender.items().size(), to_size(kItems));
+  EXPECT_EQ(recommender.items().size(), to_size(kLogItems));
   EXPECT_EQ(recommender.users(), (Names{"ann", "bob", "eve"}));
   EXPECT_TRUE(recommender.has_item("i299") && recommender.has_user("eve"));
   EXPECT_FALSE(recommender.has_item("ann") || recommender.has_user("i1"));
@@ -371,7 +365,7 @@ TEST_F(RecommenderTest, ListsItemsAndUsers) {
 TEST_F(RecommenderTest, RejectsOtherRunDirectories) {
   const RunDirectory other(directory / "other");
   std::filesystem::copy(run, other.root(), std::filesystem::copy_options::recursive);
-  write_log(other, {testing::small_log(kItems - 1), std::string(64, '0')});
+  write_log(other, {testing::small_log(kLogItems - 1), std::string(64, '0')});
   EXPECT_EQ(error_of([&] { Recommender{other.root()}; }),
             other.config() + ": target_vocab must be 299, the number of items in " + other.items() + " (is 300)");
   write_config(other, RunKind::recommender, testing::small_config());

@@ -19,15 +19,9 @@ namespace qkv {
 namespace {
 
 using testing::error_of;
+using testing::kLogItems;
+using testing::names_of;
 using Names = std::vector<std::string>;
-
-constexpr int64_t kItems = 300;
-
-Names names_of(const Recommendations& answer) {
-  Names names;
-  for (const Recommendation& item : answer.items) names.push_back(item.item);
-  return names;
-}
 
 // Returns the cosine of two rows of the output layer in double.
 double cosine(Matrix<const float> E, int64_t v, int64_t w) {
@@ -43,9 +37,9 @@ double cosine(Matrix<const float> E, int64_t v, int64_t w) {
 class ServingTest : public ::testing::Test {
  protected:
   ServingTest() {
-    testing::create_recommender(run, testing::small_log(kItems));
+    testing::create_recommender(run, testing::small_log(kLogItems));
     std::string rows = "number,id,kind\n";
-    for (int i = 1; i < kItems; i++) rows += fmt::format("{},i{},all|{}\n", i, i, i % 3);
+    for (int i = 1; i < kLogItems; i++) rows += fmt::format("{},i{},all|{}\n", i, i, i % 3);
     testing::spill(tables.catalogue, rows);
   }
 
@@ -57,8 +51,8 @@ class ServingTest : public ::testing::Test {
 TEST_F(ServingTest, SimilarItemsHaveTheLargestCosines) {
   const RecommenderRun parts = load_run<RecommenderRun>(run);
   const Matrix<float> E = parts.model->output().weight().matrix();
-  const Recommendations answer = Recommender(run).similar("i7", {.top = kItems});
-  ASSERT_EQ(answer.items.size(), to_size(kItems - 1));
+  const Recommendations answer = Recommender(run).similar("i7", {.top = kLogItems});
+  ASSERT_EQ(answer.items.size(), to_size(kLogItems - 1));
   EXPECT_FALSE(answer.popular);
   for (size_t i = 0; i < answer.items.size(); i++) {
     const int64_t v = std::stoll(answer.items[i].item.substr(1));
@@ -70,12 +64,12 @@ TEST_F(ServingTest, SimilarItemsHaveTheLargestCosines) {
 
 TEST_F(ServingTest, SimilarItemsFollowListsAndConditions) {
   const Recommender recommender(run, tables);
-  const Recommendations all = recommender.similar("i7", {.top = kItems});
+  const Recommendations all = recommender.similar("i7", {.top = kLogItems});
   Names wanted;
   for (const Recommendation& item : all.items)
     if (const int64_t v = std::stoll(item.item.substr(1)); v >= 100 && v % 3 == 1 && v != 103)
       wanted.push_back(item.item);
-  RecommendOptions options{.top = kItems, .deny = {"i103", "none"}, .where = {"kind=1", "number>=100"}};
+  RecommendOptions options{.top = kLogItems, .deny = {"i103", "none"}, .where = {"kind=1", "number>=100"}};
   const Recommendations some = recommender.similar("i7", options);
   EXPECT_EQ(names_of(some), wanted);
   EXPECT_EQ(some.unknown_listed, Names{"none"});
@@ -96,10 +90,10 @@ TEST_F(ServingTest, SimilarItemsDoNotDependOnTheThreads) {
 // The quantized vectors have 8 significant bits or nearly so, and width 8.
 TEST_F(ServingTest, SimilarItemsInEightBitsHaveNearlyTheSameCosines) {
   quantize_run(run);
-  const Recommendations plain = Recommender(run).similar("i7", {.top = kItems});
+  const Recommendations plain = Recommender(run).similar("i7", {.top = kLogItems});
   std::map<std::string, double> cosines;
   for (const Recommendation& item : plain.items) cosines[item.item] = item.score;
-  const Recommendations small = Recommender(run + "-int8").similar("i7", {.top = kItems});
+  const Recommendations small = Recommender(run + "-int8").similar("i7", {.top = kLogItems});
   ASSERT_EQ(small.items.size(), plain.items.size());
   for (const Recommendation& item : small.items) EXPECT_NEAR(item.score, cosines.at(item.item), 0.03);
 }
@@ -121,27 +115,27 @@ TEST_F(ServingTest, TheOrderWithinABasketDoesNotMatter) {
 }
 
 TEST_F(ServingTest, SeenItemsAreExcludedAsTheRunWasTrained) {
-  testing::create_recommender(directory / "repeats", testing::small_log(kItems), true, true);
+  testing::create_recommender(directory / "repeats", testing::small_log(kLogItems), true, true);
   for (const bool repeats : {false, true}) {
     const Recommender recommender(repeats ? directory / "repeats" : run);
     const auto count = [&](const RecommendOptions& options) {
       return std::ssize(recommender.recommend({"i8", "i3", "i8"}, options).items);
     };
-    EXPECT_EQ(count({.top = kItems}), repeats ? kItems : kItems - 2);
-    EXPECT_EQ(count({.top = kItems, .exclude_seen = true}), kItems - 2);
-    EXPECT_EQ(count({.top = kItems, .exclude_seen = false}), kItems);
+    EXPECT_EQ(count({.top = kLogItems}), repeats ? kLogItems : kLogItems - 2);
+    EXPECT_EQ(count({.top = kLogItems, .exclude_seen = true}), kLogItems - 2);
+    EXPECT_EQ(count({.top = kLogItems, .exclude_seen = false}), kLogItems);
   }
 }
 
 TEST_F(ServingTest, ConditionsDoNotChangeScores) {
   const Recommender recommender(run, tables);
   const Names history = {"i8", "i3"};
-  const Recommendations all = recommender.recommend(history, {.top = kItems});
+  const Recommendations all = recommender.recommend(history, {.top = kLogItems});
   std::vector<std::pair<std::string, double>> wanted, found;
   for (const Recommendation& item : all.items)
     if (const int64_t v = std::stoll(item.item.substr(1)); v > 20 && v % 3 == 2)
       wanted.emplace_back(item.item, item.score);
-  RecommendOptions options{.top = kItems, .where = {"kind=2", "number>20"}};
+  RecommendOptions options{.top = kLogItems, .where = {"kind=2", "number>20"}};
   for (const Recommendation& item : recommender.recommend(history, options).items)
     found.emplace_back(item.item, item.score);
   EXPECT_EQ(found, wanted);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "io/run.h"
+#include "qkv/recommender.h"
 #include "tests/support/models.h"
 
 namespace qkv::testing {
@@ -35,6 +36,15 @@ inline Interactions small_log(int64_t items) {
   log.events = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 3, 1, 3, 1};
   log.offsets = {0, 10, 13, 14};
   return log;
+}
+
+// The items of a small log in most tests.
+inline constexpr int64_t kLogItems = 300;
+
+inline std::vector<std::string> names_of(const Recommendations& answer) {
+  std::vector<std::string> names;
+  for (const Recommendation& item : answer.items) names.push_back(item.item);
+  return names;
 }
 
 // A run directory of item_config and `log`, which reads the gaps where the log has times.
