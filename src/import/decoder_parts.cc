@@ -19,12 +19,12 @@ double yarn_factor(const Settings& s, double scale) {
   return s.number("attention_factor", one != 0 && all != 0 ? logarithmic(one) / logarithmic(all) : logarithmic(1));
 }
 
-constexpr const char* kShare = "partial_rotary_factor";  // in rope_parameters
+constexpr const char* kPartialRotary = "partial_rotary_factor";  // in rope_parameters
 
 void read_rotary_scaling(const Settings& s, ModelConfig& m, const RotaryNames& names) {
   const std::string type = s.text("rope_type", s.text("type", "default"));
-  if (!names.share && s.number(kShare, 1) != 1)
-    fail("{}: {} must be 1 (is {})", s.where(), kShare, s.number(kShare, 1));
+  if (!names.share && s.number(kPartialRotary, 1) != 1)
+    fail("{}: {} must be 1 (is {})", s.where(), kPartialRotary, s.number(kPartialRotary, 1));
   if (type == "default") return;
   if (type != "linear" && type != "llama3" && type != "yarn")
     fail("{}: rope_type must be default, linear, llama3 or yarn (is {})", s.where(), excerpt(type));
@@ -130,9 +130,9 @@ void set_rotary_width(const Settings& config, ModelConfig& m, const RotaryNames&
   const char* name = names.share;
   double share = config.number(name, names.default_share);
   for_rotary_objects(config, [&](const Settings& own) {
-    if (!own.find(kShare)) return;
-    name = kShare;
-    share = own.number(kShare);
+    if (!own.find(kPartialRotary)) return;
+    name = kPartialRotary;
+    share = own.number(kPartialRotary);
   });
   const int64_t width = m.attention.key_width, turned = share > 0 && share <= 1 ? rotary_width(width, share) : 0;
   if (turned < 1 || turned % 2 != 0)

@@ -77,7 +77,7 @@ struct SharedScores {
 template <class Real>
 void hide_labels(std::span<const int32_t> labels, std::span<const int32_t> ids, Matrix<Real> scores) {
   for (int64_t n = 0; n < scores.rows; n++) {
-    const auto [begin, end] = std::ranges::equal_range(ids, labels[to_size(n)]);
+    const auto [begin, end] = std::equal_range(ids.begin(), ids.end(), labels[to_size(n)]);
     std::fill(scores.row(n) + (begin - ids.begin()), scores.row(n) + (end - ids.begin()), static_cast<Real>(kHidden));
   }
 }

@@ -53,8 +53,7 @@ ParameterList<float>& prepare(ParameterList<float>& parameters, const Task& task
 }  // namespace
 
 Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer)
-    : recipe_(recipe),
-      config_(recipe.training),
+    : config_(recipe.training),
       run_(run),
       task_(task),
       observer_(observer),

@@ -41,7 +41,6 @@ class Trainer {
     if (observer_.on_message) observer_.on_message(line);
   }
 
-  const Recipe& recipe_;
   const TrainingConfig& config_;
   const RunDirectory& run_;
   Task& task_;
