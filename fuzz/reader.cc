@@ -1,18 +1,22 @@
 #include "fuzz/reader.h"
 
-#include <sanitizer/allocator_interface.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <span>
 
 #include "core/file_descriptor.h"
 #include "qkv/error.h"
 #include "qkv/threads.h"
+
+// Functions of AddressSanitizer, whose header only clang brings.
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, size_t), void (*)(const volatile void*));
+size_t __sanitizer_get_allocated_size(const volatile void*);
+}
 
 namespace qkv::fuzz {
 namespace {
@@ -41,21 +45,6 @@ SharedFile& shared_file() {
   static SharedFile file;
   return file;
 }
-
-using Read = void (*)(std::string_view);
-
-// The target that a link to the program is named after, fuzz_NAME.
-Read target_of(const std::filesystem::path& program) {
-  const std::string name = program.filename();
-#define QKV_COMPARE(target) \
-  if (name == "fuzz_" #target) return fuzz_##target;
-  QKV_FUZZ_TARGETS(QKV_COMPARE)
-#undef QKV_COMPARE
-  std::fprintf(stderr, "%s: no target; call it by a link named fuzz_TARGET\n", name.c_str());
-  std::exit(2);
-}
-
-Read target = nullptr;  // of this process
 
 }  // namespace
 
@@ -86,19 +75,23 @@ MemoryFile::MemoryFile(std::string_view bytes) {
 
 const std::string& MemoryFile::path() const { return shared_file().path; }
 
-}  // namespace qkv::fuzz
-
-extern "C" int LLVMFuzzerInitialize(int*, char*** arguments) {
-  using namespace qkv::fuzz;
-  target = target_of((*arguments)[0]);
-  qkv::set_threads(1);
-  return __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free) > 0 ? 0 : 1;
+Read find_target(std::string_view name) {
+#define QKV_COMPARE(target) \
+  if (name == #target) return fuzz_##target;
+  QKV_FUZZ_TARGETS(QKV_COMPARE)
+#undef QKV_COMPARE
+  return nullptr;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace qkv::fuzz;
-  most_live = live + static_cast<int64_t>(size) + kSpareMemory;
-  attempt([&] { target({reinterpret_cast<const char*>(data), size}); });
+bool watch_memory() {
+  set_threads(1);
+  return __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free) > 0;
+}
+
+void run(Read target, std::string_view bytes) {
+  most_live = live + std::ssize(bytes) + kSpareMemory;
+  attempt([&] { target(bytes); });
   most_live = INT64_MAX;
-  return 0;
 }
+
+}  // namespace qkv::fuzz

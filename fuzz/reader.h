@@ -22,6 +22,17 @@ namespace qkv::fuzz {
 QKV_FUZZ_TARGETS(QKV_DECLARE)
 #undef QKV_DECLARE
 
+using Read = void (*)(std::string_view bytes);
+
+// Returns the target of this name, or nullptr.
+Read find_target(std::string_view name);
+
+// Begins to count the memory that is allocated; false if the program lacks AddressSanitizer.
+bool watch_memory();
+
+// Runs a target; a finding ends the program.
+void run(Read target, std::string_view bytes);
+
 // Calls f, which may throw an Error. For a target that reads the same bytes in several ways.
 void attempt(FunctionRef<void()> f);
 

@@ -1,7 +1,4 @@
-// fuzz_seeds DIRECTORY: writes small valid files for every target to DIRECTORY/TARGET, for the fuzzers to start from.
 #include "fuzz/seeds.h"
-
-#include <iostream>
 
 #include "core/fields.h"
 #include "eval/negatives.h"
@@ -41,7 +38,7 @@ void configurations(const fs::path& directory) {
   ModelConfig model;
   model.source_vocab = model.target_vocab = 100;
   Seeds seeds(directory, "config"), json(directory, "json");
-  const RunConfig run{kRunFormat, RunKind::translator, "0.1.0", model};
+  const RunConfig run{kRunFormat, RunKind::translator, "0.1.0", model, {}};
   for (const std::string& text : {json_from_fields(run), to_json(model), json_from_fields(TrainingConfig()),
                                   std::string(R"({"heads": 2})"), std::string(R"({"format": 2, "version": "9"})")}) {
     seeds.add(text);
@@ -152,12 +149,11 @@ void tables(const fs::path& directory) {
 }
 
 }  // namespace
-}  // namespace qkv::fuzz
 
-int main(int count, char** arguments) {
-  if (count != 2) return std::cerr << "usage: fuzz_seeds DIRECTORY\n", 2;
-  using namespace qkv::fuzz;
+void write_seeds(const fs::path& directory) {
   for (const auto write :
        {safetensors, configurations, tokenizers, tokenizer_files, training, weights, texts, logs, tables, import_seeds})
-    write(arguments[1]);
+    write(directory);
 }
+
+}  // namespace qkv::fuzz

@@ -1,4 +1,4 @@
-// Where seeds are written.
+// Seeds: small valid files, from which fuzzing starts.
 #pragma once
 
 #include <filesystem>
@@ -20,6 +20,9 @@ class Seeds {
   std::filesystem::path directory_;
   int count_ = 0;
 };
+
+// Writes the seeds of every target to directory/TARGET.
+void write_seeds(const std::filesystem::path& directory);
 
 // Those of what `qkv import` reads.
 void import_seeds(const std::filesystem::path& directory);

@@ -49,10 +49,10 @@ void visit_fields(TorchModel& m, Visitor&& visit) {
 
 struct ImportOptions {
   bool tokens = false;
-  std::string source_tokenizer, target_tokenizer;
-  std::string source_vocabulary, target_vocabulary;
-  std::optional<std::string> source_start, source_end, start, end, unknown;
-  TorchModel torch;
+  std::string source_tokenizer = "", target_tokenizer = "";
+  std::string source_vocabulary = "", target_vocabulary = "";
+  std::optional<std::string> source_start = {}, source_end = {}, start = {}, end = {}, unknown = {};
+  TorchModel torch = {};
 };
 
 template <class Visitor>

@@ -86,15 +86,14 @@ void visit_fields(RecommendationConfig& c, Visitor&& visit) {
         {"Negatives drawn for each position, or for each batch (negative_scope)", "optimizer", between(1, 65536)});
   visit("sampling", c.sampling, {"Distribution of negatives", "optimizer"});
   visit("negative_scope", c.negative_scope,
-        {"Draw negatives for each token, never items of its user, or once for all tokens of a batch, which is much "
-         "faster",
+        {"Draw negatives for each token, never items of its user, or once for all tokens of a batch: 16 times as many "
+         "take about the same time",
          "optimizer"});
   visit("calibration", c.calibration,
         {"Calibration t of gbce: 0 equals bce, 1 gives calibrated probabilities", "optimizer", between(0, 1)});
   visit("sparse_updates", c.sparse_updates,
         {"Compute gradients and steps of Adam only for the items that occur in a batch; others catch up later. Almost "
-         "the "
-         "same result at a cost that does not grow with the number of items",
+         "the same result at a cost that does not grow with the number of items",
          "optimizer"});
   visit("positions_from_end", c.positions_from_end,
         {"Give the newest item the last position, instead of the oldest the first", "model"});

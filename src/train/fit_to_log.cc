@@ -10,6 +10,8 @@
 #include <set>
 #include <string_view>
 
+#include "train/sparse_updates.h"
+
 namespace qkv {
 namespace {
 
@@ -71,7 +73,15 @@ FittedRecipe fit_to_log(const RecommendationRecipe& recipe, const LogShape& log)
   // The softmax over all items costs more than the rest of the model from about 5,000 items on.
   const bool needs_softmax = m.output_bias || t.label_smoothing > 0 || t.r_drop > 0;
   choose("loss", c.loss, log.items <= 5000 || needs_softmax ? ItemLoss::softmax : ItemLoss::sampled_softmax);
-  if (c.loss == ItemLoss::sampled_softmax || c.loss == ItemLoss::gbce) choose("negatives", c.negatives, 256);
+  // Negatives of a batch are one matrix product, so there may be many.
+  const bool few = is_given("negatives") && c.negatives < 1024;
+  if (c.loss == ItemLoss::sampled_softmax)
+    choose("negative_scope", c.negative_scope, few ? NegativeScope::token : NegativeScope::batch);
+  if (c.loss == ItemLoss::sampled_softmax || c.loss == ItemLoss::gbce)
+    choose("negatives", c.negatives, c.negative_scope == NegativeScope::batch ? 4096 : 256);
+  // Steps over all items cost more than the rest of training.
+  const bool allows_sparse = missing_for_sparse_updates(fitted.recipe, recipe.items.features > 0).empty();
+  choose("sparse_updates", c.sparse_updates, allows_sparse && log.items > 1'000'000);
 
   // Whoever takes items again wants them suggested.
   choose("repeats", c.repeats, log.repetition >= 0.1);

@@ -20,6 +20,7 @@
 #include "train/fit_to_log.h"
 #include "train/recommendation_task.h"
 #include "train/session.h"
+#include "train/sparse_updates.h"
 #include "train/warm_start.h"
 
 namespace qkv {
@@ -55,19 +56,19 @@ class RecommendationData {
   std::optional<RecommenderRun> warm_start_;
 };
 
-// Throws Error for a value that sparse updates exclude.
-void check_sparse_updates(const RecommendationRecipe& given, const RecommendationFiles& files) {
-  const auto require = [](bool condition, std::string_view what) {
-    if (!condition) fail("training: sparse_updates requires {}", what);
+// Throws Error for values that the loss or sparse updates exclude.
+void check_loss(const RecommendationRecipe& recipe, bool has_features) {
+  if (recipe.recommendation.sparse_updates)
+    if (const std::string_view missing = missing_for_sparse_updates(recipe, has_features); !missing.empty())
+      fail("training: sparse_updates requires {}", missing);
+  if (recipe.recommendation.loss == ItemLoss::softmax) return;
+  const std::string_view loss = name_of(recipe.recommendation.loss);
+  if (recipe.model.output_bias) fail("training: output_bias requires loss = softmax (loss is {})", loss);
+  const auto require_softmax = [&](std::string_view name, double value) {
+    if (value > 0) fail("training: {} {} requires loss = softmax (loss is {})", name, value, loss);
   };
-  const TrainingConfig& training = given.training;
-  require(given.recommendation.loss != ItemLoss::softmax, "a loss over drawn negatives (loss is softmax)");
-  require(given.model.tied_output, "tied_output = true");
-  require(files.features.empty(), "a model without item features");
-  require(training.moments == Moments::float32, "moments = float32");
-  require(training.accumulate == 1, "accumulate = 1");
-  require(training.weight_decay == 0, "weight_decay = 0");
-  require(training.beta1 * training.beta1 < training.beta2, "beta1 below the square root of beta2");
+  require_softmax("label_smoothing", recipe.training.label_smoothing);
+  require_softmax("r_drop", recipe.training.r_drop);
 }
 
 // Checks values that depend on each other, and each value.
@@ -80,14 +81,7 @@ void RecommendationData::check(const RecommendationRecipe& given, const Recommen
          name_of(given.recommendation.split));
   if (given.training.selection != Selection::metric)
     fail("training: selection must be metric (is loss): recommenders have no validation loss");
-  if (given.recommendation.sparse_updates) check_sparse_updates(given, files);
-  if (given.recommendation.loss == ItemLoss::softmax) return;
-  const std::string_view loss = name_of(given.recommendation.loss);
-  if (given.model.output_bias) fail("training: output_bias requires loss = softmax (loss is {})", loss);
-  if (given.training.label_smoothing > 0)
-    fail("training: label_smoothing {} requires loss = softmax (loss is {})", given.training.label_smoothing, loss);
-  if (given.training.r_drop > 0)
-    fail("training: r_drop {} requires loss = softmax (loss is {})", given.training.r_drop, loss);
+  if (!given.fit) check_loss(given, !files.features.empty());
 }
 
 RecommendationRecipe RecommendationData::saved_recipe(const RunDirectory& run) {
@@ -162,7 +156,9 @@ void RecommendationData::set_sizes(RecommendationRecipe& recipe) const {
     recipe.recommendation.min_events = 2, recipe.recommendation.split = SplitRule::users;
     session_.report("most users have two events: chosen min_events 2, split users");
   }
+  recipe.items = {features_.count(), time_gaps_ ? kGapBuckets : 0};
   if (recipe.fit) {
+    if (warm_start_) recipe.model.tied_output = warm_start_->config.tied_output;
     const LogShape shape = shape_of(run_.log.data, RecommendationTask::split_of(recipe, run_.log.data));
     FittedRecipe fitted = fit_to_log(recipe, shape);
     if (warm_start_) {
@@ -174,12 +170,12 @@ void RecommendationData::set_sizes(RecommendationRecipe& recipe) const {
     session_.report(shape.line());
     if (!fitted.chosen.empty()) session_.report(fitted.line());
     recipe = std::move(fitted.recipe);
+    check_loss(recipe, features_.count() > 0);
   }
   ModelConfig& model = recipe.model;
   model.source_vocab = model.encoder_layers = 0;
   model.shared_embeddings = false;
   model.target_vocab = run_.log.data.item_count();
-  recipe.items = {features_.count(), time_gaps_ ? kGapBuckets : 0};
 }
 
 void RecommendationData::set_limits(RecommendationRecipe& recipe) const {

@@ -25,7 +25,9 @@ TEST(FitToLog, SparseLogsGetSmallBatchesSampledNegativesAndDropout) {
   EXPECT_EQ(r.model.max_length, 50);
   EXPECT_EQ(r.training.batch_tokens, 2048);
   EXPECT_EQ(r.recommendation.loss, ItemLoss::sampled_softmax);
-  EXPECT_GE(r.recommendation.negatives, 256);
+  EXPECT_EQ(r.recommendation.negative_scope, NegativeScope::batch);
+  EXPECT_EQ(r.recommendation.negatives, 4096);
+  EXPECT_FALSE(r.recommendation.sparse_updates);
   EXPECT_EQ(r.model.dropout, (DropoutConfig{0.3, 0.3, 0.3}));
   EXPECT_EQ(r.training.schedule, Schedule::constant);
   EXPECT_EQ(r.training.learning_rate, 1e-3);
@@ -63,6 +65,23 @@ TEST(FitToLog, LargeLogsGetLargeBatchesAndFewEpochs) {
   EXPECT_EQ(r.training.max_epochs, 40);
   EXPECT_EQ(r.training.schedule, Schedule::constant);  // 2.5 events an item
   EXPECT_EQ(fitted(LogShape{1, 10'000'000, 100'000'000, 90'000'000, 6, 20, 60, 0}).model.d_model, 32);
+}
+
+TEST(FitToLog, FewNegativesAreDrawnForEachPosition) {
+  const auto scope = [](const char* given) { return fitted(kBeauty, given).recommendation.negative_scope; };
+  EXPECT_EQ(scope(R"({"negatives": 1023})"), NegativeScope::token);
+  EXPECT_EQ(scope(R"({"negatives": 1024})"), NegativeScope::batch);
+  EXPECT_EQ(fitted(kBeauty, R"({"negative_scope": "token"})").recommendation.negatives, 256);
+  EXPECT_EQ(fitted(kBeauty, R"({"loss": "gbce"})").recommendation.negatives, 256);
+}
+
+TEST(FitToLog, MoreThanAMillionItemsGetSparseUpdatesUnlessAnotherValueExcludesThem) {
+  LogShape log = kMillionItems;
+  EXPECT_FALSE(fitted(log).recommendation.sparse_updates);
+  log.items++;
+  EXPECT_TRUE(fitted(log).recommendation.sparse_updates);
+  for (const char* given : {R"({"weight_decay": 0.1})", R"({"moments": "int8"})", R"({"loss": "softmax"})"})
+    EXPECT_FALSE(fitted(log, given).recommendation.sparse_updates) << given;
 }
 
 TEST(FitToLog, ValuesThatAreGivenStay) {
