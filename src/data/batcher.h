@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/to_size.h"
+#include "core/vector_bytes.h"
 #include "data/batch.h"
 #include "data/parallel_data.h"
 
@@ -18,6 +19,7 @@ struct BatchList {
   std::vector<int64_t> offsets = {0};
 
   int64_t size() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  size_t bytes() const { return vector_bytes(pairs) + vector_bytes(offsets); }
   std::span<const int64_t> operator[](int64_t batch) const {
     return {pairs.data() + offsets[to_size(batch)], pairs.data() + offsets[to_size(batch) + 1]};
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/to_size.h"
+#include "core/vector_bytes.h"
 #include "data/history.h"
 #include "qkv/interactions.h"
 
@@ -28,6 +29,11 @@ struct Interactions {
   std::span<const int32_t> of(int64_t user) const { return part(events, user); }
   std::span<const int64_t> times_of(int64_t user) const { return part(times, user); }  // empty without times
   History history(int64_t user) const { return {of(user), times_of(user)}; }
+
+  size_t bytes() const {
+    return vector_bytes(users) + vector_bytes(items) + vector_bytes(offsets) + vector_bytes(events) +
+           vector_bytes(times);
+  }
 
  private:
   template <class T>

@@ -56,6 +56,9 @@ class ItemBatches {
   int64_t users() const { return static_cast<int64_t>(users_.size()); }  // with at least two items
   int64_t tokens() const { return tokens_; }                             // in an epoch
   int64_t longest() const { return longest_; }
+  size_t bytes() const {
+    return vector_bytes(users_) + vector_bytes(training_events_) + vector_bytes(counts_) + vector_bytes(items_);
+  }
 
  private:
   // The distribution of a user's negatives, and the items that are rejected.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/threads.h"
+#include "core/vector_bytes.h"
 
 namespace qkv {
 namespace {
@@ -122,7 +123,7 @@ void Transitions::set_values() {
 }
 
 size_t Transitions::bytes() const {
-  return offsets_.size() * sizeof offsets_[0] + successors_.size() * (sizeof successors_[0] + 2 * sizeof values_[0]);
+  return vector_bytes(offsets_) + vector_bytes(successors_) + vector_bytes(counts_) + vector_bytes(values_);
 }
 
 std::vector<float> Transitions::weights(size_t events) const {

@@ -101,8 +101,9 @@ FittedRecipe fit_to_log(const RecommendationRecipe& recipe, const LogShape& log)
   const bool falls = each >= 100 && t.batch_tokens >= 16384 && ends;
   choose("schedule", t.schedule, falls ? Schedule::cosine : Schedule::constant);
   choose("learning_rate", t.learning_rate, t.schedule == Schedule::cosine ? 2e-3 : 1e-3);
-  // At most about 100 million events: an hour or two.
-  const int64_t epochs = std::clamp<int64_t>(100'000'000 / std::max<int64_t>(1, log.targets), 3, 200);
+  // At most about 100 million events, an hour or two; half of that where no validation ends training before.
+  const int64_t most = t.schedule == Schedule::cosine ? 50'000'000 : 100'000'000;
+  const int64_t epochs = std::clamp<int64_t>(most / std::max<int64_t>(1, log.targets), 3, 200);
   choose("max_epochs", t.max_epochs, is_given("max_steps") ? 0 : epochs);
   choose("patience", t.patience, t.schedule == Schedule::cosine ? 0 : 8);
   return fitted;

@@ -45,6 +45,9 @@ class RecommendationTask : public Task {
   std::string verdict(double best) const override;
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
+  size_t data_bytes() const override {
+    return log_.bytes() + batches_.bytes() + list_.bytes() + (transitions_ ? transitions_->bytes() : 0);
+  }
   size_t bytes() const override { return replicas_.bytes() + (step_table_ ? step_table_->bytes() : 0); }
 
  private:

@@ -69,6 +69,8 @@ class Task {
   // Uses as much of the arena as the largest training step of `model` and an evaluation of `candidate` will. Leaves
   // arbitrary values in the gradients.
   virtual void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) = 0;
+  // Returns the bytes of the training data, if it is in memory.
+  virtual size_t data_bytes() const { return 0; }
   // Returns the bytes of activations that the task holds outside the arena.
   virtual size_t bytes() const { return 0; }
 };

@@ -97,12 +97,12 @@ void Trainer::rehearse() {
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
                gradient = mebibytes(gradients.size_bytes()),
-               activations = mebibytes(arena_.high_water() + task_.bytes());
+               activations = mebibytes(arena_.high_water() + task_.bytes()), data = mebibytes(task_.data_bytes());
   report(
       fmt::format("memory: {:.1f} MiB (weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, evaluation {:.1f}, "
-                  "activations {:.1f} for {} tokens per batch)",
-                  2 * parameters + gradient + optimizer + activations, parameters, gradient, optimizer, parameters,
-                  activations, config_.batch_tokens));
+                  "activations {:.1f} for {} tokens per batch{})",
+                  2 * parameters + gradient + optimizer + activations + data, parameters, gradient, optimizer,
+                  parameters, activations, config_.batch_tokens, data > 0 ? fmt::format(", data {:.1f}", data) : ""));
 }
 
 double Trainer::seconds() const {

@@ -41,7 +41,7 @@ TEST(FitToLog, DenseLogsGetTheRecipeOfThePresetFilmsAndTransitions) {
   films.recommendation.transitions = true;  // the only difference
   EXPECT_EQ(r.recommendation, films.recommendation);
   TrainingConfig training = r.training;
-  EXPECT_EQ(training.max_epochs, 101);
+  EXPECT_EQ(training.max_epochs, 50);
   training.max_epochs = films.training.max_epochs;
   EXPECT_EQ(training, films.training);
 }
