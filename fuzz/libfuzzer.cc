@@ -1,4 +1,5 @@
 // The functions that libFuzzer calls: the target is the one that a link to the program is named after, fuzz_NAME.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

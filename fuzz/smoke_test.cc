@@ -31,12 +31,15 @@ void change(std::string& bytes, const std::string& other, Random& random) {
   }
 }
 
+struct SeedDirectory : testing::TempDir {
+  SeedDirectory() { write_seeds(path()); }
+};
+
 std::vector<std::string> seeds_of(const std::string& target) {
-  static const testing::TempDir directory;
-  static const bool written = (write_seeds(std::filesystem::path(directory / "seeds")), true);
+  static const SeedDirectory directory;
   std::vector<std::string> seeds;
-  for (const auto& file : std::filesystem::directory_iterator(directory / "seeds/" + target))
-    if (written) seeds.push_back(testing::slurp(file.path()));
+  for (const auto& file : std::filesystem::directory_iterator(directory / target))
+    seeds.push_back(testing::slurp(file.path()));
   std::ranges::sort(seeds);
   return seeds;
 }
