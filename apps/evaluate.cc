@@ -43,7 +43,6 @@ Measures columns(const qkv::RankingScore& score, int64_t next) {
   return shown;
 }
 
-// Prints a line of the table. Numbers above 100 have one decimal place.
 // Returns the width of the column of names.
 size_t name_width(const qkv::RankingTable& table) {
   size_t width = 12;
@@ -51,6 +50,7 @@ size_t name_width(const qkv::RankingTable& table) {
   return width;
 }
 
+// Prints a line of the table. Numbers from 100 on have one decimal place.
 void print_row(const std::string& name, size_t width, const Measures& measures) {
   fmt::print("\n{:<{}}", name, width);
   for (const auto& [column, value] : measures)

@@ -44,6 +44,16 @@ class Table:
         file.write_text(before + begin + "\n".join(self.lines) + "\n" + end + rest.split(end)[1])
 
 
+def recommender_parser(doc, epochs):
+    """Returns a parser with the options that the scripts for recommenders share."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, help="log of `user item` lines in the order of time")
+    parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch (default: %(default)s)")
+    parser.add_argument("--epochs", type=int, default=epochs, help="epochs at most (default: %(default)s)")
+    parser.add_argument("--users", type=int, default=0, help="only the first users; 0 is all (default)")
+    return parser
+
+
 def compare_training(doc, peer, cases, compare, columns, name):
     """Reads the command line and prints one row, compare(case, threads, arguments), per case and number of threads.
     With --write, writes the table to bench/RESULTS.md as `name`."""

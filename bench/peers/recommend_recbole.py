@@ -9,7 +9,6 @@ each user is the test and the one before it the validation, among all items. Aft
 seconds of training so far and the measures of the validation; at the end those of the test.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import types
 from pathlib import Path
 
 import torch
+from common import recommender_parser
 
 
 def write_log(data, directory, most_users):
@@ -34,11 +34,7 @@ def write_log(data, directory, most_users):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, help="log of `user item` lines in the order of time")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=300)
-    parser.add_argument("--users", type=int, default=0, help="only the first users; 0 is all")
+    parser = recommender_parser(__doc__, 300)
     a = parser.parse_args()
     for name in ("ray", "ray.tune", "plotly", "plotly.graph_objects"):  # imported by RecBole, used for tuning only
         try:

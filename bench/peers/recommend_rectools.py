@@ -9,7 +9,6 @@ block of width 64, 256 uniform negatives, dropout 0.2, the last 50 events, batch
 but one event of each user) and on the test (the last one), among all items but those of the user before it.
 """
 
-import argparse
 import json
 import math
 import time
@@ -18,6 +17,7 @@ import warnings
 import pandas as pd
 import pytorch_lightning as pl
 import torch
+from common import recommender_parser
 from rectools.dataset import Dataset
 from rectools.models import SASRecModel
 
@@ -63,13 +63,9 @@ class Curve(pl.Callback):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, help="log of `user item` lines in the order of time")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=100)
+    parser = recommender_parser(__doc__, 100)
     parser.add_argument("--every", type=int, default=5, help="epochs between two evaluations")
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu", help="where to train (default: %(default)s)")
-    parser.add_argument("--users", type=int, default=0, help="only the first users; 0 is all")
     a = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(a.threads)
@@ -83,8 +79,8 @@ def main():
                           enable_progress_bar=False, enable_model_summary=False, callbacks=[curve])
 
     models.append(SASRecModel(n_blocks=1, n_heads=1, n_factors=64, dropout_rate=0.2, session_max_len=50, lr=1e-3,
-                              batch_size=128, loss="sampled_softmax", n_negatives=256, recommend_torch_device="cuda" if a.device == "gpu" else "cpu",
-                              get_trainer_func=trainer))
+                              batch_size=128, loss="sampled_softmax", n_negatives=256,
+                              recommend_torch_device="cuda" if a.device == "gpu" else "cpu", get_trainer_func=trainer))
     models[0].fit(Dataset.construct(log[log.from_end > 1]))
 
 

@@ -31,7 +31,7 @@ def evaluate(
     run, log or option.
 
     source: a run directory, or a log or several.
-    protocol: "full", "temporal" or "sampled-N"; None is that of the run's split, for logs "full".
+    protocol: "full", "temporal", "users" or "sampled-N"; None is that of the run's split, for logs "full".
     next: number of targets, the first events of each user's held-out part; 0 is as many as the run holds out, 1 for logs.
     users: evaluates at most this many users, a sample by a hash of their names; 0 is all, None as many that
         users × items is at most 2e10, but at least 1000.

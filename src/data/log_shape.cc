@@ -42,8 +42,7 @@ LogShape shape_of(const Interactions& data, const Split& split) {
 
 std::string LogShape::line() const {
   return fmt::format(
-      "log: {} users with a median of {} events (95 % have at most {}), {} items with {:.1f} events to learn from "
-      "each, "
+      "log: {} users with a median of {} events (95 % have at most {}), {} items with {:.1f} events to learn from each, "
       "{:.1f} % repetitions",
       users, median, p95, items, targets_per_item(), 100 * repetition);
 }

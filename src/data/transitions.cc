@@ -154,15 +154,8 @@ std::vector<Transitions::Scored> Transitions::scores(std::span<const int32_t> hi
   return sum;
 }
 
-void Transitions::add(std::span<const int32_t> history, std::span<float> scores) const {
-  std::vector<float> sums(scores.size());
-  size_t event = history.size();
-  for (const float weight : weights(history.size())) {
-    const size_t x = to_size(history[--event]);
-    for (auto i = to_size(offsets_[x]); i < to_size(offsets_[x + 1]); i++)
-      sums[to_size(successors_[i])] += weight * values_[i];
-  }
-  for (size_t item = 0; item < scores.size(); item++) scores[item] += sums[item];
+void Transitions::add(std::span<const int32_t> history, std::span<float> to) const {
+  for (const auto& [item, score] : scores(history)) to[to_size(item)] += score;
 }
 
 }  // namespace qkv

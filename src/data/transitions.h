@@ -64,11 +64,10 @@ class Transitions {
   void set_weight(double weight) { config_.weight = weight; }
   void set_shape(double decay, double scale);
 
-  // Returns the scores of a history, in ascending order of the items; items without a score have none. The result is
-  // the same, bit by bit, as that of add().
+  // Returns the scores of a history, in ascending order of the items; items without a score have none.
   std::vector<Scored> scores(std::span<const int32_t> history) const;
   // Adds them to the scores of all items.
-  void add(std::span<const int32_t> history, std::span<float> scores) const;
+  void add(std::span<const int32_t> history, std::span<float> to) const;
 
   int64_t items() const { return std::ssize(offsets_) - 1; }
   int64_t pairs() const { return std::ssize(successors_); }  // of items, with a count

@@ -8,6 +8,7 @@
 #include "core/sorted_unique.h"
 #include "core/threads.h"
 #include "core/to_size.h"
+#include "eval/sparse_ranker.h"
 
 namespace qkv {
 namespace {
@@ -112,6 +113,18 @@ void TransitionsAlone::operator()(std::span<const History> histories, Matrix<flo
 
 void TransitionsAlone::append_next(const History& history, std::vector<ScoredToken>& next) const {
   for (const auto& [item, score] : transitions_.scores(history.items)) next.push_back({score, item});
+}
+
+void rank_baselines(const Interactions& data, const Split& split, HeldOut part,
+                    FunctionRef<void(const char* name, ItemRanker& ranker)> rank) {
+  const Markov markov(data, split, part);
+  SparseRanker by_popularity(markov.popularity().scores());
+  rank("popularity", by_popularity);
+  const auto next = [&](const History& history, std::vector<ScoredToken>& changed) {
+    markov.append_next(history, changed);
+  };
+  SparseRanker by_last_item(markov.popularity().scores(), next);
+  rank("markov", by_last_item);
 }
 
 }  // namespace qkv

@@ -7,10 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "core/matrix.h"
 #include "data/interactions.h"
 #include "data/split.h"
 #include "data/transitions.h"
+#include "eval/ranking.h"
 #include "ops/logits/best_tokens.h"
 
 namespace qkv {
@@ -62,5 +64,9 @@ class TransitionsAlone {
   std::vector<float> popularity_;  // below 0
   Transitions transitions_;
 };
+
+// Calls rank(name, ranker) with popularity and then with the Markov chain.
+void rank_baselines(const Interactions& data, const Split& split, HeldOut part,
+                    FunctionRef<void(const char* name, ItemRanker& ranker)> rank);
 
 }  // namespace qkv

@@ -124,14 +124,7 @@ class Rows {
   }
 
   void add_baselines(const std::optional<TransitionConfig>& transitions) {
-    const Markov markov(data_, split_, part_);
-    SparseRanker by_popularity(markov.popularity().scores());
-    add("popularity", by_popularity);
-    const auto next = [&](const History& history, std::vector<ScoredToken>& changed) {
-      markov.append_next(history, changed);
-    };
-    SparseRanker by_last_item(markov.popularity().scores(), next);
-    add("markov", by_last_item);
+    rank_baselines(data_, split_, part_, [&](const char* name, ItemRanker& ranker) { add(name, ranker); });
     if (!transitions) return;
     const TransitionsAlone alone(data_, split_, part_, *transitions);
     const auto scores = [&](const History& history, std::vector<ScoredToken>& changed) {

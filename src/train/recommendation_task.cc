@@ -8,7 +8,6 @@
 #include "core/to_size.h"
 #include "data/log_shape.h"
 #include "eval/baselines.h"
-#include "eval/sparse_ranker.h"
 #include "eval/transition_fit.h"
 #include "io/run_config.h"
 #include "io/weights.h"
@@ -173,16 +172,9 @@ DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& ar
 
 std::vector<EvaluationReport::Candidate> RecommendationTask::baselines() {
   baselines_.clear();
-  const auto add = [&](const char* name, SparseRanker::ChangedScores changed, std::span<const float> common) {
-    SparseRanker ranker(common, changed);
+  rank_baselines(log_, split_, HeldOut::validation, [&](const char* name, ItemRanker& ranker) {
     baselines_.push_back({name, measures_of(rank_targets(log_, validation(), ranker))});
-  };
-  const Markov markov(log_, split_, HeldOut::validation);
-  const auto next = [&](const History& history, std::vector<ScoredToken>& changed) {
-    markov.append_next(history, changed);
-  };
-  add("popularity", {}, markov.popularity().scores());
-  add("markov", next, markov.popularity().scores());
+  });
   return baselines_;
 }
 
