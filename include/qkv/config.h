@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -76,6 +77,7 @@ struct AttentionConfig {
   bool output_bias = true;                   // on the projection after the heads
   int64_t window = 0;  // self-attention sees this many tokens: itself and those before it (in an encoder also as many
                        // after it); 0 means all
+  double scale = 0;    // multiplies the products of queries and keys; 0 means 1 / √d_k
   double softcap = 0;  // c > 0: a score s becomes c tanh(s / c), as in Gemma 2; 0 leaves scores unchanged
   bool query_key_norm = false;  // normalizes the queries and keys of each head: Dehghani et al., "Scaling Vision
                                 // Transformers to 22 Billion Parameters" (2023)
@@ -152,6 +154,9 @@ struct ModelConfig {
   int64_t key_value_heads() const {  // K
     return attention.key_value_heads > 0 ? attention.key_value_heads : attention.heads;
   }
+  double attention_scale() const {
+    return attention.scale > 0 ? attention.scale : 1 / std::sqrt(static_cast<double>(attention.key_width));
+  }
   int64_t rotated_width() const { return rotary.width > 0 ? rotary.width : attention.key_width; }  // r
 
   bool operator==(const ModelConfig&) const = default;
@@ -220,6 +225,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
         {"Number of tokens that each token attends to: itself and those before it, in an encoder as many after it; 0 "
          "means all",
          "model", kSizeOrNone});
+  visit("attention_scale", c.attention.scale,
+        {"Multiply the products of queries and keys by this; 0 means 1 / sqrt(key_width)", "model", at_least(0)});
   visit("softcap", c.attention.softcap,
         {"Limit attention scores s to c tanh(s / c) with this c; 0 leaves them unchanged", "model", at_least(0)});
   visit("query_key_norm", c.attention.query_key_norm, {"Normalize the queries and keys of each head", "model"});

@@ -16,6 +16,8 @@ ModelConfig canonical(ModelConfig m) {
   if (m.attention.key_value_heads == m.attention.heads) m.attention.key_value_heads = 0;
   m.dropout.residual = m.dropout.attention = m.dropout.ffn = 0;
   if (!m.has_encoder()) m.source_vocab = 0;
+  const double scale = std::exchange(m.attention.scale, 0);
+  if (scale != m.attention_scale()) m.attention.scale = scale;
   const ModelConfig defaults;
   if (!m.uses_rotary()) {
     m.rotary.width = 0;

@@ -85,6 +85,7 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
       key_width_(config.attention.key_width),
       value_width_(config.attention.value_width),
       window_(kind == Kind::self ? config.attention.window : 0),
+      scale_(static_cast<Real>(config.attention_scale())),
       softcap_(static_cast<Real>(config.attention.softcap)),
       angles_(kind == Kind::self ? angles : Matrix<const Real>()),
       qkv_(list,
@@ -141,7 +142,7 @@ AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matri
   in.kv_heads = kv_heads_;
   in.key_width = key_width_;
   in.value_width = value_width_;
-  in.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(key_width_)));
+  in.scale = scale_;
   in.softcap = softcap_;
   in.causal = causal;
   if (window_ > 0) in.window = {window_ - 1, window_ - 1};  // if causal it ends at the query
@@ -270,7 +271,7 @@ Matrix<Real> MultiHeadAttention<Real>::attend_from(Matrix<const Real> q, Matrix<
   const Matrix<Real> heads = c.arena.matrix<Real>(q.rows, heads_ * value_width_);
   const CachedKeys seen = window_ > 0 ? last_keys(keys, window_, q.rows, c.arena) : keys;
   cached_attention<Real>(
-      {q, kv, seen, heads_, kv_heads_, key_width_, value_width_, softcap_, slopes_.empty() ? nullptr : slopes_.data()},
+      {q, kv, seen, heads_, kv_heads_, key_width_, value_width_, scale_, softcap_, slopes_.empty() ? nullptr : slopes_.data()},
       heads, c.arena);
   return output_.forward(heads, c);
 }

@@ -76,7 +76,7 @@ class MultiHeadAttention {
 
   int64_t heads_, kv_heads_, key_width_, value_width_;
   int64_t window_;  // 0 means all keys
-  Real softcap_;
+  Real scale_, softcap_;
   std::vector<Real> slopes_;   // of ALiBi, or empty
   Matrix<const Real> angles_;  // [max_length, r], or empty
   Linear<Real> qkv_, output_;

@@ -75,6 +75,7 @@ TEST(Search, CachedStepsMatchForcedScoring) {
   capped.positions = Positions::alibi;
   capped.attention.key_value_heads = 1;
   capped.attention.softcap = 1.5;
+  capped.attention.scale = 0.3;
   capped.attention.window = 3;
   for (const ModelConfig& config : {config_of(30, 17), config_of(30, 17, true), rotary, query, modern, capped}) {
     Searcher s(config);

@@ -179,6 +179,8 @@ TEST_F(Export, PartsThatNoClassHasAreNamed) {
             "config.json: output_bias must be false for the nearest class, gpt2 (is true)");
   EXPECT_EQ(error_for([](auto& c) { c.positions = Positions::alibi; }),
             "config.json: positions must be learned for the nearest class, gpt2 (is alibi)");
+  EXPECT_EQ(error_for([](auto& c) { c.attention.scale = 1; }, llama_config()),
+            "config.json: attention_scale must be 0 for the nearest class, llama (is 1)");
   EXPECT_EQ(error_for([](auto& c) { c.attention.softcap = 30; }, llama_config()),
             "config.json: softcap must be 0 for the nearest class, llama (is 30)");
   EXPECT_EQ(error_for([](auto& c) { c.attention.window = 5, c.ffn_bias = true; }, llama_config()),

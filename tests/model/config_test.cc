@@ -107,6 +107,7 @@ TEST(Config, CheckRejectsNumbersOutsideTheirRanges) {
   EXPECT_EQ(error_after([](auto& c) { c.attention.key_value_heads = -1; }),
             "key_value_heads must be between 0 and 16777216 (is -1)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.window = -1; }), "window must be between 0 and 16777216 (is -1)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.scale = -1; }), "attention_scale must be at least 0 (is -1)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.softcap = kNan; }), "softcap must be at least 0 (is nan)");
   EXPECT_EQ(error_after([](auto& c) { c.dropout.residual = 1; }), "dropout must be at least 0 and below 1 (is 1)");
   EXPECT_EQ(error_after([](auto& c) { c.dropout.attention = -0.1; }),

@@ -108,6 +108,7 @@ std::vector<Case> cases() {
   capped.attention.key_value_heads = 1;
   capped.attention.key_width = 8;  // a norm of fewer numbers bends too much for finite differences
   capped.attention.softcap = 1.5;
+  capped.attention.scale = 0.4;
   capped.attention.window = 2;
   capped.attention.query_key_norm = true;
   capped.gated_ffn = true;

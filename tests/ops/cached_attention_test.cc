@@ -16,12 +16,13 @@ struct Shape {
   int64_t heads, kv_heads, key_width, value_width;
   double softcap = 0;
   bool alibi = false;
+  double scale = 0;  // 0 means 1 / √d_k
 };
 
 // Queries with 0 to 70 keys each, in random or contiguous rows.
 template <class Real, class Op>
 std::vector<Real> run(const Shape& shape, bool drawn, Op&& op) {
-  const auto& [heads, kv_heads, key_width, value_width, softcap, alibi] = shape;
+  const auto& [heads, kv_heads, key_width, value_width, softcap, alibi, scale] = shape;
   constexpr int64_t N = 9, kCacheRows = 100;
   constexpr int32_t kKeys[N] = {0, 1, 3, 4, 5, 16, 17, 33, 70};
   Padded<Real> q({N, heads * key_width}, 1), cache({kCacheRows, kv_heads * (key_width + value_width)}, 2);
@@ -37,6 +38,7 @@ std::vector<Real> run(const Shape& shape, bool drawn, Op&& op) {
   std::vector<Real> slopes;
   for (int64_t h = 0; h < heads; h++) slopes.push_back(Real(1) / static_cast<Real>(2 << h));
   op(CachedAttention<Real>{q.view(), cache.view(), keys, heads, kv_heads, key_width, value_width,
+                           static_cast<Real>(scale > 0 ? scale : 1 / std::sqrt(static_cast<double>(key_width))),
                            static_cast<Real>(softcap), alibi ? slopes.data() : nullptr},
      y.view());
   y.expect_gaps_untouched();
@@ -59,7 +61,8 @@ TEST(CachedAttention, IsAsAccurateAsPlainLoops) {
                              {8, 2, 64, 64},
                              {6, 3, 8, 20, 0.7},
                              {5, 5, 8, 8, 0, true},
-                             {6, 1, 16, 9, 2, true}}) {
+                             {6, 1, 16, 9, 2, true},
+                             {4, 4, 8, 8, 0, false, 0.75}}) {
         SCOPED_TRACE(::testing::Message()
                      << s.heads << " heads of " << s.key_width << ", " << s.value_width << (drawn ? " drawn" : ""));
         const std::vector<float> fast = run<float>(s, drawn, kernel);

@@ -139,7 +139,7 @@ void AttendCached(const CachedAttention<float>& in, int64_t n, const CachedPairs
   }
   float sums[kPairs];
   cached_scores(at, rows, dk, a);
-  float scale = 1 / std::sqrt(static_cast<float>(dk));
+  float scale = in.scale;
   if (in.softcap > 0 || in.alibi) {
     cached_scores_adjusted(in, at, rows.count, scale, a);
     scale = 1;

@@ -1,6 +1,6 @@
 // Scaled dot-product attention with a key-value cache, for decoding: one query per hypothesis, over keys and values in
 // arbitrary rows of the cache,
-//   y_n = Σ_j a_nj v_j,   a_n = softmax_j(q_n · k_j / √d_k)
+//   y_n = Σ_j a_nj v_j,   a_n = softmax_j(scale · q_n · k_j)
 // for every head, over the rows j of hypothesis n, with the softcap and ALiBi of qkv/attention.h. Hypotheses share the
 // rows of the tokens that they share, so nothing is copied when a hypothesis branches.
 #pragma once
@@ -21,6 +21,7 @@ struct CachedAttention {
   int64_t heads = 0;         // H
   int64_t kv_heads = 0;      // K, must divide H; head h reads key/value head h K / H
   int64_t key_width = 0, value_width = 0;
+  Real scale = 1;    // usually 1 / √d_k
   Real softcap = 0;  // c > 0: the scaled scores s become c tanh(s / c); 0: none
   const Real* alibi =
       nullptr;  // [H], slopes m, or null: subtracts m j from the score of a key j positions before the query

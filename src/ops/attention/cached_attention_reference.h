@@ -22,7 +22,7 @@ void cached_attention(const CachedAttention<Real>& in, Matrix<Real> y) {
       for (int64_t j = keys.begin[n]; j < keys.end[n]; j++) {
         Real s = 0;
         for (int64_t c = 0; c < dk; c++) s += in.q(n, h * dk + c) * row(j)[kv * dk + c];
-        s /= std::sqrt(static_cast<Real>(dk));
+        s *= in.scale;
         if (in.softcap > 0) s = in.softcap * std::tanh(s / in.softcap);
         if (in.alibi) s -= in.alibi[h] * static_cast<Real>(keys.end[n] - 1 - j);
         a.push_back(s);
