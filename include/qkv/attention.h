@@ -47,6 +47,17 @@ struct AttentionMask {
   int64_t sequence_stride = 0, head_stride = 0, row_stride = 0, key_stride = 1;
 };
 
+// A number for each head and distance from the query to the key: data[h (2R + 1) + R + δ] for δ = j − p(i), where a
+// distance beyond R, the reach, counts as R, and one beyond −R as −R. T5 learns such a table:
+// Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (2020).
+template <class T>
+struct DistanceBias {
+  T* data = nullptr;  // [H, 2R + 1]
+  int64_t reach = 0;  // R
+
+  int64_t width() const { return 2 * reach + 1; }
+};
+
 // The last key p(i) that query i sees: every key (none); key i + S − T, so that the last query sees all keys
 // (bottom_right); or key i (top_left).
 enum class Causal { none, bottom_right, top_left };
@@ -71,6 +82,7 @@ struct AttentionOptions {
   AttentionMask<const Real> mask;  // M, added after the softcap; less than −1e30 hides a key; null data means none
   AttentionMask<const uint8_t> allowed;  // 0 hides a key; null data means none
   const Real* alibi = nullptr;  // [H], slopes m: adds −m |p(i) − j|. Press et al., "Train Short, Test Long"
+  DistanceBias<const Real> distance_bias;  // added after the softcap; null data means none
   Dropout dropout;  // on the weights: row is the query token, column the key within its sequence, site that of head 0
 
   int64_t key_value_heads() const { return kv_heads ? kv_heads : heads; }
@@ -92,11 +104,13 @@ template <class T>
 void attention(const AttentionInput<T>& in, Heads<T> out, Heads<Arithmetic<T>> lse, std::span<std::byte> workspace);
 
 // The results of backward. dq, dk, dv have the shapes of q, k, v. dmask has the shape of M; where a stride is 0, the
-// gradient is the sum over all that share the entry. Null dmask.data skips it.
+// gradient is the sum over all that share the entry. ddistance_bias has the shape of distance_bias and is the sum over
+// all queries and keys at a distance. Null data skips the last two.
 template <class T>
 struct AttentionGradients {
   Heads<T> dq, dk, dv;
   AttentionMask<Arithmetic<T>> dmask;
+  Arithmetic<T>* ddistance_bias = nullptr;
 };
 
 // Returns the bytes of workspace that a backward pass needs.

@@ -50,7 +50,7 @@ constexpr std::array<std::string_view, 3> names_of(Sublayers) {
 //   rotary         rotates queries and keys of self-attention by angles proportional to p (RotaryConfig)
 //   alibi          subtracts m |p − p'| from a self-attention score, m = 2^(−8(h + 1)/H) for head h = 0 … H − 1 where H
 //                  is a power of two: Press et al., "Train Short, Test Long" (2022)
-//   none           a causal model only knows which tokens come before
+//   none           a causal model only knows which tokens come before; an encoder then needs a relative bias
 enum class Positions { interleaved, halves, closed_halves, learned, rotary, alibi, none };
 constexpr std::array<std::string_view, 7> names_of(Positions) {
   return {"interleaved", "halves", "closed_halves", "learned", "rotary", "alibi", "none"};
@@ -79,8 +79,11 @@ struct AttentionConfig {
                        // after it); 0 means all
   double scale = 0;    // multiplies the products of queries and keys; 0 means 1 / √d_k
   double softcap = 0;  // c > 0: a score s becomes c tanh(s / c), as in Gemma 2; 0 leaves scores unchanged
-  bool query_key_norm = false;  // normalizes the queries and keys of each head: Dehghani et al., "Scaling Vision
-                                // Transformers to 22 Billion Parameters" (2023)
+  int64_t relative_buckets = 0;  // a learned bias of self-attention for each head and this many buckets of distances;
+                                 // all layers of a stack share it (Raffel et al., T5, 2020); 0 means none
+  int64_t relative_distance = 128;  // distances from this one on share a bucket
+  bool query_key_norm = false;      // normalizes the queries and keys of each head: Dehghani et al., "Scaling Vision
+                                    // Transformers to 22 Billion Parameters" (2023)
 
   bool operator==(const AttentionConfig&) const = default;
 };
@@ -229,6 +232,13 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
         {"Multiply the products of queries and keys by this; 0 means 1 / sqrt(key_width)", "model", at_least(0)});
   visit("softcap", c.attention.softcap,
         {"Limit attention scores s to c tanh(s / c) with this c; 0 leaves them unchanged", "model", at_least(0)});
+  visit("relative_buckets", c.attention.relative_buckets,
+        {"Learn a bias of self-attention for each head and this many buckets of distances between tokens, as in T5; 0 "
+         "means none",
+         "model", between(0, 4096)});
+  visit("relative_distance", c.attention.relative_distance,
+        {"Distances from this one on share a bucket of relative_buckets; must be above relative_buckets / 2", "model",
+         between(1, 65536)});
   visit("query_key_norm", c.attention.query_key_norm, {"Normalize the queries and keys of each head", "model"});
   visit("zero_start", c.zero_start,
         {"Use a zero vector, plus its position, as the embedding of the first target token", kTranslatorGroup});

@@ -79,7 +79,7 @@ std::vector<Real> alibi_slopes(int64_t heads) {
 template <class Real>
 MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const std::string& name,
                                              const ModelConfig& config, Kind kind, DropoutSites& sites,
-                                             Matrix<const Real> angles)
+                                             Matrix<const Real> angles, const RelativeBias<Real>* relative)
     : heads_(config.attention.heads),
       kv_heads_(config.key_value_heads()),
       key_width_(config.attention.key_width),
@@ -88,6 +88,7 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
       scale_(static_cast<Real>(config.attention_scale())),
       softcap_(static_cast<Real>(config.attention.softcap)),
       angles_(kind == Kind::self ? angles : Matrix<const Real>()),
+      relative_(relative),
       qkv_(list,
            {{name + ".q", heads_ * key_width_},
             {name + ".k", kv_heads_ * key_width_},
@@ -130,13 +131,12 @@ void MultiHeadAttention<Real>::rotate(Matrix<Real> m, std::span<const int32_t> p
 }
 
 template <class Real>
-AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matrix<const Real> k, Matrix<const Real> v,
-                                                     const Sequences& sequences, Causal causal,
+AttentionInput<Real> MultiHeadAttention<Real>::input(const Saved& s, const Sequences& sequences, Causal causal,
                                                      const Context* c) const {
   AttentionInput<Real> in;
-  in.q = as_heads(q, key_width_);
-  in.k = as_heads(k, key_width_);
-  in.v = as_heads(v, value_width_);
+  in.q = as_heads<const Real>(s.q, key_width_);
+  in.k = as_heads<const Real>(s.k, key_width_);
+  in.v = as_heads<const Real>(s.v, value_width_);
   in.sequences = sequences;
   in.heads = heads_;
   in.kv_heads = kv_heads_;
@@ -147,6 +147,7 @@ AttentionInput<Real> MultiHeadAttention<Real>::input(Matrix<const Real> q, Matri
   in.causal = causal;
   if (window_ > 0) in.window = {window_ - 1, window_ - 1};  // if causal it ends at the query
   if (!slopes_.empty()) in.alibi = slopes_.data();
+  in.distance_bias = s.distances;
   if (c) in.dropout = c->dropout(p_, site_);
   return in;
 }
@@ -176,11 +177,12 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
     rotate(s.k, c.positions, Turn::forward);
     rotate(s.q, x.rows == z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
   }
+  if (relative_) s.distances = relative_->distances(c.arena);
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   s.lse = c.arena.take<Real>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
-  run_attention(input(s.q, s.k, s.v, sequences, causal, &c), as_heads(s.heads, value_width_),
-                Heads<Real>{s.lse, heads_, 1}, c.arena);
+  run_attention(input(s, sequences, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1},
+                c.arena);
   return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
 }
 
@@ -200,9 +202,10 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, s.heads.cols);
   output_.backward(s.heads, dy, dheads, c);
-  const AttentionInput<Real> in = input(s.q, s.k, s.v, sequences, causal, &c);
+  const AttentionInput<Real> in = input(s, sequences, causal, &c);
+  Real* ddistances = relative_ ? c.arena.take<Real>(relative_->size()) : nullptr;
   const AttentionGradients<Real> gradients{
-      as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}};
+      as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}, ddistances};
   {
     const Arena::Scope workspace(c.arena);
     const Work forward = attention_work(in);  // five products instead of two
@@ -212,6 +215,7 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
                              as_heads<const Real>(dheads, value_width_), gradients,
                              c.arena.bytes(attention_backward_workspace(in)));
   }
+  if (relative_) relative_->backward(ddistances);
   rotate(dk, c.positions, Turn::back);
   rotate(dq, c.positions, Turn::back);
   if (q_norm_) {
@@ -270,17 +274,18 @@ Matrix<Real> MultiHeadAttention<Real>::attend_from(Matrix<const Real> q, Matrix<
                                                    Context& c) const {
   const Matrix<Real> heads = c.arena.matrix<Real>(q.rows, heads_ * value_width_);
   const CachedKeys seen = window_ > 0 ? last_keys(keys, window_, q.rows, c.arena) : keys;
-  cached_attention<Real>(
-      {q, kv, seen, heads_, kv_heads_, key_width_, value_width_, scale_, softcap_, slopes_.empty() ? nullptr : slopes_.data()},
-      heads, c.arena);
+  cached_attention<Real>({q, kv, seen, heads_, kv_heads_, key_width_, value_width_, scale_, softcap_,
+                          slopes_.empty() ? nullptr : slopes_.data(),
+                          relative_ ? relative_->distances(c.arena) : DistanceBias<const Real>()},
+                         heads, c.arena);
   return output_.forward(heads, c);
 }
 
 template <class Real>
 void MultiHeadAttention<Real>::weights(const Sequences& sequences, Causal causal, const Saved& s, int64_t sequence,
                                        int64_t head, Matrix<Real> A) const {
-  attention_weights<Real>(input(s.q, s.k, s.v, sequences, causal, nullptr), {s.lse, heads_, 1},
-                          {sequence, head, 0, A.rows}, A.data, A.stride);
+  attention_weights<Real>(input(s, sequences, causal, nullptr), {s.lse, heads_, 1}, {sequence, head, 0, A.rows}, A.data,
+                          A.stride);
 }
 
 template class MultiHeadAttention<float>;

@@ -11,6 +11,7 @@
 #include "core/cached_keys.h"
 #include "layers/linear.h"
 #include "layers/norm.h"
+#include "layers/relative_bias.h"
 #include "qkv/attention.h"
 #include "qkv/config.h"
 
@@ -27,13 +28,15 @@ class MultiHeadAttention {
     std::span<typename Norm<Real>::Saved> q_norms, k_norms;  // of each head, if queries and keys are normalized
     Matrix<Real> heads;                                      // [N, H d_v], the heads side by side
     Real* lse = nullptr;                                     // [N, H]
+    DistanceBias<const Real> distances;                      // if there is a relative bias
   };
 
   // ALiBi, the window and rotary positions apply to self-attention only. `angles`: [max_length, r], the table of rotary
-  // positions (ops/attention/rotary.h), which must outlive the layer; no rows unless positions are rotary.
+  // positions (ops/attention/rotary.h), which must outlive the layer; no rows unless positions are rotary. `relative`:
+  // the bias of self-attention, which must outlive the layer, or null.
   enum class Kind { self, cross };
   MultiHeadAttention(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, Kind kind,
-                     DropoutSites& sites, Matrix<const Real> angles = {});
+                     DropoutSites& sites, Matrix<const Real> angles = {}, const RelativeBias<Real>* relative = nullptr);
 
   // x: [N, d], z: [M, d] -> [N, d]. With rotary positions, c.positions are those of z. They are those of x too if
   // N = M; otherwise x holds the last token of each sequence.
@@ -60,8 +63,7 @@ class MultiHeadAttention {
                Matrix<Real> A) const;
 
  private:
-  AttentionInput<Real> input(Matrix<const Real> q, Matrix<const Real> k, Matrix<const Real> v,
-                             const Sequences& sequences, Causal causal, const Context* c) const;
+  AttentionInput<Real> input(const Saved& s, const Sequences& sequences, Causal causal, const Context* c) const;
   int64_t q_columns() const { return heads_ * key_width_; }
   int64_t k_columns() const { return kv_heads_ * key_width_; }
   // Normalizes each head of m; in place in inference, otherwise into a new matrix.
@@ -79,6 +81,7 @@ class MultiHeadAttention {
   Real scale_, softcap_;
   std::vector<Real> slopes_;   // of ALiBi, or empty
   Matrix<const Real> angles_;  // [max_length, r], or empty
+  const RelativeBias<Real>* relative_;
   Linear<Real> qkv_, output_;
   std::optional<Norm<Real>> q_norm_, k_norm_;
   double p_;

@@ -48,6 +48,11 @@ void check_attention(const ModelConfig& c) {
     fail("model: key_value_heads must divide heads ({}) or be 0 (is {})", a.heads, a.key_value_heads);
   check_size("heads * key_width", a.heads * a.key_width);
   check_size("heads * value_width", a.heads * a.value_width);
+  if (a.relative_buckets == 0) return;
+  if (a.relative_buckets < 4) fail("model: relative_buckets must be 0 or at least 4 (is {})", a.relative_buckets);
+  if (2 * a.relative_distance <= a.relative_buckets)
+    fail("model: relative_distance must be above relative_buckets / 2 ({}) (is {})", a.relative_buckets / 2,
+         a.relative_distance);
 }
 
 void check_positions(const ModelConfig& c) {
@@ -55,8 +60,10 @@ void check_positions(const ModelConfig& c) {
   const bool halves = c.positions == Positions::halves || c.positions == Positions::closed_halves;
   if (halves && (c.d_model % 2 != 0 || c.d_model < 4))
     fail("model: d_model must be even and at least 4 if positions is {} (is {})", name_of(c.positions), c.d_model);
-  if (c.positions == Positions::none && c.has_encoder())
-    fail("model: positions must not be none in a model with an encoder, which would see a bag of tokens");
+  if (c.positions == Positions::none && c.has_encoder() && c.attention.relative_buckets == 0)
+    fail(
+        "model: positions must not be none in a model with an encoder and without relative_buckets, which would see a "
+        "bag of tokens");
 }
 
 void check_rotary(const ModelConfig& c) {

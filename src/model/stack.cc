@@ -11,11 +11,12 @@ namespace qkv {
 
 template <class Real>
 Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
-                   DropoutSites& sites, Matrix<const Real> angles)
+                   DropoutSites& sites, Matrix<const Real> angles, const RelativeBias<Real>* relative)
     : causal_(kind.causal),
       keys_of_x_(config.norm.position == NormPosition::query),
       sublayers_(config.sublayers),
-      self_attention_(list, name + ".self_attention", config, MultiHeadAttention<Real>::Kind::self, sites, angles),
+      self_attention_(list, name + ".self_attention", config, MultiHeadAttention<Real>::Kind::self, sites, angles,
+                      relative),
       self_attention_residual_(list, name + ".self_attention_norm", config, sites),
       cross_(kind.cross ? std::optional<Cross>(
                               {{list, name + ".cross_attention", config, MultiHeadAttention<Real>::Kind::cross, sites},
@@ -145,8 +146,11 @@ Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, con
 template <class Real>
 Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config,
                    StackKind kind, DropoutSites& sites, Matrix<const Real> angles) {
+  if (config.attention.relative_buckets > 0)
+    relative_.emplace(list, name + ".relative_bias", config, kind.causal != Causal::none);
   for (int64_t i = 0; i < layers; i++)
-    layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, kind, sites, angles);
+    layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, kind, sites, angles,
+                         relative_ ? &*relative_ : nullptr);
   if (config.norm.final) norm_.emplace(list, name + ".norm", config.d_model, config);
 }
 

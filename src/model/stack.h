@@ -35,9 +35,9 @@ class Layer {
     Matrix<Real> self, cross;  // of the target tokens so far, of the encoder's output
   };
 
-  // `angles`: the table of rotary positions, as MultiHeadAttention takes it.
+  // `angles` and `relative` are those of MultiHeadAttention.
   Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
-        DropoutSites& sites, Matrix<const Real> angles = {});
+        DropoutSites& sites, Matrix<const Real> angles = {}, const RelativeBias<Real>* relative = nullptr);
 
   // x: [N, d], memory: [M, d], the encoder's output, -> [N, d]. A layer without cross-attention ignores memory and
   // `cross`.
@@ -97,6 +97,8 @@ class Stack {
 
   Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config, StackKind kind,
         DropoutSites& sites, Matrix<const Real> angles = {});
+  Stack(const Stack&) = delete;
+  Stack& operator=(const Stack&) = delete;
 
   // Applies the layers one after the other, then the final norm (if any). Arguments are those of Layer.
   Matrix<Real> forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
@@ -113,6 +115,7 @@ class Stack {
   const std::deque<Layer<Real>>& layers() const { return layers_; }
 
  private:
+  std::optional<RelativeBias<Real>> relative_;  // of self-attention in all layers
   std::deque<Layer<Real>> layers_;
   std::optional<Norm<Real>> norm_;
 };

@@ -97,7 +97,8 @@ int64_t count_parameters(const ModelConfig& c, const ItemInputs& items) {
   return (tables + items.features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
          c.decoder_layers * decoder +
          sides * ((c.norm.final ? norm : 0) + (c.embedding_norm ? norm : 0) +
-                  (c.positions == Positions::learned ? c.max_length * d : 0)) +
+                  (c.positions == Positions::learned ? c.max_length * d : 0) +
+                  c.attention.relative_buckets * c.attention.heads) +
          items.gap_buckets * d;
 }
 

@@ -20,7 +20,7 @@ inline ModelConfig language_config(int64_t vocab, int64_t max_length) {
 
 // The same model, and variants with the other kinds of attention.
 inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_length) {
-  std::vector<ModelConfig> configs(6, language_config(vocab, max_length));
+  std::vector<ModelConfig> configs(7, language_config(vocab, max_length));
   configs[1].positions = Positions::rotary;
   configs[1].attention.key_value_heads = 1;
   configs[1].attention.query_key_norm = true;
@@ -36,6 +36,9 @@ inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_leng
   configs[4].sublayers = Sublayers::parallel;
   configs[4].output_bias = false;
   configs[5].sublayers = Sublayers::parallel_shared_norm;
+  configs[6].positions = Positions::none;
+  configs[6].attention.relative_buckets = 6;
+  configs[6].attention.relative_distance = 7;
   return configs;
 }
 

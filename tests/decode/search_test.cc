@@ -77,7 +77,12 @@ TEST(Search, CachedStepsMatchForcedScoring) {
   capped.attention.softcap = 1.5;
   capped.attention.scale = 0.3;
   capped.attention.window = 3;
-  for (const ModelConfig& config : {config_of(30, 17), config_of(30, 17, true), rotary, query, modern, capped}) {
+  ModelConfig t5 = modern;
+  t5.positions = Positions::none;
+  t5.attention.relative_buckets = 8;
+  t5.attention.relative_distance = 9;
+  t5.attention.scale = 1;
+  for (const ModelConfig& config : {config_of(30, 17), config_of(30, 17, true), rotary, query, modern, capped, t5}) {
     Searcher s(config);
     const std::vector<Ids> sources = {{5, 9, 4, 8, kEnd}, {kEnd}, {7, 7, 20, kEnd}};
     const auto results = s.search(sources, 4);

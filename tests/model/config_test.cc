@@ -55,7 +55,7 @@ TEST(Config, JsonContainsEveryField) {
     EXPECT_TRUE(field.group == "model" || field.group == kTranslatorGroup) << name;
     names.emplace_back(name);
   });
-  EXPECT_EQ(names.size(), 44u);
+  EXPECT_EQ(names.size(), 47u);
   EXPECT_EQ(std::vector(names.end() - 6, names.end()),
             (std::vector<std::string>{"item_features", "max_length", "gap_buckets", "dropout", "attention_dropout",
                                       "ffn_dropout"}));
@@ -108,6 +108,10 @@ TEST(Config, CheckRejectsNumbersOutsideTheirRanges) {
             "key_value_heads must be between 0 and 16777216 (is -1)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.window = -1; }), "window must be between 0 and 16777216 (is -1)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.scale = -1; }), "attention_scale must be at least 0 (is -1)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.relative_buckets = -1; }),
+            "relative_buckets must be between 0 and 4096 (is -1)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.relative_distance = 0; }),
+            "relative_distance must be between 1 and 65536 (is 0)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.softcap = kNan; }), "softcap must be at least 0 (is nan)");
   EXPECT_EQ(error_after([](auto& c) { c.dropout.residual = 1; }), "dropout must be at least 0 and below 1 (is 1)");
   EXPECT_EQ(error_after([](auto& c) { c.dropout.attention = -0.1; }),
@@ -151,6 +155,10 @@ TEST(Config, CheckRejectsFieldsThatContradictEachOther) {
             "source_vocab and target_vocab must be equal if shared_embeddings is true (are 1000 and 999)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.key_value_heads = 3; }),
             "key_value_heads must divide heads (8) or be 0 (is 3)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.relative_buckets = 3; }),
+            "relative_buckets must be 0 or at least 4 (is 3)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.relative_buckets = 32, c.attention.relative_distance = 16; }),
+            "relative_distance must be above relative_buckets / 2 (16) (is 16)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.heads = c.attention.key_width = int64_t{1} << 24; }),
             "heads * key_width must be between 1 and 16777216 (is 281474976710656)");
   EXPECT_EQ(error_after([](auto& c) { c.norm.position = NormPosition::pre; }),
@@ -171,8 +179,10 @@ TEST(Config, CheckRejectsPositionsThatDoNotFitTheModel) {
             "d_model must be even and at least 4 if positions is halves (is 31)");
   EXPECT_EQ(error_after([](auto& c) { c.positions = Positions::closed_halves, c.d_model = 2; }),
             "d_model must be even and at least 4 if positions is closed_halves (is 2)");
-  EXPECT_EQ(error_after([](auto& c) { c.positions = Positions::none; }),
-            "positions must not be none in a model with an encoder, which would see a bag of tokens");
+  EXPECT_EQ(
+      error_after([](auto& c) { c.positions = Positions::none; }),
+      "positions must not be none in a model with an encoder and without relative_buckets, which would see a bag of "
+      "tokens");
   EXPECT_EQ(error_after([](auto& c) { c.positions = Positions::rotary, c.attention.key_width = 63; }),
             "key_width must be even if positions is rotary and rotary_width is 0 (is 63)");
   EXPECT_EQ(error_after([](auto& c) { c.rotary.width = 3; }),

@@ -134,6 +134,21 @@ std::vector<Case> cases() {
   phi.rotary.width = 2;
   phi.activation = Activation::gelu_tanh;
 
+  // T5: a relative bias instead of positions. MPNet: in addition to them.
+  ModelConfig t5 = pre;
+  t5.norm.kind = NormKind::rms;
+  t5.positions = Positions::none;
+  t5.attention.scale = 1;
+  t5.attention.relative_buckets = 7;
+  t5.attention.relative_distance = 4;
+  t5.attention.input_bias = t5.attention.output_bias = t5.ffn_bias = false;
+  t5.gated_ffn = true;
+  t5.activation = Activation::gelu_tanh;
+  ModelConfig relative = alone_capped;
+  relative.attention.relative_buckets = 4;
+  relative.attention.relative_distance = 30;
+  relative.positions = Positions::learned;
+
   ModelConfig halves = post;
   halves.positions = Positions::closed_halves;
   return {{"post-norm, relu, one table", post},
@@ -151,6 +166,8 @@ std::vector<Case> cases() {
           {"ALiBi, softcap, window, norms of queries and keys, a gate", capped},
           {"decoder only, the same", alone_capped},
           {"decoder only, no positions, query-norm, norms of queries and keys", placeless},
+          {"a relative bias, no positions, unscaled scores", t5},
+          {"decoder only, a relative bias with learned positions, softcap and window", relative},
           {"parallel sublayers, partly rotated heads", neox},
           {"parallel sublayers with one norm, partly rotated shared keys", phi}};
 }

@@ -71,7 +71,7 @@ TEST(AttentionGrid, AgreesOnTheGridOfFlashAttention) {
                                                  {513, 127}, {1, 339},     {64, 800},    {16, 20000}};
   int n = 0;
   for (const auto& [T, S] : lengths)
-    for (int option = n % 2; option < 6; option += 2, n++) {
+    for (int option = n % 2; option < 7; option += 2, n++) {
       AttentionShape shape{.T = {T}, .S = {S}, .heads = 2, .key_width = widths[n % 12], .value_width = widths[n % 12]};
       shape.causal = static_cast<Causal>(n % 3);
       if (option == 1) shape.window = {T / 3, S / 5};
@@ -79,6 +79,7 @@ TEST(AttentionGrid, AgreesOnTheGridOfFlashAttention) {
       if (option == 3) shape.dropout = 0.17f;
       if (option == 4) shape.softcap = 50;
       if (option == 5) shape.kv_heads = 1;
+      if (option == 6) shape.reach = 40;
       expect_good(shape);
     }
 }

@@ -96,6 +96,31 @@ std::vector<AttentionShape> shapes() {
                   .alibi = true,
                   .allowed = true,
                   .repeats = kHeads});
+  // Distances within the table and beyond it, tables shorter than a vector, queries and keys of different numbers.
+  for (const int64_t reach : {0, 1, 3, 20, 128})
+    for (const Causal causal : {Causal::none, Causal::bottom_right, Causal::top_left})
+      list.push_back({.T = {150, 9, 1, 3},
+                      .S = {140, 30, 20, 0},
+                      .heads = 2,
+                      .causal = causal,
+                      .gap = 1,
+                      .window = reach == 3 ? Window{40, 9} : Window{},
+                      .reach = reach});
+  list.push_back({.T = {1100}, .S = {1100}, .heads = 2, .key_width = 18, .reach = 900});  // several partial sums
+  list.push_back({.T = {30, 3},
+                  .S = {150, 80},
+                  .heads = 4,
+                  .causal = Causal::bottom_right,
+                  .mask = true,
+                  .dropout = 0.2f,
+                  .gap = 3,
+                  .kv_heads = 2,
+                  .window = {60, 0},
+                  .softcap = 5,
+                  .alibi = true,
+                  .allowed = true,
+                  .repeats = kHeads,
+                  .reach = 32});
   return list;
 }
 
@@ -104,6 +129,17 @@ double sharers(const AttentionShape& shape, int axes) {
   double n = 1;
   if (axes & kSequences) n *= static_cast<double>(shape.T.size());
   if (axes & kHeads) n *= static_cast<double>(shape.heads);
+  return n;
+}
+
+// The number of queries and keys that may share an entry of the distance bias. A distance within the table belongs to
+// one pair in each row; all pairs of a short table may share an entry.
+double pairs(const AttentionShape& shape) {
+  double n = 0;
+  for (size_t s = 0; s < shape.T.size(); s++) {
+    const double T = shape.T[s], S = shape.S[s];
+    n += shape.reach < std::max(T, S) - 1 ? T * S : std::min(T, S);
+  }
   return n;
 }
 
@@ -140,6 +176,9 @@ TEST(AttentionKernel, IsAsAccurateAsPlainFloatOnEveryInstructionSet) {
       expect_close(fast.dv, plain.dv, exact.dv, 3, ulps, 0, "dv");
       expect_close(fast.dmask, plain.dmask, exact.dmask, 3, ulps, largest_term(exact) * sharers(shape, shape.repeats),
                    "dmask");
+      // Each pair rounds by itself, so the error of their sum grows with the root of their number.
+      expect_close(fast.ddistances, plain.ddistances, exact.ddistances, 3, ulps,
+                   largest_term(exact) * std::sqrt(pairs(shape)), "ddistance_bias");
       for (int64_t s = 0; s < exact.input().sequences.count; s++)
         EXPECT_LE(
             max_error(fast.weights(s, 0), exact.weights(s, 0)),
@@ -210,14 +249,17 @@ TEST(AttentionKernel, GivesTheSameBytesForAnyNumberOfThreads) {
   for (const AttentionShape& shape :
        {AttentionShape{.T = {300}, .S = {300}, .heads = 3, .causal = Causal::bottom_right, .dropout = 0.1f},
         AttentionShape{.T = {9, 20, 4, 31}, .S = {8, 1, 40, 31}, .heads = 4, .mask = true},
-        AttentionShape{.T = {500, 130}, .S = {700, 10}, .heads = 2, .mask = true, .kv_heads = 1, .repeats = kHeads}}) {
+        AttentionShape{.T = {500, 130}, .S = {700, 10}, .heads = 2, .mask = true, .kv_heads = 1, .repeats = kHeads},
+        AttentionShape{.T = {1100, 130}, .S = {1300, 10}, .heads = 2, .kv_heads = 1, .reach = 700},
+        AttentionShape{.T = {9, 20, 31}, .S = {8, 40, 31}, .heads = 4, .softcap = 2, .reach = 5}}) {
     std::vector<std::vector<float>> results;
     for (int count : {1, 2, 3, 16}) {
       set_threads(count);
       AttentionProblem<float> p(shape);
       p.forward(), p.backward();
       std::vector<float>& all = results.emplace_back();
-      for (const auto* x : {&p.out, &p.lse, &p.dq, &p.dk, &p.dv, &p.dmask}) all.insert(all.end(), x->begin(), x->end());
+      for (const auto* x : {&p.out, &p.lse, &p.dq, &p.dk, &p.dv, &p.dmask, &p.ddistances})
+        all.insert(all.end(), x->begin(), x->end());
     }
     for (const auto& other : results) EXPECT_EQ(results[0], other);
   }

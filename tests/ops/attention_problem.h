@@ -30,6 +30,7 @@ struct AttentionShape {
   int64_t blocks = 1;    // blocks of queries and keys; `allowed` hides other blocks from each other
   int repeats = 0;       // axes along which both masks repeat
   bool batched = false;  // [B, H, T, Dh] with no offsets; all T and all S are equal
+  int64_t reach = -1;    // of a random distance bias; −1: none
   bool rounded = false;  // numbers that bfloat16 can represent
 };
 
@@ -59,6 +60,8 @@ struct AttentionProblem {
       mask_rows = std::max<int64_t>({mask_rows, shape.T[s], shape.S[s]});
     }
     make_masks();
+    if (shape.reach >= 0) distances = normal<Real>(H * (2 * shape.reach + 1), 7);
+    ddistances.assign(distances.size(), 777);
     for (int64_t h = 0; h < H; h++) slopes.push_back(static_cast<Real>(std::exp2(-1.0 - static_cast<double>(h))));
   }
 
@@ -78,6 +81,8 @@ struct AttentionProblem {
         dmask(cast<Real>(p.dmask)),
         lse(cast<Real>(p.lse)),
         slopes(cast<Real>(p.slopes)),
+        distances(cast<Real>(p.distances)),
+        ddistances(cast<Real>(p.ddistances)),
         allowed(p.allowed),
         mask_stride(p.mask_stride),
         mask_rows(p.mask_rows),
@@ -100,6 +105,7 @@ struct AttentionProblem {
     if (shape.mask) in.mask = mask_view(mask.data());
     if (shape.allowed) in.allowed = mask_view(allowed.data());
     if (shape.alibi) in.alibi = slopes.data();
+    if (shape.reach >= 0) in.distance_bias = {distances.data(), shape.reach};
     in.dropout = {shape.dropout, 42, 7, 3 << 12};
     return in;
   }
@@ -119,6 +125,7 @@ struct AttentionProblem {
     AttentionGradients<T> to{
         queries(dq.data(), shape.key_width), keys(dk.data(), shape.key_width), keys(dv.data(), shape.value_width), {}};
     if (shape.mask) to.dmask = mask_view(dmask.data());
+    if (shape.reach >= 0) to.ddistance_bias = ddistances.data();
     return to;
   }
   reference::BackwardInput<T> backward_input(const AttentionInput<T>& in) const {
@@ -158,7 +165,7 @@ struct AttentionProblem {
   AttentionShape shape;
   std::vector<std::byte> workspace;
   std::vector<T> q, k, v, out, dout, dq, dk, dv;
-  std::vector<Real> mask, dmask, lse, slopes;
+  std::vector<Real> mask, dmask, lse, slopes, distances, ddistances;
   std::vector<uint8_t> allowed;
   int64_t mask_stride = 0, mask_rows = 0;
   std::vector<int32_t> q_begin, q_end, k_begin, k_end;

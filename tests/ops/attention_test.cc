@@ -174,6 +174,7 @@ TEST_P(AttentionGradient, OfTheReferenceAgreesWithFiniteDifferences) {
     if (std::isinf(m)) m = -1;  // a difference quotient needs finite numbers
   p.forward(), p.backward();
   if (p.shape.mask) expect_gradient(p.mask, p.dmask, loss);
+  if (p.shape.reach >= 0) expect_gradient(p.distances, p.ddistances, loss);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -189,7 +190,26 @@ INSTANTIATE_TEST_SUITE_P(
             .T = {4, 6}, .S = {4, 6}, .heads = 2, .causal = Causal::bottom_right, .mask = true, .dropout = 0.3f},
         AttentionShape{.T = {4, 3}, .S = {6, 5}, .heads = 4, .mask = true, .kv_heads = 2, .repeats = kHeads | kRows},
         AttentionShape{.T = {4, 4}, .S = {6, 6}, .heads = 2, .mask = true, .repeats = kSequences, .batched = true},
-        AttentionShape{.T = {7}, .S = {9}, .window = {2, 1}, .softcap = 1.5, .alibi = true, .allowed = true}));
+        AttentionShape{.T = {7}, .S = {9}, .window = {2, 1}, .softcap = 1.5, .alibi = true, .allowed = true},
+        AttentionShape{.T = {5, 3}, .S = {7, 3}, .heads = 4, .kv_heads = 2, .softcap = 1.5, .reach = 3},
+        AttentionShape{
+            .T = {6, 2}, .S = {6, 2}, .causal = Causal::top_left, .dropout = 0.3f, .window = {4, 0}, .reach = 9}));
+
+TEST(Attention, ADistanceBiasIsAMaskWithTheSameNumberForEveryPairAtADistance) {
+  constexpr int32_t kT = 20, kS = 50;
+  for (const int64_t reach : {3, 60}) {
+    AttentionProblem<float> distances({.T = {kT}, .S = {kS}, .heads = 2, .reach = reach});
+    AttentionProblem<float> masked({.T = {kT}, .S = {kS}, .heads = 2, .mask = true});
+    const Span at{0, kT, 0, kS, 0};
+    for (int64_t h = 0; h < 2; h++)
+      for (int64_t i = 0; i < kT; i++)
+        for (int64_t j = 0; j < kS; j++)
+          *const_cast<float*>(entry(masked.input().mask, 0, h, i, j)) =
+              distances.distances[to_size(h * (2 * reach + 1) + distance_place(masked.input(), at, i, j, reach))];
+    distances.forward(), masked.forward();
+    EXPECT_EQ(distances.out, masked.out);
+  }
+}
 
 TEST(Attention, DropoutKeepsTheMean) {
   AttentionProblem<float> p({.T = {64}, .S = {200}, .value_width = 4, .dropout = 0.25f});
@@ -387,6 +407,8 @@ TEST(Attention, RejectsInvalidShapes) {
   in.key_width = 0;
   EXPECT_THROW(p.forward(in), Error);
   in = p.input(), in.kv_heads = 2;
+  EXPECT_THROW(p.forward(in), Error);
+  in = p.input(), in.distance_bias.reach = -1;
   EXPECT_THROW(p.forward(in), Error);
   in = p.input(), in.value_width = 1025;
   EXPECT_THROW(p.forward(in), Error);

@@ -16,13 +16,14 @@ struct Shape {
   int64_t heads, kv_heads, key_width, value_width;
   double softcap = 0;
   bool alibi = false;
-  double scale = 0;  // 0 means 1 / √d_k
+  double scale = 0;    // 0 means 1 / √d_k
+  int64_t reach = -1;  // of a random distance bias; −1: none
 };
 
 // Queries with 0 to 70 keys each, in random or contiguous rows.
 template <class Real, class Op>
 std::vector<Real> run(const Shape& shape, bool drawn, Op&& op) {
-  const auto& [heads, kv_heads, key_width, value_width, softcap, alibi, scale] = shape;
+  const auto& [heads, kv_heads, key_width, value_width, softcap, alibi, scale, reach] = shape;
   constexpr int64_t N = 9, kCacheRows = 100;
   constexpr int32_t kKeys[N] = {0, 1, 3, 4, 5, 16, 17, 33, 70};
   Padded<Real> q({N, heads * key_width}, 1), cache({kCacheRows, kv_heads * (key_width + value_width)}, 2);
@@ -37,9 +38,19 @@ std::vector<Real> run(const Shape& shape, bool drawn, Op&& op) {
   const CachedKeys keys{drawn ? rows.data() : nullptr, begin.data(), end.data()};
   std::vector<Real> slopes;
   for (int64_t h = 0; h < heads; h++) slopes.push_back(Real(1) / static_cast<Real>(2 << h));
-  op(CachedAttention<Real>{q.view(), cache.view(), keys, heads, kv_heads, key_width, value_width,
+  std::vector<Real> distances;
+  if (reach >= 0) distances = testing::normal<Real>(heads * (2 * reach + 1), 4);
+  op(CachedAttention<Real>{q.view(),
+                           cache.view(),
+                           keys,
+                           heads,
+                           kv_heads,
+                           key_width,
+                           value_width,
                            static_cast<Real>(scale > 0 ? scale : 1 / std::sqrt(static_cast<double>(key_width))),
-                           static_cast<Real>(softcap), alibi ? slopes.data() : nullptr},
+                           static_cast<Real>(softcap),
+                           alibi ? slopes.data() : nullptr,
+                           {reach >= 0 ? distances.data() : nullptr, std::max<int64_t>(reach, 0)}},
      y.view());
   y.expect_gaps_untouched();
   return y.values();
@@ -62,7 +73,9 @@ TEST(CachedAttention, IsAsAccurateAsPlainLoops) {
                              {6, 3, 8, 20, 0.7},
                              {5, 5, 8, 8, 0, true},
                              {6, 1, 16, 9, 2, true},
-                             {4, 4, 8, 8, 0, false, 0.75}}) {
+                             {4, 4, 8, 8, 0, false, 0.75},
+                             {5, 5, 8, 8, 0, false, 1, 6},
+                             {6, 3, 8, 8, 2, true, 0, 100}}) {
         SCOPED_TRACE(::testing::Message()
                      << s.heads << " heads of " << s.key_width << ", " << s.value_width << (drawn ? " drawn" : ""));
         const std::vector<float> fast = run<float>(s, drawn, kernel);

@@ -39,6 +39,8 @@ struct HeadView {
   TokenRange run;       // the keys left by `allowed`, if it is the same for all queries and leaves one contiguous run
   bool by_element;      // whether `allowed` must be read for each query and key
   int64_t first, last;  // query i sees keys from i + first to before i + last
+  const float* bias;    // of distance 0, or null
+  bool adjusts;         // whether something is added to scores, or hides single keys
 
   HeadView(const AttentionOptions<float>& options, int64_t sequence, int64_t head)
       : in(options),
@@ -53,6 +55,9 @@ struct HeadView {
     first = in.window.left < 0 ? -kFar : p - in.window.left;
     last = right < 0 ? kFar : p + right + 1;
     if (by_element && in.allowed.row_stride == 0) find_run();
+    const DistanceBias<const float>& distances = in.distance_bias;
+    bias = distances.data ? distances.data + h * distances.width() + distances.reach : nullptr;
+    adjusts = in.softcap > 0 || in.mask.data || in.alibi || bias || by_element;
   }
   // The rows of this head in an array of queries or of keys.
   template <class T>
@@ -73,7 +78,6 @@ struct HeadView {
     return {visible(begin).begin, visible(end - 1).end};
   }
   float scale2() const { return in.scale * kLog2e; }
-  bool adjusts() const { return in.softcap > 0 || in.mask.data || in.alibi || by_element; }
 
  private:
   void find_run() {
@@ -99,9 +103,20 @@ HWY_INLINE Vector load_entries(const Entry* m, int64_t stride, int64_t n) {
   return hn::Load(Floats(), buffer);
 }
 
-// Applies softcap, mask and ALiBi to s: [rows, cols], the scores of the queries from i and the keys from j in units of
-// log 2. Hidden keys get −∞. cols is a number of whole vectors. slopes, of the same stride, receives the derivative of
-// the softcap unless it is null.
+// Loads the biases of distances from `first` on; `bias` is that of distance 0. Distances beyond the reach R have those
+// of R and −R.
+HWY_INLINE Vector load_distances(const float* bias, int64_t reach, int64_t first) {
+  if (first >= -reach && first + lanes() <= reach + 1) return hn::LoadU(Floats(), bias + first);
+  if (first >= reach) return set(bias[reach]);
+  if (first + lanes() <= 1 - reach) return set(bias[-reach]);
+  HWY_ALIGN float buffer[kLanes];
+  for (int64_t l = 0; l < lanes(); l++) buffer[l] = bias[HWY_MAX(-reach, HWY_MIN(first + l, reach))];
+  return hn::Load(Floats(), buffer);
+}
+
+// Applies softcap, mask, ALiBi and the distance bias to s: [rows, cols], the scores of the queries from i and the keys
+// from j in units of log 2. Hidden keys get −∞. cols is a number of whole vectors. slopes, of the same stride, receives
+// the derivative of the softcap unless it is null.
 inline HWY_NOINLINE void adjust_scores(const HeadView& head, int64_t i, int64_t rows, int64_t j, int64_t cols, float* s,
                                        int64_t stride, float* slopes) {
   const Floats d;
@@ -126,6 +141,10 @@ inline HWY_NOINLINE void adjust_scores(const HeadView& head, int64_t i, int64_t 
       if (in.alibi) {
         const Vector first = set(static_cast<float>(place(in, head.at, i + r) - key));
         x = hn::NegMulAdd(set(in.alibi[head.h] * kLog2e), hn::Abs(hn::Sub(first, hn::Iota(d, 0))), x);
+      }
+      if (head.bias) {
+        const int64_t distance = key - place(in, head.at, i + r);
+        x = hn::MulAdd(load_distances(head.bias, in.distance_bias.reach, distance), set(kLog2e), x);
       }
       if (head.by_element) {
         const Vector allowed = load_entries(entry(in.allowed, head.s, head.h, i + r, key), in.allowed.key_stride, n);

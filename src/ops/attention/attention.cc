@@ -15,6 +15,9 @@ void check_attention(const AttentionOptions<Real>& in) {
     if (width < 1 || width > kMaxHeadWidth)
       fail("attention: key_width and value_width must be between 1 and {} (are {} and {})", kMaxHeadWidth, in.key_width,
            in.value_width);
+  const int64_t reach = in.distance_bias.reach;
+  if (reach < 0 || reach > kMaxReach)
+    fail("attention: distance_bias.reach must be between 0 and {} (is {})", kMaxReach, reach);
 }
 template void check_attention(const AttentionOptions<float>&);
 template void check_attention(const AttentionOptions<double>&);

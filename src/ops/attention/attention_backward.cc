@@ -27,6 +27,8 @@ struct ScoreBlock {
   DropoutFactors* factors;
   float* slopes;  // null without a softcap
   const BackwardScratch& scratch;
+  float* distances = nullptr;  // the gradient of the bias of distance 0, or null
+  int64_t reach = 0;
 };
 
 // Recomputes P = 2^(s − lse) for R queries, from row `first` of the block, and C vectors of keys.
@@ -43,7 +45,7 @@ HWY_INLINE void recompute(const ScoreBlock& b, int64_t first, const TileKeys& ke
       for (int c = 0; c < C; c++) s[r][c] = hn::Mul(s[r][c], set(b.head.scale2()));
     }
   }
-  if (HWY_UNLIKELY(b.head.adjusts())) {
+  if (HWY_UNLIKELY(b.head.adjusts)) {
     store_tile(s, weights, kPanel);
     adjust_scores(b.head, b.i + first, R, b.j + column, C * lanes(), weights, kPanel,
                   b.slopes ? b.slopes + column : nullptr);
@@ -94,6 +96,33 @@ HWY_INLINE void zero_columns(const ScoreBlock& b, int64_t first, int64_t rows, i
     }
 }
 
+// Adds dS of some rows and of columns [begin, end) to the gradient of the distance bias.
+HWY_NOINLINE void add_distances(const ScoreBlock& b, int64_t first, int64_t rows, int64_t begin, int64_t end) {
+  const Floats d;
+  for (int64_t r = first; r < first + rows; r++) {
+    const float *p = b.scratch.weights + r * kPanel, *dS = b.scratch.dscores + r * kPanel;
+    const int64_t before = b.j - place(b.head.in, b.head.at, b.i + r);
+    Vector farthest[2] = {zero(), zero()};  // keys at −reach or before, keys at reach or beyond
+    for (int64_t c = begin; c < end; c += lanes()) {
+      const int64_t distance = before + c;
+      Vector x = hn::Load(d, dS + c);
+      if (!b.factors) x = hn::IfThenZeroElse(hn::Eq(hn::Load(d, p + c), zero()), x);  // NaN of a hidden key
+      if (distance >= -b.reach && distance + lanes() <= b.reach + 1) {
+        hn::StoreU(hn::Add(hn::LoadU(d, b.distances + distance), x), d, b.distances + distance);
+      } else if (distance >= b.reach || distance + lanes() <= 1 - b.reach) {
+        farthest[distance >= b.reach] = hn::Add(farthest[distance >= b.reach], x);
+      } else {
+        HWY_ALIGN float buffer[kLanes];
+        hn::Store(x, d, buffer);
+        for (int64_t l = 0; l < lanes(); l++)
+          b.distances[HWY_MAX(-b.reach, HWY_MIN(distance + l, b.reach))] += buffer[l];
+      }
+    }
+    b.distances[-b.reach] += sum_of_lanes(farthest[0]);
+    b.distances[b.reach] += sum_of_lanes(farthest[1]);
+  }
+}
+
 template <class Lane, int R>
 HWY_NOINLINE void recompute_tile(const ScoreBlock& b, int64_t first, const TileKeys& keys) {
   for (int64_t c = keys.first_vector(); c < keys.all.end; c += kTileVectors * lanes())
@@ -115,6 +144,7 @@ HWY_NOINLINE void differentiate_tile(const ScoreBlock& b, int64_t first, const T
       recompute<Lane, R, C()>(b, first, keys, c);
       differentiate<Lane, R, C()>(b, first, c);
     });
+  if (HWY_UNLIKELY(b.distances != nullptr)) add_distances(b, first, R, begin, end);
   if (HWY_UNLIKELY(b.slopes != nullptr))
     for (int64_t r = 0; r < R; r++)
       for (int64_t c = begin; c < end; c += lanes()) {
@@ -277,7 +307,14 @@ bool backward_part(const BackwardCall<T>& call, const BackwardPart& part, const 
     const Matrix<float> dv = zeros(scratch.dv, keys.size(), in.value_width);
     for (int64_t h = part.heads.begin; h < part.heads.end; h++) {
       const HeadView head(in, part.s, h);
-      for_blocks<Lane>(call, part, head, keys, scratch, [&](const ScoreBlock& block, int64_t row) HWY_ATTR {
+      float* distances = nullptr;
+      if (part.distances.data) {
+        distances = part.distances.row(h - part.heads.begin, keys.begin);
+        if (keys.begin % kKeyTask == 0) std::fill_n(distances, part.distances.width(), 0.0f);
+        distances += part.distances.reach;
+      }
+      for_blocks<Lane>(call, part, head, keys, scratch, [&](ScoreBlock block, int64_t row) HWY_ATTR {
+        block.distances = distances, block.reach = part.distances.reach;
         const TokenRange panel{block.j - keys.begin, HWY_MIN(block.j + kPanel, keys.end) - keys.begin};
         const Matrix<float> dq_rows = part.queries ? without_tail(dq.row_range(row, row + block.q.rows)) : dq;
         differentiate_block<Lane>(block, k.row_range(panel.begin, panel.end), dq_rows);

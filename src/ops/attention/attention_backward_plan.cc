@@ -10,13 +10,13 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kTaskKeys = 8 * kPanel;
 constexpr int64_t kTaskRows = 4 * kBlockRows;
 
 struct Plan {
   Longest longest;
   int64_t pairs, group;  // sequences × key/value heads; query heads per key/value head
   bool split;
+  DistanceSums distances;    // of all sequences, without the data
   size_t scratch_bytes = 0;  // per thread
 
   explicit Plan(const AttentionOptions<float>& in)
@@ -26,14 +26,26 @@ struct Plan {
     const int64_t workers = omp_in_parallel() ? 1 : threads(), rounds = (pairs + workers - 1) / workers;
     split = longest.queries > kBlockRows &&
             5 * rounds * workers > 7 * pairs;  // compares the numbers of products: 7 if split, 5 if not
+    if (in.distance_bias.data) {
+      const int64_t farthest = std::max(longest.queries, longest.keys) - 1;
+      distances.reach = std::clamp<int64_t>(farthest, 0, in.distance_bias.reach);
+      distances.groups = (longest.keys + kKeyTask - 1) / kKeyTask;
+    }
     Workspace w;
     scratch(in, w);
     scratch_bytes = w.bytes();
   }
+  // The partial sums of a pair.
+  int64_t distance_sums() const { return group * distances.groups * distances.width(); }
   BackwardScratch scratch(const AttentionOptions<float>& in, Workspace& w) const {
     return {in, group * longest.queries, split ? std::min(kTaskRows, longest.queries) : group * longest.queries, w};
   }
-  size_t bytes() const { return to_size(threads()) * scratch_bytes + to_size(round_up(pairs, 64)) + 64; }
+  size_t bytes() const {
+    Workspace shared;
+    shared.take<uint8_t>(pairs);
+    shared.take<float>(pairs * distance_sums());
+    return to_size(threads()) * scratch_bytes + shared.bytes();
+  }
 };
 
 // One backward pass.
@@ -47,6 +59,7 @@ class BackwardPass {
     Workspace w(workspace.subspan(to_size(threads()) * plan.scratch_bytes));
     not_finite_ = w.take<uint8_t>(plan.pairs);
     std::fill_n(not_finite_, plan.pairs, uint8_t{0});
+    distance_sums_ = w.take<float>(plan.pairs * plan.distance_sums());
   }
 
   void compute() const {
@@ -56,6 +69,7 @@ class BackwardPass {
       if (not_finite_[pair]) reference::pair_gradients(b, pair / K(), pair % K(), call_.gradients);
     });
     if (call_.gradients.dmask.data) add_mask_gradient();
+    if (wants_distances()) sum_distances();
   }
 
  private:
@@ -65,11 +79,17 @@ class BackwardPass {
     Workspace w({base_ + to_size(omp_get_thread_num()) * plan_.scratch_bytes, plan_.scratch_bytes});
     return plan_.scratch(in(), w);
   }
+  bool wants_distances() const { return in().distance_bias.data && call_.gradients.ddistance_bias; }
+  DistanceSums distances_of(int64_t pair) const {
+    DistanceSums sums = plan_.distances;
+    if (wants_distances()) sums.data = distance_sums_ + pair * plan_.distance_sums();
+    return sums;
+  }
   // The part that covers one sequence and key/value head.
   BackwardPart whole(int64_t pair) const {
     const Span at = span(in().sequences, pair / K());
     const int64_t head = pair % K() * plan_.group;
-    return {pair / K(), {head, head + plan_.group}, {0, at.T}, {0, at.S}, true, true};
+    return {pair / K(), {head, head + plan_.group}, {0, at.T}, {0, at.S}, true, true, distances_of(pair)};
   }
   void assign(int64_t pair, const BackwardPart& part) const {
     if (!kernels_.part(call_, part, scratch())) std::atomic_ref(not_finite_[pair]).store(1, std::memory_order_relaxed);
@@ -82,7 +102,7 @@ class BackwardPass {
   }
 
   void assign_split() const {
-    const int64_t key_parts = (plan_.longest.keys + kTaskKeys - 1) / kTaskKeys;
+    const int64_t key_parts = (plan_.longest.keys + kKeyTask - 1) / kKeyTask;
     const int64_t row_parts = (plan_.longest.queries + kTaskRows - 1) / kTaskRows;
     const int64_t parts = key_parts + plan_.group * row_parts;
     parallel_for(plan_.pairs * parts, [&](int64_t task) {
@@ -90,12 +110,13 @@ class BackwardPass {
       BackwardPart part = whole(pair);
       if (index < key_parts) {
         part.queries = false;
-        part.keys = intersection(part.keys, {index * kTaskKeys, (index + 1) * kTaskKeys});
+        part.keys = intersection(part.keys, {index * kKeyTask, (index + 1) * kKeyTask});
         if (!part.keys.empty()) assign(pair, part);
       } else {
         const int64_t head = part.heads.begin + (index - key_parts) / row_parts;
         const int64_t first = (row_parts - 1 - (index - key_parts) % row_parts) * kTaskRows;
         part.keys_values = false;
+        part.distances.data = nullptr;
         part.heads = {head, head + 1};
         part.rows = intersection(part.rows, {first, first + kTaskRows});
         if (!part.rows.empty()) assign(pair, part);
@@ -125,11 +146,28 @@ class BackwardPass {
     });
   }
 
+  // Adds the partial sums of each head, in the order of sequences and keys.
+  void sum_distances() const {
+    const int64_t reach = in().distance_bias.reach, width = in().distance_bias.width();
+    parallel_for(in().heads, [&](int64_t h) {
+      float* to = call_.gradients.ddistance_bias + h * width;
+      std::fill_n(to, width, 0.0f);
+      for (int64_t s = 0; s < in().sequences.count; s++) {
+        const DistanceSums sums = distances_of(s * K() + h / plan_.group);
+        for (int64_t key = 0; key < span(in().sequences, s).S; key += kKeyTask) {
+          const float* from = sums.row(h % plan_.group, key);
+          for (int64_t e = 0; e < sums.width(); e++) to[reach - sums.reach + e] += from[e];
+        }
+      }
+    });
+  }
+
   const BackwardCall<T>& call_;
   const Plan& plan_;
   std::byte* base_;
   BackwardKernels<T> kernels_;
   uint8_t* not_finite_;
+  float* distance_sums_;
 };
 
 template <class T>

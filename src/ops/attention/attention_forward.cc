@@ -53,7 +53,7 @@ HWY_NOINLINE void raise_maximum(const AttendTile& tile, int64_t begin, int64_t f
 template <class Lane, int R, int C>
 HWY_INLINE void weigh(const AttendTile& tile, const HeadView& head, int64_t i, int64_t group, int64_t column) {
   const Floats d;
-  const bool adjusts = head.adjusts(), scaled = Lane::kEntries == 1;
+  const bool adjusts = head.adjusts, scaled = Lane::kEntries == 1;
   Vector s[R][C];
   HWY_UNROLL(8)
   for (int r = 0; r < R; r++) {

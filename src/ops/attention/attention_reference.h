@@ -16,7 +16,8 @@ struct Score {
   Real value, slope;
 };
 
-// Returns s_ij = cap(scale · q_i · k_j) + m(s, h, i, j) − slope_h |p(i) − j|; −∞ if query i does not see key j.
+// Returns s_ij = cap(scale · q_i · k_j) + m(s, h, i, j) − slope_h |p(i) − j| + bias_h(j − p(i)); −∞ if query i
+// does not see key j.
 template <class T>
 Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
   using Real = Arithmetic<T>;
@@ -35,6 +36,8 @@ Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, in
   }
   if (in.mask.data) result.value += *entry(in.mask, s, h, i, j);
   if (in.alibi) result.value -= in.alibi[h] * static_cast<Real>(std::abs(place(in, at, i) - j));
+  if (const DistanceBias<const Real>& bias = in.distance_bias; bias.data)
+    result.value += bias.data[h * bias.width() + distance_place(in, at, i, j, bias.reach)];
   return result;
 }
 
@@ -195,11 +198,28 @@ void mask_gradient(const BackwardInput<T>& b, AttentionMask<Arithmetic<T>> dmask
     }
 }
 
+// Computes the gradient of the distance bias: for each head, the sum of dM over the queries and keys at a distance.
+template <class T>
+void distance_gradient(const BackwardInput<T>& b, Arithmetic<T>* to) {
+  const DistanceBias<const Arithmetic<T>>& bias = b.in.distance_bias;
+  std::fill_n(to, b.in.heads * bias.width(), Arithmetic<T>(0));
+  for (int64_t s = 0; s < b.in.sequences.count; s++)
+    for (int64_t h = 0; h < b.in.heads; h++) {
+      const Span at = span(b.in.sequences, s);
+      for (int64_t i = 0; i < at.T; i++) {
+        const Arithmetic<T> D = row_term(b, s, h, i);
+        for (int64_t j = 0; j < at.S; j++)
+          to[h * bias.width() + distance_place(b.in, at, i, j, bias.reach)] += derivative(b, s, h, i, j, D).dmask;
+      }
+    }
+}
+
 template <class T>
 void attention_backward(const BackwardInput<T>& b, const AttentionGradients<T>& gradients) {
   for (int64_t s = 0; s < b.in.sequences.count; s++)
     for (int64_t kv = 0; kv < b.in.key_value_heads(); kv++) pair_gradients(b, s, kv, gradients);
   if (gradients.dmask.data) mask_gradient(b, gradients.dmask);
+  if (b.in.distance_bias.data && gradients.ddistance_bias) distance_gradient(b, gradients.ddistance_bias);
 }
 
 template <class T>

@@ -106,7 +106,7 @@ HWY_INLINE TokenRange row_scores(const AttentionInput<T>& in, const HeadView& he
   }
   for (int64_t j = first; j < seen.end; j += lanes())
     hn::StoreU(hn::Mul(hn::LoadU(d, a + j), set(head.scale2())), d, a + j);
-  if (head.adjusts()) adjust_scores(head, i, 1, first, round_up(seen.end, lanes()) - first, a + first, 0, nullptr);
+  if (head.adjusts) adjust_scores(head, i, 1, first, round_up(seen.end, lanes()) - first, a + first, 0, nullptr);
   std::fill(a + first, a + seen.begin, -HUGE_VALF);
   std::fill(a + seen.end, a + end, -HUGE_VALF);
   return seen;

@@ -79,7 +79,14 @@ struct Longest {
   }
 };
 
+// Returns the place of key j in a row of a table of distances that reach R.
+template <class Real>
+int64_t distance_place(const AttentionOptions<Real>& in, const Span& at, int64_t i, int64_t j, int64_t reach) {
+  return std::clamp(j - place(in, at, i), -reach, reach) + reach;
+}
+
 constexpr int64_t kMaxHeadWidth = 1024;
+constexpr int64_t kMaxReach = int64_t{1} << 24;  // of a distance bias
 
 // Throws Error if the numbers of heads or their widths are invalid.
 template <class Real>

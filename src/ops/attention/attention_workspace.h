@@ -20,6 +20,7 @@ constexpr int64_t kBlockRows = 96;  // queries that are processed with one panel
 constexpr int64_t kTileRows = 6;    // queries in a register tile
 constexpr int64_t kLanes = 16;      // rows in the workspace are padded to this, the largest number of lanes
 constexpr int64_t kMaxTail = 4;     // columns beyond the last whole vector that do not get a vector of their own
+constexpr int64_t kKeyTask = 512;   // keys of a backward task, and of a partial sum; a multiple of kSpan
 constexpr int64_t kFewQueries = 4;  // up to this many queries are processed one by one, without packing K and V
 
 inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -142,12 +143,24 @@ struct BackwardCall {
   AttentionGradients<T> gradients;
 };
 
+// Partial sums of the gradient of the distance bias, one for each head and kKeyTask keys of a sequence, so that they do
+// not depend on the division into parts: [heads, groups of keys, 2 reach + 1]. No distance of the sequences exceeds the
+// reach unless that of the bias is the same.
+struct DistanceSums {
+  float* data = nullptr;  // null: not wanted
+  int64_t reach = 0, groups = 0;
+
+  int64_t width() const { return 2 * reach + 1; }
+  float* row(int64_t head, int64_t key) const { return data + (head * groups + key / kKeyTask) * width(); }
+};
+
 // A part of the backward pass: some of the heads that read one key/value head, with some of their queries and keys.
 // `keys` begins at a panel, `rows` at a block.
 struct BackwardPart {
   int64_t s;
   TokenRange heads, rows, keys;
   bool queries = false, keys_values = false;  // which gradients it assigns: dQ, or dK and dV
+  DistanceSums distances = {};                // of its heads, which it assigns, or null
 };
 
 // The memory of one thread for one part.

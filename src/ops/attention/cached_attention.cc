@@ -62,7 +62,7 @@ HWY_INLINE void each_lane(Vector v, const F& f) {
   for (int64_t l = 0; l < lanes(); l++) f(l % kPairs, lane[l]);
 }
 
-// Turns the products a[j, l] into scores: scaled, with softcap and ALiBi.
+// Turns the products a[j, l] into scores: scaled, with softcap, ALiBi and distance bias.
 HWY_NOINLINE void cached_scores_adjusted(const CachedAttention<float>& in, const CachedPairs& at, int64_t keys,
                                          float scale, float* a) {
   const Floats d;
@@ -76,6 +76,9 @@ HWY_NOINLINE void cached_scores_adjusted(const CachedAttention<float>& in, const
     }
     hn::StoreU(s, d, a + i);
   }
+  for (int l = 0; l < kPairs && in.distance_bias.data; l++)
+    for (int64_t j = 0; j < keys; j++)
+      a[j * kPairs + l] += at.bias[l][HWY_MAX(j - (keys - 1), -in.distance_bias.reach)];
 }
 
 // a[j, l] ← e^{scale (a[j, l] − max_j a[j, l])}; assigns their sums over j to sums[l].
@@ -140,7 +143,7 @@ void AttendCached(const CachedAttention<float>& in, int64_t n, const CachedPairs
   float sums[kPairs];
   cached_scores(at, rows, dk, a);
   float scale = in.scale;
-  if (in.softcap > 0 || in.alibi) {
+  if (in.softcap > 0 || in.alibi || in.distance_bias.data) {
     cached_scores_adjusted(in, at, rows.count, scale, a);
     scale = 1;
   }
@@ -176,6 +179,8 @@ CachedPairs pairs_of(const CachedAttention<float>& in, Matrix<float> y, int64_t 
     at.v[l] = in.kv_heads * in.key_width + kv * in.value_width;
     at.y[l] = y.row(row) + head * in.value_width;
     for (int place = l; in.alibi && place < kSlopes; place += kPairs) at.slope[place] = in.alibi[head];
+    const DistanceBias<const float>& bias = in.distance_bias;
+    at.bias[l] = bias.data ? bias.data + head * bias.width() + bias.reach : nullptr;
   }
   return at;
 }

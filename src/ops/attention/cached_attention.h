@@ -1,14 +1,15 @@
 // Scaled dot-product attention with a key-value cache, for decoding: one query per hypothesis, over keys and values in
 // arbitrary rows of the cache,
 //   y_n = Σ_j a_nj v_j,   a_n = softmax_j(scale · q_n · k_j)
-// for every head, over the rows j of hypothesis n, with the softcap and ALiBi of qkv/attention.h. Hypotheses share the
-// rows of the tokens that they share, so nothing is copied when a hypothesis branches.
+// for every head, over the rows j of hypothesis n, with the softcap, ALiBi and distance bias of qkv/attention.h.
+// Hypotheses share the rows of the tokens that they share, so nothing is copied when a hypothesis branches.
 #pragma once
 
 #include <cstdint>
 
 #include "core/arena.h"
 #include "core/cached_keys.h"
+#include "qkv/attention.h"
 
 namespace qkv {
 
@@ -25,6 +26,7 @@ struct CachedAttention {
   Real softcap = 0;  // c > 0: the scaled scores s become c tanh(s / c); 0: none
   const Real* alibi =
       nullptr;  // [H], slopes m, or null: subtracts m j from the score of a key j positions before the query
+  DistanceBias<const Real> distance_bias = {};  // null data means none
 };
 
 // y: [N, H d_v] is assigned; zeros for a query without keys.

@@ -25,6 +25,8 @@ void cached_attention(const CachedAttention<Real>& in, Matrix<Real> y) {
         s *= in.scale;
         if (in.softcap > 0) s = in.softcap * std::tanh(s / in.softcap);
         if (in.alibi) s -= in.alibi[h] * static_cast<Real>(keys.end[n] - 1 - j);
+        if (const auto& bias = in.distance_bias; bias.data)
+          s += bias.data[h * bias.width() + bias.reach + std::max<int64_t>(j - (keys.end[n] - 1), -bias.reach)];
         a.push_back(s);
         most = std::max(most, a.back());
       }

@@ -11,7 +11,8 @@ struct CachedPairs {
   const float* q[kPairs];
   int64_t k[kPairs], v[kPairs];  // first columns in the cache
   float* y[kPairs];
-  float slope[kSlopes];  // ALiBi slopes of the pairs, repeated
+  float slope[kSlopes];       // ALiBi slopes of the pairs, repeated
+  const float* bias[kPairs];  // of distance 0, if there is a distance bias
   int count;
 };
 
