@@ -8,6 +8,8 @@
 #include "fuzz/decoder.h"
 #include "fuzz/seeds.h"
 #include "tests/support/foreign_models.h"
+#include "tests/support/gguf_writer.h"
+#include "text/byte_pairs.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -96,6 +98,38 @@ void add_decoder(const std::filesystem::path& directory, const std::string& type
     write_tensors(seeds.path(), *model, model_class, as);
 }
 
+// A Llama with a tokenizer of SentencePiece, and one with byte-level BPE and a quantized tensor.
+void add_gguf(const std::filesystem::path& directory) {
+  Seeds seeds(directory, "gguf");
+  testing::GgufWriter pieces, bytes;
+  testing::add_small_llama(pieces, testing::kSmallPieces);
+  testing::add_small_pieces(pieces);
+  seeds.add(pieces.bytes());
+
+  std::vector<std::string> tokens;
+  std::vector<int32_t> types(258, 1);
+  for (int byte = 0; byte < 256; byte++) tokens.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
+  tokens.push_back("ab");
+  tokens.push_back("<|end|>");
+  types.back() = 3;
+  bytes.add("tokenizer.ggml.model", "gpt2");
+  bytes.add("tokenizer.ggml.pre", "llama-bpe");
+  bytes.add("tokenizer.ggml.tokens", tokens);
+  bytes.add("tokenizer.ggml.token_type", types);
+  bytes.add("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
+  bytes.add("tokenizer.ggml.bos_token_id", uint32_t{257});
+  bytes.add("tokenizer.ggml.eos_token_id", uint32_t{257});
+  testing::add_small_llama(bytes, tokens.size());
+  bytes.add_tensor("rope_freqs.weight", {1}, {1.0f});
+  seeds.add(bytes.bytes());
+
+  testing::GgufWriter blocks;
+  blocks.add("general.architecture", "llama");
+  for (const auto& [type, size] : {std::pair{2u, 18u}, {8u, 34u}, {12u, 144u}, {14u, 210u}})
+    blocks.add_tensor("t" + std::to_string(type), type, {1, type < 12 ? 32u : 256u}, std::string(size, 'x'));
+  seeds.add(blocks.bytes());
+}
+
 }  // namespace
 
 void import_seeds(const std::filesystem::path& directory) {
@@ -105,6 +139,7 @@ void import_seeds(const std::filesystem::path& directory) {
       packages(directory, "argos"), settings(directory, "settings");
   testing::write_foreign(marian.path(), testing::as_marian(*model));
   for (const char* type : {"gpt2", "gpt_neox", "llama"}) add_decoder(directory, type);
+  add_gguf(directory);
   Seeds bert(directory, "bert");
   testing::write_foreign(bert.path(), as_bert(*random_model(bert_config())));
 

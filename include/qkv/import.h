@@ -101,6 +101,7 @@ std::vector<TransformersModel> transformers_models();
 //   a directory in the Hugging Face layout, of one of transformers_models() or of sentence-transformers
 //   a CTranslate2 directory
 //   an Argos Translate package: the .argosmodel file, or the directory in it
+//   a GGUF file of llama.cpp
 //   a state dictionary of a PyTorch model around nn.Transformer, as a safetensors file
 // Throws Error, naming the file and the tensor or field, if an option is out of range, if `out` exists, or if `source`
 // is broken, contradicts itself or has a feature that is not supported. `source` is not trusted.

@@ -19,7 +19,7 @@ bool holds_numbers(DType dtype) {
     case DType::i16:
       return true;
     default:
-      return false;
+      return is_in_blocks(dtype);
   }
 }
 
@@ -102,7 +102,7 @@ Origin ForeignTensors::whole(const std::string& name) {
 void ForeignTensors::use(const std::string& parameter, const std::string& name, TensorPart part) {
   Origin origin = whole(name);
   const TensorView& tensor = origin.tensor;
-  if (part.transposed && is_integer(tensor.dtype))
+  if (part.transposed && (is_integer(tensor.dtype) || is_in_blocks(tensor.dtype)))
     fail("{}: must hold floats (is {})", in_file(path_, name), describe(tensor.dtype, tensor.shape));
   if (origin.scales.size() > sizeof(float) && !rows_match(part.shape, tensor.shape))
     fail("{}: has a scale per row and cannot be read in another shape (is {})", in_file(path_, name),

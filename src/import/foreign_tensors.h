@@ -17,11 +17,21 @@ namespace qkv {
 // after the start of the last one, and so on. Consecutive rows are a single group.
 struct RowPlaces {
   int64_t begin = 0, group = 1, stride = 1;
+  // If above 0, the parameter's rows form blocks of this size, and in each block the tensor alternates between rows of
+  // the first and of the second half.
+  int64_t interleaved = 0;
 
-  int64_t of(int64_t row) const { return begin + row / group * stride + row % group; }
+  int64_t of(int64_t row) const {
+    if (interleaved > 0) {
+      const int64_t place = row % interleaved, half = interleaved / 2;
+      row += 2 * (place % half) + place / half - place;
+    }
+    return begin + row / group * stride + row % group;
+  }
 };
 
-// The numbers of one parameter in a file: float32, float64, float16 or bfloat16, or integers over a float32 scale.
+// The numbers of one parameter in a file: float32, float64, float16 or bfloat16, integers over a float32 scale, or
+// blocks of GGUF.
 struct Origin {
   std::string name;                   // of the tensor
   TensorView tensor;                  // the whole tensor
@@ -54,7 +64,7 @@ class ForeignTensors {
   const TensorView* find(const std::string& name) const;  // null if missing
   bool has(const std::string& name) const { return find(name) != nullptr; }
   // Throws Error if the tensor is missing or empty. The sizes of a tensor that passes, and their products, are at most
-  // the number of bytes in the file.
+  // twice the number of bytes in the file.
   const TensorView& at(const std::string& name) const;
   // Returns the sizes of a tensor. Throws Error if it is missing, empty, or has another rank.
   std::vector<int64_t> shape(const std::string& name, size_t rank) const;
@@ -62,7 +72,8 @@ class ForeignTensors {
   int64_t count(const std::string& prefix, const std::string& suffix) const;
 
   // Makes a part of a tensor the origin of a parameter. The part must lie inside the tensor. Throws Error if the tensor
-  // is missing or does not hold numbers, if columns are taken of integers, or if the parameter already has an origin.
+  // is missing or does not hold numbers, if columns are taken of integers or blocks, or if the parameter already has an
+  // origin.
   void use(const std::string& parameter, const std::string& name, TensorPart part);
   // Adds the first row of another tensor to every row of a parameter. Throws Error if their lengths differ.
   void add_first_row(const std::string& parameter, const std::string& name);

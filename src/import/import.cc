@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/to_size.h"
 #include "import/architecture.h"
+#include "import/gguf_file.h"
 #include "import/imported_model.h"
 #include "io/run.h"
 #include "io/safetensors.h"
@@ -36,6 +37,7 @@ ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) 
 ImportedModel read_any(const std::string& source, const ImportOptions& options) {
   std::error_code error;
   if (std::filesystem::is_directory(source, error)) return read_files(ModelFiles::of_directory(source), options);
+  if (is_gguf(source)) return read_gguf(source);
   if (ModelFiles::is_archive(source)) return read_files(ModelFiles::of_archive(source), options);
   return read_torch(source, options);
 }

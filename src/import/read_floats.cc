@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "import/foreign_tensors.h"
+#include "import/ggml_blocks.h"
 #include "io/float16.h"
 #include "qkv/bfloat16.h"
 
@@ -61,7 +62,15 @@ void dequantize(const Part& part) {
   }
 }
 
+void convert_blocks(const Part& part) {
+  const TensorView& tensor = part.origin.tensor;
+  for (int64_t r = part.begin; r < part.end; r++)
+    read_blocks(tensor.dtype, tensor.data, part.origin.rows.of(r) * part.cols,
+                std::span(&part.at(r, 0), to_size(part.cols)));
+}
+
 void convert_any(const Part& part) {
+  if (is_in_blocks(part.origin.tensor.dtype)) return convert_blocks(part);
   switch (part.origin.tensor.dtype) {
     case DType::f64:
       return convert<double>(part);

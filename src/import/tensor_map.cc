@@ -76,7 +76,10 @@ void use(ForeignTensors& tensors, const TensorRule& rule, const std::string& nam
          rule.groups > 1 ? fmt::format(" in each of {} groups", rule.groups) : "", described(tensors, name));
   shape[0] /= parts;
   const int64_t group = shape[0] / rule.groups;
-  RowPlaces rows{rule.first_row, group, group * parts};
+  if (rule.interleaved > 0 && group % rule.interleaved != 0)
+    fail("{}: must hold heads of {} rows (is {})", in_file(tensors.path(), name), rule.interleaved,
+         described(tensors, name));
+  RowPlaces rows{rule.first_row, group, group * parts, rule.interleaved};
   for (const std::string& parameter : rule.ours) {
     tensors.use(parameter, name, {shape, rows, rule.layout == Layout::columns});
     rows.begin += group;

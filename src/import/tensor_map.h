@@ -37,6 +37,8 @@ struct TensorRule {
   int64_t first_row = 0, last_rows = 0;
   // Import only: a matrix whose first row is added to every row; "" if none.
   std::string addend = "";
+  // Import only: see RowPlaces. Must be even and divide the rows.
+  int64_t interleaved = 0;
 };
 
 // A linear layer or a norm: a weight and usually a bias.
