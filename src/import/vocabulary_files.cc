@@ -191,9 +191,10 @@ TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::str
 TokenizerSpec read_vocabulary_lines(const ModelFiles& files) {
   const Settings settings = read_tokenizer_config(files);
   const std::string kind = class_of(settings);
-  if (!std::set<std::string>{"", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"}.contains(kind))
-    fail("{}: tokenizer_class must be BertTokenizer, DistilBertTokenizer or ElectraTokenizer (is {})", settings.where(),
-         excerpt(kind));
+  const bool mpnet = kind == "MPNetTokenizer";
+  if (!mpnet && !std::set<std::string>{"", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"}.contains(kind))
+    fail("{}: tokenizer_class must be BertTokenizer, DistilBertTokenizer, ElectraTokenizer or MPNetTokenizer (is {})",
+         settings.where(), excerpt(kind));
   if (!settings.flag("do_basic_tokenize", true))
     fail("{}: do_basic_tokenize must be true (is false)", settings.where());
   if (settings.find("never_split")) fail("{}: not supported: never_split", settings.where());
@@ -201,10 +202,10 @@ TokenizerSpec read_vocabulary_lines(const ModelFiles& files) {
   spec.pieces = pieces_from_lines(files.open_small("vocab.txt")->text(), files.path("vocab.txt"));
   NamedTokens tokens(files, settings,
                      {{"unk_token", "[UNK]"},
-                      {"sep_token", "[SEP]"},
-                      {"pad_token", "[PAD]"},
-                      {"cls_token", "[CLS]"},
-                      {"mask_token", "[MASK]"}});
+                      {"sep_token", mpnet ? "</s>" : "[SEP]"},
+                      {"pad_token", mpnet ? "<pad>" : "[PAD]"},
+                      {"cls_token", mpnet ? "<s>" : "[CLS]"},
+                      {"mask_token", mpnet ? "<mask>" : "[MASK]"}});
   spec.before = id_of(spec, tokens.name("cls_token"), files.path("vocab.txt"));
   spec.after = id_of(spec, tokens.name("sep_token"), files.path("vocab.txt"));
   WordPieceModel words;

@@ -31,7 +31,7 @@ std::vector<AddedToken> added_tokens_of(const Settings& settings);
 // if tokenizer_config.json names none. Throws Error, naming file and field.
 TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::string& tokenizer_class);
 
-// Reads vocab.txt of BertTokenizer and its relatives, one piece per line.
+// Reads vocab.txt of BertTokenizer and its relatives, among them MPNetTokenizer, one piece per line.
 TokenizerSpec read_vocabulary_lines(const ModelFiles& files);
 
 }  // namespace qkv

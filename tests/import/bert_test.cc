@@ -69,6 +69,14 @@ TEST(Bert, DistilBertHasNoTokenTypes) {
                 "left out: vocab_layer_norm, vocab_projector, vocab_transform (not needed for hidden states)"}));
 }
 
+TEST(Bert, MpnetAddsARelativeBiasToItsPositions) {
+  const ImportReport report = expect_hidden_states("mpnet");
+  EXPECT_EQ(report.kind, "MPNet");
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: lm_head (not needed for hidden states)"}));
+  EXPECT_EQ(report.config.max_length, 16);
+  EXPECT_EQ(report.config.attention.relative_buckets, 32);
+}
+
 // A copy of the sentence encoder that tests change.
 class BertFiles : public ::testing::Test {
  protected:
@@ -216,6 +224,20 @@ TEST_F(BertFiles, PositionsOfRobertaNeedRowsAfterThePadding) {
   change("config.json", "pad_token_id", 2);  // fewer positions are left
   import_model(model(), out(), kTokens);
   EXPECT_EQ(read_config(RunDirectory(out())).model.max_length, 15);
+}
+
+TEST_F(BertFiles, MpnetHas32BucketsAndATokenizerOfItsOwn) {
+  copy("mpnet");
+  EXPECT_EQ(error_with("config.json", "relative_attention_num_buckets", 16),
+            "model/config.json: relative_attention_num_buckets must be 32 (is 16)");
+  EXPECT_EQ(error_with("config.json", "max_position_embeddings", 2),
+            "model/config.json: max_position_embeddings must be above 2 (is 2)");
+  change("tokenizer_config.json", "tokenizer_class", "MPNetTokenizer");
+  import_model(model(), out());
+  const EncoderRun run = load_run<EncoderRun>(out());
+  EXPECT_EQ(run.codec.encode("A c", "text"), (std::vector<int32_t>{5, 7}));
+  EXPECT_EQ(run.edges.before, std::vector<int32_t>{0});
+  EXPECT_EQ(run.edges.after, std::vector<int32_t>{2});
 }
 
 // XLM-R has SentencePiece tokenizers with the ids of fairseq.

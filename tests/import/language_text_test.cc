@@ -119,8 +119,9 @@ TEST_F(LanguageTextTest, ReadsWordPiecesFromLines) {
   put("tokenizer_config.json", R"({"do_lower_case": false})");
   expect_ids_of("bert-cased", read().codec);
   put("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
-  EXPECT_TRUE(error().starts_with(
-      "tokenizer_config.json: tokenizer_class must be BertTokenizer, DistilBertTokenizer or ElectraTokenizer (is "));
+  EXPECT_TRUE(
+      error().starts_with("tokenizer_config.json: tokenizer_class must be BertTokenizer, DistilBertTokenizer, "
+                          "ElectraTokenizer or MPNetTokenizer (is "));
 }
 
 TEST_F(LanguageTextTest, RefusesSettingsThatContradictTheTokenizer) {

@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).parent
 TEXTS = ["a b c", "", "e", "h g f e d c b a h g", "a zzz a", "c c c c c b b"]
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+MPNET = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>", *WORDS]
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *WORDS]
 POOLING = {"word_embedding_dimension": 12, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True,
            "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False}
@@ -101,6 +102,11 @@ def main():
                                                n_heads=3, hidden_dim=20)
     model = randomize(transformers.DistilBertForMaskedLM(distilbert))
     write("distilbert", model, model.distilbert, BERT, cls_sep)
+
+    # Positions begin at 2; a relative bias with the 32 buckets that MPNet always has.
+    mpnet = transformers.MPNetConfig(vocab_size=len(MPNET), max_position_embeddings=18, **sizes)
+    model = randomize(transformers.MPNetForMaskedLM(mpnet))
+    write("mpnet", model, model.mpnet, MPNET, ("[UNK]", "<s>", "</s>"))
 
 
 main()
