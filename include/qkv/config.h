@@ -23,11 +23,15 @@ enum class NormKind { layer, layer_no_bias, rms };
 constexpr std::array<std::string_view, 3> names_of(NormKind) { return {"layer", "layer_no_bias", "rms"}; }
 
 // The place of the norm around a sublayer f:
-//   post   norm(x + f(x)): the original paper
-//   pre    x + f(norm(x))
-//   query  n + f(n) with n = norm(x); self-attention takes keys and values from x instead of n: SASRec
-enum class NormPosition { post, pre, query };
-constexpr std::array<std::string_view, 3> names_of(NormPosition) { return {"post", "pre", "query"}; }
+//   post      norm(x + f(x)): the original paper
+//   pre       x + f(norm(x))
+//   query     n + f(n) with n = norm(x); self-attention takes keys and values from x instead of n: SASRec
+//   branch    x + norm(f(x)): OLMo 2
+//   sandwich  x + norm_2(f(norm_1(x))): Gemma 2; Ding et al., "CogView" (2021)
+enum class NormPosition { post, pre, query, branch, sandwich };
+constexpr std::array<std::string_view, 5> names_of(NormPosition) {
+  return {"post", "pre", "query", "branch", "sandwich"};
+}
 
 // How a layer combines self-attention and the feed-forward network:
 //   sequential            y = x + attention(norm_1(x)), then y + ffn(norm_2(y)); or with another norm position
@@ -84,6 +88,13 @@ struct AttentionConfig {
   int64_t relative_distance = 128;  // distances from this one on share a bucket
   bool query_key_norm = false;      // normalizes the queries and keys of each head: Dehghani et al., "Scaling Vision
                                     // Transformers to 22 Billion Parameters" (2023)
+  bool query_key_norm_over_heads = false;  // that norm takes all heads as one row, as in OLMo 2; false means each head
+
+  // The reach of self-attention, one letter for each layer; a shorter text is repeated. Empty means l in all layers.
+  //   l  local: the window (all tokens if it is 0), and RotaryConfig::local_base
+  //   g  global: all tokens
+  //   n  global, without rotary positions
+  std::string layer_pattern = {};
 
   bool operator==(const AttentionConfig&) const = default;
 };
@@ -97,6 +108,8 @@ struct RotaryConfig {
   double low = 1, high = 4;  // turns of the slow and of the fast pairs
   double factor = 1;         // multiplies cosines and sines, so that scores grow by its square: YaRN
   int64_t width = 0;         // r, even and at most d_k; 0 means d_k. GPT-NeoX and Phi rotate a part of each head
+  double local_base = 0;     // > 0: the base in local layers of AttentionConfig::layer_pattern, where scale and factor
+                             // are 1: Gemma 3; 0 means that they are as the others
 
   auto operator<=>(const RotaryConfig&) const = default;
 };
@@ -106,6 +119,7 @@ struct NormConfig {
   NormPosition position = NormPosition::post;
   bool final = false;     // a norm after the last layer of each stack; required unless position is post
   double epsilon = 1e-5;  // ε
+  bool first = true;      // a norm before self-attention of the first layer; false only with position pre: ModernBERT
 
   bool operator==(const NormConfig&) const = default;
 };
@@ -140,6 +154,7 @@ struct ModelConfig {
   bool shared_embeddings = true;  // one table for source and target, which then have one vocabulary
   bool tied_output = true;        // the output layer uses the target embeddings as its weight
   bool output_bias = false;       // on the output layer
+  double output_softcap = 0;      // c > 0: a logit z becomes c tanh(z / c), as in Gemma 2; 0 leaves logits unchanged
   int64_t max_length = 256;       // tokens of the longest sequence, the end token included
   DropoutConfig dropout;
 
@@ -159,6 +174,11 @@ struct ModelConfig {
   }
   double attention_scale() const {
     return attention.scale > 0 ? attention.scale : 1 / std::sqrt(static_cast<double>(attention.key_width));
+  }
+  // Returns the letter of layer_pattern for a layer.
+  char layer_kind(int64_t layer) const {
+    const std::string& kinds = attention.layer_pattern;
+    return kinds.empty() ? 'l' : kinds[static_cast<size_t>(layer) % kinds.size()];
   }
   int64_t rotated_width() const { return rotary.width > 0 ? rotary.width : attention.key_width; }  // r
 
@@ -224,6 +244,9 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
         {"Multiply the cosines and sines of rotary positions by this; 1 leaves them unchanged", "model", kPositive});
   visit("rotary_width", c.rotary.width,
         {"Components of each head that rotary positions rotate; must be even; 0 means all", "model", kSizeOrNone});
+  visit("rotary_local_base", c.rotary.local_base,
+        {"Base of rotary positions in the local layers of layer_pattern, without scaling; 0 means as in other layers",
+         "model", at_least(0)});
   visit("window", c.attention.window,
         {"Number of tokens that each token attends to: itself and those before it, in an encoder as many after it; 0 "
          "means all",
@@ -240,18 +263,26 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
         {"Distances from this one on share a bucket of relative_buckets; must be above relative_buckets / 2", "model",
          between(1, 65536)});
   visit("query_key_norm", c.attention.query_key_norm, {"Normalize the queries and keys of each head", "model"});
+  visit("query_key_norm_over_heads", c.attention.query_key_norm_over_heads,
+        {"With query_key_norm, normalize the queries of all heads together, and the keys", "model"});
+  visit("layer_pattern", c.attention.layer_pattern,
+        {"Self-attention of each layer, repeated: l for local (the window), g for global (all tokens), n for global "
+         "without rotary positions; empty means l in all layers",
+         "model"});
   visit("zero_start", c.zero_start,
         {"Use a zero vector, plus its position, as the embedding of the first target token", kTranslatorGroup});
   visit("embedding_norm", c.embedding_norm, {"Normalize the sum of embedding and position", "model"});
   visit("norm", c.norm.kind, {"Normalization: LayerNorm, LayerNorm without bias, or RMSNorm", "model"});
   visit("norm_position", c.norm.position,
-        {"Place of the norm: after the residual sum (post), before each sublayer (pre), or, as in SASRec, before the "
-         "queries and on the residual path (query)",
+        {"Place of the norm: after the residual sum (post), before each sublayer (pre), on its result (branch), both "
+         "(sandwich), or, as in SASRec, before the queries and on the residual path (query)",
          "model"});
   visit("final_norm", c.norm.final,
         {"Add a norm after the last layer; required unless norm_position is post", "model"});
   visit("norm_epsilon", c.norm.epsilon,
         {"Added to the variance in a norm", "model", between(0, 1).without_min().without_max()});
+  visit("first_norm", c.norm.first,
+        {"Normalize the input of self-attention in the first layer; may be false if norm_position is pre", "model"});
   visit("sublayers", c.sublayers,
         {"Attention and feed-forward in sequence (sequential), or in parallel with two norms (parallel) or one "
          "(parallel_shared_norm)",
@@ -261,6 +292,9 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("shared_embeddings", c.shared_embeddings, {"Use one embedding table for source and target", kTranslatorGroup});
   visit("tied_output", c.tied_output, {"Use the target embeddings as the weight of the output layer", "model"});
   visit("output_bias", c.output_bias, {"Add a bias to the output layer", "model"});
+  visit("output_softcap", c.output_softcap,
+        {"Limit the logits z of language models and translators to c tanh(z / c) with this c; 0 leaves them unchanged",
+         "model", at_least(0)});
   visit("max_length", c.max_length, {"Maximum sequence length in tokens, including the end token", "model", kSize});
   visit("dropout", c.dropout.residual,
         {"Dropout probability of embeddings and residual branches", "model", kProbability});
@@ -287,7 +321,7 @@ void visit_fields(ModelConfig& c, ItemInputs& items, Visitor&& visit) {
 
 // Throws Error, naming the field, for a model that cannot be built: a number outside its range (of every field, whether
 // the model uses it or not), fields that contradict each other, fields of a side that the model does not have, or
-// tables of positions beyond 32 MiB.
+// tables of positions beyond 32 MiB, or of rotary positions beyond 128 MiB.
 void check(const ModelConfig& config, const ItemInputs& items = {});
 
 // JSON text. update_from_json sets the fields that the text names and keeps the others. It checks only names and types,

@@ -7,6 +7,8 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/json.h"
+#include "import/decoder_parts.h"
 
 namespace qkv {
 namespace {
@@ -18,6 +20,8 @@ ModelConfig canonical(ModelConfig m) {
   if (!m.has_encoder()) m.source_vocab = 0;
   const double scale = std::exchange(m.attention.scale, 0);
   if (scale != m.attention_scale()) m.attention.scale = scale;
+  if (!m.uses_rotary()) m.rotary.local_base = 0;
+  set_layer_kinds(m, layer_kinds(m));
   const ModelConfig defaults;
   if (!m.uses_rotary()) {
     m.rotary.width = 0;
@@ -60,6 +64,8 @@ struct FieldTexts {
   void operator()(std::string_view name, const T& value, const Field&) {
     if constexpr (std::is_enum_v<T>)
       values.emplace_back(name, name_of(value));
+    else if constexpr (std::is_same_v<T, std::string>)
+      values.emplace_back(name, excerpt(value));
     else
       values.emplace_back(name, fmt::format("{}", value));
   }

@@ -63,10 +63,13 @@ std::vector<float> gather(const Numbers& numbers, const TensorRule& rule) {
   std::vector<std::vector<float>> parts;
   for (const std::string& ours : rule.ours) parts.push_back(numbers.of(ours));
   std::vector<float> all;
-  const size_t share = parts.front().size() / to_size(rule.groups);
   for (size_t g = 0; g < to_size(rule.groups); g++)
-    for (const std::vector<float>& part : parts)
+    for (const std::vector<float>& part : parts) {
+      const size_t share = part.size() / to_size(rule.groups);
       all.insert(all.end(), part.data() + g * share, part.data() + (g + 1) * share);
+    }
+  if (rule.offset != 0)
+    for (float& x : all) x -= static_cast<float>(rule.offset);
   if (rule.layout != Layout::columns) return all;
   const size_t cols = to_size(numbers.shape(rule.ours.front())[1]), rows = all.size() / cols;
   std::vector<float> transposed(all.size());
@@ -78,7 +81,8 @@ std::vector<float> gather(const Numbers& numbers, const TensorRule& rule) {
 std::vector<int64_t> shape_of(const Numbers& numbers, const TensorRule& rule) {
   if (rule.reshape) return rule.reshape->theirs;
   std::vector<int64_t> shape = numbers.shape(rule.ours.front());
-  shape[0] *= std::ssize(rule.ours);
+  shape[0] = 0;
+  for (const std::string& ours : rule.ours) shape[0] += numbers.shape(ours)[0];
   if (rule.layout == Layout::columns) std::swap(shape[0], shape[1]);
   return shape;
 }

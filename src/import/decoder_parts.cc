@@ -1,5 +1,6 @@
 #include "import/decoder_parts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -44,15 +45,8 @@ void read_rotary_scaling(const Settings& s, ModelConfig& m, const RotaryNames& n
   m.rotary.factor = yarn_factor(s, m.rotary.scale);
 }
 
-// Calls read(settings) for each of the two objects that hold settings of rotary positions, where it is there.
-template <class Read>
-void for_rotary_objects(const Settings& s, Read&& read) {
-  for (const char* name : {"rope_parameters", "rope_scaling"})
-    if (const json* object = s.find(name)) read(Settings(object->dump(), s.where()));
-}
-
 void read_rotary(const Settings& s, ModelConfig& m, const RotaryNames& names) {
-  m.rotary.base = s.number(names.base, 10000);
+  m.rotary.base = s.number(names.base, names.default_base);
   for_rotary_objects(s, [&](const Settings& own) {
     m.rotary.base = own.number("rope_theta", m.rotary.base);
     read_rotary_scaling(own, m, names);
@@ -82,17 +76,64 @@ json rotary_scaling_json(const ModelConfig& m) {
   return scaling;
 }
 
-// Whether all layers of a Qwen model have the window, or none has.
-bool all_layers_have_windows(const Settings& s, int64_t layers) {
-  if (!s.flag("use_sliding_window", false)) return false;
-  const int64_t first = s.integer("max_window_layers", 28);
-  if (first > 0 && first < layers)
-    fail("{}: max_window_layers must be 0 or at least {}, a window in all layers or in none (is {})", s.where(), layers,
-         first);
-  return first <= 0;
+// Whether a text is its first letters repeated.
+bool repeats(const std::string& text, size_t letters) {
+  return std::equal(text.begin() + static_cast<std::ptrdiff_t>(letters), text.end(), text.begin());
+}
+
+constexpr const char* kGlobal = "full_attention";
+constexpr const char* kLocal = "sliding_attention";
+
+std::string read_layer_types(const Settings& s, int64_t layers, const std::function<char(int64_t)>& otherwise) {
+  std::string kinds;
+  const json* list = s.find("layer_types");
+  if (!list) {
+    for (int64_t i = 0; i < layers; i++) kinds += otherwise(i);
+    return kinds;
+  }
+  if (!list->is_array() || std::ssize(*list) != layers)
+    fail("{}: layer_types must be a list of {} layers", s.where(), layers);
+  for (const json& type : *list) {
+    if (type != kGlobal && type != kLocal)
+      fail("{}: layer_types must be {} or {} (is {})", s.where(), kGlobal, kLocal, excerpt(type.dump()));
+    kinds += type == kLocal ? 'l' : 'g';
+  }
+  return kinds;
+}
+
+json layer_types_json(const ModelConfig& m) {
+  const bool local = m.attention.window > 0 || m.rotary.local_base > 0;
+  json types = json::array();
+  for (const char kind : layer_kinds(m)) types.push_back(kind == 'l' && local ? kLocal : kGlobal);
+  return types;
+}
+
+void read_local_rotary(const Settings& s, ModelConfig& m, const LocalRotaryNames& names) {
+  m.rotary.base = s.number(names.base, names.default_base);
+  m.rotary.local_base = s.number(names.local_base, names.default_local_base);
+  if (const json* scaling = s.find("rope_scaling")) read_rotary_scaling(Settings(scaling->dump(), s.where()), m, {});
+  const json* both = s.find("rope_parameters");
+  if (!both) return;
+  const Settings parameters(both->dump(), s.where());
+  if (const json* global = parameters.find(kGlobal)) {
+    const Settings own(global->dump(), s.where());
+    m.rotary.base = own.number("rope_theta", m.rotary.base);
+    read_rotary_scaling(own, m, {});
+  }
+  if (const json* local = parameters.find(kLocal)) {
+    const Settings own(local->dump(), s.where());
+    m.rotary.local_base = own.number("rope_theta", m.rotary.local_base);
+    if (const std::string type = own.text("rope_type", "default"); type != "default")
+      fail("{}: rope_type of {} must be default (is {})", s.where(), kLocal, excerpt(type));
+  }
 }
 
 }  // namespace
+
+void for_rotary_objects(const Settings& config, const std::function<void(const Settings&)>& read) {
+  for (const char* name : {"rope_parameters", "rope_scaling"})
+    if (const json* object = config.find(name)) read(Settings(object->dump(), config.where()));
+}
 
 ModelConfig decoder_base() {
   ModelConfig m;
@@ -126,6 +167,14 @@ void rotary_fields(ConfigFields& fields, ModelConfig& m, const RotaryNames& name
   if (names.share) to[names.share] = share_of(m);
 }
 
+void local_rotary_fields(ConfigFields& fields, ModelConfig& m, const LocalRotaryNames& names) {
+  if (fields.from()) return read_local_rotary(*fields.from(), m, names);
+  json& to = *fields.to();
+  to[names.base] = m.rotary.base;
+  to[names.local_base] = m.rotary.local_base;
+  to["rope_scaling"] = rotary_scaling_json(m);
+}
+
 void set_rotary_width(const Settings& config, ModelConfig& m, const RotaryNames& names) {
   const char* name = names.share;
   double share = config.number(name, names.default_share);
@@ -149,13 +198,36 @@ void window_field(ConfigFields& fields, ModelConfig& m) {
 }
 
 void qwen_window_fields(ConfigFields& fields, ModelConfig& m) {
-  if (fields.from()) {
-    if (all_layers_have_windows(*fields.from(), m.decoder_layers)) window_field(fields, m);
-    return;
-  }
   window_field(fields, m);
-  (*fields.to())["use_sliding_window"] = m.attention.window > 0;
-  (*fields.to())["max_window_layers"] = m.attention.window > 0 ? 0 : m.decoder_layers;
+  bool windows = m.attention.window > 0;
+  fields("use_sliding_window", windows, false);
+  if (!windows) m.attention.window = 0;
+  int64_t first = windows ? 0 : m.decoder_layers;  // layer_types says more, where there are windows
+  fields("max_window_layers", first, 28);
+  if (windows) layer_types_field(fields, m, [&](int64_t layer) { return layer < first ? 'g' : 'l'; });
+}
+
+std::string layer_kinds(const ModelConfig& m) {
+  std::string kinds;
+  for (int64_t i = 0; i < std::max(m.encoder_layers, m.decoder_layers); i++) kinds += m.layer_kind(i);
+  return kinds;
+}
+
+void set_layer_kinds(ModelConfig& m, std::string kinds) {
+  if (kinds.find('l') == std::string::npos) m.attention.window = 0, m.rotary.local_base = 0;
+  if (m.attention.window == 0 && m.rotary.local_base == 0) std::ranges::replace(kinds, 'l', 'g');
+  size_t period = std::min<size_t>(1, kinds.size());
+  while (!repeats(kinds, period)) period++;
+  kinds.resize(period);
+  if (kinds == "g" || (kinds == "l" && m.rotary.local_base == 0)) kinds.clear();
+  m.attention.layer_pattern = std::move(kinds);
+}
+
+void layer_types_field(ConfigFields& fields, ModelConfig& m, const std::function<char(int64_t layer)>& otherwise) {
+  if (fields.from())
+    set_layer_kinds(m, read_layer_types(*fields.from(), m.decoder_layers + m.encoder_layers, otherwise));
+  else
+    (*fields.to())["layer_types"] = layer_types_json(m);
 }
 
 void check_heads(const Settings& s, const ModelConfig& m) {

@@ -8,21 +8,34 @@
 namespace qkv {
 namespace {
 
+// The names of the norms of a layer depend on their places.
+std::vector<std::pair<const char*, const char*>> norms_of_layer(NormPosition position) {
+  if (position == NormPosition::branch)
+    return {{"post_attention_layernorm", "self_attention_branch_norm"},
+            {"post_feedforward_layernorm", "feed_forward_branch_norm"}};
+  if (position == NormPosition::sandwich)
+    return {{"input_layernorm", "self_attention_norm"},
+            {"post_attention_layernorm", "self_attention_branch_norm"},
+            {"pre_feedforward_layernorm", "feed_forward_norm"},
+            {"post_feedforward_layernorm", "feed_forward_branch_norm"}};
+  return {{"input_layernorm", "self_attention_norm"}, {"post_attention_layernorm", "feed_forward_norm"}};
+}
+
 void add_layer(TensorMap& map, const std::string& ours, const std::string& theirs, const ModelConfig& m,
-               const LlamaFeedForward& names) {
-  const bool norm_bias = norm_has_bias(m);
+               const LlamaFeedForward& names, double norm_offset) {
   const std::string attention = ours + "self_attention", self = theirs + "self_attn.", mlp = theirs + "mlp.";
-  map.add_module({.theirs = theirs + "input_layernorm", .ours = {attention + "_norm"}, .bias = norm_bias});
+  const auto add_norm = [&](const std::string& name, const std::string& our_name) {
+    map.add_module({.theirs = name, .ours = {our_name}, .bias = norm_has_bias(m), .weight_offset = norm_offset});
+  };
+  for (const auto& [name, our_name] : norms_of_layer(m.norm.position)) add_norm(theirs + name, ours + our_name);
   map.add_module({.theirs = self + "q_proj", .ours = {attention + ".q"}, .bias = m.attention.input_bias});
   map.add_module({.theirs = self + "k_proj", .ours = {attention + ".k"}, .bias = m.attention.input_bias});
   map.add_module({.theirs = self + "v_proj", .ours = {attention + ".v"}, .bias = m.attention.input_bias});
   map.add_module({.theirs = self + "o_proj", .ours = {attention + ".output"}, .bias = m.attention.output_bias});
   if (m.attention.query_key_norm) {
-    map.add_module({.theirs = self + "q_norm", .ours = {attention + ".q_norm"}, .bias = norm_bias});
-    map.add_module({.theirs = self + "k_norm", .ours = {attention + ".k_norm"}, .bias = norm_bias});
+    add_norm(self + "q_norm", attention + ".q_norm");
+    add_norm(self + "k_norm", attention + ".k_norm");
   }
-  map.add_module(
-      {.theirs = theirs + "post_attention_layernorm", .ours = {ours + "feed_forward_norm"}, .bias = norm_bias});
   map.add_module({.theirs = mlp + names.first, .ours = {ours + "feed_forward.first"}, .bias = m.ffn_bias});
   if (m.gated_ffn)
     map.add_module({.theirs = mlp + names.gate, .ours = {ours + "feed_forward.gate"}, .bias = m.ffn_bias});
@@ -63,12 +76,13 @@ void finish_llama_with_biases(const Settings& config, ModelConfig& m) {
   m.attention.output_bias = m.attention.input_bias;
 }
 
-TensorMap llama_block_tensors(const ModelConfig& m, const LlamaFeedForward& names) {
+TensorMap llama_block_tensors(const ModelConfig& m, const LlamaFeedForward& names, double norm_offset) {
   TensorMap map;
   add_token_tables(map, "model.embed_tokens.weight", "lm_head.weight", m);
   for (int64_t i = 0; i < m.decoder_layers; i++)
-    add_layer(map, fmt::format("decoder.layers.{}.", i), fmt::format("model.layers.{}.", i), m, names);
-  map.add_module({.theirs = "model.norm", .ours = {"decoder.norm"}, .bias = norm_has_bias(m)});
+    add_layer(map, fmt::format("decoder.layers.{}.", i), fmt::format("model.layers.{}.", i), m, names, norm_offset);
+  map.add_module(
+      {.theirs = "model.norm", .ours = {"decoder.norm"}, .bias = norm_has_bias(m), .weight_offset = norm_offset});
   return map;
 }
 

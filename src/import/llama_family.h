@@ -1,5 +1,5 @@
-// Llama's layers, which Mistral, Qwen2, Qwen3 and, with other feed-forward layers, StarCoder2 share. Rotary positions
-// turn the two halves of each head, as ours do.
+// Llama's layers, which Mistral, Qwen2, Qwen3, SmolLM 3, with other norms OLMo 2 and Gemma, and with other feed-forward
+// layers StarCoder2 share. Rotary positions turn the two halves of each head, as ours do.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ void finish_llama_with_biases(const Settings& config, ModelConfig& m);
 struct LlamaFeedForward {
   const char *first, *gate, *second;
 };
-TensorMap llama_block_tensors(const ModelConfig& m, const LlamaFeedForward& names);
+// `norm_offset`: 1 for classes whose norms multiply by 1 + weight.
+TensorMap llama_block_tensors(const ModelConfig& m, const LlamaFeedForward& names, double norm_offset = 0);
 TensorMap llama_tensors(const ModelConfig& m, const Settings& config);
 
 }  // namespace qkv

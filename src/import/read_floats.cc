@@ -94,6 +94,8 @@ void read_floats(const Origin& origin, const std::string& path, int64_t begin, i
   convert_any(part);
   for (const float x : to)
     if (!std::isfinite(x)) fail("{}: holds a number that is not finite", in_file(path, origin.name));
+  if (origin.offset != 0)
+    for (float& x : to) x += origin.offset;
   if (!origin.addend) return;
   std::vector<float> row(to_size(part.cols));
   read_floats(*origin.addend, path, 0, 1, row);

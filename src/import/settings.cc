@@ -24,6 +24,8 @@ const nlohmann::json* Settings::find(const std::string& name) const {
   return place == object_->end() || place->is_null() ? nullptr : &*place;
 }
 
+bool Settings::has(const std::string& name) const { return object_->contains(name); }
+
 int64_t Settings::integer(const std::string& name) const {
   const nlohmann::json* value = find(name);
   if (!value || !value->is_number_integer()) wrong(name, "an integer");

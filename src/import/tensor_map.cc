@@ -68,21 +68,36 @@ std::vector<int64_t> rows_of(const ForeignTensors& tensors, const TensorRule& ru
   return shape;
 }
 
+// Shares out the rows of a tensor: returns those of each parameter.
+std::vector<int64_t> rows_of_parts(const ForeignTensors& tensors, const TensorRule& rule, const std::string& name,
+                                   int64_t rows) {
+  const int64_t parts = std::ssize(rule.ours);
+  if (rule.rows.empty()) {
+    if (rows % parts != 0 || rows / parts % rule.groups != 0)
+      fail("{}: must hold {} parts of the same size{} (is {})", in_file(tensors.path(), name), parts,
+           rule.groups > 1 ? fmt::format(" in each of {} groups", rule.groups) : "", described(tensors, name));
+    return std::vector<int64_t>(rule.ours.size(), rows / parts);
+  }
+  int64_t left = rows;
+  for (const int64_t part : rule.rows) left = part > left ? -1 : left - part;  // a sum could overflow
+  if (left != 0)
+    fail("{}: must have {} rows (is {})", in_file(tensors.path(), name), fmt::join(rule.rows, " + "),
+         described(tensors, name));
+  return rule.rows;
+}
+
 void use(ForeignTensors& tensors, const TensorRule& rule, const std::string& name, const Names& names) {
   std::vector<int64_t> shape = rows_of(tensors, rule, name);
-  const int64_t parts = std::ssize(rule.ours);
-  if (shape[0] % parts != 0 || shape[0] / parts % rule.groups != 0)
-    fail("{}: must hold {} parts of the same size{} (is {})", in_file(tensors.path(), name), parts,
-         rule.groups > 1 ? fmt::format(" in each of {} groups", rule.groups) : "", described(tensors, name));
-  shape[0] /= parts;
-  const int64_t group = shape[0] / rule.groups;
-  if (rule.interleaved > 0 && group % rule.interleaved != 0)
-    fail("{}: must hold heads of {} rows (is {})", in_file(tensors.path(), name), rule.interleaved,
-         described(tensors, name));
-  RowPlaces rows{rule.first_row, group, group * parts, rule.interleaved};
-  for (const std::string& parameter : rule.ours) {
-    tensors.use(parameter, name, {shape, rows, rule.layout == Layout::columns});
-    rows.begin += group;
+  const std::vector<int64_t> parts = rows_of_parts(tensors, rule, name, shape[0]);
+  RowPlaces rows{rule.first_row, 1, shape[0] / rule.groups, rule.interleaved};
+  for (size_t i = 0; i < parts.size(); i++) {
+    rows.group = parts[i] / rule.groups;
+    if (rule.interleaved > 0 && rows.group % rule.interleaved != 0)
+      fail("{}: must hold heads of {} rows (is {})", in_file(tensors.path(), name), rule.interleaved,
+           described(tensors, name));
+    shape[0] = parts[i];
+    tensors.use(rule.ours[i], name, {shape, rows, rule.layout == Layout::columns, static_cast<float>(rule.offset)});
+    rows.begin += rows.group;
   }
   if (!rule.addend.empty()) tensors.add_first_row(rule.ours.front(), names.of(rule.addend));
 }
@@ -104,13 +119,14 @@ std::set<std::string> ignore_heads(ForeignTensors& tensors, const TensorMap& map
 
 void TensorMap::add_module(const ModuleRule& module) {
   const auto tensor = [&](const std::string& ending, const std::string& old, const char* ours) {
-    TensorRule rule{.theirs = module.theirs + ending, .ours = {}, .groups = module.groups};
+    TensorRule rule{.theirs = module.theirs + ending, .ours = {}, .groups = module.groups, .rows = module.rows};
     if (!old.empty()) rule.aliases.push_back(module.theirs + old);
     for (const std::string& name : module.ours) rule.ours.push_back(name + ours);
     return rule;
   };
   TensorRule weight = tensor(module.weight_name, module.old_weight_name, ".weight");
   weight.layout = module.layout;
+  weight.offset = module.weight_offset;
   rules.push_back(std::move(weight));
   if (module.bias) rules.push_back(tensor(module.bias_name, module.old_bias_name, ".bias"));
 }

@@ -16,15 +16,15 @@ namespace qkv {
 //   columns  as columns: a weight [in, out] where ours is [out, in], as in GPT-2
 enum class Layout { rows, columns };
 
-// A tensor and the parameters that it holds. Several parameters must have the same number of rows, and alternate in
-// `groups` groups: each group holds an equal share of the rows of the first parameter, then of the second, and so on.
-// One group puts the parameters one below the other. A group per attention head keeps the queries, keys and values of
-// each head together.
+// A tensor and the parameters that it holds. Several parameters alternate in `groups` groups: each group holds an equal
+// share of the rows of the first parameter, then of the second, and so on. One group puts the parameters one below the
+// other. A group per attention head keeps the queries, keys and values of each head together.
 struct TensorRule {
   std::string theirs;
   std::vector<std::string> ours;
   Layout layout = Layout::rows;
   int64_t groups = 1;
+  std::vector<int64_t> rows = {};  // of each parameter; empty means that all have the same number of rows
   // Other names for the same numbers. A file may use any of the names; if it uses several, they must be equal.
   std::vector<std::string> aliases = {};
   // The shapes of the tensor and of the parameter, if they differ although the numbers are the same.
@@ -35,6 +35,8 @@ struct TensorRule {
   // Import only: the parameter has the rows from `first_row` to the end; there must be `last_rows` of them (0: any
   // number).
   int64_t first_row = 0, last_rows = 0;
+  // Added to every number on import, and subtracted on export: 1 where a class multiplies by 1 + weight.
+  double offset = 0;
   // Import only: a matrix whose first row is added to every row; "" if none.
   std::string addend = "";
   // Import only: see RowPlaces. Must be even and divide the rows.
@@ -48,6 +50,8 @@ struct ModuleRule {
   bool bias = true;
   Layout layout = Layout::rows;
   int64_t groups = 1;
+  std::vector<int64_t> rows = {};  // as in TensorRule
+  double weight_offset = 0;        // the offset of the weight
   // Endings of the names of the two tensors. The old ones are aliases; "" means none.
   std::string weight_name = ".weight", bias_name = ".bias", old_weight_name = "", old_bias_name = "";
 };

@@ -45,6 +45,8 @@ class TorchReader {
     c.attention.key_width = c.attention.value_width = c.d_model / c.attention.heads;
     c.activation = torch_.activation;
     c.norm.position = torch_.norm_position;
+    if (c.norm.position == NormPosition::branch || c.norm.position == NormPosition::sandwich)
+      fail("{}: norm_position must be post, pre or query (is {})", tensors_.path(), name_of(c.norm.position));
     c.norm.epsilon = torch_.norm_epsilon;
     c.norm.final = tensors_.has(encoder + "norm.weight");
     c.attention.input_bias = tensors_.has(encoder + "layers.0.self_attn.in_proj_bias");

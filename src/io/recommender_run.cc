@@ -34,6 +34,8 @@ RecommendationConfig read_recommendation(const RunDirectory& run) {
 RecommenderRun RecommenderRun::read(const RunDirectory& run, const ModelConfig& config, const ItemInputs& items) {
   if (config.has_encoder())
     fail("{}: encoder_layers must be 0 in a recommender (is {})", run.config(), config.encoder_layers);
+  if (config.output_softcap != 0)
+    fail("{}: output_softcap must be 0 in a recommender (is {})", run.config(), config.output_softcap);
   RecommenderRun loaded{config, items, read_recommendation(run), read_log(run)};
   if (loaded.log.data.item_count() != config.target_vocab)
     fail("{}: target_vocab must be {}, the number of items in {} (is {})", run.config(), loaded.log.data.item_count(),

@@ -78,16 +78,17 @@ std::vector<Real> alibi_slopes(int64_t heads) {
 
 template <class Real>
 MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const std::string& name,
-                                             const ModelConfig& config, Kind kind, DropoutSites& sites,
+                                             const ModelConfig& config, AttentionScope scope, DropoutSites& sites,
                                              Matrix<const Real> angles, const RelativeBias<Real>* relative)
     : heads_(config.attention.heads),
       kv_heads_(config.key_value_heads()),
       key_width_(config.attention.key_width),
       value_width_(config.attention.value_width),
-      window_(kind == Kind::self ? config.attention.window : 0),
+      window_(scope == AttentionScope::local ? config.attention.window : 0),
       scale_(static_cast<Real>(config.attention_scale())),
       softcap_(static_cast<Real>(config.attention.softcap)),
-      angles_(kind == Kind::self ? angles : Matrix<const Real>()),
+      norm_over_heads_(config.attention.query_key_norm_over_heads),
+      angles_(angles),
       relative_(relative),
       qkv_(list,
            {{name + ".q", heads_ * key_width_},
@@ -98,30 +99,31 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
       p_(config.dropout.attention),
       site_(sites.next()) {
   if (config.attention.query_key_norm) {
-    q_norm_.emplace(list, name + ".q_norm", key_width_, config);
-    k_norm_.emplace(list, name + ".k_norm", key_width_, config);
+    q_norm_.emplace(list, name + ".q_norm", norm_over_heads_ ? q_columns() : key_width_, config);
+    k_norm_.emplace(list, name + ".k_norm", norm_over_heads_ ? k_columns() : key_width_, config);
   }
-  if (kind == Kind::self && config.positions == Positions::alibi) slopes_ = alibi_slopes<Real>(heads_);
+  if (scope != AttentionScope::cross && config.positions == Positions::alibi) slopes_ = alibi_slopes<Real>(heads_);
 }
 
 template <class Real>
 Matrix<Real> MultiHeadAttention<Real>::normalize(const Norm<Real>& norm, Matrix<Real> m, Context& c,
                                                  std::span<typename Norm<Real>::Saved>& saved) const {
-  const int64_t heads = m.cols / key_width_;
-  saved = c.arena.objects<typename Norm<Real>::Saved>(to_size(heads));
+  const int64_t width = norm_over_heads_ ? m.cols : key_width_, rows = m.cols / width;
+  saved = c.arena.objects<typename Norm<Real>::Saved>(to_size(rows));
   const Matrix<Real> y = c.inference ? m : c.arena.matrix<Real>(m.rows, m.cols);
-  for (int64_t h = 0; h < heads; h++)
-    norm.forward_into(m.col_range(h * key_width_, (h + 1) * key_width_),
-                      y.col_range(h * key_width_, (h + 1) * key_width_), c, saved[to_size(h)]);
+  for (int64_t h = 0; h < rows; h++)
+    norm.forward_into(m.col_range(h * width, (h + 1) * width), y.col_range(h * width, (h + 1) * width), c,
+                      saved[to_size(h)]);
   return y;
 }
 
 template <class Real>
 void MultiHeadAttention<Real>::normalize_backward(const Norm<Real>& norm, Matrix<Real> gradient, Context& c,
                                                   std::span<const typename Norm<Real>::Saved> saved) const {
+  const int64_t width = norm_over_heads_ ? gradient.cols : key_width_;
   for (size_t h = 0; h < saved.size(); h++) {
-    const int64_t begin = static_cast<int64_t>(h) * key_width_;
-    norm.backward(gradient.col_range(begin, begin + key_width_), c, saved[h]);
+    const int64_t begin = static_cast<int64_t>(h) * width;
+    norm.backward(gradient.col_range(begin, begin + width), c, saved[h]);
   }
 }
 

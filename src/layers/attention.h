@@ -19,24 +19,27 @@ namespace qkv {
 
 enum class Turn;  // ops/attention/rotary.h
 
+// Self-attention, where each token sees the window or all tokens, and cross-attention.
+enum class AttentionScope { local, global, cross };
+
 template <class Real>
 class MultiHeadAttention {
  public:
   struct Saved {
     Matrix<const Real> x, z;  // [N, d], [M, d]; z is x in self-attention
     Matrix<Real> q, k, v;     // [N, H d_k], [M, K d_k], [M, K d_v]; column ranges of packed products
-    std::span<typename Norm<Real>::Saved> q_norms, k_norms;  // of each head, if queries and keys are normalized
+    std::span<typename Norm<Real>::Saved> q_norms, k_norms;  // of each head or of all, if they are normalized
     Matrix<Real> heads;                                      // [N, H d_v], the heads side by side
     Real* lse = nullptr;                                     // [N, H]
     DistanceBias<const Real> distances;                      // if there is a relative bias
   };
 
   // ALiBi, the window and rotary positions apply to self-attention only. `angles`: [max_length, r], the table of rotary
-  // positions (ops/attention/rotary.h), which must outlive the layer; no rows unless positions are rotary. `relative`:
-  // the bias of self-attention, which must outlive the layer, or null.
-  enum class Kind { self, cross };
-  MultiHeadAttention(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, Kind kind,
-                     DropoutSites& sites, Matrix<const Real> angles = {}, const RelativeBias<Real>* relative = nullptr);
+  // positions (ops/attention/rotary.h), which must outlive the layer; no rows if the layer has none. `relative`: the
+  // bias of self-attention, which must outlive the layer, or null.
+  MultiHeadAttention(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
+                     AttentionScope scope, DropoutSites& sites, Matrix<const Real> angles = {},
+                     const RelativeBias<Real>* relative = nullptr);
 
   // x: [N, d], z: [M, d] -> [N, d]. With rotary positions, c.positions are those of z. They are those of x too if
   // N = M; otherwise x holds the last token of each sequence.
@@ -66,7 +69,7 @@ class MultiHeadAttention {
   AttentionInput<Real> input(const Saved& s, const Sequences& sequences, Causal causal, const Context* c) const;
   int64_t q_columns() const { return heads_ * key_width_; }
   int64_t k_columns() const { return kv_heads_ * key_width_; }
-  // Normalizes each head of m; in place in inference, otherwise into a new matrix.
+  // Normalizes each head of m, or all of them as one row; in place in inference, otherwise into a new matrix.
   Matrix<Real> normalize(const Norm<Real>& norm, Matrix<Real> m, Context& c,
                          std::span<typename Norm<Real>::Saved>& saved) const;
   void normalize_backward(const Norm<Real>& norm, Matrix<Real> gradient, Context& c,
@@ -79,6 +82,7 @@ class MultiHeadAttention {
   int64_t heads_, kv_heads_, key_width_, value_width_;
   int64_t window_;  // 0 means all keys
   Real scale_, softcap_;
+  bool norm_over_heads_;       // of queries and keys
   std::vector<Real> slopes_;   // of ALiBi, or empty
   Matrix<const Real> angles_;  // [max_length, r], or empty
   const RelativeBias<Real>* relative_;

@@ -10,6 +10,8 @@
 #include "ops/logits/logit_ranks.h"
 #include "ops/logits/next_tokens.h"
 #include "ops/logits/r_drop.h"
+#include "ops/logits/softcap.h"
+#include "ops/rows.h"
 
 namespace qkv {
 namespace {
@@ -38,7 +40,9 @@ Matrix<Real> Output<Real>::logits(Matrix<const Real> h, Context& c) const {
 
 template <class Real>
 void Output<Real>::logits_into(Matrix<const Real> h, Matrix<Real> y, Context& c) const {
-  product<Real>(h, *weight_, 0, y.cols, bias_ ? bias_->value : nullptr, y, c);
+  const Real* bias = bias_ ? bias_->value : nullptr;
+  if (cap_ == 0) return product<Real>(h, *weight_, 0, y.cols, bias, y, c);
+  product<Real>(h, *weight_, 0, y.cols, bias, y, c, [&](const Block& block) { softcap<Real>(y.block(block), cap_); });
 }
 
 template <>
@@ -48,9 +52,9 @@ NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> h
                         c.arena.take<float>(h.rows)};
   const float* bias = bias_ ? bias_->value : nullptr;
   if (weight_->int8.values.data)
-    next_tokens(h, weight_->int8, bias, hidden, next, c.arena);
+    next_tokens(h, weight_->int8, bias, hidden, next, c.arena, cap_);
   else
-    next_tokens(h, weight_->matrix(), bias, hidden, next, c.arena);
+    next_tokens(h, weight_->matrix(), bias, hidden, next, c.arena, cap_);
   return next;
 }
 
@@ -118,9 +122,10 @@ Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32
     const Matrix<const Real> rows = h.row_range(begin, end);
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q
+    const Matrix<const Real> capped = keep_capped(d, c);
     cross_entropy_with_gradient<Real>(d, labels.subspan(to_size(begin), to_size(n)), static_cast<Real>(smoothing),
                                       Real(1), loss, nll);
-    backward(rows, d, dh.row_range(begin, end), c);
+    backward(rows, capped, d, dh.row_range(begin, end), c);
     total += sum(loss, nll, n);
   }
   return total;
@@ -137,18 +142,34 @@ Loss Output<Real>::r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> 
     const Matrix<const Real> a = h.row_range(begin, end), b = other.row_range(begin, end);
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> da = logits(a, c), db = logits(b, c);
+    const Matrix<const Real> capped_a = keep_capped(da, c), capped_b = keep_capped(db, c);
     r_drop_with_gradient<Real>(da, db, labels.subspan(to_size(begin), to_size(n)),
                                static_cast<Real>(objective.label_smoothing), static_cast<Real>(objective.r_drop), loss,
                                nll);
-    backward(a, da, dh.row_range(begin, end), c);
-    backward(b, db, dother.row_range(begin, end), c);
+    backward(a, capped_a, da, dh.row_range(begin, end), c);
+    backward(b, capped_b, db, dother.row_range(begin, end), c);
     total += sum(loss, nll, n);
   }
   return total;
 }
 
 template <class Real>
-void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> dlogits, Matrix<Real> dh, Context& c) const {
+Matrix<const Real> Output<Real>::keep_capped(Matrix<const Real> logits, Context& c) const {
+  if (cap_ == 0) return {};
+  const Matrix<Real> kept = c.arena.matrix<Real>(logits.rows, logits.cols);
+  parallel_rows(kept.rows, kept.cols, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; n++) std::copy_n(logits.row(n), kept.cols, kept.row(n));
+  });
+  return kept;
+}
+
+template <class Real>
+void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> capped, Matrix<Real> dlogits, Matrix<Real> dh,
+                            Context& c) const {
+  if (cap_ > 0)
+    parallel_rows(h.rows, dlogits.cols, [&](int64_t begin, int64_t end) {
+      softcap_backward<Real>(capped.row_range(begin, end), cap_, dlogits.row_range(begin, end));
+    });
   linear_backward<Real>(h, weight_->matrix(), dlogits,
                         {dh, weight_->gradient_matrix(), bias_ ? bias_->gradient : nullptr, false}, c.arena);
 }

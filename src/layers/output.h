@@ -39,18 +39,20 @@ struct Objective {
 template <class Real>
 class Output {
  public:
-  // `weight`: [V, d], which may be the target embeddings; `bias`: [V] or null.
-  Output(const Parameter<Real>* weight, const Parameter<Real>* bias) : weight_(weight), bias_(bias) {}
+  // `weight`: [V, d], which may be the target embeddings; `bias`: [V] or null; `cap`: the softcap of logits, or 0.
+  Output(const Parameter<Real>* weight, const Parameter<Real>* bias, Real cap = 0)
+      : weight_(weight), bias_(bias), cap_(cap) {}
 
   const Parameter<Real>& weight() const { return *weight_; }
 
-  // Returns the logits h Wᵀ + b; h: [N, d] -> [N, V]. For decoding.
+  // Returns the logits cap(h Wᵀ + b); h: [N, d] -> [N, V]. For decoding.
   Matrix<Real> logits(Matrix<const Real> h, Context& c) const;
   void logits_into(Matrix<const Real> h, Matrix<Real> y, Context& c) const;  // y: [N, V], assigned
   // Returns the k largest logits of each row without the tokens in `hidden` (ascending), and the log-sum-exp of all.
   // For float.
   NextTokens next(Matrix<const Real> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
 
+  // The next three are for recommenders, whose logits have no softcap.
   // Returns the k largest logits of each row, [N, k], without the tokens hidden in that row. For float.
   BestLogits best(Matrix<const Real> h, HiddenTokens hidden, int64_t k, Context& c) const;
   // Ranks given logits among those of each row, and keeps the largest, as logit_ranks does. For float.
@@ -68,9 +70,14 @@ class Output {
                            Objective objective, Matrix<Real> dh, Matrix<Real> dother, Context& c) const;
 
  private:
-  void backward(Matrix<const Real> h, Matrix<const Real> dlogits, Matrix<Real> dh, Context& c) const;
+  // Returns a copy of the logits for backward, which needs them if they are capped.
+  Matrix<const Real> keep_capped(Matrix<const Real> logits, Context& c) const;
+  // Overwrites dlogits.
+  void backward(Matrix<const Real> h, Matrix<const Real> capped, Matrix<Real> dlogits, Matrix<Real> dh,
+                Context& c) const;
 
   const Parameter<Real>*weight_, *bias_;
+  Real cap_;
 };
 
 template <>

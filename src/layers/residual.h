@@ -2,6 +2,8 @@
 //   post-norm (the paper)  y = norm(x + dropout(f(x)))
 //   pre-norm               y = x + dropout(f(norm(x)))
 //   query-norm (SASRec)    y = n + dropout(f(n)), n = norm(x)
+//   branch (OLMo 2)        y = x + dropout(norm(f(x)))
+//   sandwich (Gemma 2)     y = x + dropout(norm_2(f(norm_1(x))))
 // A layer whose sublayers run in parallel uses the parts of pre-norm one by one.
 #pragma once
 
@@ -17,9 +19,12 @@ namespace qkv {
 template <class Real>
 class Residual {
  public:
-  using Saved = typename Norm<Real>::Saved;
+  struct Saved {
+    typename Norm<Real>::Saved norm, branch_norm;
+  };
 
-  // Without a norm of its own the sublayer reads the normalized input of another one.
+  // The norms are NAME_norm, and NAME_branch_norm for the one of f's result. In pre-norm, `has_norm` may be false: the
+  // sublayer then reads x, or the normalized input of another one.
   Residual(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites,
            bool has_norm = true);
 
@@ -43,7 +48,7 @@ class Residual {
   void backward(Matrix<Real> gradient, Context& c, const Saved& s, SublayerBackward f_backward) const;
 
  private:
-  std::optional<Norm<Real>> norm_;
+  std::optional<Norm<Real>> norm_, branch_norm_;
   NormPosition position_;
   double p_;
   uint32_t site_;

@@ -1,15 +1,18 @@
 // config.json, and the conditions that a ModelConfig meets.
 #include "qkv/config.h"
 
+#include <algorithm>
+
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/json.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kMaxSize = int64_t{1} << 24;       // (8 + 8) * 2^24 * 2^24 * 1000 parameters are below 2^62
 constexpr int64_t kMaxPositions = int64_t{1} << 23;  // numbers in a table of positions: 32 MiB, of each side
-constexpr int64_t kMaxAngles = 2 * kMaxPositions;    // numbers in the table of rotary positions, which layers share
+constexpr int64_t kMaxAngles = 4 * kMaxPositions;    // numbers in a table of rotary positions, which layers share
 
 void check_size(std::string_view name, int64_t value, int64_t max = kMaxSize) {
   if (value < 1 || value > max) fail("model: {} must be between 1 and {} (is {})", name, max, value);
@@ -48,11 +51,26 @@ void check_attention(const ModelConfig& c) {
     fail("model: key_value_heads must divide heads ({}) or be 0 (is {})", a.heads, a.key_value_heads);
   check_size("heads * key_width", a.heads * a.key_width);
   check_size("heads * value_width", a.heads * a.value_width);
+  if (a.query_key_norm_over_heads && !a.query_key_norm)
+    fail("model: query_key_norm_over_heads must be false if query_key_norm is false (is true)");
   if (a.relative_buckets == 0) return;
   if (a.relative_buckets < 4) fail("model: relative_buckets must be 0 or at least 4 (is {})", a.relative_buckets);
   if (2 * a.relative_distance <= a.relative_buckets)
     fail("model: relative_distance must be above relative_buckets / 2 ({}) (is {})", a.relative_buckets / 2,
          a.relative_distance);
+}
+
+void check_pattern(const ModelConfig& c) {
+  const std::string& kinds = c.attention.layer_pattern;
+  if (kinds.find_first_not_of("lgn") != std::string::npos)
+    fail("model: layer_pattern must consist of the letters l, g and n (is {})", excerpt(kinds));
+  const int64_t layers = std::max(c.encoder_layers, c.decoder_layers);
+  if (std::ssize(kinds) > layers)
+    fail("model: layer_pattern must have at most {} letters, one for each layer (has {})", layers, kinds.size());
+  if (kinds.find('n') != std::string::npos && !c.uses_rotary())
+    fail("model: layer_pattern must have no n unless positions is rotary (is {})", excerpt(kinds));
+  if (c.rotary.local_base > 0 && kinds.find('l') == std::string::npos)
+    fail("model: rotary_local_base must be 0 if layer_pattern has no l (is {})", c.rotary.local_base);
 }
 
 void check_positions(const ModelConfig& c) {
@@ -83,6 +101,8 @@ void check_norms(const ModelConfig& c) {
   if (c.norm.position != NormPosition::post && !c.norm.final)
     fail("model: final_norm must be true if norm_position is {}: nothing else normalizes the last sum (is false)",
          name_of(c.norm.position));
+  if (!c.norm.first && (c.norm.position != NormPosition::pre || c.sublayers != Sublayers::sequential))
+    fail("model: first_norm must be true unless norm_position is pre and sublayers is sequential (is false)");
   if (c.sublayers == Sublayers::sequential) return;
   if (c.norm.position != NormPosition::pre)
     fail("model: norm_position must be pre if sublayers is {} (is {})", name_of(c.sublayers), name_of(c.norm.position));
@@ -98,6 +118,7 @@ void check(const ModelConfig& config, const ItemInputs& items) {
   visit_fields(c, i, RangeChecker("model: "));
   check_sides(config, items);
   check_attention(config);
+  check_pattern(config);
   check_positions(config);
   check_rotary(config);
   check_norms(config);

@@ -1,7 +1,7 @@
-// The cosines and sines of rotary positions. All layers of a model share one table, and so do its replicas.
+// The cosines and sines of rotary positions. The layers of a model share one table, or two if its local layers have
+// another base. Replicas of the model share them too.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "core/matrix.h"
@@ -11,8 +11,8 @@ namespace qkv {
 
 template <class Real>
 struct RotaryTable {
-  std::vector<Real> numbers;
-  Matrix<const Real> angles;  // [max_length, rotated width]
+  std::vector<Real> numbers, local_numbers;
+  Matrix<const Real> angles, local;  // [max_length, rotated width]: of global layers, of local ones
 
   explicit RotaryTable(const ModelConfig& config);
   RotaryTable(const RotaryTable&) = delete;

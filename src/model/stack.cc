@@ -8,22 +8,32 @@
 #include "ops/dropout.h"
 
 namespace qkv {
+namespace {
 
 template <class Real>
-Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
-                   DropoutSites& sites, Matrix<const Real> angles, const RelativeBias<Real>* relative)
+Matrix<const Real> angles_of(const RotaryTable<Real>* rotary, char kind) {
+  if (!rotary || kind == 'n') return {};
+  return kind == 'l' ? rotary->local : rotary->angles;
+}
+
+}  // namespace
+
+template <class Real>
+Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, int64_t index, const ModelConfig& config,
+                   StackKind kind, DropoutSites& sites, const RotaryTable<Real>* rotary,
+                   const RelativeBias<Real>* relative)
     : causal_(kind.causal),
       keys_of_x_(config.norm.position == NormPosition::query),
       sublayers_(config.sublayers),
-      self_attention_(list, name + ".self_attention", config, MultiHeadAttention<Real>::Kind::self, sites, angles,
-                      relative),
-      self_attention_residual_(list, name + ".self_attention_norm", config, sites),
-      cross_(kind.cross ? std::optional<Cross>(
-                              {{list, name + ".cross_attention", config, MultiHeadAttention<Real>::Kind::cross, sites},
-                               {list, name + ".cross_attention_norm", config, sites}})
+      self_attention_(list, name + ".self_attention", config,
+                      config.layer_kind(index) == 'l' ? AttentionScope::local : AttentionScope::global, sites,
+                      angles_of(rotary, config.layer_kind(index)), relative),
+      self_attention_residual_(list, name + ".self_attention", config, sites, config.norm.first || index > 0),
+      cross_(kind.cross ? std::optional<Cross>({{list, name + ".cross_attention", config, AttentionScope::cross, sites},
+                                                {list, name + ".cross_attention", config, sites}})
                         : std::nullopt),
       feed_forward_(list, name + ".feed_forward", config, sites),
-      feed_forward_residual_(list, name + ".feed_forward_norm", config, sites, !shares_norm()) {}
+      feed_forward_residual_(list, name + ".feed_forward", config, sites, !shares_norm()) {}
 
 template <class Real>
 template <class Attend>
@@ -145,11 +155,11 @@ Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, con
 
 template <class Real>
 Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config,
-                   StackKind kind, DropoutSites& sites, Matrix<const Real> angles) {
+                   StackKind kind, DropoutSites& sites, const RotaryTable<Real>* rotary) {
   if (config.attention.relative_buckets > 0)
     relative_.emplace(list, name + ".relative_bias", config, kind.causal != Causal::none);
   for (int64_t i = 0; i < layers; i++)
-    layers_.emplace_back(list, name + ".layers." + std::to_string(i), config, kind, sites, angles,
+    layers_.emplace_back(list, name + ".layers." + std::to_string(i), i, config, kind, sites, rotary,
                          relative_ ? &*relative_ : nullptr);
   if (config.norm.final) norm_.emplace(list, name + ".norm", config.d_model, config);
 }

@@ -14,6 +14,7 @@
 #include "layers/attention.h"
 #include "layers/feed_forward.h"
 #include "layers/residual.h"
+#include "model/rotary_table.h"
 
 namespace qkv {
 
@@ -35,9 +36,11 @@ class Layer {
     Matrix<Real> self, cross;  // of the target tokens so far, of the encoder's output
   };
 
-  // `angles` and `relative` are those of MultiHeadAttention.
-  Layer(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, StackKind kind,
-        DropoutSites& sites, Matrix<const Real> angles = {}, const RelativeBias<Real>* relative = nullptr);
+  // `index`: the place of the layer in its stack, from which its kind of self-attention follows. `rotary`: the tables
+  // of rotary positions, which must outlive the layer; null unless positions are rotary. `relative`: as in
+  // MultiHeadAttention.
+  Layer(ParameterList<Real>& list, const std::string& name, int64_t index, const ModelConfig& config, StackKind kind,
+        DropoutSites& sites, const RotaryTable<Real>* rotary = nullptr, const RelativeBias<Real>* relative = nullptr);
 
   // x: [N, d], memory: [M, d], the encoder's output, -> [N, d]. A layer without cross-attention ignores memory and
   // `cross`.
@@ -96,7 +99,7 @@ class Stack {
   };
 
   Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config, StackKind kind,
-        DropoutSites& sites, Matrix<const Real> angles = {});
+        DropoutSites& sites, const RotaryTable<Real>* rotary = nullptr);
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
 

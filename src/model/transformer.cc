@@ -13,11 +13,6 @@ const ModelConfig& checked(const ModelConfig& config, const ItemInputs& items) {
   return config;
 }
 
-template <class Real>
-Matrix<const Real> angles_of(const std::shared_ptr<const RotaryTable<Real>>& table) {
-  return table ? table->angles : Matrix<const Real>();
-}
-
 void check_side(const char* side, const Packed& packed, int64_t vocab, int64_t max_length) {
   for (const int32_t id : packed.ids)
     if (id < 0 || id >= vocab) fail("batch: {} id must be from 0 to {} (is {})", side, vocab - 1, id);
@@ -57,7 +52,7 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* targe
       config.tied_output ? target_table : declare_table(list, "output.weight", config.target_vocab, config);
   const Parameter<Real>* bias =
       config.output_bias ? list.add("output.bias", {config.target_vocab}, Init::zeros()) : nullptr;
-  return {weight, bias};
+  return {weight, bias, static_cast<Real>(config.output_softcap)};
 }
 
 template <class T, class... Args>
@@ -85,18 +80,20 @@ int64_t count_parameters(const ModelConfig& c, const ItemInputs& items) {
                 V = c.attention.heads * c.attention.value_width;
   const int64_t KV = c.key_value_heads() * (c.attention.key_width + c.attention.value_width);
   const int64_t norm_vectors = c.norm.kind == NormKind::layer ? 2 : 1, norm = norm_vectors * d;
+  const int64_t query_key_norms = c.attention.query_key_norm_over_heads ? c.attention.heads + c.key_value_heads() : 2;
   const int64_t attention = (Q + KV) * (d + c.attention.input_bias) + d * (V + c.attention.output_bias) +
-                            (c.attention.query_key_norm ? 2 * norm_vectors * c.attention.key_width : 0);
+                            (c.attention.query_key_norm ? norm_vectors * query_key_norms * c.attention.key_width : 0);
   const int64_t feed_forward = (c.gated_ffn ? 2 : 1) * c.ffn * (d + c.ffn_bias) + d * (c.ffn + c.ffn_bias);
-  const int64_t layer_norms = c.sublayers == Sublayers::parallel_shared_norm ? 1 : 2;
+  const int64_t branch_norms = c.norm.position == NormPosition::sandwich ? 2 : 1;  // of a sublayer
+  const int64_t layer_norms = (c.sublayers == Sublayers::parallel_shared_norm ? 1 : 2) * branch_norms;
   const int64_t encoder = attention + feed_forward + layer_norms * norm,
-                decoder = encoder + (c.has_encoder() ? attention + norm : 0);
+                decoder = encoder + (c.has_encoder() ? attention + branch_norms * norm : 0);
   const int64_t tables =
       c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
   const int64_t sides = c.has_encoder() + c.has_decoder();
   return (tables + items.features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
          c.decoder_layers * decoder +
-         sides * ((c.norm.final ? norm : 0) + (c.embedding_norm ? norm : 0) +
+         sides * ((c.norm.final ? norm : 0) - (c.norm.first ? 0 : norm) + (c.embedding_norm ? norm : 0) +
                   (c.positions == Positions::learned ? c.max_length * d : 0) +
                   c.attention.relative_buckets * c.attention.heads) +
          items.gap_buckets * d;
@@ -124,9 +121,9 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
       target_embedding_(make_if<Embedding<Real>>(config.has_decoder(), parameters_, "decoder", target_table_, config,
                                                  config.zero_start, items.gap_buckets, sites_)),
       encoder_(make_if<Stack<Real>>(config.has_encoder(), parameters_, "encoder", config.encoder_layers, config,
-                                    StackKind{Causal::none, false}, sites_, angles_of(rotary_))),
+                                    StackKind{Causal::none, false}, sites_, rotary_.get())),
       decoder_(make_if<Stack<Real>>(config.has_decoder(), parameters_, "decoder", config.decoder_layers, config,
-                                    StackKind{Causal::top_left, config.has_encoder()}, sites_, angles_of(rotary_))),
+                                    StackKind{Causal::top_left, config.has_encoder()}, sites_, rotary_.get())),
       output_(config.has_decoder() ? std::optional(make_output(parameters_, target_table_, config)) : std::nullopt),
       features_(items.features > 0
                     ? parameters_.add("item_features.weight", {items.features, config.d_model}, Init::zeros(), true)

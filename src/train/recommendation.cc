@@ -81,6 +81,8 @@ void RecommendationData::check(const RecommendationRecipe& given, const Recommen
          name_of(given.recommendation.split));
   if (given.training.selection != Selection::metric)
     fail("training: selection must be metric (is loss): recommenders have no validation loss");
+  if (given.model.output_softcap != 0)
+    fail("training: output_softcap must be 0 in a recommender (is {})", given.model.output_softcap);
   if (!given.fit) check_loss(given, !files.features.empty());
 }
 

@@ -148,7 +148,9 @@ TEST(AttendOfADecoder, WeightsMatchTheKernel) {
     model.forward({}, text, context, saved);
     const int64_t N = 8, H = config.attention.heads,
                   K = config.attention.key_value_heads ? config.attention.key_value_heads : H;
-    for (size_t layer = 0; layer < 2; layer++)
+    for (size_t layer = 0; layer < 2; layer++) {
+      const bool local = config.layer_kind(static_cast<int64_t>(layer)) == 'l';
+      const int64_t window = local ? config.attention.window : 0;
       for (int64_t h = 0; h < H; h++) {
         const auto& attention = saved.decoder.layers[layer].self_attention;
         const std::vector<float>& a = map.kinds.front().layers[layer][to_size(h)].weights;
@@ -156,8 +158,7 @@ TEST(AttendOfADecoder, WeightsMatchTheKernel) {
           const auto weight = [&](int64_t j) { return static_cast<double>(a[to_size(i * N + j)]); };
           double sum = 0;
           for (int64_t j = 0; j < N; j++) {
-            EXPECT_EQ(weight(j) > 0, j <= i && (config.attention.window == 0 || j > i - config.attention.window))
-                << i << ", " << j;
+            EXPECT_EQ(weight(j) > 0, j <= i && (window == 0 || j > i - window)) << i << ", " << j;
             sum += weight(j);
           }
           EXPECT_NEAR(sum, 1, N * 0x1p-22);
@@ -173,6 +174,7 @@ TEST(AttendOfADecoder, WeightsMatchTheKernel) {
           }
         }
       }
+    }
   }
 }
 

@@ -20,7 +20,7 @@ inline ModelConfig language_config(int64_t vocab, int64_t max_length) {
 
 // The same model, and variants with the other kinds of attention.
 inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_length) {
-  std::vector<ModelConfig> configs(7, language_config(vocab, max_length));
+  std::vector<ModelConfig> configs(9, language_config(vocab, max_length));
   configs[1].positions = Positions::rotary;
   configs[1].attention.key_value_heads = 1;
   configs[1].attention.query_key_norm = true;
@@ -39,6 +39,17 @@ inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_leng
   configs[6].positions = Positions::none;
   configs[6].attention.relative_buckets = 6;
   configs[6].attention.relative_distance = 7;
+  for (const size_t i : {7u, 8u}) {  // as in Gemma 3 and OLMo 2, with layers that differ
+    configs[i].positions = Positions::rotary;
+    configs[i].attention.query_key_norm = true;
+    configs[i].norm.position = i == 7 ? NormPosition::sandwich : NormPosition::branch;
+  }
+  configs[7].attention.layer_pattern = "lg";
+  configs[7].attention.window = 3;
+  configs[7].rotary.local_base = 100;
+  configs[7].output_softcap = 2;
+  configs[8].attention.layer_pattern = "gn";
+  configs[8].attention.query_key_norm_over_heads = true;
   return configs;
 }
 

@@ -82,7 +82,13 @@ TEST(Search, CachedStepsMatchForcedScoring) {
   t5.attention.relative_buckets = 8;
   t5.attention.relative_distance = 9;
   t5.attention.scale = 1;
-  for (const ModelConfig& config : {config_of(30, 17), config_of(30, 17, true), rotary, query, modern, capped, t5}) {
+  ModelConfig sandwich = modern;  // layers that differ
+  sandwich.norm.position = NormPosition::sandwich;
+  sandwich.attention.layer_pattern = "ln";
+  sandwich.attention.window = 3;
+  sandwich.output_softcap = 2;
+  for (const ModelConfig& config :
+       {config_of(30, 17), config_of(30, 17, true), rotary, query, modern, capped, t5, sandwich}) {
     Searcher s(config);
     const std::vector<Ids> sources = {{5, 9, 4, 8, kEnd}, {kEnd}, {7, 7, 20, kEnd}};
     const auto results = s.search(sources, 4);

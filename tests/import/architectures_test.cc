@@ -22,7 +22,7 @@ TEST(Architectures, HaveDistinctTypesAndEveryPart) {
       EXPECT_EQ(find_architecture(type), a);
     }
   }
-  EXPECT_EQ(find_architecture("gemma"), nullptr);
+  EXPECT_EQ(find_architecture("mamba"), nullptr);
 }
 
 // The row of docs/import.md for a model class.

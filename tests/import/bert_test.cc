@@ -77,6 +77,15 @@ TEST(Bert, MpnetAddsARelativeBiasToItsPositions) {
   EXPECT_EQ(report.config.attention.relative_buckets, 32);
 }
 
+TEST(Bert, ModernBertHasLocalLayers) {
+  const ImportReport report = expect_hidden_states("modernbert");
+  EXPECT_EQ(report.kind, "ModernBERT");
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: decoder, head (not needed for hidden states)"}));
+  EXPECT_EQ(report.config.attention.layer_pattern, "gll");
+  EXPECT_EQ(report.config.attention.window, 3);
+  EXPECT_EQ(report.config.rotary.local_base, 100);
+}
+
 // A copy of the sentence encoder that tests change.
 class BertFiles : public ::testing::Test {
  protected:

@@ -151,19 +151,73 @@ TEST_F(Transformers, UnsupportedFeaturesAreNamed) {
             "model/config.json: truncate must be true (is false)");
 }
 
-TEST_F(Transformers, WindowsInSomeLayersOnlyAreRefused) {
+TEST_F(Transformers, WindowsFollowFromTheFirstLayerThatHasOneUnlessLayersAreListed) {
   take("qwen2");
+  json config = json::parse(testing::slurp(model() + "/config.json"));
+  config["use_sliding_window"] = true, config["sliding_window"] = 5;
   const auto import_with = [&](int64_t first) {
-    json config = json::parse(testing::slurp(model() + "/config.json"));
-    config["use_sliding_window"] = true, config["sliding_window"] = 5, config["max_window_layers"] = first;
+    config["max_window_layers"] = first;
     testing::spill(model() + "/config.json", config.dump());
     std::filesystem::remove_all(out());
-    return import_model(model(), out()).config.attention.window;
+    const AttentionConfig attention = import_model(model(), out()).config.attention;
+    return std::pair(attention.window, attention.layer_pattern);
   };
-  EXPECT_EQ(import_with(0), 5);
-  EXPECT_EQ(import_with(2), 0);
-  testing::expect_contains(error_of([&] { import_with(1); }),
-                           "max_window_layers must be 0 or at least 2, a window in all layers or in none (is 1)");
+  EXPECT_EQ(import_with(0), std::pair(int64_t{0}, std::string()));  // layer_types has no window
+  config.erase("layer_types");
+  EXPECT_EQ(import_with(0), std::pair(int64_t{5}, std::string()));
+  EXPECT_EQ(import_with(1), std::pair(int64_t{5}, std::string("gl")));
+  EXPECT_EQ(import_with(2), std::pair(int64_t{0}, std::string()));
+}
+
+TEST_F(Transformers, LayersThatDifferBecomeTheShortestPattern) {
+  const auto pattern = [&](const std::string& name) {
+    take(name);
+    std::filesystem::remove_all(out());
+    return import_model(model(), out()).config.attention.layer_pattern;
+  };
+  EXPECT_EQ(pattern("gemma2"), "lg");
+  EXPECT_EQ(pattern("gemma3_text"), "llg");
+  EXPECT_EQ(pattern("gemma3"), "l");
+  EXPECT_EQ(pattern("smollm3"), "gggn");
+  EXPECT_EQ(pattern("qwen2_layers"), "gll");
+}
+
+TEST_F(Transformers, TheVisionModelOfGemma3IsLeftOut) {
+  take("gemma3");
+  EXPECT_EQ(import_model(model(), out()).notes,
+            (std::vector<std::string>{"left out: multi_modal_projector, vision_tower (not needed for hidden states)"}));
+}
+
+TEST_F(Transformers, UnsupportedLayersAreNamed) {
+  EXPECT_EQ(error_with("gemma2", "layer_types", {"sliding_attention"}),
+            "model/config.json: layer_types must be a list of 3 layers");
+  EXPECT_EQ(
+      error_with("gemma2", "layer_types", {"sliding_attention", "chunked_attention", "full_attention"}),
+      "model/config.json: layer_types must be full_attention or sliding_attention (is \"\\\"chunked_attention\\\"\")");
+  EXPECT_EQ(error_with("gemma2", "query_pre_attn_scalar", 0),
+            "model/config.json: query_pre_attn_scalar must be above 0 (is 0)");
+  EXPECT_EQ(error_with("gemma2", "use_bidirectional_attention", true),
+            "model/config.json: use_bidirectional_attention must be false (is true)");
+  EXPECT_EQ(
+      error_with("gemma3_text", "rope_parameters", {{"sliding_attention", {{"rope_type", "linear"}, {"factor", 2}}}}),
+      "model/config.json: rope_type of sliding_attention must be default (is \"linear\")");
+  EXPECT_EQ(error_with("gemma3", "text_config", 3), "model/config.json: text_config must be an object");
+  EXPECT_EQ(error_with("smollm3", "no_rope_layers", {1, 1, 1, 0}),
+            "model/config.json: no_rope_layers must be a list of 5 layers");
+  EXPECT_EQ(error_with("smollm3", "no_rope_layers", {1, 1, 1, 0, 2}),
+            "model/config.json: no_rope_layers must be 0 or 1 (is \"2\")");
+  EXPECT_EQ(error_with("smollm3", "use_sliding_window", true),
+            "model/config.json: use_sliding_window must be false (is true)");
+  EXPECT_EQ(error_with("phi3", "rope_parameters", {{"rope_type", "longrope"}}),
+            "model/config.json: rope_type must be default in Phi-3 (is \"longrope\")");
+  EXPECT_EQ(error_with("phi3", "rope_scaling", {{"type", "su"}}),
+            "model/config.json: rope_type must be default in Phi-3 (is \"su\")");
+  EXPECT_EQ(error_with("phi3", "num_key_value_heads", 3),
+            "model/config.json: num_key_value_heads must divide num_attention_heads (4) (is 3)");
+  EXPECT_EQ(
+      error_with("phi3", "num_key_value_heads", 1),
+      "model/model.safetensors: tensor \"model.layers.0.self_attn.qkv_proj.weight\": must have 16 + 4 + 4 rows (is "
+      "F32 [32, 16])");
 }
 
 }  // namespace

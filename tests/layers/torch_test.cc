@@ -31,7 +31,7 @@ void expect_self_attention() {
   TorchSetUp set_up("mha_self");
   auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  const MultiHeadAttention<Real> layer(list, "mha", file.config(), MultiHeadAttention<Real>::Kind::self, sites);
+  const MultiHeadAttention<Real> layer(list, "mha", file.config(), AttentionScope::local, sites);
   file.load(list);
 
   Rows<Real> x(file, "in.x"), gradient(file, "grad_out");
@@ -61,7 +61,7 @@ void expect_cross_attention() {
   constexpr int64_t d = 32;
   ModelConfig config = file.config();
   config.d_model = 2 * d;
-  const MultiHeadAttention<Real> layer(list, "mha", config, MultiHeadAttention<Real>::Kind::cross, sites);
+  const MultiHeadAttention<Real> layer(list, "mha", config, AttentionScope::cross, sites);
   list.allocate();
   list.allocate_gradients();
   const auto parameter = [&](size_t i) { return list.all()[i]; };  // W_Q, W_K, W_V, b_Q, b_K, b_V, W_O, b_O

@@ -40,9 +40,9 @@ TEST(Config, JsonContainsEveryField) {
   // Each field differs from its default, which a field that visit_fields lacks would keep.
   // clang-format off
   const ModelConfig config = {
-      11, 11, 1, 2, 32, {2, 1, 15, 17, false, false, 8, 30, true}, 48, Activation::gelu, true, false, false,
-      Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5, 6}, true, true,
-      {NormKind::rms, NormPosition::pre, true, 0.001}, Sublayers::parallel, false, false, true, 99,
+      11, 11, 1, 2, 32, {2, 1, 15, 17, false, false, 8, 0.5, 30, 5, 4, true, true, "lg"}, 48, Activation::gelu, true, false, false,
+      Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5, 6, 50}, true, true,
+      {NormKind::rms, NormPosition::pre, true, 0.001, false}, Sublayers::parallel, false, false, true, 30, 99,
       {0.5, 0.25, 0.125}};
   // clang-format on
   ModelConfig read;  // without check(), which rejects parallel sublayers next to cross-attention
@@ -55,7 +55,7 @@ TEST(Config, JsonContainsEveryField) {
     EXPECT_TRUE(field.group == "model" || field.group == kTranslatorGroup) << name;
     names.emplace_back(name);
   });
-  EXPECT_EQ(names.size(), 47u);
+  EXPECT_EQ(names.size(), 52u);
   EXPECT_EQ(std::vector(names.end() - 6, names.end()),
             (std::vector<std::string>{"item_features", "max_length", "gap_buckets", "dropout", "attention_dropout",
                                       "ffn_dropout"}));
@@ -159,6 +159,14 @@ TEST(Config, CheckRejectsFieldsThatContradictEachOther) {
             "relative_buckets must be 0 or at least 4 (is 3)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.relative_buckets = 32, c.attention.relative_distance = 16; }),
             "relative_distance must be above relative_buckets / 2 (16) (is 16)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.query_key_norm_over_heads = true; }),
+            "query_key_norm_over_heads must be false if query_key_norm is false (is true)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.layer_pattern = "gL"; }),
+            "layer_pattern must consist of the letters l, g and n (is \"gL\")");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.layer_pattern = "ggggggl"; }),
+            "layer_pattern must have at most 6 letters, one for each layer (has 7)");
+  EXPECT_EQ(error_after([](auto& c) { c.norm.first = false; }),
+            "first_norm must be true unless norm_position is pre and sublayers is sequential (is false)");
   EXPECT_EQ(error_after([](auto& c) { c.attention.heads = c.attention.key_width = int64_t{1} << 24; }),
             "heads * key_width must be between 1 and 16777216 (is 281474976710656)");
   EXPECT_EQ(error_after([](auto& c) { c.norm.position = NormPosition::pre; }),
@@ -192,6 +200,10 @@ TEST(Config, CheckRejectsPositionsThatDoNotFitTheModel) {
   EXPECT_EQ(error_after([](auto& c) { c.rotary.low = 4; }), "rotary_low must be below rotary_high (4) (is 4)");
   EXPECT_EQ(error_after([](auto& c) { c.rotary.scaling = RotaryScaling::yarn, c.rotary.base = 1; }),
             "rotary_base must be above 1 if rotary_scaling is yarn (is 1)");
+  EXPECT_EQ(error_after([](auto& c) { c.rotary.local_base = 5; }),
+            "rotary_local_base must be 0 if layer_pattern has no l (is 5)");
+  EXPECT_EQ(error_after([](auto& c) { c.attention.layer_pattern = "lgn"; }),
+            "layer_pattern must have no n unless positions is rotary (is \"lgn\")");
   EXPECT_EQ(error_after([](auto& c) { c.max_length = int64_t{1} << 20; }),
             "max_length * d_model must be between 1 and 8388608 (is 536870912)");
 }

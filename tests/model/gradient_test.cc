@@ -148,6 +148,27 @@ std::vector<Case> cases() {
   relative.attention.relative_buckets = 4;
   relative.attention.relative_distance = 30;
   relative.positions = Positions::learned;
+  // OLMo 2, Gemma 2 and 3, SmolLM 3, ModernBERT: other places of norms, and layers that differ.
+  ModelConfig branch = modern;
+  branch.norm.position = NormPosition::branch;
+  branch.attention.query_key_norm = branch.attention.query_key_norm_over_heads = true;
+  ModelConfig sandwich = rotary;
+  sandwich.norm.position = NormPosition::sandwich;
+  sandwich.norm.final = true;
+  sandwich.encoder_layers = sandwich.decoder_layers = 3;
+  sandwich.attention.window = 2;
+  sandwich.attention.layer_pattern = "gln";
+  sandwich.rotary.local_base = 50;
+  sandwich.rotary.scale = 3;
+  sandwich.output_softcap = 1.5;
+  ModelConfig alone_sandwich = sandwich;
+  alone_sandwich.encoder_layers = alone_sandwich.source_vocab = 0;
+  alone_sandwich.shared_embeddings = false;
+  ModelConfig first = alone_sandwich;
+  first.norm.position = NormPosition::pre;
+  first.norm.first = false;
+  first.embedding_norm = true;
+  first.attention.layer_pattern = "lg";
 
   ModelConfig halves = post;
   halves.positions = Positions::closed_halves;
@@ -169,7 +190,11 @@ std::vector<Case> cases() {
           {"a relative bias, no positions, unscaled scores", t5},
           {"decoder only, a relative bias with learned positions, softcap and window", relative},
           {"parallel sublayers, partly rotated heads", neox},
-          {"parallel sublayers with one norm, partly rotated shared keys", phi}};
+          {"parallel sublayers with one norm, partly rotated shared keys", phi},
+          {"norms of branches and of all queries and keys", branch},
+          {"norms around sublayers, three kinds of layers, an output softcap", sandwich},
+          {"decoder only, the same, an output softcap", alone_sandwich},
+          {"no norm before the first layer, two kinds of layers", first}};
 }
 
 template <class Real>
@@ -243,7 +268,9 @@ TEST(Gradient, OfEveryParameterMatchesFiniteDifferences) {
 // An encoder–decoder and a decoder-only model, with output biases and all kinds of dropout.
 TEST(Gradient, OfRDropMatchesFiniteDifferences) {
   for (const Case& c : cases()) {
-    if (c.name != "pre-norm, gelu, three tables" && c.name != "decoder only") continue;
+    if (c.name != "pre-norm, gelu, three tables" && c.name != "decoder only" &&
+        c.name != "decoder only, the same, an output softcap")
+      continue;
     SCOPED_TRACE(c.name);
     with_threads(1, [&] { return expect_gradients(c, {kSmoothing, 3}), 0; });
     const Batch batch = sample_batch(c.config, c.items);
@@ -449,7 +476,7 @@ TEST(Layer, ParallelSublayersAddWhatEachAddsAlone) {
       DropoutSites sites;
       ParameterList<double> list;
       const RotaryTable<double> table(config);
-      const Layer<double> layer(list, "l", config, {Causal::top_left, false}, sites, table.angles);
+      const Layer<double> layer(list, "l", 0, config, {Causal::top_left, false}, sites, &table);
       list.allocate();
       for (const Parameter<double>& p : list.all()) {
         Random random(std::hash<std::string>()(p.name), Stream::test);

@@ -20,7 +20,7 @@ void expect_encoder_layer(const std::string& variant) {
   TorchSetUp set_up("encoder_layer_" + variant);
   auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  const Layer<Real> layer(list, "layer", file.config(), kEncoder, sites);
+  const Layer<Real> layer(list, "layer", 0, file.config(), kEncoder, sites);
   file.load(list);
 
   Rows<Real> x(file, "in.src"), gradient(file, "grad_out");
@@ -38,7 +38,7 @@ void expect_decoder_layer(const std::string& variant) {
   TorchSetUp set_up("decoder_layer_" + variant);
   auto& [file, sites, arena, c] = set_up;
   ParameterList<Real> list;
-  const Layer<Real> layer(list, "layer", file.config(), kDecoder, sites);
+  const Layer<Real> layer(list, "layer", 0, file.config(), kDecoder, sites);
   file.load(list);
 
   Rows<Real> x(file, "in.tgt"), memory(file, "in.memory"), gradient(file, "grad_out");

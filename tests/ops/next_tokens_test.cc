@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/to_size.h"
+#include "ops/logits/softcap.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {
@@ -21,6 +22,7 @@ struct Result {
 struct Problem {
   int64_t N, in, V, k;
   std::vector<int32_t> hidden = {};
+  float cap = 0;
   std::vector<float> x = normal<float>(N * in, 1), w = normal<float>(V * in, 2), b = normal<float>(V, 3);
 
   Result next(int64_t begin, int64_t end) const {
@@ -38,13 +40,14 @@ struct Problem {
                  {r.hidden_logits.data(), rows, std::ssize(hidden)},
                  r.lse.data(),
                  r.lse_seen.data()},
-                arena);
+                arena, cap);
     return r;
   }
   std::vector<float> all_logits() const {
     std::vector<float> y(to_size(N * V));
     Arena arena;
     row_linear<float>({x.data(), N, in}, {w.data(), V, in}, b.data(), {y.data(), N, V}, arena);
+    if (cap > 0) softcap<float>({y.data(), N, V}, cap);
     return y;
   }
 };
@@ -52,7 +55,7 @@ struct Problem {
 TEST(NextTokens, AreTheBestOfAllLogits) {
   testing::for_each_isa([] {
     for (const int64_t V : {1, 5, 128, 300}) {
-      Problem p{50, 20, V, 8, {0}};
+      Problem p{50, 20, V, 8, {0}, V == 5 ? 3.0f : 0.0f};
       if (V > 100) std::copy_n(&p.w[20], 20, &p.w[99 * 20]), p.b[99] = p.b[1];  // tokens 99 and 1 tie
       const Result found = p.next(0, p.N);
       const std::vector<float> logits = p.all_logits();

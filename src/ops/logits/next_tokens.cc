@@ -6,6 +6,7 @@
 #include "core/isa.h"
 #include "core/to_size.h"
 #include "ops/logits/logit_blocks.h"
+#include "ops/logits/softcap.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/logits/next_tokens.cc"
@@ -85,7 +86,7 @@ namespace {
 
 template <class Weights>
 void next_tokens_of(Matrix<const float> X, const Weights& W, int64_t V, const float* b, std::span<const int32_t> hidden,
-                    const NextTokens& next, Arena& scratch) {
+                    const NextTokens& next, Arena& scratch, float cap) {
   const Arena::Scope scope(scratch);
   const int64_t blocks = (V + kSinkColumns - 1) / kSinkColumns;
   const BlockSums sums{scratch.matrix<float>(X.rows, blocks), scratch.matrix<float>(X.rows, blocks)};
@@ -93,6 +94,7 @@ void next_tokens_of(Matrix<const float> X, const Weights& W, int64_t V, const fl
   const auto kernel = QKV_DISPATCH(ReadLogits);
   const auto log_sum = QKV_DISPATCH(LogSum);
   const auto read = [&](const Block& at, Matrix<float> logits, BestTokens* best) {
+    if (cap > 0) softcap(logits, cap);
     const auto first = std::ranges::lower_bound(hidden, at.col_begin),
                last = std::ranges::lower_bound(hidden, at.col_end);
     for (auto token = first; token != last; token++)
@@ -117,13 +119,13 @@ void next_tokens_of(Matrix<const float> X, const Weights& W, int64_t V, const fl
 }  // namespace
 
 void next_tokens(Matrix<const float> X, Matrix<const float> W, const float* b, std::span<const int32_t> hidden,
-                 const NextTokens& next, Arena& scratch) {
-  next_tokens_of(X, W, W.rows, b, hidden, next, scratch);
+                 const NextTokens& next, Arena& scratch, float cap) {
+  next_tokens_of(X, W, W.rows, b, hidden, next, scratch, cap);
 }
 
 void next_tokens(Matrix<const float> X, const Int8Matrix& W, const float* b, std::span<const int32_t> hidden,
-                 const NextTokens& next, Arena& scratch) {
-  next_tokens_of(X, W, W.values.rows, b, hidden, next, scratch);
+                 const NextTokens& next, Arena& scratch, float cap) {
+  next_tokens_of(X, W, W.values.rows, b, hidden, next, scratch, cap);
 }
 
 }  // namespace qkv

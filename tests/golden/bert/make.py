@@ -108,5 +108,16 @@ def main():
     model = randomize(transformers.MPNetForMaskedLM(mpnet))
     write("mpnet", model, model.mpnet, MPNET, ("[UNK]", "<s>", "</s>"))
 
+    # Texts are longer than the window of the local layers.
+    torch.manual_seed(1)
+    modernbert = transformers.ModernBertConfig(
+        vocab_size=len(BERT), max_position_embeddings=16, local_attention=4, num_hidden_layers=4, hidden_size=12,
+        num_attention_heads=3, intermediate_size=20, pad_token_id=0, cls_token_id=2, sep_token_id=3, bos_token_id=2,
+        eos_token_id=3, rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 160000.0},
+                                         "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}})
+    modernbert._attn_implementation = "eager"
+    model = randomize(transformers.ModernBertForMaskedLM(modernbert))
+    write("modernbert", model, model.model, BERT, cls_sep)
+
 
 main()

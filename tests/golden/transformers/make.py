@@ -24,6 +24,12 @@ GROUPED = LLAMA | dict(num_attention_heads=4, num_key_value_heads=2, head_dim=8)
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=100, rope_theta=10000.0)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32, rope_theta=10000.0)
+FEW_KEYS = LLAMA | dict(num_attention_heads=4, num_key_value_heads=2)
+LINEAR = dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=1e6),
+              sliding_attention=dict(rope_type="default", rope_theta=10000.0))
+VISION = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=4, patch_size=2)
+GEMMA3 = GROUPED | dict(num_hidden_layers=4, head_dim=6, sliding_window=6, query_pre_attn_scalar=12,
+                        tie_word_embeddings=True)
 MODELS = {
     "gpt_neox": t.GPTNeoXConfig(**NEOX, rotary_pct=0.25),
     "gpt_neox_sequential": t.GPTNeoXConfig(**NEOX, rotary_pct=0.5, use_parallel_residual=False, attention_bias=False),
@@ -35,7 +41,21 @@ MODELS = {
     "mistral": t.MistralConfig(**GROUPED, sliding_window=6),
     "qwen2": t.Qwen2Config(**LLAMA | dict(num_key_value_heads=1), use_sliding_window=False),
     "starcoder2": t.Starcoder2Config(**GROUPED | dict(head_dim=4), sliding_window=6, use_bias=True),
+    "qwen2_layers": t.Qwen2Config(**LLAMA | dict(num_hidden_layers=3), use_sliding_window=True, sliding_window=5,
+                                  max_window_layers=1),
     "qwen3": t.Qwen3Config(**GROUPED | dict(head_dim=12), rope_parameters=YARN),
+    "phi3": t.Phi3Config(**FEW_KEYS, sliding_window=7, pad_token_id=0, rope_parameters=dict(
+        rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5)),
+    "olmo2": t.Olmo2Config(**FEW_KEYS),
+    "smollm3": t.SmolLM3Config(**FEW_KEYS | dict(num_hidden_layers=5), pad_token_id=0),
+    "gemma2": t.Gemma2Config(**GROUPED | dict(num_hidden_layers=3, tie_word_embeddings=True), sliding_window=6,
+                             query_pre_attn_scalar=12, attn_logit_softcapping=2.0, final_logit_softcapping=3.0,
+                             pad_token_id=0),
+    "gemma3_text": t.Gemma3TextConfig(**GEMMA3, layer_types=["sliding_attention"] * 2 + ["full_attention"] +
+                                      ["sliding_attention"], rope_parameters=LINEAR, pad_token_id=0),
+    "gemma3": t.Gemma3Config(text_config=t.Gemma3TextConfig(**GEMMA3 | dict(num_hidden_layers=2), pad_token_id=0),
+                             vision_config=VISION, mm_tokens_per_image=1, image_token_index=31, bos_token_id=1,
+                             eos_token_id=2, pad_token_id=0),
 }
 
 
@@ -45,6 +65,8 @@ def randomize(model):
     for name, p in model.named_parameters():
         norm = "norm" in name or ".ln_" in name
         p.data = torch.randn_like(p) * 0.3 + (1.0 if norm and name.endswith("weight") else 0.0)
+        if norm and model.config.model_type.startswith("gemma"):  # multiplies by 1 + weight, here without rounding
+            p.data = ((p.data - 1) * 1024).round() / 1024
     model.tie_weights()
 
 

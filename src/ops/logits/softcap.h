@@ -1,0 +1,17 @@
+// Softcap: logits z become c tanh(z / c), which lies between −c and c. Gemma Team, "Gemma 2: Improving Open Language
+// Models at a Practical Size" (2024), section 2.
+#pragma once
+
+#include "core/matrix.h"
+
+namespace qkv {
+
+// Both start no threads. cap > 0.
+// y = cap tanh(z / cap), in place: z: [N, V] becomes y.
+template <class Real>
+void softcap(Matrix<Real> z, Real cap);
+// dz = dy (1 − (y / cap)²), in place: d: [N, V] is dy and becomes dz. y: [N, V], the result of softcap.
+template <class Real>
+void softcap_backward(Matrix<const Real> y, Real cap, Matrix<Real> d);
+
+}  // namespace qkv
