@@ -14,7 +14,7 @@
 namespace {
 
 struct AttendOptions {
-  std::string run, source, target, html, json, kind;
+  std::string run, source, target, html, json, kind, from, to;
   int64_t more = 0;
   int layer = 0, head = 0;  // counted from 1; 0 is the last layer, the first head
   bool words = false;
@@ -38,8 +38,10 @@ qkv::AttentionMap map_of(const AttendOptions& options) {
     throw qkv::Error(fmt::format("--target: {} is a language model; use --generate instead", options.run));
   if (!language && options.more > 0)
     throw qkv::Error(fmt::format("--generate: {} is a translator; use --target instead", options.run));
+  if (language && !(options.from + options.to).empty())
+    throw qkv::Error(fmt::format("--from and --to: {} is a language model", options.run));
   if (language) return qkv::Generator(options.run).attend(options.source, options.more);
-  return qkv::Translator(options.run).attend(options.source, options.target);
+  return qkv::Translator(options.run).attend(options.source, options.target, options.from, options.to);
 }
 
 void attend(const AttendOptions& options) {
@@ -68,6 +70,7 @@ void add_attend_command(CLI::App& app) {
       ->add_option("sentence,--text,--prompt", options->source, "Sentence to translate, or text for a language model")
       ->required();
   command->add_option("--target", options->target, "Target sentence [default the model's translation]");
+  add_language_options(*command, options->from, options->to);
   command
       ->add_option("--generate", options->more,
                    "Most probable tokens that a language model generates after the text [default 0]")

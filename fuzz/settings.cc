@@ -1,7 +1,7 @@
 // The small files of imported models: settings and lists of tokens.
 #include "fuzz/reader.h"
 #include "import/architecture.h"
-#include "import/marian_text.h"
+#include "import/translator_text.h"
 #include "import/vocabulary_files.h"
 #include "text/vocabulary.h"
 

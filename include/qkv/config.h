@@ -49,15 +49,16 @@ constexpr std::array<std::string_view, 3> names_of(Sublayers) {
 //   halves         sin(p r_j) at j and cos(p r_j) at h + j: Marian
 //   closed_halves  sin((p + 1) r_j) at j and cos((p + 1) r_j) at h + j, with r_j = 10000^(−j/(h−1)), so that the last
 //                  rate is 1/10000, and positions counted from 1: OpenNMT, CTranslate2
+//   second_halves  the same with positions counted from 2, sin((p + 2) r_j) and cos((p + 2) r_j): fairseq, M2M100
 //   learned        P is a parameter of the encoder and of the decoder: [max_length, d]
 // The others add nothing to the token:
 //   rotary         rotates queries and keys of self-attention by angles proportional to p (RotaryConfig)
 //   alibi          subtracts m |p − p'| from a self-attention score, m = 2^(−8(h + 1)/H) for head h = 0 … H − 1 where H
 //                  is a power of two: Press et al., "Train Short, Test Long" (2022)
 //   none           a causal model only knows which tokens come before; an encoder then needs a relative bias
-enum class Positions { interleaved, halves, closed_halves, learned, rotary, alibi, none };
-constexpr std::array<std::string_view, 7> names_of(Positions) {
-  return {"interleaved", "halves", "closed_halves", "learned", "rotary", "alibi", "none"};
+enum class Positions { interleaved, halves, closed_halves, second_halves, learned, rotary, alibi, none };
+constexpr std::array<std::string_view, 8> names_of(Positions) {
+  return {"interleaved", "halves", "closed_halves", "second_halves", "learned", "rotary", "alibi", "none"};
 }
 
 // Which rates of rotary positions are divided by RotaryConfig::scale, for sequences longer than the `context` tokens
@@ -167,7 +168,7 @@ struct ModelConfig {
   bool adds_positions() const { return has_sinusoids() || positions == Positions::learned; }
   bool has_sinusoids() const {
     return positions == Positions::interleaved || positions == Positions::halves ||
-           positions == Positions::closed_halves;
+           positions == Positions::closed_halves || positions == Positions::second_halves;
   }
   int64_t key_value_heads() const {  // K
     return attention.key_value_heads > 0 ? attention.key_value_heads : attention.heads;
@@ -221,11 +222,10 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
         {"Gate the feed-forward network: SwiGLU with activation silu, GeGLU with gelu", "model"});
   visit("ffn_bias", c.ffn_bias, {"Add biases in the feed-forward network", "model"});
   visit("scale_embeddings", c.scale_embeddings, {"Multiply embeddings by the square root of d_model", "model"});
-  visit(
-      "positions", c.positions,
-      {"Positional encoding: sinusoids (interleaved as in the paper, halves, closed_halves), learned, rotary, alibi or "
-       "none",
-       "model"});
+  visit("positions", c.positions,
+        {"Positional encoding: sinusoids (interleaved as in the paper, halves, closed_halves, second_halves), learned, "
+         "rotary, alibi or none",
+         "model"});
   visit("rotary_base", c.rotary.base, {"Base of the rotation rates of rotary positions", "model", kPositive});
   visit("rotary_scale", c.rotary.scale,
         {"Divide the rates of rotary positions by this number; 1 leaves them unchanged", "model", kPositive});

@@ -25,6 +25,8 @@ struct TokenReport {
 
 // The options of the group "execution" do not change a translation.
 struct TranslateOptions : DecodingOptions {
+  std::string source_language = "";
+  std::string target_language = "";
   bool alternatives = false;
   bool alignment = false;
   bool attention = false;
@@ -46,6 +48,10 @@ struct TranslateOptions : DecodingOptions {
 
 template <class Visitor>
 void visit_fields(TranslateOptions& o, Visitor&& visit) {
+  visit("source_language", o.source_language,
+        {"Language of the source, for a model with several: its code, such as en", "languages", {}, kCommon});
+  visit("target_language", o.target_language,
+        {"Language of the translation, for a model with several: its code, such as de", "languages", {}, kCommon});
   visit_fields(static_cast<DecodingOptions&>(o), visit);
   visit("alternatives", o.alternatives,
         {"Return n_best continuations of the prefix, each with a different first token", "search"});
@@ -102,7 +108,8 @@ struct Translation {
 
 struct SourceLine {
   std::string text;
-  std::string prefix;  // the beginning of every hypothesis
+  std::string prefix;                                      // the beginning of every hypothesis
+  std::string source_language = "", target_language = "";  // of this line; "": those of the options
 };
 
 // Reads the next line. Returns Next::later if none is available yet, which is allowed only if `wait` is false.
@@ -118,6 +125,9 @@ class Translator {
   ~Translator();
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
+
+  // Returns the codes of the languages of a model with several, in no particular order; none for other models.
+  std::vector<std::string> languages() const;
 
   // Translates lines; result i belongs to line i. An empty line gives an empty text. A line longer than the model's
   // max_length is split at the ends of sentences or clauses and translated in parts. `prefixes`: empty, or one for each
@@ -148,8 +158,9 @@ class Translator {
 
   // Returns all attention weights for `source` and `target`, or the model's own translation if target is empty. Kinds:
   // "encoder" and "decoder" self-attention, and "cross", whose rows are target tokens. Throws Error if a sentence is
-  // empty or longer than the model's max_length.
-  AttentionMap attend(const std::string& source, const std::string& target = "") const;
+  // empty or longer than the model's max_length. The languages are those of TranslateOptions.
+  AttentionMap attend(const std::string& source, const std::string& target = "",
+                      const std::string& source_language = "", const std::string& target_language = "") const;
 
  private:
   struct State;

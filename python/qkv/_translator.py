@@ -175,14 +175,24 @@ class Translator:
             found = self._translator.score_tokens(texts, tokens, dict(options))
         return [_translation(t) for t in found]
 
-    def attend(self, source: str, target: str | None = None) -> AttentionMap:
+    def attend(
+        self, source: str, target: str | None = None, *, source_language: str = "", target_language: str = ""
+    ) -> AttentionMap:
         """Returns the attention weights for `source` and `target`, by default the model's own translation.
 
+        source_language, target_language: as in translate.
         Raises qkv.Error if a sentence is empty or longer than the model's maximum.
         """
         check_text("source", source)
         check_text("target", target or "")
-        return AttentionMap(self._translator.attend(source, target or ""))
+        check_text("source_language", source_language)
+        check_text("target_language", target_language)
+        return AttentionMap(self._translator.attend(source, target or "", source_language, target_language))
+
+    @property
+    def languages(self) -> list[str]:
+        """The codes of the languages of a model with several; empty for other models."""
+        return self._translator.languages()
 
 
 def _hypothesis(h: _qkv.Hypothesis) -> Hypothesis:

@@ -95,7 +95,8 @@ void bind_translator(nb::module_& m) {
       .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("score", score<std::string, &Translator::score>)
       .def("score_tokens", score<Lines, &Translator::score_tokens>)
-      .def("attend", &Translator::attend, Free());
+      .def("attend", &Translator::attend, Free())
+      .def("languages", &Translator::languages);
   nb::class_<AttentionKind>(m, "AttentionKind")
       .def_ro("name", &AttentionKind::name)
       .def_ro("causal", &AttentionKind::causal)

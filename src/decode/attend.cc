@@ -24,9 +24,9 @@ std::vector<AttentionHead> heads_of(const Attention& attention, const Attention:
 AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
                            const PiecesOf& pieces) {
   const Arena::Scope scope(arena);
-  std::vector<int32_t> read, predicted = request.target_ids;
-  if (request.start) read.push_back(*request.start);
+  std::vector<int32_t> read = request.start;
   read.insert(read.end(), request.target_ids.begin(), request.target_ids.end());
+  std::vector<int32_t> predicted(read.begin() + (request.start.empty() ? 0 : 1), read.end());
   predicted.push_back(request.end);
   Packed source, target;
   if (model.config().has_encoder()) source.append(request.source_ids);

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@ namespace qkv {
 struct AttendRequest {
   std::vector<int32_t> source_ids;   // including the end token; empty for a decoder-only model
   std::vector<int32_t> target_ids;   // without start and end tokens; the text for a decoder-only model
-  std::optional<int32_t> start = 1;  // unset if the text has no start token
+  std::vector<int32_t> start = {1};  // tokens that the decoder starts from; empty if the text has no start token
   int32_t end = 2;
 };
 

@@ -27,7 +27,8 @@ void add_coverage(const Ensemble& models, const std::vector<SearchInput>& inputs
     for (const Decoded& d : hypotheses) targets.push_back(d.with_end(options.end));
   std::vector<ForcedInput> pairs;
   for (size_t s = 0; s < found.size(); s++)
-    for (size_t i = 0; i < found[s].size(); i++) pairs.push_back({inputs[s].source, targets[pairs.size()]});
+    for (size_t i = 0; i < found[s].size(); i++)
+      pairs.push_back({inputs[s].source, targets[pairs.size()], inputs[s].start});
   const std::vector<Forced> forced =
       force_all(models, pairs, options.start, WithAttention::yes, options.attention, arena);
   for (size_t s = 0, p = 0; s < found.size(); s++)
@@ -43,7 +44,7 @@ std::vector<int64_t> lengths_of(const std::vector<std::vector<int32_t>>& sources
 
 std::vector<SearchInput> inputs_of(const std::vector<std::vector<int32_t>>& sources, std::span<const size_t> batch) {
   std::vector<SearchInput> inputs;
-  for (const size_t i : batch) inputs.push_back({sources[i], {}});
+  for (const size_t i : batch) inputs.push_back({sources[i]});
   return inputs;
 }
 
@@ -92,7 +93,8 @@ std::vector<std::vector<Decoded>> alternatives(const Ensemble& models, const std
     first.on_token = nullptr;
     found[s] = search(models, {inputs[s]}, first, arena).front();
     for (size_t i = 0; i < found[s].size(); i++)
-      if (!found[s][i].ended) places.emplace_back(s, i), longer.push_back({inputs[s].source, found[s][i].ids});
+      if (!found[s][i].ended)
+        places.emplace_back(s, i), longer.push_back({inputs[s].source, found[s][i].ids, inputs[s].start});
   }
   SearchOptions rest = options;
   rest.n_best = 1;

@@ -49,7 +49,8 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
   const TranslationText text(loaded, loaded.model->config().max_length);
   std::vector<std::vector<int32_t>> sources;
   for (const std::string& line : lines) {
-    std::vector<int32_t> ids = text.source_ids(text.prepare(line));
+    std::vector<int32_t> ids =  // without the tokens of languages
+        text.source_ids(text.prepare(line), {text.tokens().source_before, text.tokens().source_after, {}});
     if (!ids.empty()) sources.push_back(std::move(ids));
   }
   if (sources.empty()) fail("benchmark: no line to translate");

@@ -11,21 +11,24 @@ namespace {
 
 constexpr int64_t kRows = 256;  // tokens whose log p are held at once
 
-// Decoder inputs and targets, one sequence after the other.
+// Decoder inputs and the tokens that follow them, one sequence after the other.
 struct PackedPairs {
   Packed source, read;
   std::vector<int32_t> targets;
+  std::vector<int64_t> forced;  // tokens of each sequence that belong to its start and are not scored
 };
 
 PackedPairs pack(const std::vector<ForcedInput>& inputs, int32_t start) {
   PackedPairs result;
   for (const ForcedInput& input : inputs) {
-    std::vector<int32_t> read = {start};
+    std::vector<int32_t> read(input.start.begin(), input.start.end());
+    if (read.empty()) read = {start};
     read.insert(read.end(), input.target.begin(), input.target.end());
+    result.targets.insert(result.targets.end(), read.begin() + 1, read.end());
     read.pop_back();
     result.source.append(input.source);
     result.read.append(read);
-    result.targets.insert(result.targets.end(), input.target.begin(), input.target.end());
+    result.forced.push_back(std::ssize(read) - std::ssize(input.target));
   }
   return result;
 }
@@ -46,6 +49,7 @@ void take_attention(const Transformer<float>& model, const PackedPairs& batch, c
     weights.resize(to_size(T * S));
     model.decoder().layers()[layer].cross_attention().weights(
         cross, Causal::none, s.cross_attention, static_cast<int64_t>(i), place.head, {weights.data(), T, S});
+    weights.erase(weights.begin(), weights.begin() + batch.forced[i] * S);
   }
 }
 
@@ -91,6 +95,7 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
   }
   auto next = log_p.begin();
   for (size_t i = 0; i < inputs.size(); i++) {
+    next += batch.forced[i];
     results[i].log_probabilities.assign(next, next + std::ssize(inputs[i].target));
     next += std::ssize(inputs[i].target);
   }

@@ -10,8 +10,9 @@
 namespace qkv {
 
 // A source and a given target. The target has no start token; an end token is optional, and is scored if present.
+// `start`: the tokens that the decoder starts from, which are not scored; empty means the start token of the call.
 struct ForcedInput {
-  std::span<const int32_t> source, target;
+  std::span<const int32_t> source, target, start = {};
 };
 
 struct Forced {

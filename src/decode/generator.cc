@@ -162,8 +162,8 @@ AttentionMap Generator::attend(const std::string& text, int64_t more) const {
   AttendRequest request;
   request.target_ids = model_->run.codec.encode(text, "text");
   const std::vector<int32_t> beginning = model_->run.ends.beginning(request.target_ids);
-  request.start.reset();
-  if (beginning.size() > request.target_ids.size()) request.start = beginning.front();
+  request.start.clear();
+  if (beginning.size() > request.target_ids.size()) request.start = {beginning.front()};
   const int64_t room = model.config().max_length - std::ssize(beginning);
   if (room < 0)
     fail("text must have at most {} tokens, the start token included (has {})", model.config().max_length,

@@ -49,9 +49,14 @@ struct Decoded {
   }
 };
 
-// A sentence to translate: its ids, and the forced beginning of each hypothesis.
+// A sentence to translate: its ids, and the forced beginning of each hypothesis. `start`: the tokens that the decoder
+// starts from, such as a start token and the token of a language; empty means SearchOptions::start. They are no part of
+// a hypothesis. In a score, those after the first count as tokens of log-probability 0, as in transformers.
 struct SearchInput {
-  std::span<const int32_t> source = {}, prefix = {};
+  std::span<const int32_t> source = {}, prefix = {}, start = {};
 };
+
+// Returns the number of tokens that `start` adds to the length by which a score is divided.
+inline int64_t tokens_forced(std::span<const int32_t> start) { return start.empty() ? 0 : std::ssize(start) - 1; }
 
 }  // namespace qkv

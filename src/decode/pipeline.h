@@ -12,6 +12,7 @@
 
 #include "core/arena.h"
 #include "decode/forced.h"
+#include "io/translation_config.h"
 #include "qkv/translator.h"
 
 namespace qkv {
@@ -20,6 +21,7 @@ namespace qkv {
 struct LinePart {
   int64_t line = 0;
   std::string text;
+  SentenceEdges edges;
   std::vector<int32_t> source, prefix;
   std::vector<Decoded> found;      // best first
   std::vector<Forced> attentions;  // for each of `found`, if requested

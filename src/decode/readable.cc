@@ -11,7 +11,11 @@ namespace {
 
 constexpr std::string_view kWordStart = "▁";
 
-bool begins_word(const std::string& piece) { return piece.starts_with(kWordStart); }
+constexpr std::string_view kByteWordStart = "Ġ";  // a space in byte-level BPE
+
+bool begins_word(const std::string& piece) {
+  return piece.starts_with(kWordStart) || piece.starts_with(kByteWordStart);
+}
 
 bool have_word_starts(const std::vector<std::string>& pieces) { return std::ranges::any_of(pieces, begins_word); }
 

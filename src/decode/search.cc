@@ -64,17 +64,19 @@ class Search {
     for (const SearchInput& input : inputs) {
       Sentence s;
       s.input = input;
-      s.max_tokens = max_tokens(options, std::ssize(input.source), models.max_length());
+      s.max_tokens = max_tokens(options, std::ssize(input.source), models.max_length() - tokens_forced(input.start));
+      check_start(s, V);
       check_prefix(s, V);
       if (options.sampling)
         for (int64_t n = 0; n < options.n_best; n++) s.random.push_back(sampling_random(options.seed, input.source, n));
-      capacity = std::max(capacity, s.max_tokens);
+      capacity = std::max(capacity, s.max_tokens + tokens_forced(input.start));
       sources.append(input.source);
       sentences_.push_back(std::move(s));
     }
     cache_.emplace(models, sources, width(), capacity, context_);
     for (size_t s = 0; s < sentences_.size(); s++)
       sentences_[s].live.push_back({.slot = cache_->first_slot(static_cast<int64_t>(s))});
+    read_starts();
   }
 
   std::vector<std::vector<Decoded>> decode() {
@@ -110,6 +112,32 @@ class Search {
   // Returns the number of hypotheses of a sentence that may be live at once.
   int64_t width() const { return options_.sampling ? options_.n_best : options_.beam; }
 
+  void check_start(const Sentence& s, int64_t V) const {
+    for (const int32_t id : s.input.start)
+      if (id < 0 || id >= V) fail("start: token must be between 0 and {} (is {})", V - 1, id);
+    if (!sentences_.empty() && tokens_forced(s.input.start) != tokens_forced(sentences_.front().input.start))
+      fail("start must have the same number of tokens in all sentences of a batch");
+    if (s.max_tokens < 1) fail("start must have fewer tokens than the model's max_length");
+  }
+
+  // Reads the tokens that the decoder starts from into the cache, except for the last one, which the first step reads.
+  void read_starts() {
+    if (sentences_.empty()) return;
+    for (size_t i = 0; i < to_size(tokens_forced(sentences_.front().input.start)); i++) {
+      const Arena::Scope scope(context_.arena);
+      ids_.clear();
+      cache_->begin_step();
+      for (size_t s = 0; s < sentences_.size(); s++) {
+        ids_.push_back(sentences_[s].input.start[i]);
+        cache_->add(static_cast<int64_t>(s), sentences_[s].live.front().slot);
+      }
+      for (size_t m = 0; m < models_.size(); m++) cache_->step(m, ids_, context_);
+    }
+  }
+
+  // Returns the token that the first step reads.
+  int32_t start_of(const Sentence& s) const { return s.input.start.empty() ? options_.start : s.input.start.back(); }
+
   void check_prefix(const Sentence& s, int64_t V) const {
     for (const int32_t id : s.input.prefix)
       if (id < 0 || id >= V || id == options_.end)
@@ -135,7 +163,7 @@ class Search {
       Sentence& s = sentences_[i];
       s.first_row = std::ssize(ids_);
       for (const Live& live : s.live) {
-        ids_.push_back(live.last < 0 ? options_.start : s.nodes[to_size(live.last)].token);
+        ids_.push_back(live.last < 0 ? start_of(s) : s.nodes[to_size(live.last)].token);
         cache_->add(static_cast<int64_t>(i), live.slot);
       }
     }
@@ -265,7 +293,8 @@ class Search {
       d.token_log_probabilities.push_back(node.log_p);
       d.log_probability += static_cast<double>(node.log_p);
     }
-    d.score = tokens == 0 ? sum : sum / std::pow(static_cast<double>(tokens), options_.length_penalty);
+    const double length = static_cast<double>(tokens + tokens_forced(s.input.start));
+    d.score = length == 0 ? sum : sum / std::pow(length, options_.length_penalty);
     s.finished.push_back(std::move(d));
   }
 

@@ -12,10 +12,13 @@
 namespace qkv {
 namespace {
 
-// Appends a hypothesis of the next part of a line. sources: number of source tokens of the parts before it.
-void append(Hypothesis& all, const Hypothesis& next, size_t sources, double alpha) {
-  const auto tokens = [&](const Hypothesis& h) { return std::pow(static_cast<double>(h.token_scores.size()), alpha); };
-  const double sum = all.score * tokens(all) + next.score * tokens(next);
+// Appends a hypothesis of the next part of a line. sources: number of source tokens of the parts before it. parts:
+// their number. forced: tokens of each part that count in scores and are not in the hypothesis.
+void append(Hypothesis& all, const Hypothesis& next, size_t sources, int64_t parts, int64_t forced, double alpha) {
+  const auto tokens = [&](const Hypothesis& h, int64_t parts_of_it) {
+    return std::pow(static_cast<double>(std::ssize(h.token_scores) + parts_of_it * forced), alpha);
+  };
+  const double sum = all.score * tokens(all, parts) + next.score * tokens(next, 1);
   const int32_t targets_before = static_cast<int32_t>(all.tokens.size());
   all.text += (all.text.empty() || next.text.empty() ? "" : " ") + next.text;
   all.log_probability += next.log_probability;
@@ -24,7 +27,12 @@ void append(Hypothesis& all, const Hypothesis& next, size_t sources, double alph
   add(all.attention, next.attention);
   for (const Alignment& a : next.alignment)
     all.alignment.push_back({a.source + static_cast<int32_t>(sources), a.target + targets_before});
-  all.score = sum / tokens(all);
+  all.score = sum / tokens(all, parts + 1);
+}
+
+// The tokens of a source without those around it.
+TokenRange source_range(const LinePart& part) {
+  return {part.edges.before.size(), part.source.size() - part.edges.after.size()};
 }
 
 }  // namespace
@@ -40,12 +48,11 @@ std::string TranslationText::prepare(const std::string& text) const {
   return tokens_.lowercase ? lowercase(text) : text;
 }
 
-std::vector<int32_t> TranslationText::source_ids(std::string_view text) const {
+std::vector<int32_t> TranslationText::source_ids(std::string_view text, const SentenceEdges& edges) const {
   std::vector<int32_t> ids = tokenizers_.source.encode(text);
   if (ids.empty()) return ids;
-  const auto &before = tokens_.source_before, &after = tokens_.source_after;
-  ids.insert(ids.begin(), before.begin(), before.end());
-  ids.insert(ids.end(), after.begin(), after.end());
+  ids.insert(ids.begin(), edges.before.begin(), edges.before.end());
+  ids.insert(ids.end(), edges.after.begin(), edges.after.end());
   return ids;
 }
 
@@ -79,7 +86,10 @@ void TranslationText::read(Line& line, const TranslateOptions& options) const {
 }
 
 std::vector<LinePart> TranslationText::parts(const Line& line, const TranslateOptions& options) const {
-  const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part)) <= max_length_; };
+  const std::string &from = line.source.source_language, &to = line.source.target_language;
+  const SentenceEdges edges =
+      edges_of(tokens_, from.empty() ? options.source_language : from, to.empty() ? options.target_language : to);
+  const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part, edges)) <= max_length_; };
   const std::string text = prepare(line.source.text);
   const std::vector<std::string> cut = fits(text) ? std::vector{text} : split_long(text, fits);
   if (cut.size() > 1 && options.on_note)
@@ -87,14 +97,15 @@ std::vector<LinePart> TranslationText::parts(const Line& line, const TranslateOp
                                 max_length_, cut.size()));
   std::vector<LinePart> parts;
   for (const std::string& piece : cut) {
-    LinePart part{line.number, piece, source_ids(piece), {}, {}, {}};
+    LinePart part{line.number, piece, edges, source_ids(piece, edges), {}, {}, {}};
     if (!part.source.empty()) parts.push_back(std::move(part));
   }
   if (parts.empty() || line.source.prefix.empty()) return parts;
   std::vector<int32_t>& prefix = parts.front().prefix;
   prefix = target_ids(prepare(line.source.prefix));
   const SearchOptions search = search_options(options);
-  const int64_t longest = max_tokens(search, std::ssize(parts.front().source), max_length_);
+  const int64_t longest =
+      max_tokens(search, std::ssize(parts.front().source), max_length_ - tokens_forced(edges.start));
   if (std::ssize(prefix) >= longest)
     fail("prefix must have fewer than {} tokens, the maximum length of a translation (has {})", longest, prefix.size());
   if (std::ranges::find(prefix, search.end) != prefix.end()) fail("prefix must not contain the end token");
@@ -126,7 +137,8 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
       if (p == 0)
         all = std::move(next);
       else
-        append(all, next, sources_before[p], options.length_penalty);
+        append(all, next, sources_before[p], static_cast<int64_t>(p), tokens_forced(part.edges.start),
+               options.length_penalty);
     }
     result.hypotheses.push_back(std::move(all));
   }
@@ -162,10 +174,6 @@ Hypothesis TranslationText::hypothesis(const LinePart& part, const Decoded& deco
 
 bool TranslationText::has_unknown(const Decoded& decoded) const {
   return std::ranges::find(decoded.ids, tokens_.unknown) != decoded.ids.end();
-}
-
-TokenRange TranslationText::source_range(const LinePart& part) const {
-  return {tokens_.source_before.size(), part.source.size() - tokens_.source_after.size()};
 }
 
 }  // namespace qkv

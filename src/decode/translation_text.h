@@ -8,6 +8,7 @@
 
 #include "decode/pipeline.h"
 #include "decode/readable.h"
+#include "io/translation_config.h"
 #include "io/translator_run.h"
 
 namespace qkv {
@@ -22,8 +23,12 @@ class TranslationText {
 
   // Returns the text, in lower case if the run requires it. Throws Error unless it is valid UTF-8.
   std::string prepare(const std::string& text) const;
+  // Returns the tokens around a sentence. Throws Error for a language that the model does not have.
+  SentenceEdges edges(const TranslateOptions& options) const {
+    return edges_of(tokens_, options.source_language, options.target_language);
+  }
   // Returns the ids of a source with its special tokens, or nothing for a text of spaces.
-  std::vector<int32_t> source_ids(std::string_view text) const;
+  std::vector<int32_t> source_ids(std::string_view text, const SentenceEdges& edges) const;
   std::vector<int32_t> target_ids(std::string_view text) const { return tokenizers_.target.encode(text); }
   std::vector<int32_t> target_ids(const std::vector<std::string>& pieces) const;
 
@@ -44,7 +49,6 @@ class TranslationText {
 
  private:
   std::vector<LinePart> parts(const Line& line, const TranslateOptions& options) const;
-  TokenRange source_range(const LinePart& part) const;
 
   const TokenizerPair tokenizers_;
   const TranslationTokens tokens_;

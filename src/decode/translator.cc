@@ -76,7 +76,7 @@ struct Translator::State {
                                  event.log_probability, event.last});
       };
     std::vector<SearchInput> inputs;
-    for (const LinePart* part : parts) inputs.push_back({part->source, part->prefix});
+    for (const LinePart* part : parts) inputs.push_back({part->source, part->prefix, part->edges.start});
     std::vector<std::vector<Decoded>> found =
         options.alternatives ? alternatives(models, inputs, search, arena) : n_best(models, inputs, search, arena);
     for (size_t i = 0; i < parts.size(); i++) parts[i]->found = std::move(found[i]);
@@ -98,7 +98,8 @@ struct Translator::State {
         }
     }
     std::vector<ForcedInput> inputs;
-    for (size_t k = 0; k < targets.size(); k++) inputs.push_back({whose[k].first->source, targets[k]});
+    for (size_t k = 0; k < targets.size(); k++)
+      inputs.push_back({whose[k].first->source, targets[k], whose[k].first->edges.start});
     std::vector<Forced> forced = force_all(models, inputs, search.start, WithAttention::yes, search.attention, arena);
     for (size_t k = 0; k < forced.size(); k++) whose[k].first->attentions[whose[k].second] = std::move(forced[k]);
   }
@@ -140,6 +141,12 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
   run_pipeline(steps, {std::max<int64_t>(1, options.batch_tokens / side_by_side), options.window}, lease.arenas());
 }
 
+std::vector<std::string> Translator::languages() const {
+  std::vector<std::string> codes;
+  for (const TranslationTokens::Language& language : state_->text.tokens().languages) codes.push_back(language.code);
+  return codes;
+}
+
 std::vector<Translation> Translator::translate(const std::vector<std::string>& lines, const TranslateOptions& options,
                                                const std::vector<std::string>& prefixes) const {
   if (!prefixes.empty() && prefixes.size() != lines.size())
@@ -172,18 +179,21 @@ std::vector<Translation> Translator::State::score(const std::vector<std::string>
                                                   const TranslateOptions& options) const {
   check(options);
   const SearchOptions search = text.search_options(options);
+  const SentenceEdges edges = text.edges(options);
+  const int64_t forced_tokens = tokens_forced(edges.start);
   std::vector<LinePart> parts;
   std::vector<ForcedInput> inputs;
   for (size_t i = 0; i < sources.size(); i++) {
     const std::string line = text.prepare(sources[i]);
-    parts.push_back({static_cast<int64_t>(i), line, text.source_ids(line), {}, {}, {}});
+    parts.push_back({static_cast<int64_t>(i), line, edges, text.source_ids(line, edges), {}, {}, {}});
     if (parts[i].source.empty()) fail("source {} is empty", i + 1);
     targets[i].push_back(search.end);
-    for (const auto& [side, length] : {std::pair{"source", parts[i].source.size()}, {"target", targets[i].size()}})
-      if (std::cmp_greater(length, models.max_length()))
-        fail("{} {} must have at most {} tokens (has {})", side, i + 1, models.max_length(), length);
+    for (const auto& [side, length, longest] :
+         {std::tuple{"source", std::ssize(parts[i].source), models.max_length()},
+          {"target", std::ssize(targets[i]), models.max_length() - forced_tokens}})
+      if (length > longest) fail("{} {} must have at most {} tokens (has {})", side, i + 1, longest, length);
   }
-  for (size_t i = 0; i < sources.size(); i++) inputs.push_back({parts[i].source, targets[i]});
+  for (size_t i = 0; i < sources.size(); i++) inputs.push_back({parts[i].source, targets[i], edges.start});
   const ArenaPool::Lease lease(arenas, 1);
   const WithAttention with = options.alignment || options.attention ? WithAttention::yes : WithAttention::no;
   const std::vector<Forced> forced =
@@ -193,8 +203,8 @@ std::vector<Translation> Translator::State::score(const std::vector<std::string>
     Decoded d{std::move(targets[i]), forced[i].log_probabilities, 0, 0, true};
     d.ids.pop_back();
     for (const float log_p : d.token_log_probabilities) d.log_probability += static_cast<double>(log_p);
-    d.score =
-        d.log_probability / std::pow(static_cast<double>(d.token_log_probabilities.size()), search.length_penalty);
+    const int64_t length = std::ssize(d.token_log_probabilities) + forced_tokens;
+    d.score = d.log_probability / std::pow(static_cast<double>(length), search.length_penalty);
     Translation& t = scored.emplace_back();
     t.source = sources[i];
     t.source_tokens = text.tokenizers().source.pieces(parts[i].source);
@@ -224,18 +234,22 @@ std::vector<Translation> Translator::score_tokens(const std::vector<std::string>
   return state_->score(sources, std::move(ids), {}, options);
 }
 
-AttentionMap Translator::attend(const std::string& source, const std::string& target) const {
+AttentionMap Translator::attend(const std::string& source, const std::string& target,
+                                const std::string& source_language, const std::string& target_language) const {
   const State& s = *state_;
-  const std::string translation = target.empty() ? translate({source}).front().text() : s.text.prepare(target);
+  TranslateOptions options;
+  options.source_language = source_language, options.target_language = target_language;
+  const SentenceEdges edges = s.text.edges(options);
+  const std::string translation = target.empty() ? translate({source}, options).front().text() : s.text.prepare(target);
   AttendRequest request;
-  request.source_ids = s.text.source_ids(s.text.prepare(source));
+  request.source_ids = s.text.source_ids(s.text.prepare(source), edges);
   if (request.source_ids.empty()) fail("source is empty");
   request.target_ids = s.text.target_ids(translation);
-  request.start = s.text.tokens().start;
+  request.start = edges.start;
   request.end = s.text.tokens().end;
   const int64_t longest = s.models.front().config().max_length;
   for (const auto& [side, length] :
-       {std::pair{"source", request.source_ids.size()}, {"target", request.target_ids.size() + 1}})
+       {std::pair{"source", request.source_ids.size()}, {"target", request.target_ids.size() + edges.start.size()}})
     if (std::cmp_greater(length, longest)) fail("{} must have at most {} tokens (has {})", side, longest, length);
 
   const ArenaPool::Lease lease(s.arenas, 1);

@@ -255,9 +255,7 @@ void add_biases(ModelConfig& m) {
   m.attention.input_bias = m.attention.output_bias = m.ffn_bias = true;
 }
 
-bool positions_are_added(const ModelConfig& m) {
-  return m.positions <= Positions::learned || m.positions == Positions::none;
-}
+bool positions_are_added(const ModelConfig& m) { return m.adds_positions() || m.positions == Positions::none; }
 
 ModelText read_decoder_text(const TextSource& source) { return read_language_text(source, "GPT2Tokenizer"); }
 ModelText read_qwen_text(const TextSource& source) { return read_language_text(source, "Qwen2Tokenizer"); }

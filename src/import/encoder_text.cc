@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "import/sentence_transformers.h"
+#include "import/translator_text.h"
 #include "import/vocabulary_files.h"
 #include "text/vocabulary.h"
 
@@ -24,23 +25,10 @@ EmbeddingConfig read_tokens(const TextSource& source, const EncoderTokens& token
   return config;
 }
 
-// The pieces of a SentencePiece model by the ids of fairseq, which XLM-R has: four tokens of its own, the pieces of the
-// model without its first three, and the mask.
-std::vector<std::string> fairseq_pieces(const Tokenizer& tokenizer, const std::string& where) {
-  constexpr const char* kFirst[] = {"<unk>", "<s>", "</s>"};
-  for (int32_t id = 0; id < 3; id++)
-    if (tokenizer.size() <= id || tokenizer.piece(id) != kFirst[id])
-      fail("{}: piece {} must be {}", where, id, kFirst[id]);
-  std::vector<std::string> pieces = {"<s>", "<pad>", "</s>", "<unk>"};
-  for (int32_t id = 3; id < tokenizer.size(); id++) pieces.push_back(tokenizer.piece(id));
-  pieces.push_back("<mask>");
-  return pieces;
-}
-
 TextCodec read_fairseq(const std::string& path, const std::string& unknown) {
   const SentencePieceFile splitter = SentencePieceFile::read(path);
-  std::vector<std::string> pieces =
-      fairseq_pieces(Tokenizer::from_serialized(splitter.bytes, splitter.where), splitter.where);
+  std::vector<std::string> pieces = fairseq_pieces(splitter);
+  pieces.push_back("<mask>");
   return TextCodec::of_pieces(Tokenizer::with_pieces(splitter, std::move(pieces), unknown, splitter.where));
 }
 

@@ -162,6 +162,7 @@ TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::str
   bytes.merges = read_merges(files);
   bytes.space_first = settings.flag("add_prefix_space", false);
   std::map<std::string, std::string> names;
+  const bool is_roberta = kind == "RobertaTokenizer" || kind == "BartTokenizer";
   if (kind == "GPT2Tokenizer") {
     names = {{"bos_token", "<|endoftext|>"}, {"eos_token", "<|endoftext|>"}, {"unk_token", "<|endoftext|>"}};
   } else if (kind == "Qwen2Tokenizer") {
@@ -169,19 +170,21 @@ TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::str
     bytes.compose = true;
     bytes.splits = {WordPattern::qwen2};
     bytes.gpt2_words = false;
-  } else if (kind == "RobertaTokenizer") {
+  } else if (is_roberta) {
     names = {{"bos_token", "<s>"},   {"eos_token", "</s>"},  {"sep_token", "</s>"},   {"cls_token", "<s>"},
              {"unk_token", "<unk>"}, {"pad_token", "<pad>"}, {"mask_token", "<mask>"}};
   } else {
-    fail("{}: tokenizer_class must be GPT2Tokenizer, RobertaTokenizer or Qwen2Tokenizer (is {})", settings.where(),
-         excerpt(kind));
+    fail("{}: tokenizer_class must be GPT2Tokenizer, RobertaTokenizer, BartTokenizer or Qwen2Tokenizer (is {})",
+         settings.where(), excerpt(kind));
   }
   NamedTokens tokens(files, settings, std::move(names));
-  if (kind == "RobertaTokenizer") {
+  if (is_roberta) {
     spec.before = id_of(spec, tokens.name("cls_token"), files.path("vocab.json"));
     spec.after = id_of(spec, tokens.name("sep_token"), files.path("vocab.json"));
-  } else if (settings.flag("add_bos_token", false)) {
-    fail("{}: add_bos_token must be false without a tokenizer.json (is true)", settings.where());
+  } else if (settings.flag("add_bos_token", false)) {  // OPT
+    if (kind != "GPT2Tokenizer")
+      fail("{}: add_bos_token must be false without a tokenizer.json (is true)", settings.where());
+    spec.before = id_of(spec, tokens.name("bos_token"), files.path("vocab.json"));
   }
   spec.added = tokens.take(spec.pieces);
   spec.model = std::move(bytes);

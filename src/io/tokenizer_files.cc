@@ -48,10 +48,13 @@ Tokenizer read_side(const RunDirectory& run, const std::string& model, const std
   return Tokenizer::with_pieces(splitter, std::move(pieces), unknown, vocabulary);
 }
 
+HuggingFaceTokenizer read_hugging_face(const std::string& path) {
+  return HuggingFaceTokenizer(parse_tokenizer_json(read_file(path, kMaxTokenizerBytes), path), path);
+}
+
 TextCodec read_tokenizer_json(const RunDirectory& run, TextUnit unit) {
   const std::string path = run.tokenizer_json();
-  const TextCodec codec = TextCodec::of_tokenizer(
-      HuggingFaceTokenizer(parse_tokenizer_json(read_file(path, kMaxTokenizerBytes), path), path));
+  const TextCodec codec = TextCodec::of_tokenizer(read_hugging_face(path));
   if (codec.unit() != unit)
     fail("{}: unit must be {}, as in language.json (is {})", path, name_of(unit), name_of(codec.unit()));
   return codec;
@@ -61,6 +64,7 @@ TextCodec read_tokenizer_json(const RunDirectory& run, TextUnit unit) {
 
 void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers) {
   const auto& [source, target] = tokenizers;
+  if (source.hugging_face()) return write_file_atomic(run.tokenizer_json(), to_json(source.hugging_face()->spec()));
   write_sides(run.tokenizer(), run.source_tokenizer(), run.target_tokenizer(),
               source.serialized() == target.serialized(), source.serialized(), target.serialized());
   const auto content = [](const std::vector<std::string>* pieces) { return pieces ? pieces_to_json(*pieces) : ""; };
@@ -70,6 +74,10 @@ void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers) 
 }
 
 TokenizerPair read_tokenizers(const RunDirectory& run, const std::string& unknown) {
+  if (std::filesystem::exists(run.tokenizer_json())) {
+    const Tokenizer both = Tokenizer::of_hugging_face(read_hugging_face(run.tokenizer_json()));
+    return {both, both};
+  }
   const std::string source_model = file_of(run.source_tokenizer(), run.tokenizer()),
                     target_model = file_of(run.target_tokenizer(), run.tokenizer()),
                     source_list = file_of(run.source_vocabulary(), run.vocabulary()),

@@ -10,7 +10,8 @@
 namespace qkv {
 
 // The tokenizers of a translator. Each side has a SentencePiece model, a list of pieces or both; a file that both sides
-// share is written once. `unknown` is the piece for text that a list of pieces lacks; "": an Error when encoding.
+// share is written once. Or both sides have one tokenizer.json. `unknown` is the piece for text that a list of pieces
+// lacks; "": an Error when encoding.
 TokenizerPair read_tokenizers(const RunDirectory& run, const std::string& unknown);
 void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers);
 

@@ -1,8 +1,10 @@
 // translation.json: how a translator reads and writes text. Tokens are spelled as in the vocabulary.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/tokenizer.h"
@@ -13,14 +15,34 @@ struct TokenizerPair {
   Tokenizer source, target;
 };
 
+// The place of the token that names the language of the source:
+//   none    there is no such token
+//   before  before the sentence: mBART-50, M2M100, NLLB
+//   after   after source_end: mBART
+enum class SourceLanguage { none, before, after };
+constexpr std::array<std::string_view, 3> names_of(SourceLanguage) { return {"none", "before", "after"}; }
+
+// The place of the token that names the language of the target:
+//   none    there is no such token
+//   start   the decoder starts from it instead of `start`: mBART
+//   first   it follows `start` and begins every translation: mBART-50, M2M100, NLLB
+//   source  before the source sentence: MADLAD-400
+enum class TargetLanguage { none, start, first, source };
+constexpr std::array<std::string_view, 4> names_of(TargetLanguage) { return {"none", "start", "first", "source"}; }
+
 struct TranslationConfig {
   bool lowercase = false;                // lower-case the text first
   std::string source_start, source_end;  // tokens around a source sentence; "": none
   std::string start = "<s>";             // token that the decoder starts from
-  std::string end = "</s>";              // token that ends a translation
-  std::string unknown = "<unk>";         // token for text that the vocabulary lacks; "": none
-  std::vector<std::string> never;        // tokens that are never generated
-  int64_t min_length = 0;                // smallest number of tokens before the end token
+  std::string first;               // token that follows `start` in every translation and is no part of it; "": none
+  std::string end = "</s>";        // token that ends a translation
+  std::string unknown = "<unk>";   // token for text that the vocabulary lacks; "": none
+  std::vector<std::string> never;  // tokens that are never generated
+  int64_t min_length = 0;          // smallest number of tokens before the end token
+  // The languages of a model with several: their codes ("en") and, in the same order, their tokens ("__en__").
+  std::vector<std::string> languages, language_tokens;
+  SourceLanguage source_language = SourceLanguage::none;
+  TargetLanguage target_language = TargetLanguage::none;
 
   bool operator==(const TranslationConfig&) const = default;
 };
@@ -31,10 +53,15 @@ void visit_fields(TranslationConfig& c, Visitor&& visit) {
   visit("source_start", c.source_start, "Token before a source sentence");
   visit("source_end", c.source_end, "Token after a source sentence");
   visit("start", c.start, "Token that the decoder starts from");
+  visit("first", c.first, "Token that follows start in every translation");
   visit("end", c.end, "Token that ends a translation");
   visit("unknown", c.unknown, "Token for text that the vocabulary lacks");
   visit("never", c.never, "Tokens that are never generated");
   visit("min_length", c.min_length, "Smallest number of tokens before the end token");
+  visit("languages", c.languages, "Codes of the languages");
+  visit("language_tokens", c.language_tokens, "Tokens of the languages");
+  visit("source_language", c.source_language, "Place of the token of the source's language");
+  visit("target_language", c.target_language, "Place of the token of the target's language");
 }
 
 // The same with tokens as ids: of the source vocabulary around a source sentence, of the target vocabulary otherwise.
@@ -45,10 +72,29 @@ struct TranslationTokens {
   int32_t unknown = -1;  // −1: none
   std::vector<int32_t> never;
   int64_t min_length = 0;
+  std::vector<int32_t> first = {};  // none or one
+  struct Language {
+    std::string code, token;
+    int32_t source = -1, target = -1;  // ids of the token; −1 on a side that does not use it
+  };
+  std::vector<Language> languages = {};
+  SourceLanguage source_language = SourceLanguage::none;
+  TargetLanguage target_language = TargetLanguage::none;
 };
 
-// Looks up the tokens. Throws Error, beginning with `where` and naming field and token, if a vocabulary lacks one or if
-// min_length is negative.
+// The tokens around a source sentence, and those that the decoder starts from.
+struct SentenceEdges {
+  std::vector<int32_t> before, after, start;
+};
+
+// Returns the edges for two languages, given by their codes or tokens; "" means none. Throws Error, listing the codes,
+// for a language that is unknown, is missing although the model needs it, or is given although the model has no place
+// for it.
+SentenceEdges edges_of(const TranslationTokens& tokens, const std::string& source_language,
+                       const std::string& target_language);
+
+// Looks up the tokens. Throws Error, beginning with `where` and naming field and token, if a vocabulary lacks one, if
+// min_length is negative, or if the languages contradict each other.
 TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair& tokenizers, const std::string& where);
 
 // Returns the configuration of a model trained here: SentencePiece's start, end and unknown tokens.

@@ -75,7 +75,7 @@ void check_pattern(const ModelConfig& c) {
 
 void check_positions(const ModelConfig& c) {
   if (c.adds_positions()) check_size("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
-  const bool halves = c.positions == Positions::halves || c.positions == Positions::closed_halves;
+  const bool halves = c.has_sinusoids() && c.positions != Positions::interleaved;
   if (halves && (c.d_model % 2 != 0 || c.d_model < 4))
     fail("model: d_model must be even and at least 4 if positions is {} (is {})", name_of(c.positions), c.d_model);
   if (c.positions == Positions::none && c.has_encoder() && c.attention.relative_buckets == 0)

@@ -62,7 +62,9 @@ HWY_EXPORT(EmbeddingBackwardBand);
 
 template <class Real>
 void sinusoidal_positions(Positions kind, Matrix<Real> P) {
-  const bool interleaved = kind == Positions::interleaved, closed = kind == Positions::closed_halves;
+  const bool interleaved = kind == Positions::interleaved;
+  const bool closed = kind == Positions::closed_halves || kind == Positions::second_halves;
+  const int64_t first = kind == Positions::second_halves ? 2 : kind == Positions::closed_halves ? 1 : 0;
   const int64_t h = P.cols / 2;
   for (int64_t c = 0; c < P.cols; c++) {
     const int64_t j = interleaved ? c / 2 : c % h;
@@ -71,7 +73,7 @@ void sinusoidal_positions(Positions kind, Matrix<Real> P) {
                                    : static_cast<double>(2 * j) / static_cast<double>(P.cols);
     const double rate = std::pow(10000.0, -exponent);
     for (int64_t p = 0; p < P.rows; p++) {
-      const double angle = static_cast<double>(p + closed) * rate;
+      const double angle = static_cast<double>(p + first) * rate;
       P(p, c) = static_cast<Real>(cosine ? std::cos(angle) : std::sin(angle));
     }
   }

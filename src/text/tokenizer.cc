@@ -118,9 +118,13 @@ struct Tokenizer::Model {
   std::shared_ptr<const sp::SentencePieceProcessor> processor;  // null where pieces stand between spaces
   std::string bytes;                                            // of the processor
   std::unique_ptr<const Vocabulary> vocabulary;                 // null where the ids are the processor's
+  std::optional<HuggingFaceTokenizer> library;                  // instead of these
   int32_t start = -1, end = -1, unknown = -1;
 
-  int32_t size() const { return vocabulary ? vocabulary->size() : processor->GetPieceSize(); }
+  int32_t size() const {
+    if (library) return library->size();
+    return vocabulary ? vocabulary->size() : processor->GetPieceSize();
+  }
   void check_id(int32_t id) const {
     if (id < 0 || id >= size()) fail("tokenizer: id {}, expected 0 to {}", id, size() - 1);
   }
@@ -206,6 +210,14 @@ Tokenizer Tokenizer::with_pieces(const std::optional<SentencePieceFile>& splitte
   return Tokenizer(model);
 }
 
+Tokenizer Tokenizer::of_hugging_face(HuggingFaceTokenizer tokenizer) {
+  const auto model = std::make_shared<Model>();
+  model->library = std::move(tokenizer);
+  return Tokenizer(model);
+}
+
+const HuggingFaceTokenizer* Tokenizer::hugging_face() const { return model_->library ? &*model_->library : nullptr; }
+
 const std::string& Tokenizer::serialized() const { return model_->bytes; }
 
 const std::vector<std::string>* Tokenizer::own_pieces() const {
@@ -213,6 +225,7 @@ const std::vector<std::string>* Tokenizer::own_pieces() const {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  if (model_->library) return model_->library->encode(text);
   std::vector<int32_t> ids;
   if (!model_->vocabulary) {
     check(model_->processor->Encode(text, &ids), text.size(), "bytes of text");
@@ -237,6 +250,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) model_->check_id(id);
+  if (model_->library) return model_->library->decode(ids, true);
   if (!model_->processor) return fmt::format("{}", fmt::join(pieces(ids), " "));
   std::string text;
   check(model_->vocabulary ? model_->processor->Decode(pieces(ids), &text)
@@ -270,6 +284,7 @@ std::string Tokenizer::decode_part(std::span<const int32_t> ids, bool first) con
 
 const std::string& Tokenizer::piece(int32_t id) const {
   model_->check_id(id);
+  if (model_->library) return model_->library->piece(id);
   return model_->vocabulary ? model_->vocabulary->pieces()[to_size(id)] : model_->processor->IdToPiece(id);
 }
 
@@ -280,6 +295,7 @@ std::vector<std::string> Tokenizer::pieces(std::span<const int32_t> ids) const {
 }
 
 std::optional<int32_t> Tokenizer::id(std::string_view piece) const {
+  if (model_->library) return model_->library->id(piece);
   if (model_->vocabulary) return model_->vocabulary->id(piece);
   const int32_t id = model_->processor->PieceToId(piece);  // of an unknown piece, the id of <unk>
   if (model_->processor->IdToPiece(id) != piece) return {};

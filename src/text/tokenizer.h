@@ -1,5 +1,6 @@
 // Text to token ids and back: sub-words by SentencePiece (Kudo and Richardson, 2018; unigram: Kudo, 2018; BPE: Sennrich
-// et al., 2016), or what stands between spaces; ids are SentencePiece's or places in a list of pieces.
+// et al., 2016), a tokenizer of Hugging Face's library, or what stands between spaces; ids are the tokenizer's or
+// places in a list of pieces.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "qkv/text.h"
+#include "text/hugging_face_tokenizer.h"
 
 namespace qkv {
 
@@ -56,6 +58,11 @@ class Tokenizer {
   static Tokenizer with_pieces(const std::optional<SentencePieceFile>& splitter, std::vector<std::string> pieces,
                                const std::string& unknown, const std::string& where);
 
+  // A tokenizer of Hugging Face's library: byte-level BPE or WordPiece.
+  static Tokenizer of_hugging_face(HuggingFaceTokenizer tokenizer);
+
+  // The tokenizer of Hugging Face's library; null where there is none.
+  const HuggingFaceTokenizer* hugging_face() const;
   // The bytes of the SentencePiece model file; "" where there is none.
   const std::string& serialized() const;
   // The list of pieces; null where the ids are SentencePiece's.

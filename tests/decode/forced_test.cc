@@ -48,11 +48,24 @@ TEST(Forced, DoesNotDependOnTheBatch) {
   }
 }
 
+TEST(Forced, TokensOfTheStartAreReadButNotScored) {
+  Searcher s(config_of(30, 20));
+  const Ids source = {5, 9, 4, kEnd}, other = {6, kEnd}, start = {1, 7, 11}, all = {7, 11, 8, 3, kEnd},
+            rest = {8, 3, kEnd};
+  const auto whole = force(s.model, {{source, all}}, 1, WithAttention::yes, {}, s.arena).front();
+  const auto found =
+      force(s.model, {{other, rest, start}, {source, rest, start}}, 1, WithAttention::yes, {}, s.arena)[1];
+  ASSERT_EQ(found.log_probabilities.size(), 3u);
+  for (size_t i = 0; i < 3; i++) EXPECT_NEAR(found.log_probabilities[i], whole.log_probabilities[i + 2], 1e-5);
+  ASSERT_EQ(found.attention.size(), 12u);
+  for (size_t i = 0; i < 12; i++) EXPECT_NEAR(found.attention[i], whole.attention[i + 8], 1e-5);
+}
+
 TEST(Forced, AttentionMatchesTheAttentionMap) {
   Searcher s(config_of(30, 20));
   const Ids source = {5, 9, 4, kEnd}, target = {7, 8, kEnd}, other = {6, kEnd};
   const AttentionMap map =
-      attention_map(s.model, {source, {7, 8}, 1, kEnd}, s.arena,
+      attention_map(s.model, {source, {7, 8}, {1}, kEnd}, s.arena,
                     [](std::span<const int32_t> ids, bool) { return std::vector<std::string>(ids.size()); });
   for (const int64_t layer : {0, 1, -1, -2})
     for (const int64_t head : {0, 1}) {

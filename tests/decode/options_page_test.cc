@@ -97,8 +97,9 @@ An option has one name everywhere: `no_repeat_ngram` is a member of the C++ stru
          section<TranslateOptions>(
              "Translation",
              R"(`qkv translate`, `Translator.translate` in Python, `qkv::TranslateOptions` in C++. [decoding.md](decoding.md) describes
-the search. On the command line, `--alignment` is the default with `--json`, and `--no-alignment` turns it off. The
-options of the group *sampling* have no effect without `sampling`; the command line refuses them.)") +
+the search. On the command line, `source_language` is `--from` and `target_language` is `--to`; `--alignment` is the
+default with `--json`, and `--no-alignment` turns it off. The options of the group *sampling* have no effect without
+`sampling`; the command line refuses them.)") +
          section<GenerateOptions>(
              "Generation",
              R"(`qkv generate`, `Generator.generate` in Python, `qkv::GenerateOptions` in C++. On the command line, `slide` is

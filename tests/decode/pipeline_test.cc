@@ -61,7 +61,7 @@ class Lines {
     if (count_ == broken) line.error = std::make_exception_ptr(Error("broken line"));
     Random random(5, Stream::test, static_cast<uint64_t>(count_++));
     for (uint64_t parts = random.below(3); parts > 0; parts--) {  // some lines have none
-      LinePart part{line.number, "", {}, {}, {}, {}};
+      LinePart part{line.number, "", {}, {}, {}, {}, {}};
       for (uint64_t n = 1 + random.below(9); n > 0; n--) part.source.push_back(static_cast<int32_t>(random.below(100)));
       line.parts.push_back(std::move(part));
     }

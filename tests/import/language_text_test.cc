@@ -90,8 +90,8 @@ TEST_F(LanguageTextTest, VocabularyAndMergesBelongToGpt2OrTheNamedClass) {
   EXPECT_EQ(text.config.ends, std::vector<std::string>{"</s>"});
   put("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})");
   EXPECT_TRUE(
-      error().starts_with("tokenizer_config.json: tokenizer_class must be GPT2Tokenizer, RobertaTokenizer or "
-                          "Qwen2Tokenizer (is \"CLIPTokenizer\")"));
+      error().starts_with("tokenizer_config.json: tokenizer_class must be GPT2Tokenizer, RobertaTokenizer, "
+                          "BartTokenizer or Qwen2Tokenizer (is \"CLIPTokenizer\")"));
 }
 
 TEST_F(LanguageTextTest, ReadsAddedTokensNextToAVocabulary) {

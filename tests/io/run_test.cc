@@ -90,6 +90,36 @@ TEST_F(RunTest, ReadsSpecialTokensAsIds) {
   EXPECT_EQ(tokens.min_length, 3);
 }
 
+TEST_F(RunTest, PutsTheTokensOfLanguagesInTheirPlaces) {
+  TranslationConfig config;
+  config.source_end = "b", config.start = "c";
+  config.languages = {"x", "y"}, config.language_tokens = {"d", "e"};
+  const auto edges = [&](SourceLanguage source, TargetLanguage target, const std::string& from, const std::string& to) {
+    config.source_language = source, config.target_language = target;
+    return edges_of(tokens_of(config, {list(), list()}, "run"), from, to);
+  };
+  const SentenceEdges mbart = edges(SourceLanguage::after, TargetLanguage::start, "x", "y");
+  EXPECT_EQ(mbart.before, std::vector<int32_t>{});
+  EXPECT_EQ(mbart.after, (std::vector<int32_t>{4, 6}));
+  EXPECT_EQ(mbart.start, std::vector<int32_t>{7});
+  const SentenceEdges nllb = edges(SourceLanguage::before, TargetLanguage::first, "d", "y");
+  EXPECT_EQ(nllb.before, std::vector<int32_t>{6});
+  EXPECT_EQ(nllb.after, std::vector<int32_t>{4});
+  EXPECT_EQ(nllb.start, (std::vector<int32_t>{5, 7}));
+  EXPECT_EQ(edges(SourceLanguage::none, TargetLanguage::source, "", "x").before, std::vector<int32_t>{6});
+  const auto error = [&] { return testing::error_of([&] { tokens_of(config, {list(), list()}, "run"); }); };
+  config.language_tokens = {"d"};
+  EXPECT_EQ(error(), "run: language_tokens must have 2 tokens, one for each of languages (has 1)");
+  config.language_tokens = {"d", "q"};
+  EXPECT_EQ(error(), "run: language_tokens is \"q\", which is not in the vocabulary");
+  config.languages = {"x", "x"}, config.language_tokens = {"d", "e"};
+  EXPECT_EQ(error(), "run: languages must be different codes (holds twice \"x\")");
+  config.languages = config.language_tokens = {};
+  EXPECT_EQ(error(), "run: languages must be there if source_language or target_language is not none (has 0)");
+  config.target_language = TargetLanguage::first, config.languages = config.language_tokens = {"d"}, config.first = "a";
+  EXPECT_EQ(error(), "run: first must be empty if target_language is first (is \"a\")");
+}
+
 TEST_F(RunTest, TakesTheSpecialTokensOfATrainedModelFromSentencePiece) {
   const Tokenizer tokenizer = Tokenizer::train(testing::sentences(300, 1), {.vocab_size = 100});
   create({tokenizer, tokenizer}, trained_translation({tokenizer, tokenizer}, false));

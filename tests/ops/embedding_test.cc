@@ -1,6 +1,8 @@
 // Token embeddings and positional encoding: kernel against reference and formula.
 #include "ops/embedding.h"
 
+#include <tuple>
+
 #include "core/to_size.h"
 #include "ops/embedding_reference.h"
 #include "tests/support/kernels.h"
@@ -103,13 +105,15 @@ TEST(SinusoidalPositions, AreSinesAndCosinesOfDecreasingFrequency) {
 
 TEST(SinusoidalPositions, InHalvesHaveSinesFirst) {
   constexpr int64_t d = 10, h = d / 2;
-  for (const bool closed : {false, true}) {
+  for (const auto& [kind, closed, first] : {std::tuple{Positions::halves, false, 0},
+                                            {Positions::closed_halves, true, 1},
+                                            {Positions::second_halves, true, 2}}) {
     std::vector<double> P(to_size(100 * d));
-    sinusoidal_positions(closed ? Positions::closed_halves : Positions::halves, Matrix<double>(P.data(), 100, d));
+    sinusoidal_positions(kind, Matrix<double>(P.data(), 100, d));
     for (int64_t p = 0; p < 100; p++)
       for (int64_t j = 0; j < h; j++) {
         const long double exponent = closed ? static_cast<long double>(j) / (h - 1) : 2.0L * j / d;
-        const long double angle = (p + closed) * std::pow(10000.0L, -exponent);
+        const long double angle = (p + first) * std::pow(10000.0L, -exponent);
         EXPECT_NEAR(P[to_size(p * d + j)], static_cast<double>(std::sin(angle)), 1e-13);
         EXPECT_NEAR(P[to_size(p * d + h + j)], static_cast<double>(std::cos(angle)), 1e-13);
       }

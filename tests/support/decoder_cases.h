@@ -10,9 +10,9 @@
 namespace qkv::testing {
 
 inline constexpr const char* kDecoderCases[] = {
-    "gemma2",      "gemma3", "gemma3_text",  "gpt2",  "gpt_neox", "gpt_neox_sequential",
-    "llama",       "llama3", "mistral",      "olmo2", "phi",      "phi3",
-    "phi_grouped", "qwen2",  "qwen2_layers", "qwen3", "smollm3",  "starcoder2"};
+    "gemma2",  "gemma3",  "gemma3_text", "gpt2", "gpt_neox", "gpt_neox_sequential", "llama", "llama3",
+    "mistral", "olmo2",   "opt",         "phi",  "phi3",     "phi_grouped",         "qwen2", "qwen2_layers",
+    "qwen3",   "smollm3", "starcoder2"};
 
 // Copies a model to a new directory, and adds a tokenizer with as many pieces as the models have tokens.
 inline void copy_decoder_case(const std::string& name, const std::string& to) {

@@ -36,6 +36,8 @@ MODELS = {
     "phi": t.PhiConfig(**NEOX, partial_rotary_factor=0.5),
     "phi_grouped": t.PhiConfig(**NEOX | dict(num_attention_heads=4), num_key_value_heads=2, qk_layernorm=True),
     "gpt2": t.GPT2Config(**GPT2),
+    "opt": t.OPTConfig(vocab_size=V, max_position_embeddings=64, hidden_size=16, ffn_dim=24, num_hidden_layers=2,
+                       num_attention_heads=2, bos_token_id=1, eos_token_id=2, pad_token_id=0),
     "llama": t.LlamaConfig(**LLAMA | dict(tie_word_embeddings=True, attention_bias=True, mlp_bias=True)),
     "llama3": t.LlamaConfig(**GROUPED, rope_parameters=LLAMA3),
     "mistral": t.MistralConfig(**GROUPED, sliding_window=6),
