@@ -110,6 +110,7 @@ void ForeignTensors::use(const std::string& parameter, const std::string& name, 
   origin.shape = std::move(part.shape);
   origin.rows = part.rows;
   origin.transposed = part.transposed;
+  origin.factor = part.factor;
   origin.offset = part.offset;
   if (!origins_.emplace(parameter, std::move(origin)).second)
     fail("{}: {} already has an origin", in_file(path_, name), parameter);

@@ -39,7 +39,8 @@ struct Origin {
   std::vector<int64_t> shape;         // of the parameter
   RowPlaces rows;                     // rows of the tensor, or its columns if `transposed`
   bool transposed = false;
-  float offset = 0;                           // is added to every number
+  double factor = 1;                          // multiplies every number
+  float offset = 0;                           // is added to every number then
   std::shared_ptr<const Origin> addend = {};  // its first row is added to every row; may be null
 };
 
@@ -51,7 +52,8 @@ struct TensorPart {
   std::vector<int64_t> shape;  // of the parameter
   RowPlaces rows;
   bool transposed = false;
-  float offset = 0;  // is added to every number
+  double factor = 1;  // multiplies every number
+  float offset = 0;   // is added to every number then
 };
 
 // The tensors of an untrusted file. Every tensor must be used, or ignored by name. The caller keeps the bytes of the

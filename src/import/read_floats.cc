@@ -94,6 +94,8 @@ void read_floats(const Origin& origin, const std::string& path, int64_t begin, i
   convert_any(part);
   for (const float x : to)
     if (!std::isfinite(x)) fail("{}: holds a number that is not finite", in_file(path, origin.name));
+  if (origin.factor != 1)
+    for (float& x : to) x = static_cast<float>(x * origin.factor);
   if (origin.offset != 0)
     for (float& x : to) x += origin.offset;
   if (!origin.addend) return;

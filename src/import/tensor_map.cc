@@ -96,7 +96,8 @@ void use(ForeignTensors& tensors, const TensorRule& rule, const std::string& nam
       fail("{}: must hold heads of {} rows (is {})", in_file(tensors.path(), name), rule.interleaved,
            described(tensors, name));
     shape[0] = parts[i];
-    tensors.use(rule.ours[i], name, {shape, rows, rule.layout == Layout::columns, static_cast<float>(rule.offset)});
+    tensors.use(rule.ours[i], name,
+                {shape, rows, rule.layout == Layout::columns, rule.factor, static_cast<float>(rule.offset)});
     rows.begin += rows.group;
   }
   if (!rule.addend.empty()) tensors.add_first_row(rule.ours.front(), names.of(rule.addend));

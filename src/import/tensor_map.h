@@ -41,6 +41,8 @@ struct TensorRule {
   std::string addend = "";
   // Import only: see RowPlaces. Must be even and divide the rows.
   int64_t interleaved = 0;
+  // Import only: multiplies the numbers.
+  double factor = 1;
 };
 
 // A linear layer or a norm: a weight and usually a bias.

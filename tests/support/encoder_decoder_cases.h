@@ -3,7 +3,7 @@
 
 namespace qkv::testing {
 
-inline constexpr const char* kEncoderDecoderCases[] = {"bart", "m2m_100", "mbart",  "mbart50",
-                                                       "nllb", "opus",    "pegasus"};
+inline constexpr const char* kEncoderDecoderCases[] = {"bart", "flan_t5", "m2m_100", "madlad",  "mbart", "mbart50",
+                                                       "mt5",  "nllb",    "opus",    "pegasus", "t5"};
 
 }  // namespace qkv::testing

@@ -131,6 +131,68 @@ def pegasus(path):
     return t.PegasusForConditionalGeneration(config), None, [0], None
 
 
+def t5_pieces(path, special, **ids):
+    """A SentencePiece model with these special tokens; returns it."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES * 3), model_prefix="pieces", vocab_size=70, model_type="unigram",
+        hard_vocab_limit=False, minloglevel=3, user_defined_symbols=special, normalization_rule_name="identity", **ids)
+    shutil.move("pieces.model", path / "spiece.model")
+    pathlib.Path("pieces.vocab").unlink()
+    return sentencepiece.SentencePieceProcessor(model_file=str(path / "spiece.model"))
+
+
+T5 = dict(d_model=20, d_kv=6, d_ff=24, num_layers=2, num_decoder_layers=1, num_heads=2, dropout_rate=0.0,
+          relative_attention_num_buckets=8, relative_attention_max_distance=10, decoder_start_token_id=0)
+
+
+def t5_model(kind, config, shared):
+    model = kind(config)
+    if not shared:
+        model.config.tie_word_embeddings = False
+        model.lm_head.weight = torch.nn.Parameter(torch.zeros_like(model.shared.weight))
+    return model
+
+
+def t5(path):
+    """With extra ids, rows that no token uses, and a shared table whose products are scaled."""
+    library = t5_pieces(path, [], pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+    write_json(path / "tokenizer_config.json", {"tokenizer_class": "T5Tokenizer", "extra_ids": 3})
+    config = t.T5Config(**T5, vocab_size=library.get_piece_size() + 3 + 5)
+    return t5_model(t.T5ForConditionalGeneration, config, True), text_of(library, [1]), [0], None
+
+
+def flan_t5(path):
+    """T5 1.1: a gate, and an output layer of its own."""
+    library = t5_pieces(path, [], pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+    write_json(path / "tokenizer_config.json", {"tokenizer_class": "T5Tokenizer"})
+    config = t.T5Config(**T5, vocab_size=library.get_piece_size() + 100, feed_forward_proj="gated-gelu",
+                        tie_word_embeddings=False)
+    return t5_model(t.T5ForConditionalGeneration, config, False), text_of(library, [1]), [0], None
+
+
+def mt5(path):
+    library = t5_pieces(path, [], pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+    write_json(path / "tokenizer_config.json", {"tokenizer_class": "T5Tokenizer", "extra_ids": 0})
+    config = t.MT5Config(**T5, vocab_size=library.get_piece_size() + 12, feed_forward_proj="gated-gelu",
+                         tie_word_embeddings=False)
+    return t5_model(t.MT5ForConditionalGeneration, config, False), text_of(library, [1]), [0], None
+
+
+def madlad(path):
+    """The token of the target's language stands before the source."""
+    library = t5_pieces(path, ["<2de>", "<2en>"], unk_id=0, bos_id=1, eos_id=2)
+    write_json(path / "tokenizer_config.json", {"tokenizer_class": "T5Tokenizer", "extra_ids": 0})
+    config = t.T5Config(**T5 | dict(num_decoder_layers=2), vocab_size=library.get_piece_size(), pad_token_id=1,
+                        eos_token_id=2, feed_forward_proj="gated-silu", tie_word_embeddings=False)
+    return (t5_model(t.T5ForConditionalGeneration, config, False),
+            text_of(library, [2], [library.piece_to_id("<2de>")]), [0], ("", "de"))
+
+
+def text_of(library, after, before=()):
+    """The tokenizer of a model: the ids of a line, and the tokens around it."""
+    return lambda line: {"input_ids": [*before, *library.encode(line), *after]}
+
+
 def opus(path):
     """An OPUS-MT directory as the hub has it, with the weights as pytorch_model.bin."""
     names = ["</s>", "<unk>"]
@@ -151,7 +213,7 @@ def opus(path):
 
 
 MODELS = {"bart": bart, "mbart": mbart, "mbart50": mbart50, "m2m_100": m2m_100, "nllb": nllb, "pegasus": pegasus,
-          "opus": opus}
+          "opus": opus, "t5": t5, "flan_t5": flan_t5, "mt5": mt5, "madlad": madlad}
 
 
 ENDS = {"m2m_100": 3.0, "nllb": 1.5, "pegasus": 3.0}  # how much more the end token is like the hidden states
@@ -167,6 +229,8 @@ def randomize(model, end, more):
     if hasattr(model, "final_logits_bias"):
         model.final_logits_bias.data = torch.randn_like(model.final_logits_bias) * 0.3
         model.final_logits_bias[0, end] += 2.5
+    if hasattr(model, "lm_head") and not hasattr(model, "final_logits_bias"):
+        model.lm_head.weight.data[end] *= 2
     if more:  # the hidden states are around the bias of the last norm
         model.model.shared.weight.data[end] += more * model.model.decoder.layer_norm.bias.data
     model.tie_weights()
