@@ -45,11 +45,13 @@ TEST_P(GoldenTokenizer, ComesBackFromItsOwnFile) {
   EXPECT_EQ(parse_tokenizer_json(to_json(spec), "file"), spec);
 }
 
-// For byte pieces, except for a leading space, text inside added tokens, and changes by the normalizer.
+// For byte pieces, except for a leading space, text inside added tokens, space that they take, and changes by the
+// normalizer.
 TEST_P(GoldenTokenizer, TextComesBackByteForByte) {
   const HuggingFaceTokenizer tokenizer(parse_tokenizer_json(file(), "file"), "file");
   const auto* bytes = std::get_if<BytePieces>(&tokenizer.spec().model);
-  if (!bytes || bytes->space_first) GTEST_SKIP() << "not of this tokenizer";
+  const bool strips = std::ranges::any_of(tokenizer.spec().added, &AddedToken::strips_left);
+  if (!bytes || bytes->space_first || strips) GTEST_SKIP() << "not of this tokenizer";
   for (const json& example : cases()) {
     const auto text = example[0].get<std::string>();
     EXPECT_EQ(tokenizer.decode(example[1].get<Ids>(), true), bytes->compose ? compose(text) : text);
@@ -57,8 +59,8 @@ TEST_P(GoldenTokenizer, TextComesBackByteForByte) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenTokenizer,
-                         ::testing::Values("gpt2", "roberta", "qwen2", "llama3", "qwen3.5", "digits", "bert-uncased",
-                                           "bert-cased"),
+                         ::testing::Values("gpt2", "roberta", "qwen2", "llama3", "qwen3.5", "digits", "modernbert",
+                                           "bert-uncased", "bert-cased"),
                          [](const auto& tokenizer) {
                            std::string name = tokenizer.param;
                            std::ranges::replace_if(

@@ -87,6 +87,12 @@ def llama_around(tokenizer):
     return processors.Sequence([processors.ByteLevel(trim_offsets=False), template])
 
 
+def modernbert_around(tokenizer):
+    return processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")])
+
+
 if __name__ == "__main__":
     end = added("<|endoftext|>")
     byte_level("gpt2", ByteLevel(add_prefix_space=False), tokens=[added("<|endoftext|>", normalized=True)])
@@ -101,5 +107,9 @@ if __name__ == "__main__":
                tokens=[end, added("  ", special=False), added("    ", special=False),
                        added("e\u0301t", special=False, normalized=True), added("word", special=False, single_word=True),
                        added("the", special=False, lstrip=True, rstrip=True)])
+    byte_level("modernbert", ByteLevel(add_prefix_space=False), normalizers.NFC(), around=modernbert_around,
+               tokens=[added("|||IP_ADDRESS|||", special=False, normalized=True),
+                       added("    ", special=False, normalized=True), added("  ", special=False, normalized=True),
+                       added("[UNK]"), added("[CLS]"), added("[SEP]"), added("[PAD]"), added("[MASK]", lstrip=True)])
     word_pieces("bert-uncased", lowercase=True)
     word_pieces("bert-cased", lowercase=False)
