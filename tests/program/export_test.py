@@ -87,6 +87,14 @@ def expect_same_text(run, folder, model_type):
     ("phi", ["--unit", "bytes", "--sublayers", "parallel_shared_norm", "--rotary-width", 6, "--output-bias", "true"]),
     ("qwen2", ["--unit", "pieces", "--vocab-size", 400, *MODERN, "--attention-input-bias", "true"]),
     ("qwen3", ["--unit", "bytes", *MODERN, "--query-key-norm", "true"]),
+    ("olmo2", ["--unit", "bytes", *MODERN, "--norm-position", "branch", "--query-key-norm", "true",
+               "--query-key-norm-over-heads", "true"]),
+    ("smollm3", ["--unit", "characters", *MODERN, "--layer-pattern", "gn"]),
+    ("phi3", ["--unit", "bytes", *MODERN, "--window", 7, "--rotary-width", 4]),
+    ("gemma2", ["--unit", "characters", *MODERN, "--norm-position", "sandwich", "--layer-pattern", "lg", "--window", 5,
+                "--softcap", 20, "--output-softcap", 10, "--scale-embeddings", "true"]),
+    ("gemma3_text", ["--unit", "bytes", *MODERN, "--norm-position", "sandwich", "--layer-pattern", "lg", "--window", 5,
+                     "--rotary-local-base", 100, "--query-key-norm", "true", "--scale-embeddings", "true"]),
 ])
 def test_language_models_generate_the_same(language_run, tmp_path, model_type, options):
     expect_same_text(language_run(*options), tmp_path / "out", model_type)
