@@ -21,7 +21,8 @@ std::string source_help() {
   std::vector<std::string> names;
   for (const qkv::TransformersModel& model : qkv::transformers_models()) names.push_back(model.name);
   return fmt::format(
-      "Directory of transformers ({}), sentence-transformers or CTranslate2, .argosmodel package, .gguf file, or "
+      "Directory of transformers ({}), sentence-transformers or CTranslate2, .argosmodel package, .npz of Marian, "
+      ".gguf file, or "
       ".safetensors of a PyTorch nn.Transformer",
       fmt::join(names, ", "));
 }

@@ -18,8 +18,9 @@ find_dependency(PkgConfig)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 # Debian's libzip-config.cmake asks for its programs, which qkv does not need.
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
-                     OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP)
+                     OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP PkgConfig::YAML)
 if(QKV_BUILD_APPS)
   find_dependency(CLI11 CONFIG)
 endif()

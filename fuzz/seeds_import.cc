@@ -9,6 +9,7 @@
 #include "fuzz/seeds.h"
 #include "tests/support/foreign_models.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/npz_writer.h"
 #include "text/byte_pairs.h"
 
 namespace qkv::fuzz {
@@ -130,6 +131,46 @@ void add_gguf(const std::filesystem::path& directory) {
   seeds.add(blocks.bytes());
 }
 
+// Marian models with one layer on each side: post-norm with tied tables, and pre-norm without.
+void add_npz(const std::filesystem::path& directory) {
+  Seeds seeds(directory, "npz");
+  for (const bool pre : {false, true}) {
+    testing::NpzWriter npz;
+    const auto add = [&](const std::string& name, int64_t rows, int64_t cols) {
+      std::string numbers;
+      for (int64_t i = 0; i < rows * cols; i++) numbers += testing::number_bytes(static_cast<float>(i % 5) / 4);
+      npz.add(name + ".npy", testing::npy("<f4", fmt::format("{}, {}", rows, cols), numbers));
+    };
+    const auto add_norm = [&](const std::string& prefix, const std::string& ending) {
+      add(prefix + "_ln_scale" + ending, 1, 4);
+      add(prefix + "_ln_bias" + ending, 1, 4);
+    };
+    const std::string ending = pre ? "_pre" : "";
+    for (const char* table : {"encoder_Wemb", "decoder_Wemb", "decoder_ff_logit_out_Wt"})
+      if (pre) add(table, 4, 4);
+    if (!pre) add("Wemb", 4, 4);
+    add("decoder_ff_logit_out_b", 1, 4);
+    for (const std::string part : {"encoder_l1_self", "decoder_l1_self", "decoder_l1_context"}) {
+      for (const char* matrix : {"q", "k", "v", "o"}) add(part + "_W" + matrix, 4, 4), add(part + "_b" + matrix, 1, 4);
+      add_norm(part + "_Wo", ending);
+    }
+    for (const std::string side : {"encoder", "decoder"}) {
+      for (const char* layer : {"1", "2"}) add(side + "_l1_ffn_W" + layer, 4, 4), add(side + "_l1_ffn_b" + layer, 1, 4);
+      add_norm(side + "_l1_ffn_ffn", ending);
+      if (pre) add_norm(side + "_top", "");
+    }
+    std::string config =
+        "type: transformer\nenc-depth: 1\ndec-depth: 1\ndim-emb: 4\ntransformer-heads: 2\ntransformer-dim-ffn: 4\n"
+        "transformer-tied-layers:\n  []\n";
+    config += pre ? "transformer-preprocess: n\ntransformer-postprocess: da\ntransformer-postprocess-top: n\n"
+                  : "tied-embeddings-all: true\ntransformer-ffn-activation: relu\n";
+    npz.add("special:model.yml.npy", testing::npy("|i1", fmt::format("{},", config.size()), config));
+    seeds.add(npz.bytes());
+    seeds.add(config);
+  }
+  seeds.add("\"</s>\": 0\n<unk>: 1\n'a': 2\n? b\n: 3\n# comment\n");
+}
+
 }  // namespace
 
 void import_seeds(const std::filesystem::path& directory) {
@@ -140,6 +181,7 @@ void import_seeds(const std::filesystem::path& directory) {
   testing::write_foreign(marian.path(), testing::as_marian(*model));
   for (const char* type : {"gpt2", "gpt_neox", "llama"}) add_decoder(directory, type);
   add_gguf(directory);
+  add_npz(directory);
   Seeds bert(directory, "bert");
   testing::write_foreign(bert.path(), as_bert(*random_model(bert_config())));
 

@@ -65,7 +65,10 @@ void visit_fields(ImportOptions& o, Visitor&& visit) {
   visit("target_tokenizer", o.target_tokenizer,
         {"SentencePiece model of the target; by default that of the source", kText, {}, kCommon});
   visit("source_vocabulary", o.source_vocabulary,
-        {"List of tokens of a state dictionary: a JSON array (.json), or one token per line", kText, {}, kCommon});
+        {"Vocabulary of a Marian model, or list of tokens of a state dictionary: a JSON array (.json) or lines",
+         kText,
+         {},
+         kCommon});
   visit("target_vocabulary", o.target_vocabulary,
         {"List of tokens of the target; by default that of the source", kText, {}, kCommon});
   visit("source_start", o.source_start,
@@ -80,7 +83,7 @@ void visit_fields(ImportOptions& o, Visitor&& visit) {
 }
 
 struct ImportReport {
-  std::string kind;  // TransformersModel::name, "CTranslate2", "Argos Translate" or "PyTorch"
+  std::string kind;  // TransformersModel::name, "CTranslate2", "Argos Translate", "Marian" or "PyTorch"
   ModelConfig config;
   int64_t parameters = 0;
   std::vector<std::string> notes = {};  // what was left out, in words
@@ -101,6 +104,7 @@ std::vector<TransformersModel> transformers_models();
 //   a directory in the Hugging Face layout, of one of transformers_models() or of sentence-transformers
 //   a CTranslate2 directory
 //   an Argos Translate package: the .argosmodel file, or the directory in it
+//   a Marian model: the .npz archive, or a directory with one
 //   a GGUF file of llama.cpp
 //   a state dictionary of a PyTorch model around nn.Transformer, as a safetensors file
 // Throws Error, naming the file and the tensor or field, if an option is out of range, if `out` exists, or if `source`

@@ -11,6 +11,7 @@
 #include "import/architecture.h"
 #include "import/gguf_file.h"
 #include "import/imported_model.h"
+#include "import/marian_files.h"
 #include "io/run.h"
 #include "io/safetensors.h"
 #include "model/transformer.h"
@@ -34,8 +35,21 @@ ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) 
   fail("{}: expected model.safetensors with config.json, model.bin, or metadata.json", files.path());
 }
 
+// The archive of a Marian model: the source, or the only one in a directory without files of transformers; "" if there
+// is none.
+std::string marian_npz(const std::string& source) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(source, error)) return is_npz(source) ? source : "";
+  const std::vector<std::string> files = npz_files(source);
+  if (files.empty() || ModelFiles::of_directory(source).has("config.json")) return "";
+  if (files.size() > 1)
+    fail("{}: holds {} .npz archives ({}, …): name one of them", source, files.size(), files.front());
+  return files.front();
+}
+
 ImportedModel read_any(const std::string& source, const ImportOptions& options) {
   std::error_code error;
+  if (const std::string npz = marian_npz(source); !npz.empty()) return read_marian(npz, options);
   if (std::filesystem::is_directory(source, error)) return read_files(ModelFiles::of_directory(source), options);
   if (is_gguf(source)) return read_gguf(source);
   if (ModelFiles::is_archive(source)) return read_files(ModelFiles::of_archive(source), options);

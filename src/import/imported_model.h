@@ -56,6 +56,7 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
 ImportedModel read_ctranslate2(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_argos(const ModelFiles& files, const ImportOptions& options);
 ImportedModel read_gguf(const std::string& path);
+ImportedModel read_marian(const std::string& path, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);
 
 // Reads the tokenizer of a model in the Hugging Face layout: tokenizer.model, or else tokenizer.json, vocab.json with

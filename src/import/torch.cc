@@ -1,6 +1,7 @@
 // State dictionaries of PyTorch models around nn.Transformer, saved as safetensors. The layers have the names of
 // nn.Transformer after a prefix; the caller names embeddings and output layer, which are not part of nn.Transformer.
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/json.h"
 #include "import/imported_model.h"
 #include "import/tensor_map.h"
