@@ -5,9 +5,12 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/logits/softcap.cc"
-#include <hwy/contrib/math/math-inl.h>
+// math-inl.h is read again for each target, so it comes last.
+// clang-format off
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
 
 #include "ops/simd/simd-inl.h"
 
