@@ -9,6 +9,7 @@
 #include "fuzz/seeds.h"
 #include "tests/support/foreign_models.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/hostile_checkpoints.h"
 #include "tests/support/npz_writer.h"
 #include "text/byte_pairs.h"
 
@@ -171,9 +172,22 @@ void add_npz(const std::filesystem::path& directory) {
   seeds.add("\"</s>\": 0\n<unk>: 1\n'a': 2\n? b\n: 3\n# comment\n");
 }
 
+// Files that torch would write, and short ones that are refused: they have the opcodes to begin with.
+void checkpoint_seeds(const std::filesystem::path& directory) {
+  Seeds seeds(directory, "pickle");
+  const std::vector<float> values(12, 1);
+  const std::vector<NamedTensor> tensors = {{"w", f32_tensor({3, 4}, values)},
+                                            {"b", f32_tensor({4}, std::span(values).first(4))}};
+  seeds.add(testing::pickled::zip_checkpoint(tensors));
+  seeds.add(testing::pickled::old_checkpoint(tensors));
+  for (const testing::HostileCheckpoint& file : testing::hostile_checkpoints())
+    if (file.bytes.size() < 1000) seeds.add(file.bytes);
+}
+
 }  // namespace
 
 void import_seeds(const std::filesystem::path& directory) {
+  checkpoint_seeds(directory);
   ModelConfig config = small_foreign();
   const auto model = random_model(config);
   Seeds marian(directory, "marian"), torch(directory, "torch"), bins(directory, "ctranslate2"),

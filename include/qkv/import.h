@@ -106,7 +106,7 @@ std::vector<TransformersModel> transformers_models();
 //   an Argos Translate package: the .argosmodel file, or the directory in it
 //   a Marian model: the .npz archive, or a directory with one
 //   a GGUF file of llama.cpp
-//   a state dictionary of a PyTorch model around nn.Transformer, as a safetensors file
+//   a state dictionary of a PyTorch model around nn.Transformer, as a safetensors file or written by torch.save
 // Throws Error, naming the file and the tensor or field, if an option is out of range, if `out` exists, or if `source`
 // is broken, contradicts itself or has a feature that is not supported. `source` is not trusted.
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options = {});

@@ -13,7 +13,7 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
   ModelText text = architecture.text({files, settings, config, options});
 
   const auto shards = std::make_shared<const Shards>(files);
-  ForeignTensors tensors(files.path("model.safetensors"), shards->views());
+  ForeignTensors tensors(shards->path(), shards->views());
   if (architecture.see_tensors)
     architecture.see_tensors(config, [&](const std::string& name) { return tensors.has(name); });
   const std::set<std::string> heads = map_tensors(tensors, architecture.tensors(config, settings));

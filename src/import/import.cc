@@ -12,6 +12,7 @@
 #include "import/gguf_file.h"
 #include "import/imported_model.h"
 #include "import/marian_files.h"
+#include "import/shards.h"
 #include "io/run.h"
 #include "io/safetensors.h"
 #include "model/transformer.h"
@@ -23,16 +24,11 @@ constexpr int64_t kBlock = 1 << 18;  // numbers converted at once; at least a ro
 
 // A Hugging Face or CTranslate2 directory may hold a metadata.json as well, so Argos Translate is tried after them.
 ImportedModel read_files(const ModelFiles& files, const ImportOptions& options) {
-  if ((files.has("model.safetensors") || files.has("model.safetensors.index.json")) && files.has("config.json"))
-    return read_hugging_face(files, options);
+  if (Shards::present(files) && files.has("config.json")) return read_hugging_face(files, options);
   if (files.has("model.bin")) return read_ctranslate2(files, options);
-  if (files.has("pytorch_model.bin") || files.holds_pickle())
-    fail(
-        "{}: weights in Python's pickle format are not read, because reading them can run code; expected "
-        "model.safetensors, which save_pretrained() of transformers and save_file() of safetensors write",
-        files.path());
   if (files.has("metadata.json")) return read_argos(files, options);
-  fail("{}: expected model.safetensors with config.json, model.bin, or metadata.json", files.path());
+  fail("{}: expected model.safetensors or pytorch_model.bin with config.json, model.bin, or metadata.json",
+       files.path());
 }
 
 // The archive of a Marian model: the source, or the only one in a directory without files of transformers; "" if there
@@ -52,7 +48,10 @@ ImportedModel read_any(const std::string& source, const ImportOptions& options) 
   if (const std::string npz = marian_npz(source); !npz.empty()) return read_marian(npz, options);
   if (std::filesystem::is_directory(source, error)) return read_files(ModelFiles::of_directory(source), options);
   if (is_gguf(source)) return read_gguf(source);
-  if (ModelFiles::is_archive(source)) return read_files(ModelFiles::of_archive(source), options);
+  if (ModelFiles::is_archive(source)) {
+    const ModelFiles files = ModelFiles::of_archive(source);
+    if (files.has("metadata.json") || !files.is_torch_checkpoint()) return read_files(files, options);
+  }
   return read_torch(source, options);
 }
 

@@ -90,9 +90,9 @@ bool ModelFiles::has(const std::string& name) const {
   return archive_ ? archive_->entries.contains(folder_ + name) : std::filesystem::is_regular_file(path(name), error);
 }
 
-bool ModelFiles::holds_pickle() const {
+bool ModelFiles::is_torch_checkpoint() const {
   return archive_ &&
-         std::ranges::any_of(archive_->entries, [](const auto& entry) { return entry.first.ends_with(".pkl"); });
+         std::ranges::any_of(archive_->entries, [](const auto& e) { return e.first.ends_with("/data.pkl"); });
 }
 
 std::shared_ptr<const FileBytes> ModelFiles::open(const std::string& name) const {

@@ -42,7 +42,7 @@ class ModelFiles {
   ModelFiles inside(const std::string& folder) const;
 
   bool has(const std::string& name) const;
-  bool holds_pickle() const;  // whether torch.save wrote the archive
+  bool is_torch_checkpoint() const;  // whether torch.save wrote the archive
   // Opens a file. Throws Error, naming it, if it is missing or cannot be read. A file of an archive may have at most 60
   // MiB more than the whole archive, so that a small archive cannot take much memory.
   std::shared_ptr<const FileBytes> open(const std::string& name) const;

@@ -1,5 +1,6 @@
 #include "import/shards.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -7,32 +8,66 @@
 #include "core/json.h"
 #include "import/foreign_tensors.h"
 #include "import/settings.h"
+#include "import/torch_checkpoint.h"
+#include "io/safetensors.h"
 
 namespace qkv {
+namespace {
+
+constexpr std::string_view kIndexEnd = ".index.json";
+constexpr const char* kWeights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                    "pytorch_model.bin.index.json"};
+constexpr std::string_view kCheckpointEnds[] = {".bin", ".pt", ".pth", ".ckpt"};
+
+const char* weights_in(const ModelFiles& from) {
+  const auto* place = std::ranges::find_if(kWeights, [&](const char* name) { return from.has(name); });
+  return place == std::end(kWeights) ? nullptr : *place;
+}
+
+bool is_checkpoint(const std::string& path) {
+  return std::ranges::any_of(kCheckpointEnds, [&](std::string_view end) { return path.ends_with(end); }) ||
+         TorchCheckpoint::recognizes(path);
+}
+
+}  // namespace
+
+bool Shards::present(const ModelFiles& from) { return weights_in(from) != nullptr; }
+
+Shards::Shards(const std::string& path) : path_(path) { open(path); }
 
 Shards::Shards(const ModelFiles& from) {
-  constexpr const char* kIndex = "model.safetensors.index.json";
-  if (!from.has(kIndex)) {
-    open(from, "model.safetensors");
-    return;
-  }
-  const Settings index(from.open_small(kIndex)->text(), from.path(kIndex));
+  const char* name = weights_in(from);
+  if (!name) fail("{}: has neither {} nor {}", from.path(), kWeights[0], kWeights[2]);
+  path_ = from.path(name);
+  std::string_view(name).ends_with(kIndexEnd) ? open_index(from, name) : open(path_);
+}
+
+void Shards::open_index(const ModelFiles& from, const std::string& name) {
+  const Settings index(from.open_small(name)->text(), path_);
   const nlohmann::json* map = index.find("weight_map");
   if (!map || !map->is_object()) fail("{}: weight_map must be an object", index.where());
   std::set<std::string> names;
-  for (const auto& [tensor, name] : map->items()) {
-    if (!name.is_string() || name.get<std::string>().find('/') != std::string::npos)
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
       fail("{}: {} must be in a file of this directory", index.where(), excerpt(tensor));
-    names.insert(name.get<std::string>());
+    names.insert(file.get<std::string>());
   }
-  for (const std::string& name : names) open(from, name);
+  for (const std::string& file : names) open(from.path(file));
 }
 
-void Shards::open(const ModelFiles& from, const std::string& name) {
-  files_.push_back(Safetensors::open(from.path(name)));
-  for (const std::string& tensor : files_.back().names())
-    if (!views_.emplace(tensor, *files_.back().find(tensor)).second)
-      fail("{}: is in more than one file", in_file(from.path(name), tensor));
+void Shards::open(const std::string& path) {
+  const auto add = [&](const std::string& name, const TensorView& tensor) {
+    if (!views_.emplace(name, tensor).second) fail("{}: is in more than one file", in_file(path, name));
+  };
+  if (is_checkpoint(path)) {
+    const auto file = std::make_shared<const TorchCheckpoint>(TorchCheckpoint::open(path));
+    for (const auto& [name, tensor] : file->views()) add(name, tensor);
+    files_.push_back(file);
+  } else {
+    const auto file = std::make_shared<const Safetensors>(Safetensors::open(path));
+    for (const std::string& name : file->names()) add(name, *file->find(name));
+    files_.push_back(file);
+  }
 }
 
 }  // namespace qkv

@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr uint32_t kEntry = 0x02014b50, kLocal = 0x04034b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
+constexpr uint32_t kEntry = 0x02014b50, kLocalHeader = 0x04034b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
                    kLocator = 0x07064b50;
 constexpr uint64_t kEntrySize = 46, kLocalSize = 30, kEndSize = 22, kEnd64Size = 56, kLocatorSize = 20,
                    kLongestComment = 65535;
@@ -95,7 +95,7 @@ ZipMember read_entry(Bytes bytes, const Directory& d, Bytes& directory, const st
   directory = directory.subspan(entry_size);
 
   const Bytes local = bytes.first(d.begin);
-  if (!starts_at(local, entry.place, kLocalSize, kLocal))
+  if (!starts_at(local, entry.place, kLocalSize, kLocalHeader))
     fail("{}: {} is not at byte {}", path, excerpt(name), entry.place);
   const uint64_t local_name = at<uint16_t>(local, entry.place + 26),
                  local_extra = at<uint16_t>(local, entry.place + 28), left = local.size() - entry.place - kLocalSize;

@@ -1,12 +1,13 @@
-// State dictionaries of PyTorch models around nn.Transformer, saved as safetensors. The layers have the names of
-// nn.Transformer after a prefix; the caller names embeddings and output layer, which are not part of nn.Transformer.
+// State dictionaries of PyTorch models around nn.Transformer, saved as safetensors or by torch.save. The layers have
+// the names of nn.Transformer after a prefix; the caller names embeddings and output layer, which are not part of
+// nn.Transformer.
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
 #include "import/imported_model.h"
+#include "import/shards.h"
 #include "import/tensor_map.h"
 #include "io/atomic_file.h"
-#include "io/safetensors.h"
 #include "text/vocabulary.h"
 
 namespace qkv {
@@ -161,10 +162,8 @@ Tokenizer make_tokenizer(bool is_source, const std::string& unknown, const Impor
 }  // namespace
 
 ImportedModel read_torch(const std::string& path, const ImportOptions& options) {
-  const auto file = std::make_shared<const Safetensors>(Safetensors::open(path));
-  std::map<std::string, TensorView> views;
-  for (const std::string& name : file->names()) views.emplace(name, *file->find(name));
-  ForeignTensors tensors(path, std::move(views));
+  const auto file = std::make_shared<const Shards>(path);
+  ForeignTensors tensors(path, file->views());
   const TorchReader reader(tensors, options.torch);
   const ModelConfig config = reader.config();
   map_tensors(tensors, reader.tensors(config));
