@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "download_line.h"
 #include "options.h"
 
 namespace {
@@ -22,13 +23,18 @@ std::string source_help() {
   for (const qkv::TransformersModel& model : qkv::transformers_models()) names.push_back(model.name);
   return fmt::format(
       "Directory of transformers ({}), sentence-transformers or CTranslate2, .argosmodel package, .npz of Marian, "
-      ".gguf file, or "
-      ".safetensors of a PyTorch nn.Transformer",
+      ".gguf file, .safetensors of a PyTorch nn.Transformer, or hf:OWNER/NAME[/FILE][@REVISION] on the Hugging Face hub",
       fmt::join(names, ", "));
 }
 
+qkv::ImportReport import_with_progress(ImportOptions options) {
+  DownloadLine line;
+  options.model.on_download = [&](const qkv::DownloadProgress& progress) { line.show(progress); };
+  return qkv::import_model(options.source, options.out, options.model);
+}
+
 void import_model(const ImportOptions& options) {
-  const qkv::ImportReport report = qkv::import_model(options.source, options.out, options.model);
+  const qkv::ImportReport report = import_with_progress(options);
   fmt::print("{}: {} model, {} + {} layers of width {}, {} parameters\n", options.out, report.kind,
              report.config.encoder_layers, report.config.decoder_layers, report.config.d_model, report.parameters);
   for (const std::string& note : report.notes) fmt::print("{}\n", note);

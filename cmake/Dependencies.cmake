@@ -19,6 +19,8 @@ pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 # Debian's libzip-config.cmake asks for its programs, which qkv does not need.
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+# Only its header: the library is loaded when a model is downloaded (src/hub/curl_library.h).
+find_path(CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
                      OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP PkgConfig::YAML)
 if(QKV_BUILD_APPS)

@@ -232,6 +232,14 @@ void import_seeds(const std::filesystem::path& directory) {
   settings.add(R"({"added_tokens_decoder": {"5": {"content": "<s>", "lstrip": true, "special": true}}})");
   settings.add(R"({"bad_words_ids": [[6]]})");
   settings.add(kMarianConfig);
+
+  Seeds hub(directory, "hub");
+  hub.add(R"({"sha": "0123456789abcdef0123456789abcdef01234567", "siblings": [{"rfilename": "config.json"},
+      {"rfilename": "1_Pooling/config.json"}, {"rfilename": "model.safetensors"}, {"rfilename": "source.spm"}]})");
+  hub.add(R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}})");
+  hub.add(R"([{"path": "", "type": "Transformer"}, {"path": "1_Pooling", "type": "Pooling"}])");
+  hub.add("owner/name/model.gguf@refs/pr/1");
+  hub.add("W/\"0123456789abcdef\"");
 }
 
 }  // namespace qkv::fuzz

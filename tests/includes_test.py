@@ -24,7 +24,8 @@ BELOW = {
     "layers": {"core", "ops"},
     "model": {"core", "ops", "layers", "data"},  # only data/batch.h, which both sides share
     "io": {"core", "ops", "layers", "model", "text", "data"},
-    "import": {"core", "ops", "layers", "model", "text", "data", "io"},
+    "hub": {"core", "io"},
+    "import": {"core", "ops", "layers", "model", "text", "data", "io", "hub"},
     "export": {"core", "ops", "layers", "model", "text", "data", "io", "import"},
     "eval": {"core", "ops", "layers", "model", "text", "data", "io"},
     "decode": {"core", "ops", "layers", "model", "text", "data", "io"},

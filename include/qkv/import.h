@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,12 +48,24 @@ void visit_fields(TorchModel& m, Visitor&& visit) {
   visit("max_length", m.max_length, {"Tokens of the longest sequence, without position_table", kGroup, kSize});
 }
 
+// The state of a download from the Hugging Face hub.
+struct DownloadProgress {
+  std::string file = {};  // name in the repository; "" while its list of files is requested
+  int64_t received = 0;   // bytes that have arrived, those of an earlier attempt included
+  int64_t size = 0;       // bytes of the file; 0 if the hub does not say
+  bool complete = false;  // the file is checked and in the cache; the last report on it
+  std::string note = {};  // why nothing arrives at the moment, or ""
+};
+
 struct ImportOptions {
   bool tokens = false;
   std::string source_tokenizer = "", target_tokenizer = "";
   std::string source_vocabulary = "", target_vocabulary = "";
   std::optional<std::string> source_start = {}, source_end = {}, start = {}, end = {}, unknown = {};
   TorchModel torch = {};
+
+  // Called during a download, at least about once a second. May throw to end it; what has arrived is kept.
+  std::function<void(const DownloadProgress&)> on_download = {};
 };
 
 template <class Visitor>
@@ -107,8 +120,11 @@ std::vector<TransformersModel> transformers_models();
 //   a Marian model: the .npz archive, or a directory with one
 //   a GGUF file of llama.cpp
 //   a state dictionary of a PyTorch model around nn.Transformer, as a safetensors file or written by torch.save
+//   hf:OWNER/NAME, a repository of the Hugging Face hub that holds one of these; hf:OWNER/NAME/FILE, one file of it;
+//   both may be followed by @REVISION, a branch, a tag or a commit. docs/import.md describes the download and its
+//   cache.
 // Throws Error, naming the file and the tensor or field, if an option is out of range, if `out` exists, or if `source`
-// is broken, contradicts itself or has a feature that is not supported. `source` is not trusted.
+// is broken, contradicts itself, has a feature that is not supported or cannot be downloaded. `source` is not trusted.
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options = {});
 
 }  // namespace qkv

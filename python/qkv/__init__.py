@@ -7,6 +7,7 @@ qkv.Embedder                            text embeddings
 qkv.Recommender                         the next items after a history
 qkv.evaluate                            evaluation of a recommender
 qkv.Generator                           text generation with a language model
+qkv.import_model                        models of other projects, also from the Hugging Face hub
 """
 
 from importlib.metadata import version as _version
@@ -15,7 +16,8 @@ from ._attention import attention, attention_backward
 from ._embedder import Embedder
 from ._evaluate import evaluate
 from ._generator import GeneratedToken, Generation, Generator, TokenAlternative
-from ._qkv import Error, TokenReport
+from ._import import import_model
+from ._qkv import DownloadProgress, Error, ImportReport, TokenReport
 from ._recommender import Recommendation, Recommendations, Recommender
 from ._translator import AttentionKind, AttentionMap, Hypothesis, Translation, Translator
 from ._system import active_isa, fma_peak, set_threads, threads
@@ -26,12 +28,14 @@ Error.__module__ = "qkv"
 __all__ = [
     "AttentionKind",
     "AttentionMap",
+    "DownloadProgress",
     "Embedder",
     "Error",
     "GeneratedToken",
     "Generation",
     "Generator",
     "Hypothesis",
+    "ImportReport",
     "Recommendation",
     "Recommendations",
     "Recommender",
@@ -45,6 +49,7 @@ __all__ = [
     "attention_backward",
     "evaluate",
     "fma_peak",
+    "import_model",
     "set_threads",
     "threads",
 ]

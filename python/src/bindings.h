@@ -13,6 +13,7 @@ void bind_recommender(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
 void bind_embedder(nanobind::module_& m);
 void bind_generator(nanobind::module_& m);
+void bind_import(nanobind::module_& m);
 
 // Converts bytes to a str; invalid UTF-8 becomes U+FFFD.
 nanobind::str text_of(std::string_view bytes);

@@ -35,5 +35,6 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_evaluate(m);
   qkv::python::bind_embedder(m);
   qkv::python::bind_generator(m);
+  qkv::python::bind_import(m);
   qkv::python::bind_options(m);
 }

@@ -8,6 +8,7 @@
 #include "qkv/embedder.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
+#include "qkv/import.h"
 #include "qkv/recommender.h"
 #include "qkv/translator.h"
 
@@ -49,6 +50,11 @@ std::string type_of(const std::optional<Value>&) {
 
 std::string default_of(bool value) { return value ? "True" : "False"; }
 std::string default_of(const std::vector<std::string>&) { return "()"; }
+std::string default_of(const std::string& value) { return fmt::format("'{}'", value); }
+template <class Enum>
+requires std::is_enum_v<Enum> std::string default_of(Enum value) {
+  return fmt::format("'{}'", names_of(value)[static_cast<size_t>(value)]);
+}
 template <class Number>
 requires std::is_arithmetic_v<Number> std::string default_of(Number value) { return fmt::format("{}", value); }
 template <class Value>
@@ -148,6 +154,7 @@ void bind_options(nb::module_& m) {
     all["GenerateOptions"] = fields_of<GenerateOptions>();
     all["RecommendOptions"] = fields_of<RecommendOptions>();
     all["EmbedOptions"] = fields_of<EmbedOptions>();
+    all["ImportOptions"] = fields_of<ImportOptions>();
     return all;
   });
 }

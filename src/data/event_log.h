@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/sha256.h"
+#include "core/digest.h"
 #include "data/event_columns.h"
 #include "data/event_fields.h"
 #include "data/event_time.h"

@@ -8,8 +8,10 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "core/to_size.h"
+#include "hub/name.h"
 #include "import/architecture.h"
 #include "import/gguf_file.h"
+#include "import/hub.h"
 #include "import/imported_model.h"
 #include "import/marian_files.h"
 #include "import/shards.h"
@@ -166,6 +168,12 @@ std::vector<TransformersModel> transformers_models() {
 ImportReport import_model(const std::string& source, const std::string& out, const ImportOptions& options) {
   check_ranges(options);
   if (std::filesystem::exists(std::filesystem::symlink_status(out))) fail("{}: already exists", out);
+  if (is_hub_name(source)) {
+    const HubModel downloaded = fetch_from_hub(source, options.on_download);
+    ImportReport report = import_model(downloaded.path, out, options);
+    report.notes.insert(report.notes.begin(), fmt::format("{} at commit {}", source, downloaded.commit));
+    return report;
+  }
   const ImportedModel model = read_any(source, options);
   if (const auto* text = std::get_if<TranslatorText>(&model.text))
     create_translator(model, *text, source, RunDirectory(out));

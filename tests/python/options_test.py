@@ -12,6 +12,7 @@ METHODS = {
     "GenerateOptions": qkv.Generator.generate_all,
     "RecommendOptions": qkv.Recommender.recommend_all,
     "EmbedOptions": qkv.Embedder.embed,
+    "ImportOptions": qkv.import_model,
 }
 
 

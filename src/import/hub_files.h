@@ -1,0 +1,36 @@
+// Which files of a repository of the Hugging Face hub import reads.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+enum class HubLayout {
+  transformers,  // a directory whose config.json describes a class of transformers
+  directory,     // another directory
+  file           // one file that holds everything
+};
+
+struct HubFiles {
+  HubLayout layout = HubLayout::transformers;
+  std::vector<std::string> names = {};  // in the order of the download: the weights come last
+};
+
+// Returns the files that are needed of those that a repository has. Throws Error, beginning with `source`, if none has
+// weights that can be read.
+HubFiles choose_files(const std::vector<std::string>& files, const std::string& source);
+
+// Returns the names of all files that are read. A `*` at the start stands for any text without /.
+std::vector<std::string> hub_patterns();
+
+// Returns whether a file names others that are needed: the index of weights in several files, and modules.json.
+bool names_files(std::string_view file);
+
+// Returns these others, given the text of the file and the sorted list of all files. Throws Error, beginning with
+// `where`, if the text is not valid or names weights that the repository lacks.
+std::vector<std::string> files_named_in(std::string_view file, std::string_view text,
+                                        const std::vector<std::string>& files, const std::string& where);
+
+}  // namespace qkv

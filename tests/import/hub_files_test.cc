@@ -1,0 +1,95 @@
+#include "import/hub_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "hub/repository.h"
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+using testing::error_of;
+using Names = std::vector<std::string>;
+
+TEST(HubFiles, PrefersSafetensorsAndLeavesOutWhatIsNotRead) {
+  const HubFiles chosen = choose_files(
+      {".gitattributes", "README.md", "config.json", "generation_config.json", "model.safetensors", "onnx/model.onnx",
+       "pytorch_model.bin", "source.spm", "target.spm", "tf_model.h5", "tokenizer_config.json", "vocab.json"},
+      "hf:a/b");
+  EXPECT_EQ(chosen.layout, HubLayout::transformers);
+  EXPECT_EQ(chosen.names, (Names{"config.json", "generation_config.json", "tokenizer_config.json", "vocab.json",
+                                 "source.spm", "target.spm", "model.safetensors"}));
+}
+
+TEST(HubFiles, TakesTheWeightsThatAreThere) {
+  EXPECT_EQ(choose_files({"config.json", "pytorch_model.bin"}, "x").names.back(), "pytorch_model.bin");
+  EXPECT_EQ(
+      choose_files({"config.json", "model-00001-of-00002.safetensors", "model.safetensors.index.json"}, "x").names,
+      (Names{"config.json", "model.safetensors.index.json"}));
+  const HubFiles converted = choose_files({"config.json", "model.bin", "shared_vocabulary.json"}, "x");
+  EXPECT_EQ(converted.layout, HubLayout::directory);
+  EXPECT_EQ(converted.names, (Names{"config.json", "shared_vocabulary.json", "model.bin"}));
+  const HubFiles single = choose_files({"README.md", "config.json", "tiny-q8_0.gguf"}, "x");
+  EXPECT_EQ(single.layout, HubLayout::file);
+  EXPECT_EQ(single.names, Names{"tiny-q8_0.gguf"});
+}
+
+TEST(HubFiles, AsksForTheNameOfOneOfSeveralModels) {
+  EXPECT_EQ(error_of([] {
+              choose_files({"a.gguf", "b.gguf", "x/c.gguf"}, "hf:a/b");
+            }),
+            "hf:a/b: has 2 models: add the name of one, as in hf:a/b/a.gguf (has a.gguf, b.gguf)");
+}
+
+TEST(HubFiles, AreNamedByIndexAndModules) {
+  const Names files = {"1_Pooling/config.json", "a.safetensors", "b.safetensors"};
+  EXPECT_TRUE(names_files("model.safetensors.index.json"));
+  EXPECT_TRUE(names_files("modules.json"));
+  EXPECT_FALSE(names_files("config.json"));
+  const auto read = [&](const char* file, const char* text) { return files_named_in(file, text, files, "w"); };
+  EXPECT_EQ(read("model.safetensors.index.json",
+                 R"({"weight_map": {"x": "b.safetensors", "y": "a.safetensors", "z": "b.safetensors"}})"),
+            (Names{"a.safetensors", "b.safetensors"}));
+  EXPECT_EQ(read("modules.json", R"([{"path": ""}, {"path": "1_Pooling"}, {"path": "../../etc"}, {"path": 3}, 4])"),
+            Names{"1_Pooling/config.json"});
+  for (const char* text : {"[]", "{}", R"({"weight_map": 1})"})
+    EXPECT_EQ(error_of([&] { read("model.safetensors.index.json", text); }), "w: weight_map must be an object");
+  for (const char* name : {"\"../a.safetensors\"", "\"c.safetensors\"", "5"})
+    EXPECT_NE(error_of([&] {
+                read("model.safetensors.index.json", fmt::format(R"({{"weight_map": {{"x": {}}}}})", name).c_str());
+              }).find("must be in a file of the repository"),
+              std::string::npos);
+}
+
+// docs/import.md lists every name of the table.
+TEST(HubFiles, AreListedInTheDocumentation) {
+  std::ifstream page(std::filesystem::path(QKV_GOLDEN_DIR) / "../../docs/import.md");
+  std::stringstream text;
+  text << page.rdbuf();
+  for (const std::string& pattern : hub_patterns())
+    EXPECT_NE(text.str().find("`" + pattern + "`"), std::string::npos) << pattern;
+}
+
+TEST(HubRepository, ReadsTheCommitAndTheFiles) {
+  const std::string commit(40, 'a');
+  const auto read = [&](const std::string& siblings) {
+    return parse_repository(R"({"sha": ")" + commit + R"(", "siblings": )" + siblings + "}", "w");
+  };
+  const HubRepository repository = read(R"([{"rfilename": "b"}, {"rfilename": "a/c", "size": 3}])");
+  EXPECT_EQ(repository.commit, commit);
+  EXPECT_EQ(repository.files, (Names{"a/c", "b"}));
+  EXPECT_EQ(error_of([&] { read("3"); }), "w: siblings must be an array");
+  EXPECT_EQ(error_of([&] { read(R"([{"rfilename": "../x"}])"); }),
+            "w: rfilename must be a path in the repository (is \"../x\")");
+  EXPECT_EQ(error_of([&] { read("[3]"); }), "w: rfilename must be a path in the repository (is \"\")");
+  EXPECT_EQ(error_of([&] { read(R"([{"rfilename": "x"}, {"rfilename": "x"}])"); }), "w: \"x\" is listed twice");
+  EXPECT_EQ(error_of([&] { parse_repository(R"({"sha": "../x", "siblings": []})", "w"); }),
+            "w: sha must be a commit of 40 hexadecimal digits (is \"../x\")");
+}
+
+}  // namespace
+}  // namespace qkv
