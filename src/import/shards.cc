@@ -15,13 +15,13 @@ namespace qkv {
 namespace {
 
 constexpr std::string_view kIndexEnd = ".index.json";
-constexpr const char* kWeights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                                    "pytorch_model.bin.index.json"};
+constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                        "pytorch_model.bin.index.json"};
 constexpr std::string_view kCheckpointEnds[] = {".bin", ".pt", ".pth", ".ckpt"};
 
 const char* weights_in(const ModelFiles& from) {
-  const auto* place = std::ranges::find_if(kWeights, [&](const char* name) { return from.has(name); });
-  return place == std::end(kWeights) ? nullptr : *place;
+  const auto* place = std::ranges::find_if(kWeightFiles, [&](const char* name) { return from.has(name); });
+  return place == std::end(kWeightFiles) ? nullptr : *place;
 }
 
 bool is_checkpoint(const std::string& path) {
@@ -37,7 +37,7 @@ Shards::Shards(const std::string& path) : path_(path) { open(path); }
 
 Shards::Shards(const ModelFiles& from) {
   const char* name = weights_in(from);
-  if (!name) fail("{}: has neither {} nor {}", from.path(), kWeights[0], kWeights[2]);
+  if (!name) fail("{}: has neither {} nor {}", from.path(), kWeightFiles[0], kWeightFiles[2]);
   path_ = from.path(name);
   std::string_view(name).ends_with(kIndexEnd) ? open_index(from, name) : open(path_);
 }
