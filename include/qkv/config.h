@@ -150,8 +150,13 @@ struct ModelConfig {
   RotaryConfig rotary;          // ignored unless positions are rotary
   bool zero_start = false;      // the first target token has no embedding, only its position
   bool embedding_norm = false;  // a norm of embedding plus position, before dropout
+  int64_t embedding_width = 0;  // e > 0: embeddings, positions and their norm have this width, and a linear layer maps
+                                // them to d_model: ALBERT, ELECTRA; 0 means d_model without a linear layer
+  int64_t token_types = 0;  // learned vectors for the type of a source token, such as the segment of a pair of texts
+                            // in BERT; 0 means none
   NormConfig norm;
   Sublayers sublayers = Sublayers::sequential;
+  bool shared_layers = false;     // the layers of a stack have the same parameters: Lan et al., "ALBERT" (2020)
   bool shared_embeddings = true;  // one table for source and target, which then have one vocabulary
   bool tied_output = true;        // the output layer uses the target embeddings as its weight
   bool output_bias = false;       // on the output layer
@@ -181,6 +186,7 @@ struct ModelConfig {
     const std::string& kinds = attention.layer_pattern;
     return kinds.empty() ? 'l' : kinds[static_cast<size_t>(layer) % kinds.size()];
   }
+  int64_t input_width() const { return embedding_width > 0 ? embedding_width : d_model; }          // of embeddings
   int64_t rotated_width() const { return rotary.width > 0 ? rotary.width : attention.key_width; }  // r
 
   bool operator==(const ModelConfig&) const = default;
@@ -272,6 +278,11 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("zero_start", c.zero_start,
         {"Use a zero vector, plus its position, as the embedding of the first target token", kTranslatorGroup});
   visit("embedding_norm", c.embedding_norm, {"Normalize the sum of embedding and position", "model"});
+  visit("embedding_width", c.embedding_width,
+        {"Width of the embeddings, which a linear layer maps to d_model; 0 means d_model without a linear layer",
+         "model", kSizeOrNone});
+  visit("token_types", c.token_types,
+        {"Learned vectors for the type of a source token; 0 means none", "model", between(0, 1000), kInternal});
   visit("norm", c.norm.kind, {"Normalization: LayerNorm, LayerNorm without bias, or RMSNorm", "model"});
   visit("norm_position", c.norm.position,
         {"Place of the norm: after the residual sum (post), before each sublayer (pre), on its result (branch), both "
@@ -287,6 +298,7 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
         {"Attention and feed-forward in sequence (sequential), or in parallel with two norms (parallel) or one "
          "(parallel_shared_norm)",
          "model"});
+  visit("shared_layers", c.shared_layers, {"Use the same parameters in all layers of a stack", "model"});
   visit("attention_input_bias", c.attention.input_bias, {"Add biases to queries, keys and values", "model"});
   visit("attention_output_bias", c.attention.output_bias, {"Add a bias to the output of attention", "model"});
   visit("shared_embeddings", c.shared_embeddings, {"Use one embedding table for source and target", kTranslatorGroup});

@@ -22,6 +22,8 @@ constexpr std::array<std::string_view, 3> names_of(Pooling) { return {"mean", "f
 // How an encoder reads text and pools its tokens; embedding.json of its run.
 struct EmbeddingConfig {
   TextUnit unit = TextUnit::pieces;
+  bool plain_quotes = false;         // replace `` and '' by "
+  bool strip_accents = false;        // decompose characters (normal form KD) and drop combining marks
   bool lowercase = false;            // lower-case the text first
   std::string prefix = "";           // prepended to every text
   std::string start = "", end = "";  // tokens around a text, spelled as in the vocabulary; "": none
@@ -36,6 +38,8 @@ struct EmbeddingConfig {
 template <class Visitor>
 void visit_fields(EmbeddingConfig& c, Visitor&& visit) {
   visit("unit", c.unit, "Kind of token");
+  visit("plain_quotes", c.plain_quotes, "Replace two back quotes or apostrophes by a quotation mark");
+  visit("strip_accents", c.strip_accents, "Decompose characters (normal form KD) and drop combining marks");
   visit("lowercase", c.lowercase, "Lower-case the text first");
   visit("prefix", c.prefix, "Text prepended to every text");
   visit("start", c.start, "Token before a text");

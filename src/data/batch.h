@@ -15,6 +15,7 @@ struct Packed {
   std::vector<int32_t> offsets = {0};
   std::vector<int32_t> positions;  // position of each token in its sequence, from 0 unless given
   std::vector<int32_t> gaps;       // bucket of the time before each token; empty if the model does not use it
+  std::vector<int32_t> types;      // type of each token, such as the segment of a pair; empty if all are 0
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
@@ -27,6 +28,7 @@ struct Packed {
     offsets.assign(1, 0);
     positions.clear();
     gaps.clear();
+    types.clear();
   }
   void append(std::span<const int32_t> sequence, int64_t first_position = 0) {
     for (size_t i = 0; i < sequence.size(); i++) {

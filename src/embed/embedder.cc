@@ -46,8 +46,7 @@ struct Embedder::State {
     const std::string where = fmt::format("text {}", number);
     if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
       fail("{}: byte {} is not valid UTF-8", where, bad + 1);
-    const std::string whole = config.prefix + text;
-    std::vector<int32_t> ids = encoder.ids(config.lowercase ? lowercase(whole) : whole, where);
+    std::vector<int32_t> ids = encoder.ids(prepare_text(config, text), where);
     const auto room = to_size(config.max_length - edge_tokens());
     truncated = ids.size() > room;
     if (truncated) ids.resize(room);

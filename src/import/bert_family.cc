@@ -41,11 +41,11 @@ void bert_fields(ConfigFields& fields, ModelConfig& m, const BertFields& names) 
   fields(names.width, m.d_model);
   fields(names.heads, m.attention.heads);
   fields(names.ffn, m.ffn);
-  fields(names.activation, m.activation, "gelu");
+  fields(names.activation, m.activation, names.default_activation);
   fields("layer_norm_eps", m.norm.epsilon, 1e-12);
   fields.positions("max_position_embeddings", m.max_length, kMaxBertPositions);
-  fields(names.dropout, m.dropout.residual, 0.1);
-  fields(names.attention_dropout, m.dropout.attention, 0.1);
+  fields(names.dropout, m.dropout.residual, names.default_dropout);
+  fields(names.attention_dropout, m.dropout.attention, names.default_dropout);
 }
 
 void finish_bert(const Settings& config, ModelConfig& m, const BertFields& names) {
@@ -69,21 +69,34 @@ TensorMap bert_tensors(const ModelConfig& m, const BertNames& names, int64_t fir
   TensorMap map;
   map.prefix = prefix;
   map.add_tensor({.theirs = embeddings + "word_embeddings.weight", .ours = {"source_embedding.weight"}});
-  // The type's vector is the same for all tokens, so it is added to the positions once.
+  // Without a table of types all tokens have the first type, whose vector is added to the positions once.
+  const bool fold_types = names.token_types && m.token_types == 0;
+  if (m.token_types > 0) map.add_tensor({.theirs = types, .ours = {"encoder.types.weight"}});
   map.add_tensor({.theirs = embeddings + "position_embeddings.weight",
                   .ours = {"encoder.positions.weight"},
                   .first_row = first_position,
                   .last_rows = m.max_length,
-                  .addend = names.token_types ? types : ""});
+                  .addend = fold_types ? types : ""});
   add(map, embeddings + "LayerNorm", "encoder.embedding_norm");
-  for (int64_t i = 0; i < m.encoder_layers; i++)
+  if (m.embedding_width > 0) add(map, prefix + names.projection, "encoder.embedding_projection");
+  for (int64_t i = 0; i < (m.shared_layers ? 1 : m.encoder_layers); i++)
     add_layer(map, fmt::format("{}{}{}.", prefix, names.layer, i), fmt::format("encoder.layers.{}.", i), names);
   map.unused = {types, embeddings + "position_ids", embeddings + "token_type_ids"};
-  map.heads = {"pooler",          "cls",
-               "classifier",      "lm_head",
-               "qa_outputs",      "pre_classifier",
-               "vocab_transform", "vocab_layer_norm",
-               "vocab_projector"};
+  map.heads = {"pooler",
+               "cls",
+               "classifier",
+               "lm_head",
+               "qa_outputs",
+               "pre_classifier",
+               "vocab_transform",
+               "vocab_layer_norm",
+               "vocab_projector",
+               "discriminator_predictions",
+               "generator_predictions",
+               "generator_lm_head",
+               "sequence_summary",
+               "predictions",
+               "sop_classifier"};
   return map;
 }
 

@@ -18,6 +18,8 @@ struct BertFields {
   const char* activation = "hidden_act";
   const char* dropout = "hidden_dropout_prob";
   const char* attention_dropout = "attention_probs_dropout_prob";
+  const char* default_activation = "gelu";
+  double default_dropout = 0.1;
 };
 
 // Tensors of a layer.
@@ -32,7 +34,8 @@ struct BertNames {
   const char* first = "intermediate.dense";
   const char* second = "output.dense";
   const char* norm = "output.LayerNorm";
-  bool token_types = true;  // whether tokens have types; here all have the first one
+  const char* projection = nullptr;  // of embeddings of another width than the layers'
+  bool token_types = true;           // whether tokens have types
 };
 
 // Returns a post-norm encoder with learned positions and a norm of the embeddings.

@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-constexpr const char* kFairseq = "sentencepiece.bpe.model";
+constexpr const char *kFairseq = "sentencepiece.bpe.model", *kAlbert = "spiece.model";
 
 EmbeddingConfig read_tokens(const TextSource& source, const EncoderTokens& tokens) {
   const Settings s = read_tokenizer_config(source.files);
@@ -47,15 +47,39 @@ TextCodec read_codec(const TextSource& source, const std::string& unknown, const
   return read_text_codec(files, tokenizer_class);
 }
 
+TextCodec read_albert_codec(const TextSource& source, const std::string& unknown) {
+  const ModelFiles& files = source.files;
+  if (source.options.tokens || !files.has(kAlbert)) return read_codec(source, unknown, "AlbertTokenizer");
+  const SentencePieceFile splitter = SentencePieceFile::read(files.path(kAlbert));
+  return TextCodec::of_pieces(
+      Tokenizer::with_pieces(splitter, Tokenizer::pieces_of(splitter), unknown, splitter.where));
+}
+
+EncoderText encoder_text(const TextSource& source, EmbeddingConfig config, TextCodec codec) {
+  config.unit = codec.unit();
+  read_sentence_transformers(source.files, config);
+  config.max_length = std::min(config.max_length, source.model.max_length);
+  return {std::move(config), std::move(codec)};
+}
+
 }  // namespace
 
 ModelText read_encoder_text(const TextSource& source, const EncoderTokens& tokens, const char* tokenizer_class) {
   EmbeddingConfig config = read_tokens(source, tokens);
   TextCodec codec = read_codec(source, config.unknown, tokenizer_class);
-  config.unit = codec.unit();
-  read_sentence_transformers(source.files, config);
-  config.max_length = std::min(config.max_length, source.model.max_length);
-  return EncoderText{std::move(config), std::move(codec)};
+  return encoder_text(source, std::move(config), std::move(codec));
+}
+
+ModelText read_albert_text(const TextSource& source) {
+  EmbeddingConfig config = read_tokens(source, {"[CLS]", "[SEP]", "<unk>"});
+  TextCodec codec = read_albert_codec(source, config.unknown);
+  if (!source.options.tokens && codec.unit() == TextUnit::pieces) {
+    const Settings s = read_tokenizer_config(source.files);
+    config.plain_quotes = true;
+    config.strip_accents = !s.flag("keep_accents", false);
+    config.lowercase = s.flag("do_lower_case", true);
+  }
+  return encoder_text(source, std::move(config), std::move(codec));
 }
 
 ModelText read_bert_text(const TextSource& source) {

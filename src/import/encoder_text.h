@@ -16,4 +16,8 @@ ModelText read_encoder_text(const TextSource& source, const EncoderTokens& token
 // The same with the special tokens of BERT.
 ModelText read_bert_text(const TextSource& source);
 
+// The same for ALBERT: its tokenizer is spiece.model, whose ids are used as they are. Text is normalized first as
+// tokenizer_config.json says.
+ModelText read_albert_text(const TextSource& source);
+
 }  // namespace qkv

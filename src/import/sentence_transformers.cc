@@ -81,7 +81,7 @@ void read_sentence_transformers(const ModelFiles& files, EmbeddingConfig& config
     const Settings s = settings_of(files, "sentence_bert_config.json");
     config.max_length = s.integer("max_seq_length", 0);
     if (config.max_length < 0) fail("{}: max_seq_length must be at least 0 (is {})", s.where(), config.max_length);
-    config.lowercase = s.flag("do_lower_case", false);
+    config.lowercase = config.lowercase || s.flag("do_lower_case", false);
   }
   const std::string where = files.path("modules.json");
   const json modules = parse_json(files.open_small("modules.json")->text(), where);

@@ -3,6 +3,7 @@
 #include "core/fail.h"
 #include "io/run_config.h"
 #include "io/tokenizer_files.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {
@@ -20,6 +21,16 @@ TextEdges edges_of(const EmbeddingConfig& config, const TextCodec& codec, const 
   if (!config.start.empty()) edges.before.push_back(id_of(config.start, codec, where));
   if (!config.end.empty()) edges.after.push_back(id_of(config.end, codec, where));
   return edges;
+}
+
+std::string prepare_text(const EmbeddingConfig& config, const std::string& text) {
+  std::string whole = config.prefix + text;
+  if (config.plain_quotes)
+    for (const char* quotes : {"``", "''"})
+      for (size_t at = 0; (at = whole.find(quotes, at)) != std::string::npos; at++) whole.replace(at, 2, "\"");
+  if (config.strip_accents) whole = strip_accents(whole);
+  if (config.lowercase) whole = lowercase(whole);
+  return whole;
 }
 
 EncoderRun EncoderRun::read(const RunDirectory& run, const ModelConfig& config) {

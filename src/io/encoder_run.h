@@ -21,6 +21,9 @@ struct TextEdges {
 // Throws Error, beginning with `where`, for a token that the vocabulary lacks.
 TextEdges edges_of(const EmbeddingConfig& config, const TextCodec& codec, const std::string& where);
 
+// Returns the text that the tokenizer reads: with the prefix, and normalized as the configuration says.
+std::string prepare_text(const EmbeddingConfig& config, const std::string& text);
+
 struct EncoderRun {
   static constexpr RunKind kKind = RunKind::encoder;
 

@@ -12,48 +12,58 @@ namespace qkv {
 
 template <class Real>
 Embedding<Real>::Embedding(ParameterList<Real>& list, const std::string& name, const Parameter<Real>* table,
-                           const ModelConfig& config, bool zero_start, int64_t gap_buckets, DropoutSites& sites)
+                           const ModelConfig& config, bool zero_start, AddedTable added, DropoutSites& sites)
     : table_(table),
       scale_(config.scale_embeddings ? static_cast<Real>(std::sqrt(static_cast<double>(config.d_model))) : Real(1)),
       zero_start_(zero_start),
       p_(config.dropout.residual),
       site_(sites.next()) {
+  const int64_t e = config.input_width();
   if (config.positions == Positions::learned) {
-    learned_ = list.add(name + ".positions.weight", {config.max_length, config.d_model}, Init::gaussian(0.02));
+    learned_ = list.add(name + ".positions.weight", {config.max_length, e}, Init::gaussian(0.02));
   } else if (config.has_sinusoids()) {
-    sinusoids_.resize(to_size(config.max_length * config.d_model));
-    sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model};
+    sinusoids_.resize(to_size(config.max_length * e));
+    sinusoids_matrix_ = {sinusoids_.data(), config.max_length, e};
     sinusoidal_positions<Real>(config.positions, sinusoids_matrix_);
   } else {  // nothing is added: one row of zeros for all positions
-    sinusoids_.resize(to_size(config.d_model));
-    sinusoids_matrix_ = {sinusoids_.data(), config.max_length, config.d_model, 0};
+    sinusoids_.resize(to_size(e));
+    sinusoids_matrix_ = {sinusoids_.data(), config.max_length, e, 0};
   }
-  // Starts as zeros, so that a bucket that does not occur in training adds nothing.
-  if (gap_buckets > 0) gaps_ = list.add(name + ".gaps.weight", {gap_buckets, config.d_model}, Init::zeros());
-  if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", config.d_model, config);
+  // Starts as zeros, so that a row that does not occur in training adds nothing.
+  if (added.rows > 0) added_ = list.add(name + "." + added.name + ".weight", {added.rows, e}, Init::zeros());
+  if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", e, config);
+  if (config.embedding_width > 0)
+    projection_.emplace(list, LinearOutputs{{name + ".embedding_projection", config.d_model}}, e, true);
 }
 
 template <class Real>
 Matrix<Real> Embedding<Real>::forward(std::span<const int32_t> ids, std::span<const int32_t> positions,
-                                      std::span<const int32_t> gaps, Context& c, Saved& s) const {
+                                      std::span<const int32_t> added, Context& c, Saved& s) const {
   const Matrix<Real> P = position_table();
   Matrix<Real> y = c.arena.matrix<Real>(static_cast<int64_t>(ids.size()), P.cols);
   embed(ids, P, positions, y);
   assign_zero_starts(positions, P.row(0), y);
-  if (gaps_) add_embedding<Real>(gaps_->matrix(), gaps, y);
+  if (added_) add_embedding<Real>(added_->matrix(), added, y);
   if (norm_) y = norm_->forward(y, c, s.norm);
-  if (!c.dropout(p_, site_).active()) return y;
   // The norm's backward needs only its input, so dropout may overwrite its result.
-  dropout<Real>(y, c.dropout(p_, site_), y);
-  return y;
+  if (c.dropout(p_, site_).active()) dropout<Real>(y, c.dropout(p_, site_), y);
+  if (!projection_) return y;
+  s.x = y;
+  return projection_->forward(y, c);
 }
 
 template <class Real>
 void Embedding<Real>::backward(Matrix<Real> gradient, std::span<const int32_t> ids, std::span<const int32_t> positions,
-                               std::span<const int32_t> gaps, Context& c, const Saved& s) const {
+                               std::span<const int32_t> added, Context& c, const Saved& s) const {
+  const Arena::Scope scope(c.arena);
+  if (projection_) {
+    const Matrix<Real> dx = c.arena.matrix<Real>(s.x.rows, s.x.cols);
+    projection_->backward(s.x, gradient, dx, c);
+    gradient = dx;
+  }
   if (c.dropout(p_, site_).active()) dropout<Real>(gradient, c.dropout(p_, site_), gradient);
   if (norm_) norm_->backward(gradient, c, s.norm);
-  if (gaps_) embedding_backward<Real>(gradient, gaps, Real(1), gaps_->gradient_matrix());
+  if (added_) embedding_backward<Real>(gradient, added, Real(1), added_->gradient_matrix());
   if (learned_) embedding_backward<Real>(gradient, positions, Real(1), learned_->gradient_matrix());
   assign_zero_starts(positions, nullptr, gradient);
   embedding_backward<Real>(gradient, ids, scale_, table_->gradient_matrix());

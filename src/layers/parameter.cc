@@ -1,9 +1,11 @@
 #include "layers/parameter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
+#include "core/fail.h"
 #include "core/float64.h"
 #include "core/random.h"
 #include "core/threads.h"
@@ -21,6 +23,11 @@ int64_t Parameter<Real>::size() const {
 template <class Real>
 const Parameter<Real>* ParameterList<Real>::add(std::string name, std::vector<int64_t> shape, Init init,
                                                 bool quantizable) {
+  if (shares_) {
+    const auto declared = std::ranges::find(parameters_, name, &Parameter<Real>::name);
+    if (declared == parameters_.end() || declared->shape != shape) fail("model: {} cannot be shared", name);
+    return &*declared;
+  }
   parameters_.push_back({std::move(name), std::move(shape), init, quantizable});
   return &parameters_.back();
 }

@@ -48,6 +48,8 @@ class ParameterList {
  public:
   // Declares a parameter. Must be called before allocate(). The pointer stays valid for the lifetime of the list.
   const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init, bool quantizable = false);
+  // While true, add() returns the parameter of this name that is already declared, which must have the same shape.
+  void share(bool shared) { shares_ = shared; }
 
   void allocate();            // values, all zero
   void allocate_gradients();  // all zero
@@ -70,6 +72,7 @@ class ParameterList {
   void place(std::span<Real> values);
 
   std::deque<Parameter<Real>> parameters_;
+  bool shares_ = false;
   Arena value_memory_, gradient_memory_;
   std::span<Real> values_, gradients_;
   std::vector<std::shared_ptr<const void>> owners_;  // of the memory in use

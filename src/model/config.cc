@@ -45,6 +45,18 @@ void check_sides(const ModelConfig& c, const ItemInputs& items) {
       if (value != 0) fail("model: {} must be 0 unless the model is decoder-only (is {})", name, value);
 }
 
+void check_embeddings(const ModelConfig& c, const ItemInputs& items) {
+  if (c.token_types > 0 && !c.has_encoder())
+    fail("model: token_types must be 0 if encoder_layers is 0 (is {})", c.token_types);
+  if (c.embedding_width == 0) return;
+  if (c.tied_output)
+    fail(
+        "model: tied_output must be false if embedding_width is not 0, because the output layer has width d_model (is "
+        "true)");
+  for (const auto& [name, value] : {std::pair{"item_features", items.features}, {"gap_buckets", items.gap_buckets}})
+    if (value != 0) fail("model: {} must be 0 if embedding_width is not 0 (is {})", name, value);
+}
+
 void check_attention(const ModelConfig& c) {
   const AttentionConfig& a = c.attention;
   if (a.key_value_heads > 0 && a.heads % a.key_value_heads != 0)
@@ -74,10 +86,12 @@ void check_pattern(const ModelConfig& c) {
 }
 
 void check_positions(const ModelConfig& c) {
-  if (c.adds_positions()) check_size("max_length * d_model", c.max_length * c.d_model, kMaxPositions);
+  const int64_t width = c.input_width();
+  const char* name = c.embedding_width > 0 ? "embedding_width" : "d_model";
+  if (c.adds_positions()) check_size(fmt::format("max_length * {}", name), c.max_length * width, kMaxPositions);
   const bool halves = c.has_sinusoids() && c.positions != Positions::interleaved;
-  if (halves && (c.d_model % 2 != 0 || c.d_model < 4))
-    fail("model: d_model must be even and at least 4 if positions is {} (is {})", name_of(c.positions), c.d_model);
+  if (halves && (width % 2 != 0 || width < 4))
+    fail("model: {} must be even and at least 4 if positions is {} (is {})", name, name_of(c.positions), width);
   if (c.positions == Positions::none && c.has_encoder() && c.attention.relative_buckets == 0)
     fail(
         "model: positions must not be none in a model with an encoder and without relative_buckets, which would see a "
@@ -103,6 +117,7 @@ void check_norms(const ModelConfig& c) {
          name_of(c.norm.position));
   if (!c.norm.first && (c.norm.position != NormPosition::pre || c.sublayers != Sublayers::sequential))
     fail("model: first_norm must be true unless norm_position is pre and sublayers is sequential (is false)");
+  if (!c.norm.first && c.shared_layers) fail("model: first_norm must be true if shared_layers is true (is false)");
   if (c.sublayers == Sublayers::sequential) return;
   if (c.norm.position != NormPosition::pre)
     fail("model: norm_position must be pre if sublayers is {} (is {})", name_of(c.sublayers), name_of(c.norm.position));
@@ -117,6 +132,7 @@ void check(const ModelConfig& config, const ItemInputs& items) {
   ItemInputs i = items;
   visit_fields(c, i, RangeChecker("model: "));
   check_sides(config, items);
+  check_embeddings(config, items);
   check_attention(config);
   check_pattern(config);
   check_positions(config);

@@ -18,6 +18,7 @@ void copy(const Packed& from, int64_t begin, int64_t end, Packed& to) {
   assign(from.ids, to.ids);
   assign(from.positions, to.positions);
   assign(from.gaps, to.gaps);
+  assign(from.types, to.types);
   to.offsets.assign(from.offsets.begin() + begin, from.offsets.begin() + end + 1);
   for (int32_t& offset : to.offsets) offset -= first;
 }

@@ -1,5 +1,7 @@
 #include "model/transformer.h"
 
+#include <algorithm>
+
 #include "core/fail.h"
 #include "core/float64.h"
 #include "core/to_size.h"
@@ -29,6 +31,24 @@ void check_gaps(const Packed& target, int64_t buckets) {
     if (gap < 0 || gap >= buckets) fail("batch: gap must be from 0 to {} (is {})", buckets - 1, gap);
 }
 
+void check_types(const Packed& source, int64_t types) {
+  if (!source.types.empty() && source.types.size() != source.ids.size())
+    fail("batch: expected {} types for {} source tokens, found {}", source.ids.size(), source.ids.size(),
+         source.types.size());
+  for (const int32_t type : source.types)
+    if (type < 0 || type >= std::max<int64_t>(types, 1))
+      fail("batch: type must be from 0 to {} (is {})", std::max<int64_t>(types, 1) - 1, type);
+}
+
+// Returns the types of the tokens for a table of them, or nothing without a table.
+std::span<const int32_t> types_of(const Packed& source, int64_t types, Arena& arena) {
+  if (types == 0) return {};
+  if (!source.types.empty()) return source.types;
+  const std::span<int32_t> zeros(arena.take<int32_t>(source.tokens()), to_size(source.tokens()));
+  std::ranges::fill(zeros, 0);
+  return zeros;
+}
+
 void check_labels(const Batch& batch, int64_t vocab) {
   if (batch.labels.size() != batch.target.ids.size())
     fail("batch: expected {} labels, one for each target token, found {}", batch.target.ids.size(),
@@ -42,8 +62,9 @@ template <class Real>
 const Parameter<Real>* declare_table(ParameterList<Real>& list, const std::string& name, int64_t vocab,
                                      const ModelConfig& config) {
   if (vocab == 0) return nullptr;
-  const double deviation = 1 / std::sqrt(static_cast<double>(config.d_model));
-  return list.add(name, {vocab, config.d_model}, Init::gaussian(deviation), true);
+  const int64_t width = name == "output.weight" ? config.d_model : config.input_width();
+  const double deviation = 1 / std::sqrt(static_cast<double>(width));
+  return list.add(name, {vocab, width}, Init::gaussian(deviation), true);
 }
 
 template <class Real>
@@ -88,14 +109,16 @@ int64_t count_parameters(const ModelConfig& c, const ItemInputs& items) {
   const int64_t layer_norms = (c.sublayers == Sublayers::parallel_shared_norm ? 1 : 2) * branch_norms;
   const int64_t encoder = attention + feed_forward + layer_norms * norm,
                 decoder = encoder + (c.has_encoder() ? attention + branch_norms * norm : 0);
-  const int64_t tables =
-      c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + (c.tied_output ? 0 : c.target_vocab);
+  const int64_t e = c.input_width();
+  const int64_t embeddings = c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + c.token_types;
+  const int64_t outputs = c.tied_output ? 0 : c.target_vocab;
   const int64_t sides = c.has_encoder() + c.has_decoder();
-  return (tables + items.features) * d + (c.output_bias ? c.target_vocab : 0) + c.encoder_layers * encoder +
-         c.decoder_layers * decoder +
-         sides * ((c.norm.final ? norm : 0) - (c.norm.first ? 0 : norm) + (c.embedding_norm ? norm : 0) +
-                  (c.positions == Positions::learned ? c.max_length * d : 0) +
-                  c.attention.relative_buckets * c.attention.heads) +
+  const auto declared = [&](int64_t layers) { return c.shared_layers ? std::min<int64_t>(layers, 1) : layers; };
+  return embeddings * e + (outputs + items.features) * d + (c.output_bias ? c.target_vocab : 0) +
+         declared(c.encoder_layers) * encoder + declared(c.decoder_layers) * decoder +
+         sides * ((c.norm.final ? norm : 0) - (c.norm.first ? 0 : norm) + (c.embedding_norm ? norm_vectors * e : 0) +
+                  (c.positions == Positions::learned ? c.max_length * e : 0) +
+                  (c.embedding_width > 0 ? d * (e + 1) : 0) + c.attention.relative_buckets * c.attention.heads) +
          items.gap_buckets * d;
 }
 
@@ -117,9 +140,9 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
                         ? source_table_
                         : declare_table(parameters_, "target_embedding.weight", config.target_vocab, config)),
       source_embedding_(make_if<Embedding<Real>>(config.has_encoder(), parameters_, "encoder", source_table_, config,
-                                                 false, 0, sites_)),
+                                                 false, AddedTable{"types", config.token_types}, sites_)),
       target_embedding_(make_if<Embedding<Real>>(config.has_decoder(), parameters_, "decoder", target_table_, config,
-                                                 config.zero_start, items.gap_buckets, sites_)),
+                                                 config.zero_start, AddedTable{"gaps", items.gap_buckets}, sites_)),
       encoder_(make_if<Stack<Real>>(config.has_encoder(), parameters_, "encoder", config.encoder_layers, config,
                                     StackKind{Causal::none, false}, sites_, rotary_.get())),
       decoder_(make_if<Stack<Real>>(config.has_decoder(), parameters_, "decoder", config.decoder_layers, config,
@@ -141,6 +164,7 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_side("target", target, config_.target_vocab, config_.max_length);
   check_gaps(target, items_.gap_buckets);
+  check_types(source, config_.token_types);
   if (!decoder_) fail("model: an encoder-only model predicts no tokens (decoder_layers is 0)");
   const int64_t expected = encoder_ ? target.sequences() : 0;
   if (source.sequences() != expected)
@@ -148,7 +172,8 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
          source.sequences());
 
   if (encoder_) {
-    const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, {}, c, s.source_embedding);
+    const Matrix<Real> x = source_embedding_->forward(
+        source.ids, source.positions, types_of(source, config_.token_types, c.arena), c, s.source_embedding);
     c.positions = source.positions;
     s.memory = encoder_->forward(x, {}, sequences_of(source, source), {}, c, s.encoder);  // g = Encoder(x)
   }
@@ -205,7 +230,8 @@ void Transformer<Real>::backward(const Batch& batch, Matrix<Real> dh, Context& c
   if (encoder_) {
     c.positions = batch.source.positions;
     encoder_->backward(dmemory, {}, sequences_of(batch.source, batch.source), {}, c, s.encoder);
-    source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions, {}, c, s.source_embedding);
+    source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions,
+                                types_of(batch.source, config_.token_types, c.arena), c, s.source_embedding);
   }
 }
 
@@ -226,10 +252,12 @@ Matrix<Real> Transformer<Real>::last_hidden(const Packed& target, Context& c) co
 template <class Real>
 Matrix<Real> Transformer<Real>::encode(const Packed& source, Context& c) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
+  check_types(source, config_.token_types);
   Context lean = without_backward(c);
   typename Embedding<Real>::Saved embedding;
   typename Stack<Real>::Saved s;
-  const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions, {}, lean, embedding);
+  const Matrix<Real> x = source_embedding_->forward(source.ids, source.positions,
+                                                    types_of(source, config_.token_types, c.arena), lean, embedding);
   lean.positions = source.positions;
   return result_only<Real>(x, lean,
                            [&] { return encoder_->forward(x, {}, sequences_of(source, source), {}, lean, s); });

@@ -218,6 +218,13 @@ Tokenizer Tokenizer::of_hugging_face(HuggingFaceTokenizer tokenizer) {
 
 const HuggingFaceTokenizer* Tokenizer::hugging_face() const { return model_->library ? &*model_->library : nullptr; }
 
+std::vector<std::string> Tokenizer::pieces_of(const SentencePieceFile& file) {
+  const auto processor = load_processor(file.bytes, file.where);
+  std::vector<std::string> pieces;
+  for (int id = 0; id < processor->GetPieceSize(); id++) pieces.push_back(processor->IdToPiece(id));
+  return pieces;
+}
+
 const std::string& Tokenizer::serialized() const { return model_->bytes; }
 
 const std::vector<std::string>* Tokenizer::own_pieces() const {

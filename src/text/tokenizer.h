@@ -63,6 +63,10 @@ class Tokenizer {
 
   // The tokenizer of Hugging Face's library; null where there is none.
   const HuggingFaceTokenizer* hugging_face() const;
+
+  // Returns the pieces of a SentencePiece model in the order of its ids. Throws like with_pieces.
+  static std::vector<std::string> pieces_of(const SentencePieceFile& file);
+
   // The bytes of the SentencePiece model file; "" where there is none.
   const std::string& serialized() const;
   // The list of pieces; null where the ids are SentencePiece's.

@@ -3,6 +3,7 @@
 #include <unicode/bytestream.h>
 #include <unicode/casemap.h>
 #include <unicode/normalizer2.h>
+#include <unicode/uchar.h>
 #include <unicode/uniset.h>
 #include <unicode/utf8.h>
 
@@ -81,5 +82,18 @@ std::string lowercase(std::string_view text) {
 
 std::string compose(std::string_view text) { return normalize(icu::Normalizer2::getNFCInstance, text); }
 std::string decompose(std::string_view text) { return normalize(icu::Normalizer2::getNFDInstance, text); }
+
+std::string strip_accents(std::string_view text) {
+  const std::string parts = normalize(icu::Normalizer2::getNFKDInstance, text);
+  std::string result;
+  const auto length = static_cast<int64_t>(parts.size());
+  for (int64_t i = 0; i < length;) {
+    const int64_t begin = i;
+    UChar32 c;
+    U8_NEXT_OR_FFFD(parts.data(), i, length, c);
+    if (!(U_GET_GC_MASK(c) & U_GC_M_MASK)) result.append(parts, to_size(begin), to_size(i - begin));
+  }
+  return result;
+}
 
 }  // namespace qkv

@@ -25,4 +25,7 @@ std::string lowercase(std::string_view text);
 std::string compose(std::string_view text);
 std::string decompose(std::string_view text);
 
+// Returns the text in normal form KD without combining marks, as ALBERT's tokenizer reads it. text is valid UTF-8.
+std::string strip_accents(std::string_view text);
+
 }  // namespace qkv

@@ -86,6 +86,44 @@ TEST(Bert, ModernBertHasLocalLayers) {
   EXPECT_EQ(report.config.rotary.local_base, 100);
 }
 
+TEST(Bert, ElectraProjectsItsEmbeddings) {
+  const ImportReport report = expect_hidden_states("electra");
+  EXPECT_EQ(report.kind, "ELECTRA");
+  EXPECT_EQ(report.notes,
+            (std::vector<std::string>{"left out: discriminator_predictions (not needed for hidden states)"}));
+  EXPECT_EQ(report.config.embedding_width, 8);
+  EXPECT_FALSE(report.config.shared_layers);
+}
+
+TEST(Bert, AlbertSharesTheParametersOfItsLayers) {
+  const ImportReport report = expect_hidden_states("albert");
+  EXPECT_EQ(report.kind, "ALBERT");
+  EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: predictions (not needed for hidden states)"}));
+  EXPECT_EQ(report.config.embedding_width, 20);
+  EXPECT_EQ(report.config.activation, Activation::gelu_tanh);
+  EXPECT_TRUE(report.config.shared_layers);
+  EXPECT_EQ(report.config.encoder_layers, 3);
+  ModelConfig separate = report.config;
+  separate.shared_layers = false;
+  const int64_t others = 48 * 20 + 16 * 20 + 2 * 20 + 12 * 21;  // tables, their norm, the projection
+  EXPECT_EQ(count_parameters(separate) - others, 3 * (report.parameters - others));
+}
+
+TEST(Bert, AlbertTokenizesLikeTransformers) {
+  const TempDir directory;
+  import_model(BertCase("albert").path(), directory / "run");
+  const EncoderRun run = load_run<EncoderRun>(directory / "run");
+  const json expected = json::parse(testing::slurp(BertCase("albert").path() + "/tokenized.json"));
+  ASSERT_GE(expected.at("lines").size(), 10U);
+  for (size_t i = 0; i < expected.at("lines").size(); i++) {
+    const std::string line = expected.at("lines").at(i);
+    std::vector<int32_t> ids = run.codec.encode(prepare_text(run.embedding, line), line);
+    ids.insert(ids.begin(), run.edges.before.begin(), run.edges.before.end());
+    ids.insert(ids.end(), run.edges.after.begin(), run.edges.after.end());
+    EXPECT_EQ(ids, expected.at("ids").at(i).get<std::vector<int32_t>>()) << line;
+  }
+}
+
 // A copy of the sentence encoder that tests change.
 class BertFiles : public ::testing::Test {
  protected:
@@ -247,6 +285,14 @@ TEST_F(BertFiles, MpnetHas32BucketsAndATokenizerOfItsOwn) {
   EXPECT_EQ(run.codec.encode("A c", "text"), (std::vector<int32_t>{5, 7}));
   EXPECT_EQ(run.edges.before, std::vector<int32_t>{0});
   EXPECT_EQ(run.edges.after, std::vector<int32_t>{2});
+}
+
+TEST_F(BertFiles, GroupsOfDifferentLayersInAlbertAreRefused) {
+  copy("albert");
+  EXPECT_EQ(error_with("config.json", "num_hidden_groups", 2), "model/config.json: num_hidden_groups must be 1 (is 2)");
+  EXPECT_EQ(error_with("config.json", "inner_group_num", 2), "model/config.json: inner_group_num must be 1 (is 2)");
+  EXPECT_EQ(error_with("config.json", "embedding_size", 0),
+            "model/config.json: embedding_size must be at least 1 (is 0)");
 }
 
 // XLM-R has SentencePiece tokenizers with the ids of fairseq.

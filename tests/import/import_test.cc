@@ -186,7 +186,7 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
   EXPECT_EQ(changed([&] { config["normalize_before"] = true; }),
             "model/config.json: normalize_before must be false (is true)");
   testing::expect_contains(changed([&] { config["model_type"] = "fsmt"; }),
-                           "model/config.json: model_type must be one of bart, bert, distilbert, ");
+                           "model/config.json: model_type must be one of albert, bart, bert, ");
   EXPECT_EQ(
       changed([&] { config["activation_function"] = "tanh"; }),
       "model/config.json: activation_function must be one of relu, gelu, silu, swish, gelu_new, gelu_pytorch_tanh "

@@ -72,7 +72,7 @@ TEST_F(Stories, GreedyTextMatchesTheReference) {
 
 TEST_F(Stories, UnsupportedFeaturesAreNamed) {
   const std::string unknown = error_with("model_type", "gemma");
-  EXPECT_TRUE(unknown.starts_with("model/config.json: model_type must be one of bart, bert, distilbert, "));
+  EXPECT_TRUE(unknown.starts_with("model/config.json: model_type must be one of albert, bart, bert, "));
   EXPECT_TRUE(unknown.ends_with(" (is \"gemma\")"));
   EXPECT_EQ(error_with("hidden_act", "relu2"),
             "model/config.json: hidden_act must be one of relu, gelu, silu, swish, gelu_new, gelu_pytorch_tanh (is "

@@ -41,8 +41,8 @@ TEST(Config, JsonContainsEveryField) {
   // clang-format off
   const ModelConfig config = {
       11, 11, 1, 2, 32, {2, 1, 15, 17, false, false, 8, 0.5, 30, 5, 4, true, true, "lg"}, 48, Activation::gelu, true, false, false,
-      Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5, 6, 50}, true, true,
-      {NormKind::rms, NormPosition::pre, true, 0.001, false}, Sublayers::parallel, false, false, true, 30, 99,
+      Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5, 6, 50}, true, true, 24, 2,
+      {NormKind::rms, NormPosition::pre, true, 0.001, false}, Sublayers::parallel, true, false, false, true, 30, 99,
       {0.5, 0.25, 0.125}};
   // clang-format on
   ModelConfig read;  // without check(), which rejects parallel sublayers next to cross-attention
@@ -55,7 +55,7 @@ TEST(Config, JsonContainsEveryField) {
     EXPECT_TRUE(field.group == "model" || field.group == kTranslatorGroup) << name;
     names.emplace_back(name);
   });
-  EXPECT_EQ(names.size(), 52u);
+  EXPECT_EQ(names.size(), 55u);
   EXPECT_EQ(std::vector(names.end() - 6, names.end()),
             (std::vector<std::string>{"item_features", "max_length", "gap_buckets", "dropout", "attention_dropout",
                                       "ffn_dropout"}));
@@ -148,6 +148,24 @@ TEST(Config, CheckRejectsFieldsOfASideThatTheModelLacks) {
             "item_features must be 0 unless the model is decoder-only (is 3)");
   EXPECT_EQ(error_after([](auto&) {}, {.gap_buckets = 66}),
             "gap_buckets must be 0 unless the model is decoder-only (is 66)");
+}
+
+TEST(Config, CheckRejectsProjectedEmbeddingsThatAreUsedAsOutput) {
+  EXPECT_EQ(
+      error_after([](auto& c) { c.embedding_width = 16; }),
+      "tied_output must be false if embedding_width is not 0, because the output layer has width d_model (is true)");
+  const auto project = [](auto& c) { without_encoder(c), c.embedding_width = 16, c.tied_output = false; };
+  EXPECT_EQ(error_after(project, {.features = 2}), "item_features must be 0 if embedding_width is not 0 (is 2)");
+  EXPECT_EQ(error_after(project, {.gap_buckets = 2}), "gap_buckets must be 0 if embedding_width is not 0 (is 2)");
+  ModelConfig valid = config_of(1000);
+  project(valid);
+  EXPECT_NO_THROW(check(valid));
+  EXPECT_EQ(error_after([](auto& c) { c.embedding_width = -1; }),
+            "embedding_width must be between 0 and 16777216 (is -1)");
+  EXPECT_EQ(error_after([](auto& c) { c.embedding_width = 3, c.tied_output = false, c.positions = Positions::halves; }),
+            "embedding_width must be even and at least 4 if positions is halves (is 3)");
+  EXPECT_EQ(error_after([](auto& c) { without_encoder(c), c.token_types = 2; }),
+            "token_types must be 0 if encoder_layers is 0 (is 2)");
 }
 
 TEST(Config, CheckRejectsFieldsThatContradictEachOther) {

@@ -172,6 +172,17 @@ std::vector<Case> cases() {
 
   ModelConfig halves = post;
   halves.positions = Positions::closed_halves;
+
+  // ALBERT: projected embeddings, shared layers, token types.
+  ModelConfig projected = learned;
+  projected.embedding_width = 8;  // a norm of fewer numbers bends too much for finite differences
+  projected.token_types = 3;
+  projected.shared_layers = true;
+  projected.encoder_layers = 3;
+  projected.tied_output = false;
+  ModelConfig alone_projected = alone_rotary;
+  alone_projected.embedding_width = 9;
+  alone_projected.shared_layers = true;
   return {{"post-norm, relu, one table", post},
           {"pre-norm, gelu, three tables", pre},
           {"silu, no biases", silu},
@@ -194,7 +205,9 @@ std::vector<Case> cases() {
           {"norms of branches and of all queries and keys", branch},
           {"norms around sublayers, three kinds of layers, an output softcap", sandwich},
           {"decoder only, the same, an output softcap", alone_sandwich},
-          {"no norm before the first layer, two kinds of layers", first}};
+          {"no norm before the first layer, two kinds of layers", first},
+          {"projected embeddings, token types, shared layers", projected},
+          {"decoder only, projected embeddings, shared layers", alone_projected}};
 }
 
 template <class Real>

@@ -72,6 +72,9 @@ inline Batch random_batch(const ModelConfig& config, std::span<const int64_t> so
     append_pair(batch, std::move(x), random_tokens(target_lengths[i] - 1, config.target_vocab, random));
   }
   if (!config.has_encoder()) batch.source.clear();
+  if (config.token_types > 0)
+    for (int64_t n = 0; n < batch.source.tokens(); n++)
+      batch.source.types.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(config.token_types))));
   if (items.gap_buckets > 0)
     for (int64_t n = 0; n < batch.target.tokens(); n++)
       batch.target.gaps.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(items.gap_buckets))));
