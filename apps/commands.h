@@ -11,6 +11,8 @@ void add_translate_command(CLI::App& app);
 void add_recommend_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_embed_command(CLI::App& app);
+void add_classify_command(CLI::App& app);
+void add_rerank_command(CLI::App& app);
 void add_score_command(CLI::App& app);
 void add_evaluate_command(CLI::App& app);
 void add_attend_command(CLI::App& app);

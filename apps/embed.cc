@@ -18,9 +18,6 @@
 
 namespace {
 
-constexpr size_t kWindow = 4096;                  // lines per window, at most
-constexpr size_t kWindowBytes = size_t{1} << 24;  // bytes per window; the line that exceeds it is included
-
 struct EmbedOptions {
   std::string run, file = "-", npy;
   bool json = false;
@@ -79,18 +76,6 @@ void print_vector(const std::string& text, std::span<const float> vector, bool j
     fmt::print("{{\"text\": {}, \"vector\": [{}]}}\n", nlohmann::json(text).dump(), fmt::join(vector, ", "));
   else
     fmt::print("{}\n", fmt::join(vector, " "));
-}
-
-// Reads the lines that have arrived, at least one unless the input ends. Returns false at the end of the input.
-bool read_window(LineReader& reader, std::vector<std::string>& lines) {
-  lines.clear();
-  std::string line;
-  for (size_t bytes = 0; lines.size() < kWindow && bytes < kWindowBytes; bytes += line.size()) {
-    const qkv::Next next = reader.next(line, lines.empty());
-    if (next != qkv::Next::line) return next != qkv::Next::end;
-    lines.push_back(line);
-  }
-  return true;
 }
 
 void embed(EmbedOptions& options) {

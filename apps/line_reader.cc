@@ -15,7 +15,9 @@
 
 namespace {
 
-constexpr size_t kLongest = size_t{16} << 20;  // bytes per line
+constexpr size_t kLongest = size_t{16} << 20;     // bytes per line
+constexpr size_t kWindow = 4096;                  // lines per window, at most
+constexpr size_t kWindowBytes = size_t{1} << 24;  // bytes per window; the line that exceeds it is included
 
 }  // namespace
 
@@ -71,5 +73,16 @@ bool LineReader::fill(bool wait) {
   if (n < 0) throw qkv::Error(fmt::format("{}: cannot be read: {}", name_, std::strerror(errno)));
   buffer_.append(bytes.data(), static_cast<size_t>(n));
   ended_ = n == 0;
+  return true;
+}
+
+bool read_window(LineReader& reader, std::vector<std::string>& lines) {
+  lines.clear();
+  std::string line;
+  for (size_t bytes = 0; lines.size() < kWindow && bytes < kWindowBytes; bytes += line.size()) {
+    const qkv::Next next = reader.next(line, lines.empty());
+    if (next != qkv::Next::line) return next != qkv::Next::end;
+    lines.push_back(line);
+  }
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "qkv/translator.h"
 
@@ -31,3 +32,7 @@ class LineReader {
   bool ended_ = false;
   int64_t lines_ = 0;
 };
+
+// Reads the lines that have arrived, at least one unless the input ends, and at most some thousands. Returns false at
+// the end of the input.
+bool read_window(LineReader& reader, std::vector<std::string>& lines);

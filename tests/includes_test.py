@@ -30,6 +30,7 @@ BELOW = {
     "eval": {"core", "ops", "layers", "model", "text", "data", "io"},
     "decode": {"core", "ops", "layers", "model", "text", "data", "io"},
     "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},
+    "classify": {"core", "ops", "layers", "model", "text", "data", "io", "decode", "embed"},
     "recommend": {"core", "ops", "layers", "model", "text", "data", "io", "eval"},
     "train": {"core", "ops", "layers", "model", "text", "data", "io", "eval", "decode", "recommend"},
 }

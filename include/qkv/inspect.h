@@ -12,9 +12,9 @@
 namespace qkv {
 
 // The kind of a run, as config.json states it.
-enum class RunKind { translator, language_model, recommender, encoder };
-constexpr std::array<std::string_view, 4> names_of(RunKind) {
-  return {"translator", "language_model", "recommender", "encoder"};
+enum class RunKind { translator, language_model, recommender, encoder, classifier };
+constexpr std::array<std::string_view, 5> names_of(RunKind) {
+  return {"translator", "language_model", "recommender", "encoder", "classifier"};
 }
 
 struct ParameterInfo {

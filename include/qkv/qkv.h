@@ -3,6 +3,7 @@
 //   qkv::Recommender  recommends the next items after a history
 //   qkv::Generator    generates text with a language model
 //   qkv::Embedder     computes vectors of texts with an encoder, a translator or a language model
+//   qkv::Classifier   classifies texts and orders texts by a query
 //   qkv::import_model, qkv::export_model   convert models from and to other formats
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
 //   qkv::train_translation, qkv::train_recommendation, qkv::train_language
@@ -14,6 +15,7 @@
 #include "qkv/attention.h"       // IWYU pragma: export
 #include "qkv/attention_map.h"   // IWYU pragma: export
 #include "qkv/benchmark.h"       // IWYU pragma: export
+#include "qkv/classifier.h"      // IWYU pragma: export
 #include "qkv/config.h"          // IWYU pragma: export
 #include "qkv/embedder.h"        // IWYU pragma: export
 #include "qkv/error.h"           // IWYU pragma: export

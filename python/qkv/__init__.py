@@ -1,9 +1,10 @@
 """The Transformer on the CPU: exact attention over NumPy, PyTorch and other DLPack arrays, translation, recommendation,
-text generation and text embeddings.
+text generation, text embeddings and text classification.
 
 qkv.attention, qkv.attention_backward   scaled dot-product attention and its gradients
 qkv.Translator                          translates, scores given targets, and returns attention weights
 qkv.Embedder                            text embeddings
+qkv.Classifier                          labels of texts, and the order of texts by a query
 qkv.Recommender                         the next items after a history
 qkv.evaluate                            evaluation of a recommender
 qkv.Generator                           text generation with a language model
@@ -13,6 +14,7 @@ qkv.import_model                        models of other projects, also from the 
 from importlib.metadata import version as _version
 
 from ._attention import attention, attention_backward
+from ._classifier import Classifier, LabelScore, RankedText
 from ._embedder import Embedder
 from ._evaluate import evaluate
 from ._generator import GeneratedToken, Generation, Generator, TokenAlternative
@@ -28,6 +30,7 @@ Error.__module__ = "qkv"
 __all__ = [
     "AttentionKind",
     "AttentionMap",
+    "Classifier",
     "DownloadProgress",
     "Embedder",
     "Error",
@@ -36,6 +39,8 @@ __all__ = [
     "Generator",
     "Hypothesis",
     "ImportReport",
+    "LabelScore",
+    "RankedText",
     "Recommendation",
     "Recommendations",
     "Recommender",

@@ -11,6 +11,7 @@ void bind_attention(nanobind::module_& m);
 void bind_translator(nanobind::module_& m);
 void bind_recommender(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
+void bind_classifier(nanobind::module_& m);
 void bind_embedder(nanobind::module_& m);
 void bind_generator(nanobind::module_& m);
 void bind_import(nanobind::module_& m);

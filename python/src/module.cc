@@ -33,6 +33,7 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_translator(m);
   qkv::python::bind_recommender(m);
   qkv::python::bind_evaluate(m);
+  qkv::python::bind_classifier(m);
   qkv::python::bind_embedder(m);
   qkv::python::bind_generator(m);
   qkv::python::bind_import(m);

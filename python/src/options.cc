@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "qkv/classifier.h"
 #include "qkv/embedder.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
@@ -49,8 +50,8 @@ std::string type_of(const std::optional<Value>&) {
 }
 
 std::string default_of(bool value) { return value ? "True" : "False"; }
+std::string default_of(const std::string& text) { return fmt::format("\"{}\"", text); }
 std::string default_of(const std::vector<std::string>&) { return "()"; }
-std::string default_of(const std::string& value) { return fmt::format("'{}'", value); }
 template <class Enum>
 requires std::is_enum_v<Enum> std::string default_of(Enum value) {
   return fmt::format("'{}'", names_of(value)[static_cast<size_t>(value)]);
@@ -154,6 +155,8 @@ void bind_options(nb::module_& m) {
     all["GenerateOptions"] = fields_of<GenerateOptions>();
     all["RecommendOptions"] = fields_of<RecommendOptions>();
     all["EmbedOptions"] = fields_of<EmbedOptions>();
+    all["ClassifyOptions"] = fields_of<ClassifyOptions>();
+    all["RerankOptions"] = fields_of<RerankOptions>();
     all["ImportOptions"] = fields_of<ImportOptions>();
     return all;
   });

@@ -41,7 +41,7 @@ TextEncoder text_encoder_of(LanguageRun run) {
 
 TextEncoder load_text_encoder(const std::string& directory) {
   TextEncoder loaded = std::visit([](auto&& run) { return text_encoder_of(std::move(run)); },
-                                  load_one_of<EncoderRun, TranslatorRun, LanguageRun>(directory));
+                                  load_one_of<EncoderRun, ClassifierRun, TranslatorRun, LanguageRun>(directory));
   const int64_t longest = loaded.model->config().max_length;
   int64_t& max_length = loaded.config.max_length;
   if (max_length < 0 || max_length > longest)

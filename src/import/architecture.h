@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "import/classification.h"
 #include "import/config_fields.h"
 #include "import/imported_model.h"
 #include "import/model_files.h"
@@ -33,6 +34,9 @@ struct Architecture {
 
   // The tensors of a model. `settings` is its config.json, for what the configuration does not hold.
   TensorMap (*tensors)(const ModelConfig& config, const Settings& settings) = nullptr;
+
+  // The head for sequence classification; null if models with one are imported as encoders.
+  HeadRule (*head)(const Settings& config) = nullptr;
 
   // Reads the tokenizer and the special tokens.
   ModelText (*text)(const TextSource& source) = nullptr;

@@ -81,6 +81,7 @@ class ForeignTensors {
   void use(const std::string& parameter, const std::string& name, TensorPart part);
   // Adds the first row of another tensor to every row of a parameter. Throws Error if their lengths differ.
   void add_first_row(const std::string& parameter, const std::string& name);
+  bool is_used(const std::string& name) const { return used_.contains(name); }
   // Marks a tensor and its scales as known to have no part in the result.
   void ignore(const std::string& name);
   // Whether two tensors have the same type, shape, bytes and scales. False if one is missing.

@@ -57,10 +57,11 @@ ImportedModel read_any(const std::string& source, const ImportOptions& options) 
   return read_torch(source, options);
 }
 
-// Counts the numbers of all origins; a part that two parameters share counts twice.
+// Counts the numbers of all origins but those of a head; a part that two parameters share counts twice.
 int64_t count_numbers(const Origins& origins) {
   int64_t total = 0;
   for (const auto& [name, origin] : origins) {
+    if (name.starts_with("head.")) continue;
     int64_t count = 1;
     for (const int64_t size : origin.shape) count *= size;  // bounded by the bytes of the file
     total += count;
@@ -109,8 +110,39 @@ void create_encoder(const ImportedModel& model, const EncoderText& text, const R
     fail("{}: the vocabulary must not be larger than the {} embeddings (has {} tokens)", model.path,
          model.config.source_vocab, text.codec.size());
   edges_of(text.config, text.codec, model.path);
-  create_run(out, EncoderRun{model.config, text.config, text.codec},
-             [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
+  EncoderRun run{model.config, text.config, text.codec};
+  if (!model.classification)
+    return create_run(out, run, [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
+  create_run(out, ClassifierRun{std::move(run), *model.classification}, [&](const RunDirectory& partial) {
+    write_weights(model, partial.model());
+    write_head(model, partial.classifier());
+  });
+}
+
+// Writes parameters, which have no values yet, from their origins.
+void write_parameters(const ImportedModel& model, const ParameterList<float>& list, const std::string& path) {
+  std::vector<TensorEntry> entries;
+  for (const auto& p : list.all()) {
+    const auto place = model.origins.find(p.name);
+    if (place == model.origins.end()) fail("{}: has no tensor for {}", model.path, p.name);
+    const Origin& origin = place->second;
+    if (origin.shape != p.shape)
+      fail("{}: the part for {} must be {} (is {})", in_file(model.path, origin.name), p.name,
+           describe(origin.tensor.dtype, p.shape), describe(origin.tensor.dtype, origin.shape));
+    entries.push_back({p.name, DType::f32, p.shape});
+  }
+  std::vector<float> numbers;
+  const auto data = [&](size_t i, WriteBytes write) {
+    const Parameter<float>& p = list.all()[i];
+    const int64_t rows = p.shape[0], cols = p.size() / rows, block = std::max(kBlock / cols, int64_t{1});
+    for (int64_t begin = 0; begin < rows; begin += block) {
+      const int64_t end = std::min(rows, begin + block);
+      numbers.resize(to_size((end - begin) * cols));
+      read_floats(model.origins.at(p.name), model.path, begin, end, numbers);
+      write(std::as_bytes(std::span(numbers)));
+    }
+  };
+  write_safetensors(path, entries, data, {{"format", "qkv"}});
 }
 
 }  // namespace
@@ -133,29 +165,16 @@ std::optional<SentencePieceFile> choose_splitter(bool is_source, const ImportOpt
 }
 
 void write_weights(const ImportedModel& model, const std::string& path) {
-  const auto transformer = declare(model);
-  std::vector<TensorEntry> entries;
-  for (const auto& p : transformer->parameters().all()) {
-    const auto place = model.origins.find(p.name);
-    if (place == model.origins.end()) fail("{}: has no tensor for {}", model.path, p.name);
-    const Origin& origin = place->second;
-    if (origin.shape != p.shape)
-      fail("{}: the part for {} must be {} (is {})", in_file(model.path, origin.name), p.name,
-           describe(origin.tensor.dtype, p.shape), describe(origin.tensor.dtype, origin.shape));
-    entries.push_back({p.name, DType::f32, p.shape});
-  }
-  std::vector<float> numbers;
-  const auto data = [&](size_t i, WriteBytes write) {
-    const Parameter<float>& p = transformer->parameters().all()[i];
-    const int64_t rows = p.shape[0], cols = p.size() / rows, block = std::max(kBlock / cols, int64_t{1});
-    for (int64_t begin = 0; begin < rows; begin += block) {
-      const int64_t end = std::min(rows, begin + block);
-      numbers.resize(to_size((end - begin) * cols));
-      read_floats(model.origins.at(p.name), model.path, begin, end, numbers);
-      write(std::as_bytes(std::span(numbers)));
-    }
-  };
-  write_safetensors(path, entries, data, {{"format", "qkv"}});
+  write_parameters(model, declare(model)->parameters(), path);
+}
+
+void write_head(const ImportedModel& model, const std::string& path) {
+  const auto output = model.origins.find("head.output.weight");
+  const int64_t labels = std::ssize(model.classification->labels);
+  if (output != model.origins.end() && output->second.shape.at(0) != labels)
+    fail("{}: must have a row for each of the {} labels (is {})", in_file(model.path, output->second.name), labels,
+         describe(output->second.tensor.dtype, output->second.shape));
+  write_parameters(model, ClassificationHead(model.config, *model.classification).parameters(), path);
 }
 
 std::vector<TransformersModel> transformers_models() {

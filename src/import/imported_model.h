@@ -14,6 +14,7 @@
 #include "io/encoder_run.h"
 #include "io/language_run.h"
 #include "io/translation_config.h"
+#include "qkv/classifier.h"
 #include "qkv/config.h"
 #include "qkv/import.h"
 
@@ -50,6 +51,7 @@ struct ImportedModel {
   Origins origins;
   std::shared_ptr<const void> file;  // owns the bytes of the origins
   std::vector<std::string> notes = {};
+  std::optional<ClassificationConfig> classification = {};  // of a classifier, whose head is among the origins
 };
 
 ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options);
@@ -79,5 +81,7 @@ std::optional<SentencePieceFile> choose_splitter(bool is_source, const ImportOpt
 // Writes the weights by our names, keeping some rows in memory at a time. Throws Error, naming the file and the tensor,
 // if a tensor does not have the shape that the configuration asks for or holds a number that is not finite.
 void write_weights(const ImportedModel& model, const std::string& path);
+// Writes the head of a classifier in the same way.
+void write_head(const ImportedModel& model, const std::string& path);
 
 }  // namespace qkv

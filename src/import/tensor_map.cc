@@ -107,6 +107,7 @@ void use(ForeignTensors& tensors, const TensorRule& rule, const std::string& nam
 std::set<std::string> ignore_heads(ForeignTensors& tensors, const TensorMap& map) {
   std::set<std::string> found;
   for (const auto& [name, tensor] : tensors.all()) {
+    if (tensors.is_used(name)) continue;
     const std::string inner = name.starts_with(map.prefix) ? name.substr(map.prefix.size()) : name;
     const std::string head = inner.substr(0, inner.find('.'));
     if (std::ranges::find(map.heads, head) == map.heads.end()) continue;

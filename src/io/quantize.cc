@@ -12,7 +12,7 @@ namespace qkv {
 QuantizeReport quantize_run(const std::string& run, const std::string& out) {
   const RunDirectory from(run), to(out.empty() ? from.root() + "-int8" : out);
   if (std::filesystem::exists(std::filesystem::symlink_status(to.root()))) fail("{}: already exists", to.root());
-  const auto loaded = load_one_of<TranslatorRun, LanguageRun, RecommenderRun, EncoderRun>(run);
+  const auto loaded = load_one_of<TranslatorRun, LanguageRun, RecommenderRun, EncoderRun, ClassifierRun>(run);
   return std::visit(
       [&](const auto& parts) -> QuantizeReport {
         ParameterList<float>& weights = parts.model->parameters();

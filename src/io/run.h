@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "io/classifier_run.h"
 #include "io/encoder_run.h"
 #include "io/language_run.h"
 #include "io/recommender_run.h"

@@ -15,7 +15,8 @@ struct KindFile {
   RunKind kind;
   std::string (RunDirectory::*path)() const;
 };
-constexpr std::array<KindFile, 4> kKindFiles = {{{RunKind::encoder, &RunDirectory::embedding},
+constexpr std::array<KindFile, 5> kKindFiles = {{{RunKind::classifier, &RunDirectory::classification},
+                                                 {RunKind::encoder, &RunDirectory::embedding},
                                                  {RunKind::translator, &RunDirectory::translation},
                                                  {RunKind::language_model, &RunDirectory::language},
                                                  {RunKind::recommender, &RunDirectory::recommendation}}};
@@ -27,13 +28,13 @@ std::optional<RunKind> kind_of_files(const RunDirectory& run) {
 }
 
 std::string_view with_article(RunKind kind) {
-  constexpr std::array<std::string_view, 4> kNames = {"a translator", "a language model", "a recommender",
-                                                      "an encoder"};
+  constexpr std::array<std::string_view, 5> kNames = {"a translator", "a language model", "a recommender", "an encoder",
+                                                      "a classifier"};
   return kNames[to_size(kind)];
 }
 
 std::string_view command_of(RunKind kind) {
-  constexpr std::array<std::string_view, 4> kCommands = {"translate", "generate", "recommend", "embed"};
+  constexpr std::array<std::string_view, 5> kCommands = {"translate", "generate", "recommend", "embed", "classify"};
   return kCommands[to_size(kind)];
 }
 

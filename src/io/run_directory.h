@@ -20,6 +20,8 @@ class RunDirectory {
   std::string recommendation() const { return root_ + "/recommendation.json"; }
   std::string language() const { return root_ + "/language.json"; }
   std::string embedding() const { return root_ + "/embedding.json"; }
+  std::string classification() const { return root_ + "/classification.json"; }
+  std::string classifier() const { return root_ + "/classifier.safetensors"; }  // the weights of the head
   std::string translation() const { return root_ + "/translation.json"; }
   std::string model() const { return root_ + "/model.safetensors"; }    // the weights that are served
   std::string tokenizer() const { return root_ + "/tokenizer.model"; }  // of both sides

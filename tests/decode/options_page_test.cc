@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/fields.h"
+#include "qkv/classifier.h"
 #include "qkv/embedder.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"
@@ -87,8 +88,8 @@ std::string section(const std::string& title, const std::string& text) {
 std::string page() {
   return std::string(R"(# Options
 
-The options of translation, generation, recommendation, embedding and import. This page is generated from the
-descriptions in the public headers: do not edit it; regenerate it as described at the top of
+The options of translation, generation, recommendation, embedding, classification and import. This page is generated
+from the descriptions in the public headers: do not edit it; regenerate it as described at the top of
 `tests/decode/options_page_test.cc`.
 
 An option has one name everywhere: `no_repeat_ngram` is a member of the C++ struct, a keyword argument in Python, and
@@ -114,6 +115,12 @@ default with `--json`, and `--no-alignment` turns it off. The options of the gro
              "Embedding",
              R"(`qkv embed`, `Embedder.embed` in Python, `qkv::EmbedOptions` in C++. An option that is not set takes the value of the
 run. On the command line, `normalize` is `--normalize` or `--no-normalize`.)") +
+         section<ClassifyOptions>(
+             "Classification",
+             R"(`qkv classify`, `Classifier.classify` in Python, `qkv::ClassifyOptions` in C++. An option that is not set takes the
+value of the run ([classify.md](classify.md)).)") +
+         section<RerankOptions>("Reranking",
+                                "`qkv rerank`, `Classifier.rerank` in Python, `qkv::RerankOptions` in C++.") +
          section<ImportOptions>(
              "Import",
              R"(`qkv import`, `qkv::ImportOptions` in C++, where the last group is the member `torch`. [import.md](import.md) says which
@@ -139,6 +146,8 @@ TEST(OptionsPage, DescribesEveryOptionInOneLine) {
   check(GenerateOptions());
   check(RecommendOptions());
   check(EmbedOptions());
+  check(ClassifyOptions());
+  check(RerankOptions());
   check(ImportOptions());
 }
 

@@ -33,7 +33,8 @@ std::string parse_error(const std::string& fields) {
 TEST(RunConfigTest, StatesFormatKindAndVersion) {
   const testing::TempDir directory;
   const RunDirectory run(directory.path());
-  for (const RunKind kind : {RunKind::translator, RunKind::language_model, RunKind::recommender, RunKind::encoder}) {
+  for (const RunKind kind :
+       {RunKind::translator, RunKind::language_model, RunKind::recommender, RunKind::encoder, RunKind::classifier}) {
     write_config(run, kind, testing::small_config());
     const RunConfig read = read_config(run);
     EXPECT_EQ(read.format, kRunFormat);

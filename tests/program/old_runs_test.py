@@ -109,6 +109,7 @@ def test_every_command_names_the_kind_that_it_found():
             ("recommend", "encoder", "is an encoder; expected a recommender (try: qkv embed)"),
             ("evaluate", "language", "is a language model; expected a recommender (try: qkv generate)"),
             ("embed", "recommender",
-             "is a recommender; expected an encoder, a translator or a language model (try: qkv recommend)")):
+             "is a recommender; expected an encoder, a classifier, a translator or a language model (try: qkv "
+                 "recommend)")):
         status, output, error = qkv(command, RUNS / name, text="", ok=False)
         assert (status, output, error) == (1, "", f"qkv: {RUNS / name} {message}\n")

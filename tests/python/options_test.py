@@ -12,6 +12,8 @@ METHODS = {
     "GenerateOptions": qkv.Generator.generate_all,
     "RecommendOptions": qkv.Recommender.recommend_all,
     "EmbedOptions": qkv.Embedder.embed,
+    "ClassifyOptions": qkv.Classifier.classify,
+    "RerankOptions": qkv.Classifier.rerank,
     "ImportOptions": qkv.import_model,
 }
 

@@ -52,6 +52,7 @@ const Architecture& albert() {
       .fields = albert_fields,
       .finish = finish_albert,
       .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, kAlbertNames); },
+      .head = [](const Settings&) { return bert_head("albert.pooler"); },
       .text = read_albert_text,
   };
   return architecture;

@@ -15,6 +15,7 @@ const Architecture& bert() {
       .fields = [](ConfigFields& fields, ModelConfig& m) { bert_fields(fields, m, {}); },
       .finish = [](const Settings& config, ModelConfig& m) { finish_bert(config, m, {}); },
       .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, {}); },
+      .head = [](const Settings&) { return bert_head("bert.pooler.dense"); },
       .text = read_bert_text,
   };
   return architecture;

@@ -38,6 +38,7 @@ const Architecture& distilbert() {
       .fields = [](ConfigFields& fields, ModelConfig& m) { bert_fields(fields, m, kDistilBertFields); },
       .finish = [](const Settings& config, ModelConfig& m) { finish_bert(config, m, kDistilBertFields); },
       .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, kDistilBertNames); },
+      .head = [](const Settings&) { return HeadRule{.dense = "pre_classifier", .activation = HeadActivation::relu}; },
       .text = read_bert_text,
   };
   return architecture;

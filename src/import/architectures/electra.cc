@@ -17,6 +17,13 @@ void finish_electra(const Settings& config, ModelConfig& m) {
   if (m.embedding_width == m.d_model) m.embedding_width = 0;
 }
 
+HeadRule electra_head(const Settings&) {
+  return {.dense = "classifier.dense",
+          .output = "classifier.out_proj",
+          .activation = HeadActivation::gelu,
+          .token_types = true};
+}
+
 }  // namespace
 
 namespace architectures {
@@ -33,6 +40,7 @@ const Architecture& electra() {
           [](const ModelConfig& m, const Settings&) {
             return bert_tensors(m, {.prefix = "electra.", .projection = "embeddings_project"});
           },
+      .head = electra_head,
       .text = read_bert_text,
   };
   return architecture;

@@ -1,6 +1,7 @@
 // ModernBERT: a pre-norm encoder with rotary positions, GeGLU, and local layers between global ones. Warner et al.,
 // "Smarter, Better, Faster, Longer" (2024).
 #include "core/fail.h"
+#include "core/json.h"
 #include "import/architecture.h"
 #include "import/decoder_parts.h"
 #include "import/encoder_text.h"
@@ -75,6 +76,19 @@ TensorMap modernbert_tensors(const ModelConfig& m, const Settings&) {
   return map;
 }
 
+HeadRule modernbert_head(const Settings& config) {
+  const std::string activation = config.text("classifier_activation", "gelu"),
+                    pooling = config.text("classifier_pooling", "cls");
+  if (activation != "gelu") fail("{}: classifier_activation must be gelu (is {})", config.where(), excerpt(activation));
+  if (pooling != "cls" && pooling != "mean")
+    fail("{}: classifier_pooling must be cls or mean (is {})", config.where(), excerpt(pooling));
+  return {.dense = "head.dense",
+          .norm = "head.norm",
+          .activation = HeadActivation::gelu,
+          .pooling = pooling == "cls" ? Pooling::first : Pooling::mean,
+          .dense_bias = config.flag("classifier_bias", false)};
+}
+
 }  // namespace
 
 namespace architectures {
@@ -88,6 +102,7 @@ const Architecture& modernbert() {
       .fields = modernbert_fields,
       .finish = finish_modernbert,
       .tensors = modernbert_tensors,
+      .head = modernbert_head,
       .text = read_bert_text,
   };
   return architecture;

@@ -51,6 +51,7 @@ const Architecture& mpnet() {
                 {.theirs = "mpnet.encoder.relative_attention_bias", .ours = {"encoder.relative_bias"}, .bias = false});
             return map;
           },
+      .head = [](const Settings&) { return roberta_head(); },
       .text =
           [](const TextSource& source) {
             return read_encoder_text(source, {"<s>", "</s>", "[UNK]"}, "MPNetTokenizer");

@@ -33,6 +33,7 @@ const Architecture& roberta() {
           [](const ModelConfig& m, const Settings& config) {
             return bert_tensors(m, {.prefix = "roberta."}, first_roberta_position(config));
           },
+      .head = [](const Settings&) { return roberta_head(); },
       .text =
           [](const TextSource& source) {
             return read_encoder_text(source, {"<s>", "</s>", "<unk>"}, "RobertaTokenizer");
