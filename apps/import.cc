@@ -23,7 +23,8 @@ std::string source_help() {
   for (const qkv::TransformersModel& model : qkv::transformers_models()) names.push_back(model.name);
   return fmt::format(
       "Directory of transformers ({}), sentence-transformers or CTranslate2, .argosmodel package, .npz of Marian, "
-      ".gguf file, .safetensors of a PyTorch nn.Transformer, or hf:OWNER/NAME[/FILE][@REVISION] on the Hugging Face hub",
+      ".gguf file, .safetensors of a PyTorch nn.Transformer, or hf:OWNER/NAME[/FILE][@REVISION] on the Hugging Face "
+      "hub",
       fmt::join(names, ", "));
 }
 

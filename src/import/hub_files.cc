@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-// The table of all files that import reads: the next two lists. A `*` at the start of a name stands for any text without /.
+// The table of all files that import reads: the next two lists. A `*` at the start of a name stands for any text
+// without /.
 
 struct Weights {
   const char* file;
