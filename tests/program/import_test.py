@@ -14,7 +14,8 @@ def test_a_source_that_holds_no_model_is_one_line(tmp_path):
     (tmp_path / "model").mkdir()
     status, out, err = qkv("import", tmp_path / "model", tmp_path / "run", ok=False)
     assert (status, out) == (1, "")
-    assert err == f"qkv: {tmp_path}/model: expected model.safetensors with config.json, model.bin, or metadata.json\n"
+    accepted = "model.safetensors or pytorch_model.bin with config.json, model.bin, or metadata.json"
+    assert err == f"qkv: {tmp_path}/model: expected {accepted}\n"
     assert not (tmp_path / "run").exists()
 
 
