@@ -11,6 +11,6 @@ void qkv::fuzz::fuzz_pickle(std::string_view bytes) {
     require(tensor.data.size() <= bytes.size(), "a tensor is not larger than the file");
     for (const std::byte b : tensor.data) sum += static_cast<unsigned>(b);
   }
-  static volatile unsigned read;  // so that every byte is read
+  [[maybe_unused]] static volatile unsigned read;  // so that every byte is read
   read = sum;
 }
