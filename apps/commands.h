@@ -20,6 +20,7 @@ void add_inspect_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_quantize_command(CLI::App& app);
+void add_merge_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
 // Thrown by a command that was interrupted and has reported it: the program ends with status 1 and no further output.

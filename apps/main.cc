@@ -24,7 +24,8 @@ void add_commands(CLI::App& app) {
       {"Use",
        {add_translate_command, add_recommend_command, add_generate_command, add_embed_command, add_classify_command,
         add_rerank_command, add_attend_command}},
-      {"Models", {add_import_command, add_export_command, add_quantize_command, add_inspect_command}},
+      {"Models",
+       {add_import_command, add_export_command, add_merge_command, add_quantize_command, add_inspect_command}},
       {"Tools", {add_bench_command}}};
   for (const auto& [group, commands] : groups)
     for (const AddCommand add : commands) {

@@ -2,6 +2,7 @@
 // a log, or a language model from plain text.
 #include "qkv/train.h"
 
+#include <filesystem>
 #include <memory>
 
 #include "commands.h"
@@ -13,6 +14,18 @@ namespace {
 
 void add_out_option(CLI::App& command, std::string& out) {
   command.add_option("--out", out, "Run directory to write; an existing one is resumed")->required()->type_name("RUN");
+}
+
+// Adds --init, which takes the place of the preset.
+void add_init_option(CLI::App& command, std::string& init, const std::string& kept) {
+  command.add_option("--init", init, "Run to fine-tune: training starts from its weights and keeps its " + kept)
+      ->excludes(command.get_option("--preset"))
+      ->type_name("RUN");
+}
+
+// Returns the run whose recipe fine-tuning starts from: a resumed run no longer needs the initial one.
+const std::string& origin_of(const std::string& init, const std::string& out) {
+  return std::filesystem::exists(out) ? out : init;
 }
 
 void add_translate(CLI::App& train) {
@@ -56,8 +69,12 @@ void add_translate(CLI::App& train) {
   options->choice.add_options(*command, "tiny", "tiny, tiny-modern, small or base",
                               qkv::recipe_options(qkv::translation_preset("tiny")));
   options->choice.option("batch_tokens")->excludes(memory);
+  add_init_option(*command, options->files.init, "shape, tokenizers and special tokens");
   command->callback([options] {
-    const auto recipe = options->choice.recipe(qkv::translation_preset);
+    const std::string& init = options->files.init;
+    const auto recipe = init.empty()
+                            ? options->choice.recipe(qkv::translation_preset)
+                            : options->choice.changed(qkv::translation_fine_tuning(origin_of(init, options->out)));
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_translation(options->files, recipe, options->out, observer,
                                     static_cast<int64_t>(options->memory));
@@ -85,8 +102,8 @@ void add_recommend(CLI::App& train) {
       ->type_name("NAMES");
   add_out_option(*command, options->out);
   command
-      ->add_option("--warm-start", options->files.warm_start,
-                   "Run whose weights training starts from; its items keep their ids")
+      ->add_option("--init,--warm-start", options->files.init,
+                   "Run whose weights training starts from; its items keep their ids (--warm-start is the old name)")
       ->type_name("RUN")
       ->group("Data");
   command
@@ -134,8 +151,12 @@ void add_lm(CLI::App& train) {
   add_threads_option(*command);
   options->choice.add_options(*command, "lm-small", "lm-small, lm-med or gpt2",
                               qkv::recipe_options(qkv::language_preset("lm-small")));
+  add_init_option(*command, options->files.init, "shape and tokenizer");
   command->callback([options] {
-    const auto recipe = options->choice.recipe(qkv::language_preset);
+    const std::string& init = options->files.init;
+    const auto recipe = init.empty()
+                            ? options->choice.recipe(qkv::language_preset)
+                            : options->choice.changed(qkv::language_fine_tuning(origin_of(init, options->out)));
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_language(options->files, recipe, options->out, observer);
     });

@@ -109,7 +109,8 @@ void RecipeChoice::add_options(CLI::App& command, const std::string& preset, con
     const bool is_flag = o.value == "true" || o.value == "false";  // --lowercase alone means true
     CLI::Option* option = command.add_option_function<std::string>("--" + name, [](const std::string&) {});
     describe(*option, {o.help, is_flag ? "true or false" : o.accepted, o.value, o.group, o.common});
-    option->type_name(is_flag ? "" : "VALUE")->expected(is_flag ? 0 : 1, 1)->take_last();
+    option->type_name(is_flag ? "" : o.is_list ? "LIST" : "VALUE")->expected(is_flag ? 0 : 1, 1);
+    o.is_list ? option->take_all() : option->take_last();
     options_.emplace_back(o.name, option);
   }
 }
@@ -130,7 +131,10 @@ std::vector<std::pair<std::string, std::string>> RecipeChoice::given() const {
   std::vector<std::pair<std::string, std::string>> values;
   for (const auto& [name, option] : options_) {
     if (option->count() == 0) continue;
-    const std::string value = option->results().empty() ? "" : option->results().back();
+    const bool is_list = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    const std::string value = option->results().empty() ? ""
+                              : is_list                 ? fmt::format("{}", fmt::join(option->results(), ","))
+                                                        : option->results().back();
     values.emplace_back(name, value.empty() ? "true" : value);
   }
   return values;

@@ -22,7 +22,11 @@ class RecipeChoice {
   // Returns the preset, changed by the configuration file and then by the options of the command line.
   template <class R>
   R recipe(R (*preset_of)(const std::string&)) const {
-    R recipe = preset_of(preset_);
+    return changed(preset_of(preset_));
+  }
+  // Returns a recipe, changed in the same way.
+  template <class R>
+  R changed(R recipe) const {
     if (!config_.empty()) qkv::merge_recipe_json(recipe, config_text(), config_);
     for (const auto& [name, value] : given()) qkv::set_recipe_option(recipe, name, value);
     return recipe;

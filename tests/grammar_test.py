@@ -3,6 +3,7 @@ The agreement check is independent of the grammar: it has its own table of gende
 
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -36,6 +37,24 @@ def test_regenerating_gives_the_same_bytes(tmp_path):
         for language in ("en", "de"):
             name = f"{split}.{language}"
             assert (tmp_path / name).read_bytes() == (GRAMMAR / name).read_bytes(), name
+
+
+def test_a_domain_has_the_grammar_and_other_nouns(tmp_path):
+    for folder in ("a", "b"):
+        command = [sys.executable, "-B", GRAMMAR / "generate.py", "--out", tmp_path / folder, "--domain", "workshop"]
+        subprocess.run(command, check=True, timeout=60)
+    text = {}
+    for split, size in (("train", 4000), ("dev", 200), ("test", 500)):
+        for language in ("en", "de"):
+            content = (tmp_path / "a" / f"{split}.{language}").read_text(encoding="utf-8")
+            assert content == (tmp_path / "b" / f"{split}.{language}").read_text(encoding="utf-8")
+            assert len(content.splitlines()) == size
+            text[split, language] = content
+    for word, other in (("forklift", "bicycle"), ("invoice", "newspaper")):
+        assert word in text["train", "en"] and other not in text["train", "en"]
+    known = {w.lower() for line in lines("train.de") for w in re.findall(r"\w+", line)}
+    words = re.findall(r"\w+", text["test", "de"])
+    assert len([w for w in words if w.lower() not in known]) > len(words) // 10
 
 
 def test_both_sides_have_the_promised_number_of_lines(texts):

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Writes {train,dev,test}.{en,de}, one sentence per line. The same seed gives the same bytes.
 
-    python3 generate.py [--out DIRECTORY]
+    python3 generate.py [--out DIRECTORY] [--domain workshop]
 
 Pairs of a verb and its object or of an adjective and its noun are split by a hash: one in ten is held out of train and
 dev. The first half of the test set are new sentences without a held-out pair, the second half are sentences with at
 least one. No English or German sentence is repeated, within or across the sets.
+
+With --domain the sentences are about other things, with the same grammar: a smaller corpus, to which a translator that
+was trained on the first one can be adapted (docs/fine-tuning.md).
 """
 
 import argparse
@@ -13,10 +16,12 @@ import hashlib
 import pathlib
 import random
 
+import lexicon
 from grammar import Grammar
 
 SEED = 2017
-TRAIN, DEV, TEST = 20000, 500, 1000
+SIZES = 20000, 500, 1000        # lines of train, dev and test
+DOMAIN_SIZES = 4000, 200, 500   # the same of a domain
 SHORTEST, LONGEST = 4, 18  # words
 
 
@@ -36,20 +41,21 @@ def sentences(grammar):
         yield english, german, any(map(held_out, links))
 
 
-def splits():
+def splits(sizes=SIZES):
     """Returns {"train": [(English, German), ...], "dev": ..., "test": ...}."""
+    train, dev, test = sizes
     known, novel = [], []
-    wanted_known, wanted_novel = TRAIN + DEV + TEST // 2, TEST - TEST // 2
+    wanted_known, wanted_novel = train + dev + test // 2, test - test // 2
     for english, german, is_novel in sentences(Grammar(random.Random(SEED))):
         (novel if is_novel else known).append((english, german))
         if len(known) >= wanted_known and len(novel) >= wanted_novel:
             break
-    return {"train": known[:TRAIN], "dev": known[TRAIN:TRAIN + DEV],
-            "test": known[TRAIN + DEV:wanted_known] + novel[:wanted_novel]}
+    return {"train": known[:train], "dev": known[train:train + dev],
+            "test": known[train + dev:wanted_known] + novel[:wanted_novel]}
 
 
-def write(directory):
-    for name, pairs in splits().items():
+def write(directory, sizes=SIZES):
+    for name, pairs in splits(sizes).items():
         for side, language in enumerate(("en", "de")):
             text = "".join(pair[side] + "\n" for pair in pairs)
             (directory / f"{name}.{language}").write_bytes(text.encode())
@@ -58,4 +64,9 @@ def write(directory):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Write the English-German example corpus.")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent, help="directory")
-    write(parser.parse_args().out)
+    parser.add_argument("--domain", choices=sorted(lexicon.DOMAINS), help="write a corpus of this domain instead")
+    options = parser.parse_args()
+    if options.domain:
+        lexicon.enter(options.domain)
+    options.out.mkdir(parents=True, exist_ok=True)
+    write(options.out, DOMAIN_SIZES if options.domain else SIZES)

@@ -71,9 +71,9 @@ def _regular_plural(noun):
     return noun + "s"
 
 
-def _read_nouns():
+def _read_nouns(table):
     nouns, kind = {}, None
-    for line in NOUNS.strip().splitlines():
+    for line in table.strip().splitlines():
         if not line.startswith(" "):
             kind = line
             continue
@@ -99,7 +99,7 @@ def _read_adjectives():
     return adjectives
 
 
-def _read_verbs(table):
+def _read_verbs(table, known):
     verbs = []
     for line in table.strip().splitlines():
         english, german, objects, *government = (part.strip() for part in line.split("|"))
@@ -112,18 +112,33 @@ def _read_verbs(table):
         prefix, _, infinitive = infinitive.removeprefix("sich ").rpartition("+")
         auxiliary = "sein" if german_participle.startswith("ist ") else "haben"
         preposition, _, case = (government[0] if government else "acc").rpartition("+")
-        nouns = tuple(n for n in BY_ENGLISH.values() if n.kind in objects.split() or n.english in objects.split())
+        nouns = tuple(n for n in known if n.kind in objects.split() or n.english in objects.split())
+        if objects and not nouns:
+            continue
         verbs.append(Verb(base, past, participle or past, "" if particle else " ".join(rest), particle, infinitive,
                           third[0] if third else "", prefix, german_participle.removeprefix("ist "), auxiliary,
                           reflexive, preposition, case, nouns))
     return verbs
 
 
-BY_ENGLISH = _read_nouns()
+BY_ENGLISH = _read_nouns(NOUNS)
 BY_KIND = {kind: [n for n in BY_ENGLISH.values() if n.kind == kind] for kind in {n.kind for n in BY_ENGLISH.values()}}
 ALL_ADJECTIVES = _read_adjectives()
-VERBS = {name: _read_verbs(table) for name, table in (
+_VERB_TABLES = (
     ("transitive", TRANSITIVE), ("giving", GIVING), ("intransitive", INTRANSITIVE), ("motion", MOTION),
     ("travel", TRAVEL), ("live", LIVE), ("position", POSITION), ("sitting", SITTING), ("putting", PUTTING),
-    ("saying", SAYING), ("planning", PLANNING))}
+    ("saying", SAYING), ("planning", PLANNING))
+VERBS = {name: _read_verbs(table, BY_ENGLISH.values()) for name, table in _VERB_TABLES}
 BE = Verb("be", "was", "been", "", "", "sein", "ist", "", "gewesen", "sein", False, "", "nom", ())
+
+
+def enter(domain):
+    """Replaces the nouns of some kinds by those of a domain, and drops the verbs that no noun is left for."""
+    nouns = _read_nouns(DOMAINS[domain])
+    kinds = {n.kind for n in nouns.values()}
+    known = [n for n in BY_ENGLISH.values() if n.kind not in kinds] + list(nouns.values())
+    BY_ENGLISH.update(nouns)
+    for kind in kinds:
+        BY_KIND[kind] = [n for n in nouns.values() if n.kind == kind]
+    for name, table in _VERB_TABLES:
+        VERBS[name] = _read_verbs(table, known)

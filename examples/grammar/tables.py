@@ -100,6 +100,52 @@ place
   island = die Insel, Inseln       lake = der See, Seen                river = der Fluss, Flüsse
 """
 
+# Nouns of another domain, which take the place of the nouns of the same kinds.
+DOMAINS = {"workshop": """
+person
+  electrician = der Elektriker, Elektriker      plumber = der Klempner, Klempner
+  carpenter = der Tischler, Tischler            welder = die Schweißerin, Schweißerinnen
+  locksmith = der Schlosser, Schlosser          apprentice = der Lehrling, Lehrlinge
+  foreman/foremen = der Vorarbeiter, Vorarbeiter
+  technician = die Technikerin, Technikerinnen  roofer = die Dachdeckerin, Dachdeckerinnen
+  mechanic = der Mechaniker, Mechaniker         supplier = der Lieferant*, Lieferanten
+  bricklayer = die Maurerin, Maurerinnen        inspector = der Prüfer, Prüfer
+reading
+  manual = das Handbuch, Handbücher             invoice = die Rechnung, Rechnungen
+  blueprint = der Bauplan, Baupläne             contract = der Vertrag, Verträge
+  checklist = die Prüfliste, Prüflisten         warning = die Warnung, Warnungen
+flat
+  wrench = der Schraubenschlüssel, Schraubenschlüssel
+  screwdriver = der Schraubenzieher, Schraubenzieher
+  nail = der Nagel, Nägel                       file = die Feile, Feilen
+  chisel = der Meißel, Meißel                   hinge = das Scharnier, Scharniere
+  ruler = das Lineal, Lineale                   cable = das Kabel, Kabel
+  gasket = die Dichtung, Dichtungen             bolt = der Bolzen, Bolzen
+upright
+  ladder = die Leiter, Leitern                  bucket = der Eimer, Eimer
+  pump = die Pumpe, Pumpen                      barrel = das Fass, Fässer
+  drill = die Bohrmaschine, Bohrmaschinen       compressor = der Kompressor, Kompressoren
+thing
+  battery = die Batterie, Batterien             engine = der Motor, Motoren
+  gear = das Zahnrad, Zahnräder                 fuse = die Sicherung, Sicherungen
+  switch = der Schalter, Schalter               valve = das Ventil, Ventile
+  sensor = der Sensor, Sensoren
+clothes
+  helmet = der Helm, Helme                      apron = die Schürze, Schürzen
+  boot = der Stiefel, Stiefel                   mask = die Maske, Masken
+vehicle
+  truck = der Lastwagen, Lastwagen              crane = der Kran, Kräne
+  forklift = der Gabelstapler, Gabelstapler     trailer = der Anhänger, Anhänger
+  excavator = der Bagger, Bagger                tractor = der Traktor, Traktoren
+furniture
+  workbench = die Werkbank, Werkbänke           rack = das Gestell, Gestelle
+  conveyor = das Förderband, Förderbänder       pallet = die Palette, Paletten
+place
+  factory = die Fabrik, Fabriken                warehouse = die Lagerhalle, Lagerhallen
+  workshop = die Werkstatt, Werkstätten         yard = der Hof, Höfe
+  garage = die Garage, Garagen                  smithy = die Schmiede, Schmieden
+"""}
+
 # Prepositions of places: English, German for a location, German for a direction. The default is "in" for all three.
 PLACE_PREPOSITIONS = {
     "house": ("in", "in", "zu"), "market": ("at", "auf", "auf"), "station": ("at", "an", "zu"),

@@ -62,6 +62,7 @@ struct ImportOptions {
   std::string source_tokenizer = "", target_tokenizer = "";
   std::string source_vocabulary = "", target_vocabulary = "";
   std::optional<std::string> source_start = {}, source_end = {}, start = {}, end = {}, unknown = {};
+  std::string adapter = "";
   TorchModel torch = {};
 
   // Called during a download, at least about once a second. May throw to end it; what has arrived is kept.
@@ -92,6 +93,8 @@ void visit_fields(ImportOptions& o, Visitor&& visit) {
   visit("end", o.end, {"Token that ends a translation, in place of the model's", kTokens, {}, kCommon});
   visit("unknown", o.unknown,
         {"Token for text outside the vocabulary, in place of the model's; empty is none", kTokens, {}, kCommon});
+  visit("adapter", o.adapter,
+        {"Directory of a LoRA adapter that PEFT wrote; it is merged into the weights", "adapter", {}, kCommon});
   visit_fields(o.torch, visit);
 }
 

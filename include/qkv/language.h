@@ -67,16 +67,22 @@ struct LanguageRecipe : Recipe {
 //   "gpt2"      12 layers, d_model 768, 12 heads, 1024 tokens
 LanguageRecipe language_preset(const std::string& name);
 
+// Returns a recipe for fine-tuning a run: its model and unit of text, and training values for fine-tuning
+// (docs/fine-tuning.md). No other value of the model than dropout may be changed.
+LanguageRecipe language_fine_tuning(const std::string& run);
+
 struct LanguageFiles {
   std::vector<std::string> text;      // plain text
   std::vector<std::string> dev = {};  // text for evaluation; empty: the end of the text
   std::string tokenizer = "";         // a SentencePiece model, for unit pieces; "": trained from the text
+  std::string init = "";              // a run whose weights, unit and tokenizer training starts from; "": none
 };
 
 // Trains a language model and writes it to the run directory `out`. Returns false if should_stop ended training early.
-// A run is resumed as by train_translation. Documents are cut into sequences of max_length tokens, at different places
-// in each epoch, and attention does not cross the start of a document. The text is held in memory, with 4 more bytes
-// per token. Throws Error for invalid text, options or files.
+// A run is resumed, and an initial run is used, as by train_translation. Documents are cut into sequences of max_length
+// tokens (of batch_tokens, if these are fewer), at different places in each epoch, and attention does not cross the
+// start of a document. The text is held in memory, with 4 more bytes per token. Throws Error for invalid text, options
+// or files.
 bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer);
 

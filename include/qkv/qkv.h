@@ -5,6 +5,7 @@
 //   qkv::Embedder     computes vectors of texts with an encoder, a translator or a language model
 //   qkv::Classifier   classifies texts and orders texts by a query
 //   qkv::import_model, qkv::export_model   convert models from and to other formats
+//   qkv::merge_run                         merges an adapter (LoRA) into its base
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
 //   qkv::train_translation, qkv::train_recommendation, qkv::train_language
 //                     train a run directory on parallel text, a log of events, or plain text
@@ -25,6 +26,7 @@
 #include "qkv/import.h"          // IWYU pragma: export
 #include "qkv/inspect.h"         // IWYU pragma: export
 #include "qkv/language.h"        // IWYU pragma: export
+#include "qkv/merge.h"           // IWYU pragma: export
 #include "qkv/quantize.h"        // IWYU pragma: export
 #include "qkv/recommendation.h"  // IWYU pragma: export
 #include "qkv/recommender.h"     // IWYU pragma: export

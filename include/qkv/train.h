@@ -44,9 +44,14 @@ struct TranslationRecipe : Recipe {
 //   "tiny-modern"  "tiny" with RMSNorm before every sublayer, rotary positions, SwiGLU and no biases
 TranslationRecipe translation_preset(const std::string& name);
 
+// Returns a recipe for fine-tuning a run: its model and text configuration, and training values for fine-tuning
+// (docs/fine-tuning.md). No other value of the model than dropout may be changed.
+TranslationRecipe translation_fine_tuning(const std::string& run);
+
 struct TranslationFiles {
   std::vector<std::string> train, dev;             // two line-aligned files, or one file of lines "source TAB target"
   std::string source_tokenizer, target_tokenizer;  // SentencePiece models; "" trains a tokenizer from the text
+  std::string init = {};  // a run whose weights, tokenizers and special tokens training starts from; "": none
 };
 
 // Trains a translator and writes it to the run directory `out`. Returns false if should_stop ended training early.
@@ -54,8 +59,9 @@ struct TranslationFiles {
 // If `out` is a run, training resumes from its last saved state and ends with the same bytes as an uninterrupted run.
 // The recipe must then be the same except for recompute, patience, max_epochs, max_minutes and, unless the schedule is
 // a cosine, max_steps. memory: if above 0, a new run gets the largest batch_tokens with which training takes at most
-// this many bytes (docs/run-directory.md describes what is counted); a resumed run keeps its own. Throws Error for
-// invalid text, options or files.
+// this many bytes (docs/run-directory.md describes what is counted); a resumed run keeps its own. With an initial run,
+// which must have float32 weights, the recipe must have its shape and its text configuration. The new run does not need
+// it afterwards. Throws Error for invalid text, options or files.
 bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
                        const TrainingObserver& observer, int64_t memory = 0);
 

@@ -54,8 +54,16 @@ struct TrainingConfig {
   double initial_deviation = 0;
   int64_t seed = 1;
 
+  std::vector<std::string> freeze = {};
+  int64_t lora_rank = 0;
+  double lora_alpha = 0;
+  std::vector<std::string> lora_targets = {};
+
   bool operator==(const TrainingConfig&) const = default;
 };
+
+// The group of fields that can only be set for translators and language models.
+inline constexpr std::string_view kFineTuningGroup = "fine-tuning";
 
 // Calls visit(name, member, field) for every field. This list defines training.json and the command line.
 template <class Visitor>
@@ -121,6 +129,18 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
          "1/sqrt(d_model), for learned positions 0.02",
          "optimizer", kWeight});
   visit("seed", c.seed, {"Seed of initial weights, shuffling and dropout", "optimizer", kCount});
+  visit("freeze", c.freeze,
+        {"Parameters that keep their values: patterns such as embeddings, encoder, layers.0-3, or parts of their names",
+         kFineTuningGroup});
+  visit("lora_rank", c.lora_rank,
+        {"Train a low-rank adapter (LoRA) of this rank and no other parameter; 0 trains the model", kFineTuningGroup,
+         between(0, 65536)});
+  visit("lora_alpha", c.lora_alpha,
+        {"Scale of the adapter: its update is multiplied by this / lora_rank; 0 means 2 lora_rank", kFineTuningGroup,
+         kWeight});
+  visit("lora_targets", c.lora_targets,
+        {"Linear layers that the adapter changes: patterns as in freeze; none: all of attention and feed-forward",
+         kFineTuningGroup});
 }
 
 // Throws Error, naming the field, for a value outside its range.
@@ -140,6 +160,7 @@ struct RecipeOption {
   std::string accepted;     // accepted values, such as "at least 0"; "" for any
   std::string group;        // "model", "optimizer", "data" or "checkpoints"
   bool common = false;      // one of those that are used most
+  bool is_list = false;     // `value` is a list, separated by commas
 };
 
 // Returns the values that can be set in a recipe: a TranslationRecipe (qkv/train.h), a RecommendationRecipe

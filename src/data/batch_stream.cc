@@ -57,7 +57,7 @@ BatchStream::Window BatchStream::open(int64_t epoch, int64_t window) const {
   Window opened{{begin(window), begin(window + 1)}, 0, nullptr};
   std::sort(opened.chunks.begin(), opened.chunks.end());
   if (opened.chunks == current_.chunks) return current_;
-  opened.data = std::make_shared<ParallelData>(source_, target_, longest_);
+  opened.data = std::make_shared<ParallelData>(source_, target_, longest_, options_.tokens);
   for (size_t i = 0; i < std::min(kAhead, opened.chunks.size()); i++) corpus_.will_need(opened.chunks[i]);
   return opened;
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ struct StreamOptions {
   int64_t max_length = 256;  // longer pairs are skipped, as are those with more than batch_tokens on a side
   int64_t batch_tokens = 4096;
   uint64_t seed = 1;
-  int64_t window_chunks = 64;  // largest number of chunks in a window
+  int64_t window_chunks = 64;             // largest number of chunks in a window
+  std::optional<PairTokens> tokens = {};  // around the texts of a pair; by default PairTokens::of
 };
 
 // A stream of batches that depend only on the text, the tokenizers, the options and the position. Keeps two windows in

@@ -15,6 +15,11 @@ struct EncodedPair {
   std::vector<int32_t> source, target;
 };
 
+void put_around(const std::vector<int32_t>& before, std::span<const int32_t> after, std::vector<int32_t>& ids) {
+  ids.insert(ids.begin(), before.begin(), before.end());
+  ids.insert(ids.end(), after.begin(), after.end());
+}
+
 }  // namespace
 
 void ParallelData::Side::append(const std::vector<int32_t>& sequence) {
@@ -22,8 +27,12 @@ void ParallelData::Side::append(const std::vector<int32_t>& sequence) {
   offsets.push_back(static_cast<int64_t>(ids.size()));
 }
 
-ParallelData::ParallelData(const Tokenizer& source, const Tokenizer& target, int64_t max_length)
-    : source_{source, {}}, target_{target, {}}, max_length_(max_length) {
+ParallelData::ParallelData(const Tokenizer& source, const Tokenizer& target, int64_t max_length,
+                           const std::optional<PairTokens>& tokens)
+    : source_{source, {}},
+      target_{target, {}},
+      tokens_(tokens ? *tokens : PairTokens::of(source, target)),
+      max_length_(max_length) {
   if (max_length < 2) fail("parallel data: max_length must be at least 2 (is {})", max_length);
 }
 
@@ -38,16 +47,17 @@ void ParallelData::add(const ParallelText& text) {
     for (size_t i = begin; i < end; i++) pairs[i] = {source.encode(text.source[i]), target.encode(text.target[i])};
   });
   for (EncodedPair& pair : pairs) {
-    const int64_t longest = static_cast<int64_t>(std::max(pair.source.size(), pair.target.size())) + 1;
+    const int64_t longest =
+        std::max(std::ssize(pair.source) + std::ssize(tokens_.source_before) + std::ssize(tokens_.source_after),
+                 std::ssize(pair.target) + std::ssize(tokens_.target_before));  // a target's last token is no input
     if (pair.source.empty() || pair.target.empty()) {
       skipped_empty_++;
     } else if (longest > max_length_) {
       skipped_long_++;
     } else {
       longest_ = std::max(longest_, longest);
-      pair.source.push_back(source.end());
-      pair.target.insert(pair.target.begin(), target.start());
-      pair.target.push_back(target.end());
+      put_around(tokens_.source_before, tokens_.source_after, pair.source);
+      put_around(tokens_.target_before, {&tokens_.target_after, 1}, pair.target);
       source_.append(pair.source);
       target_.append(pair.target);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,14 +12,29 @@
 
 namespace qkv {
 
+// The tokens around the texts of a pair: the source is `source_before` x `source_after`, and the target is
+// `target_before` y `target_after`. The first token of the target is not predicted, so there is at least one.
+struct PairTokens {
+  std::vector<int32_t> source_before, source_after, target_before;
+  int32_t target_after = 0;
+
+  // Returns those of SentencePiece models: x </s> and <s> y </s>.
+  static PairTokens of(const Tokenizer& source, const Tokenizer& target) {
+    return {{}, {source.end()}, {target.start()}, target.end()};
+  }
+};
+
 // Pairs of sequences, in the order in which they were added.
 class ParallelData {
  public:
-  // Pairs with a side that gives no tokens, and pairs with a side of more than max_length tokens (including its start
-  // or end token), are skipped and counted. Both tokenizers may be the same object.
-  ParallelData(const Tokenizer& source, const Tokenizer& target, int64_t max_length);
-  ParallelData(const ParallelText& text, const Tokenizer& source, const Tokenizer& target, int64_t max_length)
-      : ParallelData(source, target, max_length) {
+  // Pairs with a side that gives no tokens, and pairs with a side of more than max_length tokens (including the tokens
+  // around it), are skipped and counted. Both tokenizers may be the same object. `tokens` are by default
+  // PairTokens::of.
+  ParallelData(const Tokenizer& source, const Tokenizer& target, int64_t max_length,
+               const std::optional<PairTokens>& tokens = {});
+  ParallelData(const ParallelText& text, const Tokenizer& source, const Tokenizer& target, int64_t max_length,
+               const std::optional<PairTokens>& tokens = {})
+      : ParallelData(source, target, max_length, tokens) {
     add(text);
   }
 
@@ -47,6 +63,7 @@ class ParallelData {
   };
 
   Side source_, target_;
+  PairTokens tokens_;
   int64_t max_length_, skipped_empty_ = 0, skipped_long_ = 0, longest_ = 0;
 };
 

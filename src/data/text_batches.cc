@@ -22,7 +22,7 @@ TextBatches::TextBatches(const TokenStream& text, const TextBatchOptions& option
 std::vector<TextBatches::Piece> TextBatches::cut(int64_t first) const {
   std::vector<Piece> pieces;
   for (size_t d = 0; d < text_.starts.size(); d++) {
-    const int64_t end = d + 1 < text_.starts.size() ? text_.starts[d + 1] : text_.predictions();
+    const int64_t end = text_.end_of(d);
     int64_t length = first;
     for (int64_t begin = text_.starts[d]; begin < end; begin += std::exchange(length, options_.max_length))
       pieces.push_back({begin, std::min(end, begin + length)});

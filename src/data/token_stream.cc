@@ -35,18 +35,21 @@ std::vector<std::string_view> take_end(std::vector<std::string_view>& documents,
   return end;
 }
 
-TokenStream stream_of(const std::vector<std::string_view>& documents, const TextCodec& codec,
-                      const std::string& where) {
+TokenStream stream_of(const std::vector<std::string_view>& documents, const TextCodec& codec, const std::string& where,
+                      const std::optional<DocumentEnds>& ends) {
   if (documents.empty()) fail("{}: contains no text", where);
+  const auto [start, end] = ends.value_or(DocumentEnds{codec.end(), codec.end()});
   TokenStream stream;
+  stream.shares_ends = start == end;
   for (const std::string_view document : documents) {
-    stream.starts.push_back(static_cast<int64_t>(stream.ids.size()));
-    stream.ids.push_back(codec.end());
+    if (!stream.shares_ends && !stream.ids.empty()) stream.ids.push_back(end);
+    stream.starts.push_back(std::ssize(stream.ids));
+    stream.ids.push_back(start);
     const std::vector<int32_t> ids = codec.encode(document, where);
     stream.ids.insert(stream.ids.end(), ids.begin(), ids.end());
     stream.bytes += static_cast<int64_t>(document.size());
   }
-  stream.ids.push_back(codec.end());
+  stream.ids.push_back(end);
   return stream;
 }
 

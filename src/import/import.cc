@@ -139,6 +139,7 @@ void write_parameters(const ImportedModel& model, const ParameterList<float>& li
       const int64_t end = std::min(rows, begin + block);
       numbers.resize(to_size((end - begin) * cols));
       read_floats(model.origins.at(p.name), model.path, begin, end, numbers);
+      if (model.adapter) model.adapter->add(p.name, begin, end, numbers);
       write(std::as_bytes(std::span(numbers)));
     }
   };
@@ -193,7 +194,8 @@ ImportReport import_model(const std::string& source, const std::string& out, con
     report.notes.insert(report.notes.begin(), fmt::format("{} at commit {}", source, downloaded.commit));
     return report;
   }
-  const ImportedModel model = read_any(source, options);
+  ImportedModel model = read_any(source, options);
+  if (!options.adapter.empty()) model.adapter = std::make_shared<const PeftAdapter>(options.adapter, model.origins);
   if (const auto* text = std::get_if<TranslatorText>(&model.text))
     create_translator(model, *text, source, RunDirectory(out));
   else if (const auto* language = std::get_if<LanguageText>(&model.text))

@@ -10,6 +10,7 @@
 
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
+#include "import/peft_adapter.h"
 #include "import/settings.h"
 #include "io/encoder_run.h"
 #include "io/language_run.h"
@@ -52,6 +53,7 @@ struct ImportedModel {
   std::shared_ptr<const void> file;  // owns the bytes of the origins
   std::vector<std::string> notes = {};
   std::optional<ClassificationConfig> classification = {};  // of a classifier, whose head is among the origins
+  std::shared_ptr<const PeftAdapter> adapter = {};          // merged into the weights; may be null
 };
 
 ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options);

@@ -1,10 +1,13 @@
 #include "qkv/inspect.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "io/adapter.h"
 #include "io/int8_weights.h"
 #include "io/run_config.h"
 #include "io/weights.h"
+#include "layers/name_pattern.h"
 #include "ops/optimizer/moment_codes.h"
 #include "qkv/training.h"
 
@@ -26,10 +29,25 @@ int64_t moment_bytes(Moments moments, int64_t P) {
   return 0;
 }
 
-// Weights, gradients, the copy that is evaluated, and the optimizer's state.
-int64_t training_bytes(const TrainingConfig& config, int64_t P) {
-  const int64_t arrays = config.ema_decay > 0 ? 4 : 3;
-  return arrays * P * static_cast<int64_t>(sizeof(float)) + moment_bytes(config.moments, P);
+// Weights and the copy that is evaluated, and the gradients and the optimizer's state of the parameters that are
+// trained.
+int64_t training_bytes(const RunDirectory& run, const TrainingConfig& config, const ParameterList<float>& all) {
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t gradients = config.ema_decay > 0 ? 2 : 1;  // and their moving average
+  if (has_adapter(run)) {
+    int64_t T = 0;
+    for (const AdapterModule& module : read_adapter(run).modules) {
+      for (const std::string& name : module.parameters)
+        if (const auto p = std::ranges::find(all.all(), name, &Parameter<float>::name); p != all.all().end())
+          T += config.lora_rank * (p->shape[0] + (name == module.parameters.front() ? p->shape[1] : 0));
+    }
+    return (all.size() + (2 + gradients) * T) * kFloat + moment_bytes(config.moments, T);
+  }
+  int64_t T = all.size();
+  for (const auto& p : all.all())
+    if (std::ranges::any_of(config.freeze, [&](const std::string& f) { return matches_name(f, p.name); }))
+      T -= p.size();
+  return (2 * all.size() + gradients * T) * kFloat + moment_bytes(config.moments, T);
 }
 
 }  // namespace
@@ -43,15 +61,15 @@ RunInfo inspect(const std::string& run_directory) {
   info.version = config.version;
   info.model = config.model;
   info.items = config.items;
-  info.has_weights = std::filesystem::exists(run.model());
-  const auto model = info.has_weights ? load_model(run.model(), info.model, info.items)
+  info.has_weights = has_weights(run);
+  const auto model = info.has_weights ? load_run_model(run, info.model, info.items)
                                       : std::make_unique<Transformer<float>>(info.model, info.items);
   for (const auto& p : model->parameters().all())
     info.parameters.push_back({p.name, p.shape, p.size(), p.int8.values.data != nullptr});
   info.parameter_count = model->parameters().size();
   info.serving_bytes = weight_bytes(model->parameters());
   if (std::filesystem::exists(run.training()))
-    info.training_bytes = training_bytes(read_fields<TrainingConfig>(run, run.training()), info.parameter_count);
+    info.training_bytes = training_bytes(run, read_fields<TrainingConfig>(run, run.training()), model->parameters());
   return info;
 }
 

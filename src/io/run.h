@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "io/adapter.h"
 #include "io/classifier_run.h"
 #include "io/encoder_run.h"
 #include "io/language_run.h"
@@ -63,7 +64,7 @@ std::variant<Runs...> load_one_of(const std::string& directory) {
   const auto load = [&]<class Run>(std::in_place_type_t<Run> type) {
     if (config.kind != Run::kKind) return;
     loaded.emplace(type, read_parts<Run>(run, config));
-    std::get<Run>(*loaded).model = load_model(run.model(), config.model, config.items);
+    std::get<Run>(*loaded).model = load_run_model(run, config.model, config.items);
   };
   (load(std::in_place_type<Runs>), ...);
   return std::move(*loaded);

@@ -38,7 +38,10 @@ class RunDirectory {
   std::string feature_columns() const { return root_ + "/feature_columns.json"; }  // columns of their table
   std::string transitions() const { return root_ + "/transitions.json"; }          // fitted to the validation
   std::string negatives(int64_t each, int64_t seed) const;                         // items drawn for an evaluation
-  std::string start() const { return root_ + "/start.safetensors"; }               // initial weights of a warm start
+  std::string start() const { return root_ + "/start.safetensors"; }               // weights that training started from
+  std::string base() const { return root_ + "/base.json"; }                        // of an adapter: the run it changes
+  std::string adapter_config() const { return root_ + "/adapter_config.json"; }    // as PEFT writes it
+  std::string adapter_weights() const { return root_ + "/adapter_model.safetensors"; }
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
   std::string state() const { return checkpoints() + "/state.safetensors"; }  // everything that resuming needs

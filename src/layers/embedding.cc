@@ -63,8 +63,10 @@ void Embedding<Real>::backward(Matrix<Real> gradient, std::span<const int32_t> i
   }
   if (c.dropout(p_, site_).active()) dropout<Real>(gradient, c.dropout(p_, site_), gradient);
   if (norm_) norm_->backward(gradient, c, s.norm);
-  if (added_) embedding_backward<Real>(gradient, added, Real(1), added_->gradient_matrix());
-  if (learned_) embedding_backward<Real>(gradient, positions, Real(1), learned_->gradient_matrix());
+  if (added_ && added_->gradient) embedding_backward<Real>(gradient, added, Real(1), added_->gradient_matrix());
+  if (learned_ && learned_->gradient)
+    embedding_backward<Real>(gradient, positions, Real(1), learned_->gradient_matrix());
+  if (!table_->gradient) return;
   assign_zero_starts(positions, nullptr, gradient);
   embedding_backward<Real>(gradient, ids, scale_, table_->gradient_matrix());
 }

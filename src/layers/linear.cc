@@ -1,9 +1,20 @@
 #include "layers/linear.h"
 
 #include "core/float64.h"
+#include "core/threads.h"
 #include "ops/linear/row_linear.h"
 
 namespace qkv {
+namespace {
+
+// Calls `after`, if it is set, for blocks of rows of a finished result.
+template <class Real>
+void for_row_blocks(Matrix<Real> m, AfterBlock after) {
+  if (!after) return;
+  parallel_blocks(m.rows, 64, [&](int64_t begin, int64_t end) { after({begin, end, 0, m.cols}); });
+}
+
+}  // namespace
 
 template <class Real>
 void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
@@ -21,7 +32,7 @@ void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin,
 template <class Real>
 Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, int64_t in, bool bias) : in_(in) {
   for (const auto& [name, out] : outputs) {
-    const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out), true);
+    const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out), true, weight_ != nullptr);
     if (!weight_) weight_ = weight;
     out_ += out;
   }
@@ -35,7 +46,11 @@ Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, in
 template <class Real>
 void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
                                 AfterBlock after) const {
-  product<Real>(x, *weight_, out_begin, out_end, bias_ ? bias_->value + out_begin : nullptr, y, c, after);
+  const Real* bias = bias_ ? bias_->value + out_begin : nullptr;
+  if (weight_->updates.empty()) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, after);
+  product<Real>(x, *weight_, out_begin, out_end, bias, y, c);
+  for (const LowRank<Real>& update : weight_->updates) update.add(x, y, out_begin, c);
+  for_row_blocks(y, after);
 }
 
 template <class Real>
@@ -48,10 +63,14 @@ Matrix<Real> Linear<Real>::forward(Matrix<const Real> x, Context& c, int64_t out
 template <class Real>
 void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
                             int64_t out_begin, int64_t out_end, AfterBlock after_dx) const {
-  const Matrix<Real> dW{weight_->gradient + out_begin * in_, out_end - out_begin, in_};
+  Real* gradient = weight_->gradient ? weight_->gradient + out_begin * in_ : nullptr;
+  const Matrix<Real> dW{gradient, out_end - out_begin, in_};
   const Matrix<const Real> W(weight_->value + out_begin * in_, out_end - out_begin, in_);
-  linear_backward<Real>(x, W, dy, {dx, dW, bias_ ? bias_->gradient + out_begin : nullptr, accumulate, after_dx},
-                        c.arena);
+  Real* db = bias_ ? bias_->gradient + out_begin : nullptr;
+  if (weight_->updates.empty()) return linear_backward<Real>(x, W, dy, {dx, dW, db, accumulate, after_dx}, c.arena);
+  linear_backward<Real>(x, W, dy, {dx, dW, db, accumulate}, c.arena);
+  for (const LowRank<Real>& update : weight_->updates) update.backward(x, dy, dx, out_begin, c);
+  for_row_blocks(dx, after_dx);
 }
 
 template void product(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, const float*, Matrix<float>,

@@ -13,7 +13,8 @@ namespace qkv {
 using LinearOutputs = std::vector<std::pair<std::string, int64_t>>;  // names and output widths
 
 // One linear map, or several of the same input: {{"q", 64}, {"k", 64}, {"v", 64}} declares q.weight, k.weight,
-// v.weight, q.bias, … next to each other, so that one product computes all three.
+// v.weight, q.bias, … next to each other, so that one product computes all three. Low-rank updates of the first weight
+// (Parameter::updates) are added to the product.
 template <class Real>
 class Linear {
  public:

@@ -22,13 +22,13 @@ int64_t Parameter<Real>::size() const {
 
 template <class Real>
 const Parameter<Real>* ParameterList<Real>::add(std::string name, std::vector<int64_t> shape, Init init,
-                                                bool quantizable) {
+                                                bool quantizable, bool joined) {
   if (shares_) {
     const auto declared = std::ranges::find(parameters_, name, &Parameter<Real>::name);
     if (declared == parameters_.end() || declared->shape != shape) fail("model: {} cannot be shared", name);
     return &*declared;
   }
-  parameters_.push_back({std::move(name), std::move(shape), init, quantizable});
+  parameters_.push_back({std::move(name), std::move(shape), init, quantizable, joined});
   return &parameters_.back();
 }
 
@@ -80,9 +80,66 @@ void ParameterList<Real>::close_gaps() {
 
 template <class Real>
 void ParameterList<Real>::allocate_gradients() {
-  const Matrix<Real> block = gradient_memory_.matrix<Real>(1, size());
+  int64_t total = 0;
+  for (size_t i = 0; i < parameters_.size(); i++)
+    if (has_gradient(i)) total += parameters_[i].size();
+  const Matrix<Real> block = gradient_memory_.matrix<Real>(1, total);
   gradients_ = {block.data, to_size(block.cols)};
-  for (auto& p : parameters_) p.gradient = block.data + (p.value - values_.data());
+  Real* next = block.data;
+  for (size_t i = 0; i < parameters_.size(); i++) {
+    parameters_[i].gradient = has_gradient(i) ? next : nullptr;
+    if (has_gradient(i)) next += parameters_[i].size();
+  }
+}
+
+// The matrices of a linear layer have gradients together, because they are computed as one matrix.
+template <class Real>
+bool ParameterList<Real>::has_gradient(size_t i) const {
+  if (parameters_[i].shape.size() == 1) return true;
+  size_t first = i, last = i;
+  while (parameters_[first].joined) first--;
+  while (last + 1 < parameters_.size() && parameters_[last + 1].joined) last++;
+  for (size_t j = first; j <= last; j++)
+    if (!parameters_[j].frozen) return true;
+  return false;
+}
+
+template <class Real>
+void ParameterList<Real>::freeze(const std::function<bool(const Parameter<Real>&)>& is_frozen) {
+  for (auto& p : parameters_) p.frozen = is_frozen(p);
+}
+
+template <class Real>
+std::vector<typename ParameterList<Real>::Range> ParameterList<Real>::trained_ranges() const {
+  std::vector<Range> ranges;
+  bool open = false;  // whether the last range ends here
+  int64_t value = 0, gradient = 0;
+  for (size_t i = 0; i < parameters_.size(); i++) {
+    const int64_t size = parameters_[i].size();
+    const bool trained = !parameters_[i].frozen;
+    if (trained && !open) ranges.push_back({value, gradient, 0});
+    if (trained) ranges.back().size += size;
+    open = trained;
+    value += size;
+    if (has_gradient(i)) gradient += size;
+  }
+  return ranges;
+}
+
+template <class Real>
+int64_t ParameterList<Real>::trained_size() const {
+  int64_t total = 0;
+  for (const auto& p : parameters_) total += p.frozen ? 0 : p.size();
+  return total;
+}
+
+template <class Real>
+void ParameterList<Real>::add_update(size_t parameter, LowRank<Real> update) {
+  for (; parameters_[parameter].joined; parameter--) {
+    const int64_t outputs = parameters_[parameter - 1].shape[0];
+    update.begin += outputs, update.end += outputs;
+  }
+  parameters_[parameter].updates.push_back(update);
 }
 
 template <class Real>

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "core/arena.h"
 #include "core/int8_matrix.h"
+#include "layers/low_rank.h"
 
 namespace qkv {
 
@@ -32,9 +34,12 @@ struct Parameter {
   std::vector<int64_t> shape;
   Init init;
   bool quantizable = false;  // a matrix of a linear layer or of embeddings, which may have 8 bits in inference
+  bool joined = false;       // belongs to the same linear layer as the parameter before it
+  bool frozen = false;       // keeps its values in training
   Real* value = nullptr;
-  Real* gradient = nullptr;  // null until allocate_gradients()
-  Int8Matrix int8 = {};      // replaces `value` if it has rows
+  Real* gradient = nullptr;                 // null until allocate_gradients(), and of a frozen matrix
+  Int8Matrix int8 = {};                     // replaces `value` if it has rows
+  std::vector<LowRank<Real>> updates = {};  // of the linear layer whose first weight this is
 
   int64_t size() const;
   Matrix<Real> matrix() const { return {value, shape.at(0), shape.at(1)}; }
@@ -47,12 +52,29 @@ template <class Real>
 class ParameterList {
  public:
   // Declares a parameter. Must be called before allocate(). The pointer stays valid for the lifetime of the list.
-  const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init, bool quantizable = false);
+  const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init, bool quantizable = false,
+                             bool joined = false);
   // While true, add() returns the parameter of this name that is already declared, which must have the same shape.
   void share(bool shared) { shares_ = shared; }
 
-  void allocate();            // values, all zero
-  void allocate_gradients();  // all zero
+  void allocate();  // values, all zero
+  // Gradients, all zero. Frozen matrices have none, unless another matrix of their linear layer is trained. Frozen
+  // vectors have gradients, which the optimizer ignores.
+  void allocate_gradients();
+
+  // Freezes the parameters for which is_frozen(parameter) returns true. Must be called before allocate_gradients().
+  void freeze(const std::function<bool(const Parameter<Real>&)>& is_frozen);
+  // Elements of parameters that are trained, contiguous among the values and among the gradients.
+  struct Range {
+    int64_t value = 0, gradient = 0, size = 0;
+  };
+  // Returns the fewest ranges that cover all parameters that are trained: one if none is frozen.
+  std::vector<Range> trained_ranges() const;
+  int64_t trained_size() const;
+
+  // Attaches a low-rank update to the linear layer of a parameter. Its outputs count from that parameter; those of the
+  // layer before it are added.
+  void add_update(size_t parameter, LowRank<Real> update);
 
   // Uses read-only weights in memory that `owner` keeps alive. use() replaces the values of all parameters, in the
   // order of declaration; use_int8() replaces those of one quantizable parameter, for inference.
@@ -70,6 +92,7 @@ class ParameterList {
 
  private:
   void place(std::span<Real> values);
+  bool has_gradient(size_t parameter) const;
 
   std::deque<Parameter<Real>> parameters_;
   bool shares_ = false;

@@ -45,6 +45,7 @@ DistanceBias<const Real> RelativeBias<Real>::distances(Arena& arena) const {
 
 template <class Real>
 void RelativeBias<Real>::backward(const Real* ddistances) const {
+  if (!weight_->gradient) return;  // frozen
   const Matrix<Real> gradient = weight_->gradient_matrix();
   const int64_t width = std::ssize(buckets_);
   for (int64_t h = 0; h < heads_; h++)

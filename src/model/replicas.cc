@@ -51,6 +51,9 @@ void Replicas::make_replicas(const Transformer<float>& model, size_t count) {
   while (replicas_.size() < count) {
     replicas_.push_back(model.make_replica());
     replicas_.back()->parameters().use(values, nullptr);
+    size_t next = 0;
+    replicas_.back()->parameters().freeze(
+        [&](const Parameter<float>&) { return model.parameters().all()[next++].frozen; });
     replicas_.back()->parameters().allocate_gradients();
   }
   while (workers_.size() < to_size(threads())) workers_.emplace_back();
@@ -69,7 +72,7 @@ void Replicas::add_gradients(const Transformer<float>& model, int64_t count) con
 }
 
 Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of, Context& c) {
-  if (model.parameters().size() > kMaxParameters) return loss_of(model, batch, 0, c);
+  if (model.parameters().size() > kMaxParameters || model.has_adapters()) return loss_of(model, batch, 0, c);
   slice(batch);
   const auto slices = std::ssize(slices_) - 1, count = std::min<int64_t>(slices, kMaxReplicas);
   make_replicas(model, to_size(count));

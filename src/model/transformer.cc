@@ -1,6 +1,7 @@
 #include "model/transformer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/fail.h"
 #include "core/float64.h"
@@ -157,6 +158,29 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
 template <class Real>
 std::unique_ptr<Transformer<Real>> Transformer<Real>::make_replica() const {
   return std::unique_ptr<Transformer>(new Transformer(config_, items_, rotary_));
+}
+
+template <class Real>
+void Transformer<Real>::add_adapters(const std::vector<Adapter>& adapters, int64_t rank, double scale) {
+  const auto& all = parameters_.all();
+  for (const Adapter& adapter : adapters) {
+    const auto first = std::ranges::find(all, adapter.parameters.front(), &Parameter<Real>::name);
+    const size_t begin = static_cast<size_t>(first - all.begin());
+    int64_t outputs = 0;
+    for (size_t i = 0; i < adapter.parameters.size(); i++) {
+      const bool fits = begin + i < all.size() && all[begin + i].name == adapter.parameters[i] &&
+                        all[begin + i].shape.size() == 2 && (i == 0 || all[begin + i].joined);
+      if (!fits) fail("adapter {}: the model has no such weight: {}", adapter.name, adapter.parameters[i]);
+      outputs += all[begin + i].shape[0];
+    }
+    const int64_t in = first->shape[1];
+    const Init kaiming{0, 1 / std::sqrt(static_cast<double>(in)), 0};  // Kaiming's uniform with a = √5, as in PEFT
+    const auto* A = adapters_.add(adapter.name + ".lora_A.weight", {rank, in}, kaiming);
+    const auto* B = adapters_.add(adapter.name + ".lora_B.weight", {outputs, rank}, Init::zeros());
+    parameters_.add_update(begin, {0, outputs, A, B, static_cast<Real>(scale)});
+  }
+  parameters_.freeze([](const Parameter<Real>&) { return true; });
+  adapters_.allocate();
 }
 
 template <class Real>

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/function_ref.h"
@@ -38,6 +39,20 @@ class Transformer {
   const ItemInputs& item_inputs() const { return items_; }
   ParameterList<Real>& parameters() { return parameters_; }
   const ParameterList<Real>& parameters() const { return parameters_; }
+
+  // Low-rank adapters (LoRA), which are trained while all other parameters are frozen. Each changes the weights of
+  // `parameters`, which are consecutive weights of one linear layer, by scale · B A. A starts random, B as zeros.
+  struct Adapter {
+    std::string name;                     // A is NAME.lora_A.weight, and B is NAME.lora_B.weight
+    std::vector<std::string> parameters;  // "encoder.layers.0.self_attention.q.weight"
+  };
+  // Adds adapters of this rank. Must be called before allocate_gradients(). Throws Error if the model has no such
+  // consecutive parameters.
+  void add_adapters(const std::vector<Adapter>& adapters, int64_t rank, double scale);
+  bool has_adapters() const { return !adapters_.all().empty(); }
+  // Returns the parameters that are trained: those of the adapters, or all if there are none.
+  ParameterList<Real>& trained() { return has_adapters() ? adapters_ : parameters_; }
+  const ParameterList<Real>& trained() const { return has_adapters() ? adapters_ : parameters_; }
 
   // Returns the label-smoothed loss of a batch. Throws Error if an id, a length or a count does not fit the model.
   Loss loss(const Batch& batch, double smoothing, Context& c) const;
@@ -86,7 +101,7 @@ class Transformer {
   ModelConfig config_;
   ItemInputs items_;
   std::shared_ptr<const RotaryTable<Real>> rotary_;  // null unless positions are rotary
-  ParameterList<Real> parameters_;
+  ParameterList<Real> parameters_, adapters_;
   DropoutSites sites_;
   const Parameter<Real>*source_table_, *target_table_;  // null without that side
   std::optional<Embedding<Real>> source_embedding_, target_embedding_;

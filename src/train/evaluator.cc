@@ -6,17 +6,24 @@
 
 namespace qkv {
 
-Evaluator::Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer& target, int64_t max_length,
-                     int64_t batch_tokens)
-    : text_(std::move(text)), target_(target), data_(text_, source, target, max_length) {
+Evaluator::Evaluator(ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
+                     int64_t max_length, int64_t batch_tokens)
+    : text_(std::move(text)),
+      target_(tokenizers.target),
+      data_(text_, tokenizers.source, tokenizers.target, max_length, pair_tokens(tokens)) {
   set_batch_tokens(batch_tokens);
   greedy_.beam = 1;
-  greedy_.start = target_.start();
-  greedy_.end = target_.end();
+  greedy_.start = tokens.start;
+  greedy_.end = tokens.end;
+  greedy_.never = tokens.never;
+  greedy_.min_length = tokens.min_length;
+  const auto &before = tokens.source_before, &after = tokens.source_after;
+  const size_t longest = to_size(max_length) - std::min(before.size() + after.size(), to_size(max_length) - 1);
   for (const std::string& line : text_.source) {  // every line is translated; lines that are too long are truncated
-    sources_.push_back(source.encode(line));
-    if (static_cast<int64_t>(sources_.back().size()) >= max_length) sources_.back().resize(to_size(max_length) - 1);
-    sources_.back().push_back(source.end());
+    std::vector<int32_t>& ids = sources_.emplace_back(tokenizers.source.encode(line));
+    if (ids.size() > longest) ids.resize(longest);
+    ids.insert(ids.begin(), before.begin(), before.end());
+    ids.insert(ids.end(), after.begin(), after.end());
   }
 }
 

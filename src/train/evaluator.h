@@ -8,11 +8,17 @@
 #include "data/batcher.h"
 #include "data/parallel_data.h"
 #include "decode/search.h"
+#include "io/translation_config.h"
 #include "model/transformer.h"
 #include "text/corpus.h"
 #include "text/tokenizer.h"
 
 namespace qkv {
+
+// Returns the tokens around the pairs that train a translator: those that it reads and writes in inference.
+inline PairTokens pair_tokens(const TranslationTokens& tokens) {
+  return {tokens.source_before, tokens.source_after, {tokens.start}, tokens.end};
+}
 
 struct TranslationScore {
   double loss = 0, nll = 0;  // per target token
@@ -22,7 +28,7 @@ struct TranslationScore {
 class Evaluator {
  public:
   // `text` is the dev text; its targets are the references.
-  Evaluator(ParallelText text, const Tokenizer& source, const Tokenizer& target, int64_t max_length,
+  Evaluator(ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens, int64_t max_length,
             int64_t batch_tokens);
 
   // Sets the number of tokens per batch. Throws Error if a sequence has more.

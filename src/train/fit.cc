@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "train/optimizer_state.h"
 #include "train/rehearsal.h"
+#include "train/trained_parts.h"
 
 namespace qkv {
 namespace {
@@ -39,10 +40,12 @@ int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Ev
   if (memory > physical_memory())
     fail("memory: {:.0f} MiB requested, the machine has {:.0f} MiB", mebibytes(memory), mebibytes(physical_memory()));
   Transformer<float> model(recipe.model, recipe.items);
+  freeze(recipe.training, model.parameters());
   model.parameters().allocate_gradients();
   model.parameters().initialize(static_cast<uint64_t>(recipe.training.seed));
   const OptimizerState optimizer(recipe.training, model.parameters());
-  const size_t fixed = 3 * model.parameters().values().size_bytes() + optimizer.bytes();
+  const size_t fixed =
+      2 * model.parameters().values().size_bytes() + model.parameters().gradients().size_bytes() + optimizer.bytes();
   const auto activations = [&](int64_t tokens, Arena& arena) {
     TrainingConfig config = recipe.training;
     config.batch_tokens = tokens;

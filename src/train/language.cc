@@ -9,8 +9,10 @@
 #include "io/atomic_file.h"
 #include "io/run.h"
 #include "text/unicode.h"
+#include "train/initial_run.h"
 #include "train/language_task.h"
 #include "train/session.h"
+#include "train/trained_parts.h"
 
 namespace qkv {
 namespace {
@@ -79,16 +81,23 @@ class LanguageData {
   void create_run(const RunDirectory& run, const LanguageRecipe& recipe) const;
 
  private:
+  void expect_same(const LanguageRun& run, const LanguageRecipe& given) const;
+
+  const LanguageFiles& files_;
   TextCodec codec_;
+  TextEnds ends_;
   TokenStream train_, dev_;
 };
 
 void LanguageData::check(const LanguageRecipe& given, const LanguageFiles& files) {
   qkv::check(given.language);
+  check_fine_tuning(given.training, files.init);
   const TextUnit unit = given.language.unit;
   if (!files.tokenizer.empty() && unit != TextUnit::pieces)
     fail("training: a tokenizer requires unit = pieces (unit is {})", name_of(unit));
-  if (has_tokenizer_json(unit))
+  if (!files.tokenizer.empty() && !files.init.empty())
+    fail("training: tokenizer must be empty with init, whose tokenizer is kept");
+  if (has_tokenizer_json(unit) && files.init.empty())
     fail("training: unit {} is only for imported models; must be characters, bytes or pieces", name_of(unit));
 }
 
@@ -97,7 +106,8 @@ LanguageRecipe LanguageData::saved_recipe(const RunDirectory& run) {
   return {read_recipe(run), read_fields<LanguageConfig>(run, run.language())};
 }
 
-LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe& given, const LanguageFiles& files) {
+LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe& given, const LanguageFiles& files)
+    : files_(files) {
   const LanguageConfig& config = given.language;
   const bool has_dev = !files.dev.empty();
   Text text(files.text, config);
@@ -105,12 +115,29 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
   const std::vector<std::string_view> dev = has_dev ? dev_text.documents : take_end(text.documents, config.dev_share);
   if (text.documents.empty() || dev.empty())
     fail("{}: is too short to set aside {} of it (dev_share)", files.text.front(), config.dev_share);
-  codec_ = session.resumed ? read_run<LanguageRun>(session.run).codec
-                           : make_codec(files.tokenizer, config, text.documents, dev);
-  train_ = stream_of(text.documents, codec_, files.text.front());
-  dev_ = stream_of(dev, codec_, has_dev ? files.dev.front() : files.text.front());
+  if (session.resumed || !files.init.empty()) {
+    if (session.resumed) expect_started_from(session.run, files.init);
+    LanguageRun run = read_run<LanguageRun>(session.resumed ? session.run : RunDirectory(files.init));
+    if (!session.resumed) expect_same(run, given);
+    codec_ = std::move(run.codec);
+    ends_ = run.ends;
+    if (!session.resumed) session.report(starting_report(files.init, given.training));
+  } else {
+    codec_ = make_codec(files.tokenizer, config, text.documents, dev);
+    ends_ = ends_of(config, codec_, "training");
+  }
+  const DocumentEnds ends{ends_.start, ends_.ends.front()};
+  train_ = stream_of(text.documents, codec_, files.text.front(), ends);
+  dev_ = stream_of(dev, codec_, has_dev ? files.dev.front() : files.text.front(), ends);
   session.report(fmt::format("text: {} bytes for training, {} bytes for evaluation, {} distinct tokens", train_.bytes,
                              dev_.bytes, codec_.size()));
+}
+
+void LanguageData::expect_same(const LanguageRun& run, const LanguageRecipe& given) const {
+  expect_same_shape(files_.init, run.config, given.model);
+  expect_same_options(files_.init, run.language, given.language, {"document_end", "dev_share", "sample_tokens"});
+  if (run.language.start != given.language.start || run.language.ends != given.language.ends)
+    fail("{}: start and ends of the language configuration must be those of the run", files_.init);
 }
 
 void LanguageData::set_sizes(LanguageRecipe& recipe) const {
@@ -125,17 +152,32 @@ void LanguageData::set_limits(LanguageRecipe& recipe) const {
 }
 
 std::unique_ptr<Task> LanguageData::make_task(const LanguageRecipe& recipe) const {
-  return std::make_unique<LanguageTask>(recipe, codec_, train_, dev_);
+  return std::make_unique<LanguageTask>(recipe, codec_, ends_, train_, dev_);
 }
 
 void LanguageData::create_run(const RunDirectory& run, const LanguageRecipe& recipe) const {
   qkv::create_run(run, LanguageRun{recipe.model, recipe.language, codec_}, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
     write_fields(partial.training(), recipe.training);
+    write_initial<LanguageRun>(files_.init, recipe, partial);
   });
 }
 
 }  // namespace
+
+LanguageRecipe language_fine_tuning(const std::string& run) {
+  const LanguageRun parts = read_run<LanguageRun>(RunDirectory(run));
+  LanguageRecipe recipe;
+  recipe.model = parts.config;
+  recipe.language = parts.language;
+  set_fine_tuning(recipe.training);
+  recipe.training.optimizer = Optimizer::adamw;
+  recipe.training.label_smoothing = 0;
+  recipe.training.selection = Selection::loss;
+  recipe.training.average = 0;
+  recipe.training.ema_decay = 0;
+  return recipe;
+}
 
 bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer) {

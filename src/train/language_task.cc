@@ -19,15 +19,17 @@ std::string fingerprint_of(const TokenStream& text) {
 }
 
 TextBatchOptions options_of(const LanguageRecipe& recipe) {
-  return {recipe.model.max_length, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)};
+  const int64_t longest = std::min(recipe.model.max_length, recipe.training.batch_tokens);
+  return {longest, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)};
 }
 
 }  // namespace
 
-LanguageTask::LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TokenStream& text,
-                           const TokenStream& dev)
+LanguageTask::LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TextEnds& ends,
+                           const TokenStream& text, const TokenStream& dev)
     : recipe_(recipe),
       codec_(codec),
+      ends_(ends),
       text_(text),
       dev_(dev),
       fingerprint_(fingerprint_of(text)),
@@ -80,7 +82,7 @@ std::string LanguageTask::sample(const Transformer<float>& model, Arena& arena) 
   options.max_tokens = recipe_.language.sample_tokens;
   options.temperature = 0.8;
   options.seed = static_cast<uint64_t>(recipe_.training.seed);
-  return "sample:\n" + codec_.decode(generate_ids(model, {}, {codec_.end(), {codec_.end()}}, options, arena).ids);
+  return "sample:\n" + codec_.decode(generate_ids(model, {}, ends_, options, arena).ids);
 }
 
 void LanguageTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/text_batches.h"
+#include "io/language_run.h"
 #include "model/replicas.h"
 #include "qkv/language.h"
 #include "text/text_codec.h"
@@ -17,7 +18,8 @@ class LanguageTask : public Task {
   static int64_t batches(const LanguageRecipe& recipe, const TokenStream& text);
 
   // All arguments must outlive the task.
-  LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TokenStream& text, const TokenStream& dev);
+  LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TextEnds& ends, const TokenStream& text,
+               const TokenStream& dev);
 
   std::string fingerprint() const override { return fingerprint_; }
   bool seek(const StreamPosition& position) override;
@@ -35,6 +37,7 @@ class LanguageTask : public Task {
  private:
   const LanguageRecipe& recipe_;
   const TextCodec& codec_;
+  const TextEnds& ends_;
   const TokenStream &text_, &dev_;
   std::string fingerprint_;
   TextBatches batches_, dev_batches_;

@@ -12,6 +12,8 @@
 namespace qkv {
 namespace {
 
+int64_t blocks_of(int64_t size) { return (size + kMomentBlock - 1) / kMomentBlock; }
+
 double mean_factor(int64_t tokens) { return 1.0 / static_cast<double>(std::max<int64_t>(tokens, 1)); }
 
 template <class T>
@@ -27,8 +29,11 @@ std::span<T> OptimizerState::zeros(int64_t count) {
 }
 
 OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, bool lazy_rows)
-    : config_(config), parameters_(parameters), history_(config) {
-  const int64_t P = parameters.size(), blocks = (P + kMomentBlock - 1) / kMomentBlock, padded = blocks * kMomentBlock;
+    : config_(config), parameters_(parameters), ranges_(parameters.trained_ranges()), history_(config) {
+  const int64_t P = parameters.trained_size();
+  int64_t blocks = 0;  // each range begins with a block
+  for (const auto& range : ranges_) blocks += blocks_of(range.size);
+  const int64_t padded = blocks * kMomentBlock;
   switch (config.moments) {
     case Moments::float32:
       moments_ = Float32Moments{zeros<float>(P), zeros<float>(P)};
@@ -47,7 +52,11 @@ OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float
   }
   if (config.ema_decay <= 0) return;
   ema_ = zeros<float>(P);
-  std::copy(parameters.values().begin(), parameters.values().end(), ema_.begin());
+  int64_t first = 0;
+  for (const auto& range : ranges_) {
+    std::copy_n(parameters.values().data() + range.value, range.size, ema_.data() + first);
+    first += range.size;
+  }
 }
 
 // `mean` is 1 / tokens. `squares` is only read if there is clipping.
@@ -70,12 +79,49 @@ AdamStep OptimizerState::adam_step(int64_t step, double mean, double squares) co
 double OptimizerState::update(int64_t step, int64_t tokens) {
   const double mean = mean_factor(tokens);
   const auto norm_of = [&](double squares) { return std::sqrt(squares) * mean; };
-  const AdamStep s = adam_step(step, mean, config_.clip_norm > 0 ? sum_of_squares<float>(parameters_.gradients()) : 0);
-  const std::span<float> w = parameters_.values(), gradient = parameters_.gradients();
+  double squares = 0;
+  if (config_.clip_norm > 0)
+    for (const auto& range : ranges_)
+      squares += sum_of_squares<float>(parameters_.gradients().subspan(to_size(range.gradient), to_size(range.size)));
+  AdamStep s = adam_step(step, mean, squares);
+  squares = 0;
+  int64_t first = 0, block = 0;
+  for (const auto& range : ranges_) {
+    squares += update_range(s, range, first, block);
+    first += range.size;
+    block += blocks_of(range.size);
+    s.seed += 0x9E3779B97F4A7C15u;  // another stream of random numbers for the rounding of each range
+  }
+  clear_other_gradients();
+  return norm_of(squares);
+}
+
+// Updates the parameters of a range, whose state begins at element `first`, and at block `block` of packed moments.
+// Returns the sum of the squares of their gradients.
+double OptimizerState::update_range(const AdamStep& s, const ParameterList<float>::Range& range, int64_t first,
+                                    int64_t block) {
+  const auto part = [](auto all, int64_t from, int64_t count) {
+    return all.empty() ? all : all.subspan(to_size(from), to_size(count));
+  };
+  const std::span<float> w = part(parameters_.values(), range.value, range.size),
+                         gradient = part(parameters_.gradients(), range.gradient, range.size),
+                         average = part(ema_, first, range.size);
+  const int64_t blocks = blocks_of(range.size), from = block * kMomentBlock, padded = blocks * kMomentBlock;
   if (const auto* f = std::get_if<Float32Moments>(&moments_))
-    return norm_of(adam_update<float>(s, w, gradient, f->m, f->v, ema_));
-  if (const auto* b = std::get_if<Bfloat16Moments>(&moments_)) return norm_of(adam_update(s, w, gradient, *b, ema_));
-  return norm_of(adam_update(s, w, gradient, std::get<Int8Moments>(moments_), ema_));
+    return adam_update<float>(s, w, gradient, part(f->m, first, range.size), part(f->v, first, range.size), average);
+  if (const auto* b = std::get_if<Bfloat16Moments>(&moments_))
+    return adam_update(s, w, gradient, Bfloat16Moments{part(b->m, from, padded), part(b->v, from, padded)}, average);
+  const Int8Moments& i = std::get<Int8Moments>(moments_);
+  return adam_update(s, w, gradient,
+                     Int8Moments{part(i.m, from, padded), part(i.v, from, padded), part(i.m_scale, block, blocks),
+                                 part(i.v_scale, block, blocks)},
+                     average);
+}
+
+// Sets the gradients of frozen parameters to zero, which have some where they are computed anyway.
+void OptimizerState::clear_other_gradients() {
+  for (const auto& p : parameters_.all())
+    if (p.frozen && p.gradient) std::fill_n(p.gradient, p.size(), 0.0f);
 }
 
 AdamRow<float> OptimizerState::table() const {
@@ -144,6 +190,15 @@ void OptimizerState::weights_into(int64_t step, std::span<float> out) {
 }
 
 void OptimizerState::average_into(int64_t step, std::span<float> out) {
+  if (std::ssize(ema_) < parameters_.size()) {
+    std::ranges::copy(parameters_.values(), out.begin());
+    int64_t first = 0;
+    for (const auto& range : ranges_) {
+      std::copy_n(ema_.data() + first, range.size, out.data() + range.value);
+      first += range.size;
+    }
+    return;
+  }
   caught_up_into(step, ema_, out, caught_up_average<float>);
 }
 

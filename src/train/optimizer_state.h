@@ -24,8 +24,9 @@ struct RowGradients {
 
 class OptimizerState {
  public:
-  // With lazy_rows, a row of the first parameter is updated only in the steps in which it has a gradient. It catches up
-  // on the steps that it missed when it is needed (train/missed_steps.h). Requires float32 moments and no weight decay.
+  // Frozen parameters have no state and are not updated. With lazy_rows, a row of the first parameter is updated only
+  // in the steps in which it has a gradient. It catches up on the steps that it missed when it is needed
+  // (train/missed_steps.h). Requires float32 moments, no weight decay and no frozen parameter.
   OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, bool lazy_rows = false);
 
   // Performs one step of Adam and of the moving average with the gradients, which are summed over `tokens` tokens, and
@@ -62,6 +63,8 @@ class OptimizerState {
 
   template <class T>
   std::span<T> zeros(int64_t count);
+  double update_range(const AdamStep& step, const ParameterList<float>::Range& range, int64_t first, int64_t block);
+  void clear_other_gradients();
   AdamStep adam_step(int64_t step, double mean, double squares) const;
   int64_t width() const { return parameters_.all().front().shape[1]; }  // of the table
   AdamRow<float> table() const;
@@ -74,7 +77,8 @@ class OptimizerState {
   ParameterList<float>& parameters_;
   Arena memory_;
   std::variant<Float32Moments, Bfloat16Moments, Int8Moments> moments_;
-  std::span<float> ema_;
+  std::vector<ParameterList<float>::Range> ranges_;  // of the parameters that are trained
+  std::span<float> ema_;                             // of these
   std::span<int32_t> last_;  // the last step of each row, 0 before the first one; empty without lazy rows
   StepHistory history_;
 };

@@ -1,4 +1,5 @@
 // Recipes: values by name, and their valid ranges.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -37,7 +38,8 @@ void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
 template <class R>
 bool is_option(const Field& field) {
   return field.visibility != Visibility::internal &&
-         (std::is_same_v<R, TranslationRecipe> || field.group != kTranslatorGroup);
+         (std::is_same_v<R, TranslationRecipe> || field.group != kTranslatorGroup) &&
+         (!std::is_same_v<R, RecommendationRecipe> || field.group != kFineTuningGroup);
 }
 
 template <class R>
@@ -52,7 +54,10 @@ struct OptionLister {
     option.help = field.help;
     option.group = field.group.empty() || field.group == kTranslatorGroup ? "model" : field.group;
     option.common = field.visibility == Visibility::common;
-    if constexpr (std::is_enum_v<Value>) {
+    if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+      option.value = fmt::format("{}", fmt::join(value, ","));
+      option.is_list = true;
+    } else if constexpr (std::is_enum_v<Value>) {
       option.value = name_of(value);
       option.accepted = fmt::format("{}", fmt::join(kEnumNames<Value>, ", "));
     } else {
@@ -61,7 +66,6 @@ struct OptionLister {
       if (is_bounded) option.accepted = to_string(field.range);
     }
   }
-  void operator()(std::string_view, const std::vector<std::string>&, const Field&) {}  // no option is a list
 };
 
 // Refuses names of values that cannot be set.
@@ -77,16 +81,28 @@ struct OptionChecker {
   }
 };
 
-// Finds out whether the values of an option are strings in JSON.
+// Finds out whether the values of an option are strings in JSON, or lists of strings.
 struct TextFinder {
   std::string_view option;
-  bool found = false;
+  bool found = false, is_list = false;
 
   template <class Value>
   void operator()(std::string_view name, const Value&, const Field&) {
-    if (name == option) found = std::is_enum_v<Value> || std::is_same_v<Value, std::string>;
+    if (name != option) return;
+    found = std::is_enum_v<Value> || std::is_same_v<Value, std::string>;
+    is_list = std::is_same_v<Value, std::vector<std::string>>;
   }
 };
+
+nlohmann::json list_from(std::string_view text) {
+  nlohmann::json list = nlohmann::json::array();
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    if (comma > 0) list.push_back(std::string(text.substr(0, comma)));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return list;
+}
 
 // Sets values that follow from others unless they are given too.
 void follow(ModelConfig& m, const nlohmann::json& given) {
@@ -139,7 +155,9 @@ void set_recipe_option(R& recipe, const std::string& name, const std::string& va
   TextFinder finder{name};
   visit_recipe(recipe, finder);
   const bool is_text = finder.found || !nlohmann::json::accept(value);  // other text is refused with the type expected
-  const nlohmann::json parsed = is_text ? nlohmann::json(value) : nlohmann::json::parse(value);
+  const nlohmann::json parsed = finder.is_list ? list_from(value)
+                                : is_text      ? nlohmann::json(value)
+                                               : nlohmann::json::parse(value);
   merge_recipe_json(recipe, nlohmann::json{{name, parsed}}.dump(), "recipe");
 }
 

@@ -18,10 +18,10 @@
 #include "text/vocabulary.h"
 #include "train/feature_sums.h"
 #include "train/fit_to_log.h"
+#include "train/initial_run.h"
 #include "train/recommendation_task.h"
 #include "train/session.h"
 #include "train/sparse_updates.h"
-#include "train/warm_start.h"
 
 namespace qkv {
 namespace {
@@ -45,7 +45,7 @@ class RecommendationData {
   void read_log(const RecommendationRecipe& given);
   void read_features();
   std::string fingerprint() const;
-  void write_warm_start(const RunDirectory& run, const RecommendationRecipe& recipe) const;
+  void write_start(const RunDirectory& run, const RecommendationRecipe& recipe) const;
 
   const TrainingSession& session_;
   const RecommendationFiles& files_;
@@ -53,7 +53,7 @@ class RecommendationData {
   bool few_events_ = false;  // most users have two events, and min_events and split may follow
   RecommenderRun run_;       // its log; the model and the recommendation are set when the run is created
   ItemFeatures features_;
-  std::optional<RecommenderRun> warm_start_;
+  std::optional<RecommenderRun> init_;
 };
 
 // Throws Error for values that the loss or sparse updates exclude.
@@ -83,6 +83,8 @@ void RecommendationData::check(const RecommendationRecipe& given, const Recommen
     fail("training: selection must be metric (is loss): recommenders have no validation loss");
   if (given.model.output_softcap != 0)
     fail("training: output_softcap must be 0 in a recommender (is {})", given.model.output_softcap);
+  if (!given.training.freeze.empty() || given.training.lora_rank > 0)
+    fail("training: freeze and lora_rank are for translators and language models");
   if (!given.fit) check_loss(given, !files.features.empty());
 }
 
@@ -94,13 +96,12 @@ RecommendationRecipe RecommendationData::saved_recipe(const RunDirectory& run) {
 RecommendationData::RecommendationData(const TrainingSession& session, const RecommendationRecipe& given,
                                        const RecommendationFiles& files)
     : session_(session), files_(files), time_gaps_(given.recommendation.time_gaps) {
-  if (session.resumed && !files.warm_start.empty() && !std::filesystem::exists(session.run.start()))
-    fail("{}: was started without a warm start; omit warm_start or use another directory", session.run.root());
+  if (session.resumed) expect_started_from(session.run, files.init);
   read_log(given);
   read_features();
 }
 
-// The log; its first items are those of the resumed run or of the warm start.
+// The log; its first items are those of the resumed run or of the initial run.
 void RecommendationData::read_log(const RecommendationRecipe& given) {
   const RecommendationConfig& config = given.recommendation;
   const RecommendationConfig usual = recommendation_preset("auto").recommendation;
@@ -119,17 +120,16 @@ void RecommendationData::read_log(const RecommendationRecipe& given) {
     log = with_first_items(std::move(log), saved.data.items);
     if (saved.sha256 != sha256 || saved.data != log)
       fail("{}: was trained on different data; use the same data or another directory", session_.run.root());
-  } else if (!files_.warm_start.empty()) {
-    warm_start_ = load_run<RecommenderRun>(files_.warm_start);
-    log = with_first_items(std::move(log), warm_start_->log.data.items);
+  } else if (!files_.init.empty()) {
+    init_ = load_run<RecommenderRun>(files_.init);
+    log = with_first_items(std::move(log), init_->log.data.items);
   }
   for (const std::string& line : report.lines()) session_.report(line);
 }
 
-// The table of features, if there is one. Features that the resumed run or the warm start has keep their ids.
+// The table of features, if there is one. Features that the resumed run or the initial run has keep their ids.
 void RecommendationData::read_features() {
-  const std::string known_path =
-      session_.resumed ? session_.run.features() : RunDirectory(files_.warm_start).features();
+  const std::string known_path = session_.resumed ? session_.run.features() : RunDirectory(files_.init).features();
   std::vector<std::string> known;
   if (std::filesystem::exists(known_path)) known = read_names(known_path, "feature");
   if (!files_.features.empty()) {
@@ -160,12 +160,12 @@ void RecommendationData::set_sizes(RecommendationRecipe& recipe) const {
   }
   recipe.items = {features_.count(), time_gaps_ ? kGapBuckets : 0};
   if (recipe.fit) {
-    if (warm_start_) recipe.model.tied_output = warm_start_->config.tied_output;
+    if (init_) recipe.model.tied_output = init_->config.tied_output;
     const LogShape shape = shape_of(run_.log.data, RecommendationTask::split_of(recipe, run_.log.data));
     FittedRecipe fitted = fit_to_log(recipe, shape);
-    if (warm_start_) {
+    if (init_) {
       RecommendationRecipe started = fitted.recipe;
-      started.model = warm_start_->config;
+      started.model = init_->config;
       started.model.dropout = fitted.recipe.model.dropout;
       fitted.recipe = with_saved(recipe, started);
     }
@@ -189,7 +189,7 @@ void RecommendationData::set_limits(RecommendationRecipe& recipe) const {
 }
 
 std::unique_ptr<Task> RecommendationData::make_task(const RecommendationRecipe& recipe) const {
-  return std::make_unique<RecommendationTask>(recipe, run_.log.data, fingerprint(), session_.run.start(), features_);
+  return std::make_unique<RecommendationTask>(recipe, run_.log.data, fingerprint(), features_);
 }
 
 void RecommendationData::create_run(const RunDirectory& run, const RecommendationRecipe& recipe) {
@@ -203,19 +203,19 @@ void RecommendationData::create_run(const RunDirectory& run, const Recommendatio
       write_file_atomic(partial.features(), pieces_to_json(features_.names));
       write_file_atomic(partial.feature_columns(), pieces_to_json(features_.columns));
     }
-    if (warm_start_) write_warm_start(partial, recipe);
+    if (init_) write_start(partial, recipe);
   });
 }
 
-// The weights of the warm start, with random ones for what it does not have.
-void RecommendationData::write_warm_start(const RunDirectory& run, const RecommendationRecipe& recipe) const {
+// The weights of the initial run, with random ones for what it does not have.
+void RecommendationData::write_start(const RunDirectory& run, const RecommendationRecipe& recipe) const {
   Transformer<float> model(recipe.model, recipe.items);
   model.parameters().initialize(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
-  start_from(files_.warm_start, *warm_start_, recipe, model.parameters());
+  start_from(files_.init, *init_, recipe, model.parameters());
   if (const Parameter<float>* G = model.feature_table()) {
     const std::vector<float> zeros(to_size(G->size()));
     FeatureSums(features_).add_change(G->matrix(), {zeros.data(), G->shape[0], G->shape[1]},
-                                      warm_start_->log.data.item_count(), model.item_table().matrix());
+                                      init_->log.data.item_count(), model.item_table().matrix());
   }
   save_weights(run.start(), model.parameters(), model.parameters().values());
 }

@@ -1,7 +1,6 @@
 #include "train/recommendation_task.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "core/fail.h"
@@ -10,7 +9,6 @@
 #include "eval/baselines.h"
 #include "eval/transition_fit.h"
 #include "io/run_config.h"
-#include "io/weights.h"
 #include "recommend/item_scores.h"
 #include "recommend/model_ranker.h"
 #include "train/fit_to_log.h"
@@ -51,12 +49,11 @@ std::vector<EvaluationReport::Measure> measures_of(const RankingScore& score) {
 }  // namespace
 
 RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log,
-                                       std::string fingerprint, std::string start, const ItemFeatures& features)
+                                       std::string fingerprint, const ItemFeatures& features)
     : recipe_(recipe),
       log_(log),
       split_(split_of(recipe, log)),
       fingerprint_(std::move(fingerprint)),
-      start_(std::move(start)),
       batches_(log, options_of(recipe, split_)),
       sampled_(SampledLoss::of(recipe.recommendation, log.item_count())),
       features_(features) {
@@ -114,11 +111,6 @@ std::string RecommendationTask::summary() const {
         fmt::format("; transitions between {} pairs of items, {:.1f} MiB, decay {}, scale {}", transitions_->pairs(),
                     mebibytes(transitions_->bytes()), transitions_->config().decay, transitions_->config().scale);
   return line;
-}
-
-void RecommendationTask::initialize(ParameterList<float>& parameters, const TrainingConfig& config) const {
-  Task::initialize(parameters, config);
-  if (std::filesystem::exists(start_)) load_weights(start_, parameters, parameters.values());
 }
 
 Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {

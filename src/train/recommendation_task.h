@@ -23,11 +23,10 @@ class RecommendationTask : public Task {
   // Returns the number of batches of the first epoch.
   static int64_t batches(const RecommendationRecipe& recipe, const Interactions& log);
 
-  // recipe and log must outlive the task. fingerprint identifies log and features. start is a file with initial
-  // weights, which is used if it exists. features are those of the model. Throws Error if no user has an event for
-  // validation.
+  // recipe and log must outlive the task. fingerprint identifies log and features. features are those of the model.
+  // Throws Error if no user has an event for validation.
   RecommendationTask(const RecommendationRecipe& recipe, const Interactions& log, std::string fingerprint,
-                     std::string start = "", const ItemFeatures& features = {});
+                     const ItemFeatures& features = {});
 
   std::string fingerprint() const override { return fingerprint_; }
   bool seek(const StreamPosition& position) override;
@@ -35,7 +34,6 @@ class RecommendationTask : public Task {
   void next() override;
   std::string summary() const override;
 
-  void initialize(ParameterList<float>& parameters, const TrainingConfig& config) const override;
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
   const StepTable* step_table() const override { return step_table_ ? &*step_table_ : nullptr; }
   void after_step(const Transformer<float>& model) override;
@@ -62,7 +60,7 @@ class RecommendationTask : public Task {
   const RecommendationRecipe& recipe_;
   const Interactions& log_;
   Split split_;
-  std::string fingerprint_, start_;
+  std::string fingerprint_;
   ItemBatches batches_;
   StreamPosition position_;
   BatchList list_;  // of the current epoch

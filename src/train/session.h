@@ -12,6 +12,7 @@
 #include "train/resume.h"
 #include "train/schedule.h"
 #include "train/task.h"
+#include "train/trained_parts.h"
 #include "train/trainer.h"
 
 namespace qkv {
@@ -60,6 +61,7 @@ bool train_on(const std::string& out, const TrainingObserver& observer, const R&
   Data data(session, given, inputs...);
   const R recipe = resolve_recipe(given, data);
   if (saved) check_same(session.run, *saved, recipe);
+  check_freeze(recipe);
 
   const std::unique_ptr<Task> task = data.make_task(recipe);
   if (!session.resumed) {

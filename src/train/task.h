@@ -46,10 +46,6 @@ class Task {
   // Describes the previous epoch in one line; "" if there is nothing to report.
   virtual std::string epoch_summary() const { return ""; }
 
-  // Sets the weights that training starts from.
-  virtual void initialize(ParameterList<float>& parameters, const TrainingConfig& config) const {
-    parameters.initialize(static_cast<uint64_t>(config.seed), config.initial_deviation);
-  }
   // Returns the loss of the current batch and adds its gradients to the model's.
   virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;
   // Returns the rows that the current batch needs and their gradients, if the task computes those of a small table

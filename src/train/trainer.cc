@@ -12,6 +12,7 @@
 #include "train/rehearsal.h"
 #include "train/schedule.h"
 #include "train/step_table.h"
+#include "train/trained_parts.h"
 
 namespace qkv {
 namespace {
@@ -43,13 +44,6 @@ nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
   return json;
 }
 
-// Sets the weights that training starts from and makes room for gradients.
-ParameterList<float>& prepare(ParameterList<float>& parameters, const Task& task, const TrainingConfig& config) {
-  if (!task.step_table()) parameters.allocate_gradients();
-  task.initialize(parameters, config);
-  return parameters;
-}
-
 }  // namespace
 
 Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer)
@@ -61,15 +55,38 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       data_id_(task.fingerprint()),
       model_(recipe.model, recipe.items),
       candidate_(recipe.model, recipe.items),
-      optimizer_(config_, prepare(model_.parameters(), task_, config_), task_.step_table() != nullptr),
+      optimizer_(config_, prepare(), task_.step_table() != nullptr),
       started_(std::chrono::steady_clock::now()) {
   resume();
   rehearse();
 }
 
+// Sets the weights that training starts from, those of another run or random ones, and makes room for gradients.
+ParameterList<float>& Trainer::prepare() {
+  ParameterList<float>& parameters = model_.parameters();
+  const uint64_t seed = static_cast<uint64_t>(config_.seed);
+  if (has_adapter(run_)) {
+    adapter_ = read_adapter(run_);
+    base_ = load_base(run_, *adapter_, model_.config());
+    for (Transformer<float>* model : {&model_, &candidate_}) {
+      model->parameters().use(base_->parameters().values(), nullptr);
+      model->add_adapters(adapter_->of_model(), adapter_->rank, adapter_->scale());
+    }
+    model_.trained().allocate_gradients();
+    model_.trained().initialize(seed);
+  } else if (std::filesystem::exists(run_.start())) {
+    load_weights(run_.start(), parameters, parameters.values());
+  } else {
+    parameters.initialize(seed, config_.initial_deviation);
+  }
+  if (!adapter_) freeze(config_, parameters);
+  if (!task_.step_table()) parameters.allocate_gradients();
+  return model_.trained();
+}
+
 void Trainer::resume() {
   const bool saved = std::filesystem::exists(run_.state());  // a killed process may leave weights without a state
-  if (saved) progress_ = load_state(run_.state(), data_id_, model_.parameters(), optimizer_);
+  if (saved) progress_ = load_state(run_.state(), data_id_, model_.trained(), optimizer_);
   for (const auto& entry : std::filesystem::directory_iterator(run_.checkpoints())) {
     const std::vector<int64_t>& kept = progress_.evaluated_steps;
     const auto is_entry = [&](int64_t step) { return entry.path() == run_.weights(step); };
@@ -89,20 +106,23 @@ void Trainer::resume() {
 
 // Makes memory known, and its pages present, before the first step.
 void Trainer::rehearse() {
-  const std::span<float> weights = model_.parameters().values(), gradients = model_.parameters().gradients();
-  std::copy(weights.begin(), weights.end(), candidate_.parameters().values().begin());
+  const std::span<float> weights = model_.trained().values(), gradients = model_.trained().gradients();
+  std::copy(weights.begin(), weights.end(), candidate_.trained().values().begin());
   task_.rehearse(model_, candidate_, arena_);
   std::fill(gradients.begin(), gradients.end(), 0.0f);
-  rehearse_average(model_.parameters(), arena_);
+  clear_base_gradients();
+  rehearse_average(model_.trained(), arena_);
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
                gradient = mebibytes(gradients.size_bytes()),
-               activations = mebibytes(arena_.high_water() + task_.bytes()), data = mebibytes(task_.data_bytes());
+               activations = mebibytes(arena_.high_water() + task_.bytes()), data = mebibytes(task_.data_bytes()),
+               base = base_ ? mebibytes(base_->parameters().values().size_bytes()) : 0;
   report(
-      fmt::format("memory: {:.1f} MiB (weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, evaluation {:.1f}, "
+      fmt::format("memory: {:.1f} MiB ({}weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, evaluation {:.1f}, "
                   "activations {:.1f} for {} tokens per batch{})",
-                  2 * parameters + gradient + optimizer + activations + data, parameters, gradient, optimizer,
-                  parameters, activations, config_.batch_tokens, data > 0 ? fmt::format(", data {:.1f}", data) : ""));
+                  base + 2 * parameters + gradient + optimizer + activations + data,
+                  base > 0 ? fmt::format("base {:.1f}, ", base) : "", parameters, gradient, optimizer, parameters,
+                  activations, config_.batch_tokens, data > 0 ? fmt::format(", data {:.1f}", data) : ""));
 }
 
 double Trainer::seconds() const {
@@ -118,6 +138,13 @@ std::string Trainer::reason_to_end() const {
   if (config_.max_minutes > 0 && seconds() >= 60 * config_.max_minutes)
     return fmt::format("{} minutes", config_.max_minutes);
   return "";
+}
+
+// The vectors of the base of an adapter have gradients, which nothing uses.
+void Trainer::clear_base_gradients() {
+  if (!adapter_) return;
+  const std::span<float> gradients = model_.parameters().gradients();
+  std::fill(gradients.begin(), gradients.end(), 0.0f);
 }
 
 void Trainer::next_batch() {
@@ -144,6 +171,7 @@ StepReport Trainer::step() {
   progress_.step++;
   done.gradient_norm = table ? optimizer_.update(progress_.step, loss.tokens, table->gradients())
                              : optimizer_.update(progress_.step, loss.tokens);
+  clear_base_gradients();
   task_.after_step(model_);
   if (!std::isfinite(loss.loss) || !std::isfinite(done.gradient_norm))
     fail("training: the loss is not finite at step {}; try a lower learning_rate (the last saved state is kept)",
@@ -220,7 +248,7 @@ void Trainer::evaluate() {
   EvaluationReport evaluation;
   evaluation.step = progress_.step;
   evaluation.baselines = baselines_;
-  const ParameterList<float>& parameters = model_.parameters();
+  const ParameterList<float>& parameters = model_.trained();
   progress_.evaluated_steps.push_back(progress_.step);
 
   double best_score = 0;
@@ -236,7 +264,7 @@ void Trainer::evaluate() {
     }
   };
 
-  const std::span<float> candidate = candidate_.parameters().values();
+  const std::span<float> candidate = candidate_.trained().values();
   optimizer_.weights_into(progress_.step, candidate);
   if (config_.average > 1) save_weights(run_.weights(progress_.step), parameters, candidate);
   consider("last");
@@ -250,7 +278,10 @@ void Trainer::evaluate() {
   if (evaluation.improved) {
     if (evaluation.best == "last") optimizer_.weights_into(progress_.step, candidate);
     if (evaluation.best == "ema") optimizer_.average_into(progress_.step, candidate);
-    save_weights(run_.model(), parameters, candidate);  // the average was the last candidate
+    if (adapter_)
+      write_adapter_weights(run_, *adapter_, parameters, candidate);  // the average was the last candidate
+    else
+      save_weights(run_.model(), parameters, candidate);
     if (write_more) write_more(run_);
     progress_.best = best_score;
     progress_.best_step = progress_.step;
@@ -271,7 +302,7 @@ bool Trainer::average_into(std::span<float> weights) {
   if (k < 2) return false;
   std::vector<std::string> paths;
   for (size_t i = steps.size() - k; i < steps.size(); i++) paths.push_back(run_.weights(steps[i]));
-  average_weights(paths, model_.parameters(), weights, arena_);
+  average_weights(paths, model_.trained(), weights, arena_);
   return true;
 }
 
@@ -283,7 +314,7 @@ void Trainer::save() {
     old.push_back(steps.front());
     steps.erase(steps.begin());
   }
-  save_state(run_.state(), progress_, data_id_, model_.parameters(), optimizer_);
+  save_state(run_.state(), progress_, data_id_, model_.trained(), optimizer_);
   for (const int64_t step : old) std::filesystem::remove(run_.weights(step));
 }
 

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "io/adapter.h"
 #include "io/metrics.h"
 #include "io/run_directory.h"
 #include "model/transformer.h"
@@ -25,12 +28,14 @@ class Trainer {
   bool train();
 
  private:
+  ParameterList<float>& prepare();
   void resume();
   void rehearse();
   std::string reason_to_end() const;
   double score_of(const DevScore& dev) const;
   std::string best_score() const;
   StepReport step();
+  void clear_base_gradients();
   void next_batch();
   void score_baselines();
   void evaluate();
@@ -47,7 +52,9 @@ class Trainer {
   const TrainingObserver& observer_;
   MetricsWriter metrics_;
   std::string data_id_;
-  Transformer<float> model_, candidate_;  // trained, evaluated
+  std::optional<Adapter> adapter_;            // the one that is trained, if the run is an adapter
+  std::unique_ptr<Transformer<float>> base_;  // whose weights model_ and candidate_ use then
+  Transformer<float> model_, candidate_;      // trained, evaluated
   OptimizerState optimizer_;
   Arena arena_;
   Progress progress_;

@@ -1,5 +1,6 @@
 // Training a translator: parallel text, its vocabulary and its run directory.
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -13,11 +14,23 @@
 #include "io/run.h"
 #include "text/corpus.h"
 #include "train/fit.h"
+#include "train/initial_run.h"
 #include "train/session.h"
+#include "train/trained_parts.h"
 #include "train/translation_task.h"
 
 namespace qkv {
 namespace {
+
+// Returns the text configuration of a run. An imported run has none, and its tokenizers were trained elsewhere.
+TextConfig text_config_of(const RunDirectory& run, const TranslatorRun& parts) {
+  if (std::filesystem::exists(run.text())) return read_fields<TextConfig>(run, run.text());
+  TextConfig config;
+  config.vocab_size = std::max<int64_t>(4, parts.config.target_vocab);
+  config.joint_vocabulary = parts.config.shared_embeddings;
+  config.lowercase = parts.translation.lowercase;
+  return config;
+}
 
 constexpr int64_t kVocabularySentences = 1'000'000;  // from which a vocabulary is trained, at most (approximately)
 
@@ -37,27 +50,32 @@ class TranslationData {
   void create_run(const RunDirectory& run, const TranslationRecipe& recipe) const;
 
  private:
-  TokenizerPair load_or_train_tokenizers(const TranslationFiles& files, const TextConfig& config) const;
+  TranslatorRun load_or_train_text(const TranslationFiles& files, const TextConfig& config) const;
   TokenizerPair train_tokenizers(const TranslationFiles& files, const TextConfig& config) const;
   void make_evaluator(const ModelConfig& model, int64_t batch_tokens);
   void report_vocabulary(const TextConfig& config) const;
 
   const TrainingSession& session_;
+  const TranslationFiles& files_;
   const int64_t memory_;
   ParallelCorpus text_;
   ParallelText dev_;
-  TokenizerPair tokenizers_;
+  TranslatorRun run_;  // tokenizers and special tokens; the model is set when the run is created
   std::optional<Evaluator> evaluator_;
   std::optional<BatchStream> stream_;
 };
 
-void TranslationData::check(const TranslationRecipe& given, const TranslationFiles& files, int64_t) {
+void TranslationData::check(const TranslationRecipe& given, const TranslationFiles& files, int64_t memory) {
   qkv::check(given.text);
+  check_fine_tuning(given.training, files.init);
+  if (given.training.lora_rank > 0 && memory > 0) fail("training: memory requires lora_rank = 0");
   for (const auto& [name, layers] : {std::pair{"encoder_layers", given.model.encoder_layers},
                                      std::pair{"decoder_layers", given.model.decoder_layers}})
     if (layers < 1) fail("recipe: {} must be at least 1 for a translator (is {})", name, layers);
   if (std::count(files.train.begin(), files.train.end(), "-") + std::count(files.dev.begin(), files.dev.end(), "-") > 1)
     fail("training: standard input (-) can be only one of the text files");
+  if (!files.init.empty() && !(files.source_tokenizer + files.target_tokenizer).empty())
+    fail("training: source_tokenizer and target_tokenizer must be empty with init, whose tokenizers are kept");
   if (given.text.joint_vocabulary && !files.target_tokenizer.empty())
     fail("training: target_tokenizer requires joint_vocabulary = false");
 }
@@ -70,15 +88,32 @@ TranslationRecipe TranslationData::saved_recipe(const RunDirectory& run) {
 TranslationData::TranslationData(const TrainingSession& session, const TranslationRecipe& given,
                                  const TranslationFiles& files, int64_t memory)
     : session_(session),
+      files_(files),
       memory_(memory),
       text_(files.train, given.text.lowercase),
       dev_(read_parallel(files.dev, given.text.lowercase)),
-      tokenizers_(load_or_train_tokenizers(files, given.text)) {}
+      run_(load_or_train_text(files, given.text)) {
+  if (session.resumed) expect_started_from(session.run, files.init);
+  if (session.resumed || files.init.empty()) return;
+  expect_same_shape(files.init, run_.config, given.model);
+  expect_same_options(files.init, text_config_of(RunDirectory(files.init), run_), given.text);
+  session.report(starting_report(files.init, given.training));
+}
 
-TokenizerPair TranslationData::load_or_train_tokenizers(const TranslationFiles& files, const TextConfig& config) const {
+TranslatorRun TranslationData::load_or_train_text(const TranslationFiles& files, const TextConfig& config) const {
   for (const auto& [paths, lines] : {std::pair{&files.train, text_.size()}, {&files.dev, dev_.size()}})
     if (lines == 0) fail("{}: contains no sentence pair", paths->front());
-  return session_.resumed ? read_run<TranslatorRun>(session_.run).tokenizers : train_tokenizers(files, config);
+  if (session_.resumed) return read_run<TranslatorRun>(session_.run);
+  if (!files.init.empty()) {
+    TranslatorRun run = read_run<TranslatorRun>(RunDirectory(files.init));
+    if (!run.tokens.languages.empty() || !run.tokens.first.empty())
+      fail("{}: has {}, which training does not support", files.init,
+           run.tokens.first.empty() ? "languages" : "a forced first token");
+    return run;
+  }
+  const TokenizerPair tokenizers = train_tokenizers(files, config);
+  const TranslationConfig translation = trained_translation(tokenizers, config.lowercase);
+  return {{}, tokenizers, translation, tokens_of(translation, tokenizers, "training")};
 }
 
 // Trained from all lines or, if the text is long, from a sample.
@@ -101,16 +136,16 @@ TokenizerPair TranslationData::train_tokenizers(const TranslationFiles& files, c
 }
 
 void TranslationData::report_vocabulary(const TextConfig& config) const {
-  session_.report(fmt::format("vocabulary: {} pieces{}", tokenizers_.source.size(),
+  session_.report(fmt::format("vocabulary: {} pieces{}", run_.tokenizers.source.size(),
                               config.joint_vocabulary
                                   ? " for both languages"
-                                  : fmt::format(" (source) and {} pieces (target)", tokenizers_.target.size())));
+                                  : fmt::format(" (source) and {} pieces (target)", run_.tokenizers.target.size())));
 }
 
 void TranslationData::set_sizes(TranslationRecipe& recipe) const {
   ModelConfig& model = recipe.model;
-  model.source_vocab = tokenizers_.source.size();
-  model.target_vocab = tokenizers_.target.size();
+  model.source_vocab = run_.tokenizers.source.size();
+  model.target_vocab = run_.tokenizers.target.size();
 }
 
 void TranslationData::set_limits(TranslationRecipe& recipe) {
@@ -128,27 +163,41 @@ void TranslationData::set_limits(TranslationRecipe& recipe) {
 }
 
 void TranslationData::make_evaluator(const ModelConfig& model, int64_t batch_tokens) {
-  evaluator_.emplace(std::move(dev_), tokenizers_.source, tokenizers_.target, model.max_length, batch_tokens);
+  evaluator_.emplace(std::move(dev_), run_.tokenizers, run_.tokens, model.max_length, batch_tokens);
 }
 
 std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe) {
   report_vocabulary(recipe.text);
   const TrainingConfig& training = recipe.training;
-  stream_.emplace(text_, tokenizers_.source, tokenizers_.target,
-                  StreamOptions{recipe.model.max_length, training.batch_tokens, static_cast<uint64_t>(training.seed)});
+  stream_.emplace(text_, run_.tokenizers.source, run_.tokenizers.target,
+                  StreamOptions{.max_length = recipe.model.max_length,
+                                .batch_tokens = training.batch_tokens,
+                                .seed = static_cast<uint64_t>(training.seed),
+                                .tokens = pair_tokens(run_.tokens)});
   return std::make_unique<TranslationTask>(recipe, *stream_, *evaluator_);
 }
 
 void TranslationData::create_run(const RunDirectory& run, const TranslationRecipe& recipe) const {
-  const TranslatorRun parts{recipe.model, tokenizers_, trained_translation(tokenizers_, recipe.text.lowercase)};
+  const TranslatorRun parts{recipe.model, run_.tokenizers, run_.translation};
   qkv::create_run(run, parts, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
     write_fields(partial.training(), recipe.training);
     write_fields(partial.text(), recipe.text);
+    write_initial<TranslatorRun>(files_.init, recipe, partial);
   });
 }
 
 }  // namespace
+
+TranslationRecipe translation_fine_tuning(const std::string& run) {
+  const RunDirectory directory(run);
+  const TranslatorRun parts = read_run<TranslatorRun>(directory);
+  TranslationRecipe recipe;
+  recipe.model = parts.config;
+  recipe.text = text_config_of(directory, parts);
+  set_fine_tuning(recipe.training);
+  return recipe;
+}
 
 bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
                        const TrainingObserver& observer, int64_t memory) {

@@ -114,6 +114,44 @@ TEST(OptimizerState, PackedMomentsGiveAlmostTheSameSteps) {
   }
 }
 
+// Two parameters that are trained, around one that is frozen, take the steps that each would take alone.
+TEST(OptimizerState, LeavesFrozenParametersAlone) {
+  for (const Moments moments : {Moments::float32, Moments::bfloat16, Moments::int8}) {
+    TrainingConfig config = sample_config();
+    config.moments = moments;
+    ParameterList<float> list;
+    for (const char* name : {"a", "frozen", "b"}) list.add(name, {kSize}, Init::zeros());
+    list.freeze([](const Parameter<float>& p) { return p.name == "frozen"; });
+    list.allocate();
+    list.allocate_gradients();
+    const std::vector<float> w = normal<float>(kSize, 1);
+    for (const auto& p : list.all()) std::copy(w.begin(), w.end(), p.value);
+    OptimizerState optimizer(config, list);
+    Fixture alone(config);
+    for (int64_t step = 1; step <= 3; step++) {
+      const std::vector<float> gradient = normal<float>(kSize, static_cast<uint64_t>(100 + step));
+      for (const auto& p : list.all()) std::copy(gradient.begin(), gradient.end(), p.gradient);
+      EXPECT_NEAR(optimizer.update(step, kTokens), std::sqrt(2.0) * norm(gradient) / kTokens, 1e-6);
+      alone.update(step, gradient);
+    }
+    const auto part = [&](std::span<const float> all, int64_t i) {
+      return std::vector<float>(all.begin() + i * kSize, all.begin() + (i + 1) * kSize);
+    };
+    EXPECT_EQ(part(list.values(), 0), alone.weights());
+    EXPECT_EQ(part(list.values(), 1), w);
+    if (moments == Moments::float32) {
+      EXPECT_EQ(part(list.values(), 2), alone.weights());
+    }
+    EXPECT_LE(max_error(part(list.values(), 2), alone.weights()), 0.4 * config.learning_rate);
+    for (const float g : list.gradients()) EXPECT_EQ(g, 0);
+    std::vector<float> average(3 * kSize), average_alone(kSize);
+    optimizer.average_into(3, average);
+    alone.optimizer->average_into(3, average_alone);
+    EXPECT_EQ(part(average, 0), average_alone);
+    EXPECT_EQ(part(average, 1), w);
+  }
+}
+
 TEST(OptimizerState, SetsGradientsToZero) {
   Fixture f(sample_config());
   f.update(1, normal<float>(kSize, 2));

@@ -161,7 +161,7 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
   const int64_t N = dY.rows, in = W.cols, out = W.rows;
   if (N == 0) return;
   Work work = product_work(N, out, in);
-  work.flops *= 2;
+  if (g.dW.data) work.flops *= 2;
   const ProfiledOp profiled("linear, backward", {N, out, in}, work);
   if (suits_tiles(W)) return tile_linear_backward(X, W, dY, g, arena);
   const auto transposed = QKV_DISPATCH(Transpose);
@@ -169,14 +169,16 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
   const ProductBlocks bands = ProductBlocks::for_weights(out, in), blocks = ProductBlocks::for_rows(N, in);
   const Arena::Scope scope(arena);
   const int64_t stride = (N + 15) / 16 * 16 + 16;  // not a power of two, whose rows would share cache sets
-  float* memory = arena.take<float>(threads() * bands.row_block * stride);
+  float* memory = arena.take<float>(g.dW.data ? threads() * bands.row_block * stride : 0);
   parallel_for(bands.count() + blocks.count(), [&](int64_t i) {
     if (i < bands.count()) {
       const Block at = bands[i];
       const Matrix<const float> columns = dY.col_range(at.row_begin, at.row_end);
-      const Matrix<float> dYt(memory + omp_get_thread_num() * bands.row_block * stride, columns.cols, N, stride);
-      transposed(columns, dYt);
-      product(dYt, X, false, 1, g.dW.row_range(at.row_begin, at.row_end));
+      if (g.dW.data) {
+        const Matrix<float> dYt(memory + omp_get_thread_num() * bands.row_block * stride, columns.cols, N, stride);
+        transposed(columns, dYt);
+        product(dYt, X, false, 1, g.dW.row_range(at.row_begin, at.row_end));
+      }
       if (g.db) add_column_sums(columns, g.db + at.row_begin);
     } else {
       const Block at = blocks[i - bands.count()];

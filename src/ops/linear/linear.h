@@ -14,7 +14,8 @@ template <class Real>
 void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y, Arena& scratch,
             AfterBlock after = {});
 
-// Outputs of linear_backward. dX is assigned, or added to if `accumulate` is set; dW and db are added to.
+// Outputs of linear_backward. dX is assigned, or added to if `accumulate` is set; dW and db are added to. Without data,
+// dW is not computed.
 template <class Real>
 struct LinearGradients {
   Matrix<Real> dX;     // [N, in]:   dX = dY W

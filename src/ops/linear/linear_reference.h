@@ -26,7 +26,7 @@ void linear_backward(Matrix<const Real> X, Matrix<const Real> W, Matrix<const Re
     }
   for (int64_t o = 0; o < dY.cols; o++)
     for (int64_t n = 0; n < dY.rows; n++) {
-      for (int64_t i = 0; i < X.cols; i++) g.dW(o, i) += dY(n, o) * X(n, i);
+      for (int64_t i = 0; g.dW.data && i < X.cols; i++) g.dW(o, i) += dY(n, o) * X(n, i);
       if (g.db) g.db[o] += dY(n, o);
     }
 }

@@ -75,10 +75,10 @@ struct BackwardBlocks {
     (dY.row_range(begin, end), panels, nullptr, g.accumulate, g.dX.row_range(begin, end));
     if (g.after_dX) g.after_dX({begin, end, 0, g.dX.cols});
   }
-  // Adds the contribution of one block of dY to its rows of dW and, unless it is null, to db.
+  // Adds the contribution of one block of dY to its rows of dW and to db, unless they are null.
   void add(const Block& at, Matrix<float> dW, float* db) const {
     const Matrix<const float> block = dY.block(at);
-    QKV_DISPATCH(AddOuterProducts)(block, X.row_range(at.row_begin, at.row_end), dW);
+    if (dW.data) QKV_DISPATCH(AddOuterProducts)(block, X.row_range(at.row_begin, at.row_end), dW);
     if (db) add_column_sums(block, db);
   }
 };
@@ -113,16 +113,16 @@ void backward_by_runs(const BackwardBlocks& blocks, Arena& arena) {
   });
 }
 
-// Many weights: a task computes dX for some rows, or adds to some rows of dW and db.
+// Many weights, or no dW: a task computes dX for some rows, or adds to some rows of dW and db.
 void backward_by_bands(const BackwardBlocks& blocks) {
   const LinearGradients<float>& g = blocks.g;
-  const int64_t N = blocks.dY.rows, out = g.dW.rows, rows = rows_of_a_block(N);
+  const int64_t N = blocks.dY.rows, out = blocks.dY.cols, rows = rows_of_a_block(N);
   const int64_t bands = (out + kBandColumns - 1) / kBandColumns;
   parallel_for(bands + (N + rows - 1) / rows, [&](int64_t i) {
     if (i >= bands) return blocks.compute_dX((i - bands) * rows, std::min(N, (i - bands + 1) * rows));
     const int64_t first = i * kBandColumns, last = std::min(out, first + kBandColumns);
     for (int64_t begin = 0; begin < N; begin += kMostRows)
-      blocks.add({begin, std::min(N, begin + kMostRows), first, last}, g.dW.row_range(first, last),
+      blocks.add({begin, std::min(N, begin + kMostRows), first, last}, g.dW.data ? g.dW.row_range(first, last) : g.dW,
                  g.db ? g.db + first : nullptr);
   });
 }
@@ -144,7 +144,7 @@ void tile_linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<c
                           const LinearGradients<float>& g, Arena& arena) {
   const Arena::Scope scope(arena);
   const BackwardBlocks blocks{X, dY, g, packed(W, false, arena)};
-  few_weights(W) ? backward_by_runs(blocks, arena) : backward_by_bands(blocks);
+  few_weights(W) && g.dW.data ? backward_by_runs(blocks, arena) : backward_by_bands(blocks);
 }
 
 }  // namespace qkv
