@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "json_line.h"
 #include "line_reader.h"
 #include "options.h"
 #include "qkv/classifier.h"

@@ -3,9 +3,9 @@
 
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "json_line.h"
 #include "options.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
@@ -57,7 +57,7 @@ void generate(GenerateOptions& options) {
   generator.generate_all(prompts, options.generate, [&](size_t i, const qkv::Generation& found) {
     if (options.json)
       // Incomplete UTF-8 characters are replaced by U+FFFD.
-      show(to_json(prompts[i], found).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+      show(json_text(to_json(prompts[i], found)) + "\n");
     else
       show((options.stream ? "" : prompts[i] + found.text) + "\n");
     if (options.generate.alternatives > 0 && !options.json) show("\n" + qkv::tokens_to_text(found) + "\n");

@@ -6,15 +6,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "json_line.h"
+
 namespace {
 
 using nlohmann::ordered_json;
 
 constexpr size_t kEvents = 3;  // in the text of an explanation
-
-std::string dump(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
 
 // Returns the title or, if there is none, the id.
 std::string shown(const std::string& item, const qkv::Titles& titles) {
@@ -58,14 +56,14 @@ std::string json_line(const RecommendRequest& request, const qkv::Recommendation
   }
   if (!answer.unknown_listed.empty()) json["unknown_listed"] = answer.unknown_listed;
   for (const auto& [text, items] : request.ambiguous) json["ambiguous"][text] = items;
-  return dump(json);
+  return json_text(json) + "\n";
 }
 
 std::string json_error(const ordered_json& id, const std::string& message) {
   ordered_json json = ordered_json::object();
   if (!id.is_null()) json["id"] = id;
   json["error"] = message;
-  return dump(json);
+  return json_text(json) + "\n";
 }
 
 std::string text_lines(const qkv::Recommendations& answer, const qkv::Titles& titles) {
@@ -86,11 +84,11 @@ std::vector<std::string> notes(const RecommendRequest& request, const qkv::Recom
     std::string all;
     for (const std::string& item : items)
       all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", item, shown(item, titles));
-    lines.push_back(fmt::format("\"{}\" is ambiguous and ignored; use one of the ids: {}", text, all));
+    lines.push_back(fmt::format("{} is ambiguous and ignored; use one of the ids: {}", in_quotes(text), all));
   }
   for (const std::string& text : answer.unknown) {
     const std::vector<std::string> near = titles.near(text);
-    lines.push_back(fmt::format("\"{}\" is unknown to the model and ignored{}{}", shown(text, titles),
+    lines.push_back(fmt::format("{} is unknown to the model and ignored{}{}", in_quotes(shown(text, titles)),
                                 near.empty() ? "" : "; similar titles: ", fmt::join(near, ", ")));
   }
   if (answer.items.empty() && !request.options->where.empty()) lines.push_back("no item satisfies the conditions");

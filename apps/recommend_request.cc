@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "json_line.h"
 #include "qkv/error.h"
 #include "qkv/field.h"
 
@@ -11,23 +12,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kDepth = 4;  // maximum nesting of arrays and objects
-
 [[noreturn]] void refuse(std::string_view name, const ordered_json& found, const std::string& accepted) {
   std::string text = found.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
   if (text.size() > 60) text = text.substr(0, 60) + "…";
   throw qkv::Error(fmt::format("\"{}\" must be {} (is {})", name, accepted, text));
-}
-
-ordered_json parse(const std::string& line) {
-  try {
-    return ordered_json::parse(line, [](int depth, ordered_json::parse_event_t, ordered_json&) {
-      if (depth > kDepth) throw qkv::Error(fmt::format("JSON must have at most {} levels", kDepth));
-      return true;
-    });
-  } catch (const ordered_json::exception&) {
-    throw qkv::Error("not valid JSON");
-  }
 }
 
 // Returns a name, which may be written as an integer.
@@ -164,11 +152,11 @@ void add_basket(RecommendRequest& request, const std::vector<std::string>& texts
 std::string item_named(const std::string& text, const qkv::Recommender& recommender, const qkv::Titles& titles) {
   const std::vector<std::string> found = titles.find(text);
   if (found.size() > 1)
-    throw qkv::Error(fmt::format("\"{}\" is ambiguous; use one of the ids: {}", text, fmt::join(found, ", ")));
+    throw qkv::Error(fmt::format("{} is ambiguous; use one of the ids: {}", in_quotes(text), fmt::join(found, ", ")));
   const std::string& item = found.empty() ? text : found.front();
   if (recommender.has_item(item)) return item;
   const std::vector<std::string> near = titles.near(text);
-  throw qkv::Error(fmt::format("\"{}\" is unknown to the model{}{}", text,
+  throw qkv::Error(fmt::format("{} is unknown to the model{}{}", in_quotes(text),
                                near.empty() ? "" : "; similar titles: ", fmt::join(near, ", ")));
 }
 
@@ -184,8 +172,7 @@ std::vector<std::string> items_of(const std::vector<std::string>& texts, const q
 
 RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
                                  const qkv::Recommender& recommender, const qkv::Titles& titles, ordered_json& id) {
-  const ordered_json json = parse(line);
-  if (!json.is_object()) throw qkv::Error("not a JSON object");
+  const ordered_json json = parse_json_line(line);
   id = json.value("id", ordered_json());
   RecommendRequest request;
   request.id = id;
@@ -211,7 +198,8 @@ RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<
     } else if (name != "id") {
       OptionSetter setter(name, value, titles);
       visit_fields(own(), setter);
-      if (!setter.found()) throw qkv::Error(fmt::format("unknown name \"{}\" (choose from {})", name, known_names()));
+      if (!setter.found())
+        throw qkv::Error(fmt::format("unknown name {} (choose from {})", in_quotes(name), known_names()));
     }
   }
   const bool has_history = json.contains("history") || json.contains("user") || json.contains("times");

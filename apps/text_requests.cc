@@ -2,29 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "json_line.h"
 #include "qkv/error.h"
 
 namespace {
 
 using nlohmann::ordered_json;
-
-constexpr int kRequestDepth = 4;  // maximum nesting of arrays and objects
-
-ordered_json parse_request(const std::string& line) {
-  ordered_json json;
-  try {
-    json = ordered_json::parse(line, [](int depth, ordered_json::parse_event_t, ordered_json&) {
-      if (depth > kRequestDepth) throw qkv::Error(fmt::format("JSON must have at most {} levels", kRequestDepth));
-      return true;
-    });
-  } catch (const ordered_json::exception&) {
-    throw qkv::Error("not valid JSON");
-  }
-  if (!json.is_object()) throw qkv::Error("not a JSON object");
-  return json;
-}
 
 std::string text_member(std::string_view name, const ordered_json& value) {
   if (!value.is_string()) throw qkv::Error(fmt::format("\"{}\" must be a string", name));
@@ -63,7 +46,7 @@ qkv::ClassifierInput input_of_line(const std::string& line, int64_t number) {
 }
 
 qkv::ClassifierInput classify_request(const std::string& line) {
-  const ordered_json json = parse_request(line);
+  const ordered_json json = parse_json_line(line);
   qkv::ClassifierInput input;
   for (const auto& [name, value] : json.items())
     if (name == "text")
@@ -71,13 +54,13 @@ qkv::ClassifierInput classify_request(const std::string& line) {
     else if (name == "pair")
       input.pair = text_member(name, value);
     else
-      throw qkv::Error(fmt::format("unknown name \"{}\" (choose from text, pair)", name));
+      throw qkv::Error(fmt::format("unknown name {} (choose from text, pair)", in_quotes(name)));
   need_member(json, "text");
   return input;
 }
 
 RerankRequest rerank_request(const std::string& line) {
-  const ordered_json json = parse_request(line);
+  const ordered_json json = parse_json_line(line);
   RerankRequest request;
   for (const auto& [name, value] : json.items())
     if (name == "query")
@@ -87,13 +70,9 @@ RerankRequest rerank_request(const std::string& line) {
     else if (name == "top")
       request.top = count_member(name, value);
     else
-      throw qkv::Error(fmt::format("unknown name \"{}\" (choose from query, texts, top)", name));
+      throw qkv::Error(fmt::format("unknown name {} (choose from query, texts, top)", in_quotes(name)));
   for (const char* name : {"query", "texts"}) need_member(json, name);
   return request;
 }
 
 double shortest_decimal(float x) { return std::stod(fmt::format("{}", x)); }
-
-std::string json_text(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}

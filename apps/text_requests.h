@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +26,3 @@ RerankRequest rerank_request(const std::string& line);
 
 // Returns the number with the fewest digits that are read back as this float32.
 double shortest_decimal(float x);
-
-// Returns JSON in one line; bytes that are not UTF-8 become U+FFFD.
-std::string json_text(const nlohmann::ordered_json& json);

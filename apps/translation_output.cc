@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
+
+#include "json_line.h"
 
 namespace {
 
@@ -40,7 +41,7 @@ std::string output_lines(const qkv::Translation& translation, int64_t number, co
     ordered_json json = {{"source", translation.source}, {"source_tokens", translation.source_tokens}};
     json["hypotheses"] = ordered_json::array();
     for (const qkv::Hypothesis& h : translation.hypotheses) json["hypotheses"].push_back(json_of(h, form));
-    return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    return json_text(json) + "\n";
   }
   std::string lines;
   for (const qkv::Hypothesis& h : translation.hypotheses) {

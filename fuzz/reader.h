@@ -16,7 +16,7 @@ namespace qkv::fuzz {
   target(argos) target(bert) target(charsmap) target(config) target(ctranslate2) target(gguf) target(gpt2) target(gpt_neox) \
   target(hub) target(interactions) target(item_features) target(json) target(llama) target(marian) target(metrics) \
   target(npz) target(pickle) target(requests) target(safetensors) target(saved_interactions) target(sentencepiece) \
-  target(settings) target(state) target(text) \
+  target(settings) target(state) target(text) target(text_requests) \
   target(titles) target(tokenizer_json) target(torch) target(weights)
 // clang-format on
 #define QKV_DECLARE(name) void fuzz_##name(std::string_view bytes);

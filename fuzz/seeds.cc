@@ -128,6 +128,10 @@ void logs(const fs::path& directory) {
   requests.add(
       R"({"history": ["i1", ["i5", "i2"]], "where": ["kind=a|b", "price<4", "kind!=c"], "exclude_seen": false})");
   requests.add(R"({"similar": "i3", "diversity": 0.5, "where": ["3>=1", "kind~b"], "top": 4})");
+  Seeds texts(directory, "text_requests");
+  texts.add(R"({"text": "A dog runs.", "pair": "An animal moves."})");
+  texts.add(R"({"query": "a dog", "texts": ["A dog runs.", "Zwei Männer"], "top": 1})");
+  texts.add("A dog runs.\tAn animal moves.");
   Interactions data;
   data.users = {"a", "b"}, data.items = {"x", "y"};
   data.offsets = {0, 3, 5}, data.events = {0, 1, 1, 1, 0}, data.times = {1, 2, 2, 3, 4};

@@ -18,6 +18,14 @@ std::string_view trimmed(std::string_view text, std::string_view letters = " ") 
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(letters) - begin + 1);
 }
 
+// Returns a title as one line: control characters, such as line ends in a quoted field, become spaces.
+std::string in_one_line(std::string_view title) {
+  std::string line(title);
+  std::ranges::replace_if(
+      line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
+  return line;
+}
+
 // Returns the columns of id and title.
 std::pair<size_t, size_t> columns_of(std::span<const std::string_view> first, const std::vector<std::string>& columns,
                                      const Place& where) {
@@ -51,7 +59,7 @@ void Titles::add(std::string_view item, std::string_view title) {
     const std::string_view rest = without_year(spelling);
     if (rest.size() < spelling.size()) without_year_[std::string(rest)].push_back(rows_.size());
   }
-  rows_.push_back({std::string(item), std::string(title)});
+  rows_.push_back({std::string(item), in_one_line(title)});
 }
 
 const std::string& Titles::title(const std::string& item) const {

@@ -35,15 +35,16 @@ def test_lines_have_the_labels_of_transformers(runs):
 
 
 def test_json_requests_have_json_answers(runs):
-    requests = [{"text": "a b", "pair": "c"}, {"txt": "a"}, {"text": "é"}, {"text": 3}, []]
+    requests = [{"text": "a b", "pair": "c"}, {"txt": "a"}, {"text": "é"}, {"text": 3}, [], {"te\nxt": ""}]
     _, out, _ = qkv("classify", runs / "bert", "--input", "-", text="".join(json.dumps(r) + "\n" for r in requests))
-    pair, unknown, text, number, array = map(json.loads, out.splitlines())
+    pair, unknown, text, number, array, escaped = map(json.loads, out.splitlines())
     (wanted,), = labels(qkv("classify", runs / "bert", text="a b\tc\n")[1])
     assert pair == {"text": "a b", "pair": "c", "labels": [{"label": wanted[0], "score": wanted[1]}]}
     assert text["text"] == "é" and len(text["labels"]) == 1
     assert unknown == {"error": 'line 2: unknown name "txt" (choose from text, pair)'}
     assert number == {"error": 'line 4: "text" must be a string'}
     assert array == {"error": "line 5: not a JSON object"}
+    assert escaped == {"error": 'line 6: unknown name "te\\nxt" (choose from text, pair)'}
     _, again, _ = qkv("classify", runs / "bert", "--json", text="a b\tc\n")
     assert json.loads(again) == pair
 

@@ -148,6 +148,8 @@ def test_similar_items_are_those_with_the_largest_cosines(films, tmp_path):
     for request, message in [({"similar": 3.5}, '"similar" must be a string or an integer (is 3.5)'),
                              ({"similar": ["f0000"]}, '"similar" must be a string or an integer'),
                              ({"similar": "nothing"}, '"nothing" is unknown to the model'),
+                             ({"similar": "a\nb"}, '"a\\nb" is unknown to the model'),
+                             ({"de\npth": 1}, 'unknown name "de\\npth" (choose from history'),
                              ({"similar": "f0000", "history": []}, '"similar" must stand without "history"'),
                              ({"similar": "f0000", "times": []}, '"similar" must stand without "history"'),
                              ({"similar": "f0000", "explain": True}, '"similar" must stand without "explain"')]:

@@ -54,6 +54,8 @@ TEST(Titles, ReadsTheUsualFormats) {
     EXPECT_EQ(read(table, columns).title("1"), "Heat") << table;
 }
 
+TEST(Titles, AreOneLine) { EXPECT_EQ(read("id,title\n1,\"Heat\n(1995)\"\n").title("1"), "Heat (1995)"); }
+
 TEST(Titles, ErrorsNameTheLineOfTheTable) {
   for (const auto& [table, columns, expected] : std::initializer_list<std::tuple<std::string, Names, std::string>>{
            {"Heat\n", {}, ":1: expected at least two columns separated by a comma"},
