@@ -53,13 +53,14 @@ Titles::Titles(const std::string& path, const std::vector<std::string>& columns,
 
 void Titles::add(std::string_view item, std::string_view title) {
   if (!by_item_.try_emplace(std::string(item), rows_.size()).second) return;
-  for (const std::string& spelling : spellings(title)) {
+  std::string line = in_one_line(title);
+  for (const std::string& spelling : spellings(line)) {
     if (spelling.empty()) continue;
     with_year_[spelling].push_back(rows_.size());
     const std::string_view rest = without_year(spelling);
     if (rest.size() < spelling.size()) without_year_[std::string(rest)].push_back(rows_.size());
   }
-  rows_.push_back({std::string(item), in_one_line(title)});
+  rows_.push_back({std::string(item), std::move(line)});
 }
 
 const std::string& Titles::title(const std::string& item) const {

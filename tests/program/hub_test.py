@@ -35,6 +35,11 @@ def hub(model):
     server.close()
 
 
+def heed_interrupts():
+    """Undoes what a shell does to programs in the background, such as these tests: they ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class User:
     """Runs commands with an empty cache and without the variables of this machine."""
 
@@ -47,7 +52,8 @@ class User:
         self.runs += 1
         run = self.folder / f"run{self.runs}"
         return run, subprocess.Popen([QKV, "import", source, run], env={**self.env, **env}, text=True,
-                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     preexec_fn=heed_interrupts)
 
     def fetch(self, source=f"hf:{NAME}", **env):
         """Imports a model; returns its run and what was reported on standard error."""
