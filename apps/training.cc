@@ -13,6 +13,14 @@
 
 namespace {
 
+// Returns the flag of an option. Languages have the flags that they have in translation.
+std::string flag_of(std::string name) {
+  if (name == "source_language") return "--from";
+  if (name == "target_language") return "--to";
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
 std::string duration(double seconds) {
   const long s = static_cast<long>(seconds);
   return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
@@ -104,10 +112,8 @@ void RecipeChoice::add_options(CLI::App& command, const std::string& preset, con
   add_preset(command, "--preset", preset, "Preset of all options below: " + names);
   command.footer(fmt::format("Defaults are those of --preset {}.", preset));
   for (const qkv::RecipeOption& o : values) {
-    std::string name = o.name;
-    std::replace(name.begin(), name.end(), '_', '-');
     const bool is_flag = o.value == "true" || o.value == "false";  // --lowercase alone means true
-    CLI::Option* option = command.add_option_function<std::string>("--" + name, [](const std::string&) {});
+    CLI::Option* option = command.add_option_function<std::string>(flag_of(o.name), [](const std::string&) {});
     describe(*option, {o.help, is_flag ? "true or false" : o.accepted, o.value, o.group, o.common});
     option->type_name(is_flag ? "" : o.is_list ? "LIST" : "VALUE")->expected(is_flag ? 0 : 1, 1);
     o.is_list ? option->take_all() : option->take_last();

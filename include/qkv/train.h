@@ -16,6 +16,7 @@ struct TextConfig {
   TokenizerKind tokenizer = TokenizerKind::unigram;
   bool joint_vocabulary = true;
   bool lowercase = false;
+  std::string source_language = "", target_language = "";
 
   bool operator==(const TextConfig&) const = default;
 };
@@ -28,6 +29,10 @@ void visit_fields(TextConfig& c, Visitor&& visit) {
   visit("tokenizer", c.tokenizer, {"Algorithm of a tokenizer that is trained from the text", "data"});
   visit("joint_vocabulary", c.joint_vocabulary, {"Use one tokenizer for both languages", "data"});
   visit("lowercase", c.lowercase, {"Convert both sides to lower case first", "data"});
+  visit("source_language", c.source_language,
+        {"Language of the source, to fine-tune a model with several: its code, such as en", "data"});
+  visit("target_language", c.target_language,
+        {"Language of the target, to fine-tune a model with several: its code, such as de", "data"});
 }
 
 // Throws Error, naming the field, for a value outside its range.

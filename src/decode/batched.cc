@@ -42,9 +42,10 @@ std::vector<int64_t> lengths_of(const std::vector<std::vector<int32_t>>& sources
   return lengths;
 }
 
-std::vector<SearchInput> inputs_of(const std::vector<std::vector<int32_t>>& sources, std::span<const size_t> batch) {
+std::vector<SearchInput> inputs_of(const std::vector<std::vector<int32_t>>& sources, std::span<const size_t> batch,
+                                   std::span<const int32_t> start) {
   std::vector<SearchInput> inputs;
-  for (const size_t i : batch) inputs.push_back({sources[i]});
+  for (const size_t i : batch) inputs.push_back({sources[i], {}, start});
   return inputs;
 }
 
@@ -107,11 +108,12 @@ std::vector<std::vector<Decoded>> alternatives(const Ensemble& models, const std
 std::vector<std::vector<Decoded>> translate_ids(const Ensemble& models,
                                                 const std::vector<std::vector<int32_t>>& sources,
                                                 const SearchOptions& options, Arena& arena, int64_t batch_tokens,
-                                                const std::function<void(int64_t)>& done) {
+                                                const std::function<void(int64_t)>& done,
+                                                std::span<const int32_t> start) {
   const Batches batches = cut_by_length(lengths_of(sources), batch_tokens / options.beam);
   std::vector<std::vector<Decoded>> results(sources.size());
   for (size_t b = 0; b < batches.size(); b++) {
-    std::vector<std::vector<Decoded>> found = n_best(models, inputs_of(sources, batches[b]), options, arena);
+    std::vector<std::vector<Decoded>> found = n_best(models, inputs_of(sources, batches[b], start), options, arena);
     for (size_t i = 0; i < found.size(); i++) results[batches[b][i]] = std::move(found[i]);
     if (done) done(std::ssize(found));
   }
@@ -119,9 +121,11 @@ std::vector<std::vector<Decoded>> translate_ids(const Ensemble& models,
 }
 
 void rehearse_translation(const Ensemble& models, const std::vector<std::vector<int32_t>>& sources,
-                          const SearchOptions& options, Arena& arena, int64_t batch_tokens) {
+                          const SearchOptions& options, Arena& arena, int64_t batch_tokens,
+                          std::span<const int32_t> start) {
   const Batches batches = cut_by_length(lengths_of(sources), batch_tokens / options.beam);
-  for (size_t b = 0; b < batches.size(); b++) rehearse_search(models, inputs_of(sources, batches[b]), options, arena);
+  for (size_t b = 0; b < batches.size(); b++)
+    rehearse_search(models, inputs_of(sources, batches[b], start), options, arena);
 }
 
 std::vector<Forced> force_all(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,

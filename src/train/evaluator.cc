@@ -7,17 +7,17 @@
 namespace qkv {
 
 Evaluator::Evaluator(ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
-                     int64_t max_length, int64_t batch_tokens)
+                     const SentenceEdges& edges, int64_t max_length, int64_t batch_tokens)
     : text_(std::move(text)),
       target_(tokenizers.target),
-      data_(text_, tokenizers.source, tokenizers.target, max_length, pair_tokens(tokens)) {
+      start_(edges.start),
+      data_(text_, tokenizers.source, tokenizers.target, max_length, pair_tokens(tokens, edges)) {
   set_batch_tokens(batch_tokens);
   greedy_.beam = 1;
-  greedy_.start = tokens.start;
   greedy_.end = tokens.end;
   greedy_.never = tokens.never;
   greedy_.min_length = tokens.min_length;
-  const auto &before = tokens.source_before, &after = tokens.source_after;
+  const auto &before = edges.before, &after = edges.after;
   const size_t longest = to_size(max_length) - std::min(before.size() + after.size(), to_size(max_length) - 1);
   for (const std::string& line : text_.source) {  // every line is translated; lines that are too long are truncated
     std::vector<int32_t>& ids = sources_.emplace_back(tokenizers.source.encode(line));
@@ -44,7 +44,7 @@ TranslationScore Evaluator::evaluate(const Transformer<float>& model, double smo
   }
 
   std::vector<std::string> hypotheses;
-  for (const auto& found : translate_ids(model, sources_, greedy_, arena, translation_tokens()))
+  for (const auto& found : translate_ids(model, sources_, greedy_, arena, translation_tokens(), {}, start_))
     hypotheses.push_back(found.empty() ? "" : target_.decode(found.front().ids));
 
   const double tokens = static_cast<double>(loss.tokens);
@@ -52,7 +52,7 @@ TranslationScore Evaluator::evaluate(const Transformer<float>& model, double smo
 }
 
 void Evaluator::rehearse(const Transformer<float>& model, Arena& arena) const {
-  rehearse_translation(model, sources_, greedy_, arena, translation_tokens());
+  rehearse_translation(model, sources_, greedy_, arena, translation_tokens(), start_);
 }
 
 }  // namespace qkv

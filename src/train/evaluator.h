@@ -16,8 +16,8 @@
 namespace qkv {
 
 // Returns the tokens around the pairs that train a translator: those that it reads and writes in inference.
-inline PairTokens pair_tokens(const TranslationTokens& tokens) {
-  return {tokens.source_before, tokens.source_after, {tokens.start}, tokens.end};
+inline PairTokens pair_tokens(const TranslationTokens& tokens, const SentenceEdges& edges) {
+  return {edges.before, edges.after, edges.start, tokens.end};
 }
 
 struct TranslationScore {
@@ -28,8 +28,8 @@ struct TranslationScore {
 class Evaluator {
  public:
   // `text` is the dev text; its targets are the references.
-  Evaluator(ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens, int64_t max_length,
-            int64_t batch_tokens);
+  Evaluator(ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
+            const SentenceEdges& edges, int64_t max_length, int64_t batch_tokens);
 
   // Sets the number of tokens per batch. Throws Error if a sequence has more.
   void set_batch_tokens(int64_t batch_tokens);
@@ -48,6 +48,7 @@ class Evaluator {
   ParallelText text_;
   Tokenizer target_;
   SearchOptions greedy_;
+  std::vector<int32_t> start_;  // tokens that the decoder starts from
   ParallelData data_;
   int64_t batch_tokens_ = 0;
   std::vector<std::vector<int32_t>> sources_;

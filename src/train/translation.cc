@@ -61,6 +61,7 @@ class TranslationData {
   ParallelCorpus text_;
   ParallelText dev_;
   TranslatorRun run_;  // tokenizers and special tokens; the model is set when the run is created
+  SentenceEdges edges_;
   std::optional<Evaluator> evaluator_;
   std::optional<BatchStream> stream_;
 };
@@ -92,11 +93,13 @@ TranslationData::TranslationData(const TrainingSession& session, const Translati
       memory_(memory),
       text_(files.train, given.text.lowercase),
       dev_(read_parallel(files.dev, given.text.lowercase)),
-      run_(load_or_train_text(files, given.text)) {
+      run_(load_or_train_text(files, given.text)),
+      edges_(edges_of(run_.tokens, given.text.source_language, given.text.target_language)) {
   if (session.resumed) expect_started_from(session.run, files.init);
   if (session.resumed || files.init.empty()) return;
   expect_same_shape(files.init, run_.config, given.model);
-  expect_same_options(files.init, text_config_of(RunDirectory(files.init), run_), given.text);
+  expect_same_options(files.init, text_config_of(RunDirectory(files.init), run_), given.text,
+                      {"source_language", "target_language"});
   session.report(starting_report(files.init, given.training));
 }
 
@@ -104,13 +107,7 @@ TranslatorRun TranslationData::load_or_train_text(const TranslationFiles& files,
   for (const auto& [paths, lines] : {std::pair{&files.train, text_.size()}, {&files.dev, dev_.size()}})
     if (lines == 0) fail("{}: contains no sentence pair", paths->front());
   if (session_.resumed) return read_run<TranslatorRun>(session_.run);
-  if (!files.init.empty()) {
-    TranslatorRun run = read_run<TranslatorRun>(RunDirectory(files.init));
-    if (!run.tokens.languages.empty() || !run.tokens.first.empty())
-      fail("{}: has {}, which training does not support", files.init,
-           run.tokens.first.empty() ? "languages" : "a forced first token");
-    return run;
-  }
+  if (!files.init.empty()) return read_run<TranslatorRun>(RunDirectory(files.init));
   const TokenizerPair tokenizers = train_tokenizers(files, config);
   const TranslationConfig translation = trained_translation(tokenizers, config.lowercase);
   return {{}, tokenizers, translation, tokens_of(translation, tokenizers, "training")};
@@ -163,7 +160,7 @@ void TranslationData::set_limits(TranslationRecipe& recipe) {
 }
 
 void TranslationData::make_evaluator(const ModelConfig& model, int64_t batch_tokens) {
-  evaluator_.emplace(std::move(dev_), run_.tokenizers, run_.tokens, model.max_length, batch_tokens);
+  evaluator_.emplace(std::move(dev_), run_.tokenizers, run_.tokens, edges_, model.max_length, batch_tokens);
 }
 
 std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe) {
@@ -173,7 +170,7 @@ std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe
                   StreamOptions{.max_length = recipe.model.max_length,
                                 .batch_tokens = training.batch_tokens,
                                 .seed = static_cast<uint64_t>(training.seed),
-                                .tokens = pair_tokens(run_.tokens)});
+                                .tokens = pair_tokens(run_.tokens, edges_)});
   return std::make_unique<TranslationTask>(recipe, *stream_, *evaluator_);
 }
 
