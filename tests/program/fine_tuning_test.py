@@ -245,9 +245,10 @@ def gpt2(tmp_path_factory):
     return folder
 
 
-def tune_gpt2(gpt2, out, *options):
-    report = qkv("train", "lm", "--text", gpt2 / "text", "--init", gpt2 / "run", "--out", out, "--learning-rate", 0.003,
-                 "--warmup-steps", 10, "--batch-tokens", 512, "--max-steps", 60, "--eval-every", 30, "--threads", 1, *options)[2]
+def tune_model(text, init, out, *options):
+    """Fine-tunes a run and returns the bits per byte of its evaluations."""
+    report = qkv("train", "lm", "--text", text, "--init", init, "--out", out, "--learning-rate", 0.003, "--warmup-steps", 10,
+                 "--batch-tokens", 512, "--max-steps", 60, "--eval-every", 30, "--threads", 1, *options)[2]
     return [float(line.split("bits/byte ")[1].split()[0]) for line in report.splitlines() if "dev:" in line]
 
 
@@ -273,7 +274,7 @@ def expect_same_logits(run, model, text):
 def test_the_circle_of_import_fine_tuning_and_export(gpt2, tmp_path):
     import transformers
 
-    losses = tune_gpt2(gpt2, tmp_path / "tuned")
+    losses = tune_model(gpt2 / "text", gpt2 / "run", tmp_path / "tuned")
     assert losses[-1] < losses[0] - 0.05
     qkv("export", tmp_path / "tuned", tmp_path / "exported")
     text = (gpt2 / "text").read_text()
@@ -283,6 +284,39 @@ def test_the_circle_of_import_fine_tuning_and_export(gpt2, tmp_path):
     assert (model.transformer.h[0].attn.c_attn.weight != again.transformer.h[0].attn.c_attn.weight).any()
 
 
+SIZES = dict(hidden_size=48, num_hidden_layers=4, num_attention_heads=4, max_position_embeddings=64, vocab_size=400,
+             bos_token_id=0, eos_token_id=0, pad_token_id=None)
+GATED = dict(SIZES, intermediate_size=64)
+GROUPED = dict(GATED, num_key_value_heads=2)
+
+
+@needs_transformers
+@pytest.mark.parametrize("family, config, options", [
+    ("Llama", "LlamaConfig", GROUPED), ("Mistral", "MistralConfig", dict(GROUPED, sliding_window=16)),
+    ("Qwen2", "Qwen2Config", GROUPED), ("Qwen3", "Qwen3Config", dict(GROUPED, head_dim=12)),
+    ("Phi", "PhiConfig", GATED), ("Phi3", "Phi3Config", GROUPED), ("Olmo2", "Olmo2Config", GROUPED),
+    ("Gemma2", "Gemma2Config", dict(GROUPED, head_dim=12, sliding_window=16)),
+    ("Gemma3", "Gemma3TextConfig", dict(GROUPED, head_dim=12, sliding_window=16)),
+    ("SmolLM3", "SmolLM3Config", GROUPED), ("Starcoder2", "Starcoder2Config", GROUPED),
+    ("GPTNeoX", "GPTNeoXConfig", dict(GATED, num_attention_heads=2)), ("OPT", "OPTConfig", dict(SIZES, ffn_dim=64, word_embed_proj_dim=48))])
+def test_every_decoder_goes_through_the_circle(gpt2, tmp_path, family, config, options):
+    import torch
+    import transformers
+
+    torch.manual_seed(1)
+    model = getattr(transformers, family + "ForCausalLM")(getattr(transformers, config)(**options))
+    model.save_pretrained(tmp_path / "model")
+    shutil.copy(gpt2 / "model/tokenizer.json", tmp_path / "model/tokenizer.json")
+    qkv("import", tmp_path / "model", tmp_path / "run")
+    tune_model(gpt2 / "text", tmp_path / "run", tmp_path / "tuned")
+    steps = [json.loads(line) for line in (tmp_path / "tuned/metrics.jsonl").read_text().splitlines()]
+    losses = [step["loss"] for step in steps if "loss" in step]
+    assert losses[0] > 5.8 and losses[-1] < 5  # a uniform guess has log 400 = 5.99
+    qkv("export", tmp_path / "tuned", tmp_path / "exported")
+    tuned = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "exported").eval()
+    expect_same_logits(tmp_path / "tuned", (tuned, tmp_path / "model"), (gpt2 / "text").read_text())
+
+
 @needs_transformers
 @needs_peft
 def test_peft_loads_what_was_trained_here_and_the_reverse(gpt2, tmp_path):
@@ -290,7 +324,7 @@ def test_peft_loads_what_was_trained_here_and_the_reverse(gpt2, tmp_path):
     import torch
     import transformers
 
-    tune_gpt2(gpt2, tmp_path / "adapter", "--lora-rank", 8, "--learning-rate", 0.02)
+    tune_model(gpt2 / "text", gpt2 / "run", tmp_path / "adapter", "--lora-rank", 8, "--learning-rate", 0.02)
     base = transformers.GPT2LMHeadModel.from_pretrained(gpt2 / "model").eval()
     model = peft.PeftModel.from_pretrained(base, tmp_path / "adapter").eval()
     text = (gpt2 / "text").read_text()

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Measures a step of fine-tuning: all weights, without those of the encoder, and an adapter.
+
+    python3 bench/fine_tuning.py --qkv build/release/qkv --preset base --rounds 3
+
+Trains each kind in turn on examples/grammar, and prints the median of target tokens per second of all steps but the
+first, and the largest resident memory, which includes the mapped base of an adapter.
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+TEXT = pathlib.Path(__file__).resolve().parent.parent / "examples/grammar"
+KINDS = {"all weights": [], "without the encoder": ["--freeze", "encoder"], "adapter of rank 8": ["--lora-rank", "8"]}
+
+
+def train(options, out, *more):
+    """Trains one run; returns its tokens per second and its largest resident memory in MiB."""
+    files = ["--train", TEXT / "train.en", TEXT / "train.de", "--dev", out.parent / "dev.en", out.parent / "dev.de"]
+    command = ["/usr/bin/time", "-f", "%M", options.qkv, "train", "translate", *files, "--out", out,
+               "--batch-tokens", options.tokens, "--eval-every", "100000", *more]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    speeds = [step["tokens_per_second"] for step in steps[1:] if "tokens_per_second" in step]
+    return speeds, int(done.stderr.splitlines()[-1]) / 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--qkv", default="build/release/qkv")
+    parser.add_argument("--preset", default="base")
+    parser.add_argument("--tokens", default="1024", help="tokens of a batch")
+    parser.add_argument("--steps", default="12", help="steps of each kind in a round")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for side in ("en", "de"):  # a short dev text: evaluation is not measured
+            (folder / f"dev.{side}").write_text("".join((TEXT / f"dev.{side}").open().readlines()[:4]))
+        train(options, folder / "base", "--preset", options.preset, "--max-steps", "2")
+        speeds, memory = {kind: [] for kind in KINDS}, {kind: 0 for kind in KINDS}
+        for _ in range(options.rounds):
+            for kind, arguments in KINDS.items():
+                found, used = train(options, folder / "run", "--init", folder / "base", "--max-steps", options.steps,
+                                    *arguments)
+                speeds[kind] += found
+                memory[kind] = max(memory[kind], used)
+                shutil.rmtree(folder / "run")
+        for kind in KINDS:
+            print(f"{kind}: {statistics.median(speeds[kind]):.0f} target tokens/s, {memory[kind]:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
