@@ -70,7 +70,10 @@ void add_attend_command(CLI::App& app) {
       ->add_option("sentence,--text,--prompt", options->source, "Sentence to translate, or text for a language model")
       ->required();
   command->add_option("--target", options->target, "Target sentence [default the model's translation]");
-  add_language_options(*command, options->from, options->to);
+  command->add_option("--from", options->from,
+                      "Language of the source, for a model with several: its code, such as en");
+  command->add_option("--to", options->to,
+                      "Language of the translation, for a model with several: its code, such as de");
   command
       ->add_option("--generate", options->more,
                    "Most probable tokens that a language model generates after the text [default 0]")

@@ -35,9 +35,6 @@ void stop_if_interrupted();
 // Adds --threads, which takes effect when it is parsed.
 void add_threads_option(CLI::App& command);
 
-// Adds --from and --to, the languages of a translator that has several.
-void add_language_options(CLI::App& command, std::string& from, std::string& to);
-
 // Write to standard output. Throw qkv::Error if it cannot be written.
 void print_out(std::string_view text);
 void flush_out();

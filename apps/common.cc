@@ -33,11 +33,6 @@ void stop_if_interrupted() {
   if (interrupted()) throw Interrupted();
 }
 
-void add_language_options(CLI::App& command, std::string& from, std::string& to) {
-  command.add_option("--from", from, "Language of the source, for a model with several: its code, such as en");
-  command.add_option("--to", to, "Language of the translation, for a model with several: its code, such as de");
-}
-
 void add_threads_option(CLI::App& command) {
   command.add_option_function<int>("--threads", qkv::set_threads, "Threads [default one per processor]")
       ->check(CLI::Range(1, 1024))

@@ -28,6 +28,8 @@ std::string accepted_by(const qkv::Range& range) {
 }  // namespace
 
 std::string flag_of(std::string_view name) {
+  if (name == "source_language") return "--from";
+  if (name == "target_language") return "--to";
   std::string flag = "--" + std::string(name);
   std::ranges::replace(flag, '_', '-');
   return flag;

@@ -14,7 +14,7 @@
 #include "choices.h"
 #include "qkv/field.h"
 
-// Returns "--no-repeat-ngram" for "no_repeat_ngram".
+// Returns "--no-repeat-ngram" for "no_repeat_ngram". Languages have short flags, "--from" and "--to".
 std::string flag_of(std::string_view name);
 
 // A visitor of fields that adds one option to a command for each field. An option outside its range is an error of

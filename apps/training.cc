@@ -9,17 +9,10 @@
 
 #include "commands.h"
 #include "help.h"
+#include "options.h"
 #include "qkv/error.h"
 
 namespace {
-
-// Returns the flag of an option. Languages have the flags that they have in translation.
-std::string flag_of(std::string name) {
-  if (name == "source_language") return "--from";
-  if (name == "target_language") return "--to";
-  std::replace(name.begin(), name.end(), '_', '-');
-  return "--" + name;
-}
 
 std::string duration(double seconds) {
   const long s = static_cast<long>(seconds);

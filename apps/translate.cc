@@ -131,8 +131,7 @@ void score(const TranslateOptions& options) {
 
 // Adds the options of translation. Those of sampling require --sampling.
 void add_translate_options(CLI::App& command, qkv::TranslateOptions& o) {
-  add_options(command, o, {"alignment", "source_language", "target_language"});  // --json turns the first on
-  add_language_options(command, o.source_language, o.target_language);
+  add_options(command, o, {"alignment"});  // --json turns it on
   qkv::SamplingOptions& sampling = o;
   visit_fields(sampling, [&](std::string_view name, auto&, const qkv::Field& field) {
     if (field.group == "sampling") command.get_option(flag_of(name))->needs(command.get_option("--sampling"));
