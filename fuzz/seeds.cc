@@ -112,6 +112,16 @@ void texts(const fs::path& directory) {
   seeds.add("\uFEFFIÉß\n\n\u2028ba\xFF\n");
 }
 
+void http(const fs::path& directory) {
+  Seeds requests(directory, "http_request"), targets(directory, "http_target");
+  const std::string start = "POST /v1/translate HTTP/1.1\r\nHost: localhost:8080\r\n";
+  requests.add(start + "Content-Length: 4\r\nExpect: 100-continue\r\n\r\nbodyGET / HTTP/1.0\r\n\r\n");
+  requests.add(start + "Transfer-Encoding: chunked\r\n\r\n3;n=\"v\"\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: u\r\n\r\n");
+  requests.add("\r\nGET http://[::1]/x?a=1 HTTP/1.1\r\nHost: [::1]\r\nConnection: close, x\r\nX-Y:  z \r\n\r\n");
+  targets.add("/api/recommend/42/?n=10&offset=%30&q=a+b%C3%A9&n");
+  targets.add("HTTPS://example.org:443?x=y");
+}
+
 void logs(const fs::path& directory) {
   Seeds seeds(directory, "interactions"), saved(directory, "saved_interactions"), requests(directory, "requests");
   seeds.add(
@@ -155,8 +165,8 @@ void tables(const fs::path& directory) {
 }  // namespace
 
 void write_seeds(const fs::path& directory) {
-  for (const auto write :
-       {safetensors, configurations, tokenizers, tokenizer_files, training, weights, texts, logs, tables, import_seeds})
+  for (const auto write : {safetensors, configurations, tokenizers, tokenizer_files, training, weights, texts, http,
+                           logs, tables, import_seeds})
     write(directory);
 }
 

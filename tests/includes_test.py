@@ -32,6 +32,7 @@ BELOW = {
     "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},
     "classify": {"core", "ops", "layers", "model", "text", "data", "io", "decode", "embed"},
     "recommend": {"core", "ops", "layers", "model", "text", "data", "io", "eval"},
+    "serve": {"core", "text"},
     "train": {"core", "ops", "layers", "model", "text", "data", "io", "eval", "decode", "recommend", "import", "export"},
 }
 STANDARD = re.compile(r"[a-z_]+")  # <vector>: no path and no .h
