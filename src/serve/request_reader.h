@@ -45,6 +45,7 @@ class RequestReader {
 
   bool has_head() const { return head_.has_value(); }
   const RequestHead& head() const { return *head_; }
+  bool awaits_body() const { return has_head() && !reads_body_; }
   // Reads the body, which may have this many bytes. Called once, after the head.
   void read_body(uint64_t most);
   bool is_done() const;  // head and body have been read

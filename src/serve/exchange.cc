@@ -1,0 +1,29 @@
+#include "serve/exchange.h"
+
+namespace qkv {
+
+void Exchange::put(std::string bytes, bool last, bool broken) {
+  unsent_ += bytes.size();
+  if (const auto connection = connection_.lock()) connection->send(std::move(bytes), last, broken);
+}
+
+void Exchange::reply(const HttpReply& reply) {
+  ReplyFraming framing = framing_;
+  framing.length = reply.body.size();
+  put(head_text(reply, framing) + (has_body() ? reply.body : ""), true);
+}
+
+void Exchange::begin(const HttpReply& head) {
+  if (framing_.minor == 0) framing_.keep_alive = false;  // the end of the connection is that of the answer
+  put(head_text(head, framing_), false);
+}
+
+void Exchange::send(const std::string& bytes) {
+  if (!bytes.empty() && has_body()) put(framing_.minor == 1 ? chunk_text(bytes) : bytes, false);
+}
+
+void Exchange::end() { put(framing_.minor == 1 && has_body() ? chunk_text("") : "", true, framing_.minor == 0); }
+
+void Exchange::abort() { put("", true, true); }
+
+}  // namespace qkv

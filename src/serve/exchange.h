@@ -1,0 +1,68 @@
+// A request that waits for its answer. The server makes one for each request and hands it to the handler, which may
+// answer at once or later, from any thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "serve/http_reply.h"
+#include "serve/request_reader.h"
+
+namespace qkv {
+
+// Where answers go: the connection.
+class ReplySink {
+ public:
+  virtual ~ReplySink() = default;
+  // Sends bytes of the answer. Called on any thread, in the order of the answer. last: nothing follows; broken: the
+  // connection ends here, so that the client sees an incomplete answer.
+  virtual void send(std::string bytes, bool last, bool broken) = 0;
+};
+
+class Exchange {
+ public:
+  Exchange(RequestHead head, std::string body, std::string client, ReplyFraming framing,
+           std::weak_ptr<ReplySink> connection)
+      : head_(std::move(head)),
+        body_(std::move(body)),
+        client_(std::move(client)),
+        framing_(std::move(framing)),
+        connection_(std::move(connection)) {}
+
+  const RequestHead& head() const { return head_; }
+  const std::string& body() const { return body_; }
+  const std::string& client() const { return client_; }  // its address
+  const std::string& id() const { return framing_.id; }
+
+  // Answers the request. One thread answers, either by reply or by begin, any number of sends, and end.
+  void reply(const HttpReply& reply);
+  void begin(const HttpReply& head);  // its body is ignored
+  void send(const std::string& bytes);
+  void end();
+  void abort();  // instead of end: the answer stays incomplete, and the connection is closed
+
+  // Bytes that are not sent yet, because the client reads slowly.
+  size_t unsent() const { return unsent_.load(); }
+  // Whether the client has left.
+  bool is_gone() const { return gone_.load(); }
+  // Sets what is called on the I/O thread when the client leaves before the answer is complete; at most once.
+  void on_gone(std::function<void()> call) { call_gone_ = std::move(call); }
+
+ private:
+  friend class Connection;
+
+  void put(std::string bytes, bool last, bool broken = false);
+  bool has_body() const { return head_.method != "HEAD"; }
+
+  RequestHead head_;
+  std::string body_, client_;
+  ReplyFraming framing_;
+  std::weak_ptr<ReplySink> connection_;
+  std::atomic<size_t> unsent_ = 0;
+  std::atomic<bool> gone_ = false;
+  std::function<void()> call_gone_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,67 @@
+// An HTTP/1.1 server: listeners and connections on one I/O thread, the one that calls run.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/exchange.h"
+#include "serve/http_error.h"
+#include "serve/request_reader.h"
+
+namespace qkv {
+
+struct HttpOptions {
+  using Time = std::chrono::milliseconds;
+
+  HttpLimits limits = {};
+  size_t connections = 1024;       // more are closed at once
+  size_t read_ahead = 16 << 10;    // bytes of the next requests
+  size_t most_drained = 64 << 10;  // bytes of a body that nobody wants
+  Time header_timeout{10'000}, body_timeout{30'000}, idle_timeout{75'000};
+  Time write_timeout{30'000};  // without a byte that the client takes
+  Time linger{1'000};          // for a client to read the answer before the connection is closed
+};
+
+// What the server serves. All functions are called on the I/O thread, and must return within half a millisecond.
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  // Decides on a request whose head has been read, before its body is: returns how many bytes the body may have. Throws
+  // HttpError to refuse it.
+  virtual uint64_t most_body(const RequestHead& head) = 0;
+  // Answers a request, now or later.
+  virtual void handle(std::shared_ptr<Exchange> exchange) = 0;
+  // Returns the answer to a request that is refused; head: null if there was no valid one.
+  virtual HttpReply refusal(const HttpError& error, const RequestHead* head) = 0;
+};
+
+struct ConnectionCounts {
+  size_t open = 0, accepted = 0, refused = 0;
+};
+
+class HttpServer {
+ public:
+  // The handler must outlive the server.
+  HttpServer(HttpOptions options, HttpHandler& handler);
+  ~HttpServer();
+
+  // Listens on "HOST:PORT" or "unix:PATH"; port 0 takes a free one. Returns the address with the port that was taken.
+  // Throws Error.
+  std::string listen(const std::string& address);
+  // Serves until drain has been called and the last connection has ended, or stop has been called.
+  void run();
+
+  // Any thread: accepts nothing more, closes idle connections, and finishes the answers that have been started.
+  void drain();
+  // Any thread: closes all connections at once.
+  void stop();
+  ConnectionCounts counts() const;  // any thread
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace qkv
