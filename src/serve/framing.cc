@@ -63,14 +63,15 @@ void set_host(RequestHead& head) {
 
 size_t find_head_end(std::string_view bytes, size_t& scanned, const HttpLimits& limits) {
   const size_t empty_line = bytes.starts_with("\r\n") ? 2 : 0;
-  for (size_t at = bytes.find('\n', scanned); at != bytes.npos; at = bytes.find('\n', at + 1))
-    if (at == 0 || bytes[at - 1] != '\r') refuse(400, "a line must end with CRLF");
   const size_t line_end = bytes.find('\n', empty_line);
   if (std::min(line_end, bytes.size()) - std::min(empty_line, bytes.size()) > limits.request_line)
     refuse(414, "the request line must have at most {} bytes", limits.request_line);
   const size_t end = bytes.find("\r\n\r\n", std::max(empty_line, scanned - std::min<size_t>(scanned, 3)));
-  scanned = bytes.size();
+  const std::string_view head = bytes.substr(0, std::min(end, limits.head));  // what follows may be a body
+  for (size_t at = head.find('\n', scanned); at != head.npos; at = head.find('\n', at + 1))
+    if (at == 0 || head[at - 1] != '\r') refuse(400, "a line must end with CRLF");
   if (std::min(end, bytes.size()) > limits.head) refuse(431, "headers must have at most {} bytes", limits.head);
+  scanned = bytes.size();
   return end == bytes.npos ? 0 : end + 4;
 }
 

@@ -114,11 +114,13 @@ size_t RequestReader::put_body(std::string_view bytes) {
     if (error == http::error::need_more) break;
     if (error) refuse_body(error);
     const size_t most = limits_.chunk_line + (parser_->is_done() ? limits_.trailers : 0);
-    if (body().size() == length && step > most) refuse(431, "the line of a chunk, or the trailers, are too long");
+    if (body().size() == length && step > most)
+      refuse(400, "malformed body: the line of a chunk, or the trailers, are too long");
   }
   if (parser_->is_done()) return used - before;
   const size_t rest = all.size() - used;
-  if (rest > limits_.trailers + limits_.chunk_line) refuse(431, "the line of a chunk, or the trailers, are too long");
+  if (rest > limits_.trailers + limits_.chunk_line)
+    refuse(400, "malformed body: the line of a chunk, or the trailers, are too long");
   pending_ = std::string(all.substr(used));
   return bytes.size();
 }
