@@ -101,6 +101,15 @@ const std::string& piece_of(int64_t id, const std::vector<std::string>& pieces, 
   return pieces[to_size(id)];
 }
 
+// transformers generates forced_eos_token_id in place of the last token of a translation that reaches its maximum
+// length. For the end token that is the truncation that we have.
+void check_forced_end(const Settings& s, int64_t end) {
+  constexpr const char* kName = "forced_eos_token_id";
+  const json* forced = s.find(kName);
+  if (forced && *forced != end && *forced != json::array({end}))
+    fail("{}: {} must be eos_token_id, {} (is {})", s.where(), kName, end, excerpt(forced->dump()));
+}
+
 }  // namespace
 
 std::vector<int64_t> read_bad_words(const Settings& s) {
@@ -138,6 +147,7 @@ TranslationConfig read_translation_tokens(const TextSource& source, const std::v
   t.start = piece(settings_with(kStart)->find(kStart) ? kStart : "pad_token_id");
   t.end = piece("eos_token_id");
   t.source_end = t.end;
+  check_forced_end(*settings_with("forced_eos_token_id"), settings_with("eos_token_id")->integer("eos_token_id"));
   if (settings_with(kForced)->find(kForced)) t.first = piece(kForced);
   for (const Settings* file : files)
     for (const int64_t id : read_bad_words(*file)) {
@@ -156,10 +166,10 @@ std::string tokenizer_class_of(const TextSource& source) {
 
 std::vector<std::string> fairseq_pieces(const SentencePieceFile& file) {
   const Tokenizer tokenizer = Tokenizer::from_serialized(file.bytes, file.where);
-  constexpr const char* kFirst[] = {"<unk>", "<s>", "</s>"};
+  constexpr const char* kFairseqFirst[] = {"<unk>", "<s>", "</s>"};
   for (int32_t id = 0; id < 3; id++)
-    if (tokenizer.size() <= id || tokenizer.piece(id) != kFirst[id])
-      fail("{}: piece {} must be {}", file.where, id, kFirst[id]);
+    if (tokenizer.size() <= id || tokenizer.piece(id) != kFairseqFirst[id])
+      fail("{}: piece {} must be {}", file.where, id, kFairseqFirst[id]);
   std::vector<std::string> pieces = {"<s>", "<pad>", "</s>", "<unk>"};
   for (int32_t id = 3; id < tokenizer.size(); id++) pieces.push_back(tokenizer.piece(id));
   return pieces;

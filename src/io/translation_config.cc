@@ -81,6 +81,16 @@ TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair
   return tokens;
 }
 
+std::vector<int32_t> ids_without_text(const TranslationConfig& config, const Tokenizer& target) {
+  std::vector<int32_t> ids;
+  if (config.languages.empty()) return ids;
+  std::vector<std::string> pieces = config.language_tokens;
+  for (const char* name : {"<pad>", "<mask>"}) pieces.push_back(name);
+  for (const std::string& piece : pieces)
+    if (const auto id = target.id(piece)) ids.push_back(*id);
+  return ids;
+}
+
 TranslationConfig trained_translation(const TokenizerPair& tokenizers, bool lowercase) {
   const auto& [source, target] = tokenizers;
   TranslationConfig config;

@@ -21,6 +21,9 @@ TranslatorRun TranslatorRun::read(const RunDirectory& run, const ModelConfig& co
       fail("{}: {}_vocab must be {}, the number of pieces of the {} tokenizer (is {})", run.config(), side, size, side,
            vocab);
   loaded.tokens = tokens_of(translation, loaded.tokenizers, run.translation());
+  Tokenizer& target = loaded.tokenizers.target;
+  if (std::vector<int32_t> ids = ids_without_text(translation, target); !ids.empty())
+    target = target.without_text(std::move(ids));
   return loaded;
 }
 

@@ -216,6 +216,13 @@ Tokenizer Tokenizer::of_hugging_face(HuggingFaceTokenizer tokenizer) {
   return Tokenizer(model);
 }
 
+Tokenizer Tokenizer::without_text(std::vector<int32_t> ids) const {
+  Tokenizer copy = *this;
+  std::ranges::sort(ids);
+  copy.without_text_ = std::move(ids);
+  return copy;
+}
+
 const HuggingFaceTokenizer* Tokenizer::hugging_face() const { return model_->library ? &*model_->library : nullptr; }
 
 std::vector<std::string> Tokenizer::pieces_of(const SentencePieceFile& file) {
@@ -259,6 +266,12 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) model_->check_id(id);
   if (model_->library) return model_->library->decode(ids, true);
   if (!model_->processor) return fmt::format("{}", fmt::join(pieces(ids), " "));
+  std::vector<int32_t> shown;
+  if (!without_text_.empty()) {
+    std::ranges::copy_if(ids, std::back_inserter(shown),
+                         [&](int32_t id) { return !std::ranges::binary_search(without_text_, id); });
+    ids = shown;
+  }
   std::string text;
   check(model_->vocabulary ? model_->processor->Decode(pieces(ids), &text)
                            : model_->processor->Decode(std::vector<int>(ids.begin(), ids.end()), &text),

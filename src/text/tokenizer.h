@@ -61,6 +61,10 @@ class Tokenizer {
   // A tokenizer of Hugging Face's library: byte-level BPE or WordPiece.
   static Tokenizer of_hugging_face(HuggingFaceTokenizer tokenizer);
 
+  // Returns a copy whose texts leave out these ids, such as the tokens of languages. A list of pieces between spaces
+  // keeps them.
+  Tokenizer without_text(std::vector<int32_t> ids) const;
+
   // The tokenizer of Hugging Face's library; null where there is none.
   const HuggingFaceTokenizer* hugging_face() const;
 
@@ -102,6 +106,7 @@ class Tokenizer {
   explicit Tokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
   std::shared_ptr<const Model> model_;
+  std::vector<int32_t> without_text_ = {};  // sorted
 };
 
 }  // namespace qkv

@@ -10,7 +10,7 @@ NAME/ holds the files of a model as the hub has them, and its answers in float64
                            sources, targets   token ids; `forced` log p of each token of a target, given the source
                            max_tokens   of a hypothesis, without `start`; greedy, beam, scores: what generate() returns,
                                         with 4 beams, early_stopping=True and length_penalty=1
-                           texts      lines of text with their ids and the greedy answer
+                           texts      lines of text with their ids, the greedy answer and its text without special tokens
 """
 import json
 import pathlib
@@ -188,9 +188,19 @@ def madlad(path):
             text_of(library, [2], [library.piece_to_id("<2de>")]), [0], ("", "de"))
 
 
-def text_of(library, after, before=()):
+class text_of:
     """The tokenizer of a model: the ids of a line, and the tokens around it."""
-    return lambda line: {"input_ids": [*before, *library.encode(line), *after]}
+
+    def __init__(self, library, after, before=()):
+        self.library, self.after, self.before = library, list(after), list(before)
+
+    def __call__(self, line):
+        return {"input_ids": self.before + self.library.encode(line) + self.after}
+
+    def decode(self, ids, skip_special_tokens):
+        assert skip_special_tokens
+        special = {*self.before, *self.after, *range(self.library.get_piece_size(), 10000)}
+        return self.library.decode([i for i in ids if i not in special])
 
 
 def opus(path):
@@ -287,9 +297,10 @@ def make(name, build):
             expected["scores"].append(found.sequences_scores.tolist())
         for line in LINES[:3] if tokenizer else []:
             ids = tokenizer(line)["input_ids"]
+            greedy = stripped(generate(model, ids, start).sequences[0], start, end)
             expected["texts"].append(dict(text=line, ids=ids, source_language=languages[0] if languages else "",
-                                          target_language=languages[1] if languages else "",
-                                          greedy=stripped(generate(model, ids, start).sequences[0], start, end)))
+                                          target_language=languages[1] if languages else "", greedy=greedy,
+                                          translation=tokenizer.decode(greedy, skip_special_tokens=True)))
     single = model.float()(torch.tensor([sources[0]]), decoder_input_ids=torch.tensor([start + targets[0][:-1]]))
     error = (single.logits[0, len(start) - 1:] - logits[0]).abs().max() / logits[0].abs().max()
     ended = [ids[-1] == end for beams in expected["beam"] for ids in beams]
