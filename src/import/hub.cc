@@ -22,18 +22,14 @@ HubModel fetch_from_hub(const std::string& source, const OnDownload& on_download
   const HubName name = parse_hub_name(source);
   HubSnapshot snapshot(name, read_hub_settings(), on_download);
   HubModel model{snapshot.folder(), snapshot.commit()};
-  if (!name.file.empty()) {
-    model.path = snapshot.fetch(name.file);
-    snapshot.finish();
-    return model;
-  }
   const ModelFiles files = ModelFiles::of_directory(model.path);
-  HubFiles chosen = choose_files(snapshot.files(), snapshot.source());
+  HubFiles chosen =
+      name.file.empty() ? choose_files(snapshot.files(), snapshot.source()) : files_with(name.file, snapshot.files());
   for (size_t i = 0; i < chosen.names.size(); i++) {
     const std::string file = chosen.names[i];
     const std::string path = snapshot.fetch(file);
     if (file == "config.json" && chosen.layout == HubLayout::transformers) check_config(files);
-    if (chosen.layout == HubLayout::file) model.path = path;
+    if (chosen.layout == HubLayout::file || chosen.layout == HubLayout::marian) model.path = path;
     if (!names_files(file)) continue;
     for (std::string& other : files_named_in(file, files.open_small(file)->text(), snapshot.files(), path))
       if (std::ranges::find(chosen.names, other) == chosen.names.end()) chosen.names.push_back(std::move(other));

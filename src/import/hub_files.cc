@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "core/fail.h"
 #include "core/json.h"
@@ -12,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// The table of all files that import reads: the next two lists. A `*` at the start of a name stands for any text
+// The table of all files that import reads: the next three lists. A `*` at the start of a name stands for any text
 // without /.
 
 struct Weights {
@@ -27,6 +28,7 @@ constexpr Weights kWeights[] = {
     {"pytorch_model.bin", HubLayout::transformers},
     {"pytorch_model.bin.index.json", HubLayout::transformers},  // with the files that it names
     {"model.bin", HubLayout::directory},                        // CTranslate2
+    {"*.npz", HubLayout::marian},
     {"*.gguf", HubLayout::file},
     {"*.argosmodel", HubLayout::file},
 };
@@ -58,6 +60,9 @@ constexpr const char* kSettings[] = {
     "target_vocabulary.json",
     "target_vocabulary.txt",
 };
+
+// Each that the repository has is downloaded with the weights of Marian.
+constexpr const char* kMarianSettings[] = {"*.yml", "*.spm", "vocab.model"};
 
 constexpr size_t kListed = 12;  // files that an error lists
 
@@ -101,20 +106,32 @@ void add_module_settings(const json& modules, const std::vector<std::string>& fi
   }
 }
 
+void add_settings(std::span<const char* const> patterns, const std::vector<std::string>& files, HubFiles& chosen) {
+  for (const char* pattern : patterns)
+    for (std::string& name : matching(files, pattern)) chosen.names.push_back(std::move(name));
+}
+
 }  // namespace
+
+HubFiles files_with(const std::string& file, const std::vector<std::string>& files) {
+  HubFiles chosen{matches(file, "*.npz") ? HubLayout::marian : HubLayout::file};
+  if (chosen.layout == HubLayout::marian) add_settings(kMarianSettings, files, chosen);
+  chosen.names.push_back(file);
+  return chosen;
+}
 
 HubFiles choose_files(const std::vector<std::string>& files, const std::string& source) {
   for (const Weights& weights : kWeights) {
     const std::vector<std::string> found = matching(files, weights.file);
     if (found.empty()) continue;
-    if (weights.layout == HubLayout::file && found.size() > 1)
+    if ((weights.layout == HubLayout::file || weights.layout == HubLayout::marian) && found.size() > 1)
       fail("{}: has {} models: add the name of one, as in {}/{} (has {})", source, found.size(), source, found.front(),
            listing(found));
     if (weights.layout == HubLayout::transformers && matching(files, "config.json").empty()) continue;
+    if (weights.layout == HubLayout::file || weights.layout == HubLayout::marian)
+      return files_with(found.front(), files);
     HubFiles chosen{weights.layout};
-    if (weights.layout != HubLayout::file)
-      for (const char* pattern : kSettings)
-        for (std::string& name : matching(files, pattern)) chosen.names.push_back(std::move(name));
+    add_settings(kSettings, files, chosen);
     chosen.names.push_back(found.front());
     return chosen;
   }
@@ -126,6 +143,7 @@ HubFiles choose_files(const std::vector<std::string>& files, const std::string& 
 
 std::vector<std::string> hub_patterns() {
   std::vector<std::string> patterns(std::begin(kSettings), std::end(kSettings));
+  patterns.insert(patterns.end(), std::begin(kMarianSettings), std::end(kMarianSettings));
   for (const Weights& weights : kWeights) patterns.push_back(weights.file);
   return patterns;
 }

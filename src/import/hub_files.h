@@ -10,6 +10,7 @@ namespace qkv {
 enum class HubLayout {
   transformers,  // a directory whose config.json describes a class of transformers
   directory,     // another directory
+  marian,        // an archive of Marian, with its settings and vocabularies
   file           // one file that holds everything
 };
 
@@ -21,6 +22,10 @@ struct HubFiles {
 // Returns the files that are needed of those that a repository has. Throws Error, beginning with `source`, if none has
 // weights that can be read.
 HubFiles choose_files(const std::vector<std::string>& files, const std::string& source);
+
+// Returns the files that are needed with one that the user has named: the settings and vocabularies of an archive of
+// Marian. The named file comes last.
+HubFiles files_with(const std::string& file, const std::vector<std::string>& files);
 
 // Returns the names of all files that are read. A `*` at the start stands for any text without /.
 std::vector<std::string> hub_patterns();

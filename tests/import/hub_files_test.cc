@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "core/fail.h"
 #include "hub/repository.h"
+#include "qkv/import.h"
 #include "tests/support/errors.h"
+#include "tests/support/golden_models.h"
+#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
@@ -63,6 +68,52 @@ TEST(HubFiles, AreNamedByIndexAndModules) {
                 read("model.safetensors.index.json", fmt::format(R"({{"weight_map": {{"x": {}}}}})", name).c_str());
               }).find("must be in a file of the repository"),
               std::string::npos);
+}
+
+// Copies the files that would be downloaded, and returns their names.
+Names copy_chosen(const std::string& from, const std::string& to) {
+  Names files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(from))
+    if (entry.is_regular_file()) files.push_back(std::filesystem::relative(entry.path(), from));
+  std::ranges::sort(files);
+  HubFiles chosen = choose_files(files, "x");
+  for (size_t i = 0; i < chosen.names.size(); i++) {
+    const std::string name = chosen.names[i];
+    std::filesystem::create_directories(std::filesystem::path(to + "/" + name).parent_path());
+    std::filesystem::copy_file(from + "/" + name, to + "/" + name);
+    if (!names_files(name)) continue;
+    for (const std::string& other : files_named_in(name, testing::slurp(from + "/" + name), files, name))
+      if (std::ranges::find(chosen.names, other) == chosen.names.end()) chosen.names.push_back(other);
+  }
+  return chosen.names;
+}
+
+TEST(HubFiles, AreEnoughForEveryGoldenModel) {
+  for (const std::string& golden : testing::golden_models()) {
+    const testing::TempDir directory;
+    testing::copy_golden_model(golden, directory / "model");
+    copy_chosen(directory / "model", directory / "chosen");
+    const ImportOptions options = testing::golden_options(golden);
+    import_model(directory / "model", directory / "wanted", options);
+    import_model(directory / "chosen", directory / "found", options);
+    EXPECT_TRUE(testing::same_files(directory / "wanted", directory / "found")) << golden;
+  }
+}
+
+TEST(HubFiles, AreEnoughForMarian) {
+  for (const char* name : {"spm", "tied"}) {
+    const testing::TempDir directory;
+    const std::string golden = QKV_GOLDEN_DIR "/marian/" + std::string(name);
+    EXPECT_EQ(copy_chosen(golden, directory / "chosen").size(), 3u);
+    import_model(golden, directory / "wanted");
+    import_model(directory / "chosen", directory / "found");
+    EXPECT_TRUE(testing::same_files(directory / "wanted", directory / "found")) << golden;
+  }
+  const Names files = {"README.md", "a.npz", "b.npz", "b.npz.decoder.yml", "vocab.spm"};
+  EXPECT_EQ(error_of([&] { choose_files(files, "hf:a/b"); }),
+            "hf:a/b: has 2 models: add the name of one, as in hf:a/b/a.npz (has a.npz, b.npz)");
+  EXPECT_EQ(files_with("b.npz", files).names, (Names{"b.npz.decoder.yml", "vocab.spm", "b.npz"}));
+  EXPECT_EQ(files_with("c.gguf", files).names, Names{"c.gguf"});
 }
 
 // docs/import.md lists every name of the table.

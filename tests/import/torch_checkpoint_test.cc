@@ -9,8 +9,9 @@
 
 #include "import/shards.h"
 #include "qkv/import.h"
-#include "tests/support/decoder_cases.h"
+#include "qkv/translator.h"
 #include "tests/support/errors.h"
+#include "tests/support/golden_models.h"
 #include "tests/support/hostile_checkpoints.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/torch_file.h"
@@ -99,21 +100,30 @@ void replace_by_checkpoints(const std::string& directory, bool old) {
   }
 }
 
-// Every directory of tests/golden with weights in the Hugging Face layout.
-std::vector<std::string> golden_models() {
-  std::vector<std::string> models;
-  for (const auto& entry : fs::recursive_directory_iterator(QKV_GOLDEN_DIR)) {
-    const std::string name = entry.path().filename(), directory = entry.path().parent_path();
-    if ((name == "model.safetensors" || name == "model.safetensors.index.json") &&
-        fs::exists(directory + "/config.json"))
-      models.push_back(directory);
-  }
-  std::ranges::sort(models);
-  return models;
+TEST(TorchArchives, OfZip64AreRead) {
+  namespace pickled = testing::pickled;
+  const Safetensors file = Safetensors::open(QKV_GOLDEN_DIR "/checkpoints/expected.safetensors");
+  const std::vector<NamedTensor> tensors = pickled::tensors_of(file);
+  const std::string bytes = pickled::zip_checkpoint(tensors, pickled::zip64);
+  const testing::TempFile archive("model.pt", bytes), plain("model.pt", pickled::zip_checkpoint(tensors));
+  const TorchCheckpoint found = TorchCheckpoint::open(archive.path()), wanted = TorchCheckpoint::open(plain.path());
+  expect_same_views(found.views(), wanted.views());
+  EXPECT_EQ(found.views().size(), tensors.size());
+  // A size of 2^62 bytes, in the directory and before the data.
+  std::string changed = bytes;
+  const std::string size = pickled::number(uint64_t{tensors.back().tensor.data.size()});
+  size_t places = 0;
+  for (size_t at = 0; (at = changed.find(size + size, at)) != std::string::npos; at += 16, places++)
+    for (const size_t i : {at, at + 8}) changed.replace(i, 8, pickled::number(uint64_t{1} << 62));
+  EXPECT_GE(places, 2u);
+  const testing::TempFile broken("model.pt", changed);
+  EXPECT_NE(
+      testing::error_of([&] { TorchCheckpoint::open(broken.path()); }).find("of 4611686018427387904 bytes does not"),
+      std::string::npos);
 }
 
 TEST(GoldenModels, HaveTheSameTensorsAsCheckpoints) {
-  const std::vector<std::string> models = golden_models();
+  const std::vector<std::string> models = testing::golden_models();
   EXPECT_GE(models.size(), 15u);
   for (const std::string& model : models)
     for (const bool old : {false, true}) {
@@ -126,17 +136,34 @@ TEST(GoldenModels, HaveTheSameTensorsAsCheckpoints) {
     }
 }
 
-TEST(LanguageModels, AreTheSameRunFromCheckpoints) {
-  for (const char* name : testing::kDecoderCases) {
+TEST(GoldenModels, AreTheSameRunFromCheckpoints) {
+  for (const std::string& golden : testing::golden_models()) {
     const TempDir directory;
     const std::string model = directory / "model";
-    testing::copy_decoder_case(name, model);
-    import_model(model, directory / "wanted");
+    testing::copy_golden_model(golden, model);
+    fs::remove(model + "/pytorch_model.bin");
+    import_model(model, directory / "wanted", testing::golden_options(golden));
     replace_by_checkpoints(model, false);
-    import_model(model, directory / "found");
-    for (const char* file : {"model.safetensors", "config.json"})
-      EXPECT_EQ(slurp(directory / ("found/" + std::string(file))), slurp(directory / ("wanted/" + std::string(file))))
-          << name;
+    EXPECT_TRUE(Shards::present(ModelFiles::of_directory(model)));
+    import_model(model, directory / "found", testing::golden_options(golden));
+    EXPECT_TRUE(testing::same_files(directory / "wanted", directory / "found")) << golden;
+  }
+}
+
+// torch.save wrote this one, with all tensors of the model: also the sinusoids, which safetensors files leave out.
+TEST(GoldenModels, OpusTranslatesFromTheCheckpointOfTorch) {
+  const TempDir directory;
+  const std::string golden = QKV_GOLDEN_DIR "/encoder_decoders/opus", model = directory / "model";
+  fs::copy(golden, model);
+  fs::remove(model + "/model.safetensors");
+  import_model(model, directory / "found");
+  import_model(golden, directory / "wanted");
+  const std::vector<std::string> lines = {"the dog runs in the park .", "a cat sees the dog ."};
+  const auto translate = [&](const char* run) { return Translator(directory / run).translate(lines); };
+  const std::vector<Translation> found = translate("found"), wanted = translate("wanted");
+  for (size_t i = 0; i < lines.size(); i++) {
+    EXPECT_EQ(found[i].hypotheses[0].tokens, wanted[i].hypotheses[0].tokens);
+    EXPECT_NEAR(found[i].hypotheses[0].score, wanted[i].hypotheses[0].score, 1e-5);
   }
 }
 

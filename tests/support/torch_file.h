@@ -138,11 +138,36 @@ inline std::string zip(const std::vector<Member>& members) {
          number(uint16_t{0});
 }
 
-inline std::string zip_checkpoint(const std::vector<NamedTensor>& tensors) {
+// The same with the fields of zip64, as archives beyond 4 GiB need them: sizes and places are in extra fields, and a
+// second end record has those of the directory.
+inline std::string zip64(const std::vector<Member>& members) {
+  const std::string elsewhere(4, '\xff');
+  std::string bytes, directory;
+  const auto header = [&](const Member& m, uint16_t extra) {
+    return number(m.flags) + number(m.method) + number(uint32_t{0}) + number(uint32_t{0}) + elsewhere + elsewhere +
+           number(static_cast<uint16_t>(m.name.size())) + number(extra);
+  };
+  const auto wide = [](const Member& m, uint16_t size) {
+    return number(uint16_t{1}) + number(size) + number(uint64_t{m.size}) + number(uint64_t{m.size});
+  };
+  for (const Member& m : members) {
+    directory += "PK\1\2" + number(uint32_t{45}) + header(m, 28) + number(uint32_t{0}) + number(uint16_t{0}) +
+                 number(uint32_t{0}) + elsewhere + m.name + wide(m, 24) + number(uint64_t{bytes.size()});
+    bytes += "PK\3\4" + number(uint16_t{45}) + header(m, 20) + m.name + wide(m, 16) + m.data;
+  }
+  const uint64_t begin = bytes.size(), end = begin + directory.size(), count = members.size();
+  return bytes + directory + "PK\6\6" + number(uint64_t{44}) + number(uint32_t{45 | 45 << 16}) + number(uint64_t{0}) +
+         number(count) + number(count) + number(uint64_t{directory.size()}) + number(begin) + "PK\6\7" +
+         number(uint32_t{0}) + number(end) + number(uint32_t{1}) + "PK\5\6" + number(uint32_t{0}) + elsewhere +
+         elsewhere + elsewhere + number(uint16_t{0});
+}
+
+inline std::string zip_checkpoint(const std::vector<NamedTensor>& tensors,
+                                  std::string (*archive)(const std::vector<Member>&) = zip) {
   std::vector<Member> members = {{"model/data.pkl", state(tensors)}, {"model/byteorder", "little"}};
   for (const NamedTensor& t : tensors)
     members.push_back({"model/data/" + std::to_string(members.size() - 2), bytes_of(t.tensor)});
-  return zip(members);
+  return archive(members);
 }
 
 // The pickles before that of the objects.
