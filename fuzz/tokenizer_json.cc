@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/reader.h"
+#include "text/byte_pairs.h"
 
 void qkv::fuzz::fuzz_tokenizer_json(std::string_view bytes) {
   const TokenizerSpec spec = parse_tokenizer_json(bytes, "tokenizer.json");
@@ -14,6 +15,6 @@ void qkv::fuzz::fuzz_tokenizer_json(std::string_view bytes) {
   const std::vector<int32_t> ids = tokenizer.encode(text);
   tokenizer.decode(ids, true);
   const auto* model = std::get_if<BytePieces>(&spec.model);
-  if (model && !model->compose && !model->space_first && spec.added.empty())
+  if (model && !model->compose && !model->space_first && spec.added.empty() && !byte_without_piece(spec.pieces))
     require(tokenizer.decode(ids, true) == text, "text comes back byte for byte");
 }

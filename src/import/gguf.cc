@@ -116,11 +116,11 @@ class GgufConfig {
     if (tensors_.has(kRotaryFactors)) return llama3_scaling(config);
     const std::string type = metadata_.text(own("rope.scaling.type"), "none");
     own("rope.scaling.finetuned");
+    const std::string context = own("rope.scaling.original_context_length");
     if (type == "none") return {};
     if (type != "linear" && type != "yarn")
       fail("{}: {} must be none, linear or yarn (is {})", metadata_.where(), own("rope.scaling.type"), excerpt(type));
     json scaling = {{"rope_type", type}, {"factor", metadata_.number(own("rope.scaling.factor"))}};
-    const std::string context = own("rope.scaling.original_context_length");
     if (type == "linear") return scaling;
     scaling["original_max_position_embeddings"] = metadata_.integer(context);
     scaling["beta_fast"] = metadata_.number(own("rope.scaling.yarn_beta_fast"), 32);
@@ -208,9 +208,32 @@ std::string gguf_name(const GgufArchitecture& architecture, const std::string& t
   fail("{}: has no name in GGUF", theirs);
 }
 
+// Old files of Phi have the queries, keys and values of a layer in one tensor.
+void join_fused(TensorMap& map, const ForeignTensors& tensors, const ModelConfig& m) {
+  constexpr std::string_view kQueries = ".attn_q.";
+  for (size_t i = 0; i < map.rules.size(); i++) {
+    const size_t place = map.rules[i].theirs.find(kQueries);
+    if (place == std::string::npos) continue;
+    const auto with = [&](const char* name) {
+      return std::string(map.rules[i].theirs).replace(place, kQueries.size(), name);
+    };
+    if (!tensors.has(with(".attn_qkv."))) continue;
+    for (const std::string& name : {with(".attn_k."), with(".attn_v.")}) {
+      const auto part = std::ranges::find(map.rules, name, &TensorRule::theirs);
+      map.rules[i].ours.push_back(part->ours.front());
+      part->ours.clear();
+    }
+    const int64_t keys = m.key_value_heads() * m.attention.key_width;
+    map.rules[i].rows = {m.attention.heads * m.attention.key_width, keys, keys};
+    map.rules[i].theirs = with(".attn_qkv.");
+  }
+  std::erase_if(map.rules, [](const TensorRule& rule) { return rule.ours.empty(); });
+}
+
 // The tensors of a model class under their names in GGUF. Its converter has made all weights [out, in], and put
 // queries, keys and values one below the other.
-TensorMap gguf_tensors(const GgufArchitecture& architecture, const TensorMap& theirs, const ModelConfig& m) {
+TensorMap gguf_tensors(const GgufArchitecture& architecture, const TensorMap& theirs, const ForeignTensors& tensors,
+                       const ModelConfig& m) {
   TensorMap map;
   for (TensorRule rule : theirs.rules) {
     const bool turns =
@@ -219,9 +242,11 @@ TensorMap gguf_tensors(const GgufArchitecture& architecture, const TensorMap& th
     for (std::string& alias : rule.aliases) alias = gguf_name(architecture, alias);
     rule.layout = Layout::rows;
     rule.groups = 1;
+    if (architecture.whole_norms) rule.offset = 0;
     if (architecture.interleaved && turns) rule.interleaved = m.attention.key_width;
     map.add_tensor(std::move(rule));
   }
+  if (!architecture.interleaved) join_fused(map, tensors, m);
   return map;
 }
 
@@ -240,7 +265,7 @@ ImportedModel read_gguf(const std::string& path) {
   const Architecture& architecture = architecture_of(settings);
   const ModelConfig config = read_config(architecture, settings);
   parts.check_widths(config);
-  map_tensors(tensors, gguf_tensors(own, architecture.tensors(config, settings), config));
+  map_tensors(tensors, gguf_tensors(own, architecture.tensors(config, settings), tensors, config));
   return {architecture.name, path, config, gguf_text(metadata), tensors.take(), mapped};
 }
 

@@ -1,6 +1,7 @@
 #include "import/gguf_architectures.h"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace qkv {
 namespace {
@@ -44,6 +45,18 @@ std::vector<GgufModule> llama_modules() {
           {"model.layers.#.mlp.c_proj", "blk.#.ffn_down"}};
 }
 
+// Llama's modules, of blocks with norms on the results of sublayers.
+std::vector<GgufModule> branch_norm_modules() {
+  std::vector<GgufModule> modules = llama_modules();
+  std::erase_if(modules, [](const GgufModule& module) {
+    return std::string_view(module.theirs).ends_with("post_attention_layernorm");
+  });
+  modules.insert(modules.end(), {{"model.layers.#.post_attention_layernorm", "blk.#.post_attention_norm"},
+                                 {"model.layers.#.pre_feedforward_layernorm", "blk.#.ffn_norm"},
+                                 {"model.layers.#.post_feedforward_layernorm", "blk.#.post_ffw_norm"}});
+  return modules;
+}
+
 GgufArchitecture llama() {
   std::vector<GgufField> fields = rms_fields();
   fields.push_back({"sliding_window", "attention.sliding_window", false});
@@ -71,6 +84,80 @@ GgufArchitecture qwen3() {
           .finish = [](json& config, const GgufMetadata&, const ForeignTensors& tensors) {
             config["attention_bias"] = tensors.has("blk.0.attn_q.bias");
           }};
+}
+
+GgufArchitecture olmo2() {
+  return {.name = "olmo2",
+          .model_type = "olmo2",
+          .fields = rms_fields(),
+          .modules = branch_norm_modules(),
+          .finish = [](json& config, const GgufMetadata&, const ForeignTensors& tensors) {
+            config["attention_bias"] = tensors.has("blk.0.attn_q.bias");
+          }};
+}
+
+// Every fourth layer has no rotary positions, as in transformers.
+GgufArchitecture smollm3() {
+  return {.name = "smollm3",
+          .model_type = "smollm3",
+          .fields = rms_fields(),
+          .modules = llama_modules(),
+          .interleaved = true,
+          .finish = [](json& config, const GgufMetadata&, const ForeignTensors& tensors) {
+            config["attention_bias"] = tensors.has("blk.0.attn_q.bias");
+            config["mlp_bias"] = tensors.has("blk.0.ffn_up.bias");
+          }};
+}
+
+// The files do not say by what scores are divided: by the root of the width of a head, but in the largest model of a
+// series, which only its number of layers shows, by that of the width of the model over the number of heads.
+void set_score_scale(json& config, int64_t largest) {
+  const auto number = [&](const char* name) {
+    const json& value = config.at(name);
+    return value.is_number_integer() ? value.get<int64_t>() : 0;
+  };
+  const bool is_largest = config["num_hidden_layers"] == largest && number("num_attention_heads") > 0;
+  config["query_pre_attn_scalar"] =
+      is_largest ? number("hidden_size") / number("num_attention_heads") : number("head_dim");
+}
+
+GgufArchitecture gemma(const char* name, const char* model_type, std::vector<GgufField> more) {
+  std::vector<GgufField> fields = rms_fields();
+  fields.push_back({"sliding_window", "attention.sliding_window"});
+  fields.insert(fields.end(), more.begin(), more.end());
+  return {
+      .name = name, .model_type = model_type, .fields = fields, .modules = branch_norm_modules(), .whole_norms = true};
+}
+
+GgufArchitecture gemma2() {
+  GgufArchitecture all = gemma(
+      "gemma2", "gemma2",
+      {{"attn_logit_softcapping", "attn_logit_softcapping"}, {"final_logit_softcapping", "final_logit_softcapping"}});
+  all.finish = [](json& config, const GgufMetadata&, const ForeignTensors&) { set_score_scale(config, 46); };
+  return all;
+}
+
+GgufArchitecture gemma3() {
+  GgufArchitecture all = gemma("gemma3", "gemma3_text",
+                               {{"sliding_window_pattern", "attention.sliding_window_pattern", false},
+                                {"rope_local_base_freq", "rope.freq_base_swa", false},
+                                {"final_logit_softcapping", "final_logit_softcapping", false}});
+  all.finish = [](json& config, const GgufMetadata&, const ForeignTensors&) { set_score_scale(config, 62); };
+  return all;
+}
+
+GgufArchitecture phi3() {
+  std::vector<GgufModule> modules = llama_modules();
+  modules.push_back({"model.layers.#.self_attn.qkv_proj", "blk.#.attn_qkv"});
+  modules.push_back({"model.layers.#.mlp.gate_up_proj", "blk.#.ffn_up"});
+  return {.name = "phi3",
+          .model_type = "phi3",
+          .fields = with_shape({{"num_key_value_heads", "attention.head_count_kv", false},
+                                {"rms_norm_eps", "attention.layer_norm_rms_epsilon"},
+                                {"rope_theta", "rope.freq_base", false},
+                                {"sliding_window", "attention.sliding_window", false}}),
+          .modules = modules,
+          .rotary_share = "partial_rotary_factor"};
 }
 
 GgufArchitecture starcoder2() {
@@ -150,7 +237,8 @@ GgufArchitecture phi2() {
 }  // namespace
 
 std::span<const GgufArchitecture> gguf_architectures() {
-  static const GgufArchitecture all[] = {gpt2(), gpt_neox(), llama(), phi2(), qwen2(), qwen3(), starcoder2()};
+  static const GgufArchitecture all[] = {gemma2(), gemma3(), gpt2(),  gpt_neox(), llama(),   olmo2(),
+                                         phi2(),   phi3(),   qwen2(), qwen3(),    smollm3(), starcoder2()};
   return all;
 }
 

@@ -31,6 +31,8 @@ struct GgufArchitecture {
   // Whether llama.cpp rotates neighbouring components of a head, so that the rows of queries and keys alternate between
   // the halves of each head as transformers has them.
   bool interleaved = false;
+  // Whether the weights of norms are stored with the 1 that the model class adds to them.
+  bool whole_norms = false;
   // The field for the share of each head that rotary positions turn; null if they turn all of it.
   const char* rotary_share = nullptr;
   // Sets what only some tensors or metadata show; may be null.

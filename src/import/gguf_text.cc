@@ -34,6 +34,8 @@ const std::vector<WordSplitter>& word_splitters() {
       {.name = "starcoder", .splits = {WordPattern::digit}, .gpt2_words = true},
       {.name = "refact", .splits = {WordPattern::digit}, .gpt2_words = true},
       {.name = "smollm", .splits = {WordPattern::digit}, .gpt2_words = true},
+      {.name = "dbrx", .splits = {WordPattern::llama3}},
+      {.name = "smaug-bpe", .splits = {WordPattern::llama3}},
       {.name = "llama-bpe", .splits = {WordPattern::llama3}, .whole_words = true, .starts = true},
       {.name = "qwen2", .splits = {WordPattern::qwen2}, .compose = true},
       {.name = "deepseek-r1-qwen", .splits = {WordPattern::qwen2}, .compose = true},

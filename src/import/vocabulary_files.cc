@@ -9,6 +9,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "text/byte_pairs.h"
 #include "text/tokenizer_json.h"
 #include "text/vocabulary.h"
 
@@ -158,6 +159,8 @@ TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::str
   if (kind.empty()) kind = tokenizer_class;
   TokenizerSpec spec;
   spec.pieces = parse_piece_ids(files.open_small("vocab.json")->text(), files.path("vocab.json"));
+  if (const auto byte = byte_without_piece(spec.pieces))
+    fail("{}: the vocabulary has no piece of the byte {}, expected one of each", files.path("vocab.json"), *byte);
   BytePieces bytes;
   bytes.merges = read_merges(files);
   bytes.space_first = settings.flag("add_prefix_space", false);

@@ -78,12 +78,18 @@ std::string bytes_of_spelling(std::string_view piece) {
   return bytes;
 }
 
+std::optional<int> byte_without_piece(std::span<const std::string> pieces) {
+  std::array<bool, 256> found{};
+  for (const std::string& piece : pieces)
+    if (const std::string bytes = bytes_of_spelling(piece); bytes.size() == 1 && spell_bytes(bytes) == piece)
+      found[static_cast<unsigned char>(bytes[0])] = true;
+  const auto missing = std::ranges::find(found, false);
+  return missing == found.end() ? std::nullopt : std::optional(static_cast<int>(missing - found.begin()));
+}
+
 BytePairs::BytePairs(const Vocabulary& vocabulary, std::string_view merges, const std::string& where) {
-  for (size_t byte = 0; byte < 256; byte++) {
-    const auto id = vocabulary.id(spell_bytes(std::string(1, static_cast<char>(byte))));
-    if (!id) fail("{}: the vocabulary has no piece of the byte {}, expected one of each", where, byte);
-    bytes_[byte] = *id;
-  }
+  for (size_t byte = 0; byte < 256; byte++)
+    bytes_[byte] = vocabulary.id(spell_bytes(std::string(1, static_cast<char>(byte)))).value_or(-1);
   const auto piece = [&](std::string_view spelling, size_t line) {
     const auto id = vocabulary.id(spelling);
     if (!id) fail("{}: merge {}: the piece {} is not in the vocabulary", where, line, excerpt(spelling));
@@ -114,8 +120,12 @@ const BytePairs::Merge* BytePairs::find(int32_t left, int32_t right) const {
 
 void BytePairs::encode(std::string_view word, std::vector<int32_t>& ids) const {
   std::vector<Part> parts;
-  const auto n = static_cast<int32_t>(word.size());
-  for (int32_t i = 0; i < n; i++) parts.push_back({bytes_[static_cast<unsigned char>(word[to_size(i)])], i - 1, i + 1});
+  for (const char byte : word)
+    if (const int32_t piece = bytes_[static_cast<unsigned char>(byte)]; piece >= 0) {
+      const auto i = static_cast<int32_t>(parts.size());
+      parts.push_back({piece, i - 1, i + 1});
+    }
+  const auto n = static_cast<int32_t>(parts.size());
   const auto part = [&](int32_t place) -> Part& { return parts[to_size(place)]; };
 
   std::priority_queue<Candidate> candidates;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,15 +19,18 @@ std::string spell_bytes(std::string_view bytes);
 // Returns the bytes that a piece spells, or the piece itself if a character of it stands for no byte.
 std::string bytes_of_spelling(std::string_view piece);
 
+// Returns the first byte that is no piece of its own; nothing if all are.
+std::optional<int> byte_without_piece(std::span<const std::string> pieces);
+
 class BytePairs {
  public:
   // `merges` has a pair of pieces a line, "Ġ t", the one to merge first at the top. Throws Error, beginning with
-  // `where`, if a byte, a part of a pair or what it becomes is not in the vocabulary, for a pair that stands twice, and
-  // beyond 2^20 pairs.
+  // `where`, if a part of a pair or what it becomes is not in the vocabulary, for a pair that stands twice, and beyond
+  // 2^20 pairs.
   BytePairs(const Vocabulary& vocabulary, std::string_view merges, const std::string& where);
 
-  // Appends the ids of a word. The pair that stands highest in the list is merged first, the leftmost of several, in
-  // time n log n of its bytes.
+  // Appends the ids of a word. Bytes without a piece are left out, as in Hugging Face's tokenizers. The pair that
+  // stands highest in the list is merged first, the leftmost of several, in time n log n of its bytes.
   void encode(std::string_view word, std::vector<int32_t>& ids) const;
 
  private:
@@ -38,7 +42,7 @@ class BytePairs {
   };
   const Merge* find(int32_t left, int32_t right) const;  // null: the two do not merge
 
-  std::array<int32_t, 256> bytes_;  // their pieces
+  std::array<int32_t, 256> bytes_;  // their pieces; −1: none
   std::vector<Merge> merges_;       // sorted by pair
 };
 

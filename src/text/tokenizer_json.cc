@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "text/byte_pairs.h"
 #include "text/vocabulary.h"
 
 namespace qkv {
@@ -300,6 +301,17 @@ std::string model_type(const Object& root) {
   return model->contains("merges") ? "BPE" : model->contains("max_input_chars_per_word") ? "WordPiece" : "unknown";
 }
 
+// A byte without a piece would become the unknown token, which the format of runs lacks.
+void require_bytes(const json& model, const TokenizerSpec& spec, const std::string& where) {
+  const auto unknown = model.find("unk_token");
+  if (unknown == model.end() || unknown->is_null()) return;
+  std::vector<std::string> pieces = spec.pieces;
+  for (const AddedToken& token : spec.added) pieces.push_back(token.text);
+  if (const auto byte = byte_without_piece(pieces))
+    fail("{}: the vocabulary has no piece of the byte {}, which model.unk_token {} would replace", where, *byte,
+         excerpt(unknown->dump()));
+}
+
 }  // namespace
 
 void add_merge(std::string_view merge, std::string& merges) {
@@ -328,6 +340,7 @@ TokenizerSpec parse_tokenizer_json(std::string_view text, const std::string& whe
     for (const json& token : root.array("added_tokens"))
       spec.added.push_back(read_added(token, fmt::format("{}[{}]", root.at("added_tokens"), spec.added.size())));
   read_post_processor(root.find("post_processor"), root.at("post_processor"), spec);
+  if (std::holds_alternative<BytePieces>(spec.model)) require_bytes(value.at("model"), spec, where);
   return spec;
 }
 

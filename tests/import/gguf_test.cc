@@ -72,13 +72,26 @@ INSTANTIATE_TEST_SUITE_P(Of, GgufBlocks,
 
 // The same model as a GGUF file and in the Hugging Face layout. Its logits are compared with those of transformers in
 // transformers_test.cc.
-class GgufModels : public ::testing::TestWithParam<const char*> {};
+// A GGUF file and the model in the Hugging Face layout. GGUF does not store query_pre_attn_scalar of Gemma, which is
+// usually the width of a head; `head` sets it so.
+struct GgufCase {
+  const char *name, *model;
+  int head = 0;
+};
+
+class GgufModels : public ::testing::TestWithParam<GgufCase> {};
 
 TEST_P(GgufModels, EqualThoseInTheHuggingFaceLayout) {
   const TempDir directory;
-  testing::copy_decoder_case(GetParam(), directory / "model");
-  const ImportReport expected = import_model(directory / "model", directory / "expected");
-  const ImportReport found = import_model(kGguf + GetParam() + ".gguf", directory / "run");
+  const std::string model = directory / "model";
+  testing::copy_decoder_case(GetParam().model, model);
+  if (GetParam().head > 0) {
+    json config = json::parse(testing::slurp(model + "/config.json"));
+    config["query_pre_attn_scalar"] = GetParam().head;
+    testing::spill(model + "/config.json", config.dump());
+  }
+  const ImportReport expected = import_model(model, directory / "expected");
+  const ImportReport found = import_model(kGguf + GetParam().name + ".gguf", directory / "run");
   EXPECT_EQ(found.kind, expected.kind);
   EXPECT_EQ(to_json(found.config), to_json(expected.config));
   EXPECT_EQ(testing::slurp(directory / "run/model.safetensors"),
@@ -86,9 +99,16 @@ TEST_P(GgufModels, EqualThoseInTheHuggingFaceLayout) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, GgufModels,
-                         ::testing::Values("gpt2", "gpt_neox", "gpt_neox_sequential", "llama", "llama3", "mistral",
-                                           "phi", "qwen2", "qwen3", "starcoder2"),
-                         [](const auto& model) { return std::string(model.param); });
+                         ::testing::Values(GgufCase{"gemma2", "gemma2", 8}, GgufCase{"gemma3_text", "gemma3_text", 6},
+                                           GgufCase{"gpt2", "gpt2"}, GgufCase{"gpt_neox", "gpt_neox"},
+                                           GgufCase{"gpt_neox_sequential", "gpt_neox_sequential"},
+                                           GgufCase{"llama", "llama"}, GgufCase{"llama3", "llama3"},
+                                           GgufCase{"mistral", "mistral"}, GgufCase{"olmo2", "olmo2"},
+                                           GgufCase{"phi", "phi"}, GgufCase{"phi_fused", "phi"},
+                                           GgufCase{"phi3", "phi3"}, GgufCase{"qwen2", "qwen2"},
+                                           GgufCase{"qwen3", "qwen3"}, GgufCase{"smollm3", "smollm3"},
+                                           GgufCase{"starcoder2", "starcoder2"}),
+                         [](const auto& model) { return std::string(model.param.name); });
 
 TEST(Gguf, QuantizedModelMatchesTransformers) {
   const TempDir directory;
@@ -218,8 +238,8 @@ TEST(GgufFiles, UnsupportedFeaturesAreNamed) {
   GgufWriter other;
   other.add("general.architecture", "bloom");
   EXPECT_EQ(gguf_error(other.bytes()),
-            "model.gguf: general.architecture must be one of gpt2, gptneox, llama, phi2, qwen2, qwen3, starcoder2 (is "
-            "\"bloom\")");
+            "model.gguf: general.architecture must be one of gemma2, gemma3, gpt2, gptneox, llama, olmo2, phi2, phi3, "
+            "qwen2, qwen3, smollm3, starcoder2 (is \"bloom\")");
   EXPECT_EQ(gguf_error(GgufWriter().bytes()), "model.gguf: general.architecture is missing");
 }
 
@@ -238,7 +258,7 @@ TEST(GgufFiles, UnsupportedTokenizersAreNamed) {
               w.add("tokenizer.ggml.tokens", std::vector<std::string>{"a"});
             }),
             "model.gguf: tokenizer.ggml.pre must be one of gpt-2, phi-2, olmo, mpt, starcoder, refact, smollm, "
-            "llama-bpe, qwen2, deepseek-r1-qwen (is \"tekken\")");
+            "dbrx, smaug-bpe, llama-bpe, qwen2, deepseek-r1-qwen (is \"tekken\")");
   EXPECT_EQ(with([](GgufWriter& w) {
               w.add("tokenizer.ggml.model", "llama");
               w.add("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b"});

@@ -174,9 +174,25 @@ TEST(HuggingFaceTokenizer, ThePairHighestInTheListIsMergedFirstFromTheLeft) {
   std::get<BytePieces>(spec.model).merges += "a b\n";
   EXPECT_EQ(error_of([&] { HuggingFaceTokenizer(spec, "pieces"); }),
             "pieces: the merge of \"a\" and \"b\" stands twice");
-  spec.pieces[7] = "other";
-  EXPECT_EQ(error_of([&] { HuggingFaceTokenizer(spec, "pieces"); }),
-            "pieces: the vocabulary has no piece of the byte 7, expected one of each");
+}
+
+// As tokenizers leaves them out: the neighbours merge.
+TEST(HuggingFaceTokenizer, BytesWithoutAPieceAreLeftOut) {
+  json file = json::parse(testing::slurp(kGolden + "gpt2.json"));
+  json& model = file["model"];
+  const int32_t q = model["vocab"]["q"];
+  model["vocab"].erase("q");
+  model["vocab"]["<gone>"] = q;
+  const auto encode = [&](const char* text) {
+    return HuggingFaceTokenizer(parse_tokenizer_json(file.dump(), "file"), "file").encode(text);
+  };
+  EXPECT_EQ(encode("the dog q runs"), (Ids{83, 259, 220, 275, 220, 342, 320, 82}));
+  EXPECT_EQ(encode("thqe qq dqog"), (Ids{83, 259, 220, 220, 275}));
+  EXPECT_EQ(encode("qq"), Ids());
+  model["unk_token"] = "<gone>";
+  EXPECT_EQ(
+      error_of([&] { encode("a"); }),
+      "file: the vocabulary has no piece of the byte 113, which model.unk_token \"\\\"<gone>\\\"\" would replace");
 }
 
 TEST(HuggingFaceTokenizer, AWordOfTooManyCharactersIsUnknown) {

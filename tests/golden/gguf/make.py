@@ -68,6 +68,9 @@ LLAMA = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.
          "self_attn.k_norm": "attn_k_norm", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
          "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.c_fc": "ffn_up",
          "mlp.c_proj": "ffn_down", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down"}
+AROUND = {"input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm",
+          "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}  # Gemma, OLMo 2
+FUSED = {"self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up"}  # Phi-3
 GPT2 = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
         "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
 NEOX = {"input_layernorm": "attn_norm", "attention.query_key_value": "attn_qkv", "attention.dense": "attn_output",
@@ -78,13 +81,15 @@ OUTER = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "model
          "gpt_neox.final_layer_norm": "output_norm"}
 
 
-def gguf_name(name):
+def gguf_name(name, model_type=""):
     module, ending = name.rsplit(".", 1)
     if module in OUTER:
         return f"{OUTER[module]}.{ending}"
     parts = module.split(".")
     layer = next(i for i, part in enumerate(parts) if part.isdigit())
-    names = GPT2 if parts[0] == "transformer" else NEOX if parts[0] == "gpt_neox" else LLAMA
+    names = GPT2 if parts[0] == "transformer" else NEOX if parts[0] == "gpt_neox" else LLAMA | FUSED
+    if model_type in ("gemma2", "gemma3_text", "olmo2"):
+        names = LLAMA | AROUND
     return f"blk.{parts[layer]}.{names['.'.join(parts[layer + 1:])]}.{ending}"
 
 
@@ -94,7 +99,9 @@ def converted(name, tensor, config):
         return tensor.T
     if config.model_type == "gpt_neox" and "query_key_value" in name:
         return split_heads(tensor, config.num_attention_heads)
-    if config.model_type in ("llama", "mistral") and ("q_proj" in name or "k_proj" in name):
+    if config.model_type.startswith("gemma") and name.endswith("norm.weight"):
+        return tensor + np.float32(1)
+    if config.model_type in ("llama", "mistral", "smollm3") and ("q_proj" in name or "k_proj" in name):
         return interleave(tensor, config.num_attention_heads if "q_proj" in name else config.num_key_value_heads)
     return tensor
 
@@ -119,14 +126,30 @@ def add_config(w, c):
         return
     head = getattr(c, "head_dim", None) or width // heads
     rope = c.rope_parameters
+    if c.model_type.startswith("gemma"):
+        w.add_key_length(head)
+        w.add_value_length(head)
+        w.add_sliding_window(c.sliding_window)
+    if c.model_type == "gemma2":
+        w.add_attn_logit_softcapping(c.attn_logit_softcapping)
+        w.add_final_logit_softcapping(c.final_logit_softcapping)
+        return
+    if c.model_type == "gemma3_text":
+        w.add_sliding_window_pattern(3)
+        w.add_rope_freq_base(rope["full_attention"]["rope_theta"])
+        w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        w.add_rope_scaling_factor(rope["full_attention"]["factor"])
+        return
     w.add_rope_dimension_count(int(head * rope.get("partial_rotary_factor", 1)))
     w.add_rope_freq_base(rope["rope_theta"])
+    if c.model_type == "phi3":
+        w.add_rope_scaling_orig_ctx_len(c.original_max_position_embeddings)
     if c.model_type in ("llama", "mistral", "qwen3"):
         w.add_key_length(head)
         w.add_value_length(head)
     if c.model_type == "gpt_neox":
         w.add_parallel_residual(c.use_parallel_residual)
-    if c.model_type in ("mistral", "starcoder2"):
+    if c.model_type in ("mistral", "starcoder2", "phi3"):
         w.add_sliding_window(c.sliding_window)
     if rope["rope_type"] == "yarn":
         w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
@@ -166,16 +189,24 @@ def finish(w):
 
 
 CONTROL = [("<unk>", 0.0, TokenType.UNKNOWN), ("<s>", 0.0, TokenType.CONTROL), ("</s>", 0.0, TokenType.CONTROL)]
-NAMES = {"gpt_neox": "gptneox", "phi": "phi2", "mistral": "llama"}
+NAMES = {"gpt_neox": "gptneox", "phi": "phi2", "mistral": "llama", "gemma3_text": "gemma3"}
 
 
-def make_model(name):
+def fused(tensors):
+    """The queries, keys and values of Phi in one tensor, as old files have them."""
+    for name in [name for name in tensors if "q_proj" in name]:
+        parts = [tensors.pop(name.replace("q_proj", part)) for part in ("q_proj", "k_proj", "v_proj")]
+        tensors[name.replace("q_proj", "qkv_proj")] = np.concatenate(parts)
+    return tensors
+
+
+def make_model(name, to=None, change=lambda tensors: tensors):
     config = t.AutoConfig.from_pretrained(GOLDEN / "transformers" / name)
-    w = gguf.GGUFWriter(HERE / f"{name}.gguf", NAMES.get(config.model_type, config.model_type))
+    w = gguf.GGUFWriter(HERE / f"{to or name}.gguf", NAMES.get(config.model_type, config.model_type))
     add_config(w, config)
     add_pieces(w, CONTROL + [(f"p{i}", 0.0, TokenType.NORMAL) for i in range(3, config.vocab_size)])
-    for tensor, values in load_file(GOLDEN / "transformers" / name / "model.safetensors").items():
-        w.add_tensor(gguf_name(tensor), np.ascontiguousarray(converted(tensor, values, config)))
+    for tensor, values in change(load_file(GOLDEN / "transformers" / name / "model.safetensors")).items():
+        w.add_tensor(gguf_name(tensor, config.model_type), np.ascontiguousarray(converted(tensor, values, config)))
     finish(w)
 
 
@@ -278,9 +309,10 @@ def like_starcoder(file):
 
 if __name__ == "__main__":
     make_blocks()
-    for name in ["gpt2", "gpt_neox", "gpt_neox_sequential", "llama", "llama3", "mistral", "phi", "qwen2", "qwen3",
-                 "starcoder2"]:
+    for name in ["gemma2", "gemma3_text", "gpt2", "gpt_neox", "gpt_neox_sequential", "llama", "llama3", "mistral", "olmo2",
+                 "phi", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"]:
         make_model(name)
+    make_model("phi", "phi_fused", fused)
     make_quantized()
     make_sentencepiece()
     for name, pre in [("gpt2", "gpt-2"), ("llama3", "llama-bpe"), ("qwen2", "qwen2")]:
