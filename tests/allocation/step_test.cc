@@ -1,86 +1,19 @@
-// Allocations in a training step. This program counts calls of malloc and related functions, including those of OpenMP,
-// except calls from oneDNN: dnnl_sgemm allocates packed matrices, and no memory can be passed to it.
-#include <dlfcn.h>
-#include <errno.h>
+// Allocations in a training step.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <optional>
-#include <string_view>
 
 #include "qkv/train.h"
+#include "tests/allocation/malloc.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
 #include "train/objective.h"
 #include "train/optimizer_state.h"
 
-namespace {
-
-std::atomic<bool> counting = false;
-std::atomic<int64_t> allocations = 0;
-
-void count(const void* caller) {
-  if (!counting.load(std::memory_order_relaxed)) return;
-  Dl_info info;
-  const bool found = dladdr(caller, &info) != 0 && info.dli_fname;
-  if (!found || std::string_view(info.dli_fname).find("libdnnl") == std::string_view::npos) allocations++;
-}
-
-}  // namespace
-
-// The functions of glibc under their internal names.
-extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* old, size_t size);
-void* __libc_memalign(size_t alignment, size_t size);
-
-void* malloc(size_t size) {
-  count(__builtin_return_address(0));
-  return __libc_malloc(size);
-}
-void* calloc(size_t number, size_t size) {
-  count(__builtin_return_address(0));
-  return __libc_calloc(number, size);
-}
-void* realloc(void* old, size_t size) {
-  count(__builtin_return_address(0));
-  return __libc_realloc(old, size);
-}
-void* memalign(size_t alignment, size_t size) {
-  count(__builtin_return_address(0));
-  return __libc_memalign(alignment, size);
-}
-void* aligned_alloc(size_t alignment, size_t size) {
-  count(__builtin_return_address(0));
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** result, size_t alignment, size_t size) {
-  count(__builtin_return_address(0));
-  *result = __libc_memalign(alignment, size);
-  return *result ? 0 : ENOMEM;
-}
-}
-
-void* operator new(size_t size) {  // that of libstdc++ would hide its caller
-  count(__builtin_return_address(0));
-  if (void* p = __libc_malloc(size)) return p;
-  throw std::bad_alloc();
-}
-
 namespace qkv {
 namespace {
 
-template <class F>
-int64_t allocations_of(F&& f) {
-  allocations = 0;
-  counting = true;
-  f();
-  counting = false;
-  return allocations;
-}
+using testing::allocations_of;
 
 TEST(Allocations, AreCounted) {
   std::vector<int> v;
