@@ -7,6 +7,7 @@
 #include "export/weights_out.h"
 #include "fuzz/decoder.h"
 #include "fuzz/seeds.h"
+#include "fuzz/small_adapter.h"
 #include "tests/support/foreign_models.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/hostile_checkpoints.h"
@@ -172,6 +173,17 @@ void add_npz(const std::filesystem::path& directory) {
   seeds.add("\"</s>\": 0\n<unk>: 1\n'a': 2\n? b\n: 3\n# comment\n");
 }
 
+void adapter_seeds(const std::filesystem::path& directory) {
+  Seeds seeds(directory, "adapter");
+  const testing::TempDir folder;
+  const RunDirectory base(folder / "base"), run(folder / "run");
+  for (const RunDirectory& one : {base, run}) std::filesystem::create_directory(one.root());
+  save_base(base);
+  save_small_adapter(run, small_adapter(base));
+  for (const std::string& file : {run.base(), run.adapter_config(), run.adapter_weights()})
+    seeds.add(testing::slurp(file));
+}
+
 // Files that torch would write, and short ones that are refused: they have the opcodes to begin with.
 void checkpoint_seeds(const std::filesystem::path& directory) {
   Seeds seeds(directory, "pickle");
@@ -188,6 +200,7 @@ void checkpoint_seeds(const std::filesystem::path& directory) {
 
 void import_seeds(const std::filesystem::path& directory) {
   checkpoint_seeds(directory);
+  adapter_seeds(directory);
   ModelConfig config = small_foreign();
   const auto model = random_model(config);
   Seeds marian(directory, "marian"), torch(directory, "torch"), bins(directory, "ctranslate2"),

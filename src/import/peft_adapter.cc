@@ -59,7 +59,8 @@ PeftAdapter::PeftAdapter(const std::string& directory, const Origins& model) {
   const Safetensors file = Safetensors::open(files.path("adapter_model.safetensors"));
   std::map<std::string, TensorView> views;
   for (const std::string& name : file.names()) views.emplace(name, *file.find(name));
-  ForeignTensors tensors(files.path("adapter_model.safetensors"), std::move(views));
+  path_ = files.path("adapter_model.safetensors");
+  ForeignTensors tensors(path_, std::move(views));
   for (const std::string& name : file.names()) {
     if (!name.ends_with(kA)) continue;
     if (!name.starts_with(kPrefix)) fail("{}: must begin with {}", in_file(tensors.path(), name), kPrefix);
@@ -121,7 +122,10 @@ void PeftAdapter::add(const std::string& parameter, int64_t begin, int64_t end, 
       for (int64_t i = 0; i < u.in; i++)
         sum[to_size(i)] += static_cast<double>(b[k]) * static_cast<double>(u.A[to_size(k * u.in + i)]);
     float* w = rows.data() + (row - begin) * u.in;
-    for (int64_t i = 0; i < u.in; i++) w[i] = static_cast<float>(static_cast<double>(w[i]) + u.scale * sum[to_size(i)]);
+    for (int64_t i = 0; i < u.in; i++) {
+      w[i] = static_cast<float>(static_cast<double>(w[i]) + u.scale * sum[to_size(i)]);
+      if (!std::isfinite(w[i])) fail("{}: the adapter makes weights that are not finite", path_);
+    }
   }
 }
 

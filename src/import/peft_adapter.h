@@ -19,7 +19,7 @@ class PeftAdapter {
   // for an adapter with features other than these matrices, and for one that does not fit the model.
   PeftAdapter(const std::string& directory, const Origins& model);
 
-  // Adds the update to rows [begin, end) of a parameter, if it has one.
+  // Adds the update to rows [begin, end) of a parameter, if it has one. Throws Error if a sum is not finite.
   void add(const std::string& parameter, int64_t begin, int64_t end, std::span<float> rows) const;
 
  private:
@@ -33,6 +33,7 @@ class PeftAdapter {
     RowPlaces rows;  // of B
   };
 
+  std::string path_;                       // of the matrices
   std::map<std::string, Update> updates_;  // by module
   std::map<std::string, Place> places_;    // by parameter
 };

@@ -23,6 +23,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kMaxAdapterBytes = size_t{1} << 26;
 constexpr int64_t kMaxRank = 1 << 16;
+constexpr size_t kMaxText = 1024;  // bytes of a name, or of the path of the base
 
 const json& field(const json& object, const char* name, const std::string& where) {
   const auto place = object.find(name);
@@ -33,7 +34,10 @@ const json& field(const json& object, const char* name, const std::string& where
 std::string text_field(const json& object, const char* name, const std::string& where) {
   const json& value = field(object, name, where);
   if (!value.is_string()) fail("{}: {} must be a string", where, name);
-  return value.get<std::string>();
+  const std::string& text = value.get_ref<const std::string&>();
+  if (text.size() > kMaxText || std::ranges::any_of(text, [](unsigned char c) { return c < 0x20; }))
+    fail("{}: {} must have at most {} bytes, without control characters (is {})", where, name, kMaxText, excerpt(text));
+  return text;
 }
 
 int64_t count_field(const json& object, const char* name, const std::string& where) {
@@ -109,7 +113,7 @@ void merge_module(const AdapterModule& module, const Safetensors& file, const st
                            B = read_matrix(file, path, tensor + ".lora_B.weight", outputs, rank);
   for (size_t i = 0; i < rows.size(); i++) {
     const Parameter<float>& p = find(module.parameters[i]);
-    if (p.shape[1] != in) fail("{}: the parameters of {} must have the same width", path, module.name);
+    if (p.shape[1] != in) fail("{}: the parameters of {} must have the same width", path, excerpt(module.name));
     parallel_for(rows[i], [&](int64_t row) {
       const float* b = B.data() + row_of_module(rows, i, row, module.groups) * rank;
       float* w = p.value + row * in;
@@ -120,6 +124,8 @@ void merge_module(const AdapterModule& module, const Safetensors& file, const st
         w[j] = static_cast<float>(static_cast<double>(w[j]) + scale * sum);
       }
     });
+    if (!all_finite({p.value, to_size(p.size())}))
+      fail("{}: the adapter of {} makes weights that are not finite", path, excerpt(module.name));
   }
 }
 

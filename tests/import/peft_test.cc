@@ -104,6 +104,8 @@ TEST_F(PeftAdapters, OfOtherKindsAreRefused) {
   EXPECT_EQ(error_with("alpha_pattern", {{"c_attn", 3}}),
             where + R"(alpha_pattern is not supported (is "{\"c_attn\":3}"))");
   EXPECT_EQ(error_with("lora_alpha", nullptr), where + "lora_alpha is missing");
+  EXPECT_EQ(error_with("lora_alpha", 1e300),
+            "adapter/adapter_model.safetensors: the adapter makes weights that are not finite");
 }
 
 TEST_F(PeftAdapters, ThatDoNotFitTheModelAreRefused) {

@@ -189,16 +189,16 @@ def test_a_broken_adapter_is_one_line(trained, other, tmp_path):
     tune(trained, other, run, "--lora-rank", 4, "--lora-targets", "encoder", steps=1)
     whole = (run / "base.json").read_text()
     for old, new, text in [
-        ('"rank": 4', '"rank": 5', "must have shape [5, 32]"), ('"rank": 4', '"rank": -1', "rank must be between 1 and"),
-        ('"rank": 4', '"rank": 60000', "must have shape"), ('"groups": 1', '"groups": 7', "groups must divide"),
+        ('"rank": 4', '"rank": 5', "must be F32 [5, 32]"), ('"rank": 4', '"rank": -1', "rank must be between 1 and"),
+        ('"rank": 4', '"rank": 60000', "must be F32 [60000, 32]"), ('"groups": 1', '"groups": 7', "groups must divide"),
         ('"base":', '"other":', "base is missing"), ("encoder.layers.0.self_attention.q.weight", "nothing", "has no weight"),
         ("encoder.layers.0.self_attention.q.weight", "encoder.layers.0.self_attention.q.bias", "has no weight"),
-        ('"alpha": 8', '"alpha": "8', "base.json"), ('q_proj"', 'r_proj"', "is missing")]:
+        ('"alpha": 8', '"alpha": "8', "base.json"), ('"alpha": 8.0', '"alpha": 1e300', "not finite"),
+        ('"base": "', '"base": "a\\n', "without control characters"), ('q_proj"', 'r_proj"', "is missing")]:
         assert old in whole
         (run / "base.json").write_text(whole.replace(old, new, 1))
         status, _, error = qkv("inspect", run, ok=False)
-        assert status == 1 and error.startswith("qkv: ") and error.count("\n") == 1, (new, error)
-        print(error)
+        assert status == 1 and error.startswith("qkv: ") and error.count("\n") == 1 and text in error, (new, error)
 
 
 def test_a_language_model_is_fine_tuned(counting, tmp_path):
