@@ -108,7 +108,7 @@ struct Translation {
 
 struct SourceLine {
   std::string text;
-  std::string prefix;                                      // the beginning of every hypothesis
+  std::string prefix = "";                                 // the beginning of every hypothesis
   std::string source_language = "", target_language = "";  // of this line; "": those of the options
 };
 
@@ -163,6 +163,7 @@ class Translator {
                       const std::string& source_language = "", const std::string& target_language = "") const;
 
  private:
+  friend class TranslationLoop;
   struct State;
   std::unique_ptr<State> state_;
 };

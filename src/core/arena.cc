@@ -49,4 +49,10 @@ void* Arena::take_bytes(size_t bytes) {
   return base_ + begin;
 }
 
+void Arena::forget(void* begin, size_t bytes) {
+  const size_t page = to_size(sysconf(_SC_PAGESIZE)), offset = to_size(static_cast<char*>(begin) - base_);
+  const size_t first = round_up(offset, page), end = (offset + bytes) / page * page;
+  if (first < end) madvise(base_ + first, end - first, MADV_DONTNEED);
+}
+
 }  // namespace qkv

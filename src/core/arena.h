@@ -55,6 +55,9 @@ class Arena {
   template <class T>
   Matrix<T> zeros(int64_t rows, int64_t cols);
 
+  // Gives the whole pages of a part of the arena back to the system. Its contents are lost; it can be used again.
+  void forget(void* begin, size_t bytes);
+
   size_t used() const { return used_; }
   size_t high_water() const { return high_water_; }  // bytes, the most ever used at once
 

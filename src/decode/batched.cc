@@ -1,40 +1,13 @@
 #include "decode/batched.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "core/to_size.h"
+#include "decode/decoding.h"
 
 namespace qkv {
 namespace {
-
-// β Σ_j log min(Σ_i a_ij, 1), over all target tokens i and the S source tokens j (Wu et al., 2016, section 7).
-double coverage(const std::vector<float>& attention, size_t S, double beta) {
-  double total = 0;
-  for (size_t j = 0; j < S; j++) {
-    double sum = 0;
-    for (size_t i = j; i < attention.size(); i += S) sum += static_cast<double>(attention[i]);
-    total += std::log(std::min(sum, 1.0));
-  }
-  return beta * total;
-}
-
-void add_coverage(const Ensemble& models, const std::vector<SearchInput>& inputs,
-                  std::vector<std::vector<Decoded>>& found, const SearchOptions& options, Arena& arena) {
-  std::vector<std::vector<int32_t>> targets;
-  for (const auto& hypotheses : found)
-    for (const Decoded& d : hypotheses) targets.push_back(d.with_end(options.end));
-  std::vector<ForcedInput> pairs;
-  for (size_t s = 0; s < found.size(); s++)
-    for (size_t i = 0; i < found[s].size(); i++)
-      pairs.push_back({inputs[s].source, targets[pairs.size()], inputs[s].start});
-  const std::vector<Forced> forced =
-      force_all(models, pairs, options.start, WithAttention::yes, options.attention, arena);
-  for (size_t s = 0, p = 0; s < found.size(); s++)
-    for (Decoded& d : found[s])
-      d.score += coverage(forced[p++].attention, inputs[s].source.size(), options.coverage_penalty);
-}
 
 std::vector<int64_t> lengths_of(const std::vector<std::vector<int32_t>>& sources) {
   std::vector<int64_t> lengths;
@@ -47,6 +20,26 @@ std::vector<SearchInput> inputs_of(const std::vector<std::vector<int32_t>>& sour
   std::vector<SearchInput> inputs;
   for (const size_t i : batch) inputs.push_back({sources[i], {}, start});
   return inputs;
+}
+
+std::vector<std::vector<Decoded>> decode_all(const Ensemble& models, const std::vector<SearchInput>& inputs,
+                                             const SearchOptions& options, bool alternatives, Arena& arena) {
+  const Arena::Scope scope(arena);
+  std::vector<DecodingRequest> requests;
+  CacheRows rows;
+  for (const SearchInput& input : inputs) {
+    requests.push_back({requests.size(), input, &options, alternatives});
+    rows = rows + decoding_need(models, requests.back()).total;
+  }
+  Decoding decoding(models, rows, {}, arena, arena);
+  for (const DecodingRequest& request : requests) decoding.add(request);
+  std::vector<std::vector<Decoded>> found(inputs.size());
+  for (std::vector<Decoding::Result> results; decoding.step(results); results.clear())
+    for (Decoding::Result& result : results) {
+      if (result.error) std::rethrow_exception(result.error);
+      found[result.key] = std::move(result.found);
+    }
+  return found;
 }
 
 }  // namespace
@@ -72,37 +65,12 @@ Batches cut_by_length(const std::vector<int64_t>& lengths, int64_t batch_tokens)
 
 std::vector<std::vector<Decoded>> n_best(const Ensemble& models, const std::vector<SearchInput>& inputs,
                                          const SearchOptions& options, Arena& arena) {
-  std::vector<std::vector<Decoded>> found = search(models, inputs, options, arena);
-  if (options.coverage_penalty > 0) add_coverage(models, inputs, found, options, arena);
-  for (auto& hypotheses : found) {
-    std::ranges::stable_sort(hypotheses, std::greater<>(), &Decoded::score);
-    if (std::ssize(hypotheses) > options.n_best) hypotheses.resize(to_size(options.n_best));
-  }
-  return found;
+  return decode_all(models, inputs, options, false, arena);
 }
 
-// A first search that ends after one token finds the best tokens after the prefix. A second search completes them.
 std::vector<std::vector<Decoded>> alternatives(const Ensemble& models, const std::vector<SearchInput>& inputs,
                                                const SearchOptions& options, Arena& arena) {
-  std::vector<std::vector<Decoded>> found(inputs.size());
-  std::vector<std::pair<size_t, size_t>> places;  // where in `found` the results of the second search belong
-  std::vector<SearchInput> longer;
-  for (size_t s = 0; s < inputs.size(); s++) {
-    SearchOptions first = options;
-    first.beam = options.n_best;
-    first.max_length = std::ssize(inputs[s].prefix) + 1;
-    first.on_token = nullptr;
-    found[s] = search(models, {inputs[s]}, first, arena).front();
-    for (size_t i = 0; i < found[s].size(); i++)
-      if (!found[s][i].ended)
-        places.emplace_back(s, i), longer.push_back({inputs[s].source, found[s][i].ids, inputs[s].start});
-  }
-  SearchOptions rest = options;
-  rest.n_best = 1;
-  std::vector<std::vector<Decoded>> ends = n_best(models, longer, rest, arena);
-  for (size_t i = 0; i < places.size(); i++)
-    if (!ends[i].empty()) found[places[i].first][places[i].second] = std::move(ends[i].front());
-  return found;
+  return decode_all(models, inputs, options, true, arena);
 }
 
 std::vector<std::vector<Decoded>> translate_ids(const Ensemble& models,

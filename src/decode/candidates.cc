@@ -9,10 +9,9 @@
 
 namespace qkv {
 
-Matrix<float> next_log_probabilities(const Ensemble& models, KeyValueCache& cache, std::span<const int32_t> ids,
-                                     Context& c) {
+Matrix<float> next_log_probabilities(const Ensemble& models, std::span<const Matrix<float>> hidden, Context& c) {
   std::vector<Matrix<float>> logits;
-  for (size_t m = 0; m < models.size(); m++) logits.push_back(models[m].output().logits(cache.step(m, ids, c), c));
+  for (size_t m = 0; m < models.size(); m++) logits.push_back(models[m].output().logits(hidden[m], c));
   return log_mean_probability(logits);
 }
 
@@ -38,24 +37,27 @@ std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::spa
   return best;
 }
 
-bool best_are_enough(const Ensemble& models, const SearchOptions& options) {
-  return models.size() == 1 && !options.sampling && options.repetition_penalty == 1 && options.no_repeat_ngram == 0;
+bool best_are_enough(const Ensemble& models, const SearchInput& input, const SearchOptions& options) {
+  return models.size() == 1 && !options.sampling && options.repetition_penalty == 1 && options.no_repeat_ngram == 0 &&
+         input.prefix.empty();
 }
 
-BestNext best_next(const Transformer<float>& model, KeyValueCache& cache, std::span<const int32_t> ids, int64_t t,
-                   const SearchOptions& options, size_t count, Context& c) {
-  std::vector<int32_t> hidden = options.never;
-  if (t < options.min_length) hidden.push_back(options.end);
-  hidden = sorted_unique(std::move(hidden));
-  const Matrix<float> h = cache.step(0, ids, c);
-  BestNext next{model.output().next(h, hidden, static_cast<int64_t>(count), c), {}};
-  // Before min_length, the end token is excluded before the softmax. Other excluded tokens still count in the sum.
+Excluded excluded_tokens(const SearchOptions& options, bool before_min_length) {
+  Excluded excluded{options.never};
+  if (before_min_length) excluded.tokens.push_back(excluded.end = options.end);
+  excluded.tokens = sorted_unique(std::move(excluded.tokens));
+  return excluded;
+}
+
+BestNext best_next(const Transformer<float>& model, Matrix<const float> h, const Excluded& excluded, size_t count,
+                   Context& c) {
+  BestNext next{model.output().next(h, excluded.tokens, static_cast<int64_t>(count), c), {}};
+  // Tokens other than the end token still count in the sum.
   for (int64_t n = 0; n < h.rows; n++) {
     const NextTokens& all = next.tokens;
     float mass = all.lse_seen[n];
-    for (size_t i = 0; i < hidden.size(); i++)
-      if (hidden[i] != options.end || t >= options.min_length)
-        mass = log_add_exp(mass, all.hidden(n, static_cast<int64_t>(i)));
+    for (size_t i = 0; i < excluded.tokens.size(); i++)
+      if (excluded.tokens[i] != excluded.end) mass = log_add_exp(mass, all.hidden(n, static_cast<int64_t>(i)));
     next.log_mass.push_back(mass);
   }
   return next;
@@ -64,11 +66,12 @@ BestNext best_next(const Transformer<float>& model, KeyValueCache& cache, std::s
 std::vector<Candidate> best_candidates(const BestNext& next, int64_t first_row, std::span<const double> sums,
                                        size_t count) {
   std::vector<Candidate> best;
+  const int64_t tokens = std::min(next.tokens.tokens.cols, static_cast<int64_t>(count));
   for (size_t i = 0; i < sums.size(); i++) {
     const int64_t n = first_row + static_cast<int64_t>(i);
     if (std::isnan(next.tokens.lse[n])) continue;
     const float mass = next.log_mass[to_size(n)];
-    for (int64_t j = 0; j < next.tokens.tokens.cols && next.tokens.tokens(n, j) >= 0; j++) {
+    for (int64_t j = 0; j < tokens && next.tokens.tokens(n, j) >= 0; j++) {
       const float logit = next.tokens.logits(n, j);
       best.push_back({sums[i] + static_cast<double>(logit - mass), logit - next.tokens.lse[n], static_cast<int32_t>(i),
                       next.tokens.tokens(n, j)});

@@ -5,16 +5,15 @@
 #include <span>
 #include <vector>
 
-#include "decode/key_value_cache.h"
+#include "decode/ensemble.h"
 #include "decode/restrictions.h"
 #include "ops/logits/next_tokens.h"
 
 namespace qkv {
 
-// Returns log p of the next token of every hypothesis added to the cache's step, [N, V]. For an ensemble, p is the mean
-// of the models' probabilities. ids: [N], the last token of each hypothesis.
-Matrix<float> next_log_probabilities(const Ensemble& models, KeyValueCache& cache, std::span<const int32_t> ids,
-                                     Context& c);
+// Returns log p of the next tokens, [N, V], from the last hidden states of each model, [N, d]. For an ensemble, p is
+// the mean of the models' probabilities.
+Matrix<float> next_log_probabilities(const Ensemble& models, std::span<const Matrix<float>> hidden, Context& c);
 
 // A hypothesis with one more token.
 struct Candidate {
@@ -33,20 +32,33 @@ struct Candidate {
 // Σ log q of hypothesis i so far. Returns fewer if fewer tokens are allowed, and none if the model's output is NaN.
 std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::span<const double> sums, size_t count);
 
+// Tokens that are excluded in the same way for all hypotheses of a step.
+struct Excluded {
+  std::vector<int32_t> tokens;  // in increasing order
+  int32_t end = -1;             // the end token if it is among them, excluded before the softmax; otherwise −1
+
+  bool operator==(const Excluded&) const = default;
+};
+
+// Returns the excluded tokens of a hypothesis of fewer than min_length tokens, or of a longer one.
+Excluded excluded_tokens(const SearchOptions& options, bool before_min_length);
+
 // The best next tokens of hypotheses, computed without storing rows of log p.
 struct BestNext {
   NextTokens tokens;            // `count` for each hypothesis, without excluded tokens
   std::vector<float> log_mass;  // [N]: log Σ e^logit over the tokens over which q is normalized
 };
 
-// Returns whether BestNext is sufficient: there is one model, and restrictions are the same for all hypotheses.
-bool best_are_enough(const Ensemble& models, const SearchOptions& options);
+// Returns whether BestNext is sufficient for a sentence: there is one model, restrictions are the same for all its
+// hypotheses, and none of them is forced.
+bool best_are_enough(const Ensemble& models, const SearchInput& input, const SearchOptions& options);
 
-// Computes the best tokens of a step. t: the number of tokens of the hypotheses.
-BestNext best_next(const Transformer<float>& model, KeyValueCache& cache, std::span<const int32_t> ids, int64_t t,
-                   const SearchOptions& options, size_t count, Context& c);
+// Computes the best tokens that follow the last hidden states h: [N, d].
+BestNext best_next(const Transformer<float>& model, Matrix<const float> h, const Excluded& excluded, size_t count,
+                   Context& c);
 
-// Returns the best continuations as above. The hypotheses have the rows of `next` from first_row on.
+// Returns the best continuations as above. The hypotheses have the rows of `next` from first_row on, of which the first
+// `count` tokens count.
 std::vector<Candidate> best_candidates(const BestNext& next, int64_t first_row, std::span<const double> sums,
                                        size_t count);
 

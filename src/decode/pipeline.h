@@ -29,7 +29,7 @@ struct LinePart {
 
 // A line of the stream and its results.
 struct Line {
-  int64_t number = 0;  // from 0
+  int64_t number = 0;  // from 0; negative: not one of several, and not named in errors
   SourceLine source;
   std::vector<LinePart> parts;  // none for an empty line
   std::exception_ptr error;     // rethrown when the line would be written

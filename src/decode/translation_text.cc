@@ -30,6 +30,9 @@ void append(Hypothesis& all, const Hypothesis& next, size_t sources, int64_t par
   all.score = sum / tokens(all, parts + 1);
 }
 
+// Returns the beginning of a message about a line.
+std::string named(const Line& line) { return line.number < 0 ? "" : fmt::format("line {}: ", line.number + 1); }
+
 // The tokens of a source without those around it.
 TokenRange source_range(const LinePart& part) {
   return {part.edges.before.size(), part.source.size() - part.edges.after.size()};
@@ -81,7 +84,7 @@ void TranslationText::read(Line& line, const TranslateOptions& options) const {
   try {
     line.parts = parts(line, options);
   } catch (const Error& error) {
-    fail("line {}: {}", line.number + 1, error.what());
+    fail("{}{}", named(line), error.what());
   }
 }
 
@@ -93,8 +96,8 @@ std::vector<LinePart> TranslationText::parts(const Line& line, const TranslateOp
   const std::string text = prepare(line.source.text);
   const std::vector<std::string> cut = fits(text) ? std::vector{text} : split_long(text, fits);
   if (cut.size() > 1 && options.on_note)
-    options.on_note(fmt::format("line {}: longer than the model's {} tokens, translated in {} parts", line.number + 1,
-                                max_length_, cut.size()));
+    options.on_note(fmt::format("{}longer than the model's {} tokens, translated in {} parts", named(line), max_length_,
+                                cut.size()));
   std::vector<LinePart> parts;
   for (const std::string& piece : cut) {
     LinePart part{line.number, piece, edges, source_ids(piece, edges), {}, {}, {}};
@@ -118,7 +121,7 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
   size_t count = 1;
   std::vector<size_t> sources_before;  // number of source tokens before each part
   for (const LinePart& part : line.parts) {
-    if (part.found.empty()) fail("line {}: the model gives no finite score", line.number + 1);
+    if (part.found.empty()) fail("{}the model gives no finite score", named(line));
     count = std::max(count, part.found.size());
     sources_before.push_back(result.source_tokens.size());
     for (std::string& piece : tokenizers_.source.pieces(part.source)) result.source_tokens.push_back(std::move(piece));

@@ -5,15 +5,13 @@
 #include <mutex>
 #include <utility>
 
-#include "core/arena_pool.h"
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/to_size.h"
 #include "decode/attend.h"
 #include "decode/batched.h"
 #include "decode/pipeline.h"
-#include "decode/translation_text.h"
-#include "io/run.h"
+#include "decode/translator_state.h"
 #include "qkv/threads.h"
 
 namespace qkv {
@@ -45,68 +43,55 @@ Ensemble ensemble_of(const std::vector<TranslatorRun>& runs) {
 
 }  // namespace
 
-struct Translator::State {
-  const std::vector<TranslatorRun> runs;
-  const Ensemble models;
-  const TranslationText text;
-  mutable ArenaPool arenas;
+Translator::State::State(const std::string& first, const std::vector<std::string>& others)
+    : runs(load_runs(first, others)), models(ensemble_of(runs)), text(runs.front(), models.max_length()) {}
 
-  State(const std::string& first, const std::vector<std::string>& others)
-      : runs(load_runs(first, others)), models(ensemble_of(runs)), text(runs.front(), models.max_length()) {}
+void Translator::State::check(const TranslateOptions& options) const {
+  check_ranges(options);
+  SearchOptions search = text.search_options(options);
+  if (options.alternatives) search.n_best = 1;
+  if (options.on_token) search.on_token = [](const TokenEvent&) { return false; };
+  if (options.on_token && options.alternatives) fail("on_token cannot be combined with alternatives");
+  qkv::check(search, models.front().config().target_vocab);
+  checked_layer(search.attention, models.front().config());
+}
 
-  void check(const TranslateOptions& options) const {
-    check_ranges(options);
-    SearchOptions search = text.search_options(options);
-    if (options.alternatives) search.n_best = 1;
-    if (options.on_token) search.on_token = [](const TokenEvent&) { return false; };
-    if (options.on_token && options.alternatives) fail("on_token cannot be combined with alternatives");
-    qkv::check(search, models.front().config().target_vocab);
-    checked_layer(search.attention, models.front().config());
+void Translator::State::translate(std::span<LinePart* const> parts, const TranslateOptions& options,
+                                  std::mutex& on_token_mutex, Arena& arena) const {
+  SearchOptions search = text.search_options(options);
+  if (options.on_token)
+    search.on_token = [&](const TokenEvent& event) {
+      const std::lock_guard lock(on_token_mutex);
+      return options.on_token(report_of(event, parts[to_size(event.sequence)]->line, text.tokenizers().target));
+    };
+  std::vector<SearchInput> inputs;
+  for (const LinePart* part : parts) inputs.push_back(input_of(*part));
+  std::vector<std::vector<Decoded>> found =
+      options.alternatives ? alternatives(models, inputs, search, arena) : n_best(models, inputs, search, arena);
+  for (size_t i = 0; i < parts.size(); i++) parts[i]->found = std::move(found[i]);
+  find_attention(parts, options, arena);
+}
+
+void Translator::State::find_attention(std::span<LinePart* const> parts, const TranslateOptions& options,
+                                       Arena& arena) const {
+  if (!options.alignment && !options.attention && !options.replace_unknown) return;
+  const SearchOptions search = text.search_options(options);
+  std::vector<std::vector<int32_t>> targets;
+  std::vector<std::pair<LinePart*, size_t>> whose;
+  for (LinePart* part : parts) {
+    part->attentions.resize(part->found.size());
+    for (size_t i = 0; i < part->found.size(); i++)
+      if (options.alignment || options.attention || text.has_unknown(part->found[i])) {
+        targets.push_back(part->found[i].with_end(search.end));
+        whose.emplace_back(part, i);
+      }
   }
-
-  // Translates a batch: finds the hypotheses of each part and, if an option needs it, their attention.
-  void translate(std::span<LinePart* const> parts, const TranslateOptions& options, std::mutex& on_token_mutex,
-                 Arena& arena) const {
-    SearchOptions search = text.search_options(options);
-    if (options.on_token)
-      search.on_token = [&](const TokenEvent& event) {
-        const std::lock_guard lock(on_token_mutex);
-        const LinePart& part = *parts[to_size(event.sequence)];
-        return options.on_token({part.line, event.hypothesis, text.tokenizers().target.piece(event.token),
-                                 event.log_probability, event.last});
-      };
-    std::vector<SearchInput> inputs;
-    for (const LinePart* part : parts) inputs.push_back({part->source, part->prefix, part->edges.start});
-    std::vector<std::vector<Decoded>> found =
-        options.alternatives ? alternatives(models, inputs, search, arena) : n_best(models, inputs, search, arena);
-    for (size_t i = 0; i < parts.size(); i++) parts[i]->found = std::move(found[i]);
-    if (options.alignment || options.attention || options.replace_unknown)
-      find_attention(parts, options, search, arena);
-  }
-
-  // Computes the attention of the hypotheses that need it.
-  void find_attention(std::span<LinePart* const> parts, const TranslateOptions& options, const SearchOptions& search,
-                      Arena& arena) const {
-    std::vector<std::vector<int32_t>> targets;
-    std::vector<std::pair<LinePart*, size_t>> whose;
-    for (LinePart* part : parts) {
-      part->attentions.resize(part->found.size());
-      for (size_t i = 0; i < part->found.size(); i++)
-        if (options.alignment || options.attention || text.has_unknown(part->found[i])) {
-          targets.push_back(part->found[i].with_end(search.end));
-          whose.emplace_back(part, i);
-        }
-    }
-    std::vector<ForcedInput> inputs;
-    for (size_t k = 0; k < targets.size(); k++)
-      inputs.push_back({whose[k].first->source, targets[k], whose[k].first->edges.start});
-    std::vector<Forced> forced = force_all(models, inputs, search.start, WithAttention::yes, search.attention, arena);
-    for (size_t k = 0; k < forced.size(); k++) whose[k].first->attentions[whose[k].second] = std::move(forced[k]);
-  }
-
-  std::vector<Translation> score(const std::vector<std::string>& sources, std::vector<std::vector<int32_t>> targets,
-                                 const std::vector<std::string>& texts, const TranslateOptions& options) const;
-};
+  std::vector<ForcedInput> inputs;
+  for (size_t k = 0; k < targets.size(); k++)
+    inputs.push_back({whose[k].first->source, targets[k], whose[k].first->edges.start});
+  std::vector<Forced> forced = force_all(models, inputs, search.start, WithAttention::yes, search.attention, arena);
+  for (size_t k = 0; k < forced.size(); k++) whose[k].first->attentions[whose[k].second] = std::move(forced[k]);
+}
 
 Translator::Translator(const std::string& run_directory, const std::vector<std::string>& ensemble)
     : state_(std::make_unique<State>(run_directory, ensemble)) {}

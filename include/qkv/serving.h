@@ -1,0 +1,84 @@
+// Translation step by step, for programs that serve many requests: texts come and go between steps, and a step extends
+// all of them by a token. The result of a text has the bytes of Translator::translate, whatever else runs. docs/design/serving.md describes how.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "qkv/translator.h"
+
+namespace qkv {
+
+// Limits on what runs at once. They change no result.
+struct LoopLimits {
+  int64_t rows = 256;                      // hypotheses that a step extends
+  int64_t cache_bytes = int64_t{1} << 30;  // keys and values; the most that a text may need is reserved when it starts
+};
+
+// Translates texts side by side. prepare, add, cancel and pause may be called from any thread, also by callbacks; what
+// they change takes effect at the next step. step must be called by one thread at a time. Texts start in the order in
+// which they were added; one that has no room yet is overtaken by at most 16 that do.
+class TranslationLoop {
+ public:
+  // A text in tokens, ready to be added to the loop that prepared it.
+  class Prepared {
+   public:
+    Prepared(Prepared&&) noexcept;
+    Prepared& operator=(Prepared&&) noexcept;
+    ~Prepared();
+
+    int64_t source_tokens = 0;
+    int64_t cost = 0;   // source tokens and 1.5 times as many, but no more than the translation may have
+    int64_t rows = 0;   // hypotheses at once
+    int64_t bytes = 0;  // keys and values at once, at most
+
+   private:
+    friend class TranslationLoop;
+    struct Text;
+    explicit Prepared(std::unique_ptr<Text> text);
+    std::unique_ptr<Text> text_;
+  };
+
+  // Callbacks of a text, called by step. After on_token come on_done or on_error, once, unless the text is cancelled.
+  // An exception of on_token ends the text with it; on_done and on_error must not throw.
+  struct Events {
+    // Called for each token; true ends the hypothesis. Requires greedy search or sampling. The parts of a text that is
+    // too long for the model then follow each other.
+    std::function<bool(const TokenReport&)> on_token = {};
+    std::function<void(Translation&&)> on_done = {};
+    std::function<void(std::exception_ptr)> on_error = {};
+  };
+
+  // The translator must outlive the loop, but may be moved. Throws Error for a limit out of range.
+  explicit TranslationLoop(const Translator& translator, const LoopLimits& limits = {});
+  ~TranslationLoop();  // drops all texts, without calling their events
+  TranslationLoop(const TranslationLoop&) = delete;
+  TranslationLoop& operator=(const TranslationLoop&) = delete;
+
+  // Converts a text to tokens. The options on_token, on_progress, batch_tokens, workers and window are not used. Throws
+  // Error for an option out of range, invalid UTF-8, and a text that needs more rows or bytes than the limits.
+  Prepared prepare(const SourceLine& line, const TranslateOptions& options = {}) const;
+
+  // Adds a text and returns its number, which is never 0. Throws Error for an on_token that the options do not allow.
+  uint64_t add(Prepared text, Events events);
+  // Drops a text, which gets no further event. Numbers of texts that are complete are ignored.
+  void cancel(uint64_t text);
+  // A paused text keeps its place and its rows, and does not continue.
+  void pause(uint64_t text, bool paused);
+
+  // Starts waiting texts that have room and extends the others by a token. Encodes at most 192 source tokens per
+  // thread, so that texts that run wait no longer for those that start. Returns false if there is nothing to do until
+  // the next call of another method. Memory of keys and values that has been unused for 10 seconds is given back, also
+  // by a step that does nothing else. An exception within a step, as when memory is exhausted, ends all texts with
+  // on_error.
+  bool step();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace qkv

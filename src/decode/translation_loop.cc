@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/fail.h"
+#include "core/to_size.h"
+#include "decode/decoding.h"
+#include "decode/loop_inbox.h"
+#include "decode/translator_state.h"
+#include "qkv/serving.h"
+
+namespace qkv {
+
+// A text and what is known of it.
+struct TranslationLoop::Prepared::Text {
+  Line line;
+  TranslateOptions options;
+  SearchOptions search;
+  Events events = {};
+  uint64_t id = 0;
+  size_t added = 0, done = 0;  // parts
+  bool paused = false;
+  std::exception_ptr error = {};
+};
+
+TranslationLoop::Prepared::Prepared(std::unique_ptr<Text> text) : text_(std::move(text)) {}
+TranslationLoop::Prepared::Prepared(Prepared&&) noexcept = default;
+TranslationLoop::Prepared& TranslationLoop::Prepared::operator=(Prepared&&) noexcept = default;
+TranslationLoop::Prepared::~Prepared() = default;
+
+struct TranslationLoop::State {
+  using Text = Prepared::Text;
+
+  // The decoding of the texts that run and wait, and its part of the memory.
+  struct Engine {
+    Arena::Scope scope;
+    Decoding decoding;
+
+    explicit Engine(State& s)
+        : scope(s.memory),
+          decoding(s.translator.models, s.rows, {s.limits.rows, s.limits.cache_bytes, true}, s.memory, s.scratch) {}
+  };
+
+  const Translator::State& translator;
+  const LoopLimits limits;
+  const CacheRows rows;
+  Arena memory, scratch;
+  std::optional<Engine> engine;
+  LoopInbox<std::unique_ptr<Text>> inbox;
+  // The rest belongs to the thread that calls step.
+  std::map<uint64_t, std::unique_ptr<Text>> texts;
+  std::map<uint64_t, std::pair<Text*, LinePart*>> parts;  // of the engine, by key
+  uint64_t keys = 0;
+
+  State(const Translator::State& t, const LoopLimits& l)
+      : translator(t),
+        limits(l),
+        rows(cache_rows(t.models, l.cache_bytes)),
+        memory(reserved_for(t.models, rows)),
+        engine(std::in_place, *this) {}
+
+  void add(std::unique_ptr<Text> text) {
+    Text& t = *text;
+    texts.emplace(t.id, std::move(text));
+    if (t.line.parts.empty()) return finish(t);
+    const size_t at_once = t.events.on_token ? 1 : t.line.parts.size();
+    while (t.added < at_once) add_next_part(t);
+  }
+
+  void add_next_part(Text& text) {
+    LinePart& part = text.line.parts[text.added++];
+    const uint64_t key = keys++;
+    parts.emplace(key, std::pair(&text, &part));
+    engine->decoding.add({key, input_of(part), &text.search, text.options.alternatives});
+    if (text.paused) engine->decoding.pause(key, true);
+  }
+
+  void pause(Text& text, bool paused) {
+    text.paused = paused;
+    for (const auto& [key, part] : parts)
+      if (part.first == &text) engine->decoding.pause(key, paused);
+  }
+
+  // Forgets a text. Its events are not called.
+  std::unique_ptr<Text> take(Text& text) {
+    for (auto part = parts.begin(); part != parts.end();) {
+      if (part->second.first != &text) {
+        part++;
+        continue;
+      }
+      engine->decoding.remove(part->first);
+      part = parts.erase(part);
+    }
+    const auto place = texts.find(text.id);
+    std::unique_ptr<Text> taken = std::move(place->second);
+    texts.erase(place);
+    return taken;
+  }
+
+  void fail_with(Text& text, std::exception_ptr error) {
+    const std::unique_ptr<Text> taken = take(text);
+    if (taken->events.on_error) taken->events.on_error(std::move(error));
+  }
+
+  void finish(Text& text) {
+    const std::unique_ptr<Text> taken = take(text);
+    std::exception_ptr error = taken->error;
+    std::optional<Translation> result;
+    if (!error) try {
+        result = translator.text.result(taken->line, taken->options);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    if (error && taken->events.on_error) taken->events.on_error(std::move(error));
+    if (result && taken->events.on_done) taken->events.on_done(std::move(*result));
+  }
+
+  void settle(Decoding::Result&& result) {
+    const auto place = parts.find(result.key);
+    if (place == parts.end()) return;  // another part of its text failed in this step
+    const auto [text, part] = place->second;
+    parts.erase(place);
+    try {
+      if (result.error) std::rethrow_exception(result.error);
+      part->found = std::move(result.found);
+      translator.find_attention({&part, 1}, text->options, scratch);
+    } catch (...) {
+      return fail_with(*text, std::current_exception());
+    }
+    text->done++;
+    if (text->error || text->done == text->line.parts.size()) return finish(*text);
+    if (text->added < text->line.parts.size() && text->done == text->added) add_next_part(*text);
+  }
+
+  // Ends all texts after an exception, which leaves the decoding in an unknown state.
+  void fail_all(const std::exception_ptr& error) {
+    parts.clear();
+    engine.reset();
+    engine.emplace(*this);
+    while (!texts.empty()) fail_with(*texts.begin()->second, error);
+  }
+
+  bool step() {
+    bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); },
+                           [&](uint64_t id) {
+                             if (const auto text = texts.find(id); text != texts.end()) take(*text->second);
+                           },
+                           [&](uint64_t id, bool paused) {
+                             if (const auto text = texts.find(id); text != texts.end()) pause(*text->second, paused);
+                           });
+    std::vector<Decoding::Result> results;
+    try {
+      any |= engine->decoding.step(results);
+    } catch (...) {
+      fail_all(std::current_exception());
+      return true;
+    }
+    for (Decoding::Result& result : results) settle(std::move(result));
+    engine->decoding.trim(Clock::now());
+    return any;
+  }
+};
+
+TranslationLoop::TranslationLoop(const Translator& translator, const LoopLimits& limits) {
+  check_limits(limits);
+  state_ = std::make_unique<State>(*translator.state_, limits);
+}
+TranslationLoop::~TranslationLoop() = default;
+
+TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const TranslateOptions& options) const {
+  const Translator::State& translator = state_->translator;
+  auto text = std::make_unique<Prepared::Text>();
+  text->options = options;
+  text->options.on_token = nullptr;
+  translator.check(text->options);
+  text->line.number = -1;
+  text->line.source = line;
+  translator.text.read(text->line, options);
+  text->search = translator.text.search_options(options);
+  Prepared prepared(std::move(text));
+  const Prepared::Text& t = *prepared.text_;
+  for (const LinePart& part : t.line.parts) {
+    const auto S = std::ssize(part.source);
+    const DecodingNeed need = decoding_need(translator.models, {0, input_of(part), &t.search, options.alternatives});
+    prepared.source_tokens += S;
+    prepared.cost += S + std::min((3 * S + 1) / 2, max_tokens(translator.models, input_of(part), t.search));
+    prepared.rows = std::max(prepared.rows, need.rows);
+    prepared.bytes = std::max(prepared.bytes, need.bytes);
+  }
+  check_need(prepared.rows, prepared.bytes, state_->limits);
+  return prepared;
+}
+
+uint64_t TranslationLoop::add(Prepared text, Events events) {
+  Prepared::Text& t = *text.text_;
+  if (events.on_token) {
+    TranslateOptions options = t.options;
+    options.on_token = events.on_token;
+    state_->translator.check(options);
+    t.search.on_token = [&t, this](const TokenEvent& event) {
+      try {
+        return t.events.on_token(report_of(event, 0, state_->translator.text.tokenizers().target));
+      } catch (...) {
+        t.error = std::current_exception();
+        return true;
+      }
+    };
+  }
+  t.events = std::move(events);
+  return state_->inbox.add(std::move(text.text_));
+}
+
+void TranslationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
+void TranslationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
+bool TranslationLoop::step() { return state_->step(); }
+
+}  // namespace qkv

@@ -1,0 +1,47 @@
+// The implementation of qkv::Translator: its models and tokenizers, and the translation of parts of lines.
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/arena_pool.h"
+#include "decode/ensemble.h"
+#include "decode/translation_text.h"
+#include "io/run.h"
+#include "qkv/translator.h"
+
+namespace qkv {
+
+struct Translator::State {
+  const std::vector<TranslatorRun> runs;
+  const Ensemble models;
+  const TranslationText text;
+  mutable ArenaPool arenas;
+
+  State(const std::string& first, const std::vector<std::string>& others);
+
+  // Throws Error for an option out of range.
+  void check(const TranslateOptions& options) const;
+
+  // Translates a batch: finds the hypotheses of each part and, if an option needs it, their attention.
+  void translate(std::span<LinePart* const> parts, const TranslateOptions& options, std::mutex& on_token_mutex,
+                 Arena& arena) const;
+
+  // Computes the attention of the hypotheses that need it.
+  void find_attention(std::span<LinePart* const> parts, const TranslateOptions& options, Arena& arena) const;
+
+  std::vector<Translation> score(const std::vector<std::string>& sources, std::vector<std::vector<int32_t>> targets,
+                                 const std::vector<std::string>& texts, const TranslateOptions& options) const;
+};
+
+// Returns the input of the search for a part.
+inline SearchInput input_of(const LinePart& part) { return {part.source, part.prefix, part.edges.start}; }
+
+// Converts a token for on_token. tokens: the target vocabulary.
+inline TokenReport report_of(const TokenEvent& event, int64_t line, const Tokenizer& tokens) {
+  return {line, event.hypothesis, tokens.piece(event.token), event.log_probability, event.last};
+}
+
+}  // namespace qkv
