@@ -97,6 +97,8 @@ class Generator {
   AttentionMap attend(const std::string& text, int64_t more = 0) const;
 
  private:
+  friend class GenerationLoop;
+  friend class GrowingText;
   struct Model;
   std::unique_ptr<const Model> model_;
 };

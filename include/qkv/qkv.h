@@ -2,7 +2,7 @@
 //   qkv::Translator   translates with a run directory, and shows attention weights
 //   qkv::Recommender  recommends the next items after a history
 //   qkv::Generator    generates text with a language model
-//   qkv::TranslationLoop   translates for many requests side by side, step by step
+//   qkv::TranslationLoop, qkv::GenerationLoop   serve many requests side by side, step by step
 //   qkv::Embedder     computes vectors of texts with an encoder, a translator or a language model
 //   qkv::Classifier   classifies texts and orders texts by a query
 //   qkv::import_model, qkv::export_model   convert models from and to other formats

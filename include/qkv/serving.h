@@ -1,5 +1,6 @@
-// Translation step by step, for programs that serve many requests: texts come and go between steps, and a step extends
-// all of them by a token. The result of a text has the bytes of Translator::translate, whatever else runs. docs/design/serving.md describes how.
+// Translation and generation step by step, for programs that serve many requests: texts come and go between steps, and
+// a step extends all of them by a token. The result of a text has the bytes of Translator::translate or
+// Generator::generate, whatever else runs. docs/design/serving.md describes how.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "qkv/generator.h"
 #include "qkv/translator.h"
 
 namespace qkv {
@@ -74,6 +77,68 @@ class TranslationLoop {
   // the next call of another method. Memory of keys and values that has been unused for 10 seconds is given back, also
   // by a step that does nothing else. An exception within a step, as when memory is exhausted, ends all texts with
   // on_error.
+  bool step();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Generates texts side by side. Methods may be called from the threads that those of TranslationLoop may, and texts
+// start in the same order.
+class GenerationLoop {
+ public:
+  // A prompt in tokens, ready to be added to the loop that prepared it.
+  class Prepared {
+   public:
+    Prepared(Prepared&&) noexcept;
+    Prepared& operator=(Prepared&&) noexcept;
+    ~Prepared();
+
+    int64_t prompt_tokens = 0;
+    int64_t cost = 0;       // tokens of the prompt, and max_tokens
+    int64_t rows = 0;       // 1
+    int64_t bytes = 0;      // keys and values, at most
+    std::string salt = "";  // the text shares keys and values of prefixes with texts of the same salt only
+
+   private:
+    friend class GenerationLoop;
+    struct Text;
+    explicit Prepared(std::unique_ptr<Text> text);
+    std::unique_ptr<Text> text_;
+  };
+
+  // Callbacks of a text, called by step. They end with on_done or on_error, once, unless the text is cancelled. An
+  // exception of on_token ends the text with it; the others must not throw.
+  struct Events {
+    // Called when the text starts, with the number of tokens of the prompt whose keys and values are cached.
+    std::function<void(int64_t cached_tokens)> on_start = {};
+    // Called for each token, with the text that is certain since the last call; true ends the text. Text is held back
+    // if it may be part of a stop text or of a character. At the end it is only in on_done.
+    std::function<bool(const GeneratedToken& token, std::string_view text)> on_token = {};
+    std::function<void(Generation&&)> on_done = {};
+    std::function<void(std::exception_ptr)> on_error = {};
+  };
+
+  // Keys and values of texts that have ended are kept for texts with the same prefix, as far as limits.cache_bytes
+  // allows; they give way to texts that run. The generator must outlive the loop, but may be moved. Throws Error for a
+  // limit out of range.
+  explicit GenerationLoop(const Generator& generator, const LoopLimits& limits = {});
+  ~GenerationLoop();  // drops all texts, without calling their events
+  GenerationLoop(const GenerationLoop&) = delete;
+  GenerationLoop& operator=(const GenerationLoop&) = delete;
+
+  // Converts a prompt to tokens. The options batch and on_text are not used. Throws Error as Generator::generate does,
+  // and for a text that may need more bytes than the limits.
+  Prepared prepare(const std::string& prompt, const GenerateOptions& options = {}) const;
+
+  // As in TranslationLoop.
+  uint64_t add(Prepared text, Events events);
+  void cancel(uint64_t text);
+  void pause(uint64_t text, bool paused);
+
+  // Starts waiting texts that have room, extends those whose prompts have been read by a token, and reads up to 512
+  // tokens of prompts. Returns and throws as TranslationLoop::step does.
   bool step();
 
  private:

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <list>
 #include <numeric>
-#include <optional>
 
 #include "core/fail.h"
 #include "core/fields.h"
@@ -19,16 +17,6 @@ namespace {
 
 using End = GeneratedIds::End;
 
-// A text that is being generated.
-struct Growing {
-  size_t prompt;
-  std::vector<int32_t> text;  // including the start token
-  TextCache::Text* seen;      // the part of it that the model sees
-  Random random;
-  GeneratedIds result = {};
-  int32_t next = -1;  // the token chosen last; −1: none
-};
-
 GeneratedIds::Alternatives best_of(std::span<const float> log_p, int64_t count) {
   std::vector<int32_t> tokens(log_p.size());
   std::iota(tokens.begin(), tokens.end(), 0);
@@ -41,125 +29,206 @@ GeneratedIds::Alternatives best_of(std::span<const float> log_p, int64_t count) 
   return best;
 }
 
-class Generating {
- public:
-  Generating(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options)
-      : cache_(cache), prompts_(prompts), ends_(ends), options_(options) {
-    const ModelConfig& model = cache.model().config();
-    longest_ = model.max_length;
-    check_ranges<GenerateOptions>(options);
-    static_cast<SamplingOptions&>(search_) = options;
-    search_.never = options.never;
-    search_.start = ends.start;
-    search_.end = ends.ends.front();
-    search_.beam = 1;
-    check(search_, model.target_vocab);
-    for (const auto& prompt : prompts) {
-      for (const int32_t token : prompt)
-        if (token < 0 || token >= model.target_vocab)
-          fail("prompt: token must be between 0 and {} (is {})", model.target_vocab - 1, token);
-      if (!options.slide && std::ssize(prompt) >= longest_)
-        fail("prompt must have fewer than {} tokens, the model's max_length (has {})", longest_, prompt.size());
-    }
-  }
+// Returns the whole text, or its last max_length / 2 tokens if it is longer than max_length.
+std::span<const int32_t> visible(const std::vector<int32_t>& text, int64_t max_length) {
+  if (std::ssize(text) <= max_length) return text;
+  return std::span(text).last(to_size(std::max<int64_t>(1, max_length / 2)));
+}
 
-  using Done = std::function<void(size_t, GeneratedIds&&)>;
-
-  void generate(Arena& arena, const Done& done) {
-    for (size_t next = 0; next < prompts_.size() || !growing_.empty();) {
-      if (next < prompts_.size() && std::ssize(growing_) < options_.batch) {
-        begin(next++, done);
-        continue;
-      }
-      for (const auto& growing : step(arena))
-        if (const auto end = accept(*growing)) finish(growing, *end, done);
-    }
-  }
-
- private:
-  using Place = std::list<Growing>::iterator;
-
-  void begin(size_t prompt, const Done& done) {
-    if (options_.max_tokens == 0) return done(prompt, {});
-    std::vector<int32_t> text = ends_.beginning(prompts_[prompt]);
-    TextCache::Text& seen = cache_.open(visible(text));
-    growing_.push_back({prompt, std::move(text), &seen, sampling_random(options_.seed, prompts_[prompt], 0)});
-  }
-
-  // Returns the whole text, or its last max_length / 2 tokens if it is longer than max_length.
-  std::span<const int32_t> visible(const std::vector<int32_t>& text) const {
-    if (std::ssize(text) <= longest_) return text;
-    return std::span(text).last(to_size(std::max<int64_t>(1, longest_ / 2)));
-  }
-
-  // Reads the next tokens, and chooses a token for each text that has been read completely.
-  std::vector<Place> step(Arena& arena) {
-    const Arena::Scope scope(arena);
-    Context context{.arena = arena, .inference = true};
-    std::vector<TextCache::Text*> ready;
-    const Matrix<float> h = cache_.step(ready, context);
-    const Matrix<float> logits = cache_.model().output().logits(h, context);
-    const Matrix<float> log_p = log_mean_probability({&logits, 1});
-    std::vector<Place> places;
-    for (const TextCache::Text* text : ready) places.push_back(std::ranges::find(growing_, text, &Growing::seen));
-    parallel_for_throwing(log_p.rows, [&](int64_t n) {
-      choose(*places[to_size(n)], {log_p.row(n), to_size(log_p.cols)});
-    });
-    return places;
-  }
-
-  void choose(Growing& growing, std::span<float> log_p) const {
-    GeneratedIds& result = growing.result;
-    if (std::isnan(log_p.front())) fail("the model's output is not finite");
-    if (options_.alternatives > 0) result.alternatives.push_back(best_of(log_p, options_.alternatives));
-    const size_t length = prompts_[growing.prompt].size() + result.ids.size();
-    const NextToken next = next_token(log_p, std::span(growing.text).last(length), search_);
-    growing.next = sample(next, options_, growing.random);
-    if (growing.next >= 0) result.log_probabilities.push_back(next.log_p(growing.next));
-  }
-
-  // Appends the chosen token. Returns why the text ends there, if it does.
-  std::optional<End> accept(Growing& growing) {
-    GeneratedIds& result = growing.result;
-    if (growing.next < 0) return End::length;
-    if (std::ranges::find(ends_.ends, growing.next) != ends_.ends.end()) return End::document;
-    result.ids.push_back(growing.next);
-    growing.text.push_back(growing.next);
-    if (options_.on_token && options_.on_token(growing.prompt, result)) return End::caller;
-    if (std::ssize(result.ids) == options_.max_tokens) return End::length;
-    if (std::ssize(growing.seen->ids) < longest_) {
-      cache_.append(*growing.seen, growing.next);
-      return {};
-    }
-    if (!options_.slide) return End::context;
-    cache_.close(*growing.seen);
-    growing.seen = &cache_.open(visible(growing.text));
-    return {};
-  }
-
-  void finish(Place growing, End end, const Done& done) {
-    cache_.close(*growing->seen);
-    growing->result.end = end;
-    const size_t prompt = growing->prompt;
-    GeneratedIds result = std::move(growing->result);
-    growing_.erase(growing);
-    done(prompt, std::move(result));
-  }
-
-  TextCache& cache_;
-  const Prompts& prompts_;
-  const TextEnds& ends_;
-  const GenerationOptions& options_;
-  SearchOptions search_;
-  int64_t longest_;
-  std::list<Growing> growing_;
-};
+// Returns the options of the search that generation shares with translation.
+SearchOptions search_options(const GenerationOptions& options, const TextEnds& ends) {
+  SearchOptions search;
+  static_cast<SamplingOptions&>(search) = options;
+  search.never = options.never;
+  search.start = ends.start;
+  search.end = ends.ends.front();
+  search.beam = 1;
+  return search;
+}
 
 }  // namespace
 
+// A text that is being generated.
+struct Generating::Growing {
+  GenerationRequest request;
+  SearchOptions search;
+  int64_t rows;               // reserved
+  std::vector<int32_t> text;  // including the start token
+  TextCache::Text* seen;      // the part of it that the model sees
+  Random random;
+  GeneratedIds result = {};
+  int32_t next = -1;  // the token chosen last; −1: none
+  std::exception_ptr error = {};
+};
+
+void check(const ModelConfig& model, const TextEnds& ends, const GenerationOptions& options) {
+  check_ranges<GenerateOptions>(options);
+  check(search_options(options, ends), model.target_vocab);
+}
+
+void check(const ModelConfig& model, const TextEnds& ends, const GenerationRequest& request) {
+  check(model, ends, *request.options);
+  for (const int32_t token : request.prompt)
+    if (token < 0 || token >= model.target_vocab)
+      fail("prompt: token must be between 0 and {} (is {})", model.target_vocab - 1, token);
+  if (!request.options->slide && std::ssize(request.prompt) >= model.max_length)
+    fail("prompt must have fewer than {} tokens, the model's max_length (has {})", model.max_length,
+         request.prompt.size());
+}
+
+int64_t rows_needed(const ModelConfig& model, const TextEnds& ends, const GenerationRequest& request) {
+  const std::vector<int32_t> text = ends.beginning(request.prompt);
+  return std::min(std::ssize(visible(text, model.max_length)) + request.options->max_tokens, model.max_length);
+}
+
+Generating::Generating(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits)
+    : cache_(cache), ends_(ends), limits_(limits), longest_(cache.model().config().max_length) {}
+Generating::~Generating() = default;
+
+void Generating::add(GenerationRequest request) {
+  const int64_t rows = rows_needed(cache_.model().config(), ends_, request);
+  waiting_.push_back({std::move(request), rows});
+}
+
+void Generating::remove(uint64_t key) {
+  waiting_.remove_if([&](const Waiting& waiting) { return waiting.request.key == key; });
+  const auto growing = std::ranges::find_if(growing_, [&](const Growing& g) { return g.request.key == key; });
+  if (growing != growing_.end()) close(growing);
+}
+
+void Generating::pause(uint64_t key, bool paused) {
+  for (Waiting& waiting : waiting_)
+    if (waiting.request.key == key) waiting.paused = paused;
+  for (Growing& growing : growing_)
+    if (growing.request.key == key) growing.seen->paused = paused;
+}
+
+bool Generating::step(Arena& arena, const Done& done, const Start& on_start) {
+  bool any = start(done, on_start);
+  if (std::ranges::all_of(growing_, [](const Growing& g) { return g.seen->paused; })) return any;
+  for (const Place growing : read(arena)) {
+    const std::optional<End> end = growing->error ? End::length : accept(*growing);
+    if (!end) continue;
+    Result result{growing->request.key, std::move(growing->result), growing->error};
+    result.text.end = *end;
+    close(growing);
+    done(std::move(result));
+  }
+  return true;
+}
+
+// Starts texts. Returns whether there was one.
+bool Generating::start(const Done& done, const Start& on_start) {
+  bool any = false;
+  std::vector<Waiting*> passed;  // those without room
+  for (auto text = waiting_.begin(); text != waiting_.end() && std::ssize(growing_) < limits_.texts;) {
+    if (text->paused) {
+      text++;
+      continue;
+    }
+    if (std::ranges::any_of(passed, [](const Waiting* w) { return w->overtaken >= kMostOvertaken; })) break;
+    if (text->rows > limits_.rows - rows_) {
+      passed.push_back(&*text++);
+      continue;
+    }
+    for (Waiting* w : passed) w->overtaken++;
+    any = true;
+    Waiting next = std::move(*text);
+    text = waiting_.erase(text);
+    if (next.request.options->max_tokens == 0)
+      done({next.request.key});
+    else
+      begin(std::move(next.request), next.rows, on_start);
+  }
+  return any;
+}
+
+void Generating::begin(GenerationRequest&& request, int64_t rows, const Start& on_start) {
+  std::vector<int32_t> text = ends_.beginning(request.prompt);
+  TextCache::Text& seen = cache_.open(visible(text, longest_), request.salt);
+  const uint64_t key = request.key;
+  SearchOptions search = search_options(*request.options, ends_);
+  Random random = sampling_random(request.options->seed, request.prompt, 0);
+  growing_.push_back({std::move(request), std::move(search), rows, std::move(text), &seen, random});
+  rows_ += rows;
+  if (on_start) on_start(key, static_cast<int64_t>(seen.shared));
+}
+
+// Reads the next tokens, and chooses a token for each text that has been read completely.
+std::vector<Generating::Place> Generating::read(Arena& arena) {
+  const Arena::Scope scope(arena);
+  Context context{.arena = arena, .inference = true};
+  std::vector<TextCache::Text*> ready;
+  const Matrix<float> h = cache_.step(ready, context);
+  const Matrix<float> logits = cache_.model().output().logits(h, context);
+  const Matrix<float> log_p = log_mean_probability({&logits, 1});
+  std::vector<Place> places;
+  for (const TextCache::Text* text : ready) places.push_back(std::ranges::find(growing_, text, &Growing::seen));
+  parallel_for(log_p.rows, [&](int64_t n) {
+    Growing& growing = *places[to_size(n)];
+    try {
+      choose(growing, {log_p.row(n), to_size(log_p.cols)});
+    } catch (...) {
+      growing.error = std::current_exception();
+    }
+  });
+  return places;
+}
+
+void Generating::choose(Growing& growing, std::span<float> log_p) const {
+  GeneratedIds& result = growing.result;
+  const GenerationOptions& options = *growing.request.options;
+  if (std::isnan(log_p.front())) fail("the model's output is not finite");
+  if (options.alternatives > 0) result.alternatives.push_back(best_of(log_p, options.alternatives));
+  const size_t length = growing.request.prompt.size() + result.ids.size();
+  const NextToken next = next_token(log_p, std::span(growing.text).last(length), growing.search);
+  growing.next = sample(next, options, growing.random);
+  if (growing.next >= 0) result.log_probabilities.push_back(next.log_p(growing.next));
+}
+
+// Appends the chosen token. Returns why the text ends there, if it does.
+std::optional<End> Generating::accept(Growing& growing) {
+  GeneratedIds& result = growing.result;
+  const GenerationOptions& options = *growing.request.options;
+  if (growing.next < 0) return End::length;
+  if (std::ranges::find(ends_.ends, growing.next) != ends_.ends.end()) return End::document;
+  result.ids.push_back(growing.next);
+  growing.text.push_back(growing.next);
+  if (options.on_token && options.on_token(growing.request.key, result)) return End::caller;
+  if (std::ssize(result.ids) == options.max_tokens) return End::length;
+  if (std::ssize(growing.seen->ids) < longest_) {
+    cache_.append(*growing.seen, growing.next);
+    return {};
+  }
+  if (!options.slide) return End::context;
+  const bool paused = growing.seen->paused;
+  cache_.close(*growing.seen);
+  growing.seen = &cache_.open(visible(growing.text, longest_), growing.request.salt);
+  growing.seen->paused = paused;
+  return {};
+}
+
+void Generating::close(Place growing) {
+  cache_.close(*growing->seen);
+  rows_ -= growing->rows;
+  growing_.erase(growing);
+}
+
 void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t, GeneratedIds&&)>& done) {
-  Generating(cache, prompts, ends, options).generate(arena, done);
+  check(cache.model().config(), ends, options);
+  Generating generating(cache, ends, {.texts = options.batch});
+  for (const auto& prompt : prompts) {
+    GenerationRequest request{static_cast<uint64_t>(&prompt - prompts.data()), prompt, &options};
+    check(cache.model().config(), ends, request);
+    generating.add(std::move(request));
+  }
+  const auto accept = [&](Generating::Result&& result) {
+    if (result.error) std::rethrow_exception(result.error);
+    done(result.key, std::move(result.text));
+  };
+  while (generating.step(arena, accept)) {
+  }
 }
 
 GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,

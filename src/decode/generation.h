@@ -3,8 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <limits>
+#include <list>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,9 +41,83 @@ struct GenerationOptions : GenerateOptions {
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
-// Continues prompts, and calls done(prompt, text) when a text is complete. If `ends` has a start token, it is put
-// before each prompt. Throws Error for options out of range, tokens outside the vocabulary, and a prompt that does not
-// fit into the context when sliding is off. After an exception the cache must not be used again.
+// A prompt to continue. The options must outlive its generation.
+struct GenerationRequest {
+  uint64_t key = 0;                  // names the text in results, and is the prompt of on_token
+  std::vector<int32_t> prompt = {};  // without the start token
+  const GenerationOptions* options = nullptr;
+  std::string salt = "";  // prefixes are shared with texts of the same salt
+};
+
+// Throws Error for options out of range, tokens outside the vocabulary, and a prompt that does not fit into the context
+// when sliding is off.
+void check(const ModelConfig& model, const TextEnds& ends, const GenerationRequest& request);
+
+// Returns the most rows of the cache that a text needs.
+int64_t rows_needed(const ModelConfig& model, const TextEnds& ends, const GenerationRequest& request);
+
+// Limits on what is generated at once.
+struct GenerationLimits {
+  int64_t texts = std::numeric_limits<int64_t>::max();
+  int64_t rows = std::numeric_limits<int64_t>::max();  // of the cache, the most that the texts may need
+};
+
+// Generation of texts token by token. Texts come and go between steps; the result of one does not depend on the others.
+class Generating {
+ public:
+  struct Result {
+    uint64_t key = 0;
+    GeneratedIds text = {};
+    std::exception_ptr error = {};
+  };
+  using Done = std::function<void(Result&&)>;
+  static constexpr int kMostOvertaken = 16;  // later texts that start before one that does not fit
+
+  // The cache and `ends` must outlive the object. If `ends` has a start token, it is put before each prompt.
+  Generating(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits);
+  ~Generating();
+
+  // Adds a text that check accepts.
+  void add(GenerationRequest request);
+  void remove(uint64_t key);
+  void pause(uint64_t key, bool paused);
+
+  // Starts texts that have room, in the order of adding; reads the next tokens, and chooses a token for each text that
+  // has been read completely. Calls done when a text is complete, and on_start, if set, with the number of its tokens
+  // that are not read again. Returns false if there was nothing to do. After an exception the object and the cache must
+  // not be used again.
+  using Start = std::function<void(uint64_t key, int64_t shared)>;
+  bool step(Arena& arena, const Done& done, const Start& on_start = {});
+
+ private:
+  struct Growing;
+  using Place = std::list<Growing>::iterator;
+
+  bool start(const Done& done, const Start& on_start);
+  void begin(GenerationRequest&& request, int64_t rows, const Start& on_start);
+  std::vector<Place> read(Arena& arena);
+  void choose(Growing& growing, std::span<float> log_p) const;
+  std::optional<GeneratedIds::End> accept(Growing& growing);
+  void close(Place growing);
+
+  struct Waiting {
+    GenerationRequest request;
+    int64_t rows = 0;
+    bool paused = false;
+    int overtaken = 0;
+  };
+
+  TextCache& cache_;
+  const TextEnds& ends_;
+  const GenerationLimits limits_;
+  const int64_t longest_;
+  std::list<Waiting> waiting_;
+  std::list<Growing> growing_;
+  int64_t rows_ = 0;  // reserved for the texts that grow
+};
+
+// Continues prompts, and calls done(prompt, text) when a text is complete. Throws Error as check does, and for a model
+// whose output is not finite. After an exception the cache must not be used again.
 void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t prompt, GeneratedIds&&)>& done);
 

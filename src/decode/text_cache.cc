@@ -20,17 +20,22 @@ TextCache::TextCache(const Transformer<float>& model, int64_t kept_bytes) : mode
   kept_rows_ = kept_bytes / row_bytes();
 }
 
-TextCache::Alike TextCache::most_alike(std::span<const int32_t> ids) const {
+TextCache::Alike TextCache::most_alike(std::span<const int32_t> ids, const std::string& salt) const {
   Alike best;
   for (const std::list<Text>* texts : {&open_, &kept_})
     for (const Text& text : *texts) {
+      if (text.salt != salt) continue;
       const auto tokens = to_size(std::ranges::mismatch(text.ids, ids).in1 - text.ids.begin());
       if (tokens > best.tokens) best = {&text, tokens};
     }
   return best;
 }
 
-size_t TextCache::known(std::span<const int32_t> ids) const { return most_alike(ids).tokens; }
+size_t TextCache::known(std::span<const int32_t> ids, const std::string& salt) const {
+  return most_alike(ids, salt).tokens;
+}
+
+int64_t TextCache::room() const { return kept_rows_ / kRowsAtOnce * kRowsAtOnce; }
 
 int64_t TextCache::row_bytes() const {
   int64_t width = 0;
@@ -59,14 +64,16 @@ int32_t TextCache::new_row() {
   return row;
 }
 
-TextCache::Text& TextCache::open(std::span<const int32_t> ids) {
+TextCache::Text& TextCache::open(std::span<const int32_t> ids, const std::string& salt) {
   Text text;
+  text.salt = salt;
   text.ids.assign(ids.begin(), ids.end());
-  const Alike alike = most_alike(ids.first(ids.size() - 1));  // the last token must be read to predict the next
+  const Alike alike = most_alike(ids.first(ids.size() - 1), salt);  // the last token must be read to predict the next
   for (size_t i = 0; i < alike.tokens; i++) {
     text.rows.push_back(alike.text->rows[i]);
     users_[to_size(text.rows[i])]++;
   }
+  text.shared = alike.tokens;
   while (text.rows.size() < ids.size()) text.rows.push_back(new_row());
   open_.push_back(std::move(text));
   return open_.back();
@@ -96,30 +103,45 @@ void TextCache::forget() {
   kept_.pop_front();
 }
 
+// Adds up to `most_tokens` tokens of a text to the step. The last one is read even if another text that contains it
+// has filled its row, since its hidden state is needed.
+void TextCache::read(Text& text, int64_t most_tokens) {
+  const auto first = static_cast<int32_t>(rows_.size());
+  for (; text.read < text.ids.size(); text.read++) {
+    const int32_t row = text.rows[text.read];
+    if (filled_[to_size(row)] && text.read + 1 < text.ids.size()) continue;
+    if (most_tokens-- == 0) break;
+    filled_[to_size(row)] = true;
+    ids_.push_back(text.ids[text.read]);
+    positions_.push_back(static_cast<int32_t>(text.read));
+    new_rows_.push_back(row);
+    begin_.push_back(first);
+    end_.push_back(first + static_cast<int32_t>(text.read) + 1);
+  }
+  rows_.insert(rows_.end(), text.rows.begin(), text.rows.begin() + static_cast<int64_t>(text.read));
+  text.last = std::ssize(ids_) - 1;
+}
+
 Matrix<float> TextCache::step(std::vector<Text*>& ready, Context& c) {
   for (std::vector<int32_t>* list : {&ids_, &positions_, &new_rows_, &rows_, &begin_, &end_}) list->clear();
   ready.clear();
-  std::vector<int64_t> last;
+  std::vector<Text*> prompts;
   for (Text& text : open_) {
-    const auto first = static_cast<int32_t>(rows_.size());
-    for (; text.read < text.ids.size(); text.read++) {
-      const int32_t row = text.rows[text.read];
-      if (filled_[to_size(row)]) continue;
-      if (std::ssize(ids_) == kStepTokens) break;
-      filled_[to_size(row)] = true;
-      ids_.push_back(text.ids[text.read]);
-      positions_.push_back(static_cast<int32_t>(text.read));
-      new_rows_.push_back(row);
-      begin_.push_back(first);
-      end_.push_back(first + static_cast<int32_t>(text.read) + 1);
-    }
-    rows_.insert(rows_.end(), text.rows.begin(), text.rows.begin() + static_cast<int64_t>(text.read));
-    if (text.read == text.ids.size()) ready.push_back(&text), last.push_back(std::ssize(ids_) - 1);
+    if (text.paused) continue;
+    if (text.read + 1 == text.ids.size())
+      read(text, 1);
+    else
+      prompts.push_back(&text);
   }
+  const int64_t growing = std::ssize(ids_);
+  for (Text* text : prompts) read(*text, kStepTokens - (std::ssize(ids_) - growing));
+  for (Text& text : open_)
+    if (!text.paused && text.read == text.ids.size()) ready.push_back(&text);
   const Matrix<float> h =
       model_.step({ids_, positions_, new_rows_, {rows_.data(), begin_.data(), end_.data()}, {}}, caches_, c);
   const Matrix<float> result = c.arena.matrix<float>(std::ssize(ready), h.cols);
-  for (size_t i = 0; i < last.size(); i++) std::copy_n(h.row(last[i]), h.cols, result.row(static_cast<int64_t>(i)));
+  for (size_t i = 0; i < ready.size(); i++)
+    std::copy_n(h.row(ready[i]->last), h.cols, result.row(static_cast<int64_t>(i)));
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <list>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/arena.h"
@@ -17,37 +18,47 @@ namespace qkv {
 class TextCache {
  public:
   struct Text {
-    std::vector<int32_t> ids, rows;  // tokens, and the rows of their keys and values
-    size_t read = 0;                 // number of tokens read
+    std::string salt = {};
+    std::vector<int32_t> ids = {}, rows = {};  // tokens, and the rows of their keys and values
+    size_t read = 0;                           // number of tokens read
+    size_t shared = 0;                         // number of tokens that were not read again when it was opened
+    int64_t last = 0;                          // the last token in the current step
+    bool paused = false;                       // no token is read
   };
 
   // Keeps the most recently closed texts while all texts together take at most `kept_bytes` bytes. The model must
   // outlive the cache.
   TextCache(const Transformer<float>& model, int64_t kept_bytes);
 
-  // Opens a text of 1 to max_length tokens. A prefix that another text shares is not read again, except for the last
-  // token of the new text.
-  Text& open(std::span<const int32_t> ids);
+  // Opens a text of 1 to max_length tokens. A prefix that another text with the same salt shares is not read again,
+  // except for the last token of the new text.
+  Text& open(std::span<const int32_t> ids, const std::string& salt = "");
   void append(Text& text, int32_t id);
   void close(Text& text);
 
-  // Reads up to kStepTokens tokens of the open texts, in the order of opening. Every open text must have an unread
-  // token. Sets `ready` to the texts that have been read completely, and returns the hidden states of their last
-  // tokens, [ready, d]. After an exception the cache must not be used again.
+  // Reads tokens of the open texts that are not paused, each of which must have an unread one: the last token of every
+  // text of which the others were read, then up to kStepTokens tokens of the others, in the order of opening. So a long
+  // prompt does not hold up texts that grow. Sets `ready` to the texts that have been read completely, in the order of
+  // opening, and returns the hidden states of their last tokens, [ready, d]. After an exception the cache must not be
+  // used again.
   static constexpr int64_t kStepTokens = 512;
   Matrix<float> step(std::vector<Text*>& ready, Context& c);
 
   const Transformer<float>& model() const { return model_; }
-  size_t known(std::span<const int32_t> ids) const;  // returns the length of the longest prefix that is cached
-  int64_t bytes() const;                             // returns the size of the allocated rows
+  // Returns the length of the longest prefix that is cached.
+  size_t known(std::span<const int32_t> ids, const std::string& salt = "") const;
+  int64_t bytes() const;  // returns the size of the allocated rows
+  // Returns the number of rows that can be open at once within the limit of kept bytes, and the size of a row.
+  int64_t room() const;
+  int64_t row_bytes() const;
 
  private:
   struct Alike {
     const Text* text = nullptr;
     size_t tokens = 0;  // length of the common prefix
   };
-  Alike most_alike(std::span<const int32_t> ids) const;
-  int64_t row_bytes() const;
+  Alike most_alike(std::span<const int32_t> ids, const std::string& salt) const;
+  void read(Text& text, int64_t most_tokens);
   int32_t new_row();
   void forget();  // drops the text that was closed first
   void give_up(const Text& text, size_t from);

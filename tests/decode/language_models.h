@@ -1,6 +1,7 @@
 // Small decoder-only language models, and a run directory with random weights.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "io/run.h"
@@ -53,11 +54,13 @@ inline std::vector<ModelConfig> language_configs(int64_t vocab, int64_t max_leng
   return configs;
 }
 
-// Writes a byte-level run whose texts never end by themselves, and returns its path.
-inline std::string make_language_run(const std::string& path, int64_t max_length = 40) {
+// Writes a byte-level run whose texts never end by themselves, and returns its path. `change` may set weights.
+inline std::string make_language_run(const std::string& path, int64_t max_length = 40,
+                                     const std::function<void(Transformer<float>&)>& change = {}) {
   Transformer<float> model(language_config(257, max_length));
   randomize(model.parameters(), 3);
   values_of(model.parameters(), "output.bias")[256] = -100;
+  if (change) change(model);
   const RunDirectory run(path);
   create_run(run, LanguageRun{model.config(), {.unit = TextUnit::bytes}, {}}, [&](const RunDirectory& partial) {
     save_weights(partial.model(), model.parameters(), model.parameters().values());

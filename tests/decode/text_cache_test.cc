@@ -103,6 +103,53 @@ TEST_F(TextCacheTest, LongTextsAreReadInSeveralSteps) {
   }
 }
 
+TEST_F(TextCacheTest, LongPromptDoesNotHoldUpTextsThatGrow) {
+  TextCache cache(model_, 0);
+  TextCache::Text &prompt = cache.open(ids(650)), &a = cache.open(ids(3, 2)), &b = cache.open(ids(4, 3));
+  EXPECT_TRUE(step(cache).empty());  // the prompt was opened first
+  EXPECT_EQ(prompt.read, 512u);
+  EXPECT_EQ(a.read, 0u);
+  EXPECT_EQ(step(cache).size(), 3u);
+  TextCache other(model_, 0);
+  TextCache::Text &c = other.open(ids(3, 2)), &d = other.open(ids(4, 3));
+  step(other);
+  other.open(ids(650));
+  other.append(c, 7), other.append(d, 8);
+  const auto h = step(other);  // in front of the prompt
+  ASSERT_EQ(h.size(), 2u);
+  Ids longer = ids(4, 3);
+  longer.push_back(8);
+  EXPECT_EQ(h[1], alone(longer));
+  EXPECT_EQ(b.read, 4u);
+}
+
+TEST_F(TextCacheTest, PausedTextContinuesWhereItWas) {
+  TextCache cache(model_, 0);
+  TextCache::Text& a = cache.open(ids(20));
+  step(cache);
+  cache.append(a, ids(21)[20]);
+  a.paused = true;
+  cache.open(ids(30));  // reads the last token of a, too
+  EXPECT_EQ(step(cache).front(), alone(ids(30)));
+  EXPECT_EQ(a.read, 20u);
+  a.paused = false;
+  TextCache::Text& c = cache.open(ids(5, 2));
+  EXPECT_EQ(step(cache)[0], alone(ids(21)));
+  EXPECT_EQ(c.read, 5u);
+}
+
+TEST_F(TextCacheTest, PrefixesAreSharedWithinOneSalt) {
+  TextCache cache(model_, bytes(128));
+  TextCache::Text& a = cache.open(ids(10), "a");
+  EXPECT_EQ(cache.open(ids(12), "a").shared, 10u);
+  EXPECT_EQ(cache.open(ids(12), "b").shared, 0u);
+  const auto h = step(cache);
+  EXPECT_EQ(h[1], h[2]);
+  cache.close(a);
+  EXPECT_EQ(cache.known(ids(10), "a"), 10u);
+  EXPECT_EQ(cache.known(ids(10)), 0u);
+}
+
 TEST_F(TextCacheTest, KeepsTheMostRecentTextsWithinTheLimit) {
   TextCache cache(model_, bytes(128));
   for (uint64_t seed = 1; seed <= 9; seed++) {

@@ -155,8 +155,8 @@ TEST_F(TranslationLoopTest, LittleRoomForKeysAndValuesChangesNoResult) {
   for (const Text& text : texts_) try {
       small.prepare(text.line, text.options);
     } catch (const Error& error) {
-      EXPECT_EQ(error.what(), fmt::format("text: may need {} bytes of keys and values, more than cache_bytes ({})", bytes,
-                                          bytes - 1));
+      EXPECT_EQ(error.what(), fmt::format("text: may need {} bytes of keys and values, more than cache_bytes ({})",
+                                          bytes, bytes - 1));
       refused++;
     }
   EXPECT_GT(refused, 0);

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/fail.h"
+#include "core/to_size.h"
+#include "decode/generator_model.h"
+#include "decode/loop_inbox.h"
+#include "qkv/serving.h"
+
+namespace qkv {
+
+// A text and what is known of it.
+struct GenerationLoop::Prepared::Text {
+  std::vector<int32_t> prompt;
+  GenerationOptions options;
+  std::string salt = {};
+  std::optional<GrowingText> growing = {};
+  Events events = {};
+  uint64_t id = 0;
+  std::exception_ptr error = {};
+};
+
+GenerationLoop::Prepared::Prepared(std::unique_ptr<Text> text) : text_(std::move(text)) {}
+GenerationLoop::Prepared::Prepared(Prepared&&) noexcept = default;
+GenerationLoop::Prepared& GenerationLoop::Prepared::operator=(Prepared&&) noexcept = default;
+GenerationLoop::Prepared::~Prepared() = default;
+
+struct GenerationLoop::State {
+  using Text = Prepared::Text;
+
+  // The generation of the texts that run and wait, and the keys and values.
+  struct Engine {
+    TextCache cache;
+    Generating generating;
+
+    explicit Engine(const State& s)
+        : cache(*s.generator.run.model, s.limits.cache_bytes),
+          generating(cache, s.generator.run.ends, {s.limits.rows, cache.room()}) {}
+  };
+
+  const Generator::Model& generator;
+  const LoopLimits limits;
+  Arena scratch;
+  std::optional<Engine> engine;
+  const int64_t row_bytes, cache_bytes;  // of a token's keys and values, and of all
+  LoopInbox<std::unique_ptr<Text>> inbox;
+  // The rest belongs to the thread that calls step.
+  std::map<uint64_t, std::unique_ptr<Text>> texts;
+
+  State(const Generator::Model& g, const LoopLimits& l)
+      : generator(g),
+        limits(l),
+        engine(std::in_place, *this),
+        row_bytes(engine->cache.row_bytes()),
+        cache_bytes(engine->cache.room() * row_bytes) {}
+
+  static GenerationRequest request_of(const Text& text) { return {text.id, text.prompt, &text.options, text.salt}; }
+
+  void add(std::unique_ptr<Text> text) {
+    engine->generating.add(request_of(*text));
+    texts.emplace(text->id, std::move(text));
+  }
+
+  void cancel(uint64_t id) {
+    engine->generating.remove(id);
+    texts.erase(id);
+  }
+
+  void finish(uint64_t id, GeneratedIds::End end, std::exception_ptr error) {
+    const auto place = texts.find(id);
+    const std::unique_ptr<Text> text = std::move(place->second);
+    texts.erase(place);
+    if (text->error) error = text->error;
+    if (error) {
+      if (text->events.on_error) text->events.on_error(std::move(error));
+      return;
+    }
+    text->growing->finish(end);
+    if (text->events.on_done) text->events.on_done(text->growing->take());
+  }
+
+  bool step() {
+    bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); }, [&](uint64_t id) { cancel(id); },
+                           [&](uint64_t id, bool paused) { engine->generating.pause(id, paused); });
+    std::vector<Generating::Result> results;
+    const auto done = [&](Generating::Result&& result) { results.push_back(std::move(result)); };
+    const auto on_start = [&](uint64_t id, int64_t cached) {
+      const Text& text = *texts.find(id)->second;
+      if (text.events.on_start) text.events.on_start(cached);
+    };
+    std::exception_ptr error;
+    try {
+      any |= engine->generating.step(scratch, done, on_start);
+    } catch (...) {
+      error = std::current_exception();
+      any = true;
+    }
+    for (Generating::Result& result : results) finish(result.key, result.text.end, result.error);
+    if (error) {  // the state of the engine is not known
+      engine.reset();
+      engine.emplace(*this);
+      while (!texts.empty()) finish(texts.begin()->first, {}, error);
+    }
+    return any;
+  }
+};
+
+GenerationLoop::GenerationLoop(const Generator& generator, const LoopLimits& limits) {
+  check_limits(limits);
+  state_ = std::make_unique<State>(*generator.model_, limits);
+}
+GenerationLoop::~GenerationLoop() = default;
+
+GenerationLoop::Prepared GenerationLoop::prepare(const std::string& prompt, const GenerateOptions& options) const {
+  const Generator::Model& generator = state_->generator;
+  auto text = std::make_unique<Prepared::Text>();
+  text->prompt = generator.run.codec.encode(prompt, "prompt");
+  text->options = {{options}};
+  text->growing.emplace(generator, text->options, prompt.empty());
+  Prepared prepared(std::move(text));
+  const Prepared::Text& t = *prepared.text_;
+  const GenerationRequest request = State::request_of(t);
+  check(generator.run.model->config(), generator.run.ends, request);
+  prepared.prompt_tokens = std::ssize(t.prompt);
+  prepared.cost = prepared.prompt_tokens + options.max_tokens;
+  prepared.rows = 1;
+  prepared.bytes = rows_needed(generator.run.model->config(), generator.run.ends, request) * state_->row_bytes;
+  check_need(1, prepared.bytes, {.cache_bytes = state_->cache_bytes});
+  return prepared;
+}
+
+uint64_t GenerationLoop::add(Prepared text, Events events) {
+  Prepared::Text& t = *text.text_;
+  t.salt = std::move(text.salt);
+  t.events = std::move(events);
+  t.options.on_token = [&t](size_t, const GeneratedIds& found) {
+    const bool stops = t.growing->add(found);
+    try {
+      return (t.events.on_token && t.events.on_token(t.growing->result().tokens.back(), t.growing->next_piece())) ||
+             stops;
+    } catch (...) {
+      t.error = std::current_exception();
+      return true;
+    }
+  };
+  return state_->inbox.add(std::move(text.text_));
+}
+
+void GenerationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
+void GenerationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
+bool GenerationLoop::step() { return state_->step(); }
+
+}  // namespace qkv
