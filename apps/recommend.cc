@@ -65,7 +65,7 @@ void answer_one(const RecommendOptions& options, const qkv::Recommender& recomme
   print_out(options.json ? json_line(request, answer, titles) : text_lines(answer, titles));
 }
 
-// Answers requests in order. Requests that are available at once and have the same options are computed together.
+// Answers requests in order. Requests that are available at once are computed together.
 class LineAnswers {
  public:
   LineAnswers(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles)
@@ -97,36 +97,25 @@ class LineAnswers {
     } catch (const qkv::Error& refused) {
       error = json_error(id, fmt::format("line {}: {}", lines_.lines(), refused.what()));
     }
-    if (!request || !has_same_options(*request)) answer();
-    if (request)
+    if (request) {
       waiting_.push_back(std::move(*request));
-    else
+    } else {
+      answer();
       print_out(error);
+    }
     bytes_ += line.size();
   }
 
-  bool has_same_options(const RecommendRequest& request) const {
-    if (waiting_.empty()) return true;
-    const auto& options = waiting_.front().options;
-    return options == request.options || *options == *request.options;
-  }
-
   void answer() {
-    std::vector<std::vector<std::string>> histories;
-    std::vector<std::vector<int64_t>> times;
-    for (RecommendRequest& request : waiting_) {
-      if (request.similar) continue;
-      histories.push_back(std::move(request.history));
-      times.push_back(std::move(request.times));
-    }
-    if (!waiting_.empty()) {
-      const qkv::RecommendOptions& shared = *waiting_.front().options;
-      const auto answers = recommender_.recommend_all(histories, shared, times);
-      auto next = answers.begin();
-      for (const RecommendRequest& request : waiting_)
-        print_out(
-            json_line(request, request.similar ? recommender_.similar(*request.similar, shared) : *next++, titles_));
-    }
+    std::vector<qkv::RecommendRequest> histories;
+    for (RecommendRequest& request : waiting_)
+      if (!request.similar)
+        histories.push_back({std::move(request.history), std::move(request.times), request.options});
+    const auto answers = recommender_.recommend_all(histories);
+    auto next = answers.begin();
+    for (const RecommendRequest& request : waiting_)
+      print_out(json_line(request, request.similar ? recommender_.similar(*request.similar, *request.options) : *next++,
+                          titles_));
     waiting_.clear();
     bytes_ = 0;
     flush_out();

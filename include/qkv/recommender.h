@@ -80,6 +80,13 @@ struct Recommendations {
   std::vector<std::string> unknown_listed;  // entries of allow and deny that are not items of the model
 };
 
+// A history with its own options.
+struct RecommendRequest {
+  std::vector<std::string> history;
+  std::vector<int64_t> times = {};                            // as in Recommender::recommend
+  std::shared_ptr<const RecommendOptions> options = nullptr;  // requests may share them; null means the defaults
+};
+
 // A trained model with its catalogue and log. Methods are thread-safe; each call uses the thread pool internally. The
 // memory of a call does not grow with the catalogue, except for the items that are returned.
 class Recommender {
@@ -117,6 +124,9 @@ class Recommender {
   std::vector<Recommendations> recommend_all(const std::vector<std::vector<std::string>>& histories,
                                              const RecommendOptions& options = {},
                                              const std::vector<std::vector<int64_t>>& times = {}) const;
+
+  // Recommends for many histories with options of each. Result i has the bytes that recommend returns for request i.
+  std::vector<Recommendations> recommend_all(const std::vector<RecommendRequest>& requests) const;
 
   // Returns items of events at the same time, such as a basket, in the order in which a history should have them: by
   // id, without duplicates, and then the unknown ones. The order in which they are given does not matter.

@@ -29,8 +29,8 @@ GeneratedIds::Alternatives best_of(std::span<const float> log_p, int64_t count) 
   return best;
 }
 
-// Returns the whole text, or its last max_length / 2 tokens if it is longer than max_length.
-std::span<const int32_t> visible(const std::vector<int32_t>& text, int64_t max_length) {
+// Returns the part of a text that the model sees: all of it, or the last max_length / 2 tokens if it is longer.
+std::span<const int32_t> seen_part(const std::vector<int32_t>& text, int64_t max_length) {
   if (std::ssize(text) <= max_length) return text;
   return std::span(text).last(to_size(std::max<int64_t>(1, max_length / 2)));
 }
@@ -78,7 +78,7 @@ void check(const ModelConfig& model, const TextEnds& ends, const GenerationReque
 
 int64_t rows_needed(const ModelConfig& model, const TextEnds& ends, const GenerationRequest& request) {
   const std::vector<int32_t> text = ends.beginning(request.prompt);
-  return std::min(std::ssize(visible(text, model.max_length)) + request.options->max_tokens, model.max_length);
+  return std::min(std::ssize(seen_part(text, model.max_length)) + request.options->max_tokens, model.max_length);
 }
 
 Generating::Generating(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits)
@@ -145,7 +145,7 @@ bool Generating::start(const Done& done, const Start& on_start) {
 
 void Generating::begin(GenerationRequest&& request, int64_t rows, const Start& on_start) {
   std::vector<int32_t> text = ends_.beginning(request.prompt);
-  TextCache::Text& seen = cache_.open(visible(text, longest_), request.salt);
+  TextCache::Text& seen = cache_.open(seen_part(text, longest_), request.salt);
   const uint64_t key = request.key;
   SearchOptions search = search_options(*request.options, ends_);
   Random random = sampling_random(request.options->seed, request.prompt, 0);
@@ -203,7 +203,7 @@ std::optional<End> Generating::accept(Growing& growing) {
   if (!options.slide) return End::context;
   const bool paused = growing.seen->paused;
   cache_.close(*growing.seen);
-  growing.seen = &cache_.open(visible(growing.text, longest_), growing.request.salt);
+  growing.seen = &cache_.open(seen_part(growing.text, longest_), growing.request.salt);
   growing.seen->paused = paused;
   return {};
 }

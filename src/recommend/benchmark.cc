@@ -76,7 +76,8 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
   std::vector<double> times;
   for (int64_t i = -kWarmUp; i < options.requests; i++) {
     const Clock::time_point begin = Clock::now();
-    serving.recommend({&histories[to_size(i + kWarmUp) % histories.size()], 1}, {}, request);
+    const HistoryRequest one{&histories[to_size(i + kWarmUp) % histories.size()], {}, &request};
+    serving.recommend({&one, 1});
     if (i >= 0) times.push_back(1e3 * seconds_since(begin));
   }
   for (const double ms : times) result.mean_ms += ms / static_cast<double>(times.size());

@@ -63,13 +63,28 @@ std::vector<int64_t> Recommender::times(std::string_view user) const {
 
 Recommendations Recommender::recommend(const std::vector<std::string>& history, const RecommendOptions& options,
                                        const std::vector<int64_t>& times) const {
-  return std::move(state_->serving.recommend({&history, 1}, {&times, 1}, options).front());
+  const HistoryRequest request{&history, times, &options};
+  return std::move(state_->serving.recommend({&request, 1}).front());
 }
 
 std::vector<Recommendations> Recommender::recommend_all(const std::vector<std::vector<std::string>>& histories,
                                                         const RecommendOptions& options,
                                                         const std::vector<std::vector<int64_t>>& times) const {
-  return state_->serving.recommend(histories, times, options);
+  if (!times.empty() && times.size() != histories.size())
+    fail("times must be given for each of {} histories (are given for {})", histories.size(), times.size());
+  check(options);
+  std::vector<HistoryRequest> requests;
+  for (size_t i = 0; i < histories.size(); i++)
+    requests.push_back({&histories[i], times.empty() ? std::span<const int64_t>() : times[i], &options});
+  return state_->serving.recommend(requests);
+}
+
+std::vector<Recommendations> Recommender::recommend_all(const std::vector<RecommendRequest>& requests) const {
+  const RecommendOptions defaults;
+  std::vector<HistoryRequest> all;
+  for (const RecommendRequest& request : requests)
+    all.push_back({&request.history, request.times, request.options ? request.options.get() : &defaults});
+  return state_->serving.recommend(all);
 }
 
 std::vector<std::string> Recommender::basket(const std::vector<std::string>& items) const {

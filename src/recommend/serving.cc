@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <list>
 #include <numeric>
 #include <utility>
 
@@ -69,58 +70,74 @@ std::vector<ScoredToken> Serving::popular_items(const std::vector<int32_t>& hidd
   return items;
 }
 
-std::vector<Recommendations> Serving::recommend(std::span<const std::vector<std::string>> histories,
-                                                std::span<const std::vector<int64_t>> times,
-                                                const RecommendOptions& options) const {
-  if (!times.empty() && times.size() != histories.size())
-    fail("times must be given for each of {} histories (are given for {})", histories.size(), times.size());
-  check(options);
+std::vector<Recommendations> Serving::recommend(std::span<const HistoryRequest> requests) const {
   const std::vector<std::string>& names = catalogue_.items().names();
-  const Permitted permitted = this->permitted(options);
-  const bool exclude_seen = options.exclude_seen.value_or(!repeats_);
-  const int64_t candidates = candidates_for(options.top, options.diversity);
   const ArenaPool::Lease lease(arenas_, 1);
-
+  std::list<Alike> kinds;
+  std::list<Pass> passes;
   std::vector<Recommendations> answers;
   std::vector<Events> known;
-  std::vector<ItemQuery> queries;
-  for (size_t i = 0; i < histories.size(); i++) {
+  for (const HistoryRequest& request : requests) {
+    const RecommendOptions& options = *request.options;
+    const Alike& kind = kind_of(options, kinds);
     Recommendations& answer = answers.emplace_back();
-    answer.unknown_listed = permitted.unknown;
-    const auto when = times.empty() ? std::span<const int64_t>() : std::span<const int64_t>(times[i]);
-    check_times(when, histories[i].size());
-    const Events& events = known.emplace_back(catalogue_.events(histories[i], when, answer.unknown));
-    std::vector<int32_t> hidden = permitted.denied;
-    if (exclude_seen) hidden.insert(hidden.end(), events.items.begin(), events.items.end());
+    answer.unknown_listed = kind.permitted.unknown;
+    check_times(request.times, request.history->size());
+    const Events& events = known.emplace_back(catalogue_.events(*request.history, request.times, answer.unknown));
+    std::vector<int32_t> hidden = kind.permitted.denied;
+    if (options.exclude_seen.value_or(!repeats_)) hidden.insert(hidden.end(), events.items.begin(), events.items.end());
     hidden = sorted_unique(std::move(hidden));
     answer.popular = events.items.empty();
     if (answer.popular) {
-      auto popular = popular_items(hidden, permitted.allowed_items(), candidates);
+      auto popular = popular_items(hidden, kind.permitted.allowed_items(), kind.candidates);
       diversify_list(popular, options, lease.front());
       for (const ScoredToken& item : popular)
         answer.items.push_back({names[to_size(item.token)], static_cast<double>(catalogue_.events(item.token)), {}});
     } else {
-      queries.push_back({events.history(), std::move(hidden)});
+      Pass& pass = pass_of(kind, passes);
+      pass.candidates = std::max(pass.candidates, kind.candidates);
+      pass.queries.push_back({events.history(), std::move(hidden)});
+      pass.requests.push_back(answers.size() - 1);
     }
   }
-
-  auto found = best_items(items_, queries, permitted.allowed_items(), candidates, lease.front());
-  auto best = found.begin();
-  for (size_t i = 0; i < answers.size(); i++) {
-    if (answers[i].popular) continue;
-    diversify_list(*best, options, lease.front());
-    for (const ScoredToken& item : *best)
-      answers[i].items.push_back({names[to_size(item.token)], static_cast<double>(item.logit), {}});
-    const History history = known[i].history();
-    for (const int32_t item : history.last(std::min(history.items.size(), to_size(max_length()))).items)
-      answers[i].read.push_back(names[to_size(item)]);
-    if (options.explain) {
-      auto effects = effects_of_events(items_, history, *best, lease.front());
-      for (size_t j = 0; j < effects.size(); j++) answers[i].items[j].effects = std::move(effects[j]);
+  for (const Pass& pass : passes) {
+    const auto* allowed = pass.first->permitted.allowed_items();
+    auto found = best_items(items_, pass.queries, allowed, pass.candidates, lease.front());
+    for (size_t i = 0; i < found.size(); i++) {
+      const size_t r = pass.requests[i];
+      answer(*requests[r].options, pass.queries[i].history, std::move(found[i]), answers[r], lease.front());
     }
-    best++;
   }
   return answers;
+}
+
+// Returns the kind of these options, which is added if there is none. Throws Error for options out of range.
+const Serving::Alike& Serving::kind_of(const RecommendOptions& options, std::list<Alike>& kinds) const {
+  for (const Alike& kind : kinds)
+    if (kind.options == &options || *kind.options == options) return kind;
+  check(options);
+  return kinds.emplace_back(Alike{&options, permitted(options), candidates_for(options.top, options.diversity)});
+}
+
+Serving::Pass& Serving::pass_of(const Alike& kind, std::list<Pass>& passes) {
+  for (Pass& pass : passes)
+    if (pass.first == &kind || pass.first->permitted.allowed == kind.permitted.allowed) return pass;
+  return passes.emplace_back(Pass{&kind});
+}
+
+// Completes the answer to a request. best: at least the candidates of its options, best first.
+void Serving::answer(const RecommendOptions& options, const History& history, std::vector<ScoredToken> best,
+                     Recommendations& answer, Arena& arena) const {
+  const std::vector<std::string>& names = catalogue_.items().names();
+  best.resize(std::min(best.size(), to_size(candidates_for(options.top, options.diversity))));
+  diversify_list(best, options, arena);
+  for (const ScoredToken& item : best)
+    answer.items.push_back({names[to_size(item.token)], static_cast<double>(item.logit), {}});
+  for (const int32_t item : history.last(std::min(history.items.size(), to_size(max_length()))).items)
+    answer.read.push_back(names[to_size(item)]);
+  if (!options.explain) return;
+  auto effects = effects_of_events(items_, history, best, arena);
+  for (size_t j = 0; j < effects.size(); j++) answer.items[j].effects = std::move(effects[j]);
 }
 
 Recommendations Serving::similar(std::string_view item, const RecommendOptions& options) const {

@@ -1,6 +1,7 @@
 // The implementation of qkv::Recommender, independent of run directories.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,13 @@
 
 namespace qkv {
 
+// A history to recommend for, and its options. Everything that it refers to must outlive the call.
+struct HistoryRequest {
+  const std::vector<std::string>* history = nullptr;
+  std::span<const int64_t> times = {};
+  const RecommendOptions* options = nullptr;
+};
+
 class Serving {
  public:
   // The run is loaded with its weights.
@@ -25,9 +33,7 @@ class Serving {
   const Catalogue& catalogue() const { return catalogue_; }
   int64_t max_length() const { return model_->config().max_length; }
 
-  std::vector<Recommendations> recommend(std::span<const std::vector<std::string>> histories,
-                                         std::span<const std::vector<int64_t>> times,
-                                         const RecommendOptions& options) const;
+  std::vector<Recommendations> recommend(std::span<const HistoryRequest> requests) const;
   Recommendations similar(std::string_view item, const RecommendOptions& options) const;
   void check(const RecommendOptions& options) const;
 
@@ -41,6 +47,23 @@ class Serving {
     const std::vector<int32_t>* allowed_items() const { return allowed ? &*allowed : nullptr; }
   };
   Permitted permitted(const RecommendOptions& options) const;
+
+  // The requests with equal options, and those whose items can be found in one pass.
+  struct Alike {
+    const RecommendOptions* options = nullptr;
+    Permitted permitted;
+    int64_t candidates = 0;
+  };
+  struct Pass {
+    const Alike* first = nullptr;  // whose allowed items are those of all
+    int64_t candidates = 0;        // the most of a request
+    std::vector<ItemQuery> queries = {};
+    std::vector<size_t> requests = {};
+  };
+  const Alike& kind_of(const RecommendOptions& options, std::list<Alike>& kinds) const;
+  static Pass& pass_of(const Alike& kind, std::list<Pass>& passes);
+  void answer(const RecommendOptions& options, const History& history, std::vector<ScoredToken> best,
+              Recommendations& answer, Arena& arena) const;
 
   const ItemVectors& vectors() const;
   // Reduces a list of candidates_for(top, diversity) items to the `top` of the options.

@@ -166,6 +166,41 @@ TEST_F(RecommenderTest, ResultsDoNotDependOnTheBatchOrTheThreads) {
     threads.emplace_back([&, t] { expect_same(recommender.recommend(histories[t], options), all[t]); });
 }
 
+TEST_F(RecommenderTest, EachHistoryOfABatchMayHaveItsOwnOptions) {
+  for (const bool int8 : {false, true}) {
+    if (int8) quantize_run(run);
+    const Recommender recommender(int8 ? run + "-int8" : run);
+    std::vector<RecommendOptions> kinds(8);
+    kinds[1].top = 3;
+    kinds[2].top = 40, kinds[2].deny = {"i3", "i4", "?"};
+    kinds[3].allow = Names{"i9", "i3", "i200"};
+    kinds[4].exclude_seen = false, kinds[4].explain = true;
+    kinds[5].diversity = 0.4;
+    kinds[6].allow = Names{"i9", "i3", "i200"}, kinds[6].top = 2;
+    std::vector<RecommendRequest> requests;
+    for (int i = 0; i < 40; i++) {
+      const auto options = std::make_shared<RecommendOptions>(kinds[to_size(i * 3 % 8)]);
+      requests.push_back({{"i" + std::to_string(i % 30), "i" + std::to_string(i % 7)}, {}, options});
+    }
+    requests[5].history.clear();
+    requests[7].options.reset();
+    const auto all = recommender.recommend_all(requests);
+    ASSERT_EQ(all.size(), requests.size());
+    for (size_t i = 0; i < all.size(); i++) {
+      const RecommendRequest& r = requests[i];
+      const Recommendations alone = recommender.recommend(r.history, r.options ? *r.options : RecommendOptions());
+      expect_same(all[i], alone);
+      EXPECT_EQ(all[i].unknown_listed, alone.unknown_listed);
+      EXPECT_EQ(all[i].popular, alone.popular);
+      EXPECT_EQ(all[i].read, alone.read);
+    }
+  }
+  EXPECT_EQ(testing::error_of([&] {
+              Recommender(run).recommend_all({{{"i1"}, {}, std::make_shared<RecommendOptions>(RecommendOptions{0})}});
+            }),
+            "top must be between 1 and 1073741824 (is 0)");
+}
+
 TEST_F(RecommenderTest, AllowAndDenyDoNotChangeScores) {
   quantize_run(run);
   for (const std::string& name : {run, run + "-int8"}) {
