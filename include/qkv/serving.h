@@ -22,8 +22,9 @@ struct LoopLimits {
 };
 
 // Translates texts side by side. prepare, add, cancel and pause may be called from any thread, also by callbacks; what
-// they change takes effect at the next step. step must be called by one thread at a time. Texts start in the order in
-// which they were added; one that has no room yet is overtaken by at most 16 that do.
+// they change takes effect at the next step. step must be called by one thread at a time. Clients start texts in turn,
+// each up to a cost of 512, and their own in the order of adding. A text that has no room yet is overtaken by at most
+// 16 that do.
 class TranslationLoop {
  public:
   // A text in tokens, ready to be added to the loop that prepared it.
@@ -34,9 +35,10 @@ class TranslationLoop {
     ~Prepared();
 
     int64_t source_tokens = 0;
-    int64_t cost = 0;   // source tokens and 1.5 times as many, but no more than the translation may have
-    int64_t rows = 0;   // hypotheses at once
-    int64_t bytes = 0;  // keys and values at once, at most
+    int64_t cost = 0;         // source tokens and 1.5 times as many, but no more than the translation may have
+    int64_t rows = 0;         // hypotheses at once
+    int64_t bytes = 0;        // keys and values at once, at most
+    std::string client = "";  // whose text it is
 
    private:
     friend class TranslationLoop;
@@ -48,6 +50,8 @@ class TranslationLoop {
   // Callbacks of a text, called by step. After on_token come on_done or on_error, once, unless the text is cancelled.
   // An exception of on_token ends the text with it; on_done and on_error must not throw.
   struct Events {
+    // Called when the text starts.
+    std::function<void()> on_start = {};
     // Called for each token; true ends the hypothesis. Requires greedy search or sampling. The parts of a text that is
     // too long for the model then follow each other.
     std::function<bool(const TokenReport&)> on_token = {};
@@ -96,10 +100,11 @@ class GenerationLoop {
     ~Prepared();
 
     int64_t prompt_tokens = 0;
-    int64_t cost = 0;       // tokens of the prompt, and max_tokens
-    int64_t rows = 0;       // 1
-    int64_t bytes = 0;      // keys and values, at most
-    std::string salt = "";  // the text shares keys and values of prefixes with texts of the same salt only
+    int64_t cost = 0;         // tokens of the prompt, and max_tokens
+    int64_t rows = 0;         // 1
+    int64_t bytes = 0;        // keys and values, at most
+    std::string client = "";  // whose text it is
+    std::string salt = "";    // the text shares keys and values of prefixes with texts of the same salt only
 
    private:
     friend class GenerationLoop;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "core/to_size.h"
@@ -93,7 +92,9 @@ void Decoding::add(const DecodingRequest& request) {
     job->rest = rest_options(request);
   }
   const SearchOptions& options = request.alternatives ? job->first : *request.options;
-  waiting_.push_back(part_of(*job, request.input, options, 0));
+  Part part = part_of(*job, request.input, options, 0);
+  part.turn = turns_.next(request.client, request.cost);
+  insert_by_turn(waiting_, std::move(part));
   jobs_[request.key] = std::move(job);
 }
 
@@ -133,7 +134,7 @@ bool Decoding::fits(const Part& part, int64_t encoded) const {
 }
 
 // Returns whether a request has started or failed.
-bool Decoding::start(std::vector<Result>& results) {
+bool Decoding::start(std::vector<Result>& results, const Start& on_start) {
   const int64_t most = limits_.in_pieces ? kEncodedTokens * threads() : std::numeric_limits<int64_t>::max();
   int64_t encoded = 0;
   std::vector<SearchTask> tasks;
@@ -164,6 +165,8 @@ bool Decoding::start(std::vector<Result>& results) {
     tasks.push_back(task);
     rows_ += live_hypotheses(*part->options);
     reserved_ = reserved_ + part->need;
+    turns_.start(part->turn);
+    if (on_start && !part->job->completing) on_start(key);
     running_.emplace(part->task, *part);
     part = waiting_.erase(part);
   }
@@ -175,8 +178,8 @@ bool Decoding::start(std::vector<Result>& results) {
   return !tasks.empty() || !failed.empty();
 }
 
-bool Decoding::step(std::vector<Result>& results) {
-  bool any = start(results);
+bool Decoding::step(std::vector<Result>& results, const Start& on_start) {
+  bool any = start(results, on_start);
   if (search_.can_step()) {
     any = true;
     for (Search::Result& result : search_.step()) settle(std::move(result), results);
@@ -212,7 +215,9 @@ void Decoding::begin_alternatives(Job& job) {
   for (size_t i = 0; i < job.found.size(); i++) {
     if (job.found[i].ended) continue;
     const SearchInput& input = job.request.input;
-    waiting_.insert(before, part_of(job, {input.source, job.found[i].ids, input.start}, job.rest, i));
+    Part part = part_of(job, {input.source, job.found[i].ids, input.start}, job.rest, i);
+    part.turn = before == waiting_.end() ? 0 : before->turn;
+    waiting_.insert(before, std::move(part));
     job.open++;
   }
 }

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <list>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "decode/client_turns.h"
 #include "decode/search.h"
 
 namespace qkv {
@@ -22,6 +25,9 @@ struct DecodingRequest {
   // Find n_best alternatives that differ in the first token after the prefix, in descending order of its probability;
   // each is the best hypothesis with that token. Otherwise find the n_best hypotheses, best first.
   bool alternatives = false;
+  // Whose texts take turns with those of others, and the tokens that count.
+  std::string client = "";
+  int64_t cost = 0;
 };
 
 // Limits on what is decoded at once. A request that alone is beyond them must not be added.
@@ -57,10 +63,11 @@ class Decoding {
   void remove(uint64_t key);
   void pause(uint64_t key, bool paused);
 
-  // Starts what has room, in the order of adding, and extends all hypotheses by a token. Appends the requests that are
-  // complete to `results`. Returns false if there was nothing to do. After an exception the object must not be used
-  // again.
-  bool step(std::vector<Result>& results);
+  // Starts what has room, the clients in turn, and extends all hypotheses by a token. Appends the requests that are
+  // complete to `results`. Calls on_start, if set, when a request starts. Returns false if there was nothing to do.
+  // After an exception the object must not be used again.
+  using Start = std::function<void(uint64_t key)>;
+  bool step(std::vector<Result>& results, const Start& on_start = {});
   void trim(Clock::time_point now) { search_.trim(now); }
 
   int64_t rows() const { return rows_; }  // returns the number of hypotheses with room
@@ -76,10 +83,11 @@ class Decoding {
     const SearchOptions* options = nullptr;
     size_t place = 0;  // among the alternatives
     CacheRows need = {};
+    int64_t turn = 0;
     int overtaken = 0;
   };
 
-  bool start(std::vector<Result>& results);
+  bool start(std::vector<Result>& results, const Start& on_start);
   bool fits(const Part& part, int64_t encoded) const;
   Part part_of(Job& job, const SearchInput& input, const SearchOptions& options, size_t place);
   void release(const Part& part);
@@ -92,7 +100,8 @@ class Decoding {
   Arena& scratch_;
   Search search_;
   std::map<uint64_t, std::unique_ptr<Job>> jobs_;
-  std::list<Part> waiting_;
+  std::list<Part> waiting_;  // in the order in which they start
+  ClientTurns turns_;
   std::map<uint64_t, Part> running_;
   uint64_t tasks_ = 0;
   int64_t rows_ = 0;

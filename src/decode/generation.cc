@@ -87,7 +87,9 @@ Generating::~Generating() = default;
 
 void Generating::add(GenerationRequest request) {
   const int64_t rows = rows_needed(cache_.model().config(), ends_, request);
-  waiting_.push_back({std::move(request), rows});
+  const int64_t cost = std::ssize(request.prompt) + request.options->max_tokens;
+  const int64_t turn = turns_.next(request.client, cost);
+  insert_by_turn(waiting_, Waiting{std::move(request), rows, turn});
 }
 
 void Generating::remove(uint64_t key) {
@@ -133,6 +135,7 @@ bool Generating::start(const Done& done, const Start& on_start) {
     }
     for (Waiting* w : passed) w->overtaken++;
     any = true;
+    turns_.start(text->turn);
     Waiting next = std::move(*text);
     text = waiting_.erase(text);
     if (next.request.options->max_tokens == 0)

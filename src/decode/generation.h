@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "decode/client_turns.h"
 #include "decode/hypothesis.h"
 #include "decode/text_cache.h"
 #include "io/language_run.h"
@@ -46,7 +47,8 @@ struct GenerationRequest {
   uint64_t key = 0;                  // names the text in results, and is the prompt of on_token
   std::vector<int32_t> prompt = {};  // without the start token
   const GenerationOptions* options = nullptr;
-  std::string salt = "";  // prefixes are shared with texts of the same salt
+  std::string salt = "";    // prefixes are shared with texts of the same salt
+  std::string client = "";  // whose texts take turns with those of others
 };
 
 // Throws Error for options out of range, tokens outside the vocabulary, and a prompt that does not fit into the context
@@ -82,7 +84,7 @@ class Generating {
   void remove(uint64_t key);
   void pause(uint64_t key, bool paused);
 
-  // Starts texts that have room, in the order of adding; reads the next tokens, and chooses a token for each text that
+  // Starts texts that have room, the clients in turn; reads the next tokens, and chooses a token for each text that
   // has been read completely. Calls done when a text is complete, and on_start, if set, with the number of its tokens
   // that are not read again. Returns false if there was nothing to do. After an exception the object and the cache must
   // not be used again.
@@ -103,6 +105,7 @@ class Generating {
   struct Waiting {
     GenerationRequest request;
     int64_t rows = 0;
+    int64_t turn = 0;
     bool paused = false;
     int overtaken = 0;
   };
@@ -111,7 +114,8 @@ class Generating {
   const TextEnds& ends_;
   const GenerationLimits limits_;
   const int64_t longest_;
-  std::list<Waiting> waiting_;
+  std::list<Waiting> waiting_;  // in the order in which they start
+  ClientTurns turns_;
   std::list<Growing> growing_;
   int64_t rows_ = 0;  // reserved for the texts that grow
 };

@@ -15,7 +15,7 @@ namespace qkv {
 struct GenerationLoop::Prepared::Text {
   std::vector<int32_t> prompt;
   GenerationOptions options;
-  std::string salt = {};
+  std::string salt = {}, client = {};
   std::optional<GrowingText> growing = {};
   Events events = {};
   uint64_t id = 0;
@@ -56,7 +56,9 @@ struct GenerationLoop::State {
         row_bytes(engine->cache.row_bytes()),
         cache_bytes(engine->cache.room() * row_bytes) {}
 
-  static GenerationRequest request_of(const Text& text) { return {text.id, text.prompt, &text.options, text.salt}; }
+  static GenerationRequest request_of(const Text& text) {
+    return {text.id, text.prompt, &text.options, text.salt, text.client};
+  }
 
   void add(std::unique_ptr<Text> text) {
     engine->generating.add(request_of(*text));
@@ -134,6 +136,7 @@ GenerationLoop::Prepared GenerationLoop::prepare(const std::string& prompt, cons
 uint64_t GenerationLoop::add(Prepared text, Events events) {
   Prepared::Text& t = *text.text_;
   t.salt = std::move(text.salt);
+  t.client = std::move(text.client);
   t.events = std::move(events);
   t.options.on_token = [&t](size_t, const GeneratedIds& found) {
     const bool stops = t.growing->add(found);

@@ -22,7 +22,8 @@ struct TranslationLoop::Prepared::Text {
   Events events = {};
   uint64_t id = 0;
   size_t added = 0, done = 0;  // parts
-  bool paused = false;
+  bool started = false, paused = false;
+  std::string client = {};
   std::exception_ptr error = {};
 };
 
@@ -30,6 +31,16 @@ TranslationLoop::Prepared::Prepared(std::unique_ptr<Text> text) : text_(std::mov
 TranslationLoop::Prepared::Prepared(Prepared&&) noexcept = default;
 TranslationLoop::Prepared& TranslationLoop::Prepared::operator=(Prepared&&) noexcept = default;
 TranslationLoop::Prepared::~Prepared() = default;
+
+namespace {
+
+// Returns the tokens of a part and those that its translation may have.
+int64_t part_cost(const Ensemble& models, const LinePart& part, const SearchOptions& search) {
+  const int64_t S = std::ssize(part.source);
+  return S + std::min((3 * S + 1) / 2, max_tokens(models, input_of(part), search));
+}
+
+}  // namespace
 
 struct TranslationLoop::State {
   using Text = Prepared::Text;
@@ -74,8 +85,13 @@ struct TranslationLoop::State {
     LinePart& part = text.line.parts[text.added++];
     const uint64_t key = keys++;
     parts.emplace(key, std::pair(&text, &part));
-    engine->decoding.add({key, input_of(part), &text.search, text.options.alternatives});
+    engine->decoding.add({key, input_of(part), &text.search, text.options.alternatives, text.client,
+                          part_cost(translator.models, part, text.search)});
     if (text.paused) engine->decoding.pause(key, true);
+  }
+
+  static void start(Text& text) {
+    if (!std::exchange(text.started, true) && text.events.on_start) text.events.on_start();
   }
 
   void pause(Text& text, bool paused) {
@@ -153,7 +169,7 @@ struct TranslationLoop::State {
                            });
     std::vector<Decoding::Result> results;
     try {
-      any |= engine->decoding.step(results);
+      any |= engine->decoding.step(results, [&](uint64_t key) { start(*parts.at(key).first); });
     } catch (...) {
       fail_all(std::current_exception());
       return true;
@@ -183,10 +199,9 @@ TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const
   Prepared prepared(std::move(text));
   const Prepared::Text& t = *prepared.text_;
   for (const LinePart& part : t.line.parts) {
-    const auto S = std::ssize(part.source);
     const DecodingNeed need = decoding_need(translator.models, {0, input_of(part), &t.search, options.alternatives});
-    prepared.source_tokens += S;
-    prepared.cost += S + std::min((3 * S + 1) / 2, max_tokens(translator.models, input_of(part), t.search));
+    prepared.source_tokens += std::ssize(part.source);
+    prepared.cost += part_cost(translator.models, part, t.search);
     prepared.rows = std::max(prepared.rows, need.rows);
     prepared.bytes = std::max(prepared.bytes, need.bytes);
   }
@@ -209,6 +224,7 @@ uint64_t TranslationLoop::add(Prepared text, Events events) {
       }
     };
   }
+  t.client = std::move(text.client);
   t.events = std::move(events);
   return state_->inbox.add(std::move(text.text_));
 }

@@ -228,7 +228,8 @@ TEST(GenerationLoop, ModelThatGivesNoNumberFailsOneText) {
   testing::TempDir directory;
   const Generator generator(testing::make_language_run(directory / "run", 40, [](Transformer<float>& model) {
     const int64_t d = model.config().d_model;  // the positions of long texts
-    std::fill_n(testing::values_of(model.parameters(), "decoder.positions.weight") + 20 * d, d, std::numeric_limits<float>::max());
+    std::fill_n(testing::values_of(model.parameters(), "decoder.positions.weight") + 20 * d, d,
+                std::numeric_limits<float>::max());
   }));
   GenerationLoop loop(generator);
   std::vector<std::string> found(2);

@@ -197,5 +197,48 @@ TEST(Search, ErrorsNameTheBeam) {
   EXPECT_EQ(error_of([&] { s.search({{8, kEnd}}, 1); }), "batch: source id must be from 0 to 7 (is 8)");
 }
 
+TEST(Search, MemoryThatWasGivenBackIsUsedAgain) {
+  Searcher s(config_of(8, 8));
+  const Ids source = {5, 6, 7, kEnd};
+  SearchOptions options;
+  Arena memory;
+  const Ensemble models(s.model);
+  Search search(models, rows_needed(models, {source}, options), memory, s.arena);
+  const auto run = [&] {
+    const SearchTask task{0, 0, {source}, &options};
+    search.add({&task, 1});
+    std::vector<Search::Result> results;
+    while (search.can_step()) results = search.step();
+    return results.at(0).found.at(0).token_log_probabilities;
+  };
+  const std::vector<float> wanted = s.search({source}, options).front().front().token_log_probabilities;
+  EXPECT_EQ(run(), wanted);
+  const Clock::time_point now = Clock::now();
+  search.trim(now);
+  search.trim(now + 2 * RowBlocks::kUnusedTime);
+  EXPECT_EQ(run(), wanted);
+}
+
+TEST(Search, SentencesLeaveWithoutAResult) {
+  Searcher s(config_of(8, 8));
+  s.never_ends();
+  const Ids source = {5, 6, kEnd};
+  SearchOptions options;
+  const Ensemble models(s.model);
+  Search search(models, rows_needed(models, {source}, options) * 2, s.arena, s.arena);
+  for (int round = 0; round < 5; round++) {  // the room suffices for two sentences
+    for (uint64_t key = 0; key < 2; key++) {
+      const SearchTask task{key, 0, {source}, &options};
+      search.add({&task, 1});
+      search.step();
+    }
+    EXPECT_TRUE(search.remove(0));
+    EXPECT_FALSE(search.remove(0));
+    EXPECT_TRUE(search.pause(1, true));
+    EXPECT_FALSE(search.can_step());
+    EXPECT_TRUE(search.remove(1));
+  }
+}
+
 }  // namespace
 }  // namespace qkv

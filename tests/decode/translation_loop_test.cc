@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/to_size.h"
+#include "decode/client_turns.h"
 #include "qkv/serving.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/errors.h"
@@ -226,6 +229,28 @@ TEST_F(TranslationLoopTest, PausedTextWaitsUntilItMayContinue) {
   EXPECT_EQ(done, 1);
 }
 
+TEST_F(TranslationLoopTest, OtherThreadsAddAndCancelTexts) {
+  TranslationLoop loop(translator_, {.rows = 20});
+  std::atomic<int> done = 0, adding = 3;
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 3; t++)
+    threads.emplace_back([&] {
+      for (size_t i = 0; i < 15; i++) {
+        TranslationLoop::Events events;
+        events.on_done = [&, i](Translation&& found) {
+          EXPECT_EQ(found.source, kText[i % 5]);
+          done++;
+        };
+        loop.add(loop.prepare({kText[i % 5]}), events);
+        loop.cancel(loop.add(loop.prepare({kText[i % 5]}), {}));
+      }
+      adding--;
+    });
+  while (loop.step() || adding > 0) {
+  }
+  EXPECT_EQ(done, 45);
+}
+
 TEST_F(TranslationLoopTest, CallbackMayEndItsTextAndAddAnother) {
   TranslationLoop loop(translator_);
   std::string error, text;
@@ -244,6 +269,30 @@ TEST_F(TranslationLoopTest, CallbackMayEndItsTextAndAddAnother) {
   }
   EXPECT_EQ(error, "enough");
   EXPECT_EQ(text, kText[1]);
+}
+
+TEST_F(TranslationLoopTest, ClientsStartTextsInTurn) {
+  TranslationLoop loop(translator_, {.rows = 5});
+  std::vector<std::string> started;
+  int64_t cost = 0;
+  const auto add = [&](const std::string& client, int texts) {
+    for (int i = 0; i < texts; i++) {
+      TranslationLoop::Prepared text = loop.prepare({kText[0]});
+      cost = text.cost;
+      text.client = client;
+      TranslationLoop::Events events;
+      events.on_start = [&started, client] { started.push_back(client); };
+      loop.add(std::move(text), events);
+    }
+  };
+  add("many", 100);
+  loop.step();  // the current turn is the first
+  add("few", 3);
+  while (loop.step()) {
+  }
+  ASSERT_EQ(started.size(), 103u);
+  const auto last = std::ranges::find(started.rbegin(), started.rend(), "few").base() - started.begin();
+  EXPECT_EQ(last, (ClientTurns::kQuantum + cost - 1) / cost + 3);  // after the first turn of the other
 }
 
 TEST_F(TranslationLoopTest, ErrorsNameTheOptionOrTheLimit) {
