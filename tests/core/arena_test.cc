@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -45,6 +47,18 @@ TEST(Arena, ZerosAreZerosOnUsedMemoryToo) {
   EXPECT_EQ(m.rows, 4);
   EXPECT_EQ(m.stride, 8);
   for (int64_t i = 0; i < 32; i++) EXPECT_EQ(m.data[i], 0);
+}
+
+TEST(Arena, ForgottenPagesAreLostAndTheBytesAroundThemStay) {
+  Arena arena(size_t{1} << 20);
+  const std::span<std::byte> all = arena.bytes(size_t{1} << 20);
+  std::ranges::fill(all, std::byte{7});
+  arena.forget(all.data() + 100, 200000);
+  EXPECT_EQ(std::ranges::count(all.first(100), std::byte{7}), 100);
+  EXPECT_EQ(std::ranges::count(all.subspan(200100), std::byte{7}), std::ssize(all) - 200100);
+  EXPECT_EQ(all[100000], std::byte{0});
+  all[100000] = std::byte{5};
+  EXPECT_EQ(all[100000], std::byte{5});
 }
 
 TEST(Arena, AllReservedMemoryCanBeUsed) {
