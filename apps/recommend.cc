@@ -49,7 +49,7 @@ std::vector<std::string> read_items(const std::string& path, const qkv::Recommen
 }
 
 void answer_one(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles) {
-  RecommendRequest request;
+  RecommendLine request;
   request.options = std::make_shared<qkv::RecommendOptions>(options.recommend);
   for (const std::string& text : titles.split(options.history)) add_item(request, text, titles);
   if (!options.history_file.empty())
@@ -89,7 +89,7 @@ class LineAnswers {
   static constexpr size_t kTogether = 256, kBytesTogether = size_t{1} << 24;
 
   void take(const std::string& line) {
-    std::optional<RecommendRequest> request;
+    std::optional<RecommendLine> request;
     nlohmann::ordered_json id;
     std::string error;
     try {
@@ -108,12 +108,12 @@ class LineAnswers {
 
   void answer() {
     std::vector<qkv::RecommendRequest> histories;
-    for (RecommendRequest& request : waiting_)
+    for (RecommendLine& request : waiting_)
       if (!request.similar)
         histories.push_back({std::move(request.history), std::move(request.times), request.options});
     const auto answers = recommender_.recommend_all(histories);
     auto next = answers.begin();
-    for (const RecommendRequest& request : waiting_)
+    for (const RecommendLine& request : waiting_)
       print_out(json_line(request, request.similar ? recommender_.similar(*request.similar, *request.options) : *next++,
                           titles_));
     waiting_.clear();
@@ -125,7 +125,7 @@ class LineAnswers {
   const qkv::Recommender& recommender_;
   const qkv::Titles& titles_;
   LineReader lines_;
-  std::vector<RecommendRequest> waiting_;
+  std::vector<RecommendLine> waiting_;
   size_t bytes_ = 0;  // of the waiting lines
 };
 

@@ -35,7 +35,7 @@ std::string explanation(const qkv::Recommendation& item, const std::vector<std::
 
 }  // namespace
 
-std::string json_line(const RecommendRequest& request, const qkv::Recommendations& answer, const qkv::Titles& titles) {
+std::string json_line(const RecommendLine& request, const qkv::Recommendations& answer, const qkv::Titles& titles) {
   ordered_json json = ordered_json::object();
   if (!request.id.is_null()) json["id"] = request.id;
   if (!request.user.is_null()) json["user"] = request.user;
@@ -77,7 +77,7 @@ std::string text_lines(const qkv::Recommendations& answer, const qkv::Titles& ti
   return lines;
 }
 
-std::vector<std::string> notes(const RecommendRequest& request, const qkv::Recommendations& answer,
+std::vector<std::string> notes(const RecommendLine& request, const qkv::Recommendations& answer,
                                const qkv::Titles& titles) {
   std::vector<std::string> lines;
   for (const auto& [text, items] : request.ambiguous) {

@@ -120,7 +120,7 @@ std::string known_names() {
 
 }  // namespace
 
-void add_user(RecommendRequest& request, const std::string& user, const qkv::Recommender& recommender) {
+void add_user(RecommendLine& request, const std::string& user, const qkv::Recommender& recommender) {
   request.user = user;
   const std::vector<std::string> events = recommender.history(user);
   request.history.insert(request.history.begin(), events.begin(), events.end());
@@ -128,7 +128,7 @@ void add_user(RecommendRequest& request, const std::string& user, const qkv::Rec
   request.times.insert(request.times.begin(), times.begin(), times.end());
 }
 
-void add_item(RecommendRequest& request, const std::string& text, const qkv::Titles& titles, int64_t time) {
+void add_item(RecommendLine& request, const std::string& text, const qkv::Titles& titles, int64_t time) {
   std::vector<std::string> found = titles.find(text);
   if (found.size() > 1) {
     request.ambiguous.emplace_back(text, std::move(found));
@@ -138,7 +138,7 @@ void add_item(RecommendRequest& request, const std::string& text, const qkv::Tit
   request.times.push_back(time);
 }
 
-void add_basket(RecommendRequest& request, const std::vector<std::string>& texts, const qkv::Recommender& recommender,
+void add_basket(RecommendLine& request, const std::vector<std::string>& texts, const qkv::Recommender& recommender,
                 const qkv::Titles& titles, int64_t time) {
   const size_t before = request.history.size();
   for (const std::string& text : texts) add_item(request, text, titles, time);
@@ -170,11 +170,11 @@ std::vector<std::string> items_of(const std::vector<std::string>& texts, const q
   return items;
 }
 
-RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
-                                 const qkv::Recommender& recommender, const qkv::Titles& titles, ordered_json& id) {
+RecommendLine request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
+                              const qkv::Recommender& recommender, const qkv::Titles& titles, ordered_json& id) {
   const ordered_json json = parse_json_line(line);
   id = json.value("id", ordered_json());
-  RecommendRequest request;
+  RecommendLine request;
   request.id = id;
   std::vector<std::vector<std::string>> entries;
   std::vector<int64_t> times;

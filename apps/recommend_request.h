@@ -11,7 +11,7 @@
 #include "qkv/recommender.h"
 #include "qkv/titles.h"
 
-struct RecommendRequest {
+struct RecommendLine {
   std::optional<std::string> similar;  // the name of an item, if similar items are requested
   std::vector<std::string> history;    // names of items, and texts that name none
   std::vector<int64_t> times;          // of each event, or qkv::kNoTime
@@ -23,14 +23,13 @@ struct RecommendRequest {
 };
 
 // Puts the events of a user of the run before those of the request. Throws qkv::Error for an unknown user.
-void add_user(RecommendRequest& request, const std::string& user, const qkv::Recommender& recommender);
+void add_user(RecommendLine& request, const std::string& user, const qkv::Recommender& recommender);
 
 // Appends the item with this id or title.
-void add_item(RecommendRequest& request, const std::string& text, const qkv::Titles& titles,
-              int64_t time = qkv::kNoTime);
+void add_item(RecommendLine& request, const std::string& text, const qkv::Titles& titles, int64_t time = qkv::kNoTime);
 
 // Appends items of events at the same time, whose order does not matter.
-void add_basket(RecommendRequest& request, const std::vector<std::string>& texts, const qkv::Recommender& recommender,
+void add_basket(RecommendLine& request, const std::vector<std::string>& texts, const qkv::Recommender& recommender,
                 const qkv::Titles& titles, int64_t time = qkv::kNoTime);
 
 // Returns the item with this id or title. Throws qkv::Error, with suggestions, if there is none or more than one.
@@ -44,6 +43,6 @@ std::vector<std::string> items_of(const std::vector<std::string>& texts, const q
 // time of each event of "history", or null. The names of qkv::RecommendOptions, and "include_seen", replace the values
 // in `options`. "id" is returned with the answer. Throws qkv::Error; `id` is assigned first, if the line has one that
 // can be read.
-RecommendRequest request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
-                                 const qkv::Recommender& recommender, const qkv::Titles& titles,
-                                 nlohmann::ordered_json& id);
+RecommendLine request_of_line(const std::string& line, const std::shared_ptr<const qkv::RecommendOptions>& options,
+                              const qkv::Recommender& recommender, const qkv::Titles& titles,
+                              nlohmann::ordered_json& id);

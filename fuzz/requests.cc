@@ -20,7 +20,7 @@ std::string recommender_run(const qkv::testing::TempDir& directory) {
   return directory / "run";
 }
 
-void check_answer(const RecommendRequest& request, const qkv::Recommendations& answer, const qkv::Titles& titles) {
+void check_answer(const RecommendLine& request, const qkv::Recommendations& answer, const qkv::Titles& titles) {
   using qkv::fuzz::require;
   const qkv::RecommendOptions& wanted = *request.options;
   const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
@@ -51,7 +51,7 @@ void qkv::fuzz::fuzz_requests(std::string_view bytes) {
   }();
   static const auto options = std::make_shared<const RecommendOptions>();
   nlohmann::ordered_json id;
-  const RecommendRequest request = request_of_line(std::string(bytes), options, recommender, titles, id);
+  const RecommendLine request = request_of_line(std::string(bytes), options, recommender, titles, id);
   check_answer(request,
                request.similar ? recommender.similar(*request.similar, *request.options)
                                : recommender.recommend(request.history, *request.options, request.times),
