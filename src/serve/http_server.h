@@ -24,7 +24,7 @@ struct HttpOptions {
   Time linger{1'000};          // for a client to read the answer before the connection is closed
 };
 
-// What the server serves. All functions are called on the I/O thread, and must return within half a millisecond.
+// Serves requests. All functions are called on the I/O thread, and must return within half a millisecond.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;

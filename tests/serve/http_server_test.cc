@@ -302,7 +302,7 @@ TEST(HttpServer, EndsSlowClients) {
   server.expect_open(0);
 }
 
-TEST(HttpServer, HasAtMostSoManyConnections) {
+TEST(HttpServer, ClosesConnectionsBeyondTheLimit) {
   HttpOptions options;
   options.connections = 2;
   Server server(options);
