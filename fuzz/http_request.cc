@@ -29,12 +29,3 @@ void qkv::fuzz::fuzz_http_request(std::string_view bytes) {
     require(request.size() <= bytes.size() + 8, "a request holds no more than what arrived");
   if (whole.status != 0) throw Error(whole.message);
 }
-
-void qkv::fuzz::fuzz_http_target(std::string_view bytes) {
-  const HttpTarget target = parse_target(bytes);
-  require(target.path == "*" || target.path.starts_with('/'), "a path begins with /");
-  for (const char* wrong : {"/../", "/./"})
-    require((target.path + "/").find(wrong) == std::string::npos, "a path has no segment . or ..");
-  require(target.path.find('\0') == std::string::npos, "a path has no NUL");
-  require(target.path.size() <= bytes.size() + 1, "decoding makes nothing longer");
-}
