@@ -5,12 +5,12 @@
 #include <memory>
 
 #include "commands.h"
-#include "json_line.h"
 #include "line_reader.h"
 #include "options.h"
 #include "qkv/classifier.h"
+#include "qkv/classify_lines.h"
 #include "qkv/error.h"
-#include "text_requests.h"
+#include "qkv/result_json.h"
 
 namespace {
 
@@ -19,17 +19,6 @@ struct ClassifyCommand {
   bool json = false;
   qkv::ClassifyOptions classify;
 };
-
-nlohmann::ordered_json classified_json(const qkv::Classifier& classifier, const qkv::ClassifierInput& input,
-                                       const std::vector<qkv::LabelScore>& best) {
-  nlohmann::ordered_json json = {{"text", input.text}};
-  if (input.pair) json["pair"] = *input.pair;
-  json["labels"] = nlohmann::ordered_json::array();
-  for (const auto& [label, score] : best)
-    json["labels"].push_back(
-        {{"label", classifier.labels()[static_cast<size_t>(label)]}, {"score", shortest_decimal(score)}});
-  return json;
-}
 
 std::string classified_line(const qkv::Classifier& classifier, const std::vector<qkv::LabelScore>& best) {
   std::string line;
@@ -68,11 +57,11 @@ class ClassifiedLines {
     for (size_t i = 0; i < window.size(); i++) {
       const int64_t number = first + static_cast<int64_t>(i);
       if (!requests_) {
-        inputs.push_back(input_of_line(window[i], number));
+        inputs.push_back(qkv::parse_text_line(window[i], number));
         continue;
       }
       try {
-        inputs.push_back(classify_request(window[i]));
+        inputs.push_back(qkv::parse_classify_line(window[i]));
       } catch (const qkv::Error& refused) {
         errors[i] = fmt::format("line {}: {}", number, refused.what());
       }
@@ -84,12 +73,12 @@ class ClassifiedLines {
     size_t next = 0;
     for (const std::string& error : errors) {
       if (!error.empty()) {
-        fmt::print("{}\n", json_text({{"error", error}}));
+        fmt::print("{}\n", qkv::error_to_json(error));
         continue;
       }
       const auto& best = found.texts[next];
       const qkv::ClassifierInput& input = inputs[next++];
-      fmt::print("{}\n", requests_ || options_.json ? json_text(classified_json(classifier_, input, best))
+      fmt::print("{}\n", requests_ || options_.json ? qkv::classification_to_json(input, best, classifier_.labels())
                                                     : classified_line(classifier_, best));
     }
   }

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "commands.h"
@@ -15,6 +14,7 @@
 #include "options.h"
 #include "qkv/embedder.h"
 #include "qkv/error.h"
+#include "qkv/result_json.h"
 
 namespace {
 
@@ -72,10 +72,7 @@ class NpyFile {
 };
 
 void print_vector(const std::string& text, std::span<const float> vector, bool json) {
-  if (json)
-    fmt::print("{{\"text\": {}, \"vector\": [{}]}}\n", nlohmann::json(text).dump(), fmt::join(vector, ", "));
-  else
-    fmt::print("{}\n", fmt::join(vector, " "));
+  print_out(json ? qkv::embedding_to_json(text, vector) + "\n" : fmt::format("{}\n", fmt::join(vector, " ")));
 }
 
 void embed(EmbedOptions& options) {

@@ -5,15 +5,13 @@
 #include <memory>
 
 #include "commands.h"
-#include "json_line.h"
 #include "options.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
+#include "qkv/result_json.h"
 #include "qkv/text.h"
 
 namespace {
-
-using nlohmann::ordered_json;
 
 struct GenerateOptions {
   std::string run, prompt, prompts_file, context = "slide";
@@ -24,20 +22,6 @@ struct GenerateOptions {
 void show(std::string_view text) {
   print_out(text);
   flush_out();
-}
-
-ordered_json to_json(const std::string& prompt, const qkv::Generation& found) {
-  ordered_json tokens = ordered_json::array();
-  for (const qkv::GeneratedToken& token : found.tokens) {
-    tokens.push_back({{"text", token.text}, {"log_probability", token.log_probability}});
-    for (const qkv::TokenAlternative& other : token.alternatives)
-      tokens.back()["alternatives"].push_back(
-          {{"text", other.text}, {"log_probability", other.log_probability}, {"end", other.end}});
-  }
-  return {{"prompt", prompt},
-          {"text", found.text},
-          {"end", qkv::names_of(found.end)[static_cast<size_t>(found.end)]},
-          {"tokens", std::move(tokens)}};
 }
 
 void generate(GenerateOptions& options) {
@@ -57,7 +41,7 @@ void generate(GenerateOptions& options) {
   generator.generate_all(prompts, options.generate, [&](size_t i, const qkv::Generation& found) {
     if (options.json)
       // Incomplete UTF-8 characters are replaced by U+FFFD.
-      show(json_text(to_json(prompts[i], found)) + "\n");
+      show(qkv::generation_to_json(prompts[i], found) + "\n");
     else
       show((options.stream ? "" : prompts[i] + found.text) + "\n");
     if (options.generate.alternatives > 0 && !options.json) show("\n" + qkv::tokens_to_text(found) + "\n");

@@ -10,8 +10,9 @@
 #include "line_reader.h"
 #include "options.h"
 #include "qkv/error.h"
+#include "qkv/recommend_lines.h"
+#include "qkv/result_json.h"
 #include "qkv/text.h"
-#include "recommend_output.h"
 
 namespace {
 
@@ -39,7 +40,7 @@ qkv::Titles read_titles(const RecommendOptions& options, const qkv::Recommender&
 // Reads the items in a file, one per line. Prints a note on lines that are not items.
 std::vector<std::string> read_items(const std::string& path, const qkv::Recommender& recommender,
                                     const qkv::Titles& titles) {
-  std::vector<std::string> items = items_of(qkv::read_lines(path), titles);
+  std::vector<std::string> items = qkv::items_named(qkv::read_lines(path), titles);
   std::vector<std::string> unknown;
   for (const std::string& item : items)
     if (!recommender.has_item(item)) unknown.push_back(item);
@@ -49,20 +50,21 @@ std::vector<std::string> read_items(const std::string& path, const qkv::Recommen
 }
 
 void answer_one(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles) {
-  RecommendLine request;
+  qkv::RecommendLine request;
   request.options = std::make_shared<qkv::RecommendOptions>(options.recommend);
-  for (const std::string& text : titles.split(options.history)) add_item(request, text, titles);
+  for (const std::string& text : titles.split(options.history)) qkv::add_item(request, text, titles);
   if (!options.history_file.empty())
-    for (const std::string& text : qkv::read_lines(options.history_file)) add_item(request, text, titles);
-  for (const std::string& text : options.items) add_item(request, text, titles);
-  for (const std::string& texts : options.baskets) add_basket(request, titles.split(texts), recommender, titles);
-  if (!options.user.empty()) add_user(request, options.user, recommender);
-  if (!options.similar.empty()) request.similar = item_named(options.similar, recommender, titles);
+    for (const std::string& text : qkv::read_lines(options.history_file)) qkv::add_item(request, text, titles);
+  for (const std::string& text : options.items) qkv::add_item(request, text, titles);
+  for (const std::string& texts : options.baskets) qkv::add_basket(request, titles.split(texts), recommender, titles);
+  if (!options.user.empty()) qkv::add_user(request, options.user, recommender);
+  if (!options.similar.empty()) request.similar = qkv::item_named(options.similar, recommender, titles);
   const qkv::Recommendations answer = request.similar
                                           ? recommender.similar(*request.similar, *request.options)
                                           : recommender.recommend(request.history, *request.options, request.times);
-  for (const std::string& line : notes(request, answer, titles)) note(line);
-  print_out(options.json ? json_line(request, answer, titles) : text_lines(answer, titles));
+  for (const std::string& line : qkv::recommendation_notes(request, answer, titles)) note(line);
+  print_out(options.json ? qkv::recommendations_to_json(request, answer, titles) + "\n"
+                         : qkv::recommendations_to_text(answer, titles));
 }
 
 // Answers requests in order. Requests that are available at once are computed together.
@@ -89,13 +91,12 @@ class LineAnswers {
   static constexpr size_t kTogether = 256, kBytesTogether = size_t{1} << 24;
 
   void take(const std::string& line) {
-    std::optional<RecommendLine> request;
-    nlohmann::ordered_json id;
-    std::string error;
+    std::optional<qkv::RecommendLine> request;
+    std::string id, error;
     try {
-      request = request_of_line(line, options_, recommender_, titles_, id);
+      request = qkv::parse_recommend_line(line, options_, recommender_, titles_, id);
     } catch (const qkv::Error& refused) {
-      error = json_error(id, fmt::format("line {}: {}", lines_.lines(), refused.what()));
+      error = qkv::error_to_json(fmt::format("line {}: {}", lines_.lines(), refused.what()), id) + "\n";
     }
     if (request) {
       waiting_.push_back(std::move(*request));
@@ -108,14 +109,16 @@ class LineAnswers {
 
   void answer() {
     std::vector<qkv::RecommendRequest> histories;
-    for (RecommendLine& request : waiting_)
+    for (qkv::RecommendLine& request : waiting_)
       if (!request.similar)
         histories.push_back({std::move(request.history), std::move(request.times), request.options});
-    const auto answers = recommender_.recommend_all(histories);
+    auto answers = recommender_.recommend_all(histories);
     auto next = answers.begin();
-    for (const RecommendLine& request : waiting_)
-      print_out(json_line(request, request.similar ? recommender_.similar(*request.similar, *request.options) : *next++,
-                          titles_));
+    for (const qkv::RecommendLine& request : waiting_) {
+      const qkv::Recommendations answer =
+          request.similar ? recommender_.similar(*request.similar, *request.options) : std::move(*next++);
+      print_out(qkv::recommendations_to_json(request, answer, titles_) + "\n");
+    }
     waiting_.clear();
     bytes_ = 0;
     flush_out();
@@ -125,7 +128,7 @@ class LineAnswers {
   const qkv::Recommender& recommender_;
   const qkv::Titles& titles_;
   LineReader lines_;
-  std::vector<RecommendLine> waiting_;
+  std::vector<qkv::RecommendLine> waiting_;
   size_t bytes_ = 0;  // of the waiting lines
 };
 

@@ -5,12 +5,12 @@
 #include <memory>
 
 #include "commands.h"
-#include "json_line.h"
 #include "line_reader.h"
 #include "options.h"
 #include "qkv/classifier.h"
+#include "qkv/classify_lines.h"
 #include "qkv/error.h"
-#include "text_requests.h"
+#include "qkv/result_json.h"
 
 namespace {
 
@@ -21,22 +21,14 @@ struct RerankCommand {
   qkv::RerankOptions rerank;
 };
 
-std::string ranking_json(const RerankRequest& request, const qkv::Ranking& ranking) {
-  nlohmann::ordered_json texts = nlohmann::ordered_json::array();
-  for (const auto& [index, score] : ranking.texts)
-    texts.push_back(
-        {{"index", index}, {"score", shortest_decimal(score)}, {"text", request.texts[static_cast<size_t>(index)]}});
-  return json_text({{"query", request.query}, {"texts", texts}}) + "\n";
-}
-
 // Ranks all lines of a file for the query of the command line.
 void rerank_lines(const RerankCommand& options, const qkv::Classifier& classifier) {
-  RerankRequest request{options.query, {}, {}};
+  qkv::RerankLine request{options.query};
   LineReader lines(options.file);
   std::string line;
   while (lines.next(line, true) == qkv::Next::line) request.texts.push_back(line);
   const qkv::Ranking ranking = classifier.rerank(request.query, request.texts, options.rerank);
-  if (options.json) return print_out(ranking_json(request, ranking));
+  if (options.json) return print_out(qkv::ranking_to_json(request.query, request.texts, ranking) + "\n");
   for (const auto& [index, score] : ranking.texts)
     print_out(fmt::format("{}\t{}\n", score, request.texts[static_cast<size_t>(index)]));
 }
@@ -49,14 +41,14 @@ void rerank_requests(const RerankCommand& options, const qkv::Classifier& classi
   while (lines.next(line, true) == qkv::Next::line) {
     std::string answer;
     try {
-      const RerankRequest request = rerank_request(line);
+      const qkv::RerankLine request = qkv::parse_rerank_line(line);
       qkv::RerankOptions own = options.rerank;
       own.top = request.top.value_or(own.top);
-      answer = ranking_json(request, classifier.rerank(request.query, request.texts, own));
+      answer = qkv::ranking_to_json(request.query, request.texts, classifier.rerank(request.query, request.texts, own));
     } catch (const qkv::Error& refused) {
-      answer = json_text({{"error", fmt::format("line {}: {}", lines.lines(), refused.what())}}) + "\n";
+      answer = qkv::error_to_json(fmt::format("line {}: {}", lines.lines(), refused.what()));
     }
-    print_out(answer);
+    print_out(answer + "\n");
     flush_out();
     stop_if_interrupted();
   }

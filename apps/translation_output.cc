@@ -4,11 +4,9 @@
 
 #include <vector>
 
-#include "json_line.h"
+#include "qkv/result_json.h"
 
 namespace {
-
-using nlohmann::ordered_json;
 
 // The format of fast_align and Moses: source-target, with tokens counted from 0.
 std::string pharaoh(const std::vector<qkv::Alignment>& alignment) {
@@ -17,32 +15,11 @@ std::string pharaoh(const std::vector<qkv::Alignment>& alignment) {
   return text;
 }
 
-ordered_json json_of(const qkv::Hypothesis& h, const OutputForm& form) {
-  ordered_json json = {{"text", h.text},
-                       {"tokens", h.tokens},
-                       {"score", h.score},
-                       {"log_probability", h.log_probability},
-                       {"token_scores", h.token_scores}};
-  if (form.word_scores)
-    for (const qkv::WordScore& w : h.words)
-      json["words"].push_back({{"word", w.word}, {"log_probability", w.log_probability}});
-  if (form.alignment) {
-    json["alignment"] = ordered_json::array();
-    for (const qkv::Alignment& a : h.alignment) json["alignment"].push_back({a.source, a.target});
-  }
-  if (form.attention) json["attention"] = h.attention;
-  return json;
-}
-
 }  // namespace
 
 std::string output_lines(const qkv::Translation& translation, int64_t number, const OutputForm& form) {
-  if (form.json) {
-    ordered_json json = {{"source", translation.source}, {"source_tokens", translation.source_tokens}};
-    json["hypotheses"] = ordered_json::array();
-    for (const qkv::Hypothesis& h : translation.hypotheses) json["hypotheses"].push_back(json_of(h, form));
-    return json_text(json) + "\n";
-  }
+  if (form.json)
+    return qkv::translation_to_json(translation, {form.word_scores, form.alignment, form.attention}) + "\n";
   std::string lines;
   for (const qkv::Hypothesis& h : translation.hypotheses) {
     std::vector<std::string> fields;

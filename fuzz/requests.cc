@@ -1,10 +1,11 @@
 // A line of JSON that asks `qkv recommend` for items, next or similar ones, and its answer: one line of JSON, of no
 // more items than are asked for, none of which is ruled out.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
-#include "apps/recommend_output.h"
 #include "core/json.h"
 #include "fuzz/reader.h"
+#include "qkv/recommend_lines.h"
 #include "tests/support/recommenders.h"
 #include "tests/support/temp_dir.h"
 
@@ -20,7 +21,7 @@ std::string recommender_run(const qkv::testing::TempDir& directory) {
   return directory / "run";
 }
 
-void check_answer(const RecommendLine& request, const qkv::Recommendations& answer, const qkv::Titles& titles) {
+void check_answer(const qkv::RecommendLine& request, const qkv::Recommendations& answer, const qkv::Titles& titles) {
   using qkv::fuzz::require;
   const qkv::RecommendOptions& wanted = *request.options;
   const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
@@ -32,8 +33,8 @@ void check_answer(const RecommendLine& request, const qkv::Recommendations& answ
     require(!is_in(wanted.deny, found.item), "no item is one of those denied");
     require(!wanted.exclude_seen.value_or(true) || !is_in(request.history, found.item), "an item has not been seen");
   }
-  const std::string line = json_line(request, answer, titles);
-  require(line.find('\n') == line.size() - 1, "an answer is one line");
+  const std::string line = qkv::recommendations_to_json(request, answer, titles);
+  require(line.find('\n') == line.npos, "an answer is one line");
   qkv::parse_json(line, "answer");
 }
 
@@ -50,8 +51,8 @@ void qkv::fuzz::fuzz_requests(std::string_view bytes) {
     return Titles(directory / "titles", {}, [](std::string_view name) { return recommender.has_item(name); });
   }();
   static const auto options = std::make_shared<const RecommendOptions>();
-  nlohmann::ordered_json id;
-  const RecommendLine request = request_of_line(std::string(bytes), options, recommender, titles, id);
+  std::string id;
+  const RecommendLine request = parse_recommend_line(bytes, options, recommender, titles, id);
   check_answer(request,
                request.similar ? recommender.similar(*request.similar, *request.options)
                                : recommender.recommend(request.history, *request.options, request.times),

@@ -1,11 +1,9 @@
 // A line for `qkv classify` and `qkv rerank`: text, or a JSON request.
-#include "apps/text_requests.h"
-
 #include "fuzz/reader.h"
+#include "qkv/classify_lines.h"
 
 void qkv::fuzz::fuzz_text_requests(std::string_view bytes) {
-  const std::string line(bytes);
-  attempt([&] { input_of_line(line, 1); });
-  attempt([&] { classify_request(line); });
-  attempt([&] { require(rerank_request(line).top.value_or(0) >= 0, "top is at least 0"); });
+  attempt([&] { parse_text_line(std::string(bytes), 1); });
+  attempt([&] { parse_classify_line(bytes); });
+  attempt([&] { require(parse_rerank_line(bytes).top.value_or(0) >= 0, "top is at least 0"); });
 }

@@ -32,7 +32,8 @@ BELOW = {
     "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},
     "classify": {"core", "ops", "layers", "model", "text", "data", "io", "decode", "embed"},
     "recommend": {"core", "ops", "layers", "model", "text", "data", "io", "eval"},
-    "serve": {"core", "text"},
+    "results": {"core"},
+    "serve": {"core", "text", "results"},
     "train": {"core", "ops", "layers", "model", "text", "data", "io", "eval", "decode", "recommend", "import", "export"},
 }
 STANDARD = re.compile(r"[a-z_]+")  # <vector>: no path and no .h

@@ -5,6 +5,7 @@
 //   qkv::TranslationLoop, qkv::GenerationLoop   serve many requests side by side, step by step
 //   qkv::Embedder     computes vectors of texts with an encoder, a translator or a language model
 //   qkv::Classifier   classifies texts and orders texts by a query
+//   qkv::translation_to_json, qkv::parse_recommend_line, ...   results and requests as the JSON of the program
 //   qkv::import_model, qkv::export_model   convert models from and to other formats
 //   qkv::merge_run                         merges an adapter (LoRA) into its base
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
@@ -14,28 +15,31 @@
 //   qkv::attention         computes attention on arrays
 #pragma once
 
-#include "qkv/attention.h"       // IWYU pragma: export
-#include "qkv/attention_map.h"   // IWYU pragma: export
-#include "qkv/benchmark.h"       // IWYU pragma: export
-#include "qkv/classifier.h"      // IWYU pragma: export
-#include "qkv/config.h"          // IWYU pragma: export
-#include "qkv/embedder.h"        // IWYU pragma: export
-#include "qkv/error.h"           // IWYU pragma: export
-#include "qkv/export.h"          // IWYU pragma: export
-#include "qkv/field.h"           // IWYU pragma: export
-#include "qkv/generator.h"       // IWYU pragma: export
-#include "qkv/import.h"          // IWYU pragma: export
-#include "qkv/inspect.h"         // IWYU pragma: export
-#include "qkv/language.h"        // IWYU pragma: export
-#include "qkv/merge.h"           // IWYU pragma: export
-#include "qkv/quantize.h"        // IWYU pragma: export
-#include "qkv/recommendation.h"  // IWYU pragma: export
-#include "qkv/recommender.h"     // IWYU pragma: export
-#include "qkv/score.h"           // IWYU pragma: export
-#include "qkv/serving.h"         // IWYU pragma: export
-#include "qkv/text.h"            // IWYU pragma: export
-#include "qkv/threads.h"         // IWYU pragma: export
-#include "qkv/titles.h"          // IWYU pragma: export
-#include "qkv/train.h"           // IWYU pragma: export
-#include "qkv/translator.h"      // IWYU pragma: export
-#include "qkv/version.h"         // IWYU pragma: export
+#include "qkv/attention.h"        // IWYU pragma: export
+#include "qkv/attention_map.h"    // IWYU pragma: export
+#include "qkv/benchmark.h"        // IWYU pragma: export
+#include "qkv/classifier.h"       // IWYU pragma: export
+#include "qkv/classify_lines.h"   // IWYU pragma: export
+#include "qkv/config.h"           // IWYU pragma: export
+#include "qkv/embedder.h"         // IWYU pragma: export
+#include "qkv/error.h"            // IWYU pragma: export
+#include "qkv/export.h"           // IWYU pragma: export
+#include "qkv/field.h"            // IWYU pragma: export
+#include "qkv/generator.h"        // IWYU pragma: export
+#include "qkv/import.h"           // IWYU pragma: export
+#include "qkv/inspect.h"          // IWYU pragma: export
+#include "qkv/language.h"         // IWYU pragma: export
+#include "qkv/merge.h"            // IWYU pragma: export
+#include "qkv/quantize.h"         // IWYU pragma: export
+#include "qkv/recommend_lines.h"  // IWYU pragma: export
+#include "qkv/recommendation.h"   // IWYU pragma: export
+#include "qkv/recommender.h"      // IWYU pragma: export
+#include "qkv/result_json.h"      // IWYU pragma: export
+#include "qkv/score.h"            // IWYU pragma: export
+#include "qkv/serving.h"          // IWYU pragma: export
+#include "qkv/text.h"             // IWYU pragma: export
+#include "qkv/threads.h"          // IWYU pragma: export
+#include "qkv/titles.h"           // IWYU pragma: export
+#include "qkv/train.h"            // IWYU pragma: export
+#include "qkv/translator.h"       // IWYU pragma: export
+#include "qkv/version.h"          // IWYU pragma: export

@@ -1,0 +1,102 @@
+#include "results/request_json.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/fail.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kLevels = 4;  // of arrays and objects with contents
+
+// Builds the value from parser events. ordered_json itself compares each name with all others of its object, and its
+// parser with a callback looks through an array after each object in it. A hash table can be made slow by its names.
+class RequestBuilder {
+ public:
+  ordered_json take() { return std::move(root_); }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(int64_t value) { return add(value); }
+  bool number_unsigned(uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(ordered_json::binary_t&) { return false; }  // not in JSON text
+  bool start_object(size_t) { return open(ordered_json::object()); }
+  bool start_array(size_t) { return open(ordered_json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+
+  bool key(std::string& name) {
+    check_levels();
+    Level& level = open_.back();
+    auto& members = level.value->get_ref<ordered_json::object_t&>();
+    const auto [place, added] = level.places.emplace(name, members.size());
+    if (added) members.emplace_back(std::move(name), nullptr);
+    level.member = place->second;
+    return true;
+  }
+
+  bool parse_error(size_t, const std::string&, const ordered_json::exception&) { fail("not valid JSON"); }
+
+ private:
+  struct Level {
+    ordered_json* value;  // an array or object, the last value of its parent
+    std::map<std::string, size_t> places = {};
+    size_t member = 0;  // the place of the last name
+  };
+
+  bool add(ordered_json value) {
+    put(std::move(value));
+    return true;
+  }
+  bool open(ordered_json value) {
+    open_.push_back({put(std::move(value))});
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  ordered_json* put(ordered_json value) {
+    check_levels();
+    if (open_.empty()) return &(root_ = std::move(value));
+    Level& level = open_.back();
+    if (level.value->is_array()) return &level.value->get_ref<ordered_json::array_t&>().emplace_back(std::move(value));
+    return &(level.value->get_ref<ordered_json::object_t&>().begin()[level.member].second = std::move(value));
+  }
+
+  void check_levels() const {
+    if (open_.size() > kLevels) fail("JSON must have at most {} levels", kLevels);
+  }
+
+  ordered_json root_;
+  std::vector<Level> open_;
+};
+
+}  // namespace
+
+ordered_json parse_request_json(std::string_view text) {
+  RequestBuilder builder;
+  ordered_json::sax_parse(text.begin(), text.end(), &builder);
+  ordered_json json = builder.take();
+  if (!json.is_object()) fail("not a JSON object");
+  return json;
+}
+
+std::string json_text(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string json_text_with_id(const std::string& id, const ordered_json& json) {
+  std::string text = json_text(json);
+  if (!id.empty()) text.insert(1, "\"id\":" + id + ",");
+  return text;
+}
+
+}  // namespace qkv
