@@ -1,10 +1,11 @@
 #include "results/request_json.h"
 
-#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "core/fail.h"
+#include "core/json.h"
 
 namespace qkv {
 namespace {
@@ -35,9 +36,8 @@ class RequestBuilder {
     check_levels();
     Level& level = open_.back();
     auto& members = level.value->get_ref<ordered_json::object_t&>();
-    const auto [place, added] = level.places.emplace(name, members.size());
-    if (added) members.emplace_back(std::move(name), nullptr);
-    level.member = place->second;
+    if (!level.names.insert(name).second) fail("the name {} stands twice in one object", excerpt(name));
+    members.emplace_back(std::move(name), nullptr);
     return true;
   }
 
@@ -46,8 +46,7 @@ class RequestBuilder {
  private:
   struct Level {
     ordered_json* value;  // an array or object, the last value of its parent
-    std::map<std::string, size_t> places = {};
-    size_t member = 0;  // the place of the last name
+    std::set<std::string> names = {};
   };
 
   bool add(ordered_json value) {
@@ -68,7 +67,7 @@ class RequestBuilder {
     if (open_.empty()) return &(root_ = std::move(value));
     Level& level = open_.back();
     if (level.value->is_array()) return &level.value->get_ref<ordered_json::array_t&>().emplace_back(std::move(value));
-    return &(level.value->get_ref<ordered_json::object_t&>().begin()[level.member].second = std::move(value));
+    return &(level.value->get_ref<ordered_json::object_t&>().back().second = std::move(value));
   }
 
   void check_levels() const {
@@ -82,6 +81,8 @@ class RequestBuilder {
 }  // namespace
 
 ordered_json parse_request_json(std::string_view text) {
+  // The parser takes a NUL for the end of the text, and would not see what follows.
+  if (text.find('\0') != text.npos) fail("not valid JSON");
   RequestBuilder builder;
   ordered_json::sax_parse(text.begin(), text.end(), &builder);
   ordered_json json = builder.take();

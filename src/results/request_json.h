@@ -7,9 +7,9 @@
 
 namespace qkv {
 
-// Parses a request: one JSON object of at most 4 levels, whose names keep their order. The last of several members with
-// the same name counts. Takes memory in proportion to the text, and no more time than sorting takes. Throws Error of
-// one line, without a place.
+// Parses a request: one JSON object of at most 4 levels, whose names keep their order and stand once in an object.
+// Takes memory in proportion to the text, and no more time than sorting takes. Throws Error of one line, without a
+// place.
 nlohmann::ordered_json parse_request_json(std::string_view text);
 
 // Returns JSON in one line, without its end; bytes that are not UTF-8 become U+FFFD.

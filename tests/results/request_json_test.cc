@@ -21,9 +21,15 @@ TEST(RequestJson, WritesValuesInOneWay) {
             R"({"a":[100.0,1.0,-7,18446744073709551615,true,"é\n/"]})");
 }
 
-TEST(RequestJson, CountsTheLastOfSeveralMembersWithTheSameName) {
-  EXPECT_EQ(read_back(R"({"a": 1, "b": {"c": 1, "c": {"d": 2}, "e": 3}, "a": [4]})"),
-            R"({"a":[4],"b":{"c":{"d":2},"e":3}})");
+TEST(RequestJson, HasNoNameTwiceInOneObject) {
+  EXPECT_EQ(read_back(R"({"a":{"a":[{"a":1},{"a":2}]},"b":{"a":3}})"), R"({"a":{"a":[{"a":1},{"a":2}]},"b":{"a":3}})");
+  for (const char* text : {R"({"a\n": 1, "b": 2, "\u0061\n": 3})", R"({"b": {"a\n": [], "a\n": []}})"})
+    EXPECT_EQ(error_of([&] { read_back(text); }), R"(the name "a\n" stands twice in one object)") << text;
+}
+
+TEST(RequestJson, HasNoNul) {
+  for (const std::string_view text : {std::string_view("{}\0", 3), std::string_view("{}\0{}", 5)})
+    EXPECT_EQ(error_of([&] { read_back(text); }), "not valid JSON");
 }
 
 TEST(RequestJson, HasAtMostFourLevels) {
