@@ -2,8 +2,8 @@
 # Installs what qkv needs from Debian, and the packages that are named, if they are not there yet. Needs root, or sudo.
 set -euo pipefail
 packages=(g++ cmake ninja-build pkg-config libdnnl-dev libhwy-dev libsentencepiece-dev libzip-dev libyaml-dev
-          libicu-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev ca-certificates libfmt-dev libcli11-dev nlohmann-json3-dev
-          libgtest-dev python3 python3-pytest python3-dev python3-venv "$@")
+          libicu-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev prometheus-cpp-dev ca-certificates libfmt-dev
+          libcli11-dev nlohmann-json3-dev libgtest-dev python3 python3-pytest python3-dev python3-venv "$@")
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing+=("$package")

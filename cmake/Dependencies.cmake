@@ -19,10 +19,18 @@ pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 # Debian's libzip-config.cmake asks for its programs, which qkv does not need.
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+# Debian's prometheus-cpp-config.cmake asks for an HTTP server and libcurl, which the core library does not need.
+find_library(PROMETHEUS_LIBRARY prometheus-cpp-core REQUIRED)
+find_path(PROMETHEUS_INCLUDE_DIR prometheus/registry.h REQUIRED)
+if(NOT TARGET qkv_prometheus)
+  add_library(qkv_prometheus INTERFACE IMPORTED)
+  set_target_properties(qkv_prometheus PROPERTIES INTERFACE_LINK_LIBRARIES ${PROMETHEUS_LIBRARY}
+                                                  INTERFACE_INCLUDE_DIRECTORIES ${PROMETHEUS_INCLUDE_DIR})
+endif()
 # Only its header: the library is loaded when a model is downloaded (src/hub/curl_library.h).
 find_path(CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
-                     OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP PkgConfig::YAML)
+                     OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP PkgConfig::YAML qkv_prometheus)
 if(QKV_BUILD_APPS)
   find_dependency(CLI11 CONFIG)
 endif()
