@@ -97,6 +97,10 @@ class Embedder {
   int64_t width() const;       // d
   int64_t max_length() const;  // default length limit of a text, in tokens
 
+  // Returns the number of tokens of each text with those around it, before it is truncated. Throws Error as embed does
+  // for options and texts.
+  std::vector<int64_t> count_tokens(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
+
   // Returns one vector per text, which does not depend on the other texts. Throws Error for options out of range, and,
   // with the number of the text, for text that is not valid UTF-8 or has no tokens, and for a vector that is not
   // finite.

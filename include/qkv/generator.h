@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,6 +91,15 @@ class Generator {
   using Done = std::function<void(size_t prompt, const Generation& text)>;
   std::vector<Generation> generate_all(const std::vector<std::string>& prompts, const GenerateOptions& options = {},
                                        const Done& done = {}) const;
+
+  // Returns the tokens of a text, without those that stand around it. plain: what spells a special token, such as
+  // "<|im_end|>", is ordinary text. Throws Error for characters that are not in the vocabulary.
+  std::vector<int32_t> encode(const std::string& text, bool plain = false) const;
+  // Returns the text of tokens. Throws Error for one that is not in the vocabulary.
+  std::string decode(const std::vector<int32_t>& tokens) const;
+  // Returns the token that is spelled like this in the vocabulary.
+  std::optional<int32_t> token(const std::string& spelling) const;
+  int64_t max_length() const;  // maximum number of tokens that the model reads, the start token included
 
   // Returns all attention weights for a text and up to `more` tokens that the model continues it with, each the most
   // probable one, within the model's max_length. The only kind is "decoder"; "▁" is a space. Throws Error if the text

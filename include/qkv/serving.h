@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "qkv/generator.h"
 #include "qkv/translator.h"
@@ -52,9 +53,9 @@ class TranslationLoop {
   struct Events {
     // Called when the text starts.
     std::function<void()> on_start = {};
-    // Called for each token; true ends the hypothesis. Requires greedy search or sampling. The parts of a text that is
-    // too long for the model then follow each other.
-    std::function<bool(const TokenReport&)> on_token = {};
+    // Called for each token, with the hypothesis so far as text; true ends the hypothesis. Requires greedy search or
+    // sampling. The parts of a text that is too long for the model then follow each other.
+    std::function<bool(const TokenReport&, const std::string& text)> on_token = {};
     std::function<void(Translation&&)> on_done = {};
     std::function<void(std::exception_ptr)> on_error = {};
   };
@@ -133,9 +134,10 @@ class GenerationLoop {
   GenerationLoop(const GenerationLoop&) = delete;
   GenerationLoop& operator=(const GenerationLoop&) = delete;
 
-  // Converts a prompt to tokens. The options batch and on_text are not used. Throws Error as Generator::generate does,
-  // and for a text that may need more bytes than the limits.
+  // Converts a prompt to tokens, or takes it as tokens. The options batch and on_text are not used. Throws Error as
+  // Generator::generate does, and for a text that may need more bytes than the limits.
   Prepared prepare(const std::string& prompt, const GenerateOptions& options = {}) const;
+  Prepared prepare(std::vector<int32_t> prompt, const GenerateOptions& options = {}) const;
 
   // As in TranslationLoop.
   uint64_t add(Prepared text, Events events);

@@ -35,6 +35,11 @@ class Titles {
   // Returns the titles that are most similar to a text, most similar first.
   std::vector<std::string> near(std::string_view text, int64_t most = 3) const;
 
+  // Returns items for a text that is being typed: those that it means, then those whose title begins with it, then those
+  // with a word that begins with it; if there are none, those with similar titles. Without a table of titles, returns
+  // the `items` that begin with it.
+  std::vector<std::string> suggest(std::string_view text, int64_t most, const std::vector<std::string>& items) const;
+
   // Splits a list at commas into texts that find() knows, which may contain commas themselves. From the left, it takes
   // the longest text that is found; text that is not found extends to the next one that is.
   std::vector<std::string> split(std::string_view list) const;

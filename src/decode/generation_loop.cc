@@ -116,11 +116,16 @@ GenerationLoop::GenerationLoop(const Generator& generator, const LoopLimits& lim
 GenerationLoop::~GenerationLoop() = default;
 
 GenerationLoop::Prepared GenerationLoop::prepare(const std::string& prompt, const GenerateOptions& options) const {
+  return prepare(state_->generator.run.codec.encode(prompt, "prompt"), options);
+}
+
+GenerationLoop::Prepared GenerationLoop::prepare(std::vector<int32_t> prompt, const GenerateOptions& options) const {
   const Generator::Model& generator = state_->generator;
   auto text = std::make_unique<Prepared::Text>();
-  text->prompt = generator.run.codec.encode(prompt, "prompt");
+  const bool is_empty = prompt.empty();
+  text->prompt = std::move(prompt);
   text->options = {{options}};
-  text->growing.emplace(generator, text->options, prompt.empty());
+  text->growing.emplace(generator, text->options, is_empty);
   Prepared prepared(std::move(text));
   const Prepared::Text& t = *prepared.text_;
   const GenerationRequest request = State::request_of(t);

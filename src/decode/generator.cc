@@ -58,6 +58,21 @@ std::vector<Generation> Generator::generate_all(const std::vector<std::string>& 
   return results;
 }
 
+std::vector<int32_t> Generator::encode(const std::string& text, bool plain) const {
+  const TextCodec& codec = model_->run.codec;
+  return plain ? codec.encode_plain(text, "prompt") : codec.encode(text, "prompt");
+}
+
+std::string Generator::decode(const std::vector<int32_t>& tokens) const { return model_->run.codec.decode(tokens); }
+
+std::optional<int32_t> Generator::token(const std::string& spelling) const {
+  const TextUnit unit = model_->run.codec.unit();
+  if (unit == TextUnit::characters || unit == TextUnit::bytes) return std::nullopt;
+  return model_->run.codec.id(spelling);
+}
+
+int64_t Generator::max_length() const { return model_->run.model->config().max_length; }
+
 AttentionMap Generator::attend(const std::string& text, int64_t more) const {
   const Transformer<float>& model = *model_->run.model;
   AttendRequest request;

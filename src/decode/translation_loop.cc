@@ -25,6 +25,20 @@ struct TranslationLoop::Prepared::Text {
   bool started = false, paused = false;
   std::string client = {};
   std::exception_ptr error = {};
+  // A hypothesis as far as on_token has reported it: the text of the parts before, and the tokens of this one.
+  struct Written {
+    std::string before = {};
+    std::vector<int32_t> ids = {};
+  };
+  std::map<int64_t, Written> written = {};
+
+  bool report(const TokenEvent& event, const Tokenizer& tokens) {
+    Written& hypothesis = written[event.hypothesis];
+    if (event.token != search.end) hypothesis.ids.push_back(event.token);
+    const std::string text = hypothesis.before + tokens.decode(hypothesis.ids);
+    if (event.last) hypothesis = {text + " ", {}};
+    return events.on_token(report_of(event, 0, tokens), text);
+  }
 };
 
 TranslationLoop::Prepared::Prepared(std::unique_ptr<Text> text) : text_(std::move(text)) {}
@@ -213,11 +227,11 @@ uint64_t TranslationLoop::add(Prepared text, Events events) {
   Prepared::Text& t = *text.text_;
   if (events.on_token) {
     TranslateOptions options = t.options;
-    options.on_token = events.on_token;
+    options.on_token = [](const TokenReport&) { return false; };
     state_->translator.check(options);
     t.search.on_token = [&t, this](const TokenEvent& event) {
       try {
-        return t.events.on_token(report_of(event, 0, state_->translator.text.tokenizers().target));
+        return t.report(event, state_->translator.text.tokenizers().target);
       } catch (...) {
         t.error = std::current_exception();
         return true;

@@ -40,19 +40,24 @@ struct Embedder::State {
     if (find_invalid_utf8(config.prefix) != std::string::npos) fail("prefix is not valid UTF-8");
   }
 
-  // Returns the tokens of a text between its edges, without the last ones if there are too many.
-  std::vector<int32_t> ids_of(const std::string& text, int64_t number, const EmbeddingConfig& config,
-                              bool& truncated) const {
+  // Returns the tokens of a text without its edges.
+  std::vector<int32_t> inner_ids(const std::string& text, int64_t number, const EmbeddingConfig& config) const {
     const std::string where = fmt::format("text {}", number);
     if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
       fail("{}: byte {} is not valid UTF-8", where, bad + 1);
-    std::vector<int32_t> ids = encoder.ids(prepare_text(config, text), where);
+    return encoder.ids(prepare_text(config, text), where);
+  }
+
+  // Returns the tokens of a text between its edges, without the last ones if there are too many.
+  std::vector<int32_t> ids_of(const std::string& text, int64_t number, const EmbeddingConfig& config,
+                              bool& truncated) const {
+    std::vector<int32_t> ids = inner_ids(text, number, config);
     const auto room = to_size(config.max_length - edge_tokens());
     truncated = ids.size() > room;
     if (truncated) ids.resize(room);
     ids.insert(ids.begin(), encoder.edges.before.begin(), encoder.edges.before.end());
     ids.insert(ids.end(), encoder.edges.after.begin(), encoder.edges.after.end());
-    if (ids.empty()) fail("{}: has no tokens", where);
+    if (ids.empty()) fail("text {}: has no tokens", number);
     return ids;
   }
 };
@@ -64,6 +69,19 @@ Embedder& Embedder::operator=(Embedder&&) noexcept = default;
 
 int64_t Embedder::width() const { return state_->encoder.model->config().d_model; }
 int64_t Embedder::max_length() const { return state_->encoder.config.max_length; }
+
+std::vector<int64_t> Embedder::count_tokens(const std::vector<std::string>& texts, const EmbedOptions& options) const {
+  const EmbeddingConfig config = merged(state_->encoder.config, options);
+  state_->check(config, options);
+  std::vector<int64_t> counts;
+  for (size_t i = 0; i < texts.size(); i++) {
+    const int64_t inner =
+        std::ssize(state_->inner_ids(texts[i], options.first_number + static_cast<int64_t>(i), config));
+    counts.push_back(inner + state_->edge_tokens());
+    if (counts.back() == 0) fail("text {}: has no tokens", options.first_number + static_cast<int64_t>(i));
+  }
+  return counts;
+}
 
 Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOptions& options) const {
   const EmbeddingConfig config = merged(state_->encoder.config, options);

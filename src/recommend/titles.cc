@@ -101,6 +101,33 @@ std::vector<std::string> Titles::near(std::string_view text, int64_t most) const
   return titles;
 }
 
+std::vector<std::string> Titles::suggest(std::string_view text, int64_t most,
+                                         const std::vector<std::string>& items) const {
+  std::vector<std::string> found = find(text);
+  const auto is_full = [&] { return std::ssize(found) >= most; };
+  const auto add = [&](const std::string& item) {
+    if (!is_full() && std::ranges::find(found, item) == found.end()) found.push_back(item);
+  };
+  for (auto item = items.begin(); rows_.empty() && item != items.end() && !is_full(); item++)
+    if (item->starts_with(text)) add(*item);
+  const std::string plain = plain_title(text);
+  std::vector<std::string> inside;
+  for (auto row = rows_.begin(); !plain.empty() && row != rows_.end() && !is_full(); row++) {
+    if (!is_item_(row->item)) continue;
+    for (const std::string& spelling : spellings(row->title))
+      if (spelling.starts_with(plain))
+        add(row->item);
+      else if (std::ssize(inside) < most && spelling.find(" " + plain) != spelling.npos)
+        inside.push_back(row->item);
+  }
+  for (const std::string& item : inside) add(item);
+  if (found.empty())
+    for (const std::string& title : near(text, most))
+      for (const std::string& item : find(title)) add(item);
+  found.resize(std::min(found.size(), static_cast<size_t>(most)));
+  return found;
+}
+
 std::vector<std::string> Titles::split(std::string_view list) const {
   std::vector<size_t> ends;  // ends of the texts between commas
   for (size_t comma = list.find(','); comma != list.npos; comma = list.find(',', comma + 1)) ends.push_back(comma);

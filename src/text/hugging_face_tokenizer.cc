@@ -121,6 +121,14 @@ const std::string& HuggingFaceTokenizer::piece(int32_t id) const {
   return model_->vocabulary.pieces()[to_size(id)];
 }
 
+std::vector<int32_t> HuggingFaceTokenizer::encode_plain(std::string_view text) const {
+  if (text.size() > kMaxTextBytes)
+    fail("tokenizer: a text of {} bytes, expected at most {}", text.size(), kMaxTextBytes);
+  std::vector<int32_t> ids;
+  model_->encode(model_->normalize(text), ids);
+  return ids;
+}
+
 std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text) const {
   if (text.size() > kMaxTextBytes)
     fail("tokenizer: a text of {} bytes, expected at most {}", text.size(), kMaxTextBytes);

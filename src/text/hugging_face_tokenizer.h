@@ -58,6 +58,9 @@ class HuggingFaceTokenizer {
   // Ids of a text of valid UTF-8, at most 2^30 bytes, as transformers gives with add_special_tokens=False.
   std::vector<int32_t> encode(std::string_view text) const;
 
+  // The same of a text in which added tokens are not looked for: what spells one is ordinary text.
+  std::vector<int32_t> encode_plain(std::string_view text) const;
+
   // The bytes of byte pieces, a part of a character among them; of word pieces words with spaces between, the first
   // without one where these ids begin a text. Added tokens are spelt. Throws Error for an id outside [0, size()).
   std::string decode(std::span<const int32_t> ids, bool first) const;

@@ -56,6 +56,11 @@ void TextCodec::pad(int64_t wanted, const std::string& where) {
   padding_ = static_cast<int32_t>(wanted) - own;
 }
 
+std::vector<int32_t> TextCodec::encode_plain(std::string_view text, const std::string& where) const {
+  if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->encode_plain(text);
+  return encode(text, where);
+}
+
 std::vector<int32_t> TextCodec::encode(std::string_view text, const std::string& where) const {
   std::vector<int32_t> ids;
   if (unit() != TextUnit::bytes)

@@ -40,6 +40,8 @@ class TextCodec {
 
   // Throws Error, beginning with `where`, for a character outside the vocabulary.
   std::vector<int32_t> encode(std::string_view text, const std::string& where) const;
+  // The same, but what spells a token of a tokenizer.json, such as "<|im_end|>", is ordinary text.
+  std::vector<int32_t> encode_plain(std::string_view text, const std::string& where) const;
   // Throws Error for an id outside [0, size()). The end of a document gives nothing. first: whether they begin a text;
   // a space before its first word is not part of it if the tokenizer adds one there.
   std::string decode(std::span<const int32_t> ids, bool first = true) const;

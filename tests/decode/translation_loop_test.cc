@@ -109,7 +109,7 @@ void run_with_company(const Translator& translator, const std::vector<Text>& tex
       const size_t i = order[next];
       TranslationLoop::Events events;
       if (stream && texts[i].options.beam == 1 && !texts[i].options.alternatives)
-        events.on_token = [](const TokenReport&) { return false; };
+        events.on_token = [](const TokenReport&, const std::string&) { return false; };
       events.on_done = [&, i](Translation&& t) {
         EXPECT_EQ(results[i], "");
         results[i] = bytes_of(t);
@@ -180,7 +180,9 @@ TEST_F(TranslationLoopTest, StreamsThePartsOfALongTextInOrder) {
   EXPECT_GT(prepared.cost, prepared.source_tokens);
   EXPECT_GT(prepared.bytes, 0);
   TranslationLoop::Events events;
-  events.on_token = [&](const TokenReport& t) {
+  std::string written;
+  events.on_token = [&](const TokenReport& t, const std::string& so_far) {
+    written = so_far;
     if (!t.last || t.token != "</s>") tokens.push_back(t.token);
     return false;
   };
@@ -190,6 +192,7 @@ TEST_F(TranslationLoopTest, StreamsThePartsOfALongTextInOrder) {
   }
   ASSERT_EQ(result.hypotheses.size(), 1u);
   EXPECT_EQ(tokens, result.hypotheses.front().tokens);
+  EXPECT_EQ(written, result.text());
 }
 
 TEST_F(TranslationLoopTest, CancelledTextsGetNoEvents) {
@@ -258,7 +261,7 @@ TEST_F(TranslationLoopTest, CallbackMayEndItsTextAndAddAnother) {
   greedy.beam = 1;
   TranslationLoop::Events next, first;
   next.on_done = [&](Translation&& t) { text = t.source; };
-  first.on_token = [](const TokenReport&) -> bool { throw Error("enough"); };
+  first.on_token = [](const TokenReport&, const std::string&) -> bool { throw Error("enough"); };
   first.on_done = [&](Translation&&) { error = "none"; };
   first.on_error = [&](std::exception_ptr e) {
     error = error_of([&] { std::rethrow_exception(e); });
@@ -301,7 +304,7 @@ TEST_F(TranslationLoopTest, ErrorsNameTheOptionOrTheLimit) {
   EXPECT_EQ(error_of([&] { loop.prepare({"a"}, options); }), "text: needs 5 rows, more than the limit of 4");
   options.beam = 3;
   TranslationLoop::Events events;
-  events.on_token = [](const TokenReport&) { return false; };
+  events.on_token = [](const TokenReport&, const std::string&) { return false; };
   EXPECT_EQ(error_of([&] { loop.add(loop.prepare({"a"}, options), events); }),
             "on_token requires beam = 1 or sampling (beam is 3)");
   EXPECT_EQ(error_of([&] { loop.prepare({"\xff"}, options); }), "byte 1 is not valid UTF-8");
