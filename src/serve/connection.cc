@@ -151,12 +151,14 @@ asio::awaitable<bool> Connection::serve_one() {
 
   RequestReader reader(options_.limits);
   std::optional<HttpError> refused;
+  Grant grant;
   std::string proceed = "HTTP/1.1 100 Continue\r\n\r\n";
   bool is_complete = false;
   try {
     is_complete = co_await fill(reader, true);
     if (is_complete) {
-      reader.read_body(handler_.most_body(reader.head()));
+      grant = handler_.admit(reader.head(), client_);
+      reader.read_body(grant.most_body);
       if (reader.head().expects_continue && !reader.is_done() && arrived_.empty())
         is_complete = co_await write(std::move(proceed));
       set_deadline(options_.body_timeout);
@@ -169,17 +171,18 @@ asio::awaitable<bool> Connection::serve_one() {
   if (refused)
     stays = co_await refuse_one(reader, *refused);
   else if (is_complete)
-    stays = co_await answer_one(reader);
+    stays = co_await answer_one(reader, std::move(grant.hold));
   co_return stays;
 }
 
-asio::awaitable<bool> Connection::answer_one(RequestReader& reader) {
+asio::awaitable<bool> Connection::answer_one(RequestReader& reader, std::shared_ptr<void> hold) {
   clear_deadline();
   const ReplyFraming how = framing(&reader.head());
   answer_.clear();
   answered_ = broken_ = false;
   const auto exchange =
       std::make_shared<Exchange>(reader.head(), std::move(reader.body()), client_, how, weak_from_this());
+  exchange->hold_ = std::move(hold);
   try {
     handler_.handle(exchange);
   } catch (const HttpError& error) {
@@ -207,7 +210,7 @@ asio::awaitable<bool> Connection::write_answer(Exchange& exchange) {
     bytes.swap(answer_);
     const size_t size = bytes.size();
     const bool written = co_await write(std::move(bytes));
-    exchange.unsent_ -= size;
+    exchange.take_sent(size);
     if (!written) co_return false;
   }
   co_return !broken_;

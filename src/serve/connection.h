@@ -34,7 +34,7 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   boost::asio::awaitable<bool> refuse_one(RequestReader& reader, const HttpError& error);
   boost::asio::awaitable<bool> fill(RequestReader& reader, bool head_only);  // returns false if the client left
   boost::asio::awaitable<bool> write(std::string bytes);                     // returns false if the client left
-  boost::asio::awaitable<bool> answer_one(RequestReader& reader);
+  boost::asio::awaitable<bool> answer_one(RequestReader& reader, std::shared_ptr<void> hold);
   boost::asio::awaitable<bool> write_answer(Exchange& exchange);
   Nothing linger();
   Nothing wait();

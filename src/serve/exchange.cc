@@ -7,6 +7,25 @@ void Exchange::put(std::string bytes, bool last, bool broken) {
   if (const auto connection = connection_.lock()) connection->send(std::move(bytes), last, broken);
 }
 
+void Exchange::take_sent(size_t bytes) {
+  const size_t left = unsent_ -= bytes;
+  std::function<void()> call;
+  {
+    const std::lock_guard lock(mutex_);
+    if (left < below_) call = std::exchange(call_below_, nullptr);
+  }
+  if (call) call();
+}
+
+void Exchange::call_when_below(size_t bytes, std::function<void()> call) {
+  {
+    const std::lock_guard lock(mutex_);
+    below_ = bytes;
+    call_below_ = std::move(call);
+  }
+  take_sent(0);  // the bytes may have been sent in the meantime
+}
+
 void Exchange::reply(const HttpReply& reply) {
   ReplyFraming framing = framing_;
   framing.length = reply.body.size();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "serve/http_reply.h"
@@ -45,6 +46,8 @@ class Exchange {
 
   // Bytes that are not sent yet, because the client reads slowly.
   size_t unsent() const { return unsent_.load(); }
+  // Calls a function once, on the I/O thread or at once, when fewer bytes than these are unsent.
+  void call_when_below(size_t bytes, std::function<void()> call);
   // Whether the client has left.
   bool is_gone() const { return gone_.load(); }
   // Sets what is called on the I/O thread when the client leaves before the answer is complete; at most once.
@@ -54,6 +57,7 @@ class Exchange {
   friend class Connection;
 
   void put(std::string bytes, bool last, bool broken = false);
+  void take_sent(size_t bytes);  // the client has taken them
   bool has_body() const { return head_.method != "HEAD"; }
 
   RequestHead head_;
@@ -63,6 +67,10 @@ class Exchange {
   std::atomic<size_t> unsent_ = 0;
   std::atomic<bool> gone_ = false;
   std::function<void()> call_gone_;
+  std::shared_ptr<void> hold_;  // of the handler: its grant
+  std::mutex mutex_;            // of the following
+  std::function<void()> call_below_;
+  size_t below_ = 0;
 };
 
 }  // namespace qkv

@@ -24,13 +24,19 @@ struct HttpOptions {
   Time linger{1'000};          // for a client to read the answer before the connection is closed
 };
 
+// The size that a body may have, and what is held for a request.
+struct Grant {
+  uint64_t most_body = 0;                // bytes
+  std::shared_ptr<void> hold = nullptr;  // kept until the request has been answered, or its client has left
+};
+
 // Serves requests. All functions are called on the I/O thread, and must return within half a millisecond.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // Decides on a request whose head has been read, before its body is: returns how many bytes the body may have. Throws
-  // HttpError to refuse it.
-  virtual uint64_t most_body(const RequestHead& head) = 0;
+  // Decides on a request whose head has been read, before its body is. Throws HttpError to refuse it. client: its
+  // address.
+  virtual Grant admit(const RequestHead& head, const std::string& client) = 0;
   // Answers a request, now or later.
   virtual void handle(std::shared_ptr<Exchange> exchange) = 0;
   // Returns the answer to a request that is refused; head: null if there was no valid one.

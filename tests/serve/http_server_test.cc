@@ -22,9 +22,9 @@ using testing::error_of;
 // Answers /echo with the request, and keeps what is asked of /later until a test answers it.
 class EchoHandler : public HttpHandler {
  public:
-  uint64_t most_body(const RequestHead& head) override {
+  Grant admit(const RequestHead& head, const std::string&) override {
     if (head.target.path == "/refused") throw HttpError(401, "no key");
-    return 1 << 20;
+    return {1 << 20};
   }
 
   void handle(std::shared_ptr<Exchange> exchange) override {
