@@ -13,6 +13,7 @@ void add_generate_command(CLI::App& app);
 void add_embed_command(CLI::App& app);
 void add_classify_command(CLI::App& app);
 void add_rerank_command(CLI::App& app);
+void add_serve_command(CLI::App& app);
 void add_score_command(CLI::App& app);
 void add_evaluate_command(CLI::App& app);
 void add_attend_command(CLI::App& app);

@@ -1,0 +1,29 @@
+// What a call computes as a whole, in the batches of a model.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "qkv/recommend_lines.h"
+#include "serve/service.h"
+
+namespace qkv {
+
+// Start work for a call, and call on_done on the prepare thread with its result. An exception ends the call. Throw
+// HttpError 429 if it may not wait.
+
+// Embeds texts, together with those of other calls with the same options. tokens: of all texts.
+void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::string> texts, const EmbedOptions& options,
+           int64_t tokens, std::function<void(const Embeddings&)> on_done);
+
+// Recommends after histories, or finds similar items, together with other calls.
+void recommend(const CallPtr& call, const ModelPtr& model, std::vector<RecommendLine> lines,
+               std::function<void(std::vector<Recommendations>&&)> on_done);
+
+// Calls `compute` on a compute thread, by itself, and then on_done with the text that it returned.
+void compute(const CallPtr& call, const ModelPtr& model, int64_t cost, std::function<std::string()> compute,
+             std::function<void(std::string&&)> on_done);
+
+}  // namespace qkv

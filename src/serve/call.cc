@@ -1,0 +1,159 @@
+#include "serve/call.h"
+
+#include <algorithm>
+#include <charconv>
+#include <new>
+
+#include "serve/service.h"
+
+namespace qkv {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kPauseAt = 64 << 10, kContinueAt = 32 << 10;  // bytes that a slow reader has not taken
+constexpr std::chrono::seconds kSilence{15};                   // after which a stream sends a comment
+
+// Returns the seconds that a header states, or `otherwise`.
+milliseconds seconds_of(std::string_view value, milliseconds otherwise) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+  if (error != std::errc() || end != value.data() + value.size() || !(seconds >= 0) || seconds > 1e6) return otherwise;
+  return milliseconds(static_cast<int64_t>(1000 * seconds));
+}
+
+milliseconds deadline_of(const RequestHead& head, double seconds) {
+  const milliseconds longest(static_cast<int64_t>(1000 * seconds));
+  return std::min({longest, seconds_of(head.find("x-request-timeout"), longest),
+                   seconds_of(head.find("x-stainless-read-timeout"), longest)});
+}
+
+HttpError http_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const HttpError& e) {
+    return e;
+  } catch (const Error& e) {
+    return {400, e.what()};
+  } catch (const std::exception&) {
+    return {500, "internal error"};
+  }
+}
+
+}  // namespace
+
+void throw_model_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    throw HttpError(500, e.what());
+  }
+}
+
+Call::Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch match, std::string client)
+    : service_(service),
+      exchange_(std::move(exchange)),
+      match_(std::move(match)),
+      client_(std::move(client)),
+      deadline_(deadline_of(exchange_->head(), service.options().deadline)),
+      timer_(service.prepare_context()),
+      silence_(service.prepare_context()) {}
+
+Call::~Call() { end(Outcome::failed); }
+
+std::string Call::query(std::string_view name) const {
+  for (const auto& [field, value] : head().target.query)
+    if (field == name) return value;
+  return "";
+}
+
+void Call::start() {
+  service_.add_call(shared_from_this());
+  timer_.expires_at(arrived_ + deadline_);
+  timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    if (const auto self = weak.lock(); self && !error) self->expire();
+  });
+  proceed([&] { route().answer(shared_from_this()); });
+}
+
+void Call::end(Outcome outcome) {
+  if (std::exchange(ended_, true)) return;
+  const auto self = weak_from_this().lock();  // the service forgets it here
+  if (const auto work = std::exchange(work_, nullptr); work && outcome != Outcome::done) work->cancel();
+  timer_.cancel();
+  silence_.cancel();
+  service_.remove_call(*this);
+}
+
+void Call::reply(HttpReply reply) {
+  if (ended_) return;
+  exchange_->reply(reply);
+  end(Outcome::done);
+}
+
+void Call::fail(const HttpError& error, Outcome outcome) {
+  if (ended_) return;
+  if (streams_) {
+    exchange_->send("data: " + error_json(error) + "\n\n");
+    exchange_->abort();
+  } else {
+    exchange_->reply(error_reply(route().family, error));
+  }
+  end(error.status == 429 || error.status == 503 ? Outcome::rejected : outcome);
+}
+
+void Call::fail(std::exception_ptr error) { fail(http_error(error)); }
+
+void Call::expire() {
+  const std::string seconds = fmt::format("{:g}", static_cast<double>(deadline_.count()) / 1000);
+  HttpError error(504, fmt::format("deadline of {} s passed", seconds));
+  error.code = "deadline";
+  if (work_ && !work_->has_started()) {
+    error = HttpError(503, fmt::format("deadline of {} s passed while waiting", seconds));
+    error.code = "expired";
+    error.retry_after = milliseconds(1000);
+  }
+  fail(error, Outcome::expired);
+}
+
+void Call::cancel() { end(Outcome::cancelled); }
+
+void Call::send(const std::string& bytes) {
+  exchange_->send(bytes);
+  schedule_comment();
+  if (!work_ || exchange_->unsent() <= kPauseAt || std::exchange(paused_, true)) return;
+  work_->pause(true);
+  exchange_->call_when_below(kContinueAt, [weak = weak_from_this(), &service = service_] {
+    service.post([weak] {
+      const auto self = weak.lock();
+      if (!self || self->ended_) return;
+      self->paused_ = false;
+      self->work_->pause(false);
+    });
+  });
+}
+
+void Call::send_event(const std::string& json) {
+  if (ended_) return;
+  if (!std::exchange(streams_, true))
+    exchange_->begin({200, "text/event-stream; charset=utf-8", "", {{"X-Accel-Buffering", "no"}}});
+  send("data: " + json + "\n\n");
+}
+
+void Call::end_events() {
+  if (ended_) return;
+  exchange_->send("data: [DONE]\n\n");
+  exchange_->end();
+  end(Outcome::done);
+}
+
+// Tells the client and what is between that the stream is alive.
+void Call::schedule_comment() {
+  silence_.expires_after(kSilence);
+  silence_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (self && !error && !self->ended_) self->send(":\n\n");
+  });
+}
+
+}  // namespace qkv

@@ -1,0 +1,104 @@
+// A request on its way through the server, from its arrival to its end. Everything here is called on the prepare
+// thread, so that a call needs no lock.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/exchange.h"
+#include "serve/http_error.h"
+#include "serve/route.h"
+
+namespace qkv {
+
+class Service;
+
+// What is computed for a call.
+class Work {
+ public:
+  virtual ~Work() = default;
+  // Stops what has not ended. Its results are ignored from now on.
+  virtual void cancel() = 0;
+  virtual void pause(bool) {}
+  virtual bool has_started() const = 0;
+};
+
+// How a request ended.
+enum class Outcome { done, failed, rejected, cancelled, expired };
+
+class Call : public std::enable_shared_from_this<Call> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch match, std::string client);
+  ~Call();
+
+  Service& service() { return service_; }
+  const RequestHead& head() const { return exchange_->head(); }
+  const std::string& body() const { return exchange_->body(); }
+  const Route& route() const { return *match_.route; }
+  const std::vector<std::string>& path_parts() const { return match_.parts; }  // those that "{}" stands for
+  const std::string& client() const { return client_; }                        // the name of its key, or its address
+  std::string salt() const { return client_; }  // clients do not share what they have sent
+  const std::string& id() const { return exchange_->id(); }
+  // Returns the value of a field of the query; "" if there is none.
+  std::string query(std::string_view name) const;
+  std::chrono::milliseconds deadline() const { return deadline_; }  // from its arrival
+  bool has_ended() const { return ended_; }
+
+  // Runs the handler of the route. An exception is the answer.
+  void start();
+  // Runs a function that continues the call, such as one that formats results, unless the call has ended. An exception
+  // is the answer.
+  template <class Function>
+  void proceed(Function&& function) {
+    if (ended_) return;
+    try {
+      function();
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+
+  // What answers the call later. Cancelled when the client leaves or the deadline passes.
+  void set_work(std::shared_ptr<Work> work) { work_ = std::move(work); }
+
+  // End the call with an answer.
+  void reply(HttpReply reply);
+  void reply_json(std::string json) { reply({200, "application/json", std::move(json)}); }
+  void fail(const HttpError& error, Outcome outcome = Outcome::failed);
+  void fail(std::exception_ptr error);
+
+  // Stream of events. The status is sent with the first event; an error before it has a status of its own.
+  void send_event(const std::string& json);
+  void end_events();  // with "[DONE]"
+
+  void cancel();  // the client has left
+
+ private:
+  void expire();
+  void end(Outcome outcome);
+  void send(const std::string& bytes);
+  void schedule_comment();
+
+  Service& service_;
+  const std::shared_ptr<Exchange> exchange_;
+  const RouteMatch match_;
+  const std::string client_;
+  const Clock::time_point arrived_ = Clock::now();
+  const std::chrono::milliseconds deadline_;
+  boost::asio::steady_timer timer_, silence_;
+  std::shared_ptr<Work> work_;
+  bool ended_ = false, streams_ = false, paused_ = false;
+};
+
+using CallPtr = std::shared_ptr<Call>;
+
+// Throws an error of a model that computes, which the request is not to blame for.
+[[noreturn]] void throw_model_error(const std::exception_ptr& error);
+
+}  // namespace qkv

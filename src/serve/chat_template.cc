@@ -1,0 +1,119 @@
+#include "serve/chat_template.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/fail.h"
+#include "core/json.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::array<std::string_view, 6> kNames = {"chatml", "llama2", "llama3", "mistral", "zephyr", "plain"};
+constexpr std::array<std::vector<const char*> (*)(), 6> kTokens = {
+    +[] {
+      return std::vector<const char*>{"<|im_start|>", "<|im_end|>"};
+    },
+    +[] {
+      return std::vector<const char*>{"<s>", "</s>"};
+    },
+    +[] {
+      return std::vector<const char*>{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
+    },
+    +[] {
+      return std::vector<const char*>{"<s>", "</s>"};
+    },
+    +[] { return std::vector<const char*>{"</s>"}; },
+    +[] { return std::vector<const char*>{}; },
+};
+
+}  // namespace
+
+// Puts a prompt together.
+class ChatTemplate::Writer {
+ public:
+  explicit Writer(const Generator& generator) : generator_(generator) {}
+
+  Writer& token(const char* spelling) {
+    flush();
+    ids_.push_back(*generator_.token(spelling));
+    return *this;
+  }
+  Writer& text(std::string_view text) {
+    text_ += text;
+    return *this;
+  }
+  std::vector<int32_t> take() {
+    flush();
+    return std::move(ids_);
+  }
+
+ private:
+  void flush() {
+    if (text_.empty()) return;
+    const std::vector<int32_t> ids = generator_.encode(text_, true);
+    ids_.insert(ids_.end(), ids.begin(), ids.end());
+    text_.clear();
+  }
+
+  const Generator& generator_;
+  std::vector<int32_t> ids_;
+  std::string text_;
+};
+
+ChatTemplate::ChatTemplate(const std::string& name, const Generator& generator) : generator_(generator) {
+  const auto place = std::find(kNames.begin(), kNames.end(), name);
+  if (place == kNames.end())
+    fail("chat_template: unknown name {} (choose from {})", excerpt(name), fmt::join(kNames, ", "));
+  kind_ = static_cast<Kind>(place - kNames.begin());
+  for (const char* token : kTokens[static_cast<size_t>(place - kNames.begin())]())
+    if (!generator.token(token)) fail("chat_template {}: the model has no token {}", name, token);
+}
+
+std::string ChatTemplate::stop() const { return kind_ == Kind::plain ? "\nUser:" : ""; }
+
+// The templates are those that the models were trained with: ChatML (Qwen, SmolLM), Llama 2 and 3 (Meta's model cards),
+// Mistral's [INST], Zephyr's <|user|>.
+std::vector<int32_t> ChatTemplate::prompt(const std::vector<ChatMessage>& messages) const {
+  Writer writer(generator_);
+  std::string system;  // of Llama 2 and Mistral: in front of the next message of the user
+  for (const auto& [role, content] : messages) {
+    if (role != "system" && role != "user" && role != "assistant")
+      fail("messages: unknown role {} (choose from system, user, assistant)", excerpt(role));
+    const bool answers = role == "assistant";
+    switch (kind_) {
+      case Kind::chatml:
+        writer.token("<|im_start|>").text(role + "\n" + content).token("<|im_end|>").text("\n");
+        break;
+      case Kind::llama3:
+        writer.token("<|start_header_id|>").text(role).token("<|end_header_id|>").text("\n\n" + content);
+        writer.token("<|eot_id|>");
+        break;
+      case Kind::zephyr:
+        writer.text("<|" + role + "|>\n" + content).token("</s>").text("\n");
+        break;
+      case Kind::llama2:
+      case Kind::mistral:
+        if (role == "system") {
+          system = kind_ == Kind::llama2 ? "<<SYS>>\n" + content + "\n<</SYS>>\n\n" : content + "\n\n";
+        } else if (answers) {
+          writer.text(" " + content + (kind_ == Kind::llama2 ? " " : "")).token("</s>");
+        } else {
+          if (kind_ == Kind::llama2 && &content != &messages.front().content) writer.token("<s>");  // the model has one
+          writer.text("[INST] " + std::exchange(system, "") + content + " [/INST]");
+        }
+        break;
+      case Kind::plain:
+        writer.text((role == "system" ? "" : answers ? "Assistant: " : "User: ") + content + "\n");
+        break;
+    }
+  }
+  if (kind_ == Kind::chatml) writer.token("<|im_start|>").text("assistant\n");
+  if (kind_ == Kind::llama3)
+    writer.token("<|start_header_id|>").text("assistant").token("<|end_header_id|>").text("\n\n");
+  if (kind_ == Kind::zephyr) writer.text("<|assistant|>\n");
+  if (kind_ == Kind::plain) writer.text("Assistant:");
+  return writer.take();
+}
+
+}  // namespace qkv

@@ -1,0 +1,64 @@
+// The threads that compute. Each has its own lane of every model and steps the lanes in turn.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace qkv {
+
+// One thread's share of a model.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  // Does a piece of work. Returns false if there is nothing to do until it is woken. Called by one thread.
+  virtual bool step() = 0;
+
+  std::atomic<int64_t> load = 0;  // cost of the texts that wait and run here
+};
+
+class ComputeThread {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // threads: that a step may use in parallel.
+  explicit ComputeThread(int threads);
+  ~ComputeThread();  // waits for the running step
+
+  // Any thread. Lanes that have work are stepped by the least time that they have taken; one that was idle begins with
+  // the least of the others.
+  void add(std::shared_ptr<Lane> lane);
+  void remove(const Lane& lane);
+  void wake(const Lane& lane);
+
+  // Any thread: how long the running step has taken; 0 if none runs. And the time of all steps.
+  std::chrono::milliseconds step_time() const;
+  double busy_seconds() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<Lane> lane;
+    bool ready = true;
+    Clock::duration used{0};
+  };
+
+  void run(int threads);
+  Entry* next();
+  void step(Entry& entry, std::unique_lock<std::mutex>& lock);
+
+  mutable std::mutex mutex_;
+  std::condition_variable woken_;
+  std::list<Entry> entries_;
+  const Lane* stepped_ = nullptr;
+  Clock::time_point began_;
+  Clock::duration used_{0};
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace qkv

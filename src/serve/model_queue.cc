@@ -1,0 +1,134 @@
+#include "serve/model_queue.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace qkv {
+
+using std::chrono::milliseconds;
+
+bool ClientCounts::add(const std::string& client, int64_t texts) {
+  const std::lock_guard lock(mutex_);
+  int64_t& count = texts_[client];
+  if (most_ > 0 && count + texts > most_) {
+    if (count == 0) texts_.erase(client);
+    return false;
+  }
+  count += texts;
+  return true;
+}
+
+void ClientCounts::remove(const std::string& client, int64_t texts) {
+  const std::lock_guard lock(mutex_);
+  const auto place = texts_.find(client);
+  if ((place->second -= texts) == 0) texts_.erase(place);
+}
+
+void RecentRate::forget(int64_t second) {
+  if (second - last_ >= kSeconds) costs_ = {};
+  for (int64_t s = std::max(last_, second - kSeconds) + 1; s <= second; s++)
+    costs_[static_cast<size_t>(s % kSeconds)] = 0;
+  last_ = std::max(last_, second);
+}
+
+static int64_t second_of(RecentRate::Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+void RecentRate::add(int64_t cost, Time now) {
+  const std::lock_guard lock(mutex_);
+  forget(second_of(now));
+  costs_[static_cast<size_t>(second_of(now) % kSeconds)] += cost;
+}
+
+double RecentRate::per_second(Time now) {
+  const std::lock_guard lock(mutex_);
+  forget(second_of(now));
+  return static_cast<double>(std::accumulate(costs_.begin(), costs_.end(), int64_t{0})) / kSeconds;
+}
+
+ModelQueue::Place& ModelQueue::Place::operator=(Place&& other) noexcept {
+  if (this == &other) return *this;
+  leave();
+  queue_ = std::exchange(other.queue_, nullptr);
+  client_ = std::move(other.client_);
+  texts_ = other.texts_;
+  cost_ = other.cost_;
+  started_ = other.started_;
+  return *this;
+}
+
+ModelQueue::Place ModelQueue::Place::split(int64_t cost) {
+  Place part;
+  part.queue_ = queue_;
+  part.client_ = client_;
+  part.texts_ = 1;
+  part.cost_ = cost;
+  part.started_ = started_;
+  texts_ -= 1;
+  cost_ -= cost;
+  if (texts_ == 0) queue_ = nullptr;
+  return part;
+}
+
+void ModelQueue::Place::start() {
+  if (!queue_ || std::exchange(started_, true)) return;
+  queue_->waiting_ -= texts_;
+  queue_->waiting_cost_ -= cost_;
+  queue_->running_ += texts_;
+}
+
+void ModelQueue::Place::finish() {
+  if (queue_) queue_->rate_.add(cost_, std::chrono::steady_clock::now());
+  leave();
+}
+
+void ModelQueue::Place::leave() {
+  ModelQueue* queue = std::exchange(queue_, nullptr);
+  if (!queue) return;
+  queue->clients_.remove(client_, texts_);
+  if (started_) {
+    queue->running_ -= texts_;
+  } else {
+    queue->waiting_ -= texts_;
+    queue->waiting_cost_ -= cost_;
+  }
+}
+
+milliseconds ModelQueue::expected_wait() const {
+  const double rate = rate_.per_second(std::chrono::steady_clock::now());
+  return milliseconds(rate > 0 ? static_cast<int64_t>(1000 * static_cast<double>(waiting_cost_) / rate) : 0);
+}
+
+void ModelQueue::refuse(const char* code, const std::string& message) const {
+  HttpError error(429, fmt::format("model {}: {}", model_, message));
+  error.code = code;
+  error.retry_after = std::clamp(expected_wait(), milliseconds(1000), milliseconds(30000));
+  throw error;
+}
+
+void ModelQueue::refuse_full() const {
+  if (waiting_ >= limits_.items) refuse("queue_full", fmt::format("{} requests wait already", waiting_.load()));
+  refuse("too_many_tokens", fmt::format("{} tokens wait already", waiting_cost_.load()));
+}
+
+ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost, milliseconds deadline) {
+  // An idle model takes any request that the other limits allow.
+  if (waiting_ > 0 && waiting_ + texts > limits_.items)
+    refuse("queue_full", fmt::format("{} requests wait already", waiting_.load()));
+  if (waiting_ > 0 && waiting_cost_ + cost > limits_.tokens)
+    refuse("too_many_tokens", fmt::format("{} tokens wait already", waiting_cost_.load()));
+  if (const milliseconds wait = expected_wait(); wait > deadline)
+    refuse("expected_wait", fmt::format("requests wait for about {} s", wait.count() / 1000));
+  if (!clients_.add(client, texts)) refuse("client_limit", "this client has too many requests");
+  Place place;
+  place.queue_ = this;
+  place.client_ = client;
+  place.texts_ = texts;
+  place.cost_ = cost;
+  waiting_ += texts;
+  waiting_cost_ += cost;
+  return place;
+}
+
+}  // namespace qkv

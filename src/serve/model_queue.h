@@ -1,0 +1,107 @@
+// Limits on what waits for a model, and the counts of what waits and runs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "serve/http_error.h"
+
+namespace qkv {
+
+// The texts that each client has waiting or running, in all models. Thread-safe.
+class ClientCounts {
+ public:
+  // most: of one client; 0 means no limit.
+  explicit ClientCounts(int64_t most) : most_(most) {}
+
+  // Returns false if the client would have more than the limit.
+  bool add(const std::string& client, int64_t texts);
+  void remove(const std::string& client, int64_t texts);
+
+ private:
+  const int64_t most_;
+  std::mutex mutex_;
+  std::map<std::string, int64_t> texts_;
+};
+
+// The work that was done per second in the last ten seconds. Thread-safe.
+class RecentRate {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void add(int64_t cost, Time now);
+  double per_second(Time now);  // 0 if nothing was done
+
+ private:
+  static constexpr int64_t kSeconds = 10;
+
+  void forget(int64_t second);
+
+  std::mutex mutex_;
+  std::array<int64_t, kSeconds> costs_ = {};
+  int64_t last_ = 0;  // second of the newest entry
+};
+
+// What may wait for a model.
+struct QueueLimits {
+  int64_t items = 256;     // texts
+  int64_t tokens = 65536;  // their cost
+};
+
+class ModelQueue {
+ public:
+  // The place of texts from their arrival to their end, which gives everything back in its destructor. It is moved
+  // between threads, and used by one at a time.
+  class Place {
+   public:
+    Place() = default;
+    Place(Place&& other) noexcept { *this = std::move(other); }
+    Place& operator=(Place&& other) noexcept;
+    ~Place() { leave(); }
+
+    Place split(int64_t cost);  // takes one text of this cost out of it
+    void start();               // what waited runs from now on
+    void finish();              // as leave, and counts as work that was done
+    void leave();
+    bool started() const { return started_; }
+
+   private:
+    friend class ModelQueue;
+    ModelQueue* queue_ = nullptr;
+    std::string client_;
+    int64_t texts_ = 0, cost_ = 0;
+    bool started_ = false;
+  };
+
+  ModelQueue(std::string model, const QueueLimits& limits, ClientCounts& clients)
+      : model_(std::move(model)), limits_(limits), clients_(clients) {}
+
+  // Returns a place for texts with this cost in all. An array of n texts costs what n requests cost. Throws HttpError
+  // 429 if they would not fit, or would probably wait longer than the deadline.
+  Place enter(const std::string& client, int64_t texts, int64_t cost, std::chrono::milliseconds deadline);
+
+  // Any thread.
+  bool is_full() const { return waiting_ >= limits_.items || waiting_cost_ >= limits_.tokens; }
+  [[noreturn]] void refuse_full() const;
+  int64_t waiting() const { return waiting_; }
+  int64_t running() const { return running_; }
+  int64_t waiting_cost() const { return waiting_cost_; }
+
+ private:
+  std::chrono::milliseconds expected_wait() const;
+  [[noreturn]] void refuse(const char* code, const std::string& message) const;
+
+  const std::string model_;
+  const QueueLimits limits_;
+  ClientCounts& clients_;
+  std::atomic<int64_t> waiting_ = 0, running_ = 0, waiting_cost_ = 0;
+  mutable RecentRate rate_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,102 @@
+// The table of the native routes, /v1/attend and /v1/info.
+#include "serve/native_routes.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "qkv/version.h"
+#include "serve/batch_work.h"
+#include "serve/request_limits.h"
+#include "serve/request_object.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMostWeights = 2'097'152;  // of an answer of /v1/attend
+
+int64_t weights_of(const AttentionMap& map) {
+  int64_t count = 0;
+  for (const AttentionKind& kind : map.kinds)
+    for (const auto& layer : kind.layers)
+      for (const AttentionHead& head : layer) count += std::ssize(head.weights);
+  return count;
+}
+
+nlohmann::ordered_json described(const ServedModel& model) {
+  nlohmann::ordered_json json = {{"name", model.name},
+                                 {"kind", name_of(model.info.kind)},
+                                 {"int8", model.is_int8()},
+                                 {"parameters", model.info.parameter_count},
+                                 {"max_length", model.max_length()}};
+  if (model.translator) {
+    json["source_language"] = model.source_language;
+    json["target_language"] = model.target_language;
+    json["languages"] = model.translator->languages();
+  }
+  if (model.embedder) json["width"] = model.embedder->width();
+  if (model.classifier) json["labels"] = model.classifier->labels();
+  return json;
+}
+
+void answer_attend(const CallPtr& call) {
+  RequestObject object = RequestObject::parse(call->body());
+  const ModelPtr model = call->service().find_model(
+      object.text("model"), "translator or language model",
+      [](const ServedModel& m) { return m.translator.has_value() || m.generator.has_value(); });
+  const std::string text = object.text("text"), target = object.text("target");
+  const std::string from = object.text("source_language"), to = object.text("target_language");
+  const int64_t more =
+      object.integer("generate", 0, between(0, static_cast<double>(call->service().options().max_tokens)));
+  const bool words = object.flag("words");
+  object.refuse_others();
+  check_texts(call->service().options(), "text", {text, target});
+  if (model->translator && more > 0)
+    refuse_field("generate", "is for language models; {} is a translator", model->name);
+  if (model->generator && !(target + from + to).empty())
+    refuse_field("target", "is for translators; {} is a language model", model->name);
+  compute(
+      call, model, std::ssize(text) / 4 + std::ssize(target) / 4 + more + 1,
+      [=] {
+        AttentionMap map = model->translator ? model->translator->attend(text, target, from, to)
+                                             : model->generator->attend(text, more);
+        if (words) map = merge_words(map);
+        if (const int64_t weights = weights_of(map); weights > kMostWeights)
+          refuse_field("text", "would need {} weights, more than {}", weights, kMostWeights);
+        return attention_to_json(map);
+      },
+      [call](std::string&& json) { call->reply_json(std::move(json)); });
+}
+
+void answer_info(const CallPtr& call) {
+  using nlohmann::ordered_json;
+  const ServerOptions& o = call->service().options();
+  ordered_json models = ordered_json::array();
+  for (const ModelPtr& model : call->service().models()) models.push_back(described(*model));
+  call->reply_json(ordered_json{{"version", version()},
+                                {"models", std::move(models)},
+                                {"limits",
+                                 {{"max_body", o.max_body},
+                                  {"max_text", o.max_text},
+                                  {"max_texts", o.max_texts},
+                                  {"max_tokens", o.max_tokens},
+                                  {"max_beam", o.max_beam},
+                                  {"deadline", o.deadline}}}}
+                       .dump());
+}
+
+}  // namespace
+
+std::string list_of(const std::vector<std::string>& values) { return fmt::format("[{}]", fmt::join(values, ",")); }
+
+std::span<const Route> native_routes() {
+  static const Route routes[] = {
+      {"POST", "/v1/translate", Family::native, answer_translate, BodyType::json},
+      {"POST", "/v1/attend", Family::native, answer_attend, BodyType::json},
+      {"POST", "/v1/recommend", Family::native, answer_recommend, BodyType::json},
+      {"GET", "/v1/items", Family::native, answer_items},
+      {"GET", "/v1/info", Family::native, answer_info},
+  };
+  return routes;
+}
+
+}  // namespace qkv

@@ -1,0 +1,207 @@
+#include "serve/openai_generation.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "serve/request_limits.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int64_t kMostChoices = 16, kMostStops = 16;
+
+// Refuses members that would change the answer but are not served. Neutral values are accepted.
+void refuse_unserved(RequestObject& object, int64_t choices) {
+  for (const char* name : {"presence_penalty", "frequency_penalty"})
+    if (object.number(name, 0, {}) != 0) refuse_field(name, "is not supported (use repetition_penalty)");
+  if (const auto& bias = object.get("logit_bias"); !bias.is_null() && !bias.empty())
+    refuse_field("logit_bias", "is not supported");
+  if (object.integer("best_of", choices, at_least(0)) != choices) refuse_field("best_of", "must be the same as n");
+  for (const char* name : {"suffix", "audio"})
+    if (object.has(name)) refuse_field(name, "is not supported");
+  for (const char* name : {"tools", "functions"})
+    if (const auto& tools = object.get(name); !tools.is_null() && !tools.empty())
+      refuse_field(name, "are not supported");
+  const auto& format = object.get("response_format");
+  if (!format.is_null() && !(format.is_object() && format.value("type", nlohmann::json()) == "text"))
+    refuse_field("response_format", "must be {{\"type\": \"text\"}}");
+}
+
+ordered_json finish_of(const Generation& text) {
+  return text.end == GenerationEnd::document || text.end == GenerationEnd::stop ? "stop" : "length";
+}
+
+size_t characters_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+// The course of one answer.
+class Answer : public std::enable_shared_from_this<Answer> {
+ public:
+  Answer(CallPtr call, OpenAiRequest request, OpenAiForms forms)
+      : call_(std::move(call)),
+        request_(std::move(request)),
+        forms_(std::move(forms)),
+        sent_(request_.prompts.size() * static_cast<size_t>(request_.choices)) {}
+
+  void start() {
+    std::vector<GenerationText> texts;
+    for (const std::vector<int32_t>& prompt : request_.prompts)
+      for (int64_t i = 0; i < request_.choices; i++) {
+        texts.push_back({prompt, request_.options});
+        texts.back().options.seed += static_cast<uint64_t>(i);
+      }
+    GenerationHandlers handlers;
+    const auto self = shared_from_this();
+    if (request_.streams) {
+      handlers.on_token = [self](size_t i, const GeneratedToken& token, std::string_view piece) {
+        self->send_token(i, token, piece);
+      };
+      handlers.on_text = [self](size_t i, const Generation& text) { self->send_end(i, text); };
+    }
+    handlers.on_done = [self](std::vector<Generation>&& found, const std::vector<int64_t>& cached) {
+      self->finish(found, cached);
+    };
+    const std::vector<int64_t> tokens = generate(call_, request_.model, std::move(texts), std::move(handlers));
+    for (size_t i = 0; i < tokens.size(); i += static_cast<size_t>(request_.choices)) prompt_tokens_ += tokens[i];
+  }
+
+ private:
+  struct Sent {
+    bool begun = false;
+    std::string text = {};  // without the echo
+    size_t characters = 0;  // with it
+  };
+
+  const std::string& echo_of(size_t i) const { return request_.echoes[i / static_cast<size_t>(request_.choices)]; }
+
+  ordered_json logprobs_of(std::span<const GeneratedToken> tokens, size_t offset) const {
+    return request_.logprobs ? forms_.logprobs(tokens, offset) : ordered_json();
+  }
+
+  ordered_json object_of(const std::string& name, ordered_json choices) const {
+    return {{"id", request_.id},
+            {"object", name},
+            {"created", request_.created},
+            {"model", request_.model->name},
+            {"choices", std::move(choices)}};
+  }
+
+  void send_chunk(ordered_json choices, ordered_json usage) {
+    ordered_json chunk = object_of(forms_.chunk_object, std::move(choices));
+    if (request_.include_usage || !usage.is_null()) chunk["usage"] = std::move(usage);
+    call_->send_event(chunk.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  }
+
+  void begin(size_t i) {
+    if (std::exchange(sent_[i].begun, true)) return;
+    sent_[i].characters = characters_of(echo_of(i));
+    if (forms_.begins_with_role || !echo_of(i).empty()) send_chunk({forms_.chunk(i, echo_of(i), {}, {})}, {});
+  }
+
+  void send_token(size_t i, const GeneratedToken& token, std::string_view piece) {
+    begin(i);
+    Sent& sent = sent_[i];
+    if (!piece.empty() || request_.logprobs)
+      send_chunk({forms_.chunk(i, std::string(piece), logprobs_of({&token, 1}, sent.characters), {})}, {});
+    sent.text += piece;
+    sent.characters += characters_of(piece);
+  }
+
+  void send_end(size_t i, const Generation& text) {
+    begin(i);
+    send_chunk(
+        {forms_.chunk(i, text.text.substr(std::min(sent_[i].text.size(), text.text.size())), {}, finish_of(text))}, {});
+  }
+
+  void finish(const std::vector<Generation>& texts, const std::vector<int64_t>& cached) {
+    int64_t tokens = 0, read_before = 0;
+    for (const Generation& text : texts) tokens += std::ssize(text.tokens);
+    for (size_t i = 0; i < cached.size(); i += static_cast<size_t>(request_.choices)) read_before += cached[i];
+    const ordered_json usage = {{"prompt_tokens", prompt_tokens_},
+                                {"completion_tokens", tokens},
+                                {"total_tokens", prompt_tokens_ + tokens},
+                                {"prompt_tokens_details", {{"cached_tokens", read_before}}}};
+    if (request_.streams) {
+      if (request_.include_usage) send_chunk(ordered_json::array(), usage);
+      return call_->end_events();
+    }
+    ordered_json choices = ordered_json::array();
+    for (size_t i = 0; i < texts.size(); i++)
+      choices.push_back(forms_.choice(i, echo_of(i) + texts[i].text,
+                                      logprobs_of(texts[i].tokens, characters_of(echo_of(i))), finish_of(texts[i])));
+    ordered_json answer = object_of(forms_.object, std::move(choices));
+    answer["usage"] = usage;
+    answer["seed"] = request_.options.seed;
+    call_->reply_json(answer.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  }
+
+  const CallPtr call_;
+  const OpenAiRequest request_;
+  const OpenAiForms forms_;
+  std::vector<Sent> sent_;
+  int64_t prompt_tokens_ = 0;
+};
+
+}  // namespace
+
+std::string token_text(const std::string& bytes) {
+  if (find_invalid_utf8(bytes) == std::string::npos) return bytes;
+  std::string text = "bytes:";
+  for (const char c : bytes) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+OpenAiRequest read_openai_request(RequestObject& object, Call& call, const char* id_prefix) {
+  OpenAiRequest request;
+  request.model = call.service().generator(object.text("model"));
+  request.id = id_prefix + call.id();
+  request.created = std::time(nullptr);
+  request.choices = object.integer("n", 1, between(1, kMostChoices));
+  refuse_unserved(object, request.choices);
+  GenerateOptions& options = request.options;
+  options.seed = draw_seed();
+  SamplingOptions& sampling = options;
+  visit_fields(sampling, object);
+  options.seed &= (uint64_t{1} << 53) - 1;
+  options.stop = object.texts("stop").texts;
+  if (std::ssize(options.stop) > kMostStops) refuse_field("stop", "must have at most {} texts", kMostStops);
+  options.stop.erase(std::remove(options.stop.begin(), options.stop.end(), ""), options.stop.end());
+  request.streams = object.flag("stream");
+  if (object.has("stream_options")) {
+    RequestObject stream(object.get("stream_options"));
+    request.include_usage = stream.flag("include_usage");
+  }
+  options.slide = object.flag("slide");
+  return request;
+}
+
+void check_openai_request(const OpenAiRequest& request, const ServerOptions& limits) {
+  const GenerateOptions& options = request.options;
+  if (options.max_tokens > limits.max_tokens)
+    refuse_field("max_tokens", "must be at most {} (is {})", limits.max_tokens, options.max_tokens);
+  if (std::ssize(request.prompts) * request.choices > limits.max_texts)
+    refuse_field("n", "and the prompts must be at most {} texts (are {})", limits.max_texts,
+                 std::ssize(request.prompts) * request.choices);
+  const int64_t longest = request.model->max_length();
+  for (const std::vector<int32_t>& prompt : request.prompts) {
+    if (options.slide || std::ssize(prompt) + options.max_tokens <= longest) continue;
+    HttpError error(400,
+                    fmt::format("the prompt has {} tokens and max_tokens is {}: together more than {}, the model's "
+                                "max_length",
+                                prompt.size(), options.max_tokens, longest));
+    error.code = "context_length_exceeded";
+    error.param = "max_tokens";
+    throw error;
+  }
+}
+
+void answer_openai(const CallPtr& call, OpenAiRequest request, OpenAiForms forms) {
+  check_openai_request(request, call->service().options());
+  std::make_shared<Answer>(call, std::move(request), std::move(forms))->start();
+}
+
+}  // namespace qkv

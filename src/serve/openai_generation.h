@@ -1,0 +1,49 @@
+// What /v1/completions and /v1/chat/completions share: options, limits, log-probabilities, and the course of an answer.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "serve/request_object.h"
+#include "serve/text_work.h"
+
+namespace qkv {
+
+struct OpenAiRequest {
+  ModelPtr model;
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<std::string> echoes;  // of each prompt, what precedes its text; "" for none
+  GenerateOptions options;
+  int64_t choices = 1;    // of each prompt
+  bool logprobs = false;  // report log-probabilities
+  bool streams = false, include_usage = false;
+  std::string id;
+  int64_t created = 0;  // seconds since 1970
+};
+
+// Reads the members that both routes have: n, stop, seed, temperature, top_p, stream and others. Throws HttpError 400
+// for what is known but not served.
+OpenAiRequest read_openai_request(RequestObject& object, Call& call, const char* id_prefix);
+
+// The forms of answers of a route. `text` is new text of a choice; logprobs: of its new tokens, or null; finish: null
+// unless the choice ends.
+struct OpenAiForms {
+  using Json = nlohmann::ordered_json;
+
+  std::string object, chunk_object;  // their names
+  std::function<Json(size_t choice, std::string text, Json logprobs, Json finish)> choice;
+  std::function<Json(size_t choice, std::string text, Json logprobs, Json finish)> chunk;
+  // Log-probabilities of tokens. offset: characters of the choice before them.
+  std::function<Json(std::span<const GeneratedToken> tokens, size_t offset)> logprobs;
+  bool begins_with_role = false;  // a stream begins each choice with the role of its author
+};
+
+// Generates, and answers the call.
+void answer_openai(const CallPtr& call, OpenAiRequest request, OpenAiForms forms);
+
+// Returns the text of a token; bytes that are not a whole character as "bytes:\xe2\x82".
+std::string token_text(const std::string& bytes);
+
+}  // namespace qkv

@@ -1,0 +1,35 @@
+#include "serve/request_limits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+#include "core/json.h"
+
+namespace qkv {
+
+void check_texts(const ServerOptions& options, std::string_view name, const std::vector<std::string>& texts,
+                 int64_t times) {
+  if (std::ssize(texts) * times > options.max_texts)
+    refuse_field(name, "must have at most {} texts (has {})", options.max_texts, std::ssize(texts) * times);
+  for (const std::string& text : texts) {
+    const auto characters = std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+    if (characters > options.max_text)
+      refuse_field(name, "must have at most {} characters (has {})", options.max_text, characters);
+  }
+}
+
+int64_t query_number(std::string_view name, const std::string& text, int64_t least, int64_t most) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < least || number > most)
+    refuse_field(name, "must be an integer between {} and {} (is {})", least, most, excerpt(text));
+  return number;
+}
+
+uint64_t draw_seed() {
+  static std::random_device random;  // of the prepare thread
+  return ((uint64_t{random()} << 32) | random()) >> 11;
+}
+
+}  // namespace qkv

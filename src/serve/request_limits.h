@@ -1,0 +1,23 @@
+// Limits on what a request asks for, and what requests of several families have in common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/service.h"
+
+namespace qkv {
+
+// Throw HttpError 400 for more texts than max_texts (each counted `times`), or a text of more than max_text characters.
+void check_texts(const ServerOptions& options, std::string_view name, const std::vector<std::string>& texts,
+                 int64_t times = 1);
+
+// Returns a number in a query. Throws HttpError 400, naming it.
+int64_t query_number(std::string_view name, const std::string& text, int64_t least, int64_t most);
+
+// Returns a seed for a request that has none, from 0 to 2⁵³ − 1, which every JSON reader can hold.
+uint64_t draw_seed();
+
+}  // namespace qkv

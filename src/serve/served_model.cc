@@ -1,0 +1,107 @@
+#include "serve/served_model.h"
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+
+#include "core/fail.h"
+#include "core/json.h"
+
+namespace qkv {
+
+ModelLane::ModelLane(ServedModel& model, const LoopLimits& limits) : batches_(model.batches) {
+  if (model.translator) translations.emplace(*model.translator, limits);
+  if (model.generator) generations.emplace(*model.generator, limits);
+}
+
+bool ModelLane::step() {
+  bool any = batches_.step();
+  if (translations) any |= translations->step();
+  if (generations) any |= generations->step();
+  return any;
+}
+
+std::string name_of(const ServedRun& run) {
+  std::string name = run.name;
+  if (name.empty()) {
+    const std::filesystem::path path = std::filesystem::path(run.run).lexically_normal();
+    name = (path.has_filename() ? path : path.parent_path()).filename().string();
+  }
+  const bool is_good = !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
+           c == '-';
+  });
+  if (!is_good) fail("{}: a name must have 1 to 64 letters, digits, dots, underscores or hyphens", excerpt(name));
+  return name;
+}
+
+ServedModel::ServedModel(const ServedRun& run, const ServerOptions& options, ClientCounts& clients)
+    : name(name_of(run)), info(inspect(run.run)), queue(name, {options.queue_items, options.queue_tokens}, clients) {
+  if (!info.has_weights) fail("{}: has no weights yet", run.run);
+  load(run, options);
+  loaded = std::time(nullptr);
+}
+
+ServedModel::~ServedModel() { stop(); }
+
+void ServedModel::load(const ServedRun& run, const ServerOptions& options) {
+  switch (info.kind) {
+    case RunKind::translator:
+      translator.emplace(run.run);
+      if (options.embed) embedder.emplace(run.run);
+      break;
+    case RunKind::language_model:
+      generator.emplace(run.run, int64_t{0});  // its loops have caches of their own
+      if (!run.chat_template.empty()) chat.emplace(run.chat_template, *generator);
+      if (options.embed) embedder.emplace(run.run);
+      break;
+    case RunKind::recommender: {
+      recommender.emplace(run.run);
+      const auto is_item = [this](std::string_view item) { return recommender->has_item(item); };
+      run.titles.empty() ? titles.emplace(is_item) : titles.emplace(run.titles, std::vector<std::string>(), is_item);
+      break;
+    }
+    case RunKind::encoder:
+      embedder.emplace(run.run);
+      break;
+    case RunKind::classifier:
+      classifier.emplace(run.run);
+      break;
+  }
+}
+
+bool ServedModel::is_int8() const {
+  return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.int8; });
+}
+
+void ServedModel::start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits) {
+  for (const auto& thread : threads) {
+    lanes_.push_back({std::make_shared<ModelLane>(*this, limits), thread.get()});
+    thread->add(lanes_.back().lane);
+  }
+}
+
+void ServedModel::stop() {
+  for (Place& place : lanes_)
+    if (ComputeThread* thread = std::exchange(place.thread, nullptr)) thread->remove(*place.lane);
+}
+
+ModelLane* ServedModel::take_lane(int64_t cost) {
+  const auto least =
+      std::ranges::min_element(lanes_, std::less<>(), [](const Place& place) { return place.lane->load.load(); });
+  least->lane->load += cost;
+  return least->lane.get();
+}
+
+void ServedModel::wake(const ModelLane& lane) {
+  for (const Place& place : lanes_)
+    if (place.lane.get() == &lane && place.thread) place.thread->wake(lane);
+}
+
+void ServedModel::push(std::shared_ptr<BatchJob> job) {
+  batches.push(std::move(job));
+  for (const Place& place : lanes_)
+    if (place.thread) place.thread->wake(*place.lane);
+}
+
+}  // namespace qkv

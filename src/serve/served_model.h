@@ -1,0 +1,89 @@
+// A run that is served: what it is, what waits for it, and what computes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qkv/classifier.h"
+#include "qkv/embedder.h"
+#include "qkv/generator.h"
+#include "qkv/inspect.h"
+#include "qkv/recommender.h"
+#include "qkv/server.h"
+#include "qkv/serving.h"
+#include "qkv/titles.h"
+#include "qkv/translator.h"
+#include "serve/batch_queue.h"
+#include "serve/chat_template.h"
+#include "serve/compute.h"
+#include "serve/model_queue.h"
+
+namespace qkv {
+
+class ServedModel;
+
+// One compute thread's share of a model: its own loops, and the model's batches.
+class ModelLane : public Lane {
+ public:
+  ModelLane(ServedModel& model, const LoopLimits& limits);
+  bool step() override;
+
+  std::optional<TranslationLoop> translations;  // of a translator
+  std::optional<GenerationLoop> generations;    // of a language model
+
+ private:
+  BatchQueue& batches_;
+};
+
+class ServedModel {
+ public:
+  // Loads the run. Throws Error, naming the file. clients must outlive the model.
+  ServedModel(const ServedRun& run, const ServerOptions& options, ClientCounts& clients);
+  ~ServedModel();
+
+  const std::string name;
+  const RunInfo info;
+  std::string source_language, target_language;  // of a translator; "und" if unknown
+
+  // Those that the kind of run and the options give.
+  std::optional<Translator> translator;
+  std::optional<Generator> generator;
+  std::optional<Recommender> recommender;
+  std::optional<Titles> titles;  // of a recommender
+  std::optional<Embedder> embedder;
+  std::optional<Classifier> classifier;
+  std::optional<ChatTemplate> chat;  // of a language model
+  int64_t loaded = 0;                // seconds since 1970
+
+  bool is_int8() const;
+  int64_t max_length() const { return info.model.max_length; }
+
+  ModelQueue queue;
+  BatchQueue batches;
+
+  // Start and end computing on these threads. Lanes can be used after start.
+  void start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits);
+  void stop();
+  // Returns the lane with the least work, of `cost` more.
+  ModelLane* take_lane(int64_t cost);
+  void wake(const ModelLane& lane);
+  void push(std::shared_ptr<BatchJob> job);  // of the batches
+
+ private:
+  struct Place {
+    std::shared_ptr<ModelLane> lane;
+    ComputeThread* thread = nullptr;
+  };
+
+  void load(const ServedRun& run, const ServerOptions& options);
+
+  std::vector<Place> lanes_;
+};
+
+// Returns the name of a run: that given, or the last part of its directory. Throws Error unless it matches
+// [A-Za-z0-9._-]{1,64}.
+std::string name_of(const ServedRun& run);
+
+}  // namespace qkv

@@ -1,0 +1,207 @@
+#include "serve/text_work.h"
+
+#include <algorithm>
+
+#include "core/to_size.h"
+
+namespace qkv {
+namespace {
+
+// Texts of one call, which owns the work. Result: Translation or Generation. The events of texts in a loop do nothing
+// once the call has ended.
+template <class Result>
+class TextWork : public Work, public std::enable_shared_from_this<TextWork<Result>> {
+ public:
+  struct Text {
+    ModelQueue::Place place;
+    ModelLane* lane = nullptr;
+    int64_t cost = 0;
+    uint64_t id = 0;  // in the loop
+    std::optional<Result> result;
+  };
+
+  TextWork(Service& service, const CallPtr& call, ModelPtr model)
+      : service_(service), call_(call), model_(std::move(model)) {}
+
+  std::function<void(size_t, const Result&)> on_text;
+  std::function<void(std::vector<Result>&&)> on_done;
+  std::vector<Text> texts;
+
+  // Any thread: runs a function on the prepare thread, unless the call has ended.
+  template <class Function>
+  void post(Function function) {
+    service_.post([self = this->shared_from_this(), function = std::move(function)]() mutable {
+      if (const auto call = self->call_.lock()) call->proceed(function);
+    });
+  }
+
+  // The events of a text, on any thread.
+  void started(size_t i) {
+    post([this, i] { texts[i].place.start(); });
+  }
+  void done(size_t i, Result&& result) {
+    post([this, i, result = std::make_shared<Result>(std::move(result))] { end(i, std::move(*result)); });
+  }
+  void failed(const std::exception_ptr& error) {
+    post([error] { throw_model_error(error); });
+  }
+
+  void cancel() override {
+    for (Text& text : texts)
+      if (!text.result) leave(text, true);
+    forget();
+  }
+  void pause(bool paused) override {
+    for (Text& text : texts)
+      if (!text.result) with_loop(*text.lane, [&](auto& loop) { loop.pause(text.id, paused); });
+    for (const Text& text : texts) model_->wake(*text.lane);
+  }
+  bool has_started() const override {
+    return std::ranges::any_of(texts, [](const Text& text) { return text.place.started() || text.result; });
+  }
+
+ private:
+  template <class Function>
+  static void with_loop(ModelLane& lane, Function&& function) {
+    if constexpr (std::is_same_v<Result, Translation>)
+      function(*lane.translations);
+    else
+      function(*lane.generations);
+  }
+
+  void leave(Text& text, bool cancelled) {
+    if (cancelled) with_loop(*text.lane, [&](auto& loop) { loop.cancel(text.id); });
+    if (cancelled) model_->wake(*text.lane);
+    text.lane->load -= text.cost;
+    cancelled ? text.place.leave() : text.place.finish();
+  }
+
+  void end(size_t i, Result&& result) {
+    Text& text = texts[i];
+    text.result = std::move(result);
+    leave(text, false);
+    if (on_text) on_text(i, *text.result);
+    if (!std::ranges::all_of(texts, [](const Text& t) { return t.result.has_value(); })) return;
+    std::vector<Result> results;
+    for (Text& t : texts) results.push_back(std::move(*t.result));
+    const auto answer = std::move(on_done);
+    forget();
+    answer(std::move(results));
+  }
+
+  void forget() { on_text = nullptr, on_done = nullptr; }
+
+  Service& service_;
+  const std::weak_ptr<Call> call_;
+  const ModelPtr model_;
+};
+
+// The events of a text, which may come when its call has ended.
+template <class Result>
+struct WorkEvents {
+  std::weak_ptr<TextWork<Result>> work;
+  size_t i = 0;
+
+  void started() const {
+    if (const auto alive = work.lock()) alive->started(i);
+  }
+  void done(Result&& result) const {
+    if (const auto alive = work.lock()) alive->done(i, std::move(result));
+  }
+  void failed(const std::exception_ptr& error) const {
+    if (const auto alive = work.lock()) alive->failed(error);
+  }
+  template <class Function>
+  void post(Function function) const {
+    if (const auto alive = work.lock()) alive->post(std::move(function));
+  }
+};
+
+// Prepares the texts, takes places for all of them, and adds them to the loops of the model.
+template <class Result, class Prepared, class Events>
+void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared> prepared,
+               const std::shared_ptr<TextWork<Result>>& work, Events&& events_of) {
+  int64_t cost = 0;
+  for (const Prepared& text : prepared) cost += text.cost;
+  auto place = model->queue.enter(call->client(), std::ssize(prepared), cost, call->deadline());
+  for (Prepared& text : prepared) {
+    text.client = call->client();
+    work->texts.push_back({place.split(text.cost), model->take_lane(text.cost), text.cost, 0, {}});
+  }
+  call->set_work(work);
+  for (size_t i = 0; i < prepared.size(); i++) {
+    ModelLane& lane = *work->texts[i].lane;
+    if constexpr (std::is_same_v<Result, Translation>)
+      work->texts[i].id = lane.translations->add(std::move(prepared[i]), events_of(i));
+    else
+      work->texts[i].id = lane.generations->add(std::move(prepared[i]), events_of(i));
+  }
+  for (const auto& text : work->texts) model->wake(*text.lane);
+}
+
+}  // namespace
+
+std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TranslationText> texts,
+                               TranslationHandlers handlers) {
+  const auto work = std::make_shared<TextWork<Translation>>(call->service(), call, model);
+  work->on_text = std::move(handlers.on_text);
+  work->on_done = std::move(handlers.on_done);
+  ModelLane* lane = model->take_lane(0);  // any loop of the model prepares for all of them
+  std::vector<TranslationLoop::Prepared> prepared;
+  std::vector<int64_t> tokens;
+  for (const TranslationText& text : texts) {
+    prepared.push_back(lane->translations->prepare(text.line, text.options));
+    tokens.push_back(prepared.back().source_tokens);
+  }
+  add_texts<Translation>(call, model, std::move(prepared), work, [&](size_t i) {
+    TranslationLoop::Events events;
+    const WorkEvents<Translation> to{work, i};
+    events.on_start = [to] { to.started(); };
+    if (handlers.on_token)
+      events.on_token = [to, on_token = handlers.on_token](const TokenReport& token, const std::string& so_far) {
+        to.post([on_token, i = to.i, token, so_far] { on_token(i, token, so_far); });
+        return false;
+      };
+    events.on_done = [to](Translation&& translation) { to.done(std::move(translation)); };
+    events.on_error = [to](const std::exception_ptr& error) { to.failed(error); };
+    return events;
+  });
+  return tokens;
+}
+
+std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::vector<GenerationText> texts,
+                              GenerationHandlers handlers) {
+  const auto work = std::make_shared<TextWork<Generation>>(call->service(), call, model);
+  const auto cached = std::make_shared<std::vector<int64_t>>(texts.size());
+  work->on_text = std::move(handlers.on_text);
+  work->on_done = [cached, on_done = std::move(handlers.on_done)](std::vector<Generation>&& results) {
+    on_done(std::move(results), *cached);
+  };
+  ModelLane* lane = model->take_lane(0);
+  std::vector<GenerationLoop::Prepared> prepared;
+  std::vector<int64_t> tokens;
+  for (const GenerationText& text : texts) {
+    prepared.push_back(lane->generations->prepare(text.prompt, text.options));
+    prepared.back().salt = call->salt();
+    tokens.push_back(prepared.back().prompt_tokens);
+  }
+  add_texts<Generation>(call, model, std::move(prepared), work, [&](size_t i) {
+    GenerationLoop::Events events;
+    const WorkEvents<Generation> to{work, i};
+    events.on_start = [to, cached](int64_t count) {
+      to.post([cached, i = to.i, count] { (*cached)[i] = count; });
+      to.started();
+    };
+    if (handlers.on_token)
+      events.on_token = [to, on_token = handlers.on_token](const GeneratedToken& token, std::string_view piece) {
+        to.post([on_token, i = to.i, token, piece = std::string(piece)] { on_token(i, token, piece); });
+        return false;
+      };
+    events.on_done = [to](Generation&& generation) { to.done(std::move(generation)); };
+    events.on_error = [to](const std::exception_ptr& error) { to.failed(error); };
+    return events;
+  });
+  return tokens;
+}
+
+}  // namespace qkv
