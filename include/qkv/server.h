@@ -1,66 +1,198 @@
-// An HTTP server for runs: `qkv serve` as a library. docs/serve.md.
+// The HTTP server, `qkv serve`. docs/serve.md describes its routes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "qkv/quantities.h"
 
 namespace qkv {
 
-// Times are in seconds, sizes in bytes.
+// How requests are logged: as names and values, as JSON, or not at all.
+enum class LogFormat { text, json, none };
+constexpr std::array<std::string_view, 3> names_of(LogFormat) { return {"text", "json", "none"}; }
+
+// Sizes are in bytes, times in seconds. visit_fields below describes every field.
 struct ServerOptions {
+  std::vector<std::string> runs = {};
+
   std::vector<std::string> listen = {};
+  std::string metrics_listen = "";
+  std::string tls_cert = "", tls_key = "";
+  int64_t max_connections = 1024;
+  double header_timeout = 10, body_timeout = 30, idle_timeout = 75, write_timeout = 30;
+
+  std::vector<std::string> languages = {};
+  std::vector<std::string> titles = {};
+  std::vector<std::string> chat_template = {};
   bool embed = false;
+
   int64_t threads = 0;
   int64_t workers = 1;
   int64_t rows = 256;
   int64_t cache = int64_t{1} << 30;
-  int64_t queue_items = 256;
-  int64_t queue_tokens = 65536;
+
+  int64_t queue_items = 256, queue_tokens = 65536;
   int64_t client_items = 0;
-  int64_t max_body = int64_t{2} << 20;
-  int64_t bodies = int64_t{64} << 20;
-  int64_t max_text = 16384;
-  int64_t max_texts = 256;
+  double deadline = 60;
+
+  int64_t max_body = 2 << 20, bodies = 64 << 20;
+  int64_t max_text = 16384, max_texts = 256;
   int64_t max_tokens = 4096;
   int64_t max_beam = 16;
-  double deadline = 60;
-  int64_t max_connections = 1024;
-  double header_timeout = 10, body_timeout = 30, idle_timeout = 75, write_timeout = 30;
+
+  std::string api_keys = "";
+  std::vector<std::string> allow_host = {}, cors_origin = {}, trust_proxy = {};
+
   double drain_delay = 0, drain_timeout = 30;
+
+  LogFormat log = LogFormat::text;
+  bool no_page = false;
+  std::string suggestions = "", events = "";
+  bool files = false;
+
+  bool operator==(const ServerOptions&) const = default;
 };
 
-// A run to serve.
-struct ServedRun {
-  std::string run;
-  std::string name = "";       // "": the last part of the directory
-  std::string languages = "";  // such as "en-de"; "": from the name or directory, else "und-und"
-  std::string titles = "";     // a table of titles of items
-  // How conversations become prompts: chatml, llama2, llama3, mistral, zephyr or plain; "": no conversations.
-  std::string chat_template = "";
-};
+// Calls visit(name, member, field) for every field. This list defines the command line and the JSON of --config.
+template <class Visitor>
+void visit_fields(ServerOptions& o, Visitor&& visit) {
+  constexpr Range kCount = between(1, 1 << 24), kDay = between(0, 86'400);
+  using Size = QuantityField;
+  using Time = QuantityField;
 
+  visit("runs", o.runs,
+        Field("Runs to serve, each RUN or NAME=RUN; a name is by default the last part of the path", "models", {},
+              kCommon));
+  visit("languages", o.languages,
+        Field("Languages of a translator as clients name them, as NAME=en-de; by default those that the name or the "
+              "directory of the run ends in",
+              "models", {}, kCommon));
+  visit("titles", o.titles, Field("Titles of a recommender's items, as NAME=FILE", "models", {}, kCommon));
+  visit(
+      "chat_template", o.chat_template,
+      Field("How a language model reads a conversation, as NAME=TEMPLATE with one of chatml, llama2, llama3, mistral, "
+            "zephyr and plain",
+            "models", {}, kCommon));
+  visit("embed", o.embed, Field("Let translators and language models answer requests for embeddings too", "models"));
+
+  visit("listen", o.listen,
+        Field("Address to listen on, HOST:PORT or unix:PATH; port 0 takes a free one; by default 127.0.0.1:8080",
+              "connections", {}, kCommon));
+  visit("metrics_listen", o.metrics_listen,
+        Field("Address of /metrics, which is then not available at the others and needs no key", "connections"));
+  visit("tls_cert", o.tls_cert, Field("File with the certificates for TLS, in PEM; requires tls_key", "connections"));
+  visit("tls_key", o.tls_key, Field("File with the private key for TLS, in PEM; requires tls_cert", "connections"));
+  visit(
+      "max_connections", o.max_connections,
+      Field("Maximum number of open connections; further ones are closed at once", "connections", between(1, 1 << 20)));
+  visit("header_timeout", o.header_timeout,
+        Time("Time for a client to send the head of a request", "connections", kDay.without_min()));
+  visit("body_timeout", o.body_timeout,
+        Time("Time for a client to send the body of a request", "connections", kDay.without_min()));
+  visit("idle_timeout", o.idle_timeout,
+        Time("Time until a connection without a request is closed", "connections", kDay.without_min()));
+  visit("write_timeout", o.write_timeout,
+        Time("Time without a byte that the client takes until its connection is closed", "connections",
+             kDay.without_min()));
+
+  visit("threads", o.threads, Field("Threads that compute; 0 is one per processor", "execution", between(0, 1024)));
+  visit("workers", o.workers,
+        Field("Number of models computed at the same time, which share the threads", "execution", between(1, 1024)));
+  visit("rows", o.rows, Field("Hypotheses of a model that a step extends", "execution", kCount));
+  visit("cache", o.cache,
+        Size("Memory for keys and values of all models; a text starts when what it may need is free", "execution",
+             at_least(1 << 20)));
+
+  visit("queue_items", o.queue_items,
+        Field("Maximum number of texts that wait for a model; beyond it requests are refused with 429", "queues",
+              kCount));
+  visit("queue_tokens", o.queue_tokens,
+        Field("Maximum number of tokens that wait for a model, with those that may be generated", "queues",
+              between(1, 1e12)));
+  visit("client_items", o.client_items,
+        Field("Maximum number of texts of a client that wait or run; a client is a key or, without keys, an address; 0 "
+              "is no limit",
+              "queues", between(0, 1 << 24)));
+  visit("deadline", o.deadline,
+        Time("Time from the arrival of a request until it is given up", "queues", kDay.without_min(), kCommon));
+
+  visit("max_body", o.max_body,
+        Size("Maximum size of the body of a request", "requests", between(1 << 10, 1 << 30), kCommon));
+  visit("bodies", o.bodies,
+        Size("Maximum size of all bodies that are being read or wait; beyond it requests are refused with 429",
+             "requests", between(1 << 10, 0x1p40)));
+  visit("max_text", o.max_text, Field("Maximum number of characters of a text", "requests", between(1, 1 << 28)));
+  visit("max_texts", o.max_texts,
+        Field("Maximum number of texts of a request, each counted as often as it has choices", "requests", kCount));
+  visit("max_tokens", o.max_tokens, Field("Maximum number of tokens generated for a text", "requests", kCount));
+  visit("max_beam", o.max_beam, Field("Maximum beam of a translation", "requests", between(1, 1024)));
+
+  visit("api_keys", o.api_keys,
+        Field("File with keys of clients, one per line as NAME KEY; read again on SIGHUP", "access", {}, kCommon));
+  visit("allow_host", o.allow_host,
+        Field("Further name that clients may use for this server; * allows all. Names of the addresses listened on, "
+              "localhost and IP addresses are always allowed",
+              "access"));
+  visit("cors_origin", o.cors_origin, Field("Site whose pages may use this server, as https://example.org", "access"));
+  visit("trust_proxy", o.trust_proxy,
+        Field("Address or network of a proxy, such as 10.0.0.0/8, whose X-Forwarded-For is believed; unix is any proxy "
+              "on a socket with a path",
+              "access"));
+
+  visit("drain_delay", o.drain_delay,
+        Time("Time after SIGTERM in which requests are still accepted, while /health/ready reports 503", "shutdown",
+             kDay));
+  visit("drain_timeout", o.drain_timeout,
+        Time("Time for requests to end after that; the rest is cancelled", "shutdown", kDay));
+
+  visit("log", o.log, Field("How requests are logged to standard error", "output", {}, kCommon));
+  visit("no_page", o.no_page, Field("Do not serve the page at /", "output"));
+  visit("suggestions", o.suggestions,
+        Field("File that suggestions for better translations are appended to; without it /suggest is off", "output"));
+  visit("events", o.events,
+        Field("File that events of /api/feedback are appended to; without it they are refused", "output"));
+  visit("files", o.files, Field("Translate files (/translate_file)", "output"));
+}
+
+// Throws Error, naming the field, for a value outside its range, a certificate without its key or the reverse, and for
+// bodies less than max_body.
+void check(const ServerOptions& options);
+
+// Changes options by a JSON object with some of their names; sizes and times may be text with a unit, such as "2M".
+// Throws Error, naming `where` and the field, for unknown names and invalid values, and leaves the options as they
+// were.
+void merge_server_json(ServerOptions& options, const std::string& text, const std::string& where);
+
+// Answers HTTP requests with runs. All functions may be called from any thread, serve by one.
 class Server {
  public:
-  Server(std::vector<ServedRun> runs, const ServerOptions& options);
+  // Throws Error for an option that is not valid, a name that stands for two runs, and a file of keys that cannot be
+  // read.
+  explicit Server(const ServerOptions& options);
   ~Server();
 
-  // Listens on all addresses, and returns them with the ports that were taken. Throws Error for one that cannot be
-  // used.
+  // Listens on all addresses, and returns them with the ports that were taken. Throws Error for one that cannot be used.
   std::vector<std::string> listen();
-  // Answers requests on the calling thread until drain or stop has been called and the last connection has ended.
+  // Answers requests until drain or stop has been called and the last connection has ended.
   void serve();
-
-  // The following may be called from any thread.
-
   // Loads the runs. Until then requests are answered with status 503. Throws Error, naming the file.
   void load();
-  // Accepts no more connections, and finishes the requests that have arrived.
+  // Reads the file of keys and the runs again. A run that is sound takes over for new requests. Returns a line for each
+  // file that is not; what was there stays.
+  std::vector<std::string> reload();
+
+  // Ends in three steps: refuse_ready makes /health/ready say that the server will end; drain accepts no more
+  // connections and finishes the requests that have arrived; cancel answers those that have not ended with status 503,
+  // and returns how many there were.
+  void refuse_ready();
   void drain();
-  // Cancels the requests that have not ended.
-  void cancel();
-  // Closes all connections.
+  int64_t cancel();
+  // Closes all connections at once.
   void stop();
 
  private:

@@ -1,17 +1,14 @@
 // A request as a line of the log.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
+
+#include "qkv/server.h"
 
 namespace qkv {
-
-enum class LogFormat { text, json, none };
-constexpr std::array<std::string_view, 3> names_of(LogFormat) { return {"text", "json", "none"}; }
 
 struct RequestRecord {
   std::chrono::system_clock::time_point time;  // of its end
