@@ -1,66 +1,116 @@
 // qkv serve: answers HTTP requests with one or several runs.
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <csignal>
+#include <ctime>
+#include <future>
 #include <memory>
 #include <thread>
 
 #include "commands.h"
 #include "qkv/error.h"
 #include "qkv/server.h"
+#include "server_options.h"
 
 namespace {
 
-struct ServeCommand {
-  std::vector<std::string> runs, titles, languages;
-  qkv::ServerOptions options;
+void note(const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); }
+
+// The signals that a thread waits for. They are blocked in all threads, which are started later.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set_, signal);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+
+  // Returns the next signal; 0 if none comes within the time.
+  int wait(double seconds) const {
+    const auto whole = static_cast<time_t>(seconds);
+    const timespec time{whole, static_cast<long>(1e9 * (seconds - static_cast<double>(whole)))};
+    const int signal = sigtimedwait(&set_, nullptr, &time);
+    return signal < 0 ? 0 : signal;
+  }
+
+ private:
+  sigset_t set_ = {};
 };
 
-// Splits "NAME=VALUE".
-std::pair<std::string, std::string> named(const std::string& text) {
-  const size_t equals = text.find('=');
-  if (equals == std::string::npos) return {"", text};
-  return {text.substr(0, equals), text.substr(equals + 1)};
+bool ends(int signal) { return signal == SIGINT || signal == SIGTERM; }
+
+bool is_local(const std::string& address) {
+  return address.starts_with("127.") || address.starts_with("localhost:") || address.starts_with("[::1]:") ||
+         address.starts_with("unix:");
 }
 
-void serve(ServeCommand& command) {
-  std::vector<qkv::ServedRun> runs;
-  for (const std::string& run : command.runs) {
-    const auto [name, directory] = named(run);
-    runs.push_back({directory, name});
-  }
-  for (const std::string& table : command.titles) {
-    const auto [name, path] = named(table);
-    for (qkv::ServedRun& run : runs)
-      if (run.name == name) run.titles = path;
-  }
-  if (command.options.listen.empty()) command.options.listen = {"127.0.0.1:8080"};
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  qkv::Server server(runs, command.options);
-  const std::vector<std::string> addresses = server.listen();
-  std::thread io([&] { server.serve(); });
-  server.load();
-  for (const std::string& address : addresses)
-    fmt::print(stderr, "qkv: serving {} model{} on http://{}\n", runs.size(), runs.size() == 1 ? "" : "s", address);
-  int signal = 0;
-  sigwait(&signals, &signal);
+// Ends the program at once if a second signal comes.
+void wait_unless_ended(const Signals& signals, double seconds, const std::future<void>& served) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end &&
+         served.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    if (ends(signals.wait(0.01))) std::_Exit(1);
+}
+
+// Finishes the requests that have arrived. Returns whether all were answered.
+bool drain(qkv::Server& server, const Signals& signals, const qkv::ServerOptions& options, std::future<void>& served) {
+  server.refuse_ready();
+  wait_unless_ended(signals, options.drain_delay, served);
   server.drain();
-  io.join();
+  wait_unless_ended(signals, options.drain_timeout, served);
+  if (served.wait_for(std::chrono::seconds(0)) == std::future_status::ready) return true;
+  const int64_t cancelled = server.cancel();
+  note(fmt::format("{} requests were cancelled", cancelled));
+  wait_unless_ended(signals, 1, served);
+  server.stop();
+  return false;
+}
+
+void serve(const qkv::ServerOptions& options) {
+  const Signals signals;
+  qkv::Server server(options);
+  const std::vector<std::string> addresses = server.listen();
+  std::future<void> served = std::async(std::launch::async, [&] { server.serve(); });
+  std::future<void> loaded = std::async(std::launch::async, [&] { server.load(); });
+  const auto stop = [&] {
+    server.stop();
+    served.wait();
+  };
+  while (loaded.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    if (ends(signals.wait(0.01))) std::_Exit(0);
+  try {
+    loaded.get();
+  } catch (...) {
+    stop();
+    throw;
+  }
+  for (const std::string& address : addresses)
+    note(fmt::format("serving {} model{} on http://{}", options.runs.size(), options.runs.size() == 1 ? "" : "s",
+                     address));
+  if (options.api_keys.empty() && !std::all_of(addresses.begin(), addresses.end(), is_local))
+    note("warning: anybody who reaches these addresses can use the models (see --api-keys)");
+  while (true) {
+    const int signal = signals.wait(3600);
+    if (signal == SIGHUP)
+      for (const std::string& error : server.reload()) note(error);
+    if (ends(signal)) break;
+  }
+  if (!drain(server, signals, options, served)) {
+    served.wait();
+    throw Interrupted();
+  }
 }
 
 }  // namespace
 
 void add_serve_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("serve", "Answer HTTP requests");
-  const auto options = std::make_shared<ServeCommand>();
-  command->add_option("runs", options->runs, "Run directories, each with a name before it: NAME=RUN")->required();
-  command->add_option("--titles", options->titles, "NAME=FILE: table of ids and titles of a recommender");
-  command->add_option("--listen", options->options.listen, "Address");
-  command->add_option("--workers", options->options.workers, "Compute threads");
-  command->add_option("--queue-items", options->options.queue_items, "");
-  command->callback([options] { serve(*options); });
+  CLI::App* command = app.add_subcommand("serve", "Answer HTTP requests with one or several runs");
+  const auto options = std::make_shared<qkv::ServerOptions>();
+  add_server_options(*command, *options);
+  command->callback([options] {
+    qkv::check(*options);
+    serve(*options);
+  });
 }

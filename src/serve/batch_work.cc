@@ -96,6 +96,7 @@ class BatchWork : public Work, public std::enable_shared_from_this<BatchWork<Job
       : call_(call), model_(std::move(model)), job_(std::move(job)), on_done_(std::move(on_done)) {}
 
   void start(const CallPtr& call, int64_t texts) {
+    call->use(model_);
     place_ = model_->queue.enter(call->client(), texts, job_->cost, call->deadline());
     call->set_work(this->shared_from_this());
     job_->client = call->client();

@@ -28,6 +28,14 @@ milliseconds deadline_of(const RequestHead& head, double seconds) {
                    seconds_of(head.find("x-stainless-read-timeout"), longest)});
 }
 
+RejectReason reason_of(const std::string& code) {
+  if (code == "too_many_tokens") return RejectReason::tokens;
+  if (code == "client_limit") return RejectReason::client;
+  if (code == "expected_wait") return RejectReason::deadline;
+  if (code == "bodies") return RejectReason::memory;
+  return code == "draining" ? RejectReason::draining : RejectReason::queue;
+}
+
 HttpError http_error(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -50,11 +58,13 @@ void throw_model_error(const std::exception_ptr& error) {
   }
 }
 
-Call::Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch match, std::string client)
+Call::Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch match, std::shared_ptr<RequestTrack> track)
     : service_(service),
       exchange_(std::move(exchange)),
       match_(std::move(match)),
-      client_(std::move(client)),
+      track_(std::move(track)),
+      client_(track_->client),
+      salt_(track_->has_key ? client_ : ""),
       deadline_(deadline_of(exchange_->head(), service.options().deadline)),
       timer_(service.prepare_context()),
       silence_(service.prepare_context()) {}
@@ -79,10 +89,46 @@ void Call::start() {
 void Call::end(Outcome outcome) {
   if (std::exchange(ended_, true)) return;
   const auto self = weak_from_this().lock();  // the service forgets it here
+  track_->end(outcome);
+  count(outcome);
   if (const auto work = std::exchange(work_, nullptr); work && outcome != Outcome::done) work->cancel();
   timer_.cancel();
   silence_.cancel();
   service_.remove_call(*this);
+}
+
+void Call::use(const ModelPtr& model) {
+  model_ = model;
+  track_->change([&](RequestRecord& record) { record.model = model->name; });
+}
+
+void Call::identify(std::string_view key) {
+  const std::optional<std::string> name = service_.name_of_key(key);
+  if (track_->has_key || !service_.needs_keys()) return;
+  if (key.empty()) throw HttpError(400, "Please contact the server operator to get an API key");
+  if (!name) throw HttpError(403, "Invalid API key");
+  client_ = salt_ = *name;
+  track_->change([&](RequestRecord& record) { record.client = *name; });
+}
+
+// Counts the end of the call for its model.
+void Call::count(Outcome outcome) {
+  if (!model_) return;
+  ModelMetrics& metrics = model_->metrics();
+  switch (outcome) {
+    case Outcome::done:
+      return metrics.done();
+    case Outcome::failed:
+      return metrics.failed();
+    case Outcome::expired:
+      return metrics.expired();
+    case Outcome::rejected:
+      return metrics.rejected(reason_);
+    case Outcome::cancelled:
+      return metrics.cancelled(!work_                 ? CancelStage::sending
+                               : work_->has_started() ? CancelStage::running
+                                                      : CancelStage::waiting);
+  }
 }
 
 void Call::reply(HttpReply reply) {
@@ -99,7 +145,9 @@ void Call::fail(const HttpError& error, Outcome outcome) {
   } else {
     exchange_->reply(error_reply(route().family, error));
   }
-  end(error.status == 429 || error.status == 503 ? Outcome::rejected : outcome);
+  const bool is_rejected = outcome == Outcome::failed && (error.status == 429 || error.status == 503);
+  reason_ = reason_of(error.code);
+  end(is_rejected ? Outcome::rejected : outcome);
 }
 
 void Call::fail(std::exception_ptr error) { fail(http_error(error)); }

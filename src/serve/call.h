@@ -11,11 +11,14 @@
 
 #include "serve/exchange.h"
 #include "serve/http_error.h"
+#include "serve/request_track.h"
 #include "serve/route.h"
 
 namespace qkv {
 
+class ServedModel;
 class Service;
+using ModelPtr = std::shared_ptr<ServedModel>;
 
 // What is computed for a call.
 class Work {
@@ -27,14 +30,11 @@ class Work {
   virtual bool has_started() const = 0;
 };
 
-// How a request ended.
-enum class Outcome { done, failed, rejected, cancelled, expired };
-
 class Call : public std::enable_shared_from_this<Call> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch match, std::string client);
+  Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch match, std::shared_ptr<RequestTrack> track);
   ~Call();
 
   Service& service() { return service_; }
@@ -43,7 +43,14 @@ class Call : public std::enable_shared_from_this<Call> {
   const Route& route() const { return *match_.route; }
   const std::vector<std::string>& path_parts() const { return match_.parts; }  // those that "{}" stands for
   const std::string& client() const { return client_; }                        // the name of its key, or its address
-  std::string salt() const { return client_; }  // clients do not share what they have sent
+  // Clients with different keys do not share prefixes: the time would tell one what another has sent.
+  const std::string& salt() const { return salt_; }
+  // Takes the key that a body states, if the head has none. Throws HttpError if a key is required and this one is not
+  // known.
+  void identify(std::string_view key);
+  RequestTrack& track() { return *track_; }
+  // Names the model that the call uses, for the metrics.
+  void use(const ModelPtr& model);
   const std::string& id() const { return exchange_->id(); }
   // Returns the value of a field of the query; "" if there is none.
   std::string query(std::string_view name) const;
@@ -82,17 +89,21 @@ class Call : public std::enable_shared_from_this<Call> {
  private:
   void expire();
   void end(Outcome outcome);
+  void count(Outcome outcome);
   void send(const std::string& bytes);
   void schedule_comment();
 
   Service& service_;
   const std::shared_ptr<Exchange> exchange_;
   const RouteMatch match_;
-  const std::string client_;
+  const std::shared_ptr<RequestTrack> track_;
+  std::string client_, salt_;
+  std::shared_ptr<ServedModel> model_;
   const Clock::time_point arrived_ = Clock::now();
   const std::chrono::milliseconds deadline_;
   boost::asio::steady_timer timer_, silence_;
   std::shared_ptr<Work> work_;
+  RejectReason reason_ = RejectReason::queue;
   bool ended_ = false, streams_ = false, paused_ = false;
 };
 

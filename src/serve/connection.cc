@@ -33,11 +33,13 @@ std::string request_id(const RequestHead* head) {
 
 // GCC 12 destroys some temporaries of an expression with co_await twice, so such expressions have none.
 
-Connection::Connection(Socket socket, std::string client, const HttpOptions& options, HttpHandler& handler)
+Connection::Connection(Socket socket, std::string client, const HttpOptions& options, HttpHandler& handler,
+                       std::atomic<size_t>& active)
     : socket_(std::move(socket)),
       client_(std::move(client)),
       options_(options),
       handler_(handler),
+      active_(active),
       changed_(socket_.get_executor()),
       room_(socket_.get_executor()),
       deadline_(socket_.get_executor()) {
@@ -54,7 +56,9 @@ void Connection::close() {
 
 void Connection::drain() {
   draining_ = true;
-  idle_ ? close() : wake();
+  SystemError error;
+  const bool has_sent = !arrived_.empty() || socket_.available(error) > 0;  // a request that crosses the end
+  idle_ && !has_sent ? close() : wake();
 }
 
 void Connection::send(std::string bytes, bool last, bool broken) {
@@ -114,7 +118,10 @@ Connection::Nothing Connection::serve() {
   asio::co_spawn(
       socket_.get_executor(), [self] { return self->read_bytes(); }, asio::detached);
   bool stays = true;
-  while (stays) stays = co_await serve_one();
+  while (stays) {
+    stays = co_await serve_one();
+    if (!std::exchange(idle_, true)) active_--;
+  }
   if (!closed_) co_await linger();
   close();
 }
@@ -136,17 +143,19 @@ asio::awaitable<bool> Connection::fill(RequestReader& reader, bool head_only) {
 }
 
 ReplyFraming Connection::framing(const RequestHead* head) const {
-  return {request_id(head), head ? head->minor : 1, head && head->keep_alive && !draining_};
+  return {request_id(head), head ? head->minor : 1, head && head->keep_alive && !draining_ && handler_.keeps_alive()};
 }
 
 asio::awaitable<bool> Connection::serve_one() {
   idle_ = true;
+  SystemError ignored;
   set_deadline(options_.idle_timeout);
   while (arrived_.empty()) {
-    if (left_ || closed_ || late_ || draining_) co_return false;
+    if (left_ || closed_ || late_ || (draining_ && socket_.available(ignored) == 0)) co_return false;
     co_await wait();
   }
   idle_ = false;
+  active_++;
   set_deadline(options_.header_timeout);
 
   RequestReader reader(options_.limits);
@@ -171,24 +180,25 @@ asio::awaitable<bool> Connection::serve_one() {
   if (refused)
     stays = co_await refuse_one(reader, *refused);
   else if (is_complete)
-    stays = co_await answer_one(reader, std::move(grant.hold));
+    stays = co_await answer_one(reader, std::move(grant));
   co_return stays;
 }
 
-asio::awaitable<bool> Connection::answer_one(RequestReader& reader, std::shared_ptr<void> hold) {
+asio::awaitable<bool> Connection::answer_one(RequestReader& reader, Grant grant) {
   clear_deadline();
   const ReplyFraming how = framing(&reader.head());
   answer_.clear();
   answered_ = broken_ = false;
   const auto exchange =
       std::make_shared<Exchange>(reader.head(), std::move(reader.body()), client_, how, weak_from_this());
-  exchange->hold_ = std::move(hold);
+  exchange->hold_ = std::move(grant.hold);
+  exchange->headers_ = std::move(grant.headers);
   try {
     handler_.handle(exchange);
   } catch (const HttpError& error) {
-    exchange->reply(handler_.refusal(error, &exchange->head()));
+    exchange->reply(handler_.refusal(error, &exchange->head(), client_));
   } catch (const std::exception&) {
-    exchange->reply(handler_.refusal(HttpError(500, "internal error"), &exchange->head()));
+    exchange->reply(handler_.refusal(HttpError(500, "internal error"), &exchange->head(), client_));
   }
   const bool complete = co_await write_answer(*exchange);
   if (!complete && !broken_) {
@@ -196,6 +206,7 @@ asio::awaitable<bool> Connection::answer_one(RequestReader& reader, std::shared_
     if (exchange->call_gone_) exchange->call_gone_();
   }
   exchange->call_gone_ = nullptr;
+  handler_.ended(*exchange);
   co_return complete&& how.keep_alive;
 }
 
@@ -235,7 +246,7 @@ asio::awaitable<bool> Connection::write(std::string bytes) {
 // can stay.
 asio::awaitable<bool> Connection::refuse_one(RequestReader& reader, const HttpError& error) {
   const RequestHead* head = reader.has_head() ? &reader.head() : nullptr;
-  const HttpReply reply = handler_.refusal(error, head);
+  const HttpReply reply = handler_.refusal(error, head, client_);
   ReplyFraming how = framing(head);
   how.length = reply.body.size();
   how.keep_alive &=

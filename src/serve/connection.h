@@ -1,6 +1,7 @@
 // One connection: reads requests, hands them to the handler one at a time, and writes the answers.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -15,7 +16,9 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
 
-  Connection(Socket socket, std::string client, const HttpOptions& options, HttpHandler& handler);
+  // active: counts the connections that have a request.
+  Connection(Socket socket, std::string client, const HttpOptions& options, HttpHandler& handler,
+             std::atomic<size_t>& active);
 
   // Serves the connection until it ends. Everything below is called on the I/O thread, except send.
   boost::asio::awaitable<void> serve();
@@ -34,7 +37,7 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   boost::asio::awaitable<bool> refuse_one(RequestReader& reader, const HttpError& error);
   boost::asio::awaitable<bool> fill(RequestReader& reader, bool head_only);  // returns false if the client left
   boost::asio::awaitable<bool> write(std::string bytes);                     // returns false if the client left
-  boost::asio::awaitable<bool> answer_one(RequestReader& reader, std::shared_ptr<void> hold);
+  boost::asio::awaitable<bool> answer_one(RequestReader& reader, Grant grant);
   boost::asio::awaitable<bool> write_answer(Exchange& exchange);
   Nothing linger();
   Nothing wait();
@@ -47,6 +50,7 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   const std::string client_;
   const HttpOptions& options_;
   HttpHandler& handler_;
+  std::atomic<size_t>& active_;
   boost::asio::steady_timer changed_, room_, deadline_;
   std::string arrived_;                     // bytes that no request has taken
   std::string answer_;                      // bytes to write

@@ -4,6 +4,7 @@ namespace qkv {
 
 void Exchange::put(std::string bytes, bool last, bool broken) {
   unsent_ += bytes.size();
+  sent_ += bytes.size();
   if (const auto connection = connection_.lock()) connection->send(std::move(bytes), last, broken);
 }
 
@@ -26,15 +27,23 @@ void Exchange::call_when_below(size_t bytes, std::function<void()> call) {
   take_sent(0);  // the bytes may have been sent in the meantime
 }
 
+HttpReply Exchange::with_headers(const HttpReply& reply) const {
+  HttpReply head{reply.status, reply.type, "", reply.headers};
+  head.headers.insert(head.headers.end(), headers_.begin(), headers_.end());
+  return head;
+}
+
 void Exchange::reply(const HttpReply& reply) {
   ReplyFraming framing = framing_;
   framing.length = reply.body.size();
-  put(head_text(reply, framing) + (has_body() ? reply.body : ""), true);
+  status_ = reply.status;
+  put(head_text(with_headers(reply), framing) + (has_body() ? reply.body : ""), true);
 }
 
 void Exchange::begin(const HttpReply& head) {
   if (framing_.minor == 0) framing_.keep_alive = false;  // the end of the connection is that of the answer
-  put(head_text(head, framing_), false);
+  status_ = head.status;
+  put(head_text(with_headers(head), framing_), false);
 }
 
 void Exchange::send(const std::string& bytes) {

@@ -36,6 +36,9 @@ class Exchange {
   const std::string& body() const { return body_; }
   const std::string& client() const { return client_; }  // its address
   const std::string& id() const { return framing_.id; }
+  const std::shared_ptr<void>& hold() const { return hold_; }  // what the handler granted
+  int status() const { return status_; }                       // of the answer; 0 if there is none yet
+  size_t sent_bytes() const { return sent_; }                  // of the answer, handed over so far
 
   // Answers the request. One thread answers, either by reply or by begin, any number of sends, and end.
   void reply(const HttpReply& reply);
@@ -57,18 +60,21 @@ class Exchange {
   friend class Connection;
 
   void put(std::string bytes, bool last, bool broken = false);
-  void take_sent(size_t bytes);  // the client has taken them
+  HttpReply with_headers(const HttpReply& reply) const;  // without its body
+  void take_sent(size_t bytes);                          // the client has taken them
   bool has_body() const { return head_.method != "HEAD"; }
 
   RequestHead head_;
   std::string body_, client_;
   ReplyFraming framing_;
   std::weak_ptr<ReplySink> connection_;
-  std::atomic<size_t> unsent_ = 0;
+  std::atomic<size_t> unsent_ = 0, sent_ = 0;
+  std::atomic<int> status_ = 0;
   std::atomic<bool> gone_ = false;
   std::function<void()> call_gone_;
   std::shared_ptr<void> hold_;  // of the handler: its grant
-  std::mutex mutex_;            // of the following
+  std::vector<std::pair<std::string, std::string>> headers_;
+  std::mutex mutex_;  // of the following
   std::function<void()> call_below_;
   size_t below_ = 0;
 };

@@ -70,6 +70,10 @@ struct HttpServer::State {
   std::string listen_on_port(const std::string& address);
   template <class Acceptor>
   asio::awaitable<void> accept(std::shared_ptr<Acceptor> acceptor);
+  template <class Socket>
+  std::shared_ptr<Connection> start(Socket socket);
+  template <class Acceptor>
+  void take_queue(Acceptor& acceptor);
   asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
   void close_listeners();
 
@@ -80,7 +84,7 @@ struct HttpServer::State {
   std::vector<std::shared_ptr<Local::acceptor>> locals;
   std::vector<std::string> paths;
   std::set<std::shared_ptr<Connection>> connections;
-  std::atomic<size_t> open = 0, accepted = 0, refused = 0;
+  std::atomic<size_t> open = 0, accepted = 0, refused = 0, active = 0;
 };
 
 std::string HttpServer::State::listen_on_path(const std::string& path) {
@@ -118,15 +122,38 @@ asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<Acceptor> accept
       co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
     }
-    accepted++;
-    if (open >= options.connections) {
-      refused++;
-      continue;
-    }
-    prepare(socket);
-    std::string client = name_of(socket);
-    auto connection = std::make_shared<Connection>(std::move(socket), std::move(client), options, handler);
-    asio::co_spawn(io, serve(std::move(connection)), asio::detached);
+    start(std::move(socket));
+  }
+}
+
+template <class Socket>
+std::shared_ptr<Connection> HttpServer::State::start(Socket socket) {
+  accepted++;
+  if (open >= options.connections) {
+    refused++;
+    return nullptr;
+  }
+  prepare(socket);
+  std::string client = name_of(socket);
+  auto connection = std::make_shared<Connection>(std::move(socket), std::move(client), options, handler, active);
+  asio::co_spawn(io, serve(connection), asio::detached);
+  return connection;
+}
+
+// Clients whose connections wait in the queue of the system do not know that the server ends: each may send a request.
+template <class Acceptor>
+void HttpServer::State::take_queue(Acceptor& acceptor) {
+  boost::system::error_code error;
+  acceptor.non_blocking(true, error);
+  while (!error) {
+    auto socket = acceptor.accept(error);
+    if (error) return;
+    const auto connection = start(std::move(socket));
+    if (!connection) continue;
+    auto timer = std::make_shared<asio::steady_timer>(io, options.last_requests);
+    timer->async_wait([timer, weak = std::weak_ptr(connection)](const boost::system::error_code&) {
+      if (const auto alive = weak.lock()) alive->drain();
+    });
   }
 }
 
@@ -162,8 +189,10 @@ void HttpServer::run() { state_->io.run(); }
 
 void HttpServer::drain() {
   asio::post(state_->io, [state = state_.get()] {
-    state->close_listeners();
     for (const auto& connection : std::set(state->connections)) connection->drain();
+    for (const auto& acceptor : state->ports) state->take_queue(*acceptor);
+    for (const auto& acceptor : state->locals) state->take_queue(*acceptor);
+    state->close_listeners();
   });
 }
 
@@ -174,6 +203,8 @@ void HttpServer::stop() {
   });
 }
 
-ConnectionCounts HttpServer::counts() const { return {state_->open, state_->accepted, state_->refused}; }
+ConnectionCounts HttpServer::counts() const {
+  return {state_->open, state_->accepted, state_->refused, state_->active};
+}
 
 }  // namespace qkv

@@ -22,12 +22,15 @@ struct HttpOptions {
   Time header_timeout{10'000}, body_timeout{30'000}, idle_timeout{75'000};
   Time write_timeout{30'000};  // without a byte that the client takes
   Time linger{1'000};          // for a client to read the answer before the connection is closed
+  Time last_requests{500};     // for connections that were being made when the server began to drain
 };
 
 // The size that a body may have, and what is held for a request.
 struct Grant {
-  uint64_t most_body = 0;                // bytes
-  std::shared_ptr<void> hold = nullptr;  // kept until the request has been answered, or its client has left
+  uint64_t most_body = 0;  // bytes
+  // Kept until the request has been answered, or its client has left.
+  std::shared_ptr<void> hold = nullptr;
+  std::vector<std::pair<std::string, std::string>> headers = {};  // of the answer, in addition to its own
 };
 
 // Serves requests. All functions are called on the I/O thread, and must return within half a millisecond.
@@ -40,11 +43,16 @@ class HttpHandler {
   // Answers a request, now or later.
   virtual void handle(std::shared_ptr<Exchange> exchange) = 0;
   // Returns the answer to a request that is refused; head: null if there was no valid one.
-  virtual HttpReply refusal(const HttpError& error, const RequestHead* head) = 0;
+  virtual HttpReply refusal(const HttpError& error, const RequestHead* head, const std::string& client) = 0;
+  // Called when the answer has been sent, or the client has left before.
+  virtual void ended(const Exchange&) {}
+  // Whether connections stay open after an answer.
+  virtual bool keeps_alive() const { return true; }
 };
 
 struct ConnectionCounts {
   size_t open = 0, accepted = 0, refused = 0;
+  size_t active = 0;  // open ones with a request
 };
 
 class HttpServer {

@@ -55,6 +55,7 @@ ModelQueue::Place& ModelQueue::Place::operator=(Place&& other) noexcept {
   texts_ = other.texts_;
   cost_ = other.cost_;
   started_ = other.started_;
+  entered_ = other.entered_;
   return *this;
 }
 
@@ -65,6 +66,7 @@ ModelQueue::Place ModelQueue::Place::split(int64_t cost) {
   part.texts_ = 1;
   part.cost_ = cost;
   part.started_ = started_;
+  part.entered_ = entered_;
   texts_ -= 1;
   cost_ -= cost;
   if (texts_ == 0) queue_ = nullptr;
@@ -76,6 +78,9 @@ void ModelQueue::Place::start() {
   queue_->waiting_ -= texts_;
   queue_->waiting_cost_ -= cost_;
   queue_->running_ += texts_;
+  queue_->metrics_.add_waiting(-texts_, -cost_);
+  queue_->metrics_.add_running(texts_);
+  queue_->metrics_.observe_queue(std::chrono::duration<double>(std::chrono::steady_clock::now() - entered_).count());
 }
 
 void ModelQueue::Place::finish() {
@@ -89,9 +94,11 @@ void ModelQueue::Place::leave() {
   queue->clients_.remove(client_, texts_);
   if (started_) {
     queue->running_ -= texts_;
+    queue->metrics_.add_running(-texts_);
   } else {
     queue->waiting_ -= texts_;
     queue->waiting_cost_ -= cost_;
+    queue->metrics_.add_waiting(-texts_, -cost_);
   }
 }
 
@@ -126,8 +133,10 @@ ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, in
   place.client_ = client;
   place.texts_ = texts;
   place.cost_ = cost;
+  place.entered_ = std::chrono::steady_clock::now();
   waiting_ += texts;
   waiting_cost_ += cost;
+  metrics_.add_waiting(texts, cost);
   return place;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "serve/http_error.h"
+#include "serve/model_metrics.h"
 
 namespace qkv {
 
@@ -75,12 +76,14 @@ class ModelQueue {
     friend class ModelQueue;
     ModelQueue* queue_ = nullptr;
     std::string client_;
+    std::chrono::steady_clock::time_point entered_ = {};
     int64_t texts_ = 0, cost_ = 0;
     bool started_ = false;
   };
 
-  ModelQueue(std::string model, const QueueLimits& limits, ClientCounts& clients)
-      : model_(std::move(model)), limits_(limits), clients_(clients) {}
+  // The arguments must outlive the queue.
+  ModelQueue(std::string model, const QueueLimits& limits, ClientCounts& clients, ModelMetrics& metrics)
+      : model_(std::move(model)), limits_(limits), clients_(clients), metrics_(metrics) {}
 
   // Returns a place for texts with this cost in all. An array of n texts costs what n requests cost. Throws HttpError
   // 429 if they would not fit, or would probably wait longer than the deadline.
@@ -100,6 +103,7 @@ class ModelQueue {
   const std::string model_;
   const QueueLimits limits_;
   ClientCounts& clients_;
+  ModelMetrics& metrics_;
   std::atomic<int64_t> waiting_ = 0, running_ = 0, waiting_cost_ = 0;
   mutable RecentRate rate_;
 };

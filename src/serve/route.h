@@ -31,6 +31,7 @@ struct Route {
   bool is_open = false;  // needs no key
   // Instead of `answer`: on the I/O thread, at once, also while models load and requests drain.
   HttpReply (*answer_at_once)(const Service&, const Exchange&) = nullptr;
+  bool has_key_in_body = false;  // the answer calls Call::identify with the key that the body may have
 };
 
 struct RouteMatch {
@@ -41,6 +42,7 @@ struct RouteMatch {
 
 // Defined by the families.
 std::span<const Route> native_routes();
+std::span<const Route> metrics_routes();
 std::span<const Route> openai_routes();
 std::span<const Route> tei_routes();
 std::span<const Route> health_routes();

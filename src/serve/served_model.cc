@@ -2,58 +2,47 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 
 #include "core/fail.h"
-#include "core/json.h"
 
 namespace qkv {
 
-ModelLane::ModelLane(ServedModel& model, const LoopLimits& limits) : batches_(model.batches) {
+ModelLane::ModelLane(ServedModel& model, const LoopLimits& limits) : model_(model) {
   if (model.translator) translations.emplace(*model.translator, limits);
   if (model.generator) generations.emplace(*model.generator, limits);
 }
 
 bool ModelLane::step() {
-  bool any = batches_.step();
+  const auto begin = ComputeThread::Clock::now();
+  const int64_t texts = model_.queue.running();
+  bool any = model_.batches.step();
   if (translations) any |= translations->step();
   if (generations) any |= generations->step();
+  if (any)
+    model_.metrics().observe_step(std::chrono::duration<double>(ComputeThread::Clock::now() - begin).count(), texts);
   return any;
 }
 
-std::string name_of(const ServedRun& run) {
-  std::string name = run.name;
-  if (name.empty()) {
-    const std::filesystem::path path = std::filesystem::path(run.run).lexically_normal();
-    name = (path.has_filename() ? path : path.parent_path()).filename().string();
-  }
-  const bool is_good = !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
-           c == '-';
-  });
-  if (!is_good) fail("{}: a name must have 1 to 64 letters, digits, dots, underscores or hyphens", excerpt(name));
-  return name;
-}
-
-ServedModel::ServedModel(const ServedRun& run, const ServerOptions& options, ClientCounts& clients)
-    : name(name_of(run)), info(inspect(run.run)), queue(name, {options.queue_items, options.queue_tokens}, clients) {
+ServedModel::ServedModel(const ServedRun& run, bool embeds, const QueueLimits& limits, ClientCounts& clients,
+                         ModelMetrics& counters)
+    : name(run.name), info(inspect(run.run)), queue(name, limits, clients, counters), metrics_(counters) {
   if (!info.has_weights) fail("{}: has no weights yet", run.run);
-  load(run, options);
+  load(run, embeds);
   loaded = std::time(nullptr);
 }
 
 ServedModel::~ServedModel() { stop(); }
 
-void ServedModel::load(const ServedRun& run, const ServerOptions& options) {
+void ServedModel::load(const ServedRun& run, bool embeds) {
   switch (info.kind) {
     case RunKind::translator:
       translator.emplace(run.run);
-      if (options.embed) embedder.emplace(run.run);
+      if (embeds) embedder.emplace(run.run);
       break;
     case RunKind::language_model:
       generator.emplace(run.run, int64_t{0});  // its loops have caches of their own
       if (!run.chat_template.empty()) chat.emplace(run.chat_template, *generator);
-      if (options.embed) embedder.emplace(run.run);
+      if (embeds) embedder.emplace(run.run);
       break;
     case RunKind::recommender: {
       recommender.emplace(run.run);

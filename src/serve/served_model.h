@@ -11,7 +11,6 @@
 #include "qkv/generator.h"
 #include "qkv/inspect.h"
 #include "qkv/recommender.h"
-#include "qkv/server.h"
 #include "qkv/serving.h"
 #include "qkv/titles.h"
 #include "qkv/translator.h"
@@ -19,6 +18,7 @@
 #include "serve/chat_template.h"
 #include "serve/compute.h"
 #include "serve/model_queue.h"
+#include "serve/served_run.h"
 
 namespace qkv {
 
@@ -34,13 +34,15 @@ class ModelLane : public Lane {
   std::optional<GenerationLoop> generations;    // of a language model
 
  private:
-  BatchQueue& batches_;
+  ServedModel& model_;
 };
 
 class ServedModel {
  public:
-  // Loads the run. Throws Error, naming the file. clients must outlive the model.
-  ServedModel(const ServedRun& run, const ServerOptions& options, ClientCounts& clients);
+  // Loads the run; embeds: a translator or language model answers embeddings, too. Throws Error, naming the file.
+  // clients and metrics must outlive the model.
+  ServedModel(const ServedRun& run, bool embeds, const QueueLimits& limits, ClientCounts& clients,
+              ModelMetrics& metrics);
   ~ServedModel();
 
   const std::string name;
@@ -60,6 +62,8 @@ class ServedModel {
   bool is_int8() const;
   int64_t max_length() const { return info.model.max_length; }
 
+  ModelMetrics& metrics() { return metrics_; }
+
   ModelQueue queue;
   BatchQueue batches;
 
@@ -77,13 +81,10 @@ class ServedModel {
     ComputeThread* thread = nullptr;
   };
 
-  void load(const ServedRun& run, const ServerOptions& options);
+  void load(const ServedRun& run, bool embeds);
 
+  ModelMetrics& metrics_;
   std::vector<Place> lanes_;
 };
-
-// Returns the name of a run: that given, or the last part of its directory. Throws Error unless it matches
-// [A-Za-z0-9._-]{1,64}.
-std::string name_of(const ServedRun& run);
 
 }  // namespace qkv

@@ -1,101 +1,140 @@
 #include "serve/service.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <future>
 
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/json.h"
 #include "core/threads.h"
 
 namespace qkv {
 namespace {
 
-constexpr uint64_t kUnwantedBody = 64 << 10;  // of a GET with a body, which is dropped
-constexpr std::chrono::seconds kStuck{60};
-
-std::string_view media_type(std::string_view value) {
-  value = value.substr(0, value.find(';'));
-  while (value.ends_with(' ')) value.remove_suffix(1);
-  return value;
+std::vector<std::string> route_names() {
+  std::vector<std::string> names;
+  for (const std::span<const Route> routes : all_routes())
+    for (const Route& route : routes)
+      if (std::find(names.begin(), names.end(), route.path) == names.end()) names.emplace_back(route.path);
+  return names;
 }
 
-bool same_type(std::string_view value, std::string_view type) {
-  return std::equal(value.begin(), value.end(), type.begin(), type.end(),
-                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+std::vector<MetricsModel> metrics_models(const std::vector<ServedRun>& runs) {
+  std::vector<MetricsModel> models;
+  for (const ServedRun& run : runs) models.push_back({run.name, ""});
+  return models;
 }
 
-bool takes(BodyType body, std::string_view type) {
-  if (body == BodyType::multipart) return same_type(type, "multipart/form-data");
-  return same_type(type, "application/json") ||
-         (body == BodyType::json_or_form && (type.empty() || same_type(type, "application/x-www-form-urlencoded")));
+const ServerOptions& checked(const ServerOptions& options) {
+  check(options);
+  return options;
 }
 
 }  // namespace
 
-Service::Service(std::vector<ServedRun> runs, ServerOptions options)
-    : options_(std::move(options)),
-      runs_(std::move(runs)),
-      clients_(options_.client_items),
-      thread_([this] { run_prepare_thread(); }) {}
+Service::Service(const ServerOptions& options)
+    : options_(checked(options)),
+      runs_(served_runs(options)),
+      clients_(options.client_items),
+      metrics_(route_names(), metrics_models(runs_), options.cache),
+      log_(options.log, STDERR_FILENO),
+      proxies_(options.trust_proxy) {
+  if (!options.api_keys.empty()) keys_.emplace(options.api_keys);
+  const int workers = static_cast<int>(options.workers);
+  const int all = options.threads > 0 ? static_cast<int>(options.threads) : threads();
+  for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(std::max(1, all / workers)));
+  thread_ = std::thread([this] {
+    set_threads(1);
+    prepare_.run();
+  });
+}
 
 Service::~Service() {
   guard_.reset();
   prepare_.stop();
   thread_.join();
-  for (const ModelPtr& model : models_) model->stop();
+  for (const auto* models : {&models_, &retired_})
+    for (const ModelPtr& model : *models) model->stop();
 }
 
-void Service::run_prepare_thread() {
-  set_threads(1);
-  prepare_.run();
+void Service::set_listeners(const std::vector<std::string>& addresses) {
+  origins_.emplace(addresses, options_.allow_host, options_.cors_origin);
+}
+
+std::optional<std::string> Service::name_of_key(std::string_view key) const {
+  return keys_ && !key.empty() ? keys_->name_of(key) : std::nullopt;
+}
+
+// ---- Models
+
+ModelPtr Service::load_run(size_t number) {
+  const QueueLimits limits{options_.queue_items, options_.queue_tokens};
+  auto model = std::make_shared<ServedModel>(runs_[number], options_.embed, limits, clients_, metrics_.model(number));
+  metrics_.replace_model(
+      number, {model->name, std::string(name_of(model->info.kind)), model->is_int8(), model->info.serving_bytes});
+  return model;
+}
+
+void Service::start(const ModelPtr& model) {
+  const auto lanes = std::ssize(compute_);
+  model->start(compute_, {std::max<int64_t>(1, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))});
 }
 
 void Service::load() {
   std::vector<ModelPtr> models;
-  for (const ServedRun& run : runs_) {
-    models.push_back(std::make_shared<ServedModel>(run, options_, clients_));
-    for (size_t i = 0; i + 1 < models.size(); i++)
-      if (models[i]->name == models.back()->name) fail("the name {} stands for two runs", models.back()->name);
-  }
-  const auto workers = static_cast<int>(options_.workers);
-  const int all = options_.threads > 0 ? static_cast<int>(options_.threads) : threads();
-  for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(std::max(1, all / workers)));
-  const auto shares = static_cast<int64_t>(workers) * std::ssize(models);
-  for (const ModelPtr& model : models)
-    model->start(compute_,
-                 {std::max<int64_t>(1, options_.rows / workers), options_.cache / std::max<int64_t>(1, shares)});
+  for (size_t i = 0; i < runs_.size(); i++) models.push_back(load_run(i));
+  for (const ModelPtr& model : models) start(model);
   post([this, models = std::move(models)] {
     models_ = models;
     loading_ = false;
   });
 }
 
-bool Service::is_stuck() const {
-  return std::ranges::any_of(compute_, [](const auto& thread) { return thread->step_time() > kStuck; });
-}
-
-void Service::add_call(const CallPtr& call) {
-  calls_.emplace(call.get(), call);
-  open_calls_++;
-}
-
-void Service::remove_call(Call& call) { open_calls_ -= calls_.erase(&call); }
-
-void Service::cancel_all() {
-  post([this] {
-    for (const auto& [address, call] : std::map(calls_)) {
-      HttpError error(503, "the server is shutting down");
-      error.code = "draining";
-      call->fail(error, Outcome::rejected);
+std::vector<std::string> Service::reload() {
+  std::vector<std::string> errors;
+  const auto attempt = [&](auto&& function) {
+    try {
+      function();
+    } catch (const std::exception& error) {
+      errors.emplace_back(error.what());
     }
+  };
+  if (keys_) attempt([&] { keys_->reload(); });
+  for (size_t i = 0; i < runs_.size(); i++)
+    attempt([&] {
+      const ModelPtr model = load_run(i);
+      start(model);
+      post([this, i, model] { replace(i, model); });
+    });
+  return errors;
+}
+
+void Service::replace(size_t number, const ModelPtr& model) {
+  retired_.push_back(std::exchange(models_[number], model));
+  drop_retired();
+}
+
+void Service::drop_retired() {
+  for (ModelPtr& model : retired_) {
+    if (model.use_count() > 1) continue;
+    model->stop();
+    model = nullptr;
+  }
+  std::erase(retired_, nullptr);
+  if (retired_.empty()) return;
+  cleaning_.expires_after(std::chrono::milliseconds(100));
+  cleaning_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) drop_retired();
   });
 }
 
 ModelPtr Service::only_model(const std::vector<ModelPtr>& found, const std::string& name, std::string_view kind) {
-  if (found.size() == 1 || (found.size() > 1 && !name.empty())) return found.front();
-  HttpError error(404, !name.empty() ? fmt::format("no {} is called {}", kind, excerpt(name))
-                       : found.empty()
-                           ? fmt::format("no {} is served", kind)
-                           : fmt::format("several of this kind are served: choose a {} by \"model\"", kind));
+  if (found.size() == 1) return found.front();
+  HttpError error(404, !name.empty()   ? fmt::format("no {} is called {}", kind, excerpt(name))
+                       : found.empty() ? fmt::format("no {} is served", kind)
+                                       : fmt::format("several models could answer: choose one by \"model\""));
   if (found.size() > 1) error.status = 400;
   error.code = "model_not_found";
   error.param = "model";
@@ -115,61 +154,29 @@ ModelPtr Service::embedder(const std::string& name) const {
   return find_model(name, "encoder", [](const ServedModel& m) { return m.embedder.has_value(); });
 }
 
-void Service::check_body(const RequestHead& head, const Route& route) const {
-  if (!head.has_body() && route.body != BodyType::json_or_form && route.method != "GET" &&
-      head.find("content-type").empty())
-    refuse(415, "the route takes application/json");
-  if (!head.find("content-encoding").empty()) refuse(415, "Content-Encoding is not supported");
-  if (route.body != BodyType::none && !takes(route.body, media_type(head.find("content-type"))))
-    refuse(415, "Content-Type must be {} (is {})",
-           route.body == BodyType::multipart ? "multipart/form-data" : "application/json",
-           excerpt(head.find("content-type")));
+bool Service::is_stuck() const {
+  return std::any_of(compute_.begin(), compute_.end(),
+                     [](const auto& thread) { return thread->step_time() > std::chrono::seconds(60); });
 }
 
-Grant Service::admit(const RequestHead& head, const std::string&) {
-  const RouteMatch match = find_route(head.method, head.target.path);
-  if (!match.route && match.allowed.empty()) refuse(404, "no such route: {}", excerpt(head.target.path));
-  if (!match.route) {
-    HttpError error(405, fmt::format("the route takes {}", match.allowed));
-    error.headers.emplace_back("Allow", match.allowed);
-    throw error;
-  }
-  const Route& route = *match.route;
-  if (route.answer_at_once || route.body == BodyType::none) return {kUnwantedBody};
-  check_body(head, route);
-  if (draining_ || loading_) {
-    HttpError error(503, draining_ ? "the server is shutting down" : "Loading model");
-    error.code = draining_ ? "draining" : "loading";
-    error.retry_after = std::chrono::seconds(1);
-    throw error;
-  }
-  const auto most = static_cast<uint64_t>(options_.max_body);
-  const auto bytes = static_cast<int64_t>(std::min(head.chunked ? most : head.content_length.value_or(0), most));
-  if ((body_bytes_ += bytes) > options_.bodies) {
-    body_bytes_ -= bytes;
-    HttpError error(429, fmt::format("the requests in progress have more than {} bytes", options_.bodies));
-    error.code = "bodies";
-    error.retry_after = std::chrono::seconds(1);
-    throw error;
-  }
-  return {most, std::shared_ptr<void>(nullptr, [this, bytes](void*) { body_bytes_ -= bytes; })};
-}
+// ---- Calls
 
-void Service::handle(std::shared_ptr<Exchange> exchange) {
-  RouteMatch match = find_route(exchange->head().method, exchange->head().target.path);
-  if (match.route->answer_at_once) return exchange->reply(match.route->answer_at_once(*this, *exchange));
-  std::string client = exchange->client();
-  const auto call = std::make_shared<Call>(*this, exchange, std::move(match), std::move(client));
-  exchange->on_gone([this, weak = std::weak_ptr(call)] {
-    post([weak] {
-      if (const auto gone = weak.lock()) gone->cancel();
-    });
+void Service::add_call(const CallPtr& call) { calls_.emplace(call.get(), call); }
+void Service::remove_call(Call& call) { calls_.erase(&call); }
+
+int64_t Service::cancel_all() {
+  ending_ = true;
+  std::promise<int64_t> count;
+  post([this, &count] {
+    const auto open = calls_;
+    for (const auto& [address, call] : open) {
+      HttpError error(503, "the server is shutting down");
+      error.code = "draining";
+      call->fail(error);
+    }
+    count.set_value(std::ssize(open));
   });
-  post([call] { call->start(); });
-}
-
-HttpReply Service::refusal(const HttpError& error, const RequestHead* head) {
-  return error_reply(head ? family_of(head->target.path) : Family::native, error);
+  return count.get_future().get();
 }
 
 }  // namespace qkv

@@ -1,6 +1,6 @@
 // The service behind the HTTP server: decides which requests it takes, hands them to models, and answers.
 //
-// Threads: the I/O thread calls admit, handle and refusal. The prepare thread runs everything of a call: it reads
+// Threads: the I/O thread calls the functions of HttpHandler. The prepare thread runs everything of a call: it reads
 // JSON, converts text to tokens, and formats results. Compute threads step the models. Functions that other threads
 // may call say so.
 #pragma once
@@ -11,42 +11,53 @@
 #include <boost/asio/post.hpp>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
-#include "qkv/server.h"
+#include "serve/api_keys.h"
 #include "serve/call.h"
 #include "serve/http_server.h"
+#include "serve/metrics.h"
+#include "serve/origin.h"
+#include "serve/request_log.h"
 #include "serve/served_model.h"
+#include "serve/trusted_proxies.h"
 
 namespace qkv {
 
-using ModelPtr = std::shared_ptr<ServedModel>;
-
 class Service : public HttpHandler {
  public:
-  Service(std::vector<ServedRun> runs, ServerOptions options);
+  // Throws Error for options that are not valid.
+  explicit Service(const ServerOptions& options);
   ~Service() override;
 
   // I/O thread.
-  Grant admit(const RequestHead& head, const std::string& client) override;
+  Grant admit(const RequestHead& head, const std::string& peer) override;
   void handle(std::shared_ptr<Exchange> exchange) override;
-  HttpReply refusal(const HttpError& error, const RequestHead* head) override;
+  HttpReply refusal(const HttpError& error, const RequestHead* head, const std::string& peer) override;
+  void ended(const Exchange& exchange) override;
+  bool keeps_alive() const override { return !draining_; }
+
+  // Before the first request: the addresses that the server listens on, whose names are allowed as hosts.
+  void set_listeners(const std::vector<std::string>& addresses);
+  // Any thread: what the server counts of connections.
+  void read_connections_from(ServerSources sources) { metrics_.read_from(std::move(sources)); }
 
   // Any thread: loads all runs, after which requests are answered. Throws Error, naming the file.
   void load();
-  // Any thread. While requests drain, /health/ready says so.
+  // Any thread: reads keys and runs again. Returns a line for each that is not sound; what was there stays.
+  std::vector<std::string> reload();
+  // Any thread: from now on answers end their connections, and /health/ready says that the server will end.
   void begin_draining() { draining_ = true; }
-  // Any thread: cancels what has not ended.
-  void cancel_all();
+  // Any thread: answers what has not ended with status 503, and refuses what arrives. Returns how many there were.
+  int64_t cancel_all();
   bool is_draining() const { return draining_; }
   bool is_loading() const { return loading_; }
-  // Returns whether a compute thread has been in one step for a minute.
-  bool is_stuck() const;
-  size_t open_calls() const { return open_calls_; }
+  bool is_stuck() const;  // a compute thread has been in one step for a minute
+  std::string metrics_text() const { return metrics_.text(); }
 
   // Any thread: runs a function on the prepare thread.
   template <class Function>
@@ -57,6 +68,8 @@ class Service : public HttpHandler {
   // Prepare thread.
   const ServerOptions& options() const { return options_; }
   boost::asio::io_context& prepare_context() { return prepare_; }
+  bool needs_keys() const { return keys_.has_value(); }
+  std::optional<std::string> name_of_key(std::string_view key) const;
   const std::vector<ModelPtr>& models() const { return models_; }
   // Returns the model of this name that `serves`, or the only one if the name is empty. Throws HttpError 404.
   template <class Serves>
@@ -76,20 +89,31 @@ class Service : public HttpHandler {
 
  private:
   static ModelPtr only_model(const std::vector<ModelPtr>& found, const std::string& name, std::string_view kind);
-  void check_body(const RequestHead& head, const Route& route) const;
-  void run_prepare_thread();
+  std::shared_ptr<RequestTrack> track_of(const RequestHead& head, const std::string& peer) const;
+  void check_key(const RequestHead& head, const Route& route, RequestTrack& track) const;
+  Grant grant_body(const RequestHead& head, const std::shared_ptr<RequestTrack>& track);
+  ModelPtr load_run(size_t number);
+  void start(const ModelPtr& model);
+  void replace(size_t number, const ModelPtr& model);
+  void drop_retired();
+  void finish(RequestTrack& track, int status, const RequestHead* head);
 
   const ServerOptions options_;
   const std::vector<ServedRun> runs_;
   ClientCounts clients_;
-  std::atomic<bool> loading_ = true, draining_ = false;
+  Metrics metrics_;
+  RequestLog log_;
+  std::optional<ApiKeys> keys_;
+  std::optional<OriginPolicy> origins_;
+  const TrustedProxies proxies_;
+  std::atomic<bool> loading_ = true, draining_ = false, ending_ = false;
   std::atomic<int64_t> body_bytes_ = 0;  // of bodies that are being read or wait
-  std::atomic<size_t> open_calls_ = 0;
   std::map<const Call*, CallPtr> calls_;
   std::vector<std::unique_ptr<ComputeThread>> compute_;
-  std::vector<ModelPtr> models_;
+  std::vector<ModelPtr> models_, retired_;  // retired: replaced, and used by calls that have not ended
   boost::asio::io_context prepare_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{prepare_.get_executor()};
+  boost::asio::steady_timer cleaning_{prepare_};
   std::thread thread_;
 };
 

@@ -123,6 +123,7 @@ void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared>
                const std::shared_ptr<TextWork<Result>>& work, Events&& events_of) {
   int64_t cost = 0;
   for (const Prepared& text : prepared) cost += text.cost;
+  call->use(model);
   auto place = model->queue.enter(call->client(), std::ssize(prepared), cost, call->deadline());
   for (Prepared& text : prepared) {
     text.client = call->client();

@@ -44,7 +44,7 @@ class EchoHandler : public HttpHandler {
     exchange->reply(reply);
   }
 
-  HttpReply refusal(const HttpError& error, const RequestHead*) override {
+  HttpReply refusal(const HttpError& error, const RequestHead*, const std::string&) override {
     return {error.status, "text/plain", error.what()};
   }
 

@@ -1,0 +1,172 @@
+// The part of the service that runs on the I/O thread: which requests are taken, and what is counted at their end.
+#include <algorithm>
+
+#include "core/json.h"
+#include "serve/ascii.h"
+#include "serve/service.h"
+#include "serve/trace.h"
+
+namespace qkv {
+namespace {
+
+constexpr uint64_t kUnwantedBody = 64 << 10;  // of a GET with a body, which is dropped
+constexpr int kClientLeft = 499;              // the status in the log when there was no answer
+
+std::string media_type(std::string_view value) {
+  value = value.substr(0, value.find(';'));
+  while (value.ends_with(' ') || value.ends_with('\t')) value.remove_suffix(1);
+  return ascii_lower(value);
+}
+
+bool takes(BodyType body, const std::string& type) {
+  if (body == BodyType::multipart) return type == "multipart/form-data";
+  if (type == "application/json") return true;
+  return body == BodyType::json_or_form && (type.empty() || type == "application/x-www-form-urlencoded");
+}
+
+void check_body(const RequestHead& head, const Route& route) {
+  if (!head.find("content-encoding").empty()) refuse(415, "Content-Encoding is not supported");
+  const std::string type = media_type(head.find("content-type"));
+  if (route.body == BodyType::none || takes(route.body, type)) return;
+  refuse(415, "Content-Type must be {} (is {})",
+         route.body == BodyType::multipart ? "multipart/form-data" : "application/json", excerpt(type));
+}
+
+[[noreturn]] void refuse_for_now(int status, const char* code, const std::string& message) {
+  HttpError error(status, message);
+  error.code = code;
+  error.retry_after = std::chrono::seconds(1);
+  throw error;
+}
+
+// Returns the route of a request. Throws HttpError 404 and 405.
+RouteMatch route_of(const RequestHead& head) {
+  RouteMatch match = find_route(head.method, head.target.path);
+  if (match.route || (head.method == "OPTIONS" && !match.allowed.empty())) return match;
+  if (match.allowed.empty()) refuse(404, "no such route: {}", excerpt(head.target.path));
+  HttpError error(405, fmt::format("the route takes {}", match.allowed));
+  error.headers.emplace_back("Allow", match.allowed);
+  throw error;
+}
+
+RequestTrack& track_held_by(const Exchange& exchange) { return *static_cast<RequestTrack*>(exchange.hold().get()); }
+
+}  // namespace
+
+std::shared_ptr<RequestTrack> Service::track_of(const RequestHead& head, const std::string& peer) const {
+  auto track = std::make_shared<RequestTrack>();
+  track->client = proxies_.client_of(peer, head);
+  track->change([&](RequestRecord& record) {
+    record.client = track->client;
+    record.method = head.method;
+    if (const auto trace = parse_traceparent(head.find("traceparent"))) {
+      record.trace = trace->trace;
+      record.span = new_span();
+    }
+  });
+  return track;
+}
+
+void Service::check_key(const RequestHead& head, const Route& route, RequestTrack& track) const {
+  if (!keys_) return;
+  const std::string_view key = presented_key(head);
+  if (const std::optional<std::string> name = name_of_key(key)) {
+    track.client = *name;
+    track.has_key = true;
+    track.change([&](RequestRecord& record) { record.client = *name; });
+  } else if (!route.is_open && !(route.has_key_in_body && key.empty())) {
+    throw HttpError(401, key.empty() ? "an API key is required" : "the API key is not known");
+  }
+}
+
+Grant Service::grant_body(const RequestHead& head, const std::shared_ptr<RequestTrack>& track) {
+  const auto most = static_cast<uint64_t>(options_.max_body);
+  const auto bytes = static_cast<int64_t>(std::min(head.chunked ? most : head.content_length.value_or(0), most));
+  if ((body_bytes_ += bytes) > options_.bodies) {
+    body_bytes_ -= bytes;
+    refuse_for_now(429, "bodies", fmt::format("the requests in progress have more than {} bytes", options_.bodies));
+  }
+  track->body_bytes = &body_bytes_;
+  track->held = bytes;
+  return {most, track};
+}
+
+Grant Service::admit(const RequestHead& head, const std::string& peer) {
+  const std::shared_ptr<RequestTrack> track = track_of(head, peer);
+  if (origins_) origins_->check(head);
+  const RouteMatch match = route_of(head);
+  auto headers = origins_ ? origins_->headers(head) : std::vector<std::pair<std::string, std::string>>();
+  if (!match.route) return {kUnwantedBody, track, std::move(headers)};
+  const Route& route = *match.route;
+  track->change([&](RequestRecord& record) { record.route = route.path; });
+  check_key(head, route, *track);
+  if (!route.answer_at_once && (loading_ || ending_))
+    refuse_for_now(503, ending_ ? "draining" : "loading", ending_ ? "the server is shutting down" : "Loading model");
+  Grant grant{kUnwantedBody, track};
+  if (route.body != BodyType::none) {
+    check_body(head, route);
+    grant = grant_body(head, track);
+  }
+  grant.headers = std::move(headers);
+  return grant;
+}
+
+void Service::handle(std::shared_ptr<Exchange> exchange) {
+  const RequestHead& head = exchange->head();
+  RouteMatch match = find_route(head.method, head.target.path);
+  const auto track = std::static_pointer_cast<RequestTrack>(exchange->hold());
+  if (!match.route) {
+    track->end(Outcome::done);
+    const auto preflight = origins_ ? origins_->preflight(head, match.allowed) : std::nullopt;
+    return exchange->reply(preflight.value_or(HttpReply{204, "", "", {{"Allow", match.allowed + ", OPTIONS"}}}));
+  }
+  if (match.route->answer_at_once) {
+    track->end(Outcome::done);
+    return exchange->reply(match.route->answer_at_once(*this, *exchange));
+  }
+  const auto call = std::make_shared<Call>(*this, exchange, std::move(match), track);
+  exchange->on_gone([this, weak = std::weak_ptr(call)] {
+    post([weak] {
+      if (const auto gone = weak.lock()) gone->cancel();
+    });
+  });
+  post([call] { call->start(); });
+}
+
+HttpReply Service::refusal(const HttpError& error, const RequestHead* head, const std::string& peer) {
+  if (!head) metrics_.malformed(error.status);
+  const RequestHead none;
+  const std::shared_ptr<RequestTrack> track = track_of(head ? *head : none, peer);
+  track->end(error.status == 429 || error.status == 503 ? Outcome::rejected : Outcome::failed);
+  HttpReply reply = error_reply(head ? family_of(head->target.path) : Family::native, error);
+  if (head && origins_)
+    for (auto& header : origins_->headers(*head)) reply.headers.push_back(std::move(header));
+  track->change([&](RequestRecord& record) {
+    record.sent_bytes = std::ssize(reply.body);
+    if (const auto match = head ? find_route(head->method, head->target.path) : RouteMatch(); match.route)
+      record.route = match.route->path;
+  });
+  finish(*track, error.status, head);
+  return reply;
+}
+
+void Service::ended(const Exchange& exchange) {
+  RequestTrack& track = track_held_by(exchange);
+  track.change([&](RequestRecord& record) {
+    record.id = exchange.id();
+    record.sent_bytes = static_cast<int64_t>(exchange.sent_bytes());
+    record.received_bytes = std::ssize(exchange.body());
+  });
+  finish(track, exchange.status() == 0 ? kClientLeft : exchange.status(), &exchange.head());
+}
+
+void Service::finish(RequestTrack& track, int status, const RequestHead* head) {
+  RequestRecord record = track.take();
+  record.status = status;
+  metrics_.request_done(record.route, head ? head->method : "", status, record.seconds);
+  metrics_.add_received_bytes(record.received_bytes);
+  metrics_.add_sent_bytes(record.sent_bytes);
+  log_.write(std::move(record));
+}
+
+}  // namespace qkv
