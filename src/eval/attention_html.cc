@@ -1,13 +1,16 @@
-// The attention map as a self-contained HTML page. The page, its style and its script are the files in src/eval/assets.
-// The data are JSON; the weights of each head are base64 of 16-bit integers, round(65535 w).
+// The attention map as a self-contained HTML page, made of the files in src/eval/assets. The server's page shares those
+// named attention_view. The data are JSON; the weights of each head are base64 of 16-bit integers, round(65535 w).
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
+#include "core/placeholders.h"
 #include "eval/assets/attention.css.h"
 #include "eval/assets/attention.html.h"
 #include "eval/assets/attention.js.h"
+#include "eval/assets/attention_view.css.h"
+#include "eval/assets/attention_view.html.h"
+#include "eval/assets/attention_view.js.h"
 #include "eval/attention_words.h"
 
 namespace qkv {
@@ -62,21 +65,6 @@ std::string script_json(const nlohmann::json& json) {
   return safe;
 }
 
-// Returns the page with its three placeholders replaced. They are searched in the template alone, so that the data may
-// contain their text.
-std::string fill_in(std::string_view style, std::string_view data, std::string_view script) {
-  const std::pair<std::string_view, std::string_view> parts[] = {
-      {"{{style}}", style}, {"{{data}}", data}, {"{{script}}", script}};
-  std::string page;
-  std::string_view rest = kAttentionHtml;
-  for (const auto& [placeholder, text] : parts) {
-    const size_t at = rest.find(placeholder);
-    page.append(rest.substr(0, at)).append(text);
-    rest.remove_prefix(at + placeholder.size());
-  }
-  return page.append(rest);
-}
-
 }  // namespace
 
 std::string attention_to_html(const AttentionMap& map) {
@@ -96,7 +84,12 @@ std::string attention_to_html(const AttentionMap& map) {
                      {"layers", std::move(layers)}});
   }
   const nlohmann::json data = {{"source", map.source}, {"target", map.target}, {"kinds", std::move(kinds)}};
-  return fill_in(kAttentionCss, script_json(data), kAttentionJs);
+  const std::string style = std::string(kAttentionCss).append(kAttentionViewCss);
+  const std::string script = std::string(kAttentionViewJs).append("\n").append(kAttentionJs);
+  return fill_in(kAttentionHtml, {{"{{style}}", style},
+                                  {"{{view}}", kAttentionViewHtml},
+                                  {"{{data}}", script_json(data)},
+                                  {"{{script}}", script}});
 }
 
 }  // namespace qkv
