@@ -24,11 +24,17 @@ void Digest::add(std::string_view bytes) {
   if (EVP_DigestUpdate(context_->state.get(), bytes.data(), bytes.size()) != 1) fail("digest: libcrypto refuses bytes");
 }
 
-std::string Digest::hex() {
+std::string Digest::bytes() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   if (EVP_DigestFinal_ex(context_->state.get(), digest.data(), &size) != 1) fail("digest: libcrypto gives no sum");
-  return fmt::format("{:02x}", fmt::join(std::span(digest).first(size), ""));
+  return {digest.begin(), digest.begin() + size};
+}
+
+std::string Digest::hex() {
+  const std::string sum = bytes();
+  return fmt::format("{:02x}",
+                     fmt::join(std::span(reinterpret_cast<const unsigned char*>(sum.data()), sum.size()), ""));
 }
 
 }  // namespace qkv

@@ -17,7 +17,9 @@ class Digest {
   Digest& operator=(const Digest&) = delete;
 
   void add(std::string_view bytes);
-  std::string hex();  // 64 or 40 digits, once, after all bytes
+  // The sum, once, after all bytes: 32 or 20 bytes, or 64 or 40 digits.
+  std::string bytes();
+  std::string hex();
 
  private:
   struct Context;

@@ -1,0 +1,127 @@
+// Translation: languages, the text, and the translation as it grows.
+
+// The languages of a translator, as codes. "und" stands for an unknown one.
+function languagesOf(id) {
+  const known = info.models?.find(model => model.id === id);
+  return {id, from: known?.source_languages ?? ['und'], to: known?.target_languages ?? ['und']};
+}
+const languageName = code => code === 'und' ? '' : languages.find(language => language.code === code)?.name ?? code;
+
+function showLanguages() {
+  const unique = codes => [...new Set(codes)], all = modelsOf('translate').map(languagesOf);
+  fill($('from'), unique(all.flatMap(model => model.from)), languageName, $('from-name'));
+  const from = $('from').value, able = all.filter(model => model.from.includes(from));
+  const targets = unique(able.flatMap(model => model.to)), others = targets.filter(code => code !== from);
+  fill($('to'), others.length ? others : targets, languageName, $('to-name'));
+  const to = $('to').value;
+  fill($('translator'), able.filter(model => model.to.includes(to)).map(model => model.id));
+  $('source').lang = $('mirror').lang = from;
+  $('translation').lang = to;
+  $('swap').hidden = from === to || !all.some(model => model.from.includes(to) && model.to.includes(from));
+}
+
+// The fields of a request that say who translates.
+function translator() {
+  const model = $('translator').value, {from, to} = languagesOf(model);
+  const several = from.length > 1 || to.length > 1;
+  return several ? {model, source_language: $('from').value, target_language: $('to').value} : {model};
+}
+
+// ---- The text and its translation
+
+const translating = new Requests('translate'), attending = new Requests('attention');
+const offering = new Requests('alternatives');
+let timer;
+let sentences = [];  // the lines that have text: {text, start, line, translation, maps}; start is a place in the source
+let words = [];      // of the translation: {span, sentence, start, end}
+let pointed;         // one of them
+let attended;        // the sentence whose maps are shown
+
+const translationText = () => [...$('translation').children].map(line => line.textContent).join('\n');
+const showCopy = copies($('copy'), translationText);
+
+// Shows the source behind the text field, with the ranges [start, end, weight] marked.
+function markSource(ranges = []) {
+  const text = $('source').value, parts = [];
+  let at = 0;
+  for (const [start, end, weight] of ranges) {
+    parts.push(text.slice(at, start), set(make('mark', text.slice(start, end)), 'weight', weight));
+    at = end;
+  }
+  $('mirror').replaceChildren(...parts, text.slice(at), '\n');
+}
+
+// Splits the source into lines, of which those with text are the sentences. Returns an element for each line.
+function readSource() {
+  let start = 0;
+  sentences = [];
+  return $('source').value.split('\n').map(text => {
+    const line = make('p', '', {dir: 'auto'});
+    if (text.trim()) sentences.push({text, start, line, translation: ''});
+    start += text.length + 1;
+    return line;
+  });
+}
+
+async function translate() {
+  clearTimeout(timer);
+  for (const requests of [translating, attending, offering]) requests.stop();
+  words = [];
+  pointAt();
+  announce('');
+  showCopy(false);
+  $('alternatives').hidden = $('details').hidden = true;
+  const lines = readSource(), mine = sentences, progress = $('progress');
+  progress.textContent = '';
+  if (!mine.length) {
+    $('translation').replaceChildren();
+    $('attention').hidden = true;
+    return;
+  }
+  $('translation').className = 'old';
+  progress.textContent = 'Translating';
+  progress.className = 'busy';
+  const completed = await translating.run(async () => {
+    const text = mine.length > 1 ? mine.map(sentence => sentence.text) : mine[0].text;
+    const body = {...translator(), text, beam: Number($('beam').value)};
+    for await (const event of translating.events('/v1/translate', body)) {
+      const {translations, line, translation, usage, notes = []} = event;
+      if (lines[0] !== $('translation').firstChild) $('translation').replaceChildren(...lines);
+      $('translation').className = '';
+      if (!translations) mine[line].line.textContent = event.text ?? translation.hypotheses[0].text;
+      else {
+        [translations].flat().forEach(({hypotheses}, i) => { mine[i].translation = hypotheses[0].text; });
+        progress.textContent = [`${usage.target_tokens} tokens`, ...notes].join('. ');
+      }
+    }
+  });
+  if (mine !== sentences) return;
+  progress.className = '';
+  if (!completed) {
+    progress.textContent = '';
+    return;
+  }
+  showWords();
+  announce(translationText(), $('translation').lang);
+  attend(mine[0]);
+}
+
+// Turns the words of the translation into buttons.
+function showWords() {
+  const segmenter = new Intl.Segmenter(undefined, {granularity: 'word'});
+  words = [];
+  for (const sentence of sentences) {
+    const parts = [...segmenter.segment(sentence.translation)].map(({segment, index, isWordLike}) => {
+      if (!isWordLike) return segment;
+      const span = make('span.word', segment, {role: 'button', tabIndex: words.length ? -1 : 0});
+      span.setAttribute('aria-describedby', 'looked');
+      words.push({span, sentence, start: index, end: index + segment.length});
+      return span;
+    });
+    sentence.line.replaceChildren(...parts);
+  }
+  $('details').hidden = false;
+  showCopy(true);
+}
+const wordOf = event => words.find(word => word.span === event.target);
+const goToWord = rove($('translation'), () => words.map(word => word.span));
