@@ -1,0 +1,110 @@
+"""The page of `qkv serve`, open in a browser, and what the tests of the page do with it.
+
+The fixture `site` is the page of the program, if it has the command, else that of the mock server.
+"""
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+
+import pytest
+from conftest import QKV
+from page_browser import Browser, missing
+from page_mock import Mock
+
+needs_a_browser = pytest.mark.skipif(bool(missing()), reason=missing() or "all is there")
+SENTENCE = "The old teacher sees the dog."
+KINDS = {"translate": "translator", "recommend": "recommender", "generate": "language_model"}
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    browser = Browser()
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def mock():
+    with Mock() as mock:
+        yield mock
+
+
+@pytest.fixture
+def page(chromium, mock):
+    """The page of the mock server. It must not complain, except about requests that the mock refused."""
+    chromium.open(mock.url)
+    yield chromium
+    assert not chromium.complaints({status for status, _ in mock.errors})
+
+
+def can_serve():
+    return os.access(QKV, os.X_OK) and subprocess.run([QKV, "serve", "--help"], capture_output=True).returncode == 0
+
+
+@contextlib.contextmanager
+def served(trained, films, counting):
+    """The address of the program with three models."""
+    command = [QKV, "serve", f"en-de={trained}", f"films={films / 'run'}", f"lm={counting}", "--languages",
+               "en-de=en-de", "--titles", f"films={films / 'titles.csv'}", "--listen", "127.0.0.1:0",
+               "--threads", "1", "--log", "none"]
+    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as server:
+        try:
+            for line in server.stderr:
+                if found := re.search(r"serving .* on (http://\S+)", line):
+                    break
+            else:
+                raise AssertionError("the server did not start")
+            yield found[1]
+        finally:
+            server.terminate()
+            server.communicate(timeout=30)
+
+
+@pytest.fixture
+def site(chromium, request):
+    """The page of the program, or of the mock server if the program has no server."""
+    with contextlib.ExitStack() as stack:
+        if can_serve():
+            url = stack.enter_context(served(*map(request.getfixturevalue, ("trained", "films", "counting"))))
+        else:
+            url = stack.enter_context(Mock()).url
+        chromium.open(url)
+        yield chromium
+        assert not chromium.complaints()
+
+
+def until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def open_tab(page, name):
+    page.script("$('tab-' + arguments[0]).click()", name)
+
+
+def translate(page, text=SENTENCE):
+    page.script("$('source').focus()")
+    page.keys(text)
+    page.wait("!$('attention').hidden && document.querySelector('.word')")
+
+
+def generate(page, prompt="ROMEO:"):
+    open_tab(page, "generate")
+    page.script("$('prompt').focus()")
+    page.keys(prompt)
+    page.script("$('go').click()")
+
+
+def recommend(page, query, *more):
+    open_tab(page, "recommend")
+    for text in (query, *more):
+        page.script("$('search').focus()")
+        page.keys(text)
+        page.wait("!$('found').hidden")
+        page.keys("ENTER")
+    page.wait(f"$('basis').textContent.includes('{1 + len(more)} event')")
