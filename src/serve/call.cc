@@ -141,7 +141,7 @@ void Call::fail(const HttpError& error, Outcome outcome) {
   if (ended_) return;
   if (streams_) {
     exchange_->send("data: " + error_json(error) + "\n\n");
-    exchange_->abort();
+    exchange_->end();  // browsers would lose the event if the stream were cut
   } else {
     exchange_->reply(error_reply(route().family, error));
   }

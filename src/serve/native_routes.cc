@@ -23,15 +23,15 @@ int64_t weights_of(const AttentionMap& map) {
 }
 
 nlohmann::ordered_json described(const ServedModel& model) {
-  nlohmann::ordered_json json = {{"name", model.name},
+  nlohmann::ordered_json json = {{"id", model.name},
                                  {"kind", name_of(model.info.kind)},
                                  {"int8", model.is_int8()},
                                  {"parameters", model.info.parameter_count},
                                  {"max_length", model.max_length()}};
   if (model.translator) {
-    json["source_language"] = model.source_language;
-    json["target_language"] = model.target_language;
-    json["languages"] = model.translator->languages();
+    const std::vector<std::string> languages = model.translator->languages();
+    json["source_languages"] = languages.empty() ? std::vector{model.source_language} : languages;
+    json["target_languages"] = languages.empty() ? std::vector{model.target_language} : languages;
   }
   if (model.embedder) json["width"] = model.embedder->width();
   if (model.classifier) json["labels"] = model.classifier->labels();
