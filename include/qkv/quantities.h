@@ -23,10 +23,12 @@ std::string bytes_text(int64_t bytes);
 std::string duration_text(double seconds);
 
 // The description of an option that is a size (int64_t, in bytes) or a time (double, in seconds). It can be given as
-// text with a unit on the command line and in JSON.
+// text with a unit on the command line and in JSON. Made by quantity; the tag keeps a list in braces from becoming one.
 struct QuantityField : Field {
-  using Field::Field;
+  enum class Tag { quantity };
+  constexpr QuantityField(Tag, const Field& field) : Field(field) {}
 };
+constexpr QuantityField quantity(const Field& field) { return {QuantityField::Tag::quantity, field}; }
 
 // Returns the sizes or times that a field accepts, in words: "between 1K and 1G", "above 0s and at most 24h".
 std::string accepted_bytes(const QuantityField& field);

@@ -62,101 +62,101 @@ struct ServerOptions {
 template <class Visitor>
 void visit_fields(ServerOptions& o, Visitor&& visit) {
   constexpr Range kCount = between(1, 1 << 24), kDay = between(0, 86'400);
-  using Size = QuantityField;
-  using Time = QuantityField;
 
   visit("runs", o.runs,
-        Field("Runs to serve, each RUN or NAME=RUN; a name is by default the last part of the path", "models", {},
-              kCommon));
+        {"Runs to serve, each RUN or NAME=RUN; a name is by default the last part of the path", "models", {}, kCommon});
   visit("languages", o.languages,
-        Field("Languages of a translator as clients name them, as NAME=en-de; by default those that the name or the "
-              "directory of the run ends in",
-              "models", {}, kCommon));
-  visit("titles", o.titles, Field("Titles of a recommender's items, as NAME=FILE", "models", {}, kCommon));
-  visit(
-      "chat_template", o.chat_template,
-      Field("How a language model reads a conversation, as NAME=TEMPLATE with one of chatml, llama2, llama3, mistral, "
-            "zephyr and plain",
-            "models", {}, kCommon));
-  visit("embed", o.embed, Field("Let translators and language models answer requests for embeddings too", "models"));
+        {"Languages of a translator as clients name them, as NAME=en-de; by default those that the name or the "
+         "directory of the run ends in",
+         "models",
+         {},
+         kCommon});
+  visit("titles", o.titles, {"Titles of a recommender's items, as NAME=FILE", "models", {}, kCommon});
+  visit("chat_template", o.chat_template,
+        {"How a language model reads a conversation, as NAME=TEMPLATE with one of chatml, llama2, llama3, mistral, "
+         "zephyr and plain",
+         "models",
+         {},
+         kCommon});
+  visit("embed", o.embed, {"Let translators and language models answer requests for embeddings too", "models"});
 
   visit("listen", o.listen,
-        Field("Address to listen on, HOST:PORT or unix:PATH; port 0 takes a free one; by default 127.0.0.1:8080",
-              "connections", {}, kCommon));
+        {"Address to listen on, HOST:PORT or unix:PATH; port 0 takes a free one; by default 127.0.0.1:8080",
+         "connections",
+         {},
+         kCommon});
   visit("metrics_listen", o.metrics_listen,
-        Field("Address of /metrics, which is then not available at the others and needs no key", "connections"));
-  visit("tls_cert", o.tls_cert, Field("File with the certificates for TLS, in PEM; requires tls_key", "connections"));
-  visit("tls_key", o.tls_key, Field("File with the private key for TLS, in PEM; requires tls_cert", "connections"));
-  visit(
-      "max_connections", o.max_connections,
-      Field("Maximum number of open connections; further ones are closed at once", "connections", between(1, 1 << 20)));
+        {"Address of /metrics, which is then not available at the others and needs no key", "connections"});
+  visit("tls_cert", o.tls_cert, {"File with the certificates for TLS, in PEM; requires tls_key", "connections"});
+  visit("tls_key", o.tls_key, {"File with the private key for TLS, in PEM; requires tls_cert", "connections"});
+  visit("max_connections", o.max_connections,
+        {"Maximum number of open connections; further ones are closed at once", "connections", between(1, 1 << 20)});
   visit("header_timeout", o.header_timeout,
-        Time("Time for a client to send the head of a request", "connections", kDay.without_min()));
+        quantity({"Time for a client to send the head of a request", "connections", kDay.without_min()}));
   visit("body_timeout", o.body_timeout,
-        Time("Time for a client to send the body of a request", "connections", kDay.without_min()));
+        quantity({"Time for a client to send the body of a request", "connections", kDay.without_min()}));
   visit("idle_timeout", o.idle_timeout,
-        Time("Time until a connection without a request is closed", "connections", kDay.without_min()));
+        quantity({"Time until a connection without a request is closed", "connections", kDay.without_min()}));
   visit("write_timeout", o.write_timeout,
-        Time("Time without a byte that the client takes until its connection is closed", "connections",
-             kDay.without_min()));
+        quantity({"Time without a byte that the client takes until its connection is closed", "connections",
+                  kDay.without_min()}));
 
-  visit("threads", o.threads, Field("Threads that compute; 0 is one per processor", "execution", between(0, 1024)));
+  visit("threads", o.threads, {"Threads that compute; 0 is one per processor", "execution", between(0, 1024)});
   visit("workers", o.workers,
-        Field("Number of models computed at the same time, which share the threads", "execution", between(1, 1024)));
-  visit("rows", o.rows, Field("Hypotheses of a model that a step extends", "execution", kCount));
+        {"Number of models computed at the same time, which share the threads", "execution", between(1, 1024)});
+  visit("rows", o.rows, {"Hypotheses of a model that a step extends", "execution", kCount});
   visit("cache", o.cache,
-        Size("Memory for keys and values of all models; a text starts when what it may need is free", "execution",
-             at_least(1 << 20)));
+        quantity({"Memory for keys and values of all models; a text starts when what it may need is free", "execution",
+                  at_least(1 << 20)}));
 
   visit("queue_items", o.queue_items,
-        Field("Maximum number of texts that wait for a model; beyond it requests are refused with 429", "queues",
-              kCount));
-  visit("queue_tokens", o.queue_tokens,
-        Field("Maximum number of tokens that wait for a model, with those that may be generated", "queues",
-              between(1, 1e12)));
+        {"Maximum number of texts that wait for a model; beyond it requests are refused with 429", "queues", kCount});
+  visit(
+      "queue_tokens", o.queue_tokens,
+      {"Maximum number of tokens that wait for a model, with those that may be generated", "queues", between(1, 1e12)});
   visit("client_items", o.client_items,
-        Field("Maximum number of texts of a client that wait or run; a client is a key or, without keys, an address; 0 "
-              "is no limit",
-              "queues", between(0, 1 << 24)));
+        {"Maximum number of texts of a client that wait or run; a client is a key or, without keys, an address; 0 "
+         "is no limit",
+         "queues", between(0, 1 << 24)});
   visit("deadline", o.deadline,
-        Time("Time from the arrival of a request until it is given up", "queues", kDay.without_min(), kCommon));
+        quantity({"Time from the arrival of a request until it is given up", "queues", kDay.without_min(), kCommon}));
 
   visit("max_body", o.max_body,
-        Size("Maximum size of the body of a request", "requests", between(1 << 10, 1 << 30), kCommon));
+        quantity({"Maximum size of the body of a request", "requests", between(1 << 10, 1 << 30), kCommon}));
   visit("bodies", o.bodies,
-        Size("Maximum size of all bodies that are being read or wait; beyond it requests are refused with 429",
-             "requests", between(1 << 10, 0x1p40)));
-  visit("max_text", o.max_text, Field("Maximum number of characters of a text", "requests", between(1, 1 << 28)));
+        quantity({"Maximum size of all bodies that are being read or wait; beyond it requests are refused with 429",
+                  "requests", between(1 << 10, 0x1p40)}));
+  visit("max_text", o.max_text, {"Maximum number of characters of a text", "requests", between(1, 1 << 28)});
   visit("max_texts", o.max_texts,
-        Field("Maximum number of texts of a request, each counted as often as it has choices", "requests", kCount));
-  visit("max_tokens", o.max_tokens, Field("Maximum number of tokens generated for a text", "requests", kCount));
-  visit("max_beam", o.max_beam, Field("Maximum beam of a translation", "requests", between(1, 1024)));
+        {"Maximum number of texts of a request, each counted as often as it has choices", "requests", kCount});
+  visit("max_tokens", o.max_tokens, {"Maximum number of tokens generated for a text", "requests", kCount});
+  visit("max_beam", o.max_beam, {"Maximum beam of a translation", "requests", between(1, 1024)});
 
   visit("api_keys", o.api_keys,
-        Field("File with keys of clients, one per line as NAME KEY; read again on SIGHUP", "access", {}, kCommon));
+        {"File with keys of clients, one per line as NAME KEY; read again on SIGHUP", "access", {}, kCommon});
   visit("allow_host", o.allow_host,
-        Field("Further name that clients may use for this server; * allows all. Names of the addresses listened on, "
-              "localhost and IP addresses are always allowed",
-              "access"));
-  visit("cors_origin", o.cors_origin, Field("Site whose pages may use this server, as https://example.org", "access"));
+        {"Further name that clients may use for this server; * allows all. Names of the addresses listened on, "
+         "localhost and IP addresses are always allowed",
+         "access"});
+  visit("cors_origin", o.cors_origin, {"Site whose pages may use this server, as https://example.org", "access"});
   visit("trust_proxy", o.trust_proxy,
-        Field("Address or network of a proxy, such as 10.0.0.0/8, whose X-Forwarded-For is believed; unix is any proxy "
-              "on a socket with a path",
-              "access"));
+        {"Address or network of a proxy, such as 10.0.0.0/8, whose X-Forwarded-For is believed; unix is any proxy "
+         "on a socket with a path",
+         "access"});
 
   visit("drain_delay", o.drain_delay,
-        Time("Time after SIGTERM in which requests are still accepted, while /health/ready reports 503", "shutdown",
-             kDay));
+        quantity({"Time after SIGTERM in which requests are still accepted, while /health/ready reports 503",
+                  "shutdown", kDay}));
   visit("drain_timeout", o.drain_timeout,
-        Time("Time for requests to end after that; the rest is cancelled", "shutdown", kDay));
+        quantity({"Time for requests to end after drain_delay; the rest is then cancelled", "shutdown", kDay}));
 
-  visit("log", o.log, Field("How requests are logged to standard error", "output", {}, kCommon));
-  visit("no_page", o.no_page, Field("Do not serve the page at /", "output"));
+  visit("log", o.log, {"How requests are logged to standard error", "output", {}, kCommon});
+  visit("no_page", o.no_page, {"Do not serve the page at /", "output"});
   visit("suggestions", o.suggestions,
-        Field("File that suggestions for better translations are appended to; without it /suggest is off", "output"));
+        {"File that suggestions for better translations are appended to; without it /suggest is off", "output"});
   visit("events", o.events,
-        Field("File that events of /api/feedback are appended to; without it they are refused", "output"));
-  visit("files", o.files, Field("Translate files (/translate_file)", "output"));
+        {"File that events of /api/feedback are appended to; without it they are refused", "output"});
+  visit("files", o.files, {"Translate files (/translate_file)", "output"});
 }
 
 // Throws Error, naming the field, for a value outside its range, a certificate without its key or the reverse, and for

@@ -101,8 +101,9 @@ TEST(Quantities, AreWrittenAsTheyAreRead) {
 TEST(Quantities, AreCheckedAgainstTheRangeOfTheirField) {
   int64_t bytes = 7;
   double seconds = 7;
-  const QuantityField size("Size", "", between(1 << 10, 1 << 30)), time("Time", "", above(0)),
-      both("Time", "", between(0, 60).without_min()), most("Time", "", Range{.max = 3600});
+  const QuantityField size = quantity({"Size", "", between(1 << 10, 1 << 30)}), time = quantity({"Time", "", above(0)}),
+                      both = quantity({"Time", "", between(0, 60).without_min()}),
+                      most = quantity({"Time", "", Range{.max = 3600}});
   set_quantity(bytes, "1K", size);
   set_quantity(seconds, "1 ms", time);
   EXPECT_EQ(bytes, 1024);
@@ -113,6 +114,16 @@ TEST(Quantities, AreCheckedAgainstTheRangeOfTheirField) {
   EXPECT_EQ(error_of([&] { set_quantity(seconds, "61min", most); }), "must be at most 1h (is \"61min\")");
   EXPECT_EQ(bytes, 1024);
   EXPECT_EQ(seconds, 0.001);
+}
+
+TEST(Quantities, AreFieldsOnlyWhereTheyAreNamed) {
+  struct Visitor {
+    bool operator()(double, const Field&) { return false; }
+    bool operator()(double, const QuantityField&) { return true; }
+  } visit;
+  EXPECT_FALSE(visit(1, {"Number"}));
+  EXPECT_FALSE(visit(1, {"Number", "group"}));
+  EXPECT_TRUE(visit(1, quantity({"Time"})));
 }
 
 }  // namespace
