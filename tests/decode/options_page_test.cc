@@ -16,6 +16,7 @@
 #include "qkv/generator.h"
 #include "qkv/import.h"
 #include "qkv/recommender.h"
+#include "qkv/server.h"
 #include "qkv/translator.h"
 #include "tests/support/temp_dir.h"
 
@@ -59,7 +60,13 @@ class Tables {
     std::string type = type_of(value);
     const bool any = field.range.min < -1e300 && field.range.max > 1e300;
     if (!any) type += ", " + to_string(field.range);
-    table(field.group) += fmt::format("| `{}` | {} | {} | {} |\n", name, type, default_of(value), field.help);
+    add(name, type, default_of(value), field);
+  }
+  void operator()(std::string_view name, int64_t bytes, const QuantityField& field) {
+    add(name, "size, " + accepted_bytes(field), bytes_text(bytes), field);
+  }
+  void operator()(std::string_view name, double seconds, const QuantityField& field) {
+    add(name, "time, " + accepted_durations(field), duration_text(seconds), field);
   }
   std::string text() const {
     std::string all;
@@ -69,6 +76,9 @@ class Tables {
   }
 
  private:
+  void add(std::string_view name, const std::string& type, const std::string& otherwise, const Field& field) {
+    table(field.group) += fmt::format("| `{}` | {} | {} | {} |\n", name, type, otherwise, field.help);
+  }
   std::string& table(std::string_view group) {
     for (auto& [known, rows] : tables_)
       if (known == group) return rows;
@@ -88,8 +98,8 @@ std::string section(const std::string& title, const std::string& text) {
 std::string page() {
   return std::string(R"(# Options
 
-The options of translation, generation, recommendation, embedding, classification and import. This page is generated
-from the descriptions in the public headers: do not edit it; regenerate it as described at the top of
+The options of translation, generation, recommendation, embedding, classification, import and the server. This page is
+generated from the descriptions in the public headers: do not edit it; regenerate it as described at the top of
 `tests/decode/options_page_test.cc`.
 
 An option has one name everywhere: `no_repeat_ngram` is a member of the C++ struct, a keyword argument in Python, and
@@ -124,7 +134,12 @@ value of the run ([classify.md](classify.md)).)") +
          section<ImportOptions>(
              "Import",
              R"(`qkv import`, `qkv::ImportOptions` in C++, where the last group is the member `torch`. [import.md](import.md) says which
-models are read.)");
+models are read.)") +
+         section<ServerOptions>(
+             "Server",
+             R"(`qkv serve`, `qkv::ServerOptions` in C++. `--config FILE` reads them from a JSON object with these names; the command
+line overrides it. A size is a number of bytes, also as text with a unit, such as 64K, 2M or 1G; a time is a number of
+seconds, also as text such as 500ms, 60s, 2min or 1h. On the command line, runs are arguments without a flag.)");
 }
 
 TEST(OptionsPage, IsGeneratedFromTheDescriptions) {
@@ -149,6 +164,7 @@ TEST(OptionsPage, DescribesEveryOptionInOneLine) {
   check(ClassifyOptions());
   check(RerankOptions());
   check(ImportOptions());
+  check(ServerOptions());
 }
 
 }  // namespace
