@@ -32,6 +32,7 @@ BELOW = {
     "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},
     "classify": {"core", "ops", "layers", "model", "text", "data", "io", "decode", "embed"},
     "recommend": {"core", "ops", "layers", "model", "text", "data", "io", "eval"},
+    "results": {"core"},
     "serve": {"core", "text", "results", "decode", "eval"},
     "train": {"core", "ops", "layers", "model", "text", "data", "io", "eval", "decode", "recommend", "import", "export"},
 }

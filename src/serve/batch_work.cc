@@ -99,6 +99,7 @@ class BatchWork : public Work, public std::enable_shared_from_this<BatchWork<Job
     call->use(model_);
     place_ = model_->queue.enter(call->client(), texts, job_->cost, call->deadline());
     call->set_work(this->shared_from_this());
+    call->track().change([&](RequestRecord& record) { record.texts += texts; });
     job_->client = call->client();
     // The job may run when its call has ended, and the call owns this object.
     const auto post = [weak = this->weak_from_this(), &service = call->service()](auto function) {
@@ -148,6 +149,8 @@ void start_job(const CallPtr& call, const ModelPtr& model, std::shared_ptr<Job> 
 void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::string> texts, const EmbedOptions& options,
            int64_t tokens, std::function<void(const Embeddings&)> on_done) {
   const auto count = std::ssize(texts);
+  model->metrics().add_input_tokens(tokens);
+  call->track().change([&](RequestRecord& record) { record.input_tokens += tokens; });
   start_job<EmbedJob>(call, model, std::make_shared<EmbedJob>(*model->embedder, std::move(texts), options), count,
                       tokens, [on_done = std::move(on_done)](EmbedJob& job) { on_done(job.result); });
 }

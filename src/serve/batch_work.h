@@ -1,4 +1,4 @@
-// What a call computes as a whole, in the batches of a model.
+// Work of a call that is computed as a whole, in the batches of a model.
 #pragma once
 
 #include <functional>

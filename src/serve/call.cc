@@ -195,7 +195,7 @@ void Call::end_events() {
   end(Outcome::done);
 }
 
-// Tells the client and what is between that the stream is alive.
+// Shows the client and proxies that the stream is alive.
 void Call::schedule_comment() {
   silence_.expires_after(kSilence);
   silence_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {

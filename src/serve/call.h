@@ -20,7 +20,7 @@ class ServedModel;
 class Service;
 using ModelPtr = std::shared_ptr<ServedModel>;
 
-// What is computed for a call.
+// The computation for a call.
 class Work {
  public:
   virtual ~Work() = default;
@@ -43,7 +43,7 @@ class Call : public std::enable_shared_from_this<Call> {
   const Route& route() const { return *match_.route; }
   const std::vector<std::string>& path_parts() const { return match_.parts; }  // those that "{}" stands for
   const std::string& client() const { return client_; }                        // the name of its key, or its address
-  // Clients with different keys do not share prefixes: the time would tell one what another has sent.
+  // Clients with different keys do not share prefixes: the time would reveal to one what another has sent.
   const std::string& salt() const { return salt_; }
   // Takes the key that a body states, if the head has none. Throws HttpError if a key is required and this one is not
   // known.
@@ -71,7 +71,7 @@ class Call : public std::enable_shared_from_this<Call> {
     }
   }
 
-  // What answers the call later. Cancelled when the client leaves or the deadline passes.
+  // Sets the work that answers the call later. Cancelled when the client leaves or the deadline passes.
   void set_work(std::shared_ptr<Work> work) { work_ = std::move(work); }
 
   // End the call with an answer.

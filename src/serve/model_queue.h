@@ -49,7 +49,7 @@ class RecentRate {
   int64_t last_ = 0;  // second of the newest entry
 };
 
-// What may wait for a model.
+// Limits on what may wait for a model.
 struct QueueLimits {
   int64_t items = 256;     // texts
   int64_t tokens = 65536;  // their cost

@@ -1,4 +1,5 @@
-// What /v1/completions and /v1/chat/completions share: options, limits, log-probabilities, and the course of an answer.
+// The common part of /v1/completions and /v1/chat/completions: options, limits, log-probabilities, and the course of an
+// answer.
 #pragma once
 
 #include <functional>

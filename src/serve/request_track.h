@@ -1,4 +1,4 @@
-// What is known of a request for its line in the log and for the metrics. The I/O thread makes it, the prepare thread
+// The record of a request for its line in the log and for the metrics. The I/O thread makes it, the prepare thread
 // fills it in, and the I/O thread writes it when the answer has been sent or the client has left.
 #pragma once
 

@@ -19,7 +19,7 @@ class Service;
 // The programs that a route is compatible with, which decide what errors look like.
 enum class Family { native, openai, libretranslate, tei, gorse };
 
-// What a body may be.
+// The media types that a body may have.
 enum class BodyType { none, json, json_or_form, multipart };
 
 struct Route {

@@ -17,6 +17,7 @@ class TextWork : public Work, public std::enable_shared_from_this<TextWork<Resul
     ModelLane* lane = nullptr;
     int64_t cost = 0;
     uint64_t id = 0;  // in the loop
+    Call::Clock::time_point last_token = {};
     std::optional<Result> result;
   };
 
@@ -44,6 +45,16 @@ class TextWork : public Work, public std::enable_shared_from_this<TextWork<Resul
   }
   void failed(const std::exception_ptr& error) {
     post([error] { throw_model_error(error); });
+  }
+
+  // Counts the time to the first token of a stream, and between its tokens.
+  void count_token(size_t i) {
+    const auto now = Call::Clock::now();
+    Call::Clock::time_point& last = texts[i].last_token;
+    const std::chrono::duration<double> time = now - (last == Call::Clock::time_point() ? begun_ : last);
+    last == Call::Clock::time_point() ? model_->metrics().observe_first_token(time.count())
+                                      : model_->metrics().observe_token(time.count());
+    last = now;
   }
 
   void cancel() override {
@@ -76,8 +87,22 @@ class TextWork : public Work, public std::enable_shared_from_this<TextWork<Resul
     cancelled ? text.place.leave() : text.place.finish();
   }
 
+  void count_output(const Translation& translation) {
+    int64_t tokens = 0;
+    for (const Hypothesis& hypothesis : translation.hypotheses) tokens += std::ssize(hypothesis.tokens);
+    add_output(tokens);
+  }
+  void count_output(const Generation& generation) { add_output(std::ssize(generation.tokens)); }
+
+  void add_output(int64_t tokens) {
+    model_->metrics().add_output_tokens(tokens);
+    if (const auto call = call_.lock())
+      call->track().change([&](RequestRecord& record) { record.output_tokens += tokens; });
+  }
+
   void end(size_t i, Result&& result) {
     Text& text = texts[i];
+    count_output(result);
     text.result = std::move(result);
     leave(text, false);
     if (on_text) on_text(i, *text.result);
@@ -94,6 +119,7 @@ class TextWork : public Work, public std::enable_shared_from_this<TextWork<Resul
   Service& service_;
   const std::weak_ptr<Call> call_;
   const ModelPtr model_;
+  const Call::Clock::time_point begun_ = Call::Clock::now();
 };
 
 // The events of a text, which may come when its call has ended.
@@ -115,7 +141,24 @@ struct WorkEvents {
   void post(Function function) const {
     if (const auto alive = work.lock()) alive->post(std::move(function));
   }
+  template <class Function>
+  void token(Function function) const {
+    post([work = work, i = i, function = std::move(function)] {
+      if (const auto alive = work.lock()) alive->count_token(i);
+      function();
+    });
+  }
 };
+
+void count_input(Call& call, ServedModel& model, const std::vector<int64_t>& tokens) {
+  int64_t all = 0;
+  for (const int64_t count : tokens) all += count;
+  model.metrics().add_input_tokens(all);
+  call.track().change([&](RequestRecord& record) {
+    record.texts += std::ssize(tokens);
+    record.input_tokens += all;
+  });
+}
 
 // Prepares the texts, takes places for all of them, and adds them to the loops of the model.
 template <class Result, class Prepared, class Events>
@@ -127,7 +170,7 @@ void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared>
   auto place = model->queue.enter(call->client(), std::ssize(prepared), cost, call->deadline());
   for (Prepared& text : prepared) {
     text.client = call->client();
-    work->texts.push_back({place.split(text.cost), model->take_lane(text.cost), text.cost, 0, {}});
+    work->texts.push_back({place.split(text.cost), model->take_lane(text.cost), text.cost, 0, {}, {}});
   }
   call->set_work(work);
   for (size_t i = 0; i < prepared.size(); i++) {
@@ -160,13 +203,14 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
     events.on_start = [to] { to.started(); };
     if (handlers.on_token)
       events.on_token = [to, on_token = handlers.on_token](const TokenReport& token, const std::string& so_far) {
-        to.post([on_token, i = to.i, token, so_far] { on_token(i, token, so_far); });
+        to.token([on_token, i = to.i, token, so_far] { on_token(i, token, so_far); });
         return false;
       };
     events.on_done = [to](Translation&& translation) { to.done(std::move(translation)); };
     events.on_error = [to](const std::exception_ptr& error) { to.failed(error); };
     return events;
   });
+  count_input(*call, *model, tokens);
   return tokens;
 }
 
@@ -189,19 +233,23 @@ std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::v
   add_texts<Generation>(call, model, std::move(prepared), work, [&](size_t i) {
     GenerationLoop::Events events;
     const WorkEvents<Generation> to{work, i};
-    events.on_start = [to, cached](int64_t count) {
-      to.post([cached, i = to.i, count] { (*cached)[i] = count; });
+    events.on_start = [to, cached, model](int64_t count) {
+      to.post([cached, i = to.i, count, model] {
+        (*cached)[i] = count;
+        model->metrics().add_cached_tokens(count);
+      });
       to.started();
     };
     if (handlers.on_token)
       events.on_token = [to, on_token = handlers.on_token](const GeneratedToken& token, std::string_view piece) {
-        to.post([on_token, i = to.i, token, piece = std::string(piece)] { on_token(i, token, piece); });
+        to.token([on_token, i = to.i, token, piece = std::string(piece)] { on_token(i, token, piece); });
         return false;
       };
     events.on_done = [to](Generation&& generation) { to.done(std::move(generation)); };
     events.on_error = [to](const std::exception_ptr& error) { to.failed(error); };
     return events;
   });
+  count_input(*call, *model, tokens);
   return tokens;
 }
 
