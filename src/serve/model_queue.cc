@@ -1,7 +1,6 @@
 #include "serve/model_queue.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace qkv {
 
@@ -25,9 +24,9 @@ void ClientCounts::remove(const std::string& client, int64_t texts) {
 }
 
 void RecentRate::forget(int64_t second) {
-  if (second - last_ >= kSeconds) costs_ = {};
+  if (second - last_ >= kSeconds) seconds_ = {};
   for (int64_t s = std::max(last_, second - kSeconds) + 1; s <= second; s++)
-    costs_[static_cast<size_t>(s % kSeconds)] = 0;
+    seconds_[static_cast<size_t>(s % kSeconds)] = {};
   last_ = std::max(last_, second);
 }
 
@@ -35,16 +34,24 @@ static int64_t second_of(RecentRate::Time time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-void RecentRate::add(int64_t cost, Time now) {
+void RecentRate::add(int64_t cost, bool others_wait, Time now) {
   const std::lock_guard lock(mutex_);
   forget(second_of(now));
-  costs_[static_cast<size_t>(second_of(now) % kSeconds)] += cost;
+  if (waited_) {
+    Second& second = seconds_[static_cast<size_t>(second_of(now) % kSeconds)];
+    second.cost += cost;
+    second.time += now - ended_;
+  }
+  waited_ = others_wait;
+  ended_ = now;
 }
 
 double RecentRate::per_second(Time now) {
   const std::lock_guard lock(mutex_);
   forget(second_of(now));
-  return static_cast<double>(std::accumulate(costs_.begin(), costs_.end(), int64_t{0})) / kSeconds;
+  Second sum;
+  for (const Second& second : seconds_) sum = {sum.cost + second.cost, sum.time + second.time};
+  return sum.time < std::chrono::seconds(1) ? 0 : static_cast<double>(sum.cost) / sum.time.count();
 }
 
 ModelQueue::Place& ModelQueue::Place::operator=(Place&& other) noexcept {
@@ -84,7 +91,7 @@ void ModelQueue::Place::start() {
 }
 
 void ModelQueue::Place::finish() {
-  if (queue_) queue_->rate_.add(cost_, std::chrono::steady_clock::now());
+  if (queue_) queue_->rate_.add(cost_, queue_->waiting_ > 0, std::chrono::steady_clock::now());
   leave();
 }
 

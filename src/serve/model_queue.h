@@ -31,22 +31,30 @@ class ClientCounts {
   std::map<std::string, int64_t> texts_;
 };
 
-// The work that was done per second in the last ten seconds. Thread-safe.
+// The work that is done per second while other work waits, over the last ten seconds. Without work that waits the rate
+// says how much was asked for, not how much can be done. Thread-safe.
 class RecentRate {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  void add(int64_t cost, Time now);
-  double per_second(Time now);  // 0 if nothing was done
+  // Counts work that has ended. others_wait: whether more of it waits.
+  void add(int64_t cost, bool others_wait, Time now);
+  double per_second(Time now);  // 0 if work has waited for less than a second
 
  private:
   static constexpr int64_t kSeconds = 10;
+  struct Second {
+    int64_t cost = 0;
+    std::chrono::duration<double> time{0};
+  };
 
   void forget(int64_t second);
 
   std::mutex mutex_;
-  std::array<int64_t, kSeconds> costs_ = {};
+  std::array<Second, kSeconds> seconds_ = {};
   int64_t last_ = 0;  // second of the newest entry
+  bool waited_ = false;
+  Time ended_;  // of the last work
 };
 
 // Limits on what may wait for a model.

@@ -1,0 +1,94 @@
+// Places of requests in the queue of a model, and what is refused.
+#include "serve/model_queue.h"
+
+#include <gtest/gtest.h>
+
+namespace qkv {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const RecentRate::Time kStart = RecentRate::Time(seconds(1000));
+
+std::string code_of(ModelQueue& queue, int64_t texts, int64_t cost, milliseconds deadline = seconds(60)) {
+  try {
+    queue.enter("client", texts, cost, deadline);
+    return "";
+  } catch (const HttpError& error) {
+    EXPECT_EQ(error.status, 429);
+    EXPECT_GE(error.retry_after, seconds(1));
+    EXPECT_LE(error.retry_after, seconds(30));
+    return error.code;
+  }
+}
+
+TEST(RecentRate, IsThatOfTheTimeInWhichWorkWaits) {
+  RecentRate rate;
+  for (int i = 0; i <= 20; i++) rate.add(50, true, kStart + i * milliseconds(100));
+  EXPECT_DOUBLE_EQ(rate.per_second(kStart + seconds(2)), 500);
+}
+
+TEST(RecentRate, IsUnknownWhileNothingWaits) {
+  RecentRate rate;
+  for (int i = 0; i <= 50; i++) rate.add(1, false, kStart + i * milliseconds(100));
+  EXPECT_EQ(rate.per_second(kStart + seconds(5)), 0);
+}
+
+TEST(RecentRate, IsUnknownBeforeWorkHasWaitedForASecond) {
+  RecentRate rate;
+  for (int i = 0; i <= 9; i++) rate.add(50, true, kStart + i * milliseconds(100));
+  EXPECT_EQ(rate.per_second(kStart + seconds(1)), 0);
+}
+
+TEST(RecentRate, ForgetsWhatIsTenSecondsAgo) {
+  RecentRate rate;
+  for (int i = 0; i <= 20; i++) rate.add(50, true, kStart + i * milliseconds(100));
+  EXPECT_EQ(rate.per_second(kStart + seconds(12)), 0);
+}
+
+TEST(ModelQueue, AFewRequestsToAnIdleModelDoNotRefuseManyAtOnce) {
+  ClientCounts clients(0);
+  ModelQueue queue("lm", {256, 65536}, clients);
+  for (int i = 0; i < 3; i++) {
+    auto place = queue.enter("client", 1, 16, seconds(60));
+    place.start();
+    place.finish();
+  }
+  std::vector<ModelQueue::Place> places;
+  for (int i = 0; i < 256; i++) places.push_back(queue.enter("client", 1, 200, milliseconds(100)));
+  EXPECT_EQ(queue.waiting(), 256);
+  EXPECT_EQ(code_of(queue, 1, 1), "queue_full");
+  places.clear();
+  EXPECT_EQ(queue.waiting() + queue.running() + queue.waiting_cost(), 0);
+}
+
+TEST(ModelQueue, RefusesMoreTokensThanMayWaitButNotAnIdleModelsFirst) {
+  ClientCounts clients(0);
+  ModelQueue queue("lm", {256, 1000}, clients);
+  auto place = queue.enter("client", 1, 5000, seconds(60));
+  EXPECT_EQ(code_of(queue, 1, 1), "too_many_tokens");
+  place.start();
+  EXPECT_EQ(code_of(queue, 1, 1000), "");
+}
+
+TEST(ModelQueue, PartsOfAPlaceAreGivenBackOnce) {
+  ClientCounts clients(3);
+  ModelQueue queue("lm", {}, clients);
+  auto place = queue.enter("client", 3, 60, seconds(60));
+  EXPECT_EQ(code_of(queue, 1, 1), "client_limit");
+  auto first = place.split(10), second = place.split(20);
+  first.start();
+  first.finish();
+  second.leave();
+  second.leave();
+  EXPECT_EQ(queue.waiting(), 1);
+  EXPECT_EQ(queue.waiting_cost(), 30);
+  EXPECT_EQ(queue.running(), 0);
+  place.leave();
+  EXPECT_EQ(queue.waiting() + queue.waiting_cost(), 0);
+  EXPECT_EQ(code_of(queue, 3, 3), "");
+}
+
+}  // namespace
+}  // namespace qkv
