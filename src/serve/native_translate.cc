@@ -21,7 +21,8 @@ struct TranslateRequest {
   ModelPtr model;
   std::vector<TranslationText> texts;
   TranslationJsonForm form;
-  bool streams = false, has_seed = false;
+  std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
+  bool streams = false;
 };
 
 void check_translate_options(const ServerOptions& limits, const TranslateOptions& o) {
@@ -39,7 +40,6 @@ TranslateRequest read_translate_request(Call& call) {
   if (texts.texts.empty() && !texts.is_list) refuse_field("text", "must be a string or a list of strings");
   TranslateOptions options;
   options.alignment = true;
-  request.has_seed = object.has("seed");
   options.seed = draw_seed();
   visit_fields(options, [&](std::string_view name, auto& member, const Field& field) {
     if (field.group != "execution") object(name, member, field);
@@ -57,6 +57,9 @@ TranslateRequest read_translate_request(Call& call) {
   for (size_t i = 0; i < texts.texts.size(); i++) {
     SourceLine line{texts.texts[i]};
     if (!prefixes.texts.empty()) line.prefix = prefixes.texts[prefixes.is_list ? i : 0];
+    options.on_note = [notes = request.notes, i, is_list = texts.is_list](const std::string& note) {
+      notes->push_back(is_list ? fmt::format("text {}: {}", i, note) : note);
+    };
     request.texts.push_back({std::move(line), options});
   }
   return request;
@@ -67,7 +70,7 @@ std::string translate_answer(const TranslateRequest& request, const std::vector<
   std::string answer;
   add_member(answer, "model", json_string(request.model->name));
   add_member(answer, "translations", list_of(translations));
-  add_member(answer, "notes", "[]");
+  add_member(answer, "notes", nlohmann::json(*request.notes).dump());
   const TranslateOptions& options = request.texts.empty() ? TranslateOptions() : request.texts.front().options;
   if (options.sampling) add_member(answer, "seed", std::to_string(options.seed));
   add_member(answer, "usage",
