@@ -86,10 +86,14 @@ void Service::load() {
   std::vector<ModelPtr> models;
   for (size_t i = 0; i < runs_.size(); i++) models.push_back(load_run(i));
   for (const ModelPtr& model : models) start(model);
-  post([this, models = std::move(models)] {
+  const auto published = std::make_shared<std::promise<void>>();
+  std::future<void> done = published->get_future();
+  post([this, published, models = std::move(models)] {
     models_ = models;
     loading_ = false;
+    published->set_value();
   });
+  done.wait();  // a request that is sent when this returns is answered
 }
 
 std::vector<std::string> Service::reload() {
@@ -166,17 +170,18 @@ void Service::remove_call(Call& call) { calls_.erase(&call); }
 
 int64_t Service::cancel_all() {
   ending_ = true;
-  std::promise<int64_t> count;
-  post([this, &count] {
+  const auto count = std::make_shared<std::promise<int64_t>>();
+  std::future<int64_t> counted = count->get_future();
+  post([this, count] {
     const auto open = calls_;
     for (const auto& [address, call] : open) {
       HttpError error(503, "the server is shutting down");
       error.code = "draining";
       call->fail(error);
     }
-    count.set_value(std::ssize(open));
+    count->set_value(std::ssize(open));
   });
-  return count.get_future().get();
+  return counted.get();
 }
 
 }  // namespace qkv
