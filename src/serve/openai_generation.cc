@@ -73,7 +73,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
   struct Sent {
     bool begun = false;
     std::string text = {};  // without the echo
-    size_t characters = 0;  // with it
+    size_t characters = 0;  // of it and of the tokens so far, of which some may be held back
   };
 
   const std::string& echo_of(size_t i) const { return request_.echoes[i / static_cast<size_t>(request_.choices)]; }
@@ -108,7 +108,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
     if (!piece.empty() || request_.logprobs)
       send_chunk({forms_.chunk(i, std::string(piece), logprobs_of({&token, 1}, sent.characters), {})}, {});
     sent.text += piece;
-    sent.characters += characters_of(piece);
+    sent.characters += characters_of(token.text);
   }
 
   void send_end(size_t i, const Generation& text) {
