@@ -79,7 +79,8 @@ ModelPtr Service::load_run(size_t number) {
 
 void Service::start(const ModelPtr& model) {
   const auto lanes = std::ssize(compute_);
-  model->start(compute_, {std::max<int64_t>(1, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))});
+  model->start(compute_,
+               {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))});
 }
 
 void Service::load() {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/metrics.h"
+
 namespace qkv {
 namespace {
 
@@ -48,8 +50,9 @@ TEST(RecentRate, ForgetsWhatIsTenSecondsAgo) {
 }
 
 TEST(ModelQueue, AFewRequestsToAnIdleModelDoNotRefuseManyAtOnce) {
+  Metrics metrics({"/"}, {{"lm", ""}}, 0);
   ClientCounts clients(0);
-  ModelQueue queue("lm", {256, 65536}, clients);
+  ModelQueue queue("lm", {256, 65536}, clients, metrics.model(0));
   for (int i = 0; i < 3; i++) {
     auto place = queue.enter("client", 1, 16, seconds(60));
     place.start();
@@ -64,8 +67,9 @@ TEST(ModelQueue, AFewRequestsToAnIdleModelDoNotRefuseManyAtOnce) {
 }
 
 TEST(ModelQueue, RefusesMoreTokensThanMayWaitButNotAnIdleModelsFirst) {
+  Metrics metrics({"/"}, {{"lm", ""}}, 0);
   ClientCounts clients(0);
-  ModelQueue queue("lm", {256, 1000}, clients);
+  ModelQueue queue("lm", {256, 1000}, clients, metrics.model(0));
   auto place = queue.enter("client", 1, 5000, seconds(60));
   EXPECT_EQ(code_of(queue, 1, 1), "too_many_tokens");
   place.start();
@@ -73,8 +77,9 @@ TEST(ModelQueue, RefusesMoreTokensThanMayWaitButNotAnIdleModelsFirst) {
 }
 
 TEST(ModelQueue, PartsOfAPlaceAreGivenBackOnce) {
+  Metrics metrics({"/"}, {{"lm", ""}}, 0);
   ClientCounts clients(3);
-  ModelQueue queue("lm", {}, clients);
+  ModelQueue queue("lm", {}, clients, metrics.model(0));
   auto place = queue.enter("client", 3, 60, seconds(60));
   EXPECT_EQ(code_of(queue, 1, 1), "client_limit");
   auto first = place.split(10), second = place.split(20);
