@@ -122,6 +122,27 @@ void http(const fs::path& directory) {
   targets.add("HTTPS://example.org:443?x=y");
 }
 
+void forms(const fs::path& directory) {
+  Seeds fields(directory, "form"), parts(directory, "multipart");
+  fields.add("q=a+b%20%C3%A9&q=&source=auto&&x");
+  parts.add(
+      "multipart/form-data; boundary=\"B\"\n--B\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nen\r\n--B "
+      "\r\nContent-Disposition: form-data; name=file; filename=\"\\\"a.srt\"\r\nContent-Type: text/plain; "
+      "charset=utf-8\r\n\r\n1\r\n\r\n--B--\r\n");
+}
+
+void documents(const fs::path& directory) {
+  Seeds seeds(directory, "html");
+  seeds.add(
+      "<!DOCTYPE html><title>A &amp; B</title><body class=x><!-- c --><p>The <b>red <i title='>'>house</i></b>, "
+      "<code>f(x)</code>&nbsp;and <a href=\"u\">one<br/>more</a>.<li translate=no>x<li>two<pre>a</pre><svg/>");
+  seeds.add(
+      "<b>A <i>B</b> C</i> D<script><!--<script></script>--></script><textarea></textarea><span class=notranslate>");
+  seeds.add(
+      "1\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}<i>Two dogs</i>\r\n- run\r\n\r\n2\r\n00:00:03,000 --> "
+      "00:00:04,000\n");
+}
+
 void logs(const fs::path& directory) {
   Seeds seeds(directory, "interactions"), saved(directory, "saved_interactions"), requests(directory, "requests");
   seeds.add(
@@ -166,7 +187,7 @@ void tables(const fs::path& directory) {
 
 void write_seeds(const fs::path& directory) {
   for (const auto write : {safetensors, configurations, tokenizers, tokenizer_files, training, weights, texts, http,
-                           logs, tables, import_seeds})
+                           forms, documents, logs, tables, import_seeds})
     write(directory);
 }
 
