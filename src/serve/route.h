@@ -44,6 +44,7 @@ struct RouteMatch {
 std::span<const Route> native_routes();
 std::span<const Route> metrics_routes();
 std::span<const Route> openai_routes();
+std::span<const Route> openapi_routes();
 std::span<const Route> page_routes();
 std::span<const Route> tei_routes();
 std::span<const Route> health_routes();
