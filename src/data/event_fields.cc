@@ -69,41 +69,41 @@ bool split_csv(std::string_view line, char separator, const Place& where, Fields
 
 }  // namespace
 
-LogFormat log_format(std::string_view line, const Place& where) {
+EventFormat log_format(std::string_view line, const Place& where) {
   const size_t first = line.find_first_not_of(" \t");
   if (line.substr(first).starts_with("{'") || line.substr(first).starts_with("{u'"))
     fail("{}: expected JSON, with names in double quotes (found a Python dictionary)", where.text());
-  if (line.substr(first).starts_with('{')) return LogFormat::json;
+  if (line.substr(first).starts_with('{')) return EventFormat::json;
   if (line.substr(first).starts_with('['))
     fail("{}: expected one JSON object per line (found an array; \"jq -c .[] FILE\" converts it)", where.text());
-  for (const auto& [separator, format] : {std::pair{"\t", LogFormat::tabs},
-                                          {"::", LogFormat::colons},
-                                          {",", LogFormat::csv},
-                                          {";", LogFormat::semicolons},
-                                          {" ", LogFormat::blanks}})
+  for (const auto& [separator, format] : {std::pair{"\t", EventFormat::tabs},
+                                          {"::", EventFormat::colons},
+                                          {",", EventFormat::csv},
+                                          {";", EventFormat::semicolons},
+                                          {" ", EventFormat::blanks}})
     if (line.find(separator) != line.npos) return format;
   fail("{}: expected a user and an item separated by a comma, a tab, \"::\", a semicolon or a blank (found {})",
        where.text(), excerpt(line));
 }
 
-bool split_fields(std::string_view line, LogFormat format, const Place& where, Fields& fields) {
+bool split_fields(std::string_view line, EventFormat format, const Place& where, Fields& fields) {
   fields.values.clear();
   fields.unquoted.clear();
   switch (format) {
-    case LogFormat::csv:
+    case EventFormat::csv:
       return split_csv(line, ',', where, fields);
-    case LogFormat::semicolons:
+    case EventFormat::semicolons:
       return split_csv(line, ';', where, fields);
-    case LogFormat::tabs:
+    case EventFormat::tabs:
       split_at(line, "\t", fields);
       break;
-    case LogFormat::colons:
+    case EventFormat::colons:
       split_at(line, "::", fields);
       break;
-    case LogFormat::blanks:
+    case EventFormat::blanks:
       split_at_blanks(line, fields);
       break;
-    case LogFormat::json:
+    case EventFormat::json:
       break;  // not split
   }
   return true;

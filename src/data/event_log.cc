@@ -22,7 +22,7 @@ struct EventLog::File {
   explicit File(const std::string& path) : place{path, 0} {}
 
   Place place;  // the event being read
-  LogFormat format = LogFormat::csv;
+  EventFormat format = EventFormat::csv;
   EventColumns columns;
   size_t width = 0;                       // columns of every line; 0 before the first line
   std::vector<std::string> keys, values;  // for JSON: user, item and, if present, time
@@ -54,7 +54,7 @@ void EventLog::add_line(File& file, std::string_view line) {
       return;
     }
     if (file.width == 0) file.format = log_format(line, file.place);
-    if (file.format == LogFormat::json) return add_json(file, line);
+    if (file.format == EventFormat::json) return add_json(file, line);
   } else {
     file.open.append(1, '\n').append(line);
     line = file.open;

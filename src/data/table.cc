@@ -15,11 +15,11 @@ namespace {
 
 constexpr size_t kLongestRecord = size_t{64} << 10;  // bytes of a row, including line breaks in quotes
 
-LogFormat table_format(std::string_view line, const Place& where) {
-  for (const auto& [separator, format] : {std::pair{"\t", LogFormat::tabs},
-                                          {"::", LogFormat::colons},
-                                          {",", LogFormat::csv},
-                                          {";", LogFormat::semicolons}})
+EventFormat table_format(std::string_view line, const Place& where) {
+  for (const auto& [separator, format] : {std::pair{"\t", EventFormat::tabs},
+                                          {"::", EventFormat::colons},
+                                          {",", EventFormat::csv},
+                                          {";", EventFormat::semicolons}})
     if (line.find(separator) != line.npos) return format;
   fail("{}: expected at least two columns separated by a comma, a semicolon, a tab or \"::\" (found {})", where.text(),
        excerpt(line));
@@ -29,7 +29,7 @@ LogFormat table_format(std::string_view line, const Place& where) {
 
 void read_table(const std::string& path, const OnRow& on_row) {
   const std::vector<std::string> lines = read_lines(path);
-  LogFormat format{};
+  EventFormat format{};
   bool first = true;
   Fields fields;
   for (size_t i = 0; i < lines.size(); i++) {
