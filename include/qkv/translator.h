@@ -129,6 +129,11 @@ class Translator {
   // Returns the codes of the languages of a model with several, in no particular order; none for other models.
   std::vector<std::string> languages() const;
 
+  // Returns the tokens of a text as spelled in the source vocabulary, without those around it, and the token for text
+  // that the vocabulary lacks ("": none). tokenize throws Error for invalid UTF-8.
+  std::vector<std::string> tokenize(const std::string& text) const;
+  std::string unknown_token() const;
+
   // Translates lines; result i belongs to line i. An empty line gives an empty text. A line longer than the model's
   // max_length is split at the ends of sentences or clauses and translated in parts. `prefixes`: empty, or one for each
   // line. Throws Error for an option out of range, and for invalid UTF-8 with the number of the line.

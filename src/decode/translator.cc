@@ -126,6 +126,16 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
   run_pipeline(steps, {std::max<int64_t>(1, options.batch_tokens / side_by_side), options.window}, lease.arenas());
 }
 
+std::vector<std::string> Translator::tokenize(const std::string& text) const {
+  const Tokenizer& source = state_->text.tokenizers().source;
+  return source.pieces(source.encode(state_->text.prepare(text)));
+}
+
+std::string Translator::unknown_token() const {
+  const int32_t unknown = state_->text.tokens().unknown;
+  return unknown < 0 ? "" : state_->text.tokenizers().source.piece(unknown);
+}
+
 std::vector<std::string> Translator::languages() const {
   std::vector<std::string> codes;
   for (const TranslationTokens::Language& language : state_->text.tokens().languages) codes.push_back(language.code);

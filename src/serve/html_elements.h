@@ -18,8 +18,8 @@ bool is_block_element(std::string_view name);  // ends the sentence before it; u
 // LibreTranslate leaves untranslated.
 bool is_kept_element(std::string_view name);
 
-// A stack, not the standard's tree: elements are closed by their end tags, by those of elements around them, and where a
-// start tag implies it (<li>a<li>b).
+// A stack, not the standard's tree: elements are closed by their end tags, by those of elements around them, and where
+// a start tag implies it (<li>a<li>b).
 class OpenElements {
  public:
   using Name = const std::string*;  // the same pointer for the same name

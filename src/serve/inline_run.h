@@ -17,8 +17,8 @@ struct RunItem {
   const std::string* name = nullptr;  // of an element that is opened or closed: the same pointer for the same name
 };
 
-// Adds a part of these items to the document, unless they have no letter and no digit. White space, tags around the whole
-// text and tags next to it that have no partner stay outside. Runs of white space within become one space.
+// Adds a part of these items to the document, unless they have no letter and no digit. White space, tags around the
+// whole text and tags next to it that have no partner stay outside. Runs of white space within become one space.
 void add_part(SplitText& document, std::span<const RunItem> items);
 
 // Whether the text ends as a sentence does, but for closing quotation marks and brackets after it.

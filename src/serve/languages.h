@@ -24,8 +24,8 @@ bool is_same_language(std::string_view a, std::string_view b);
 // Returns the English name of a language: "German" for "de", "Portuguese (Brazil)" for "pt-BR"; a code that has none.
 std::string language_name(std::string_view code);
 
-// Returns the languages of "en-de" or "en-pt-BR"; nullopt if the text is not two codes. A language is in lower case, its
-// region in upper case.
+// Returns the languages of "en-de" or "en-pt-BR"; nullopt if the text is not two codes. A language is in lower case,
+// its region in upper case.
 std::optional<LanguagePair> parse_language_pair(std::string_view text);
 
 // Returns the languages that the last part of a path ends with, such as those of "runs/m30k-en-de/": two languages with

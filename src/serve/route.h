@@ -42,6 +42,7 @@ struct RouteMatch {
 
 // Defined by the families.
 std::span<const Route> native_routes();
+std::span<const Route> libre_routes();
 std::span<const Route> metrics_routes();
 std::span<const Route> openai_routes();
 std::span<const Route> openapi_routes();

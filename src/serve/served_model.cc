@@ -4,6 +4,8 @@
 #include <ctime>
 
 #include "core/fail.h"
+#include "core/json.h"
+#include "serve/languages.h"
 
 namespace qkv {
 
@@ -33,10 +35,24 @@ ServedModel::ServedModel(const ServedRun& run, bool embeds, const QueueLimits& l
 
 ServedModel::~ServedModel() { stop(); }
 
+// Sets the languages to those that are given, or that the name or the directory ends with.
+void ServedModel::set_languages(const ServedRun& run) {
+  LanguagePair pair = languages_of_path(run.name);
+  if (pair == LanguagePair()) pair = languages_of_path(run.run);
+  if (!run.languages.empty()) {
+    const auto given = parse_language_pair(run.languages);
+    if (!given) fail("languages: {} must be two languages, such as en-de (is {})", run.name, excerpt(run.languages));
+    pair = *given;
+  }
+  source_language = pair.source;
+  target_language = pair.target;
+}
+
 void ServedModel::load(const ServedRun& run, bool embeds) {
   switch (info.kind) {
     case RunKind::translator:
       translator.emplace(run.run);
+      set_languages(run);
       if (embeds) embedder.emplace(run.run);
       break;
     case RunKind::language_model:

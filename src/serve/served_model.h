@@ -82,6 +82,7 @@ class ServedModel {
   };
 
   void load(const ServedRun& run, bool embeds);
+  void set_languages(const ServedRun& run);
 
   ModelMetrics& metrics_;
   std::vector<Place> lanes_;

@@ -1,0 +1,52 @@
+// Requests of LibreTranslate's clients: fields of a JSON body, a form or the query, and the languages that are served.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/request_object.h"
+#include "serve/service.h"
+
+namespace qkv {
+
+class LibreFields {
+ public:
+  // Reads the body by its media type, and the query; names that are not known are ignored. Throws HttpError 400, and
+  // what Call::identify does for the member api_key.
+  explicit LibreFields(Call& call);
+
+  // Returns a text or number; "" if there is none.
+  std::string text(const std::string& name) const;
+  // Returns the texts of a list, or of a name that is repeated in a form.
+  const Texts& texts(const std::string& name) const;
+
+ private:
+  std::map<std::string, Texts> fields_;
+};
+
+// A translator and the codes of its languages as it knows them.
+struct LibrePair {
+  ModelPtr model;
+  std::string source, target;
+};
+
+// The languages of all translators. A model with several translates between each two of them.
+class LibreLanguages {
+ public:
+  explicit LibreLanguages(const Service& service);
+
+  std::vector<std::string> sources() const;                           // codes, each once
+  std::vector<std::string> targets(const std::string& source) const;  // without the source
+  // Returns the first translator from a language to another. Throws HttpError 400 in LibreTranslate's words.
+  LibrePair find(const std::string& source, const std::string& target) const;
+  // Returns the first translator from a language.
+  ModelPtr any_from(const std::string& source) const;
+  bool has(const std::string& language) const;
+
+ private:
+  std::vector<LibrePair> pairs_;
+};
+
+}  // namespace qkv
