@@ -33,7 +33,7 @@ BELOW = {
     "classify": {"core", "ops", "layers", "model", "text", "data", "io", "decode", "embed"},
     "recommend": {"core", "ops", "layers", "model", "text", "data", "io", "eval"},
     "results": {"core"},
-    "serve": {"core", "text", "results", "decode", "eval"},
+    "serve": {"core", "text", "data", "io", "results", "decode", "eval"},
     "train": {"core", "ops", "layers", "model", "text", "data", "io", "eval", "decode", "recommend", "import", "export"},
 }
 STANDARD = re.compile(r"[a-z_]+")  # <vector>: no path and no .h

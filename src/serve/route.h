@@ -41,6 +41,7 @@ struct RouteMatch {
 };
 
 // Defined by the families.
+std::span<const Route> gorse_routes();
 std::span<const Route> native_routes();
 std::span<const Route> libre_routes();
 std::span<const Route> metrics_routes();

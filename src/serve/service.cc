@@ -9,6 +9,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "core/threads.h"
+#include "serve/gorse_history.h"
 
 namespace qkv {
 namespace {
@@ -86,11 +87,13 @@ void Service::start(const ModelPtr& model) {
 void Service::load() {
   std::vector<ModelPtr> models;
   for (size_t i = 0; i < runs_.size(); i++) models.push_back(load_run(i));
+  auto events = open_events(options_.events, models);
   for (const ModelPtr& model : models) start(model);
   const auto published = std::make_shared<std::promise<void>>();
   std::future<void> done = published->get_future();
-  post([this, published, models = std::move(models)] {
+  post([this, published, models = std::move(models), events = std::move(events)] {
     models_ = models;
+    events_ = events;
     loading_ = false;
     published->set_value();
   });

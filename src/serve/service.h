@@ -19,6 +19,7 @@
 
 #include "serve/api_keys.h"
 #include "serve/call.h"
+#include "serve/event_store.h"
 #include "serve/http_server.h"
 #include "serve/metrics.h"
 #include "serve/origin.h"
@@ -84,6 +85,9 @@ class Service : public HttpHandler {
   ModelPtr recommender(const std::string& name) const;
   ModelPtr embedder(const std::string& name) const;
 
+  // Returns the events that clients reported, or null if they are not stored.
+  const std::shared_ptr<EventStore>& events() const { return events_; }
+
   void add_call(const CallPtr& call);
   void remove_call(Call& call);
 
@@ -115,6 +119,7 @@ class Service : public HttpHandler {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{prepare_.get_executor()};
   boost::asio::steady_timer cleaning_{prepare_};
   std::thread thread_;
+  std::shared_ptr<EventStore> events_;  // ends first: the thread of its file posts to this service
 };
 
 }  // namespace qkv
