@@ -45,9 +45,9 @@ class EventStore {
   // Throws Error, naming what is wrong, if the event is not as described at UserEvent.
   static void check(const UserEvent& event);
 
-  // Appends the events of one request, at most kMaxRows: all or none. `done`, which may be null, is called on the thread
-  // of the file: with "" once they are on disk and part of the histories, else with the reason. Returns false if too
-  // much waits.
+  // Appends the events of one request, at most kMaxRows: all or none. `done`, which may be null, is called on the
+  // thread of the file: with "" once they are on disk and part of the histories, else with the reason. Returns false if
+  // too much waits.
   bool append(std::vector<UserEvent> events, AppendFile::Done done);
 
   // Returns the events of a user in the order of their times, those of equal times as they arrived; empty for an

@@ -35,7 +35,7 @@ void add_json(std::map<std::string, Texts>& fields, const std::string& body) {
   } catch (const Error&) {
     refuse(400, "Invalid JSON format");
   }
-  if (!object.is_object()) refuse(400, "Invalid JSON format");
+  if (!object.is_object()) refuse(400, "Invalid request: the body must be a JSON object");
   for (const auto& [name, value] : object.items()) fields[name] = texts_of_member(value);
 }
 

@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "serve/detect.h"
 #include "serve/languages.h"
+#include "serve/libre_files.h"
 #include "serve/libre_request.h"
 #include "serve/put_back.h"
 #include "serve/request_limits.h"
@@ -230,6 +231,11 @@ std::span<const Route> libre_routes() {
       {"POST", "/translate", Family::libretranslate, answer_libre_translate, BodyType::json_or_form, false, nullptr,
        true},
       {"POST", "/detect", Family::libretranslate, answer_detect, BodyType::json_or_form, false, nullptr, true},
+      {"POST", "/suggest", Family::libretranslate, answer_suggest, BodyType::json_or_form, false, nullptr, true},
+      {"POST", "/translate_file", Family::libretranslate, answer_translate_file, BodyType::multipart, false, nullptr,
+       true},
+      {"GET", "/download_file/{}/{}", Family::libretranslate, answer_download},
+      {"GET", "/download_file/{}", Family::libretranslate, answer_download},
       {"GET", "/languages", Family::libretranslate, answer_languages, BodyType::none, true},
       {"GET", "/frontend/settings", Family::libretranslate, answer_settings, BodyType::none, true},
   };

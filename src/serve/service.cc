@@ -28,6 +28,8 @@ std::vector<MetricsModel> metrics_models(const std::vector<ServedRun>& runs) {
   return models;
 }
 
+constexpr size_t kLongestSuggestion = size_t{1} << 30;  // bytes: more than a body may have
+
 const ServerOptions& checked(const ServerOptions& options) {
   check(options);
   return options;
@@ -43,6 +45,10 @@ Service::Service(const ServerOptions& options)
       log_(options.log, STDERR_FILENO),
       proxies_(options.trust_proxy) {
   if (!options.api_keys.empty()) keys_.emplace(options.api_keys);
+  if (!options.suggestions.empty()) {
+    suggestions_.emplace(options.suggestions);
+    suggestions_->recover(kLongestSuggestion, [](const AppendFile::Line&) {});
+  }
   const int workers = static_cast<int>(options.workers);
   const int all = options.threads > 0 ? static_cast<int>(options.threads) : threads();
   for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(std::max(1, all / workers)));
@@ -56,6 +62,7 @@ Service::~Service() {
   guard_.reset();
   prepare_.stop();
   thread_.join();
+  for (const auto& [address, call] : std::map(calls_)) call->cancel();  // it and its work hold each other
   for (const auto* models : {&models_, &retired_})
     for (const ModelPtr& model : *models) model->stop();
 }

@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "serve/api_keys.h"
+#include "serve/append_file.h"
 #include "serve/call.h"
 #include "serve/event_store.h"
 #include "serve/http_server.h"
+#include "serve/libre_files.h"
 #include "serve/metrics.h"
 #include "serve/origin.h"
 #include "serve/request_log.h"
@@ -88,6 +90,10 @@ class Service : public HttpHandler {
   // Returns the events that clients reported, or null if they are not stored.
   const std::shared_ptr<EventStore>& events() const { return events_; }
 
+  // Returns the file of suggestions, or null if they are not stored.
+  AppendFile* suggestions() { return suggestions_ ? &*suggestions_ : nullptr; }
+  TranslatedFiles& files() { return files_; }
+
   void add_call(const CallPtr& call);
   void remove_call(Call& call);
 
@@ -112,13 +118,15 @@ class Service : public HttpHandler {
   const TrustedProxies proxies_;
   std::atomic<bool> loading_ = true, draining_ = false, ending_ = false;
   std::atomic<int64_t> body_bytes_ = 0;  // of bodies that are being read or wait
-  std::map<const Call*, CallPtr> calls_;
   std::vector<std::unique_ptr<ComputeThread>> compute_;
   std::vector<ModelPtr> models_, retired_;  // retired: replaced, and used by calls that have not ended
   boost::asio::io_context prepare_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{prepare_.get_executor()};
   boost::asio::steady_timer cleaning_{prepare_};
+  std::map<const Call*, CallPtr> calls_;
   std::thread thread_;
+  TranslatedFiles files_;
+  std::optional<AppendFile> suggestions_;
   std::shared_ptr<EventStore> events_;  // ends first: the thread of its file posts to this service
 };
 

@@ -1,0 +1,129 @@
+#include "serve/libre_files.h"
+
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "serve/libre_request.h"
+#include "serve/multipart.h"
+#include "serve/put_back.h"
+#include "serve/text_files.h"
+#include "serve/text_work.h"
+
+namespace qkv {
+namespace {
+
+std::string random_id() {
+  unsigned char bytes[16];
+  if (RAND_bytes(bytes, sizeof(bytes)) != 1) fail("random numbers are not available");
+  std::string id;
+  for (const unsigned char byte : bytes) id += fmt::format("{:02x}", byte);
+  return id;
+}
+
+// Returns a name without what a header or a path gives a meaning to.
+std::string plain_name(std::string_view name) {
+  const size_t slash = name.find_last_of("/\\");
+  std::string plain(name.substr(slash == name.npos ? 0 : slash + 1));
+  for (char& c : plain)
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-')) c = '_';
+  return plain.substr(plain.size() - std::min<size_t>(plain.size(), 100));
+}
+
+const FormPart& file_of(const std::vector<FormPart>& parts) {
+  for (const FormPart& part : parts)
+    if (part.name == "file" && part.filename) return part;
+  throw HttpError(400, "Invalid request: missing file parameter");
+}
+
+void answer_file(const CallPtr& call, const std::string& name, std::string bytes) {
+  const std::string id = call->service().files().add(name, std::move(bytes), Call::Clock::now());
+  const std::string host(call->head().host);
+  call->reply_json(
+      nlohmann::json{{"translatedFileUrl", fmt::format("http://{}/download_file/{}/{}", host, id, name)}}.dump());
+}
+
+}  // namespace
+
+void TranslatedFiles::drop_old(Time now, size_t room) {
+  while (!files_.empty() && (files_.front().until <= now || size_ + room > kMost)) {
+    size_ -= files_.front().bytes.size();
+    files_.pop_front();
+  }
+}
+
+std::string TranslatedFiles::add(std::string name, std::string bytes, Time now) {
+  drop_old(now, bytes.size());
+  size_ += bytes.size();
+  files_.push_back({random_id(), std::move(name), std::move(bytes), now + kKept});
+  return files_.back().id;
+}
+
+const TranslatedFiles::File* TranslatedFiles::find(const std::string& id, Time now) {
+  drop_old(now, 0);
+  const auto file = std::find_if(files_.begin(), files_.end(), [&](const File& f) { return f.id == id; });
+  return file == files_.end() ? nullptr : &*file;
+}
+
+void answer_suggest(const CallPtr& call) {
+  const LibreFields fields(*call);
+  AppendFile* file = call->service().suggestions();
+  if (!file) throw HttpError(403, "Suggestions are disabled on this server.");
+  nlohmann::ordered_json line;
+  for (const char* name : {"q", "s", "source", "target"}) {
+    line[name] = fields.text(name);
+    if (fields.text(name).empty()) refuse(400, "Invalid request: missing {} parameter", name);
+  }
+  const auto done = [call, &service = call->service()](const std::string& error) {
+    service.post([call, error] {
+      call->proceed([&] {
+        if (!error.empty()) refuse(503, "the suggestion could not be stored: {}", error);
+        call->reply_json(R"({"success":true})");
+      });
+    });
+  };
+  if (!file->append(line.dump() + "\n", done)) refuse(503, "too many suggestions wait for the disk");
+}
+
+void answer_translate_file(const CallPtr& call) {
+  const LibreFields fields(*call);
+  if (!call->service().options().files) throw HttpError(403, "Files translation are disabled on this server.");
+  const std::vector<FormPart> form = parse_multipart(call->head().find("content-type"), call->body());
+  const FormPart& file = file_of(form);
+  const auto format = format_of_file(*file.filename);
+  if (!format) refuse(400, "Invalid request: file format not supported");
+  const std::string name = plain_name(*file.filename);
+  const auto document = std::make_shared<const SplitText>(split_text(*format, std::string(file.bytes)));
+  const ServerOptions& limits = call->service().options();
+  if (std::ssize(document->parts) > limits.max_texts)
+    refuse(400, "Invalid request: request ({}) exceeds text limit ({})", document->parts.size(), limits.max_texts);
+  const LibrePair pair = LibreLanguages(call->service()).find(fields.text("source"), fields.text("target"));
+  if (document->parts.empty()) return answer_file(call, name, document->bytes);
+  const bool has_several = !pair.model->translator->languages().empty();
+  TranslateOptions options;
+  options.alignment = true;
+  std::vector<TranslationText> texts;
+  for (const TextPart& part : document->parts)
+    texts.push_back({{part.text, "", has_several ? pair.source : "", has_several ? pair.target : ""}, options});
+  const auto on_done = [call, name, document](std::vector<Translation>&& translations) {
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < translations.size(); i++)
+      parts.push_back(put_back(*document, document->parts[i], translations[i]));
+    answer_file(call, name, join(*document, parts));
+  };
+  translate(call, pair.model, std::move(texts), {nullptr, nullptr, on_done});
+}
+
+void answer_download(const CallPtr& call) {
+  const auto* file = call->service().files().find(call->path_parts().front(), Call::Clock::now());
+  if (!file) throw HttpError(404, "Invalid filename");
+  call->reply({200,
+               "application/octet-stream",
+               file->bytes,
+               {{"Content-Disposition", fmt::format("attachment; filename=\"{}\"", file->name)}}});
+}
+
+}  // namespace qkv
