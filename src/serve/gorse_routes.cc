@@ -29,11 +29,11 @@ struct Feedback {
 
 ItemPage read_page(const Call& call, const ServerOptions& limits) {
   const int64_t most = limits.max_texts * kMostPerText;
-  const auto number = [&](const char* name, int64_t otherwise) {
+  const auto number = [&](const char* name, int64_t otherwise, int64_t least) {
     const std::string text = call.query(name);
-    return text.empty() ? otherwise : query_number(name, text, 0, most);
+    return text.empty() ? otherwise : query_number(name, text, least, most);
   };
-  const ItemPage page{number("offset", 0), number("n", 10)};
+  const ItemPage page{number("offset", 0, 0), number("n", 10, 1)};
   if (page.offset + page.count > most)
     refuse(400, "n + offset must be at most {} (is {})", most, page.offset + page.count);
   return page;
@@ -42,7 +42,7 @@ ItemPage read_page(const Call& call, const ServerOptions& limits) {
 // Recommends after a history, and answers with a page of the items: their names, or objects with their scores.
 void answer_page(const CallPtr& call, const ModelPtr& model, RecommendLine line, const ItemPage& page, bool scores) {
   const auto options = std::make_shared<RecommendOptions>();
-  options->top = std::max<int64_t>(1, page.offset + page.count);
+  options->top = page.offset + page.count;
   line.options = options;
   recommend(call, model, {std::move(line)}, [call, page, scores](std::vector<Recommendations>&& answers) {
     const std::vector<Recommendation>& items = answers.front().items;
