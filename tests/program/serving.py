@@ -22,6 +22,9 @@ MODELS = {"mt": RUNS / "translator", "lm": RUNS / "language", "rec": RUNS / "rec
 ALL = [*(f"{name}={run}" for name, run in MODELS.items()), "--titles", f"rec={TITLES}"]
 TRANSLATOR, LANGUAGE, ENCODER = f"mt={MODELS['mt']}", f"lm={MODELS['lm']}", f"enc={MODELS['enc']}"
 
+# One thread for each worker, which does not spin: the tests share the machine with others.
+QUIET = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+
 
 @functools.cache
 def known_options():
@@ -67,7 +70,7 @@ class ServeProcess:
         self.lines, self.process = [], None
         command = [QKV, "serve", *map(str, arguments), "--listen", "127.0.0.1:0"]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace",
-                                        env={**os.environ, "OMP_WAIT_POLICY": "passive", **(environment or {})})
+                                        env={**os.environ, **QUIET, **(environment or {})})
         address = None
         for line in self.process.stderr:
             self.lines.append(line)
