@@ -46,6 +46,11 @@ void RecentRate::add(int64_t cost, bool others_wait, Time now) {
   ended_ = now;
 }
 
+void RecentRate::skip() {
+  const std::lock_guard lock(mutex_);
+  waited_ = false;
+}
+
 double RecentRate::per_second(Time now) {
   const std::lock_guard lock(mutex_);
   forget(second_of(now));
@@ -92,12 +97,14 @@ void ModelQueue::Place::start() {
 
 void ModelQueue::Place::finish() {
   if (queue_) queue_->rate_.add(cost_, queue_->waiting_ > 0, std::chrono::steady_clock::now());
+  finished_ = true;
   leave();
 }
 
 void ModelQueue::Place::leave() {
   ModelQueue* queue = std::exchange(queue_, nullptr);
   if (!queue) return;
+  if (started_ && !finished_) queue->rate_.skip();
   queue->clients_.remove(client_, texts_);
   if (started_) {
     queue->running_ -= texts_;

@@ -39,6 +39,8 @@ class RecentRate {
 
   // Counts work that has ended. others_wait: whether more of it waits.
   void add(int64_t cost, bool others_wait, Time now);
+  // Leaves out the time since the last work that ended: in it work was done for a text that was cancelled.
+  void skip();
   double per_second(Time now);  // 0 if work has waited for less than a second
 
  private:
@@ -86,7 +88,7 @@ class ModelQueue {
     std::string client_;
     std::chrono::steady_clock::time_point entered_ = {};
     int64_t texts_ = 0, cost_ = 0;
-    bool started_ = false;
+    bool started_ = false, finished_ = false;
   };
 
   // The arguments must outlive the queue.

@@ -43,6 +43,15 @@ TEST(RecentRate, IsUnknownBeforeWorkHasWaitedForASecond) {
   EXPECT_EQ(rate.per_second(kStart + seconds(1)), 0);
 }
 
+TEST(RecentRate, LeavesOutTimeThatWasSpentOnCancelledWork) {
+  RecentRate rate;
+  for (int i = 0; i <= 20; i++) rate.add(50, true, kStart + i * milliseconds(100));
+  rate.skip();
+  rate.add(50, true, kStart + seconds(6));
+  rate.add(50, true, kStart + milliseconds(6100));
+  EXPECT_DOUBLE_EQ(rate.per_second(kStart + milliseconds(6100)), 500);
+}
+
 TEST(RecentRate, ForgetsWhatIsTenSecondsAgo) {
   RecentRate rate;
   for (int i = 0; i <= 20; i++) rate.add(50, true, kStart + i * milliseconds(100));
