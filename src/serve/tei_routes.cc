@@ -17,36 +17,52 @@ namespace {
   throw error;
 }
 
-void answer_embed(const CallPtr& call) {
-  RequestObject object = RequestObject::parse(call->body());
-  const ModelPtr model = call->service().embedder(object.text("model"));
-  const ServerOptions& limits = call->service().options();
-  const Texts inputs = object.texts("inputs");
-  if (inputs.texts.empty()) refuse_tei(400, "Empty", "`inputs` cannot be empty");
-  if (std::ssize(inputs.texts) > limits.max_texts)
-    refuse_tei(422, "Validation",
-               fmt::format("batch size {} > maximum allowed batch size {}", inputs.texts.size(), limits.max_texts));
-  check_texts(limits, "inputs", inputs.texts);
+struct EmbedRequest {
+  ModelPtr model;
+  std::vector<std::string> texts;
   EmbedOptions options;
-  options.normalize = object.flag("normalize", true);
+  int64_t tokens = 0;  // that the model reads
+};
+
+EmbedRequest read_embed_request(Call& call) {
+  RequestObject object = RequestObject::parse(call.body());
+  EmbedRequest request{call.service().embedder(object.text("model")), object.texts("inputs").texts, {}};
+  const ServerOptions& limits = call.service().options();
+  const std::vector<std::string>& texts = request.texts;
+  if (texts.empty()) refuse_tei(400, "Empty", "`inputs` cannot be empty");
+  if (std::ssize(texts) > limits.max_texts)
+    refuse_tei(422, "Validation",
+               fmt::format("batch size {} > maximum allowed batch size {}", texts.size(), limits.max_texts));
+  check_texts(limits, "inputs", texts);
+  request.options.normalize = object.flag("normalize", true);
   const bool truncates = object.flag("truncate", true);
-  int64_t tokens = 0;
-  for (const int64_t count : model->embedder->count_tokens(inputs.texts, options)) {
-    if (!truncates && count > model->embedder->max_length())
-      refuse_tei(
-          422, "Validation",
-          fmt::format("`inputs` must have less than {} tokens. Given: {}", model->embedder->max_length(), count));
-    tokens += std::min(count, model->embedder->max_length());
+  const int64_t longest = request.model->embedder->max_length();
+  for (const int64_t count : request.model->embedder->count_tokens(texts, request.options)) {
+    if (!truncates && count > longest)
+      refuse_tei(422, "Validation", fmt::format("`inputs` must have less than {} tokens. Given: {}", longest, count));
+    request.tokens += std::min(count, longest);
   }
-  embed(call, model, inputs.texts, options, tokens, [call](const Embeddings& found) {
-    std::string rows;
-    const auto row = static_cast<size_t>(found.width);
-    for (size_t i = 0; i < found.values.size(); i += row)
-      rows += fmt::format("{}[{}]", i == 0 ? "" : ",",
-                          fmt::join(found.values.begin() + static_cast<std::ptrdiff_t>(i),
-                                    found.values.begin() + static_cast<std::ptrdiff_t>(i + row), ","));
-    call->reply_json("[" + rows + "]");
-  });
+  return request;
+}
+
+void answer_embed(const CallPtr& call) {
+  EmbedRequest request;
+  try {
+    request = read_embed_request(*call);
+  } catch (HttpError& error) {
+    if (error.status == 400 && !error.param.empty()) error.status = 422;
+    throw;
+  }
+  embed(call, request.model, std::move(request.texts), request.options, request.tokens,
+        [call](const Embeddings& found) {
+          std::string rows;
+          const auto row = static_cast<size_t>(found.width);
+          for (size_t i = 0; i < found.values.size(); i += row)
+            rows += fmt::format("{}[{}]", i == 0 ? "" : ",",
+                                fmt::join(found.values.begin() + static_cast<std::ptrdiff_t>(i),
+                                          found.values.begin() + static_cast<std::ptrdiff_t>(i + row), ","));
+          call->reply_json("[" + rows + "]");
+        });
 }
 
 void answer_tei_info(const CallPtr& call) {
