@@ -1,0 +1,183 @@
+"""Requests that `qkv serve` refuses: the status, in the form that the clients of each route expect."""
+
+import contextlib
+import re
+import time
+
+import pytest
+from serving import ALL, LANGUAGE, ServeProcess, only_known, request_bytes, wait_for
+
+ENDLESS = {"temperature": 0, "seed": 1, "slide": True, "max_tokens": 4096}
+MANY = {"prompt": ["A"] * 16, "n": 16, **ENDLESS}  # fills the rows of a model for a while
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ServeProcess(ALL) as process:
+        yield process
+        assert process.stop() == 0
+
+
+@pytest.fixture
+def busy():
+    """A server with a language model that is busy with one request; at most 4 texts may wait."""
+    with ServeProcess([LANGUAGE, "--queue-items", 4, *only_known(("--rows", 8))]) as process:
+        with contextlib.closing(process.open_socket()) as connection:
+            connection.sendall(request_bytes("/v1/completions", {**MANY, "stream": True}))
+            assert connection.recv(12) == b"HTTP/1.1 200"
+            yield process
+        assert wait_for(lambda: process.post("/v1/completions", {"prompt": "A", "max_tokens": 1}).status == 200)
+        assert process.stop() == 0
+
+
+def error_of(reply, status, kind, code=None):
+    assert reply.status == status, (reply.status, reply.body)
+    assert reply.headers["content-type"] == "application/json"
+    error = reply.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert (error["type"], error["code"]) == (kind, code), error
+    assert error["message"] and "\n" not in error["message"]
+    return error
+
+
+def test_a_full_queue_says_when_to_come_back(busy):
+    texts = {**ENDLESS, "max_tokens": 64}
+    with contextlib.ExitStack() as waiting:
+        # The rows of the busy model are taken, so these wait.
+        for _ in range(300):
+            one = waiting.enter_context(contextlib.closing(busy.open_socket()))
+            one.sendall(request_bytes("/v1/completions", {"prompt": ["A"] * 4, "n": 4, **ENDLESS}))
+            time.sleep(0.01)
+            reply = busy.post("/v1/completions", {"prompt": "A", **texts}, headers={"X-Request-Timeout": "0.05"})
+            if reply.status == 429:
+                break
+            assert reply.status in (200, 503, 504), reply.body
+        error_of(reply, 429, "overloaded_error", "queue_full")
+        seconds, milliseconds = int(reply.headers["retry-after"]), int(reply.headers["retry-after-ms"])
+        assert 1 <= seconds <= 30 and seconds - 1 < milliseconds / 1000 <= seconds
+
+
+def test_a_deadline_that_passes_while_running_is_504_and_not_repeated(server):
+    reply = server.post("/v1/completions", MANY, headers={"X-Request-Timeout": "0.1"})
+    assert "deadline of 0.1 s passed" in error_of(reply, 504, "timeout", "deadline")["message"]
+    assert reply.headers["x-should-retry"] == "false"
+
+
+def test_a_deadline_of_a_millisecond_is_an_answer(server):
+    for path, body in [("/v1/completions", MANY), ("/v1/translate", {"text": ["A red basket"] * 200, "beam": 16})]:
+        reply = server.post(path, body, headers={"X-Request-Timeout": "0.001"})
+        assert reply.status in (503, 504)
+        error_of(reply, reply.status, *{503: ("unavailable_error", "expired"), 504: ("timeout", "deadline")}[reply.status])
+        assert ("retry-after" in reply.headers) == (reply.status == 503)
+
+
+def test_a_deadline_that_passes_in_a_stream_is_an_event(server):
+    connection = server.open_socket(30)
+    connection.sendall(request_bytes("/v1/completions", {**MANY, "stream": True}, "X-Request-Timeout: 0.3\r\n"))
+    received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    connection.close()
+    assert received.startswith(b"HTTP/1.1 200")
+    last = re.findall(rb"data: (\{.*\})\n\n", received)[-1]
+    assert last == b'{"error":{"message":"deadline of 0.3 s passed","type":"timeout","param":null,"code":"deadline"}}'
+    assert b"[DONE]" not in received
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/v1/completions", "/v1/embeddings", "/v1/recommend"])
+def test_a_body_that_is_too_large_is_413(server, path):
+    connection = server.open_socket(30)
+    connection.sendall(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2097153\r\n\r\n".encode())
+    assert connection.recv(1 << 16).startswith(b"HTTP/1.1 413 ")  # before the body is sent
+    connection.close()
+    connection = server.connect()
+    pieces = (b'{"text":"', *(b"a" * (1 << 16) for _ in range(33)), b'"}')
+    connection.request("POST", path, body=iter(pieces), headers={"Content-Type": "application/json"}, encode_chunked=True)
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_a_body_of_the_largest_size_is_read(server):
+    body = b'{"text":"' + b"a" * ((2 << 20) - 11) + b'"}'
+    assert len(body) == 2 << 20
+    error = error_of(server.post("/v1/translate", body), 400, "invalid_request_error")
+    assert error["param"] == "text" and "at most 16384 characters" in error["message"]
+
+
+@pytest.mark.parametrize("method, path, allowed", [
+    ("GET", "/v1/translate", "POST"), ("DELETE", "/v1/models", "GET"), ("PUT", "/embed", "POST"), ("POST", "/v1/models", "GET"),
+    ("PATCH", "/v1/completions", "POST"), ("POST", "/health", "GET"), ("GET", "/v1/recommend", "POST")])
+def test_a_wrong_method_is_405_with_the_methods_of_the_route(server, method, path, allowed):
+    reply = server.request(method, path, headers={"Content-Length": "0"})
+    assert reply.status == 405
+    assert allowed in re.split(", ", reply.headers["allow"])
+    assert method not in reply.headers["allow"]
+
+
+def test_a_wrong_content_type_is_415(server):
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", "multipart/form-data; boundary=a", ""):
+        reply = server.post("/v1/translate", b'{"text":"A"}', headers={"Content-Type": kind})
+        error_of(reply, 415, "invalid_request_error")
+    for kind in ("application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8"):
+        assert server.post("/v1/translate", b'{"text":"A"}', headers={"Content-Type": kind}).status == 200
+    assert server.post("/v1/translate", b"{}", headers={"Content-Encoding": "gzip"}).status == 415
+
+
+def test_an_unknown_model_is_404(server):
+    for path, body in [("/v1/completions", {"prompt": "A"}), ("/v1/embeddings", {"input": "a"}), ("/v1/translate", {"text": "a"}),
+                       ("/v1/recommend", {"history": []}), ("/v1/attend", {"text": "a"})]:
+        error = error_of(server.post(path, {**body, "model": "gpt-9"}), 404, "invalid_request_error", "model_not_found")
+        assert error["param"] == "model" and '"gpt-9"' in error["message"]
+    error_of(server.get("/v1/models/gpt-9"), 404, "invalid_request_error", "model_not_found")
+    # A model of another kind is none of the route's.
+    error_of(server.post("/v1/completions", {"prompt": "A", "model": "mt"}), 404, "invalid_request_error", "model_not_found")
+    assert server.post("/embed", {"inputs": "a", "model": "gpt-9"}).json()["error_type"] == "Validation"
+
+
+def test_an_unknown_route_is_404(server):
+    error_of(server.post("/v2/translate", {}), 404, "invalid_request_error")
+    error_of(server.post("/v1//translate", {"text": "a"}), 404, "invalid_request_error")
+
+
+@pytest.mark.parametrize("path, body, param", [
+    ("/v1/translate", {}, "text"), ("/v1/translate", {"text": 5}, "text"), ("/v1/translate", {"text": ["a", 5]}, "text"),
+    ("/v1/translate", {"text": "a", "beam": 0}, "beam"), ("/v1/translate", {"text": "a", "beam": 17}, "beam"),
+    ("/v1/translate", {"text": "a", "beam": 1.5}, "beam"), ("/v1/translate", {"text": "a", "seed": -1}, "seed"),
+    ("/v1/translate", {"text": "a", "beem": 3}, "\"beem\""), ("/v1/translate", {"text": ["a"], "prefix": ["a", "b"]}, "prefix"),
+    ("/v1/translate", {"text": ["a"] * 257}, "text"), ("/v1/translate", {"text": "a" * 16385}, "text"),
+    ("/v1/translate", {"text": ["a"] * 100, "sampling": True, "n_best": 3}, "text"),
+    ("/v1/completions", {"prompt": {}}, "prompt"), ("/v1/completions", {"prompt": []}, "prompt"),
+    ("/v1/completions", {"prompt": [[1], "a", 3]}, "prompt"), ("/v1/completions", {"prompt": [-1]}, "prompt"),
+    ("/v1/completions", {"prompt": [1e9]}, "prompt"), ("/v1/completions", {"prompt": "a", "n": 17}, "n"),
+    ("/v1/completions", {"prompt": "a", "max_tokens": -1}, "max_tokens"),
+    ("/v1/completions", {"prompt": "a", "max_tokens": 5000}, "max_tokens"),
+    ("/v1/completions", {"prompt": "a", "logprobs": 21}, "logprobs"), ("/v1/completions", {"prompt": "a", "top_p": 0}, "top_p"),
+    ("/v1/completions", {"prompt": "a", "stop": ["a"] * 17}, "stop"), ("/v1/completions", {"prompt": "a", "stop": 5}, "stop"),
+    ("/v1/completions", {"prompt": "a", "temperature": -0.5}, "temperature"),
+    ("/v1/completions", {"prompt": "a", "presence_penalty": 0.5}, "presence_penalty"),
+    ("/v1/completions", {"prompt": "a", "logit_bias": {"5": 1}}, "logit_bias"),
+    ("/v1/completions", {"prompt": "a", "best_of": 3}, "best_of"), ("/v1/completions", {"prompt": "a", "suffix": "b"}, "suffix"),
+    ("/v1/completions", {"prompt": "a", "seed": 2 ** 64}, "seed"), ("/v1/completions", {"prompt": ["a"] * 20, "n": 16}, "n"),
+    ("/v1/embeddings", {}, "input"), ("/v1/embeddings", {"input": []}, "input"), ("/v1/embeddings", {"input": "a", "dimensions": 3}, "dimensions"),
+    ("/v1/embeddings", {"input": "a", "encoding_format": "int8"}, "encoding_format"),
+])
+def test_a_member_that_will_not_do_is_named(server, path, body, param):
+    error = error_of(server.post(path, body), 400, "invalid_request_error")
+    assert error["param"] == param, error
+
+
+@pytest.mark.parametrize("prompt", [[1000], [2 ** 31 - 1], [[1, 2], [49]], [[]]])
+def test_any_ids_of_tokens_are_an_answer(server, prompt):
+    assert server.post("/v1/completions", {"prompt": prompt, "max_tokens": 2}).status in (200, 400)
+
+
+def test_a_prompt_that_is_too_long_is_refused_as_openai_does(server):
+    reply = server.post("/v1/completions", {"prompt": "A" * 30, "max_tokens": 4})
+    error = error_of(reply, 400, "invalid_request_error", "context_length_exceeded")
+    assert error["param"] == "max_tokens"
+    assert server.post("/v1/completions", {"prompt": "A" * 30, "max_tokens": 4, "slide": True}).status == 200
+
+
+def test_tei_names_what_is_wrong(server):
+    for body, status, kind in [({"inputs": []}, 400, "Empty"), ({}, 400, "Empty"), ({"inputs": ["a"] * 257}, 422, "Validation"),
+                               ({"inputs": "a " * 40, "truncate": False}, 422, "Validation"), ({"inputs": 5}, 422, "Validation")]:
+        reply = server.post("/embed", body)
+        assert (reply.status, reply.json()["error_type"]) == (status, kind), reply.body
