@@ -138,7 +138,7 @@ HttpReply Service::refusal(const HttpError& error, const RequestHead* head, cons
   const RequestHead none;
   const std::shared_ptr<RequestTrack> track = track_of(head ? *head : none, peer);
   track->end(error.status == 429 || error.status == 503 ? Outcome::rejected : Outcome::failed);
-  HttpReply reply = error_reply(head ? family_of(head->target.path) : Family::native, error);
+  HttpReply reply = error_reply(head ? family_of(head->method, head->target.path) : Family::native, error);
   if (head && origins_)
     for (auto& header : origins_->headers(*head)) reply.headers.push_back(std::move(header));
   track->change([&](RequestRecord& record) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "core/json.h"
 
@@ -38,14 +39,17 @@ std::span<const std::span<const Route>> all_routes() {
   return all;
 }
 
-Family family_of(std::string_view path) {
+Family family_of(std::string_view method, std::string_view path) {
   const std::vector<std::string_view> wanted = segments(path);
+  std::optional<Family> family;
   for (const std::span<const Route> routes : all_routes())
     for (const Route& route : routes) {
       std::vector<std::string> parts;
-      if (matches(segments(route.path), wanted, parts)) return route.family;
+      if (!matches(segments(route.path), wanted, parts)) continue;
+      if (route.method == method) return route.family;
+      if (!family) family = route.family;
     }
-  return Family::native;
+  return family.value_or(Family::native);
 }
 
 RouteMatch find_route(std::string_view method, std::string_view path) {

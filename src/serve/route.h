@@ -54,8 +54,8 @@ std::span<const Route> health_routes();
 std::span<const std::span<const Route>> all_routes();
 RouteMatch find_route(std::string_view method, std::string_view path);
 
-// Returns the family whose routes begin as this path does.
-Family family_of(std::string_view path);
+// Returns the family of the route of a request, or that of the path if it has no such method; else native.
+Family family_of(std::string_view method, std::string_view path);
 
 // Returns an error in the form that clients of a family expect.
 HttpReply error_reply(Family family, const HttpError& error);
