@@ -234,7 +234,6 @@ std::span<const Route> libre_routes() {
       {"POST", "/suggest", Family::libretranslate, answer_suggest, BodyType::json_or_form, false, nullptr, true},
       {"POST", "/translate_file", Family::libretranslate, answer_translate_file, BodyType::multipart, false, nullptr,
        true},
-      {"GET", "/download_file/{}/{}", Family::libretranslate, answer_download},
       {"GET", "/download_file/{}", Family::libretranslate, answer_download},
       {"GET", "/languages", Family::libretranslate, answer_languages, BodyType::none, true},
       {"GET", "/frontend/settings", Family::libretranslate, answer_settings, BodyType::none, true},
