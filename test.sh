@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds and runs all tests: the library's under AddressSanitizer and UBSan, the numerical ones optimized as well, the
-# program's (pytest), and the Python module's, in a virtual environment with packages from PyPI. The last line says how
-# many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the library. CI=1 also builds the
-# fuzz targets with clang, and runs each for five seconds.
+# program's (pytest), and in a virtual environment with packages from PyPI the Python module's and those with clients of
+# others. The last line says how many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the
+# library. CI=1 also builds the fuzz targets with clang, and runs each for five seconds.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh
@@ -27,7 +27,8 @@ test_program() {
   local python=python3
   "$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
   echo "== program"
-  QKV="$PWD/$build/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python
+  QKV="$PWD/$build/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python \
+    --ignore tests/program/serve_clients_test.py
 }
 
 # Builds the module with the library that was tested.
@@ -45,6 +46,18 @@ test_module() {
   QKV="$PWD/$build/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python
 }
 
+# Runs clients of others against the server: with both versions of OpenAI's client that are in use.
+test_clients() {
+  local venv="$PWD/build/python/venv/bin" older="$PWD/build/python/openai2"
+  local pytest=("$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/program/serve_clients_test.py)
+  echo "== clients"
+  "$venv/pip" install -q --disable-pip-version-check 'openai>=3,<4' langchain-openai huggingface-hub httpx aiohttp || return 1
+  [ -d "$older/openai" ] ||
+    "$venv/pip" install -q --disable-pip-version-check --target "$older" 'openai>=2,<3' || return 1
+  QKV="$PWD/$build/qkv" "${pytest[@]}" || return 1
+  PYTHONPATH="$older" QKV="$PWD/$build/qkv" "${pytest[@]}" -k openai_
+}
+
 run_tests "$(basename "$build")"
 # pytest leaves a core idle half of the time, so it runs in parallel with the sanitizers' builds.
 trap wait EXIT
@@ -53,6 +66,7 @@ trap wait EXIT
   export OMP_WAIT_POLICY=passive
   test_program || status=1
   test_module || status=1
+  test_clients || status=1
   exit "$status"
 ) > build/pytest.log 2>&1 &
 pytest=$!
