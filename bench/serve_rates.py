@@ -80,8 +80,10 @@ def embed(a):
 def recommender_row(a, size, goal):
     lines = [json.dumps({"history": a.items[i % len(a.items):][:10], "top": 10}) for i in range(256)]
     bodies = lines if size == 1 else [f"[{','.join(lines[i:i + size])}]" for i in range(0, len(lines), size)]
-    return Comparison(f"recommender, {size} histories a request", f"{goal} of the JSON lines", a.recommender,
-                      "/v1/recommend", bodies, [("recommend", a.recommender)], lines, texts_of_body=size).measure(a)
+    clients = min(64, 256 // size)  # what waits fits into the queue
+    return Comparison(f"recommender, {clients} clients, {size} histories a request", f"{goal} of the JSON lines",
+                      a.recommender, "/v1/recommend", bodies, [("recommend", a.recommender)], lines, clients,
+                      size).measure(a)
 
 
 @row("recommender")
