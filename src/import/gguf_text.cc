@@ -83,6 +83,13 @@ class GgufTokens {
     return static_cast<int32_t>(id);
   }
 
+  // The unknown token: the piece of this type, or, as in files of Gemma 3, the one that the metadata names.
+  std::optional<int32_t> unknown() const {
+    const auto found = std::ranges::find(types_, int64_t{kUnknownPiece});
+    if (found == types_.end()) return special("unknown_token_id");
+    return static_cast<int32_t>(found - types_.begin());
+  }
+
   // The tokens that end a text: the end of a sequence, of a turn, of a message.
   std::vector<int32_t> ends() const {
     std::vector<int32_t> ids;
@@ -96,6 +103,28 @@ class GgufTokens {
   const GgufMetadata& metadata_;
   std::vector<std::string> pieces_;
   std::vector<int64_t> types_;
+};
+
+// Spells user-defined pieces, which GGUF files write with spaces, as SentencePiece does, with "▁".
+class VisibleSpaces {
+ public:
+  explicit VisibleSpaces(const std::vector<std::string>& pieces) : pieces_(pieces.begin(), pieces.end()) {
+    std::ranges::sort(pieces_);
+  }
+
+  // Returns the piece itself if another one has that spelling.
+  std::string spell(const std::string& piece) const {
+    std::string visible;
+    for (const char c : piece)
+      if (c == ' ')
+        visible += "\u2581";
+      else
+        visible += c;
+    return std::ranges::binary_search(pieces_, visible) ? piece : visible;
+  }
+
+ private:
+  std::vector<std::string_view> pieces_;  // sorted
 };
 
 void require(const GgufMetadata& metadata, const char* name, bool value) {
@@ -114,11 +143,18 @@ TextCodec sentencepiece_codec(const GgufMetadata& metadata, const GgufTokens& to
   model.space_first = metadata.flag(key_of("add_space_prefix"), true);
   const auto start = tokens.special("bos_token_id"), end = tokens.special("eos_token_id");
   if (!end) fail("{}: {} is missing", metadata.where(), key_of("eos_token_id"));
+  const std::optional<int32_t> unknown = tokens.unknown();
+  const VisibleSpaces spaces(tokens.pieces());
   for (size_t id = 0; id < scores.size(); id++) {
-    const bool is_edge = static_cast<int32_t>(id) == end || (start && static_cast<int32_t>(id) == *start);
-    const int64_t type = is_edge ? kControlPiece : tokens.type(id);
-    model.pieces.push_back({tokens.pieces()[id], scores[id], static_cast<int32_t>(type)});
-    if (type == kUnknownPiece) model.unknown = tokens.pieces()[id];
+    const auto is = [&](const std::optional<int32_t>& special) { return special == static_cast<int32_t>(id); };
+    auto type = static_cast<int32_t>(is(start) || is(end) ? kControlPiece
+                                     : is(unknown)        ? kUnknownPiece
+                                                          : tokens.type(id));
+    // llama.cpp calls <start_of_turn> of Gemma a control token; in its own tokenizer such tokens are found in texts.
+    if (type == kControlPiece && !is(start) && !is(end) && !model.space_first) type = kUserDefinedPiece;
+    const std::string& piece = tokens.pieces()[id];
+    model.pieces.push_back({type == kUserDefinedPiece ? spaces.spell(piece) : piece, scores[id], type});
+    if (type == kUnknownPiece) model.unknown = piece;
   }
   model.start = start ? tokens.pieces()[to_size(*start)] : "";
   model.end = tokens.pieces()[to_size(*end)];

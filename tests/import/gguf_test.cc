@@ -187,6 +187,30 @@ TEST(GgufTokenizer, OnlyLlama3AddsItsStartTokenByDefault) {
   EXPECT_EQ(golden_text("gpt2").codec.before(), std::nullopt);
 }
 
+// Gemma 3: the unknown token has the type of control tokens, user-defined pieces are written with spaces, and the
+// tokens of turns, which the model's own tokenizer finds in texts, have the type of control tokens.
+TEST(GgufTokenizer, OfGemmaFindsRunsOfSpacesAndTheTokensOfTurns) {
+  GgufWriter w;
+  w.add("tokenizer.ggml.model", "llama");
+  w.add("tokenizer.ggml.tokens", std::vector<std::string>{"<pad>", "<eos>", "<bos>", "<unk>", "<turn>", "  ", "\n", "a",
+                                                          "\u2581", "\u2581a", "    ", "\u2581\u2581\u2581\u2581"});
+  w.add("tokenizer.ggml.scores",
+        std::vector<float>{-1000, -1000, -1000, -1000, -1000, -1000, -1000, -1, -2, -3, -1000, -4});
+  w.add("tokenizer.ggml.token_type", std::vector<int32_t>{3, 3, 3, 3, 3, 4, 4, 1, 1, 1, 4, 1});
+  w.add("tokenizer.ggml.bos_token_id", uint32_t{2});
+  w.add("tokenizer.ggml.eos_token_id", uint32_t{1});
+  w.add("tokenizer.ggml.unknown_token_id", uint32_t{3});
+  w.add("tokenizer.ggml.add_space_prefix", false);
+  const testing::TempFile file("model.gguf", w.bytes());
+  const MappedFile mapped(file.path());
+  const TextCodec codec = gguf_text(parse_gguf(mapped.bytes(), file.path()).metadata).codec;
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(codec.encode("a a", "text"), (Ids{7, 9}));
+  EXPECT_EQ(codec.encode("<turn>\na   a<bos>", "text"), (Ids{4, 6, 7, 5, 9, 3}));
+  EXPECT_EQ(codec.decode(Ids{4, 6, 7, 5, 9}), "<turn>\na   a");
+  EXPECT_EQ(codec.piece(10), "    ");  // another piece has the spelling of SentencePiece
+}
+
 // The error of importing a file, without the folder of the test.
 std::string gguf_error(const std::string& bytes) {
   const testing::TempFile file("model.gguf", bytes);
