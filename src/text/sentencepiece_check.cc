@@ -1,11 +1,14 @@
 #include "text/sentencepiece_check.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "core/fail.h"
+#include "core/json.h"
 #include "text/charsmap_check.h"
 #include "text/unicode.h"
 
@@ -13,7 +16,7 @@ namespace qkv {
 namespace {
 
 // The room that SentencePiece has for the pieces that begin a text: 1,024, and 64 for user-defined ones.
-constexpr size_t kMaxPiece = 1024, kMaxUserDefined = 64;
+constexpr size_t kMaxPiece = 1024, kMaxNested = 64;
 constexpr int32_t kUserDefined = 4;
 
 enum class Wire { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
@@ -85,21 +88,46 @@ class MessageReader {
   std::string_view bytes_, fixed32_;
 };
 
-void check_piece(std::string_view message, int64_t index, const std::string& where) {
-  std::string_view piece;
+struct Piece {
+  std::string_view text;
+  float score = 0;
   int32_t type = 0;
+};
+
+Piece read_piece(std::string_view message, const std::string& where) {
+  Piece piece;
   MessageReader reader(message, where);
   while (reader.next()) {
-    if (reader.is(1, Wire::bytes)) piece = reader.bytes();
-    if (reader.is(2, Wire::fixed32) && !std::isfinite(reader.real()))
-      fail("{}: piece {}: score {}, expected a finite number", where, index, reader.real());
-    if (reader.is(3, Wire::varint)) type = reader.integer();
+    if (reader.is(1, Wire::bytes)) piece.text = reader.bytes();
+    if (reader.is(2, Wire::fixed32) && std::isfinite(piece.score)) piece.score = reader.real();
+    if (reader.is(3, Wire::varint)) piece.type = reader.integer();
   }
-  const size_t most = type == kUserDefined ? kMaxUserDefined : kMaxPiece;
-  if (piece.empty() || piece.size() > most)
-    fail("{}: piece {}: {} bytes, expected 1 to {}", where, index, piece.size(), most);
-  if (find_invalid_utf8(piece) != std::string_view::npos || piece.find('\0') != std::string_view::npos)
+  return piece;
+}
+
+void check_piece(const Piece& piece, int64_t index, const std::string& where) {
+  if (!std::isfinite(piece.score)) fail("{}: piece {}: score {}, expected a finite number", where, index, piece.score);
+  if (piece.text.empty() || piece.text.size() > kMaxPiece)
+    fail("{}: piece {}: {} bytes, expected 1 to {}", where, index, piece.text.size(), kMaxPiece);
+  if (find_invalid_utf8(piece.text) != std::string_view::npos || piece.text.find('\0') != std::string_view::npos)
     fail("{}: piece {}: expected valid UTF-8 without a zero byte", where, index);
+}
+
+// Throws Error if more than kMaxNested user-defined pieces begin a text.
+void check_nesting(std::string_view model, const std::string& where) {
+  std::vector<std::string_view> pieces, nested;  // all, and those that begin the last one of `nested`
+  MessageReader reader(model, where);
+  while (reader.next())
+    if (reader.is(1, Wire::bytes))
+      if (const Piece piece = read_piece(reader.bytes(), where); piece.type == kUserDefined)
+        pieces.push_back(piece.text);
+  std::ranges::sort(pieces);
+  for (const std::string_view piece : pieces) {
+    while (!nested.empty() && !piece.starts_with(nested.back())) nested.pop_back();
+    nested.push_back(piece);
+    if (nested.size() > kMaxNested)
+      fail("{}: more than {} user-defined pieces begin with {}", where, kMaxNested, excerpt(nested.front()));
+  }
 }
 
 void check_normalizer(std::string_view message, const std::string& where) {
@@ -112,10 +140,14 @@ void check_normalizer(std::string_view message, const std::string& where) {
 
 void check_sentencepiece(std::string_view model, const std::string& where) {
   int64_t pieces = 0;
-  bool trainer = false, normalizer = false;
+  bool trainer = false, normalizer = false, may_nest = false;
   MessageReader reader(model, where);
   while (reader.next()) {
-    if (reader.is(1, Wire::bytes)) check_piece(reader.bytes(), pieces++, where);
+    if (reader.is(1, Wire::bytes)) {
+      const Piece piece = read_piece(reader.bytes(), where);
+      check_piece(piece, pieces++, where);
+      may_nest |= piece.type == kUserDefined && piece.text.size() > kMaxNested;
+    }
     if (reader.is(2, Wire::bytes)) trainer = true;
     if (reader.is(3, Wire::bytes)) normalizer = true;
     if (reader.is(3, Wire::bytes) || reader.is(5, Wire::bytes)) check_normalizer(reader.bytes(), where);
@@ -123,6 +155,7 @@ void check_sentencepiece(std::string_view model, const std::string& where) {
   if (pieces == 0 || !trainer || !normalizer)
     fail("{}: not a whole SentencePiece model: {} pieces, {} trainer's settings, {} normalizer's settings", where,
          pieces, trainer ? "with" : "no", normalizer ? "with" : "no");
+  if (may_nest) check_nesting(model, where);
 }
 
 }  // namespace qkv

@@ -9,7 +9,8 @@ namespace qkv {
 
 // Walks the protobuf bytes of a ModelProto (sentencepiece_model.proto). Throws Error, beginning with `where`, unless
 // - every field ends within its message, and the pieces, the trainer's and the normalizer's settings are there;
-// - every piece has 1 to 1,024 bytes of UTF-8 without a zero byte (64 if it is user-defined) and a finite score;
+// - every piece has 1 to 1,024 bytes of UTF-8 without a zero byte, and a finite score;
+// - at most 64 user-defined pieces begin the same text;
 // - every walk through a normalizer's table (precompiled_charsmap) stays inside it.
 void check_sentencepiece(std::string_view model, const std::string& where);
 
