@@ -29,13 +29,31 @@ struct Part {
   float& at(int64_t row, int64_t col) const { return to[(row - begin) * cols + col]; }
 };
 
+// Converts numbers in blocks on the stack, which the compiler vectorizes.
+template <class T>
+void widen(std::span<const std::byte> from, float* to) {
+  constexpr size_t kSpan = 256;
+  T block[kSpan];
+  float wide[kSpan];
+  for (; from.size() >= sizeof block; from = from.subspan(sizeof block), to += kSpan) {
+    std::memcpy(block, from.data(), sizeof block);
+    for (size_t i = 0; i < kSpan; i++) wide[i] = static_cast<float>(block[i]);
+    std::memcpy(to, wide, sizeof wide);
+  }
+  for (size_t i = 0; i < from.size() / sizeof(T); i++)
+    to[i] = static_cast<float>(load<T>(from, static_cast<int64_t>(i)));
+}
+
+template <>
+void widen<float>(std::span<const std::byte> from, float* to) {
+  std::memcpy(to, from.data(), from.size());
+}
+
 template <class T>
 void convert_rows(const Part& part) {
-  const std::span<const std::byte> data = part.origin.tensor.data;
-  for (int64_t r = part.begin; r < part.end; r++) {
-    const int64_t first = part.origin.rows.of(r) * part.cols;
-    for (int64_t c = 0; c < part.cols; c++) part.at(r, c) = static_cast<float>(load<T>(data, first + c));
-  }
+  const size_t row = to_size(part.cols) * sizeof(T);
+  for (int64_t r = part.begin; r < part.end; r++)
+    widen<T>(part.origin.tensor.data.subspan(to_size(part.origin.rows.of(r)) * row, row), &part.at(r, 0));
 }
 
 // Transposes in squares, so that what is read and written of a square stays in the first-level cache.
