@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "import/imported_model.h"
 #include "import/vocabulary_files.h"
+#include "text/sentencepiece_writer.h"
 #include "text/tokenizer_json.h"
 
 namespace qkv {
@@ -49,6 +50,23 @@ TextCodec of_spec(TokenizerSpec spec, const std::string& where) {
   return TextCodec::of_tokenizer(HuggingFaceTokenizer(std::move(spec), where));
 }
 
+// Adds tokens behind the pieces of a SentencePiece model, up to the number of embeddings: added tokens, as Phi-3 has
+// them, and tokens for rows that nothing uses. They are control tokens, which texts do not contain.
+TextCodec extended(const TextCodec& codec, const TextSource& source) {
+  constexpr int64_t kMaxBehind = 4096;
+  const int64_t size = codec.size(), wanted = source.model.target_vocab;
+  if (wanted <= size || wanted > size + kMaxBehind) return codec;
+  const std::vector<AddedToken> added = added_tokens_of(read_tokenizer_config(source.files));
+  std::string bytes = codec.tokenizer().serialized();
+  for (int64_t id = size; id < wanted; id++) {
+    const auto token = std::ranges::find(added, static_cast<int32_t>(id), &AddedToken::id);
+    const bool is_new = token != added.end() && !codec.id(token->text);
+    const std::string text = is_new ? token->text : fmt::format("<unused_{}>", id);
+    bytes += serialize(SentencePieceModel::Piece{text, 0, kControlPiece});
+  }
+  return TextCodec::of_pieces(Tokenizer::from_serialized(std::move(bytes), source.files.path("tokenizer.model")));
+}
+
 // Returns the pieces whose ids a field holds, a number or a list of numbers.
 std::vector<std::string> pieces_of(const Settings& settings, const std::string& name, const TextCodec& codec) {
   std::vector<std::string> pieces;
@@ -77,6 +95,7 @@ LanguageText read_language_text(const TextSource& source, const std::string& tok
   const ModelFiles& files = source.files;
   const Settings& config = source.config;
   LanguageText text{{}, read_text_codec(files, tokenizer_class)};
+  if (text.codec.unit() == TextUnit::pieces) text.codec = extended(text.codec, source);
   const TextCodec& codec = text.codec;
   text.config.unit = codec.unit();
   std::vector<std::string> starts;

@@ -53,15 +53,18 @@ std::string normalizer_settings(const SentencePieceModel& model) {
 
 }  // namespace
 
+std::string serialize(const SentencePieceModel::Piece& piece) {
+  std::string message, bytes;
+  put_bytes(message, 1, piece.text);
+  put_float(message, 2, piece.score);
+  put_number(message, 3, static_cast<uint64_t>(piece.type));
+  put_bytes(bytes, 1, message);
+  return bytes;
+}
+
 std::string serialize(const SentencePieceModel& model) {
-  std::string bytes, piece;
-  for (const auto& [text, score, type] : model.pieces) {
-    piece.clear();
-    put_bytes(piece, 1, text);
-    put_float(piece, 2, score);
-    put_number(piece, 3, static_cast<uint64_t>(type));
-    put_bytes(bytes, 1, piece);
-  }
+  std::string bytes;
+  for (const SentencePieceModel::Piece& piece : model.pieces) bytes += serialize(piece);
   put_bytes(bytes, 2, trainer_settings(model));
   put_bytes(bytes, 3, normalizer_settings(model));
   return bytes;

@@ -22,6 +22,9 @@ struct SentencePieceModel {
   bool space_first = true;          // a space before a text; other spaces stay as they are
 };
 
+// Returns a message that adds a piece to a model when it follows the bytes of its file.
+std::string serialize(const SentencePieceModel::Piece& piece);
+
 // Returns the bytes of the file. They are not checked: Tokenizer::from_serialized does that.
 std::string serialize(const SentencePieceModel& model);
 

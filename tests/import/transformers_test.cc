@@ -182,6 +182,25 @@ TEST_F(Transformers, LayersThatDifferBecomeTheShortestPattern) {
   EXPECT_EQ(pattern("qwen2_layers"), "gll");
 }
 
+// Phi-3 has 32,000 pieces, tokens behind them in tokenizer_config.json, and more rows of embeddings.
+TEST_F(Transformers, TokensBehindThePiecesOfSentencePieceAreEnds) {
+  take("phi3");
+  std::string pieces;
+  for (int i = 3; i < 28; i++) pieces += testing::spm::piece("p" + std::to_string(i));
+  testing::spill(model() + "/tokenizer.model", testing::spm::with_pieces(pieces));
+  testing::spill(model() + "/tokenizer_config.json",
+                 R"({"added_tokens_decoder": {"28": {"content": "<|end|>", "special": true},
+                                              "30": {"content": "p5", "special": true}}})");
+  testing::spill(model() + "/generation_config.json", R"({"eos_token_id": [2, 28]})");
+  import_model(model(), out());
+  const LanguageRun run = load_run<LanguageRun>(out());
+  EXPECT_EQ(run.language.ends, (std::vector<std::string>{"</s>", "<|end|>"}));
+  EXPECT_EQ(run.codec.size(), 32);
+  EXPECT_EQ(run.codec.piece(29), "<unused_29>");
+  EXPECT_EQ(run.codec.piece(30), "<unused_30>");  // a piece has the spelling of the token
+  EXPECT_EQ(run.codec.decode(std::vector<int32_t>{5, 28, 31, 6}), "p5p6");
+}
+
 TEST_F(Transformers, TheVisionModelOfGemma3IsLeftOut) {
   take("gemma3");
   EXPECT_EQ(import_model(model(), out()).notes,
