@@ -3,12 +3,14 @@
 
     python3 bench/fine_tuning.py --qkv build/release/qkv --preset base --rounds 3
 
-Trains each kind in turn on examples/grammar, and prints the median of target tokens per second of all steps but the
-first, and the largest resident memory, which includes the mapped base of an adapter.
+Trains each kind in turn on examples/grammar. Prints the median of target tokens per second of all steps but the first,
+the CPU time of a step, which includes its share of the start, and the largest resident memory, which includes the mapped
+base of an adapter. On a busy machine, rely on the CPU time of one thread.
 """
 
 import argparse
 import json
+import math
 import pathlib
 import shutil
 import statistics
@@ -20,16 +22,17 @@ KINDS = {"all weights": [], "without the encoder": ["--freeze", "encoder"], "ada
 
 
 def train(options, out, *more):
-    """Trains one run; returns its tokens per second and its largest resident memory in MiB."""
+    """Trains one run; returns its tokens per second, seconds of CPU time, and largest resident memory in MiB."""
     files = ["--train", TEXT / "train.en", TEXT / "train.de", "--dev", out.parent / "dev.en", out.parent / "dev.de"]
-    command = ["/usr/bin/time", "-f", "%M", options.qkv, "train", "translate", *files, "--out", out,
-               "--batch-tokens", options.tokens, "--eval-every", "100000", *more]
+    command = ["/usr/bin/time", "-f", "%U %S %M", options.qkv, "train", "translate", *files, "--out", out,
+               "--batch-tokens", options.tokens, "--eval-every", "100000", "--threads", options.threads, *more]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr)
     steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     speeds = [step["tokens_per_second"] for step in steps[1:] if "tokens_per_second" in step]
-    return speeds, int(done.stderr.splitlines()[-1]) / 1024
+    user, system, memory = map(float, done.stderr.splitlines()[-1].split())
+    return speeds, user + system, memory / 1024
 
 
 def main():
@@ -38,6 +41,7 @@ def main():
     parser.add_argument("--preset", default="base")
     parser.add_argument("--tokens", default="1024", help="tokens of a batch")
     parser.add_argument("--steps", default="12", help="steps of each kind in a round")
+    parser.add_argument("--threads", default="2")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -46,15 +50,18 @@ def main():
             (folder / f"dev.{side}").write_text("".join((TEXT / f"dev.{side}").open().readlines()[:4]))
         train(options, folder / "base", "--preset", options.preset, "--max-steps", "2")
         speeds, memory = {kind: [] for kind in KINDS}, {kind: 0 for kind in KINDS}
+        cpu = {kind: math.inf for kind in KINDS}
         for _ in range(options.rounds):
             for kind, arguments in KINDS.items():
-                found, used = train(options, folder / "run", "--init", folder / "base", "--max-steps", options.steps,
+                found, seconds, used = train(options, folder / "run", "--init", folder / "base", "--max-steps", options.steps,
                                     *arguments)
                 speeds[kind] += found
+                cpu[kind] = min(cpu[kind], seconds / int(options.steps))
                 memory[kind] = max(memory[kind], used)
                 shutil.rmtree(folder / "run")
         for kind in KINDS:
-            print(f"{kind}: {statistics.median(speeds[kind]):.0f} target tokens/s, {memory[kind]:.0f} MiB")
+            print(f"{kind}: {statistics.median(speeds[kind]):.0f} target tokens/s, {cpu[kind]:.2f} s of CPU time per step, "
+                  f"{memory[kind]:.0f} MiB")
 
 
 if __name__ == "__main__":
