@@ -273,6 +273,34 @@ TEST_F(Languages, TheForcedEndMustBeTheEndToken) {
   EXPECT_EQ(error(5), model + "/config.json: forced_eos_token_id must be eos_token_id, 2 (is \"5\")");
 }
 
+TEST(EncoderDecoderFiles, UnsupportedFieldsAreNamed) {
+  const TempDir directory;
+  const std::string model = directory / "model";
+  const auto error = [&](const char* name, const char* member, const json& value) {
+    std::filesystem::remove_all(model);
+    std::filesystem::copy(case_path(name), model);
+    json config = json::parse(testing::slurp(model + "/config.json"));
+    config[member] = value;
+    testing::spill(model + "/config.json", config.dump());
+    return error_of([&] { import_model(model, directory / "run"); }).substr(directory.path().size() + 1);
+  };
+  EXPECT_EQ(error("bart", "normalize_before", true), "model/config.json: normalize_before must be false (is true)");
+  EXPECT_EQ(error("mbart", "normalize_before", false), "model/config.json: normalize_before must be true (is false)");
+  EXPECT_EQ(error("bart", "normalize_embedding", false),
+            "model/config.json: normalize_embedding must be true (is false)");
+  EXPECT_EQ(error("nllb", "add_final_layer_norm", false),
+            "model/config.json: add_final_layer_norm must be true (is false)");
+  EXPECT_EQ(error("pegasus", "decoder_ffn_dim", 7).substr(0, 68),
+            "model/config.json: encoder_ffn_dim and decoder_ffn_dim must be equal");
+  EXPECT_EQ(error("m2m_100", "decoder_attention_heads", 1).substr(0, 84),
+            "model/config.json: encoder_attention_heads and decoder_attention_heads must be equal");
+  EXPECT_EQ(error("mbart50", "activation_function", "tanh").substr(0, 57),
+            "model/config.json: activation_function must be one of rel");
+  EXPECT_EQ(error("madlad", "is_encoder_decoder", false),
+            "model/config.json: is_encoder_decoder must be true (is false)");
+  EXPECT_EQ(error("opus", "model_type", "fsmt").find("model/config.json: model_type must be "), 0u);
+}
+
 TEST(EncoderDecoderCases, IncludeEveryEncoderDecoder) {
   std::set<std::string> types;
   for (const char* name : testing::kEncoderDecoderCases)

@@ -128,6 +128,8 @@ TEST_F(Transformers, UnsupportedFeaturesAreNamed) {
             "model/config.json: scale_attn_weights must be true (is false)");
   EXPECT_EQ(error_with("gpt2", "scale_attn_by_inverse_layer_idx", true),
             "model/config.json: scale_attn_by_inverse_layer_idx must be false (is true)");
+  EXPECT_EQ(error_with("gpt2", "add_cross_attention", true),
+            "model/config.json: add_cross_attention must be false (is true)");
   EXPECT_EQ(error_with("gpt2", "n_head", 3),
             "model/config.json: n_head must divide n_embd (n_head is 3, n_embd is 16)");
   EXPECT_EQ(error_with("gpt2", "n_layer", int64_t{1} << 60),
@@ -205,6 +207,17 @@ TEST_F(Transformers, TheVisionModelOfGemma3IsLeftOut) {
   take("gemma3");
   EXPECT_EQ(import_model(model(), out()).notes,
             (std::vector<std::string>{"left out: multi_modal_projector, vision_tower (not needed for hidden states)"}));
+}
+
+TEST_F(Transformers, UnsupportedFeaturesOfOptAreNamed) {
+  EXPECT_EQ(error_with("opt", "do_layer_norm_before", false),
+            "model/config.json: do_layer_norm_before must be true (is false)");
+  EXPECT_EQ(error_with("opt", "layer_norm_elementwise_affine", false),
+            "model/config.json: layer_norm_elementwise_affine must be true (is false)");
+  EXPECT_EQ(error_with("opt", "_remove_final_layer_norm", true),
+            "model/config.json: _remove_final_layer_norm must be false (is true)");
+  EXPECT_EQ(error_with("opt", "word_embed_proj_dim", 8),
+            "model/config.json: word_embed_proj_dim must be hidden_size, 16 (is 8)");
 }
 
 TEST_F(Transformers, UnsupportedLayersAreNamed) {
