@@ -22,7 +22,6 @@ struct ServerOptions {
 
   std::vector<std::string> listen = {};
   std::string metrics_listen = "";
-  std::string tls_cert = "", tls_key = "";
   int64_t max_connections = 1024;
   double header_timeout = 10, body_timeout = 30, idle_timeout = 75, write_timeout = 30;
 
@@ -87,8 +86,6 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
          kCommon});
   visit("metrics_listen", o.metrics_listen,
         {"Address of /metrics, which is then not available at the others and needs no key", "connections"});
-  visit("tls_cert", o.tls_cert, {"File with the certificates for TLS, in PEM; requires tls_key", "connections"});
-  visit("tls_key", o.tls_key, {"File with the private key for TLS, in PEM; requires tls_cert", "connections"});
   visit("max_connections", o.max_connections,
         {"Maximum number of open connections; further ones are closed at once", "connections", between(1, 1 << 20)});
   visit("header_timeout", o.header_timeout,
@@ -159,8 +156,7 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
   visit("files", o.files, {"Translate files (/translate_file)", "output"});
 }
 
-// Throws Error, naming the field, for a value outside its range, a certificate without its key or the reverse, and for
-// bodies less than max_body.
+// Throws Error, naming the field, for a value outside its range, and for bodies less than max_body.
 void check(const ServerOptions& options);
 
 // Changes options by a JSON object with some of their names; sizes and times may be text with a unit, such as "2M".
@@ -176,7 +172,8 @@ class Server {
   explicit Server(const ServerOptions& options);
   ~Server();
 
-  // Listens on all addresses, and returns them with the ports that were taken. Throws Error for one that cannot be used.
+  // Listens on all addresses, and returns them with the ports that were taken. Throws Error for one that cannot be
+  // used.
   std::vector<std::string> listen();
   // Answers requests until drain or stop has been called and the last connection has ended.
   void serve();

@@ -84,6 +84,9 @@ class TranslationLoop {
   // on_error.
   bool step();
 
+  // Returns the bytes of keys and values that are reserved for texts that run. Called by the thread that calls step.
+  int64_t reserved_bytes() const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;
@@ -147,6 +150,11 @@ class GenerationLoop {
   // Starts waiting texts that have room, extends those whose prompts have been read by a token, and reads up to 512
   // tokens of prompts. Returns and throws as TranslationLoop::step does.
   bool step();
+
+  // Return the bytes of keys and values that are reserved for texts that run, and those that are allocated, also for
+  // prefixes of texts that have ended. Called by the thread that calls step.
+  int64_t reserved_bytes() const;
+  int64_t used_bytes() const;
 
  private:
   struct State;

@@ -90,6 +90,7 @@ class Generating {
   // not be used again.
   using Start = std::function<void(uint64_t key, int64_t shared)>;
   bool step(Arena& arena, const Done& done, const Start& on_start = {});
+  int64_t rows() const { return rows_; }  // returns the number of rows reserved for the texts that grow
 
  private:
   struct Growing;

@@ -159,5 +159,7 @@ uint64_t GenerationLoop::add(Prepared text, Events events) {
 void GenerationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
 void GenerationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
 bool GenerationLoop::step() { return state_->step(); }
+int64_t GenerationLoop::reserved_bytes() const { return state_->engine->generating.rows() * state_->row_bytes; }
+int64_t GenerationLoop::used_bytes() const { return state_->engine->cache.bytes(); }
 
 }  // namespace qkv

@@ -246,5 +246,6 @@ uint64_t TranslationLoop::add(Prepared text, Events events) {
 void TranslationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
 void TranslationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
 bool TranslationLoop::step() { return state_->step(); }
+int64_t TranslationLoop::reserved_bytes() const { return state_->engine->decoding.bytes(); }
 
 }  // namespace qkv

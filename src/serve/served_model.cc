@@ -20,6 +20,8 @@ bool ModelLane::step() {
   bool any = model_.batches.step();
   if (translations) any |= translations->step();
   if (generations) any |= generations->step();
+  reserved_bytes = translations ? translations->reserved_bytes() : generations ? generations->reserved_bytes() : 0;
+  used_bytes = generations ? generations->used_bytes() : reserved_bytes.load();
   if (any)
     model_.metrics().observe_step(std::chrono::duration<double>(ComputeThread::Clock::now() - begin).count(), texts);
   return any;
@@ -89,6 +91,15 @@ void ServedModel::start(std::vector<std::unique_ptr<ComputeThread>>& threads, co
 void ServedModel::stop() {
   for (Place& place : lanes_)
     if (ComputeThread* thread = std::exchange(place.thread, nullptr)) thread->remove(*place.lane);
+}
+
+ModelSources ServedModel::cache_sources() const {
+  const auto sum = [this](std::atomic<int64_t> ModelLane::*bytes) {
+    int64_t all = 0;
+    for (const Place& place : lanes_) all += ((*place.lane).*bytes).load();
+    return static_cast<double>(all);
+  };
+  return {[sum] { return sum(&ModelLane::used_bytes); }, [sum] { return sum(&ModelLane::reserved_bytes); }};
 }
 
 ModelLane* ServedModel::take_lane(int64_t cost) {

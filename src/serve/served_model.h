@@ -17,6 +17,7 @@
 #include "serve/batch_queue.h"
 #include "serve/chat_template.h"
 #include "serve/compute.h"
+#include "serve/metrics.h"
 #include "serve/model_queue.h"
 #include "serve/served_run.h"
 
@@ -32,6 +33,9 @@ class ModelLane : public Lane {
 
   std::optional<TranslationLoop> translations;  // of a translator
   std::optional<GenerationLoop> generations;    // of a language model
+
+  // Bytes of keys and values. A translation uses what is reserved for it.
+  std::atomic<int64_t> reserved_bytes = 0, used_bytes = 0;
 
  private:
   ServedModel& model_;
@@ -70,6 +74,7 @@ class ServedModel {
   // Start and end computing on these threads. Lanes can be used after start.
   void start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits);
   void stop();
+  ModelSources cache_sources() const;  // as long as the model is there
   // Returns the lane with the least work, of `cost` more.
   ModelLane* take_lane(int64_t cost);
   void wake(const ModelLane& lane);

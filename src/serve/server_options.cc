@@ -32,7 +32,6 @@ struct QuantityReader {
 
 void check(const ServerOptions& options) {
   check_ranges(options);
-  if (options.tls_cert.empty() != options.tls_key.empty()) fail("tls_cert and tls_key require each other");
   if (options.bodies < options.max_body)
     fail("bodies must be at least max_body, {} (is {})", bytes_text(options.max_body), bytes_text(options.bodies));
 }

@@ -95,7 +95,10 @@ void Service::load() {
   std::vector<ModelPtr> models;
   for (size_t i = 0; i < runs_.size(); i++) models.push_back(load_run(i));
   auto events = open_events(options_.events, models);
-  for (const ModelPtr& model : models) start(model);
+  for (size_t i = 0; i < models.size(); i++) {
+    start(models[i]);
+    metrics_.read_model_from(i, models[i]->cache_sources());
+  }
   const auto published = std::make_shared<std::promise<void>>();
   std::future<void> done = published->get_future();
   post([this, published, models = std::move(models), events = std::move(events)] {
@@ -127,6 +130,7 @@ std::vector<std::string> Service::reload() {
 }
 
 void Service::replace(size_t number, const ModelPtr& model) {
+  metrics_.read_model_from(number, model->cache_sources());
   retired_.push_back(std::exchange(models_[number], model));
   drop_retired();
 }
