@@ -73,7 +73,7 @@ def test_a_deadline_of_a_millisecond_is_an_answer(server):
 
 def test_a_deadline_that_passes_in_a_stream_is_an_event(server):
     connection = server.open_socket(30)
-    connection.sendall(request_bytes("/v1/completions", {**MANY, "stream": True}, "X-Request-Timeout: 0.3\r\n"))
+    connection.sendall(request_bytes("/v1/completions", {**MANY, "stream": True}, "X-Request-Timeout: 0.3\r\nConnection: close\r\n"))
     received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
     connection.close()
     assert received.startswith(b"HTTP/1.1 200")
@@ -85,7 +85,8 @@ def test_a_deadline_that_passes_in_a_stream_is_an_event(server):
 @pytest.mark.parametrize("path", ["/v1/translate", "/v1/completions", "/v1/embeddings", "/v1/recommend"])
 def test_a_body_that_is_too_large_is_413(server, path):
     connection = server.open_socket(30)
-    connection.sendall(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2097153\r\n\r\n".encode())
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2097153\r\n\r\n"
+    connection.sendall(head.encode())
     assert connection.recv(1 << 16).startswith(b"HTTP/1.1 413 ")  # before the body is sent
     connection.close()
     connection = server.connect()
