@@ -22,8 +22,9 @@ bool ModelLane::step() {
   if (generations) any |= generations->step();
   reserved_bytes = translations ? translations->reserved_bytes() : generations ? generations->reserved_bytes() : 0;
   used_bytes = generations ? generations->used_bytes() : reserved_bytes.load();
-  if (any)
-    model_.metrics().observe_step(std::chrono::duration<double>(ComputeThread::Clock::now() - begin).count(), texts);
+  const std::chrono::duration<double> time = ComputeThread::Clock::now() - begin;
+  if (any) model_.metrics().observe_step(time.count(), texts);
+  if (any && on_busy) on_busy(time.count());
   return any;
 }
 
@@ -81,9 +82,11 @@ bool ServedModel::is_int8() const {
   return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.int8; });
 }
 
-void ServedModel::start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits) {
+void ServedModel::start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits,
+                        const std::function<void(double)>& on_busy) {
   for (const auto& thread : threads) {
     lanes_.push_back({std::make_shared<ModelLane>(*this, limits), thread.get()});
+    lanes_.back().lane->on_busy = on_busy;
     thread->add(lanes_.back().lane);
   }
 }

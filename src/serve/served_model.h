@@ -1,6 +1,7 @@
 // A run that is served: what it is, what waits for it, and what computes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@ class ModelLane : public Lane {
   std::optional<TranslationLoop> translations;  // of a translator
   std::optional<GenerationLoop> generations;    // of a language model
 
+  std::function<void(double)> on_busy;  // called with the seconds of each step
   // Bytes of keys and values. A translation uses what is reserved for it.
   std::atomic<int64_t> reserved_bytes = 0, used_bytes = 0;
 
@@ -72,7 +74,8 @@ class ServedModel {
   BatchQueue batches;
 
   // Start and end computing on these threads. Lanes can be used after start.
-  void start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits);
+  void start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits,
+             const std::function<void(double)>& on_busy);
   void stop();
   ModelSources cache_sources() const;  // as long as the model is there
   // Returns the lane with the least work, of `cost` more.

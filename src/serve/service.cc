@@ -88,7 +88,8 @@ ModelPtr Service::load_run(size_t number) {
 void Service::start(const ModelPtr& model) {
   const auto lanes = std::ssize(compute_);
   model->start(compute_,
-               {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))});
+               {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))},
+               [this](double seconds) { metrics_.add_busy_seconds(seconds); });
 }
 
 void Service::load() {

@@ -98,7 +98,7 @@ def test_openai_chats(client):
 
 
 def test_openai_embeds(client, vectors):
-    # The client asks for base64 unless told otherwise.
+    # The client asks for base64 by default.
     for options in ({}, {"encoding_format": "float"}, {"encoding_format": "base64"}, {"dimensions": 12}):
         found = client.embeddings.create(model="enc", input=["a b c", "h"], **options)
         assert [one.index for one in found.data] == [0, 1] and found.usage.prompt_tokens > 0

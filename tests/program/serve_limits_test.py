@@ -128,7 +128,7 @@ def test_an_unknown_model_is_404(server):
         error = error_of(server.post(path, {**body, "model": "gpt-9"}), 404, "invalid_request_error", "model_not_found")
         assert error["param"] == "model" and '"gpt-9"' in error["message"]
     error_of(server.get("/v1/models/gpt-9"), 404, "invalid_request_error", "model_not_found")
-    # The route does not take a model of another kind.
+    # The route does not serve models of another kind.
     error_of(server.post("/v1/completions", {"prompt": "A", "model": "mt"}), 404, "invalid_request_error", "model_not_found")
     assert server.post("/embed", {"inputs": "a", "model": "gpt-9"}).json()["error_type"] == "Validation"
 

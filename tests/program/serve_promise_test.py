@@ -261,7 +261,7 @@ def cases():
 
 
 def promised(reply):
-    """The part of a reply that is promised. Texts of a stream run at the same time, so their events are compared text by text."""
+    """The promised part of a reply. Texts of a stream run at the same time, so their events are compared text by text."""
     assert reply.status == 200, (reply.status, reply.body)
     body = re.sub(rb'"(created|cached_tokens)":\d+', rb'"\1":0', reply.body)
     if "event-stream" not in reply.headers["content-type"]:
@@ -288,7 +288,7 @@ def leave(server, case, seed):
 
 @pytest.fixture(scope="module")
 def alone(cases):
-    """The promised part of the reply to each case, from requests one at a time."""
+    """Replies to the cases, sent one at a time."""
     with ServeProcess(ALL) as server:
         connection = server.connect()
         replies = [server.post(case.path, case.body, headers=case.headers, connection=connection) for case in cases]

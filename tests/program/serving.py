@@ -20,7 +20,7 @@ TITLES = RUNS / "log/titles.csv"
 # The runs by the names that the tests serve them with.
 MODELS = {"mt": RUNS / "translator", "lm": RUNS / "language", "rec": RUNS / "recommender", "enc": RUNS / "encoder"}
 ALL = [*(f"{name}={run}" for name, run in MODELS.items()), "--titles", f"rec={TITLES}"]
-TRANSLATOR, LANGUAGE, ENCODER = f"mt={MODELS['mt']}", f"lm={MODELS['lm']}", f"enc={MODELS['enc']}"
+LANGUAGE = f"lm={MODELS['lm']}"
 
 # One thread for each worker, which does not spin: the tests share the machine with others.
 QUIET = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
@@ -126,9 +126,6 @@ class ServeProcess:
 
     def post(self, path, body, **options):
         return self.request("POST", path, body, **options)
-
-    def has_route(self, path):
-        return self.post(path, {}).status not in (404, 405)
 
     def gauges(self, name):
         """The sum of a metric over all its series; None if the server has no metrics."""
