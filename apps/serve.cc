@@ -15,7 +15,7 @@
 
 namespace {
 
-void note(const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); }
+void report(const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); }
 
 // The signals that a thread waits for. They are blocked in all threads, which are started later.
 class Signals {
@@ -62,7 +62,7 @@ bool drain(qkv::Server& server, const Signals& signals, const qkv::ServerOptions
   wait_unless_ended(signals, options.drain_timeout, served);
   if (served.wait_for(std::chrono::seconds(0)) == std::future_status::ready) return true;
   const int64_t cancelled = server.cancel();
-  note(fmt::format("{} requests were cancelled", cancelled));
+  report(fmt::format("{} requests were cancelled", cancelled));
   wait_unless_ended(signals, 1, served);
   server.stop();
   return false;
@@ -87,14 +87,14 @@ void serve(const qkv::ServerOptions& options) {
     throw;
   }
   for (const std::string& address : addresses)
-    note(fmt::format("serving {} model{} on http://{}", options.runs.size(), options.runs.size() == 1 ? "" : "s",
+    report(fmt::format("serving {} model{} on http://{}", options.runs.size(), options.runs.size() == 1 ? "" : "s",
                      address));
   if (options.api_keys.empty() && !std::all_of(addresses.begin(), addresses.end(), is_local))
-    note("warning: anybody who reaches these addresses can use the models (see --api-keys)");
+    report("warning: anybody who reaches these addresses can use the models (see --api-keys)");
   while (true) {
     const int signal = signals.wait(3600);
     if (signal == SIGHUP)
-      for (const std::string& error : server.reload()) note(error);
+      for (const std::string& error : server.reload()) report(error);
     if (ends(signal)) break;
   }
   if (!drain(server, signals, options, served)) {

@@ -9,23 +9,25 @@
 namespace qkv {
 namespace {
 
-using std::chrono::milliseconds;
+using Milliseconds = std::chrono::milliseconds;
 
 constexpr size_t kPauseAt = 64 << 10, kContinueAt = 32 << 10;  // bytes that a slow reader has not taken
 constexpr std::chrono::seconds kSilence{15};                   // after which a stream sends a comment
 
 // Returns the seconds that a header states, or `otherwise`.
-milliseconds seconds_of(std::string_view value, milliseconds otherwise) {
+Milliseconds seconds_of(std::string_view value, Milliseconds otherwise) {
   double seconds = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
   if (error != std::errc() || end != value.data() + value.size() || !(seconds >= 0) || seconds > 1e6) return otherwise;
-  return milliseconds(static_cast<int64_t>(1000 * seconds));
+  return Milliseconds(static_cast<int64_t>(1000 * seconds));
 }
 
-milliseconds deadline_of(const RequestHead& head, double seconds) {
-  const milliseconds longest(static_cast<int64_t>(1000 * seconds));
-  return std::min({longest, seconds_of(head.find("x-request-timeout"), longest),
-                   seconds_of(head.find("x-stainless-read-timeout"), longest)});
+// The header of OpenAI's clients is the time between two pieces of an answer, so it is no deadline of a stream.
+Milliseconds deadline_of(const RequestHead& head, double seconds, bool streams) {
+  const Milliseconds longest(static_cast<int64_t>(1000 * seconds));
+  const Milliseconds stated = seconds_of(head.find("x-request-timeout"), longest);
+  const Milliseconds read = streams ? longest : seconds_of(head.find("x-stainless-read-timeout"), longest);
+  return std::min({longest, stated, read});
 }
 
 RejectReason reason_of(const std::string& code) {
@@ -65,7 +67,7 @@ Call::Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch matc
       track_(std::move(track)),
       client_(track_->client),
       salt_(track_->has_key ? client_ : ""),
-      deadline_(deadline_of(exchange_->head(), service.options().deadline)),
+      deadline_(deadline_of(exchange_->head(), service.options().deadline, false)),
       timer_(service.prepare_context()),
       silence_(service.prepare_context()) {}
 
@@ -79,11 +81,20 @@ std::string Call::query(std::string_view name) const {
 
 void Call::start() {
   service_.add_call(shared_from_this());
+  set_timer();
+  proceed([&] { route().answer(shared_from_this()); });
+}
+
+void Call::will_stream() {
+  deadline_ = deadline_of(head(), service_.options().deadline, true);
+  set_timer();
+}
+
+void Call::set_timer() {
   timer_.expires_at(arrived_ + deadline_);
   timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     if (const auto self = weak.lock(); self && !error) self->expire();
   });
-  proceed([&] { route().answer(shared_from_this()); });
 }
 
 void Call::end(Outcome outcome) {
@@ -159,7 +170,7 @@ void Call::expire() {
   if (work_ && !work_->has_started()) {
     error = HttpError(503, fmt::format("deadline of {} s passed while waiting", seconds));
     error.code = "expired";
-    error.retry_after = milliseconds(1000);
+    error.retry_after = Milliseconds(1000);
   }
   fail(error, Outcome::expired);
 }

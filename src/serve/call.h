@@ -84,10 +84,12 @@ class Call : public std::enable_shared_from_this<Call> {
   void send_event(const std::string& json);
   void end_events();  // with "[DONE]"
 
-  void cancel();  // the client has left
+  void cancel();       // the client has left
+  void will_stream();  // called before the work starts, if the answer is a stream
 
  private:
   void expire();
+  void set_timer();
   void end(Outcome outcome);
   void count(Outcome outcome);
   void send(const std::string& bytes);
@@ -100,7 +102,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::string client_, salt_;
   std::shared_ptr<ServedModel> model_;
   const Clock::time_point arrived_ = Clock::now();
-  const std::chrono::milliseconds deadline_;
+  std::chrono::milliseconds deadline_;
   boost::asio::steady_timer timer_, silence_;
   std::shared_ptr<Work> work_;
   RejectReason reason_ = RejectReason::queue;

@@ -18,7 +18,6 @@ namespace qkv {
 namespace {
 
 using prometheus::Counter;
-using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Labels;
@@ -75,9 +74,9 @@ struct Metrics::State {
 
   prometheus::Registry registry;
   ModelFamilies families{registry};
-  Family<Counter>& requests_total =
+  prometheus::Family<Counter>& requests_total =
       counters(registry, "qkv_http_requests_total", "Requests by route, method and status");
-  Family<Histogram>& request_seconds =
+  prometheus::Family<Histogram>& request_seconds =
       histograms(registry, "qkv_http_request_duration_seconds",
                  "Time between the first byte of a request and the last of its answer");
   Counter& received = counters(registry, "qkv_http_received_bytes_total", "Bytes received from clients").Add({});

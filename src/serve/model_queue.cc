@@ -4,7 +4,7 @@
 
 namespace qkv {
 
-using std::chrono::milliseconds;
+using Milliseconds = std::chrono::milliseconds;
 
 bool ClientCounts::add(const std::string& client, int64_t texts) {
   const std::lock_guard lock(mutex_);
@@ -116,15 +116,15 @@ void ModelQueue::Place::leave() {
   }
 }
 
-milliseconds ModelQueue::expected_wait() const {
+Milliseconds ModelQueue::expected_wait() const {
   const double rate = rate_.per_second(std::chrono::steady_clock::now());
-  return milliseconds(rate > 0 ? static_cast<int64_t>(1000 * static_cast<double>(waiting_cost_) / rate) : 0);
+  return Milliseconds(rate > 0 ? static_cast<int64_t>(1000 * static_cast<double>(waiting_cost_) / rate) : 0);
 }
 
 void ModelQueue::refuse(const char* code, const std::string& message) const {
   HttpError error(429, fmt::format("model {}: {}", model_, message));
   error.code = code;
-  error.retry_after = std::clamp(expected_wait(), milliseconds(1000), milliseconds(30000));
+  error.retry_after = std::clamp(expected_wait(), Milliseconds(1000), Milliseconds(30000));
   throw error;
 }
 
@@ -133,13 +133,13 @@ void ModelQueue::refuse_full() const {
   refuse("too_many_tokens", fmt::format("{} tokens wait already", waiting_cost_.load()));
 }
 
-ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost, milliseconds deadline) {
+ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) {
   // An idle model takes any request that the other limits allow.
   if (waiting_ > 0 && waiting_ + texts > limits_.items)
     refuse("queue_full", fmt::format("{} requests wait already", waiting_.load()));
   if (waiting_ > 0 && waiting_cost_ + cost > limits_.tokens)
     refuse("too_many_tokens", fmt::format("{} tokens wait already", waiting_cost_.load()));
-  if (const milliseconds wait = expected_wait(); wait > deadline)
+  if (const Milliseconds wait = expected_wait(); wait > deadline)
     refuse("expected_wait", fmt::format("requests wait for about {} s", wait.count() / 1000));
   if (!clients_.add(client, texts)) refuse("client_limit", "this client has too many requests");
   Place place;

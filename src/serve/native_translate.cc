@@ -48,6 +48,7 @@ TranslateRequest read_translate_request(Call& call) {
   request.form.alignment = options.alignment;
   request.form.attention = options.attention;
   request.streams = object.flag("stream");
+  if (request.streams) call.will_stream();
   object.refuse_others();
   check_translate_options(call.service().options(), options);
   check_texts(call.service().options(), "text", texts.texts, options.sampling ? options.n_best : 1);

@@ -171,6 +171,7 @@ OpenAiRequest read_openai_request(RequestObject& object, Call& call, const char*
   if (std::ssize(options.stop) > kMostStops) refuse_field("stop", "must have at most {} texts", kMostStops);
   options.stop.erase(std::remove(options.stop.begin(), options.stop.end(), ""), options.stop.end());
   request.streams = object.flag("stream");
+  if (request.streams) call.will_stream();
   if (object.has("stream_options")) {
     RequestObject stream(object.get("stream_options"));
     request.include_usage = stream.flag("include_usage");

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "core/fail.h"
+#include "serve/metrics_handler.h"
 #include "serve/service.h"
 
 namespace qkv {
@@ -19,40 +20,7 @@ HttpOptions http_options(const ServerOptions& o) {
   return http;
 }
 
-HttpReply metrics_reply(const Service& service) {
-  return {200, "text/plain; version=0.0.4; charset=utf-8", service.metrics_text()};
-}
-
-HttpReply answer_metrics(const Service& service, const Exchange&) {
-  if (!service.options().metrics_listen.empty()) return error_reply(Family::native, HttpError(404, "no such route"));
-  return metrics_reply(service);
-}
-
-// Answers /metrics on an address of its own.
-class MetricsHandler : public HttpHandler {
- public:
-  explicit MetricsHandler(const Service& service) : service_(service) {}
-
-  Grant admit(const RequestHead& head, const std::string&) override {
-    if (head.target.path != "/metrics") refuse(404, "no such route");
-    if (head.method != "GET" && head.method != "HEAD") refuse(405, "the route takes GET");
-    return {};
-  }
-  void handle(std::shared_ptr<Exchange> exchange) override { exchange->reply(metrics_reply(service_)); }
-  HttpReply refusal(const HttpError& error, const RequestHead*, const std::string&) override {
-    return error_reply(Family::native, error);
-  }
-
- private:
-  const Service& service_;
-};
-
 }  // namespace
-
-std::span<const Route> metrics_routes() {
-  static const Route routes[] = {{"GET", "/metrics", Family::native, nullptr, BodyType::none, false, answer_metrics}};
-  return routes;
-}
 
 struct Server::State {
   explicit State(const ServerOptions& o)

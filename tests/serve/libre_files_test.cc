@@ -6,18 +6,16 @@
 namespace qkv {
 namespace {
 
-using std::chrono::minutes;
-
 constexpr TranslatedFiles::Time kBegin{std::chrono::hours(1)};
 
 TEST(TranslatedFiles, AreKeptForTenMinutes) {
   TranslatedFiles files;
   const std::string id = files.add("a.txt", "text", kBegin);
   EXPECT_EQ(id.size(), 32u);
-  ASSERT_NE(files.find(id, kBegin + minutes(9)), nullptr);
-  EXPECT_EQ(files.find(id, kBegin + minutes(9))->bytes, "text");
+  ASSERT_NE(files.find(id, kBegin + std::chrono::minutes(9)), nullptr);
+  EXPECT_EQ(files.find(id, kBegin + std::chrono::minutes(9))->bytes, "text");
   EXPECT_EQ(files.find(std::string(32, '0'), kBegin), nullptr);
-  EXPECT_EQ(files.find(id, kBegin + minutes(10)), nullptr);
+  EXPECT_EQ(files.find(id, kBegin + std::chrono::minutes(10)), nullptr);
 }
 
 TEST(TranslatedFiles, GiveWayToNewOnesBeyondTheLimit) {

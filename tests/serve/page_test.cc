@@ -17,7 +17,7 @@ int count_of(std::string_view text, std::string_view pattern) {
   return found;
 }
 
-std::string_view between(std::string_view text, std::string_view begin, std::string_view end) {
+std::string_view part_between(std::string_view text, std::string_view begin, std::string_view end) {
   const size_t from = text.find(begin) + begin.size();
   return text.substr(from, text.find(end, from) - from);
 }
@@ -54,8 +54,8 @@ TEST(ServerPage, IsOneDocumentWithAStyleAndAScript) {
 }
 
 TEST(ServerPage, PolicyNamesTheScriptAndTheStyleOfThePage) {
-  const std::string script = sha256_base64(between(server_page(), "<script>", "</script>"));
-  const std::string style = sha256_base64(between(server_page(), "<style>", "</style>"));
+  const std::string script = sha256_base64(part_between(server_page(), "<script>", "</script>"));
+  const std::string style = sha256_base64(part_between(server_page(), "<style>", "</style>"));
   EXPECT_EQ(page_security_policy(),
             "default-src 'none'; script-src 'sha256-" + script + "'; style-src 'sha256-" + style +
                 "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

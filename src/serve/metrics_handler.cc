@@ -1,0 +1,36 @@
+#include "serve/metrics_handler.h"
+
+#include "serve/service.h"
+
+namespace qkv {
+namespace {
+
+HttpReply metrics_reply(const Service& service) {
+  return {200, "text/plain; version=0.0.4; charset=utf-8", service.metrics_text()};
+}
+
+HttpReply answer_metrics(const Service& service, const Exchange&) {
+  if (!service.options().metrics_listen.empty()) return error_reply(Family::native, HttpError(404, "no such route"));
+  return metrics_reply(service);
+}
+
+}  // namespace
+
+std::span<const Route> metrics_routes() {
+  static const Route routes[] = {{"GET", "/metrics", Family::native, nullptr, BodyType::none, false, answer_metrics}};
+  return routes;
+}
+
+Grant MetricsHandler::admit(const RequestHead& head, const std::string&) {
+  if (head.target.path != "/metrics") refuse(404, "no such route");
+  if (head.method != "GET" && head.method != "HEAD") refuse(405, "the route takes GET");
+  return {};
+}
+
+void MetricsHandler::handle(std::shared_ptr<Exchange> exchange) { exchange->reply(metrics_reply(service_)); }
+
+HttpReply MetricsHandler::refusal(const HttpError& error, const RequestHead*, const std::string&) {
+  return error_reply(Family::native, error);
+}
+
+}  // namespace qkv
