@@ -48,13 +48,13 @@ class HtmlSplitter {
     bool is_block;
   };
 
-  bool is_foreign() const { return open_.holds(kSvg) || open_.holds(kMath); }
+  bool is_foreign() const { return open_.holds(svg_) || open_.holds(math_); }
 
   void start(const HtmlToken& token) {
     const bool was_foreign = is_foreign();
     if (!was_foreign) close_down_to(open_.count_before_start(token.name), token.begin);
     const bool is_empty = is_void_element(token.name) ||
-                          (token.is_self_closing && (was_foreign || token.name == kSvg || token.name == kMath));
+                          (token.is_self_closing && (was_foreign || token.name == svg_ || token.name == math_));
     if (!kept_) start_outside(token, is_empty);
     if (!is_empty) open_.push(token.name);
   }
@@ -123,7 +123,7 @@ class HtmlSplitter {
     run_.clear();
   }
 
-  const std::string kSvg = "svg", kMath = "math";
+  const std::string svg_ = "svg", math_ = "math";
   SplitText& document_;
   OpenElements open_;
   std::optional<KeptElement> kept_;

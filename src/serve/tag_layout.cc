@@ -139,6 +139,7 @@ class TagPlacer {
   // Returns the children with the most aligned words first.
   std::vector<ChildUnits> units_of_children(const TagNode& parent, const std::vector<size_t>& children) const {
     std::vector<ChildUnits> all;
+    all.reserve(children.size());
     for (const size_t child : children) all.push_back({child});
     for (size_t u = parent.begin; u < parent.end; u++) {
       if (units_[u].source == TargetUnit::kNone) continue;
