@@ -90,7 +90,7 @@ class FunctionJob : public BatchJob {
 
 // A job of a call.
 template <class Job>
-class BatchWork : public Work, public std::enable_shared_from_this<BatchWork<Job>> {
+class BatchWork : public CallWork, public std::enable_shared_from_this<BatchWork<Job>> {
  public:
   BatchWork(const CallPtr& call, ModelPtr model, std::shared_ptr<Job> job, std::function<void(Job&)> on_done)
       : call_(call), model_(std::move(model)), job_(std::move(job)), on_done_(std::move(on_done)) {}

@@ -21,9 +21,9 @@ class Service;
 using ModelPtr = std::shared_ptr<ServedModel>;
 
 // The computation for a call.
-class Work {
+class CallWork {
  public:
-  virtual ~Work() = default;
+  virtual ~CallWork() = default;
   // Stops what has not ended. Its results are ignored from now on.
   virtual void cancel() = 0;
   virtual void pause(bool) {}
@@ -72,7 +72,7 @@ class Call : public std::enable_shared_from_this<Call> {
   }
 
   // Sets the work that answers the call later. Cancelled when the client leaves or the deadline passes.
-  void set_work(std::shared_ptr<Work> work) { work_ = std::move(work); }
+  void set_work(std::shared_ptr<CallWork> work) { work_ = std::move(work); }
 
   // End the call with an answer.
   void reply(HttpReply reply);
@@ -104,7 +104,7 @@ class Call : public std::enable_shared_from_this<Call> {
   const Clock::time_point arrived_ = Clock::now();
   std::chrono::milliseconds deadline_;
   boost::asio::steady_timer timer_, silence_;
-  std::shared_ptr<Work> work_;
+  std::shared_ptr<CallWork> work_;
   RejectReason reason_ = RejectReason::queue;
   bool ended_ = false, streams_ = false, paused_ = false;
 };

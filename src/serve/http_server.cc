@@ -189,10 +189,11 @@ void HttpServer::run() { state_->io.run(); }
 
 void HttpServer::drain() {
   asio::post(state_->io, [state = state_.get()] {
-    for (const auto& connection : std::set(state->connections)) connection->drain();
+    const auto connections = state->connections;
     for (const auto& acceptor : state->ports) state->take_queue(*acceptor);
     for (const auto& acceptor : state->locals) state->take_queue(*acceptor);
     state->close_listeners();
+    for (const auto& connection : connections) connection->drain();
   });
 }
 

@@ -104,7 +104,7 @@ void answer_translate_file(const CallPtr& call) {
   const bool has_several = !pair.model->translator->languages().empty();
   TranslateOptions options;
   options.alignment = true;
-  std::vector<TranslationText> texts;
+  std::vector<TextToTranslate> texts;
   for (const TextPart& part : document->parts)
     texts.push_back({{part.text, "", has_several ? pair.source : "", has_several ? pair.target : ""}, options});
   const auto on_done = [call, name, document](std::vector<Translation>&& translations) {

@@ -156,7 +156,7 @@ std::string libre_answer(const LibreRequest& request, const std::vector<Translat
 void answer_libre_translate(const CallPtr& call) {
   const LibreFields fields(*call);
   const auto request = std::make_shared<LibreRequest>(read_libre_request(*call, fields));
-  std::vector<TranslationText> parts;
+  std::vector<TextToTranslate> parts;
   ModelPtr model;
   for (LibreText& text : request->texts) {
     if (!text.pair.model) continue;

@@ -19,7 +19,7 @@ void add_member(std::string& object, std::string_view name, std::string_view jso
 
 struct TranslateRequest {
   ModelPtr model;
-  std::vector<TranslationText> texts;
+  std::vector<TextToTranslate> texts;
   TranslationJsonForm form;
   std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
   bool streams = false;

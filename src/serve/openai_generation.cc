@@ -48,7 +48,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
         sent_(request_.prompts.size() * static_cast<size_t>(request_.choices)) {}
 
   void start() {
-    std::vector<GenerationText> texts;
+    std::vector<TextToGenerate> texts;
     for (const std::vector<int32_t>& prompt : request_.prompts)
       for (int64_t i = 0; i < request_.choices; i++) {
         texts.push_back({prompt, request_.options});

@@ -10,7 +10,7 @@ namespace {
 // Texts of one call, which owns the work. Result: Translation or Generation. The events of texts in a loop do nothing
 // once the call has ended.
 template <class Result>
-class TextWork : public Work, public std::enable_shared_from_this<TextWork<Result>> {
+class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<Result>> {
  public:
   struct Text {
     ModelQueue::Place place;
@@ -185,7 +185,7 @@ void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared>
 
 }  // namespace
 
-std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TranslationText> texts,
+std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
                                TranslationHandlers handlers) {
   const auto work = std::make_shared<TextWork<Translation>>(call->service(), call, model);
   work->on_text = std::move(handlers.on_text);
@@ -193,7 +193,7 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
   ModelLane* lane = model->take_lane(0);  // any loop of the model prepares for all of them
   std::vector<TranslationLoop::Prepared> prepared;
   std::vector<int64_t> tokens;
-  for (const TranslationText& text : texts) {
+  for (const TextToTranslate& text : texts) {
     prepared.push_back(lane->translations->prepare(text.line, text.options));
     tokens.push_back(prepared.back().source_tokens);
   }
@@ -214,7 +214,7 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
   return tokens;
 }
 
-std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::vector<GenerationText> texts,
+std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::vector<TextToGenerate> texts,
                               GenerationHandlers handlers) {
   const auto work = std::make_shared<TextWork<Generation>>(call->service(), call, model);
   const auto cached = std::make_shared<std::vector<int64_t>>(texts.size());
@@ -225,7 +225,7 @@ std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::v
   ModelLane* lane = model->take_lane(0);
   std::vector<GenerationLoop::Prepared> prepared;
   std::vector<int64_t> tokens;
-  for (const GenerationText& text : texts) {
+  for (const TextToGenerate& text : texts) {
     prepared.push_back(lane->generations->prepare(text.prompt, text.options));
     prepared.back().salt = call->salt();
     tokens.push_back(prepared.back().prompt_tokens);

@@ -29,21 +29,21 @@ struct GenerationHandlers {
   std::function<void(std::vector<Generation>&&, const std::vector<int64_t>& cached)> on_done;
 };
 
-struct TranslationText {
+struct TextToTranslate {
   SourceLine line;
   TranslateOptions options;
 };
 
-struct GenerationText {
+struct TextToGenerate {
   std::vector<int32_t> prompt;
   GenerateOptions options;
 };
 
 // Start texts for a call, all or none. Return the tokens of each source or prompt. Throw Error for texts and options
 // that the model refuses, and HttpError 429 if they may not wait.
-std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TranslationText> texts,
+std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
                                TranslationHandlers handlers);
-std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::vector<GenerationText> texts,
+std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::vector<TextToGenerate> texts,
                               GenerationHandlers handlers);
 
 }  // namespace qkv

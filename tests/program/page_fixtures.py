@@ -76,6 +76,15 @@ def site(chromium, request):
         assert not chromium.complaints()
 
 
+@pytest.fixture
+def translated_site(chromium):
+    """The page of the mock server, whose translations have words: those of a model of 40 steps may have none."""
+    with Mock() as server:
+        chromium.open(server.url)
+        yield chromium
+        assert not chromium.complaints()
+
+
 def until(condition, seconds=10):
     end = time.monotonic() + seconds
     while not condition():

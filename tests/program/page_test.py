@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 from page_fixtures import (  # noqa: F401
     KINDS, SENTENCE, can_serve, chromium, generate, mock, needs_a_browser, open_tab, page, recommend, served, site,
-    translate)
+    translate, translated_site)
 from page_mock import page_and_policy
 
 pytestmark = needs_a_browser
@@ -24,7 +24,8 @@ def test_the_program_sends_the_page_that_the_mock_server_sends(trained, films, c
 # ---- By keyboard alone
 
 
-def test_translating_needs_no_mouse(site):
+def test_translating_needs_no_mouse(translated_site):
+    site = translated_site
     site.tab_to("tab-translate")
     site.tab_to("source")
     site.keys(SENTENCE)
@@ -50,7 +51,8 @@ def test_translating_needs_no_mouse(site):
     assert site.focused() == "word here" and site.script("$('alternatives').hidden")
 
 
-def test_the_maps_need_no_mouse(site):
+def test_the_maps_need_no_mouse(translated_site):
+    site = translated_site
     translate(site)
     site.script("$('copy').focus()")
     site.keys("TAB")

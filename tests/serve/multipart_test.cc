@@ -53,8 +53,9 @@ TEST(Multipart, FieldsAndFilesAreRead) {
 }
 
 TEST(Multipart, BoundariesMayHaveSpacesBehindAndEmptyPartsOneLineEnd) {
-  const std::vector<FormPart> parts = parse_multipart(
-      kFormType, "\r\n--B \t\r\n" + named("name=a") + "\r\n\r\n--B\r\n" + named("name=b") + "\r\n\r\nx\r\n--B--");
+  const std::string body =
+      "\r\n--B \t\r\n" + named("name=a") + "\r\n\r\n--B\r\n" + named("name=b") + "\r\n\r\nx\r\n--B--";
+  const std::vector<FormPart> parts = parse_multipart(kFormType, body);
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].bytes, "");
   EXPECT_EQ(parts[1].bytes, "x");
