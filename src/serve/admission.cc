@@ -94,10 +94,10 @@ Grant Service::grant_body(const RequestHead& head, const std::shared_ptr<Request
 Grant Service::admit(const RequestHead& head, const std::string& peer) {
   const std::shared_ptr<RequestTrack> track = track_of(head, peer);
   if (origins_) origins_->check(head);
-  const RouteMatch match = route_of(head);
+  track->match = route_of(head);
   auto headers = origins_ ? origins_->headers(head) : std::vector<std::pair<std::string, std::string>>();
-  if (!match.route) return {kUnwantedBody, track, std::move(headers)};
-  const Route& route = *match.route;
+  if (!track->match.route) return {kUnwantedBody, track, std::move(headers)};
+  const Route& route = *track->match.route;
   track->change([&](RequestRecord& record) { record.route = route.path; });
   check_key(head, route, *track);
   if (!route.answer_at_once && (loading_ || ending_))
@@ -112,19 +112,18 @@ Grant Service::admit(const RequestHead& head, const std::string& peer) {
 }
 
 void Service::handle(std::shared_ptr<Exchange> exchange) {
-  const RequestHead& head = exchange->head();
-  RouteMatch match = find_route(head.method, head.target.path);
   const auto track = std::static_pointer_cast<RequestTrack>(exchange->hold());
+  const RouteMatch& match = track->match;
   if (!match.route) {
     track->end(Outcome::done);
-    const auto preflight = origins_ ? origins_->preflight(head, match.allowed) : std::nullopt;
+    const auto preflight = origins_ ? origins_->preflight(exchange->head(), match.allowed) : std::nullopt;
     return exchange->reply(preflight.value_or(HttpReply{204, "", "", {{"Allow", match.allowed + ", OPTIONS"}}}));
   }
   if (match.route->answer_at_once) {
     track->end(Outcome::done);
     return exchange->reply(match.route->answer_at_once(*this, *exchange));
   }
-  const auto call = std::make_shared<Call>(*this, exchange, std::move(match), track);
+  const auto call = std::make_shared<Call>(*this, exchange, track);
   exchange->on_gone([this, weak = std::weak_ptr(call)] {
     post([weak] {
       if (const auto gone = weak.lock()) gone->cancel();
@@ -138,13 +137,13 @@ HttpReply Service::refusal(const HttpError& error, const RequestHead* head, cons
   const RequestHead none;
   const std::shared_ptr<RequestTrack> track = track_of(head ? *head : none, peer);
   track->end(error.status == 429 || error.status == 503 ? Outcome::rejected : Outcome::failed);
-  HttpReply reply = error_reply(head ? family_of(head->method, head->target.path) : Family::native, error);
+  const RouteMatch match = head ? find_route(head->method, head->target.path) : RouteMatch();
+  HttpReply reply = error_reply(match.family, error);
   if (head && origins_)
     for (auto& header : origins_->headers(*head)) reply.headers.push_back(std::move(header));
   track->change([&](RequestRecord& record) {
     record.sent_bytes = std::ssize(reply.body);
-    if (const auto match = head ? find_route(head->method, head->target.path) : RouteMatch(); match.route)
-      record.route = match.route->path;
+    if (match.route) record.route = match.route->path;
   });
   finish(*track, error.status, head);
   return reply;

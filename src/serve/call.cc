@@ -60,10 +60,9 @@ void throw_model_error(const std::exception_ptr& error) {
   }
 }
 
-Call::Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch match, std::shared_ptr<RequestTrack> track)
+Call::Call(Service& service, std::shared_ptr<Exchange> exchange, std::shared_ptr<RequestTrack> track)
     : service_(service),
       exchange_(std::move(exchange)),
-      match_(std::move(match)),
       track_(std::move(track)),
       client_(track_->client),
       salt_(track_->has_key ? client_ : ""),
@@ -114,9 +113,9 @@ void Call::use(const ModelPtr& model) {
 }
 
 void Call::identify(std::string_view key) {
-  const std::optional<std::string> name = service_.name_of_key(key);
   if (track_->has_key || !service_.needs_keys()) return;
   if (key.empty()) throw HttpError(400, "Please contact the server operator to get an API key");
+  const std::optional<std::string> name = service_.name_of_key(key);
   if (!name) throw HttpError(403, "Invalid API key");
   client_ = salt_ = *name;
   track_->change([&](RequestRecord& record) { record.client = *name; });

@@ -34,15 +34,15 @@ class Call : public std::enable_shared_from_this<Call> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Call(Service& service, std::shared_ptr<Exchange> exchange, RouteMatch match, std::shared_ptr<RequestTrack> track);
+  Call(Service& service, std::shared_ptr<Exchange> exchange, std::shared_ptr<RequestTrack> track);
   ~Call();
 
   Service& service() { return service_; }
   const RequestHead& head() const { return exchange_->head(); }
   const std::string& body() const { return exchange_->body(); }
-  const Route& route() const { return *match_.route; }
-  const std::vector<std::string>& path_parts() const { return match_.parts; }  // those that "{}" stands for
-  const std::string& client() const { return client_; }                        // the name of its key, or its address
+  const Route& route() const { return *track_->match.route; }
+  const std::vector<std::string>& path_parts() const { return track_->match.parts; }  // those that "{}" stands for
+  const std::string& client() const { return client_; }  // the name of its key, or its address
   // Clients with different keys do not share prefixes: the time would reveal to one what another has sent.
   const std::string& salt() const { return salt_; }
   // Takes the key that a body states, if the head has none. Throws HttpError if a key is required and this one is not
@@ -97,7 +97,6 @@ class Call : public std::enable_shared_from_this<Call> {
 
   Service& service_;
   const std::shared_ptr<Exchange> exchange_;
-  const RouteMatch match_;
   const std::shared_ptr<RequestTrack> track_;
   std::string client_, salt_;
   std::shared_ptr<ServedModel> model_;

@@ -11,6 +11,7 @@
 
 #include "serve/model_metrics.h"
 #include "serve/request_log.h"
+#include "serve/route.h"
 
 namespace qkv {
 
@@ -26,8 +27,9 @@ class RequestTrack {
   RequestTrack& operator=(const RequestTrack&) = delete;
 
   // Set before the request is handled.
-  std::string client;                          // the name of its key, or its address
-  bool has_key = false;                        // the head has a key
+  std::string client;    // the name of its key, or its address
+  bool has_key = false;  // the head has a key
+  RouteMatch match;
   std::atomic<int64_t>* body_bytes = nullptr;  // what counts bodies, and the bytes that this request holds of it
   int64_t held = 0;
 

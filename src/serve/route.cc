@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "core/json.h"
 
@@ -39,19 +38,6 @@ std::span<const std::span<const Route>> all_routes() {
   return all;
 }
 
-Family family_of(std::string_view method, std::string_view path) {
-  const std::vector<std::string_view> wanted = segments(path);
-  std::optional<Family> family;
-  for (const std::span<const Route> routes : all_routes())
-    for (const Route& route : routes) {
-      std::vector<std::string> parts;
-      if (!matches(segments(route.path), wanted, parts)) continue;
-      if (route.method == method) return route.family;
-      if (!family) family = route.family;
-    }
-  return family.value_or(Family::native);
-}
-
 RouteMatch find_route(std::string_view method, std::string_view path) {
   const std::vector<std::string_view> wanted = segments(path);
   RouteMatch found;
@@ -59,7 +45,9 @@ RouteMatch find_route(std::string_view method, std::string_view path) {
     for (const Route& route : routes) {
       std::vector<std::string> parts;
       if (!matches(segments(route.path), wanted, parts)) continue;
-      if (route.method == method || (route.method == "GET" && method == "HEAD")) return {&route, std::move(parts), ""};
+      if (route.method == method || (route.method == "GET" && method == "HEAD"))
+        return {&route, std::move(parts), "", route.family};
+      if (found.allowed.empty()) found.family = route.family;
       found.allowed += fmt::format("{}{}", found.allowed.empty() ? "" : ", ", route.method);
     }
   return found;

@@ -38,6 +38,7 @@ struct RouteMatch {
   const Route* route = nullptr;    // null: nothing matches
   std::vector<std::string> parts;  // what "{}" stands for
   std::string allowed;             // the methods of the path, if another one was requested
+  Family family = Family::native;  // of the route, or of the first one with this path
 };
 
 // Defined by the families.
@@ -53,9 +54,6 @@ std::span<const Route> health_routes();
 
 std::span<const std::span<const Route>> all_routes();
 RouteMatch find_route(std::string_view method, std::string_view path);
-
-// Returns the family of the route of a request, or that of the path if it has no such method; else native.
-Family family_of(std::string_view method, std::string_view path);
 
 // Returns an error in the form that clients of a family expect.
 HttpReply error_reply(Family family, const HttpError& error);
