@@ -1,7 +1,7 @@
 #include "serve/chat_template.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include "core/fail.h"
 #include "core/json.h"
@@ -9,22 +9,18 @@
 namespace qkv {
 namespace {
 
-constexpr std::array<std::string_view, 6> kNames = {"chatml", "llama2", "llama3", "mistral", "zephyr", "plain"};
-constexpr std::array<std::vector<const char*> (*)(), 6> kTokens = {
-    +[] {
-      return std::vector<const char*>{"<|im_start|>", "<|im_end|>"};
-    },
-    +[] {
-      return std::vector<const char*>{"<s>", "</s>"};
-    },
-    +[] {
-      return std::vector<const char*>{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
-    },
-    +[] {
-      return std::vector<const char*>{"<s>", "</s>"};
-    },
-    +[] { return std::vector<const char*>{"</s>"}; },
-    +[] { return std::vector<const char*>{}; },
+// The names of the templates, in the order of ChatTemplate::Kind, and the tokens that each needs.
+struct TemplateTokens {
+  std::string_view name;
+  std::vector<const char*> tokens;
+};
+const TemplateTokens kTemplates[] = {
+    {"chatml", {"<|im_start|>", "<|im_end|>"}},
+    {"llama2", {"<s>", "</s>"}},
+    {"llama3", {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
+    {"mistral", {"<s>", "</s>"}},
+    {"zephyr", {"</s>"}},
+    {"plain", {}},
 };
 
 }  // namespace
@@ -62,11 +58,11 @@ class ChatTemplate::Writer {
 };
 
 ChatTemplate::ChatTemplate(const std::string& name, const Generator& generator) : generator_(generator) {
-  const auto place = std::find(kNames.begin(), kNames.end(), name);
-  if (place == kNames.end())
-    fail("chat_template: unknown name {} (choose from {})", excerpt(name), fmt::join(kNames, ", "));
-  kind_ = static_cast<Kind>(place - kNames.begin());
-  for (const char* token : kTokens[static_cast<size_t>(place - kNames.begin())]())
+  const auto place = std::ranges::find(kTemplates, name, &TemplateTokens::name);
+  if (place == std::end(kTemplates))
+    fail("chat_template: unknown name {} (choose from chatml, llama2, llama3, mistral, zephyr, plain)", excerpt(name));
+  kind_ = static_cast<Kind>(place - kTemplates);
+  for (const char* token : place->tokens)
     if (!generator.token(token)) fail("chat_template {}: the model has no token {}", name, token);
 }
 

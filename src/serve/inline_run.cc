@@ -75,8 +75,8 @@ Visible visible_text(const SplitText& document, const RunItem& item) {
   return visible;
 }
 
-// Returns for each item that opens or closes an element the item that closes or opens it, or kNone. A close tag leaves
-// what was opened within its element without a partner.
+// Returns for each item that opens or closes an element the item that closes or opens it, or kNone. Elements that
+// were opened inside another one and not closed before it have no partner.
 std::vector<size_t> find_partners(std::span<const RunItem> items) {
   std::vector<size_t> partners(items.size(), kNone), open;
   std::unordered_map<const std::string*, size_t> count;  // of open elements of each name

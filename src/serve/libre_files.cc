@@ -72,10 +72,7 @@ void answer_suggest(const CallPtr& call) {
   AppendFile* file = call->service().suggestions();
   if (!file) throw HttpError(403, "Suggestions are disabled on this server.");
   nlohmann::ordered_json line;
-  for (const char* name : {"q", "s", "source", "target"}) {
-    line[name] = fields.text(name);
-    if (fields.text(name).empty()) refuse(400, "Invalid request: missing {} parameter", name);
-  }
+  for (const char* name : {"q", "s", "source", "target"}) line[name] = fields.required(name);
   const auto done = [call, &service = call->service()](const std::string& error) {
     service.post([call, error] {
       call->proceed([&] {
@@ -96,24 +93,16 @@ void answer_translate_file(const CallPtr& call) {
   if (!format) refuse(400, "Invalid request: file format not supported");
   const std::string name = plain_name(*file.filename);
   const auto document = std::make_shared<const SplitText>(split_text(*format, std::string(file.bytes)));
-  const ServerOptions& limits = call->service().options();
-  if (std::ssize(document->parts) > limits.max_texts)
-    refuse(400, "Invalid request: request ({}) exceeds text limit ({})", document->parts.size(), limits.max_texts);
+  check_parts(call->service().options(), document->parts.size());
   const LibrePair pair = LibreLanguages(call->service()).find(fields.text("source"), fields.text("target"));
   if (document->parts.empty()) return answer_file(call, name, document->bytes);
-  const bool has_several = !pair.model->translator->languages().empty();
-  TranslateOptions options;
-  options.alignment = true;
-  std::vector<TextToTranslate> texts;
-  for (const TextPart& part : document->parts)
-    texts.push_back({{part.text, "", has_several ? pair.source : "", has_several ? pair.target : ""}, options});
   const auto on_done = [call, name, document](std::vector<Translation>&& translations) {
     std::vector<std::string> parts;
     for (size_t i = 0; i < translations.size(); i++)
       parts.push_back(put_back(*document, document->parts[i], translations[i]));
     answer_file(call, name, join(*document, parts));
   };
-  translate(call, pair.model, std::move(texts), {nullptr, nullptr, on_done});
+  translate(call, pair.model, parts_to_translate(*document, pair, 0), {nullptr, nullptr, on_done});
 }
 
 void answer_download(const CallPtr& call) {

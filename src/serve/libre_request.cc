@@ -64,6 +64,12 @@ std::string LibreFields::text(const std::string& name) const {
   return field == fields_.end() || field->second.texts.empty() ? "" : field->second.texts.front();
 }
 
+std::string LibreFields::required(const std::string& name) const {
+  std::string value = text(name);
+  if (value.empty()) refuse(400, "Invalid request: missing {} parameter", name);
+  return value;
+}
+
 const Texts& LibreFields::texts(const std::string& name) const {
   static const Texts none;
   const auto field = fields_.find(name);
@@ -113,6 +119,26 @@ ModelPtr LibreLanguages::any_from(const std::string& source) const {
   for (const LibrePair& pair : pairs_)
     if (pair.source == source) return pair.model;
   return nullptr;
+}
+
+std::vector<TextToTranslate> parts_to_translate(const SplitText& document, const LibrePair& pair,
+                                                int64_t alternatives) {
+  TranslateOptions options;
+  options.n_best = alternatives + 1;
+  options.beam = std::max(options.beam, options.n_best);
+  options.alignment = document.format != TextFormat::lines;
+  if (!pair.model->translator->languages().empty()) {
+    options.source_language = pair.source;
+    options.target_language = pair.target;
+  }
+  std::vector<TextToTranslate> texts;
+  for (const TextPart& part : document.parts) texts.push_back({{part.text}, options});
+  return texts;
+}
+
+void check_parts(const ServerOptions& limits, size_t parts) {
+  if (static_cast<int64_t>(parts) > limits.max_texts)
+    refuse(400, "Invalid request: request ({}) exceeds text limit ({})", parts, limits.max_texts);
 }
 
 }  // namespace qkv

@@ -8,17 +8,21 @@
 
 #include "serve/request_object.h"
 #include "serve/service.h"
+#include "serve/split_text.h"
+#include "serve/text_work.h"
 
 namespace qkv {
 
 class LibreFields {
  public:
-  // Reads the body by its media type, and the query; names that are not known are ignored. Throws HttpError 400, and
-  // what Call::identify does for the member api_key.
+  // Reads the body by its media type, and the query; names that are not known are ignored. The member api_key
+  // identifies the client. Throws HttpError 400, and as Call::identify does.
   explicit LibreFields(Call& call);
 
   // Returns a text or number; "" if there is none.
   std::string text(const std::string& name) const;
+  // Returns a text. Throws HttpError 400 if there is none.
+  std::string required(const std::string& name) const;
   // Returns the texts of a list, or of a name that is repeated in a form.
   const Texts& texts(const std::string& name) const;
 
@@ -48,5 +52,11 @@ class LibreLanguages {
  private:
   std::vector<LibrePair> pairs_;
 };
+
+// Returns the parts of a document for a translator, each with these many alternatives.
+std::vector<TextToTranslate> parts_to_translate(const SplitText& document, const LibrePair& pair, int64_t alternatives);
+
+// Throws HttpError 400 for more parts than a request may have texts.
+void check_parts(const ServerOptions& limits, size_t parts);
 
 }  // namespace qkv

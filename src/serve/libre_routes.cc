@@ -12,6 +12,7 @@
 #include "serve/request_limits.h"
 #include "serve/text_files.h"
 #include "serve/text_work.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {
@@ -29,16 +30,10 @@ struct LibreText {
 };
 
 struct LibreRequest {
-  bool is_list = false, detects = false, wants_alternatives = false;
+  bool is_list = false, detects = false;
   int64_t alternatives = 0;
   std::vector<LibreText> texts;
 };
-
-std::string required(const LibreFields& fields, const std::string& name) {
-  std::string text = fields.text(name);
-  if (text.empty()) refuse(400, "Invalid request: missing {} parameter", name);
-  return text;
-}
 
 std::vector<DetectedLanguage> detect(const LibreLanguages& languages, const std::vector<std::string>& sources,
                                      const std::string& text) {
@@ -82,9 +77,7 @@ int64_t alternatives_of(const std::string& text) {
 
 void check_length(const ServerOptions& limits, const std::vector<std::string>& texts) {
   int64_t characters = 0;
-  for (const std::string& text : texts)
-    characters = std::max<int64_t>(characters,
-                                   std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  for (const std::string& text : texts) characters = std::max(characters, count_characters(text));
   if (characters > limits.max_text)
     refuse(400, "Invalid request: request ({}) exceeds text limit ({})", characters, limits.max_text);
 }
@@ -92,21 +85,21 @@ void check_length(const ServerOptions& limits, const std::vector<std::string>& t
 LibreRequest read_libre_request(Call& call, const LibreFields& fields) {
   const Texts& q = fields.texts("q");
   if (q.texts.empty() || (!q.is_list && q.texts.front().empty())) refuse(400, "Invalid request: missing q parameter");
-  const std::string source = required(fields, "source"), target = required(fields, "target");
+  const std::string source = fields.required("source"), target = fields.required("target");
   check_length(call.service().options(), q.texts);
   LibreRequest request;
   request.is_list = q.is_list;
   request.detects = source == "auto";
   request.alternatives = alternatives_of(fields.text("alternatives"));
-  request.wants_alternatives = !fields.text("alternatives").empty() && request.alternatives > 0;
   const LibreLanguages languages(call.service());
   if (!request.detects && !languages.has(source)) refuse(400, "{} is not supported", source.substr(0, 32));
   if (!languages.has(target)) refuse(400, "{} is not supported", target.substr(0, 32));
   const TextFormat format = format_of(fields.text("format"));
+  const std::vector<std::string> sources = request.detects ? sources_of(languages, target) : std::vector<std::string>();
   for (const std::string& text : q.texts) {
     LibreText one{split_text(format, text)};
     if (request.detects) {
-      const auto found = detect(languages, sources_of(languages, target), text);
+      const auto found = detect(languages, sources, text);
       one.detected = found.empty() ? DetectedLanguage{target, 0} : found.front();
     }
     const std::string& from = request.detects ? one.detected->code : source;
@@ -147,7 +140,7 @@ std::string libre_answer(const LibreRequest& request, const std::vector<Translat
     alternatives.push_back(std::move(others));
   }
   ordered_json answer = ordered_json::object();
-  if (request.wants_alternatives) answer["alternatives"] = one_or_list(request.is_list, std::move(alternatives));
+  if (request.alternatives > 0) answer["alternatives"] = one_or_list(request.is_list, std::move(alternatives));
   if (request.detects) answer["detectedLanguage"] = one_or_list(request.is_list, std::move(detected));
   answer["translatedText"] = one_or_list(request.is_list, std::move(texts));
   return answer.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -163,18 +156,10 @@ void answer_libre_translate(const CallPtr& call) {
     if (model && text.pair.model != model) refuse(400, "the texts are in languages of several models");
     model = text.pair.model;
     text.first = parts.size();
-    TranslateOptions options;
-    options.n_best = request->alternatives + 1;
-    options.beam = std::max(options.beam, options.n_best);
-    options.alignment = text.document.format != TextFormat::lines;
-    const bool has_several = !model->translator->languages().empty();
-    for (const TextPart& part : text.document.parts)
-      parts.push_back(
-          {{part.text, "", has_several ? text.pair.source : "", has_several ? text.pair.target : ""}, options});
+    for (TextToTranslate& part : parts_to_translate(text.document, text.pair, request->alternatives))
+      parts.push_back(std::move(part));
   }
-  if (std::ssize(parts) > call->service().options().max_texts)
-    refuse(400, "Invalid request: request ({}) exceeds text limit ({})", parts.size(),
-           call->service().options().max_texts);
+  check_parts(call->service().options(), parts.size());
   if (parts.empty()) return call->reply_json(libre_answer(*request, {}));
   translate(call, model, std::move(parts), {nullptr, nullptr, [call, request](std::vector<Translation>&& translations) {
                                               call->reply_json(libre_answer(*request, translations));
@@ -183,7 +168,7 @@ void answer_libre_translate(const CallPtr& call) {
 
 void answer_detect(const CallPtr& call) {
   const LibreFields fields(*call);
-  const std::string text = required(fields, "q");
+  const std::string text = fields.required("q");
   check_length(call->service().options(), {text});
   const LibreLanguages languages(call->service());
   ordered_json list = ordered_json::array();

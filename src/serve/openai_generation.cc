@@ -34,10 +34,6 @@ ordered_json finish_of(const Generation& text) {
   return text.end == GenerationEnd::document || text.end == GenerationEnd::stop ? "stop" : "length";
 }
 
-size_t characters_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 // The course of one answer.
 class Answer : public std::enable_shared_from_this<Answer> {
  public:
@@ -72,8 +68,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
  private:
   struct Sent {
     bool begun = false;
-    std::string text = {};  // without the echo
-    size_t characters = 0;  // of it and of the tokens so far, of which some may be held back
+    std::string text = {};   // without the echo
+    int64_t characters = 0;  // of it and of the tokens so far, of which some may be held back
   };
 
   const std::string& echo_of(size_t i) const { return request_.echoes[i / static_cast<size_t>(request_.choices)]; }
@@ -98,7 +94,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
 
   void begin(size_t i) {
     if (std::exchange(sent_[i].begun, true)) return;
-    sent_[i].characters = characters_of(echo_of(i));
+    sent_[i].characters = count_characters(echo_of(i));
     if (forms_.begins_with_role || !echo_of(i).empty()) send_chunk({forms_.chunk(i, echo_of(i), {}, {})}, {});
   }
 
@@ -108,7 +104,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
     if (!piece.empty() || request_.logprobs)
       send_chunk({forms_.chunk(i, std::string(piece), logprobs_of({&token, 1}, sent.characters), {})}, {});
     sent.text += piece;
-    sent.characters += characters_of(token.text);
+    sent.characters += count_characters(token.text);
   }
 
   void send_end(size_t i, const Generation& text) {
@@ -132,7 +128,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
     ordered_json choices = ordered_json::array();
     for (size_t i = 0; i < texts.size(); i++)
       choices.push_back(forms_.choice(i, echo_of(i) + texts[i].text,
-                                      logprobs_of(texts[i].tokens, characters_of(echo_of(i))), finish_of(texts[i])));
+                                      logprobs_of(texts[i].tokens, count_characters(echo_of(i))), finish_of(texts[i])));
     ordered_json answer = object_of(forms_.object, std::move(choices));
     answer["usage"] = usage;
     answer["seed"] = request_.options.seed;

@@ -37,7 +37,7 @@ struct OpenAiForms {
   std::function<Json(size_t choice, std::string text, Json logprobs, Json finish)> choice;
   std::function<Json(size_t choice, std::string text, Json logprobs, Json finish)> chunk;
   // Log-probabilities of tokens. offset: characters of the choice before them.
-  std::function<Json(std::span<const GeneratedToken> tokens, size_t offset)> logprobs;
+  std::function<Json(std::span<const GeneratedToken> tokens, int64_t offset)> logprobs;
   bool begins_with_role = false;  // a stream begins each choice with the role of its author
 };
 

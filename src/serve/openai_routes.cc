@@ -1,8 +1,6 @@
 // The routes of OpenAI's API: models, completions, chat completions and embeddings.
 #include <algorithm>
 #include <boost/beast/core/detail/base64.hpp>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
@@ -10,6 +8,7 @@
 #include "serve/openai_generation.h"
 #include "serve/request_limits.h"
 #include "serve/request_object.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {
@@ -76,7 +75,7 @@ ordered_json completion_choice(size_t i, std::string text, ordered_json logprobs
       {"index", i}, {"text", std::move(text)}, {"logprobs", std::move(logprobs)}, {"finish_reason", std::move(finish)}};
 }
 
-ordered_json completion_logprobs(std::span<const GeneratedToken> tokens, size_t offset) {
+ordered_json completion_logprobs(std::span<const GeneratedToken> tokens, int64_t offset) {
   ordered_json all = {{"tokens", json::array()},
                       {"token_logprobs", json::array()},
                       {"top_logprobs", json::array()},
@@ -90,8 +89,7 @@ ordered_json completion_logprobs(std::span<const GeneratedToken> tokens, size_t 
     top[token_text(token.text)] = token.log_probability;
     all["top_logprobs"].push_back(std::move(top));
     all["text_offset"].push_back(offset);
-    offset += static_cast<size_t>(
-        std::count_if(token.text.begin(), token.text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    offset += count_characters(token.text);
   }
   return all;
 }
@@ -147,7 +145,7 @@ ordered_json chat_token(const std::string& token, double log_probability) {
   return {{"token", token_text(token)}, {"logprob", log_probability}, {"bytes", std::move(bytes)}};
 }
 
-ordered_json chat_logprobs(std::span<const GeneratedToken> tokens, size_t) {
+ordered_json chat_logprobs(std::span<const GeneratedToken> tokens, int64_t) {
   ordered_json content = ordered_json::array();
   for (const GeneratedToken& token : tokens) {
     ordered_json entry = chat_token(token.text, token.log_probability);

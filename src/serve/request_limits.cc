@@ -1,10 +1,10 @@
 #include "serve/request_limits.h"
 
-#include <algorithm>
 #include <charconv>
 #include <random>
 
 #include "core/json.h"
+#include "text/unicode.h"
 
 namespace qkv {
 
@@ -13,7 +13,7 @@ void check_texts(const ServerOptions& options, std::string_view name, const std:
   if (std::ssize(texts) * times > options.max_texts)
     refuse_field(name, "must have at most {} texts (has {})", options.max_texts, std::ssize(texts) * times);
   for (const std::string& text : texts) {
-    const auto characters = std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+    const auto characters = count_characters(text);
     if (characters > options.max_text)
       refuse_field(name, "must have at most {} characters (has {})", options.max_text, characters);
   }

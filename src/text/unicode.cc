@@ -48,6 +48,10 @@ size_t find_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+int64_t count_characters(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
+}
+
 size_t whole_characters(std::string_view text) {
   const std::string_view end = text.substr(text.size() - std::min<size_t>(text.size(), 4));
   auto whole = static_cast<int32_t>(end.size());

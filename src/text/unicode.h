@@ -13,6 +13,9 @@ size_t find_invalid_utf8(std::string_view text);
 // Length of the text without the beginning of a character that is not whole at its end.
 size_t whole_characters(std::string_view text);
 
+// Returns the number of characters of valid UTF-8; otherwise of bytes that do not continue one.
+int64_t count_characters(std::string_view text);
+
 // Describes a file whose text is not valid UTF-8, and the reason, for the end of an error; `beginning` are its
 // first bytes, or none where they are fine.
 std::string encoding_hint(std::string_view beginning);

@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "text/unicode.h"
 
 namespace qkv {
 
@@ -26,7 +27,7 @@ WordPieces::WordPieces(std::span<const std::string> pieces, const std::string& u
 
 void WordPieces::encode(std::string_view word, std::vector<int32_t>& ids) const {
   const size_t before = ids.size();
-  const auto characters = std::ranges::count_if(word, [](char byte) { return (byte & 0xC0) != 0x80; });
+  const auto characters = count_characters(word);
   bool found = characters <= max_characters_;
   for (const PrefixTable* table = &beginnings_; found && !word.empty(); table = &continuations_) {
     const auto piece = table->longest(word);
