@@ -32,6 +32,7 @@ def options():
     add("--rows", default=",".join(ROWS), help="rows (default: %(default)s)")
     add("--rounds", type=int, default=3, help="rounds of a row (default: %(default)s)")
     add("--seconds", type=float, default=10, help="seconds under load (default: %(default)s)")
+    add("--length", type=int, help="exact length of translations in tokens, for random weights (default: that of the model)")
     add("--beam", type=int, default=5, help="beam of the translator (default: %(default)s)")
     add("--prompt", default="a", help="beginning of texts that are generated (default: %(default)s)")
     add("--tokens", type=int, default=128, help="tokens of texts that are generated (default: %(default)s)")

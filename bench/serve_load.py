@@ -112,7 +112,7 @@ class Server:
             raise SystemExit("wrk is not installed (apt-get install wrk)")
         (folder / "wrk.lua").write_text(WRK_SCRIPT)
         (folder / "bodies").write_text("".join(f"{body}\n" for body in bodies))
-        command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds:g}s", "--timeout", "120s", "-s", folder / "wrk.lua",
+        command = ["wrk", "-t1", f"-c{clients}", f"-d{max(1, round(seconds))}s", "--timeout", "120s", "-s", folder / "wrk.lua",
                    f"http://{self.host}:{self.port}{path}", "--", path, folder / "bodies"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         figures = json.loads(done.stdout.splitlines()[-1])

@@ -55,10 +55,12 @@ class Comparison:
 
 @row("translator", "sentences")
 def translate(a):
+    options = {"beam": a.beam} | ({"min_length": a.length, "max_length": a.length} if a.length else {})
+    flags = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", value)]
     return Comparison(
         f"64 clients, a sentence a request, beam {a.beam}", "≥ 90 % of `qkv translate`", a.translator, "/v1/translate",
-        [json.dumps({"text": line, "beam": a.beam}) for line in a.sentences],
-        [("translate", a.translator, "--beam", a.beam, "--workers", n) for n in a.offline_workers], a.sentences,
+        [json.dumps({"text": line, **options}) for line in a.sentences],
+        [("translate", a.translator, *flags, "--workers", n) for n in a.offline_workers], a.sentences,
     ).measure(a)
 
 

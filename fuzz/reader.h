@@ -13,8 +13,8 @@ namespace qkv::fuzz {
 // bytes.size() + 64 MB.
 // clang-format off
 #define QKV_FUZZ_TARGETS(target) \
-  target(adapter) target(argos) target(bert) target(charsmap) target(config) target(ctranslate2) target(form) \
-  target(gguf) target(gpt2) target(gpt_neox) target(html) target(http_request) target(http_target) target(hub) \
+  target(adapter) target(argos) target(bert) target(charsmap) target(config) target(ctranslate2) target(explain) \
+  target(form) target(gguf) target(gpt2) target(gpt_neox) target(html) target(http_request) target(http_target) target(hub) \
   target(interactions) target(item_features) target(json) target(llama) target(marian) target(metrics) \
   target(multipart) target(npz) target(pickle) target(requests) target(safetensors) target(saved_interactions) \
   target(sentencepiece) target(settings) target(state) target(text) target(text_requests) target(titles) \

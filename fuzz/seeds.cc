@@ -8,6 +8,7 @@
 #include "io/saved_interactions.h"
 #include "io/weights.h"
 #include "qkv/config.h"
+#include "qkv/explain.h"
 #include "qkv/train.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/support/sentences.h"
@@ -163,6 +164,10 @@ void logs(const fs::path& directory) {
   texts.add(R"({"text": "A dog runs.", "pair": "An animal moves."})");
   texts.add(R"({"query": "a dog", "texts": ["A dog runs.", "Zwei Männer"], "top": 1})");
   texts.add("A dog runs.\tAn animal moves.");
+  Seeds matrices(directory, "explain");
+  matrices.add(explain_input_to_json(layer_example()));
+  matrices.add(R"({"X": [[1, 2]], "memory": [[3, 4], [-5e-1, 0]], "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2, 1],
+    [1, 2]], "mask": [[0, null]], "scale": 0.5, "dO": [[1, 2]]})");
   Interactions data;
   data.users = {"a", "b"}, data.items = {"x", "y"};
   data.offsets = {0, 3, 5}, data.events = {0, 1, 1, 1, 0}, data.times = {1, 2, 2, 3, 4};

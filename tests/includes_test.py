@@ -27,6 +27,7 @@ BELOW = {
     "hub": {"core", "io"},
     "import": {"core", "ops", "layers", "model", "text", "data", "io", "hub"},
     "export": {"core", "ops", "layers", "model", "text", "data", "io", "import"},
+    "explain": {"core", "ops", "text"},
     "eval": {"core", "ops", "layers", "model", "text", "data", "io"},
     "decode": {"core", "ops", "layers", "model", "text", "data", "io"},
     "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},

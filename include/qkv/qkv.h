@@ -11,6 +11,7 @@
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
 //   qkv::train_translation, qkv::train_recommendation, qkv::train_language
 //                     train a run directory on parallel text, a log of events, or plain text
+//   qkv::explain_attention   computes every step of attention on small matrices
 //   qkv::bleu, qkv::chrf   score translations
 //   qkv::attention         computes attention on arrays
 #pragma once
@@ -23,6 +24,7 @@
 #include "qkv/config.h"           // IWYU pragma: export
 #include "qkv/embedder.h"         // IWYU pragma: export
 #include "qkv/error.h"            // IWYU pragma: export
+#include "qkv/explain.h"          // IWYU pragma: export
 #include "qkv/export.h"           // IWYU pragma: export
 #include "qkv/field.h"            // IWYU pragma: export
 #include "qkv/generator.h"        // IWYU pragma: export

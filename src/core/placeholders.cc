@@ -16,4 +16,10 @@ std::string fill_in(std::string_view page, std::initializer_list<std::pair<std::
   return filled.append(page);
 }
 
+std::string inside_script(std::string_view json) {
+  std::string safe;
+  for (const char c : json) c == '<' ? safe.append("\\u003c") : safe.append(1, c);
+  return safe;
+}
+
 }  // namespace qkv

@@ -12,4 +12,7 @@ namespace qkv {
 // template, which contains each of them. They are searched in the template alone, so the texts may contain them.
 std::string fill_in(std::string_view page, std::initializer_list<std::pair<std::string_view, std::string_view>> texts);
 
+// Returns JSON that is safe inside <script>: without "<", no text can close the element or open a comment.
+std::string inside_script(std::string_view json);
+
 }  // namespace qkv

@@ -53,18 +53,6 @@ nlohmann::json axis(const std::vector<std::string>& pieces) {
   return words;
 }
 
-// Returns JSON that is safe inside <script>: without "<", no text can close the element or open a comment.
-std::string script_json(const nlohmann::json& json) {
-  std::string safe;
-  for (const char c : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
-    if (c == '<')
-      safe += "\\u003c";
-    else
-      safe += c;
-  }
-  return safe;
-}
-
 }  // namespace
 
 std::string attention_to_html(const AttentionMap& map) {
@@ -88,7 +76,7 @@ std::string attention_to_html(const AttentionMap& map) {
   const std::string script = std::string(kAttentionViewJs).append("\n").append(kAttentionJs);
   return fill_in(kAttentionHtml, {{"{{style}}", style},
                                   {"{{view}}", kAttentionViewHtml},
-                                  {"{{data}}", script_json(data)},
+                                  {"{{data}}", inside_script(data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))},
                                   {"{{script}}", script}});
 }
 

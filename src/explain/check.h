@@ -1,0 +1,16 @@
+// Checks of what is to be explained.
+#pragma once
+
+#include <string>
+
+#include "qkv/explain.h"
+
+namespace qkv {
+
+constexpr int64_t kLargestTable = 64;  // rows and columns
+constexpr int64_t kMostHeads = 16;
+
+// Throws Error that begins with `where` and names the member whose shape does not fit.
+void check_explain_input(const ExplainInput& in, const std::string& where);
+
+}  // namespace qkv

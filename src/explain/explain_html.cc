@@ -1,0 +1,20 @@
+// The steps of an explanation as a page, made of the files in src/explain/assets. The page computes the steps itself
+// when a number changes; a test compares them with the library's.
+#include "core/placeholders.h"
+#include "explain/assets/explain.css.h"
+#include "explain/assets/explain.html.h"
+#include "explain/assets/explain_math.js.h"
+#include "explain/assets/explain_view.js.h"
+#include "explain/check.h"
+
+namespace qkv {
+
+std::string explanation_to_html(const ExplainInput& input) {
+  check_explain_input(input, "explain");
+  const std::string script = std::string(kExplainMathJs).append(kExplainViewJs);
+  return fill_in(
+      kExplainHtml,
+      {{"{{style}}", kExplainCss}, {"{{data}}", inside_script(explain_input_to_json(input))}, {"{{script}}", script}});
+}
+
+}  // namespace qkv
