@@ -29,6 +29,11 @@ std::string_view type_of(const HttpError& error) {
   }
 }
 
+// A message may quote a part of a text, which need not be whole characters.
+std::string text_of(const ordered_json& error) {
+  return error.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 ordered_json text_or_null(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
 
 // TEI's name for the kind of an error.
@@ -43,11 +48,10 @@ std::string body_of(Family family, const HttpError& error) {
   const std::string message = error.what();
   switch (family) {
     case Family::libretranslate:
-      return ordered_json{{"error", error.status == 429 ? "Slowdown: " + message : message}}.dump();
+      return text_of({{"error", error.status == 429 ? "Slowdown: " + message : message}});
     case Family::tei:
-      return ordered_json{{"error", error.status == 429 ? "Model is overloaded" : message},
-                          {"error_type", tei_type(error)}}
-          .dump();
+      return text_of(
+          {{"error", error.status == 429 ? "Model is overloaded" : message}, {"error_type", tei_type(error)}});
     case Family::gorse:
       return message + "\n";
     default:
@@ -58,12 +62,11 @@ std::string body_of(Family family, const HttpError& error) {
 }  // namespace
 
 std::string error_json(const HttpError& error) {
-  return ordered_json{{"error",
-                       {{"message", error.what()},
-                        {"type", type_of(error)},
-                        {"param", text_or_null(error.param)},
-                        {"code", text_or_null(error.code)}}}}
-      .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return text_of({{"error",
+                   {{"message", error.what()},
+                    {"type", type_of(error)},
+                    {"param", text_or_null(error.param)},
+                    {"code", text_or_null(error.code)}}}});
 }
 
 HttpReply error_reply(Family family, const HttpError& error) {

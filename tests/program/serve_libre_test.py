@@ -54,6 +54,7 @@ def test_alternatives_differ_from_the_translation(server):
     ({"q": "", "source": "en", "target": "de"}, "Invalid request: missing q parameter"),
     ({"q": "a", "target": "de"}, "Invalid request: missing source parameter"),
     ({"q": "a", "source": "en", "target": "xx"}, "xx is not supported"),
+    ({"q": "a", "source": "x" * 31 + "é", "target": "de"}, "x" * 31 + "\ufffd is not supported"),
     ({"q": "a", "source": "de", "target": "en"},
      "English (en) is not available as a target language from German (de)"),
     ({"q": "a", "source": "en", "target": "de", "format": "pdf"}, "pdf format is not supported"),
