@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,12 +25,11 @@ namespace {
 constexpr int64_t kSpareMemory = int64_t{64} << 20;  // bytes that a reader may take beyond the size of its file
 constexpr size_t kLongestError = 2000;               // bytes of a message: it quotes a file only in excerpts
 
-// Bytes allocated by malloc and not freed yet, now and at most. Targets run on one thread.
-int64_t live = 0, most_live = INT64_MAX;
+// Bytes allocated by malloc and not freed yet, now and at most. Some targets have threads.
+std::atomic<int64_t> live = 0, most_live = INT64_MAX;
 
 void count_malloc(const volatile void*, size_t size) {
-  live += static_cast<int64_t>(size);
-  if (live <= most_live) return;
+  if ((live += static_cast<int64_t>(size)) <= most_live) return;
   most_live = INT64_MAX;
   require(false, "memory stays below the file's size + 64 MB");
 }

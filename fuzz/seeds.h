@@ -27,4 +27,7 @@ void write_seeds(const std::filesystem::path& directory);
 // Those of what `qkv import` reads.
 void import_seeds(const std::filesystem::path& directory);
 
+// Those of what `qkv serve` answers.
+void server_seeds(const std::filesystem::path& directory);
+
 }  // namespace qkv::fuzz

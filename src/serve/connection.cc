@@ -189,10 +189,8 @@ asio::awaitable<bool> Connection::answer_one(RequestReader& reader, Grant grant)
   const ReplyFraming how = framing(&reader.head());
   answer_.clear();
   answered_ = broken_ = false;
-  const auto exchange =
-      std::make_shared<Exchange>(reader.head(), std::move(reader.body()), client_, how, weak_from_this());
-  exchange->hold_ = std::move(grant.hold);
-  exchange->headers_ = std::move(grant.headers);
+  const auto exchange = std::make_shared<Exchange>(reader.head(), std::move(reader.body()), client_, how,
+                                                   std::move(grant), weak_from_this());
   try {
     handler_.handle(exchange);
   } catch (const HttpError& error) {
@@ -201,11 +199,7 @@ asio::awaitable<bool> Connection::answer_one(RequestReader& reader, Grant grant)
     exchange->reply(handler_.refusal(HttpError(500, "internal error"), &exchange->head(), client_));
   }
   const bool complete = co_await write_answer(*exchange);
-  if (!complete && !broken_) {
-    exchange->gone_ = true;
-    if (exchange->call_gone_) exchange->call_gone_();
-  }
-  exchange->call_gone_ = nullptr;
+  exchange->finish(!complete && !broken_);
   handler_.ended(*exchange);
   co_return complete&& how.keep_alive;
 }

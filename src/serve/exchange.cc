@@ -18,6 +18,12 @@ void Exchange::take_sent(size_t bytes) {
   if (call) call();
 }
 
+void Exchange::finish(bool client_left) {
+  const auto call = std::exchange(call_gone_, nullptr);
+  gone_ = client_left;
+  if (client_left && call) call();
+}
+
 void Exchange::call_when_below(size_t bytes, std::function<void()> call) {
   {
     const std::lock_guard lock(mutex_);
@@ -29,7 +35,7 @@ void Exchange::call_when_below(size_t bytes, std::function<void()> call) {
 
 HttpReply Exchange::with_headers(const HttpReply& reply) const {
   HttpReply head{reply.status, reply.type, "", reply.headers};
-  head.headers.insert(head.headers.end(), headers_.begin(), headers_.end());
+  head.headers.insert(head.headers.end(), grant_.headers.begin(), grant_.headers.end());
   return head;
 }
 

@@ -22,23 +22,32 @@ class ReplySink {
   virtual void send(std::string bytes, bool last, bool broken) = 0;
 };
 
+// The size that a body may have, and what is held for a request.
+struct Grant {
+  uint64_t most_body = 0;  // bytes
+  // Kept until the request has been answered, or its client has left.
+  std::shared_ptr<void> hold = nullptr;
+  std::vector<std::pair<std::string, std::string>> headers = {};  // of the answer, in addition to its own
+};
+
 class Exchange {
  public:
-  Exchange(RequestHead head, std::string body, std::string client, ReplyFraming framing,
+  Exchange(RequestHead head, std::string body, std::string client, ReplyFraming framing, Grant grant,
            std::weak_ptr<ReplySink> connection)
       : head_(std::move(head)),
         body_(std::move(body)),
         client_(std::move(client)),
         framing_(std::move(framing)),
+        grant_(std::move(grant)),
         connection_(std::move(connection)) {}
 
   const RequestHead& head() const { return head_; }
   const std::string& body() const { return body_; }
   const std::string& client() const { return client_; }  // its address
   const std::string& id() const { return framing_.id; }
-  const std::shared_ptr<void>& hold() const { return hold_; }  // what the handler granted
-  int status() const { return status_; }                       // of the answer; 0 if there is none yet
-  size_t sent_bytes() const { return sent_; }                  // of the answer, handed over so far
+  const std::shared_ptr<void>& hold() const { return grant_.hold; }
+  int status() const { return status_; }       // of the answer; 0 if there is none yet
+  size_t sent_bytes() const { return sent_; }  // of the answer, handed over so far
 
   // Answers the request. One thread answers, either by reply or by begin, any number of sends, and end.
   void reply(const HttpReply& reply);
@@ -56,24 +65,25 @@ class Exchange {
   // Sets what is called on the I/O thread when the client leaves before the answer is complete; at most once.
   void on_gone(std::function<void()> call) { call_gone_ = std::move(call); }
 
- private:
-  friend class Connection;
+  // Called by the connection, on the I/O thread: when the client has taken bytes of the answer, and once at the end.
+  // The client has left if it did not wait for a complete answer.
+  void take_sent(size_t bytes);
+  void finish(bool client_left);
 
+ private:
   void put(std::string bytes, bool last, bool broken = false);
   HttpReply with_headers(const HttpReply& reply) const;  // without its body
-  void take_sent(size_t bytes);                          // the client has taken them
   bool has_body() const { return head_.method != "HEAD"; }
 
   RequestHead head_;
   std::string body_, client_;
   ReplyFraming framing_;
+  const Grant grant_;
   std::weak_ptr<ReplySink> connection_;
   std::atomic<size_t> unsent_ = 0, sent_ = 0;
   std::atomic<int> status_ = 0;
   std::atomic<bool> gone_ = false;
   std::function<void()> call_gone_;
-  std::shared_ptr<void> hold_;  // of the handler: its grant
-  std::vector<std::pair<std::string, std::string>> headers_;
   std::mutex mutex_;  // of the following
   std::function<void()> call_below_;
   size_t below_ = 0;

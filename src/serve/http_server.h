@@ -25,14 +25,6 @@ struct HttpOptions {
   Time last_requests{500};     // for connections that were being made when the server began to drain
 };
 
-// The size that a body may have, and what is held for a request.
-struct Grant {
-  uint64_t most_body = 0;  // bytes
-  // Kept until the request has been answered, or its client has left.
-  std::shared_ptr<void> hold = nullptr;
-  std::vector<std::pair<std::string, std::string>> headers = {};  // of the answer, in addition to its own
-};
-
 // Serves requests. All functions are called on the I/O thread, and must return within half a millisecond.
 class HttpHandler {
  public:

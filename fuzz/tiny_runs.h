@@ -1,0 +1,13 @@
+// Runs of all kinds that a server answers with, as small as they can be.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace qkv::fuzz {
+
+// Writes a translator "mt", a language model "lm", a recommender "rec" and an encoder "enc" into a directory. Returns
+// them as NAME=RUN.
+std::vector<std::string> make_tiny_runs(const std::string& directory);
+
+}  // namespace qkv::fuzz
