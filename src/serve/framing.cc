@@ -9,6 +9,8 @@
 namespace qkv {
 namespace {
 
+constexpr size_t kMostDigits = 19;  // of Content-Length: those of 2^63 - 1; some programs refuse more, even zeros
+
 bool same_word(std::string_view a, std::string_view lower) {
   return std::equal(a.begin(), a.end(), lower.begin(), lower.end(),
                     [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
@@ -47,7 +49,8 @@ void set_body(RequestHead& head) {
   if (!length) return;
   int64_t size = 0;
   const auto [end, error] = std::from_chars(length->data(), length->data() + length->size(), size);
-  if (error != std::errc() || end != length->data() + length->size() || size < 0 || length->starts_with('-'))
+  const bool is_number = error == std::errc() && end == length->data() + length->size() && !length->starts_with('-');
+  if (!is_number || length->size() > kMostDigits)
     refuse(400, "Content-Length must be a number of bytes (is {})", excerpt(*length));
   head.content_length = static_cast<uint64_t>(size);
 }

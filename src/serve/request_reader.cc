@@ -20,6 +20,12 @@ using ErrorCode = boost::beast::error_code;
   refuse(400, "malformed body: {}", error.message());
 }
 
+void check_trailers(std::string_view lines) {
+  for (const char* continued : {"\r\n ", "\r\n\t"})
+    if (lines.find(continued) != lines.npos)
+      refuse(400, "malformed body: a trailer must not continue on the next line");
+}
+
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result)
@@ -35,8 +41,8 @@ struct RequestReader::Parser : http::request_parser<http::string_body> {
   // Beast adds trailers to the headers; they are dropped, because the head has been copied before.
   std::function<void(uint64_t, boost::beast::string_view, ErrorCode&)> check_chunk =
       [](uint64_t, boost::beast::string_view extensions, ErrorCode& error) {
-        const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; };
-        if (extensions.size() > 256 || std::any_of(extensions.begin(), extensions.end(), is_control))
+        const auto is_refused = [](char c) { return (c >= 0 && c <= ' ') || c == '\x7f'; };
+        if (extensions.size() > 256 || std::any_of(extensions.begin(), extensions.end(), is_refused))
           error = http::error::bad_chunk_extension;
       };
 };
@@ -116,6 +122,7 @@ size_t RequestReader::put_body(std::string_view bytes) {
     const size_t most = limits_.chunk_line + (parser_->is_done() ? limits_.trailers : 0);
     if (body().size() == length && step > most)
       refuse(400, "malformed body: the line of a chunk, or the trailers, are too long");
+    if (parser_->is_done()) check_trailers(all.substr(used - step, step));
   }
   if (parser_->is_done()) return used - before;
   const size_t rest = all.size() - used;

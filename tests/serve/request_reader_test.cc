@@ -72,6 +72,7 @@ TEST(RequestReader, RefusesWhatOthersMayFrameDifferently) {
                             "Content-Length: 3 \x0b\r\n",
                             "Content-Length:\r\n",
                             "Content-Length: 9223372036854775808\r\n",
+                            "Content-Length: 00000000000000000003\r\n",
                             "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
                             "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
                             "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
@@ -147,6 +148,13 @@ TEST(RequestReader, RefusesWrongRequestLines) {
   EXPECT_EQ(read_all("GET HTTP://b:1?x HTTP/1.1\r\nHost: a\r\n\r\n").requests, std::vector<std::string>{"GET / "});
 }
 
+TEST(RequestReader, RefusesTrailersThatContinueOnTheNextLine) {
+  const std::string start = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nT: u\r\n";
+  EXPECT_EQ(status_of(start + "\r\n"), 0);
+  EXPECT_EQ(status_of(start + " v\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(start + "\tv\r\n\r\n"), 400);
+}
+
 TEST(RequestReader, RefusesWrongChunks) {
   const auto status = [](const std::string& chunks) {
     return status_of("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks +
@@ -155,7 +163,7 @@ TEST(RequestReader, RefusesWrongChunks) {
   for (const char* chunks :
        {"\r\n", "g\r\n", "0x3\r\nabc\r\n", "+3\r\nabc\r\n", "-1\r\n", " 3\r\nabc\r\n", "3 \r\nabc\r\n0\r\n\r\n",
         "3\nabc\r\n", "3\r\nabcd\r\n", "3\r\nabc\n0\r\n\r\n", "3\r\nabc0\r\n\r\n", "10000000000000000\r\n",
-        "3;\x01\r\nabc\r\n", "3;a=\"\r\nabc\r\n\"\r\n", "3 3\r\nabc\r\n"})
+        "3;\x01\r\nabc\r\n", "3;a=\"\r\nabc\r\n\"\r\n", "3 3\r\nabc\r\n", "3; a=b\r\nabc\r\n", "3;a\t=b\r\nabc\r\n"})
     EXPECT_EQ(status(chunks), 400) << chunks;
   EXPECT_EQ(status("3;" + std::string(300, 'a') + "\r\nabc\r\n0\r\n\r\n"), 400);
   EXPECT_EQ(status("3e9\r\n"), 413);
