@@ -1,7 +1,10 @@
 // qkv serve: answers HTTP requests with one or several runs.
 #include <fmt/format.h>
+#include <poll.h>
 #include <pthread.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <ctime>
 #include <future>
@@ -15,7 +18,16 @@
 
 namespace {
 
-void report(const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); }
+constexpr int kLogMilliseconds = 1000;   // that a report waits for a log that blocks
+constexpr size_t kLongestReport = 4096;  // bytes; a pipe that can be written to takes as many at once
+
+// Prints a line unless the log blocks: signals must be heeded all the same.
+void report(const std::string& text) {
+  const std::string line = fmt::format("qkv: {}\n", text);
+  pollfd log = {STDERR_FILENO, POLLOUT, 0};
+  if (poll(&log, 1, kLogMilliseconds) <= 0) return;
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), std::min(line.size(), kLongestReport));
+}
 
 // The signals that a thread waits for. They are blocked in all threads, which are started later.
 class Signals {
@@ -88,7 +100,7 @@ void serve(const qkv::ServerOptions& options) {
   }
   for (const std::string& address : addresses)
     report(fmt::format("serving {} model{} on http://{}", options.runs.size(), options.runs.size() == 1 ? "" : "s",
-                     address));
+                       address));
   if (options.api_keys.empty() && !std::all_of(addresses.begin(), addresses.end(), is_local))
     report("warning: anybody who reaches these addresses can use the models (see --api-keys)");
   while (true) {

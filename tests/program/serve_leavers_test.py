@@ -1,11 +1,16 @@
-"""Clients that leave at random bytes of their requests and at random moments of answers leave nothing behind."""
+"""Clients that leave at random bytes of their requests and at random moments of answers leave nothing behind.
+
+QKV_LEAVERS sets how many leave in each of two runs of a server; ./test.sh takes a few hundred.
+"""
 
 import concurrent.futures
+import os
 import random
 
 import pytest
 from serving import ALL, ServeProcess, only_known, request_bytes, reset, wait_for
 
+LEAVERS = int(os.environ.get("QKV_LEAVERS", "400"))
 LONG = {"temperature": 0, "seed": 1, "slide": True, "max_tokens": 4096}  # never ends by itself
 REQUESTS = [
     ("/v1/completions", {"prompt": "The", "stream": True, **LONG}),
@@ -59,7 +64,7 @@ def test_nothing_is_left_of_clients_that_leave(rows, workers):
         assert wait_for(lambda: is_idle(server))
         threads, descriptors = server.threads(), server.descriptors()
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
-            list(pool.map(lambda seed: leave(server, seed), range(400)))
+            list(pool.map(lambda seed: leave(server, seed), range(LEAVERS)))
         assert wait_for(lambda: is_idle(server))
         for full in FULL:
             assert server.post(*full).status == 200

@@ -64,10 +64,13 @@ class Reply:
 
 
 class ServeProcess:
-    """A running server. `url` is its address. Used as a context manager, which ends it."""
+    """A running server. `url` is its address. Used as a context manager, which ends it.
 
-    def __init__(self, arguments, environment=None):
-        self.lines, self.process = [], None
+    reads_log: whether somebody reads what it logs.
+    """
+
+    def __init__(self, arguments, environment=None, reads_log=True):
+        self.lines, self.process, self.reader = [], None, None
         command = [QKV, "serve", *map(str, arguments), "--listen", "127.0.0.1:0"]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace",
                                         env={**os.environ, **QUIET, **(environment or {})})
@@ -81,9 +84,9 @@ class ServeProcess:
             raise RuntimeError(f"qkv serve ended with {self.process.wait(60)}: {''.join(self.lines)}")
         self.host, self.port = address[1], int(address[2])
         self.url = f"http://{self.host}:{self.port}"
-        # A log that nobody reads would fill the pipe.
-        self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True)
-        self.reader.start()
+        if reads_log:
+            self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True)
+            self.reader.start()
 
     def __enter__(self):
         return self
@@ -92,7 +95,8 @@ class ServeProcess:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(60)
-        self.reader.join(10)
+        if self.reader:
+            self.reader.join(10)
         self.process.stderr.close()
 
     @property
@@ -138,6 +142,12 @@ class ServeProcess:
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def cpu_seconds(self):
+        """The processor time that it has used."""
+        with open(f"/proc/{self.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def threads(self):
         return len(os.listdir(f"/proc/{self.pid}/task"))
