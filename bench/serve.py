@@ -16,6 +16,7 @@ from pathlib import Path
 
 import serve_faults  # noqa: F401  rows
 import serve_rates  # noqa: F401  rows
+import serve_soak  # noqa: F401  rows
 from serve_load import ROWS
 
 
@@ -38,6 +39,9 @@ def options():
     add("--tokens", type=int, default=128, help="tokens of texts that are generated (default: %(default)s)")
     add("--long-prompt", type=int, default=2000, help="tokens of the prompt of the row prompt (default: %(default)s)")
     add("--requests", type=int, default=1_000_000, help="requests of the row soak (default: %(default)s)")
+    add("--minutes", type=float, default=60, help="time of the row soak-mixed (default: %(default)s)")
+    add("--rate", type=float, default=20, help="requests per second of soak-mixed (default: %(default)s)")
+    add("--slow-readers", type=float, default=0.5, help="their percentage in soak-mixed (default: %(default)s)")
     add("--drains", type=int, default=20, help="repetitions of the row drain (default: %(default)s)")
     add("--connections", type=int, default=1000, help="connections of idle and slowloris (default: %(default)s)")
     add("--offline-workers", default="1,2",
