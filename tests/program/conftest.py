@@ -1,5 +1,6 @@
 """The program under test (environment variable QKV) and small trained runs that the tests share."""
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -19,6 +20,14 @@ def qkv(*arguments, text=None, ok=True):
     if ok:
         assert done.returncode == 0, done.stderr
     return done.returncode, done.stdout, done.stderr
+
+
+def package(name):
+    """The folder of a package of PyPI; skips the test if it is not installed."""
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        pytest.skip(f"the package {name} is not installed")
+    return pathlib.Path(found.origin).parent
 
 
 def head(path, lines, to):

