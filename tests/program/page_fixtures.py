@@ -1,16 +1,15 @@
 """The page of `qkv serve`, open in a browser, and what the tests of the page do with it.
 
-The fixture `site` is the page of the program, if it has the command, else that of the mock server.
+The fixture `site` is the page of the program with trained models, `page` is that of the mock server.
 """
 
 import contextlib
-import os
 import re
 import subprocess
 import time
 
 import pytest
-from conftest import QKV
+from conftest import QKV, TEXT, head, qkv
 from page_browser import Browser, missing
 from page_mock import Mock
 
@@ -40,14 +39,23 @@ def page(chromium, mock):
     assert not chromium.complaints({status for status, _ in mock.errors})
 
 
-def can_serve():
-    return os.access(QKV, os.X_OK) and subprocess.run([QKV, "serve", "--help"], capture_output=True).returncode == 0
+@pytest.fixture(scope="session")
+def translator_run(tmp_path_factory):
+    """A translator of two layers that writes sentences of several words, and has alternatives to them."""
+    folder = tmp_path_factory.mktemp("translator")
+    texts = [head(TEXT / f"train.{side}", 2000, folder / f"train.{side}") for side in ("en", "de")]
+    dev = [head(TEXT / f"dev.{side}", 20, folder / f"dev.{side}") for side in ("en", "de")]
+    qkv("train", "translate", "--train", *texts, "--dev", *dev, "--out", folder / "run", "--preset", "tiny",
+        "--encoder-layers", 2, "--decoder-layers", 2, "--d-model", 64, "--ffn", 64, "--vocab-size", 300, "--batch-tokens", 512,
+        "--max-length", 40, "--learning-rate", 0.01, "--warmup-steps", 20, "--dropout", 0, "--max-steps", 200,
+        "--eval-every", 200, "--threads", 1)
+    return folder / "run"
 
 
 @contextlib.contextmanager
-def served(trained, films, counting):
+def served(translator_run, films, counting):
     """The address of the program with three models."""
-    command = [QKV, "serve", f"en-de={trained}", f"films={films / 'run'}", f"lm={counting}", "--languages",
+    command = [QKV, "serve", f"en-de={translator_run}", f"films={films / 'run'}", f"lm={counting}", "--languages",
                "en-de=en-de", "--titles", f"films={films / 'titles.csv'}", "--listen", "127.0.0.1:0",
                "--threads", "1", "--log", "none"]
     with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as server:
@@ -64,23 +72,10 @@ def served(trained, films, counting):
 
 
 @pytest.fixture
-def site(chromium, request):
-    """The page of the program, or of the mock server if the program has no server."""
-    with contextlib.ExitStack() as stack:
-        if can_serve():
-            url = stack.enter_context(served(*map(request.getfixturevalue, ("trained", "films", "counting"))))
-        else:
-            url = stack.enter_context(Mock()).url
+def site(chromium, translator_run, films, counting):
+    """The page of the program. It must not complain."""
+    with served(translator_run, films, counting) as url:
         chromium.open(url)
-        yield chromium
-        assert not chromium.complaints()
-
-
-@pytest.fixture
-def translated_site(chromium):
-    """The page of the mock server, whose translations have words: those of a model of 40 steps may have none."""
-    with Mock() as server:
-        chromium.open(server.url)
         yield chromium
         assert not chromium.complaints()
 

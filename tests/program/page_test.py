@@ -5,17 +5,15 @@ import urllib.request
 
 import pytest
 from page_fixtures import (  # noqa: F401
-    KINDS, SENTENCE, can_serve, chromium, generate, mock, needs_a_browser, open_tab, page, recommend, served, site,
-    translate, translated_site)
+    KINDS, SENTENCE, chromium, generate, mock, needs_a_browser, open_tab, page, recommend, served, site, translate,
+    translator_run)
 from page_mock import page_and_policy
 
 pytestmark = needs_a_browser
 
 
-def test_the_program_sends_the_page_that_the_mock_server_sends(trained, films, counting):
-    if not can_serve():
-        pytest.skip("the program has no server")
-    with served(trained, films, counting) as url, urllib.request.urlopen(url) as answer:
+def test_the_program_sends_the_page_that_the_mock_server_sends(translator_run, films, counting):
+    with served(translator_run, films, counting) as url, urllib.request.urlopen(url) as answer:
         assert (answer.read().decode(), answer.headers["Content-Security-Policy"]) == page_and_policy()
         assert answer.headers["Referrer-Policy"] == "no-referrer"
         assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
@@ -24,8 +22,7 @@ def test_the_program_sends_the_page_that_the_mock_server_sends(trained, films, c
 # ---- By keyboard alone
 
 
-def test_translating_needs_no_mouse(translated_site):
-    site = translated_site
+def test_translating_needs_no_mouse(site):
     site.tab_to("tab-translate")
     site.tab_to("source")
     site.keys(SENTENCE)
@@ -51,8 +48,7 @@ def test_translating_needs_no_mouse(translated_site):
     assert site.focused() == "word here" and site.script("$('alternatives').hidden")
 
 
-def test_the_maps_need_no_mouse(translated_site):
-    site = translated_site
+def test_the_maps_need_no_mouse(site):
     translate(site)
     site.script("$('copy').focus()")
     site.keys("TAB")
