@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "commands.h"
+#include "passed_sockets.h"
 #include "qkv/error.h"
 #include "qkv/server.h"
 #include "server_options.h"
@@ -82,8 +83,9 @@ bool drain(qkv::Server& server, const Signals& signals, const qkv::ServerOptions
 
 void serve(const qkv::ServerOptions& options) {
   const Signals signals;
+  const std::vector<int> sockets = passed_sockets();
   qkv::Server server(options);
-  const std::vector<std::string> addresses = server.listen();
+  const std::vector<std::string> addresses = server.listen(sockets);
   std::future<void> served = std::async(std::launch::async, [&] { server.serve(); });
   std::future<void> loaded = std::async(std::launch::async, [&] { server.load(); });
   const auto stop = [&] {

@@ -172,9 +172,10 @@ class Server {
   explicit Server(const ServerOptions& options);
   ~Server();
 
-  // Listens on all addresses, and returns them with the ports that were taken. Throws Error for one that cannot be
-  // used.
-  std::vector<std::string> listen();
+  // Listens on all addresses, and returns them with the ports that were taken. sockets: descriptors of sockets that
+  // listen already, which come first; the server closes them. The default address is used if there are neither. Throws
+  // Error for an address or a socket that cannot be used.
+  std::vector<std::string> listen(const std::vector<int>& sockets = {});
   // Answers requests until drain or stop has been called and the last connection has ended.
   void serve();
   // Loads the runs. Until then requests are answered with status 503. Throws Error, naming the file.

@@ -56,6 +56,9 @@ class HttpServer {
   // Listens on "HOST:PORT" or "unix:PATH"; port 0 takes a free one. Returns the address with the port that was taken.
   // Throws Error.
   std::string listen(const std::string& address);
+  // Accepts connections of a socket that listens already, and returns its address. Throws Error for any other
+  // descriptor.
+  std::string take(int descriptor);
   // Serves until drain has been called and the last connection has ended, or stop has been called.
   void run();
 

@@ -40,9 +40,10 @@ struct Server::State {
 Server::Server(const ServerOptions& options) : state_(std::make_unique<State>(options)) {}
 Server::~Server() = default;
 
-std::vector<std::string> Server::listen() {
+std::vector<std::string> Server::listen(const std::vector<int>& sockets) {
   std::vector<std::string> wanted = state_->options.listen, addresses;
-  if (wanted.empty()) wanted = {"127.0.0.1:8080"};
+  if (wanted.empty() && sockets.empty()) wanted = {"127.0.0.1:8080"};
+  for (const int socket : sockets) addresses.push_back(state_->http.take(socket));
   for (const std::string& address : wanted) addresses.push_back(state_->http.listen(address));
   if (!state_->options.metrics_listen.empty()) state_->metrics_http.listen(state_->options.metrics_listen);
   state_->service.set_listeners(addresses);

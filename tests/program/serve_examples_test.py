@@ -113,10 +113,14 @@ def test_kubernetes_is_valid(tmp_path):
 
 def test_systemd_accepts_the_unit_and_finds_it_hardened(tmp_path):
     analyze = tool("systemd-analyze", "systemd")
-    unit = tmp_path / "qkv-serve.service"
-    unit.write_text(text_of("qkv-serve.service").replace("/usr/bin/qkv", str(Path(QKV).resolve())))
-    status, text = run(analyze, "verify", unit)
-    assert status == 0 and "qkv-serve" not in text, text
+    unit, address = tmp_path / "qkv-serve.service", tmp_path / "qkv-serve.socket"
+    unit.write_text(text_of(unit.name).replace("/usr/bin/qkv", str(Path(QKV).resolve())))
+    address.write_text(text_of(address.name))
+    for file in (unit, address):
+        status, text = run(analyze, "verify", file)
+        assert status == 0 and "qkv-serve" not in text, text
+    address.write_text(text_of(address.name).replace("ListenStream", "ListenStreams"))
+    assert "ListenStreams" in run(analyze, "verify", address)[1]
     status, text = run(analyze, "security", "--offline=yes", "--threshold=20", unit)  # tenths, of at most 100
     assert status == 0, text
 
