@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/threads.h"
 #include "serve/gorse_history.h"
+#include "serve/warm_up.h"
 
 namespace qkv {
 namespace {
@@ -100,6 +101,7 @@ void Service::load() {
     start(models[i]);
     metrics_.read_model_from(i, models[i]->cache_sources());
   }
+  for (const ModelPtr& model : models) warm_up(*model);
   const auto published = std::make_shared<std::promise<void>>();
   std::future<void> done = published->get_future();
   post([this, published, models = std::move(models), events = std::move(events)] {
@@ -125,6 +127,7 @@ std::vector<std::string> Service::reload() {
     attempt([&] {
       const ModelPtr model = load_run(i);
       start(model);
+      warm_up(*model);
       post([this, i, model] { replace(i, model); });
     });
   return errors;
