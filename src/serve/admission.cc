@@ -79,6 +79,17 @@ void Service::check_key(const RequestHead& head, const Route& route, RequestTrac
   }
 }
 
+// Refuses a request that no body could save. Where several models could answer, the body chooses one, and the request
+// is refused later.
+void Service::check_room(const RequestHead& head, const Route& route, const RequestTrack& track) const {
+  if (loading_ || ending_)
+    refuse_for_now(503, ending_ ? "draining" : "loading", ending_ ? "the server is shutting down" : "Loading model");
+  const ModelPtr model = sole_models_.find(route.use);
+  if (!model) return;
+  const std::string client = keys_ && !track.has_key ? "" : track.client;  // "": the body may name it
+  model->queue.check_room(client, 1, 1, deadline_of(head, options_.deadline, true));
+}
+
 Grant Service::grant_body(const RequestHead& head, const std::shared_ptr<RequestTrack>& track) {
   const auto most = static_cast<uint64_t>(options_.max_body);
   const auto bytes = static_cast<int64_t>(std::min(head.chunked ? most : head.content_length.value_or(0), most));
@@ -100,12 +111,14 @@ Grant Service::admit(const RequestHead& head, const std::string& peer) {
   const Route& route = *track->match.route;
   track->change([&](RequestRecord& record) { record.route = route.path; });
   check_key(head, route, *track);
-  if (!route.answer_at_once && (loading_ || ending_))
-    refuse_for_now(503, ending_ ? "draining" : "loading", ending_ ? "the server is shutting down" : "Loading model");
+  if (route.body != BodyType::none) check_body(head, route);
   Grant grant{kUnwantedBody, track};
-  if (route.body != BodyType::none) {
-    check_body(head, route);
-    grant = grant_body(head, track);
+  try {
+    if (!route.answer_at_once) check_room(head, route, *track);
+    if (route.body != BodyType::none) grant = grant_body(head, track);
+  } catch (const HttpError& error) {
+    if (const ModelPtr model = sole_models_.find(route.use)) model->metrics().rejected(reason_of(error.code));
+    throw;
   }
   grant.headers = std::move(headers);
   return grant;

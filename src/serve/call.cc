@@ -22,6 +22,20 @@ Milliseconds seconds_of(std::string_view value, Milliseconds otherwise) {
   return Milliseconds(static_cast<int64_t>(1000 * seconds));
 }
 
+HttpError http_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const HttpError& e) {
+    return e;
+  } catch (const Error& e) {
+    return {400, e.what()};
+  } catch (const std::exception&) {
+    return {500, "internal error"};
+  }
+}
+
+}  // namespace
+
 // The header of OpenAI's clients is the time between two pieces of an answer, so it is no deadline of a stream.
 Milliseconds deadline_of(const RequestHead& head, double seconds, bool streams) {
   const Milliseconds longest(static_cast<int64_t>(1000 * seconds));
@@ -37,20 +51,6 @@ RejectReason reason_of(const std::string& code) {
   if (code == "bodies") return RejectReason::memory;
   return code == "draining" ? RejectReason::draining : RejectReason::queue;
 }
-
-HttpError http_error(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const HttpError& e) {
-    return e;
-  } catch (const Error& e) {
-    return {400, e.what()};
-  } catch (const std::exception&) {
-    return {500, "internal error"};
-  }
-}
-
-}  // namespace
 
 void throw_model_error(const std::exception_ptr& error) {
   try {

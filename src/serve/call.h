@@ -110,6 +110,12 @@ class Call : public std::enable_shared_from_this<Call> {
 
 using CallPtr = std::shared_ptr<Call>;
 
+// Returns the time that a request has from its arrival: the least of `seconds` and what its headers state.
+std::chrono::milliseconds deadline_of(const RequestHead& head, double seconds, bool streams);
+
+// Returns the reason of a refusal with status 429 or 503, by its code.
+RejectReason reason_of(const std::string& code);
+
 // Throws an error of a model that computes, which the request is not to blame for.
 [[noreturn]] void throw_model_error(const std::exception_ptr& error);
 

@@ -171,7 +171,7 @@ std::span<const Route> gorse_routes() {
   static const Route routes[] = {
       {"GET", "/api/recommend/{}", Family::gorse, answer_user},
       {"GET", "/api/recommend/{}/{}", Family::gorse, answer_user},
-      {"POST", "/api/session/recommend", Family::gorse, answer_session, BodyType::json},
+      {"POST", "/api/session/recommend", Family::gorse, answer_session, BodyType::json, ModelUse::recommend},
       {"POST", "/api/feedback", Family::gorse, answer_feedback, BodyType::json},
       {"PUT", "/api/feedback", Family::gorse, answer_feedback, BodyType::json},
   };

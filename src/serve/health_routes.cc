@@ -42,12 +42,12 @@ HttpReply gorse_live(const Service&, const Exchange&) {
 
 std::span<const Route> health_routes() {
   static const Route routes[] = {
-      {"GET", "/health", Family::native, nullptr, BodyType::none, true, health_ready},
-      {"GET", "/health/ready", Family::native, nullptr, BodyType::none, true, health_ready},
-      {"GET", "/health/live", Family::native, nullptr, BodyType::none, true, health_live},
-      {"GET", "/ping", Family::native, nullptr, BodyType::none, true, ping},
-      {"GET", "/api/health/ready", Family::gorse, nullptr, BodyType::none, true, gorse_health},
-      {"GET", "/api/health/live", Family::gorse, nullptr, BodyType::none, true, gorse_live},
+      {"GET", "/health", Family::native, nullptr, BodyType::none, ModelUse::none, true, health_ready},
+      {"GET", "/health/ready", Family::native, nullptr, BodyType::none, ModelUse::none, true, health_ready},
+      {"GET", "/health/live", Family::native, nullptr, BodyType::none, ModelUse::none, true, health_live},
+      {"GET", "/ping", Family::native, nullptr, BodyType::none, ModelUse::none, true, ping},
+      {"GET", "/api/health/ready", Family::gorse, nullptr, BodyType::none, ModelUse::none, true, gorse_health},
+      {"GET", "/api/health/live", Family::gorse, nullptr, BodyType::none, ModelUse::none, true, gorse_live},
   };
   return routes;
 }

@@ -213,15 +213,17 @@ void answer_settings(const CallPtr& call) {
 
 std::span<const Route> libre_routes() {
   static const Route routes[] = {
-      {"POST", "/translate", Family::libretranslate, answer_libre_translate, BodyType::json_or_form, false, nullptr,
+      {"POST", "/translate", Family::libretranslate, answer_libre_translate, BodyType::json_or_form,
+       ModelUse::translate, false, nullptr, true},
+      {"POST", "/detect", Family::libretranslate, answer_detect, BodyType::json_or_form, ModelUse::none, false, nullptr,
        true},
-      {"POST", "/detect", Family::libretranslate, answer_detect, BodyType::json_or_form, false, nullptr, true},
-      {"POST", "/suggest", Family::libretranslate, answer_suggest, BodyType::json_or_form, false, nullptr, true},
-      {"POST", "/translate_file", Family::libretranslate, answer_translate_file, BodyType::multipart, false, nullptr,
-       true},
+      {"POST", "/suggest", Family::libretranslate, answer_suggest, BodyType::json_or_form, ModelUse::none, false,
+       nullptr, true},
+      {"POST", "/translate_file", Family::libretranslate, answer_translate_file, BodyType::multipart,
+       ModelUse::translate, false, nullptr, true},
       {"GET", "/download_file/{}", Family::libretranslate, answer_download},
-      {"GET", "/languages", Family::libretranslate, answer_languages, BodyType::none, true},
-      {"GET", "/frontend/settings", Family::libretranslate, answer_settings, BodyType::none, true},
+      {"GET", "/languages", Family::libretranslate, answer_languages, BodyType::none, ModelUse::none, true},
+      {"GET", "/frontend/settings", Family::libretranslate, answer_settings, BodyType::none, ModelUse::none, true},
   };
   return routes;
 }

@@ -17,7 +17,8 @@ HttpReply answer_metrics(const Service& service, const Exchange&) {
 }  // namespace
 
 std::span<const Route> metrics_routes() {
-  static const Route routes[] = {{"GET", "/metrics", Family::native, nullptr, BodyType::none, false, answer_metrics}};
+  static const Route routes[] = {
+      {"GET", "/metrics", Family::native, nullptr, BodyType::none, ModelUse::none, false, answer_metrics}};
   return routes;
 }
 

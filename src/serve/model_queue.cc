@@ -6,15 +6,15 @@ namespace qkv {
 
 using Milliseconds = std::chrono::milliseconds;
 
-bool ClientCounts::add(const std::string& client, int64_t texts) {
+bool ClientCounts::has_room(const std::string& client, int64_t texts) const {
   const std::lock_guard lock(mutex_);
-  int64_t& count = texts_[client];
-  if (most_ > 0 && count + texts > most_) {
-    if (count == 0) texts_.erase(client);
-    return false;
-  }
-  count += texts;
-  return true;
+  const auto place = texts_.find(client);
+  return most_ == 0 || (place == texts_.end() ? 0 : place->second) + texts <= most_;
+}
+
+void ClientCounts::add(const std::string& client, int64_t texts) {
+  const std::lock_guard lock(mutex_);
+  texts_[client] += texts;
 }
 
 void ClientCounts::remove(const std::string& client, int64_t texts) {
@@ -128,12 +128,7 @@ void ModelQueue::refuse(const char* code, const std::string& message) const {
   throw error;
 }
 
-void ModelQueue::refuse_full() const {
-  if (waiting_ >= limits_.items) refuse("queue_full", fmt::format("{} requests wait already", waiting_.load()));
-  refuse("too_many_tokens", fmt::format("{} tokens wait already", waiting_cost_.load()));
-}
-
-ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) {
+void ModelQueue::check_room(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) const {
   // An idle model takes any request that the other limits allow.
   if (waiting_ > 0 && waiting_ + texts > limits_.items)
     refuse("queue_full", fmt::format("{} requests wait already", waiting_.load()));
@@ -141,7 +136,12 @@ ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, in
     refuse("too_many_tokens", fmt::format("{} tokens wait already", waiting_cost_.load()));
   if (const Milliseconds wait = expected_wait(); wait > deadline)
     refuse("expected_wait", fmt::format("requests wait for about {} s", wait.count() / 1000));
-  if (!clients_.add(client, texts)) refuse("client_limit", "this client has too many requests");
+  if (!clients_.has_room(client, texts)) refuse("client_limit", "this client has too many requests");
+}
+
+ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) {
+  check_room(client, texts, cost, deadline);
+  clients_.add(client, texts);
   Place place;
   place.queue_ = this;
   place.client_ = client;

@@ -21,13 +21,14 @@ class ClientCounts {
   // most: of one client; 0 means no limit.
   explicit ClientCounts(int64_t most) : most_(most) {}
 
-  // Returns false if the client would have more than the limit.
-  bool add(const std::string& client, int64_t texts);
+  // Returns whether the client would have no more than the limit.
+  bool has_room(const std::string& client, int64_t texts) const;
+  void add(const std::string& client, int64_t texts);
   void remove(const std::string& client, int64_t texts);
 
  private:
   const int64_t most_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, int64_t> texts_;
 };
 
@@ -99,9 +100,10 @@ class ModelQueue {
   // 429 if they would not fit, or would probably wait longer than the deadline.
   Place enter(const std::string& client, int64_t texts, int64_t cost, std::chrono::milliseconds deadline);
 
+  // Any thread: throws what enter would throw now.
+  void check_room(const std::string& client, int64_t texts, int64_t cost, std::chrono::milliseconds deadline) const;
+
   // Any thread.
-  bool is_full() const { return waiting_ >= limits_.items || waiting_cost_ >= limits_.tokens; }
-  [[noreturn]] void refuse_full() const;
   int64_t waiting() const { return waiting_; }
   int64_t running() const { return running_; }
   int64_t waiting_cost() const { return waiting_cost_; }

@@ -90,9 +90,9 @@ std::string list_of(const std::vector<std::string>& values) { return fmt::format
 
 std::span<const Route> native_routes() {
   static const Route routes[] = {
-      {"POST", "/v1/translate", Family::native, answer_translate, BodyType::json},
+      {"POST", "/v1/translate", Family::native, answer_translate, BodyType::json, ModelUse::translate},
       {"POST", "/v1/attend", Family::native, answer_attend, BodyType::json},
-      {"POST", "/v1/recommend", Family::native, answer_recommend, BodyType::json},
+      {"POST", "/v1/recommend", Family::native, answer_recommend, BodyType::json, ModelUse::recommend},
       {"GET", "/v1/items", Family::native, answer_items},
       {"GET", "/v1/info", Family::native, answer_info},
   };

@@ -244,9 +244,9 @@ std::span<const Route> openai_routes() {
   static const Route routes[] = {
       {"GET", "/v1/models", Family::openai, answer_models},
       {"GET", "/v1/models/{}", Family::openai, answer_model},
-      {"POST", "/v1/completions", Family::openai, answer_completions, BodyType::json},
-      {"POST", "/v1/chat/completions", Family::openai, answer_chat, BodyType::json},
-      {"POST", "/v1/embeddings", Family::openai, answer_embeddings, BodyType::json},
+      {"POST", "/v1/completions", Family::openai, answer_completions, BodyType::json, ModelUse::generate},
+      {"POST", "/v1/chat/completions", Family::openai, answer_chat, BodyType::json, ModelUse::generate},
+      {"POST", "/v1/embeddings", Family::openai, answer_embeddings, BodyType::json, ModelUse::embed},
   };
   return routes;
 }

@@ -11,7 +11,7 @@ HttpReply openapi(const Service&, const Exchange&) { return {200, "application/j
 
 std::span<const Route> openapi_routes() {
   static const Route routes[] = {
-      {"GET", "/openapi.json", Family::native, nullptr, BodyType::none, true, openapi},
+      {"GET", "/openapi.json", Family::native, nullptr, BodyType::none, ModelUse::none, true, openapi},
   };
   return routes;
 }

@@ -19,7 +19,8 @@ HttpReply answer_page(const Service& service, const Exchange&) {
 }  // namespace
 
 std::span<const Route> page_routes() {
-  static const Route routes[] = {{"GET", "/", Family::native, nullptr, BodyType::none, true, answer_page}};
+  static const Route routes[] = {
+      {"GET", "/", Family::native, nullptr, BodyType::none, ModelUse::none, true, answer_page}};
   return routes;
 }
 

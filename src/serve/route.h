@@ -1,6 +1,7 @@
 // The routes of the server. A route is one entry of a table: its method and path, and the function that answers it.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,13 +23,19 @@ enum class Family { native, openai, libretranslate, tei, gorse };
 // The media types that a body may have.
 enum class BodyType { none, json, json_or_form, multipart };
 
+// The ways in which a request uses a model.
+enum class ModelUse { none, translate, generate, recommend, embed };
+inline constexpr std::array kModelUses = {ModelUse::translate, ModelUse::generate, ModelUse::recommend,
+                                          ModelUse::embed};
+
 struct Route {
   std::string_view method;  // GET answers HEAD, too
   std::string_view path;    // "{}" stands for one segment
   Family family = Family::native;
   void (*answer)(const std::shared_ptr<Call>&) = nullptr;  // on the prepare thread, now or later
   BodyType body = BodyType::none;
-  bool is_open = false;  // needs no key
+  ModelUse use = ModelUse::none;  // each request needs a model for this
+  bool is_open = false;           // needs no key
   // Instead of `answer`: on the I/O thread, at once, also while models load and requests drain.
   HttpReply (*answer_at_once)(const Service&, const Exchange&) = nullptr;
   bool has_key_in_body = false;  // the answer calls Call::identify with the key that the body may have

@@ -78,6 +78,21 @@ void ServedModel::load(const ServedRun& run, bool embeds) {
   }
 }
 
+bool ServedModel::serves(ModelUse use) const {
+  switch (use) {
+    case ModelUse::translate:
+      return translator.has_value();
+    case ModelUse::generate:
+      return generator.has_value();
+    case ModelUse::recommend:
+      return recommender.has_value();
+    case ModelUse::embed:
+      return embedder.has_value();
+    default:
+      return false;
+  }
+}
+
 bool ServedModel::is_int8() const {
   return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.int8; });
 }

@@ -20,6 +20,7 @@
 #include "serve/compute.h"
 #include "serve/metrics.h"
 #include "serve/model_queue.h"
+#include "serve/route.h"
 #include "serve/served_run.h"
 
 namespace qkv {
@@ -65,6 +66,7 @@ class ServedModel {
   std::optional<ChatTemplate> chat;  // of a language model
   int64_t loaded = 0;                // seconds since 1970
 
+  bool serves(ModelUse use) const;
   bool is_int8() const;
   int64_t max_length() const { return info.model.max_length; }
 

@@ -106,6 +106,7 @@ void Service::load() {
   std::future<void> done = published->get_future();
   post([this, published, models = std::move(models), events = std::move(events)] {
     models_ = models;
+    sole_models_.set(models_);
     events_ = events;
     loading_ = false;
     published->set_value();
@@ -136,6 +137,7 @@ std::vector<std::string> Service::reload() {
 void Service::replace(size_t number, const ModelPtr& model) {
   metrics_.read_model_from(number, model->cache_sources());
   retired_.push_back(std::exchange(models_[number], model));
+  sole_models_.set(models_);
   drop_retired();
 }
 
@@ -164,18 +166,19 @@ ModelPtr Service::only_model(const std::vector<ModelPtr>& found, const std::stri
   throw error;
 }
 
+ModelPtr Service::find_model(const std::string& name, std::string_view kind, ModelUse use) const {
+  return find_model(name, kind, [use](const ServedModel& model) { return model.serves(use); });
+}
 ModelPtr Service::translator(const std::string& name) const {
-  return find_model(name, "translator", [](const ServedModel& m) { return m.translator.has_value(); });
+  return find_model(name, "translator", ModelUse::translate);
 }
 ModelPtr Service::generator(const std::string& name) const {
-  return find_model(name, "language model", [](const ServedModel& m) { return m.generator.has_value(); });
+  return find_model(name, "language model", ModelUse::generate);
 }
 ModelPtr Service::recommender(const std::string& name) const {
-  return find_model(name, "recommender", [](const ServedModel& m) { return m.recommender.has_value(); });
+  return find_model(name, "recommender", ModelUse::recommend);
 }
-ModelPtr Service::embedder(const std::string& name) const {
-  return find_model(name, "encoder", [](const ServedModel& m) { return m.embedder.has_value(); });
-}
+ModelPtr Service::embedder(const std::string& name) const { return find_model(name, "encoder", ModelUse::embed); }
 
 bool Service::is_stuck() const {
   return std::any_of(compute_.begin(), compute_.end(),

@@ -27,6 +27,7 @@
 #include "serve/origin.h"
 #include "serve/request_log.h"
 #include "serve/served_model.h"
+#include "serve/sole_models.h"
 #include "serve/trusted_proxies.h"
 
 namespace qkv {
@@ -101,7 +102,9 @@ class Service : public HttpHandler {
   static ModelPtr only_model(const std::vector<ModelPtr>& found, const std::string& name, std::string_view kind);
   std::shared_ptr<RequestTrack> track_of(const RequestHead& head, const std::string& peer) const;
   void check_key(const RequestHead& head, const Route& route, RequestTrack& track) const;
+  void check_room(const RequestHead& head, const Route& route, const RequestTrack& track) const;
   Grant grant_body(const RequestHead& head, const std::shared_ptr<RequestTrack>& track);
+  ModelPtr find_model(const std::string& name, std::string_view kind, ModelUse use) const;
   ModelPtr load_run(size_t number);
   void start(const ModelPtr& model);
   void replace(size_t number, const ModelPtr& model);
@@ -120,6 +123,7 @@ class Service : public HttpHandler {
   std::atomic<int64_t> body_bytes_ = 0;  // of bodies that are being read or wait
   std::vector<std::unique_ptr<ComputeThread>> compute_;
   std::vector<ModelPtr> models_, retired_;  // retired: replaced, and used by calls that have not ended
+  SoleModels sole_models_;
   boost::asio::io_context prepare_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{prepare_.get_executor()};
   boost::asio::steady_timer cleaning_{prepare_};

@@ -84,8 +84,8 @@ void answer_tei_info(const CallPtr& call) {
 
 std::span<const Route> tei_routes() {
   static const Route routes[] = {
-      {"POST", "/embed", Family::tei, answer_embed, BodyType::json},
-      {"POST", "/", Family::tei, answer_embed, BodyType::json},
+      {"POST", "/embed", Family::tei, answer_embed, BodyType::json, ModelUse::embed},
+      {"POST", "/", Family::tei, answer_embed, BodyType::json, ModelUse::embed},
       {"GET", "/info", Family::tei, answer_tei_info},
   };
   return routes;

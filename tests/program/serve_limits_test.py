@@ -40,6 +40,18 @@ def error_of(reply, status, kind, code=None):
     return error
 
 
+def counter_of(server, series):
+    return next(float(line.split()[-1]) for line in server.get("/metrics").text.splitlines() if line.startswith(series))
+
+
+def answer_to_head(server, path, extra):
+    """The beginning of the answer to a request whose body is not sent."""
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n"
+    with contextlib.closing(server.open_socket(30)) as connection:
+        connection.sendall(f"{head}{extra}\r\n".encode())
+        return connection.recv(16)
+
+
 def test_a_full_queue_says_when_to_come_back(busy):
     texts = {**ENDLESS, "max_tokens": 64}
     with contextlib.ExitStack() as waiting:
@@ -55,6 +67,23 @@ def test_a_full_queue_says_when_to_come_back(busy):
         error_of(reply, 429, "overloaded_error", "queue_full")
         seconds, milliseconds = int(reply.headers["retry-after"]), int(reply.headers["retry-after-ms"])
         assert 1 <= seconds <= 30 and seconds - 1 < milliseconds / 1000 <= seconds
+        # No body is awaited, because no other model could answer.
+        counter = 'qkv_requests_rejected_total{model="lm",reason="queue"}'
+        before = counter_of(busy, counter)
+        for extra in ("", "Expect: 100-continue\r\n"):
+            assert answer_to_head(busy, "/v1/completions", extra).startswith(b"HTTP/1.1 429 ")
+        assert counter_of(busy, counter) == before + 2
+
+
+def test_a_body_that_chooses_among_models_is_read_although_a_queue_is_full():
+    runs = [LANGUAGE, LANGUAGE.replace("lm=", "other=")]
+    with ServeProcess([*runs, "--queue-items", 1, "--rows", 8]) as server, contextlib.ExitStack() as waiting:
+        for _ in range(2):  # one runs and one waits
+            one = waiting.enter_context(contextlib.closing(server.open_socket()))
+            one.sendall(request_bytes("/v1/completions", {"prompt": ["A"] * 16, "n": 16, "model": "lm", **ENDLESS}))
+        assert wait_for(lambda: server.post("/v1/completions", {"prompt": "A", "model": "lm", "max_tokens": 1}).status == 429)
+        assert answer_to_head(server, "/v1/completions", "Expect: 100-continue\r\n").startswith(b"HTTP/1.1 100 ")
+        assert server.post("/v1/completions", {"prompt": "A", "model": "other", "max_tokens": 1}).status == 200
 
 
 def test_a_deadline_that_passes_while_running_is_504_and_not_repeated(server):

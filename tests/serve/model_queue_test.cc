@@ -89,6 +89,9 @@ TEST(ModelQueue, PartsOfAPlaceAreGivenBackOnce) {
   ModelQueue queue("lm", {}, clients, metrics.model(0));
   auto place = queue.enter("client", 3, 60, std::chrono::seconds(60));
   EXPECT_EQ(code_of(queue, 1, 1), "client_limit");
+  EXPECT_THROW(queue.check_room("client", 1, 1, std::chrono::seconds(60)), HttpError);
+  queue.check_room("another", 1, 1, std::chrono::seconds(60));  // takes no place
+  EXPECT_EQ(queue.waiting(), 3);
   auto first = place.split(10), second = place.split(20);
   first.start();
   first.finish();
