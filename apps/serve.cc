@@ -101,8 +101,8 @@ void serve(const qkv::ServerOptions& options) {
     throw;
   }
   for (const std::string& address : addresses)
-    report(fmt::format("serving {} model{} on http://{}", options.runs.size(), options.runs.size() == 1 ? "" : "s",
-                       address));
+    report(fmt::format("serving {} model{} on {}://{}", options.runs.size(), options.runs.size() == 1 ? "" : "s",
+                       options.tls_cert.empty() || address.starts_with("unix:") ? "http" : "https", address));
   if (options.api_keys.empty() && !std::all_of(addresses.begin(), addresses.end(), is_local))
     report("warning: anybody who reaches these addresses can use the models (see --api-keys)");
   while (true) {
@@ -124,7 +124,11 @@ void add_serve_command(CLI::App& app) {
   const auto options = std::make_shared<qkv::ServerOptions>();
   add_server_options(*command, *options);
   command->callback([options] {
-    qkv::check(*options);
+    try {
+      qkv::check(*options);
+    } catch (const qkv::Error& error) {
+      throw CLI::ValidationError(error.what());
+    }
     serve(*options);
   });
 }

@@ -22,6 +22,7 @@ struct ServerOptions {
 
   std::vector<std::string> listen = {};
   std::string metrics_listen = "";
+  std::string tls_cert = "", tls_key = "";
   int64_t max_connections = 1024;
   double header_timeout = 10, body_timeout = 30, idle_timeout = 75, write_timeout = 30;
 
@@ -86,6 +87,11 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
          kCommon});
   visit("metrics_listen", o.metrics_listen,
         {"Address of /metrics, which is then not available at the others and needs no key", "connections"});
+  visit("tls_cert", o.tls_cert,
+        {"File with the certificate of the server in PEM, followed by those that lead to its root; the addresses of "
+         "listen that have a port then speak HTTPS. Read again on SIGHUP",
+         "connections"});
+  visit("tls_key", o.tls_key, {"File with the key of tls_cert in PEM, without a password", "connections"});
   visit("max_connections", o.max_connections,
         {"Maximum number of open connections; further ones are closed at once", "connections", between(1, 1 << 20)});
   visit("header_timeout", o.header_timeout,
@@ -156,7 +162,8 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
   visit("files", o.files, {"Translate files (/translate_file)", "output"});
 }
 
-// Throws Error, naming the field, for a value outside its range, and for bodies less than max_body.
+// Throws Error, naming the field, for a value outside its range, bodies less than max_body, and tls_cert without
+// tls_key.
 void check(const ServerOptions& options);
 
 // Changes options by a JSON object with some of their names; sizes and times may be text with a unit, such as "2M".
@@ -167,8 +174,8 @@ void merge_server_json(ServerOptions& options, const std::string& text, const st
 // Answers HTTP requests with runs. All functions may be called from any thread, serve by one.
 class Server {
  public:
-  // Throws Error for an option that is not valid, a name that stands for two runs, and a file of keys that cannot be
-  // read.
+  // Throws Error for an option that is not valid, a name that stands for two runs, and a file of keys or a certificate
+  // that cannot be read.
   explicit Server(const ServerOptions& options);
   ~Server();
 
@@ -180,8 +187,8 @@ class Server {
   void serve();
   // Loads the runs. Until then requests are answered with status 503. Throws Error, naming the file.
   void load();
-  // Reads the file of keys and the runs again. A run that is sound takes over for new requests. Returns a line for each
-  // file that is not; what was there stays.
+  // Reads the file of keys, the certificate and the runs again. A run that is sound takes over for new requests.
+  // Returns a line for each file that is not; what was there stays.
   std::vector<std::string> reload();
 
   // Ends in three steps: refuse_ready makes /health/ready say that the server will end; drain accepts no more

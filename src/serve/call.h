@@ -52,6 +52,7 @@ class Call : public std::enable_shared_from_this<Call> {
   // Names the model that the call uses, for the metrics.
   void use(const ModelPtr& model);
   const std::string& id() const { return exchange_->id(); }
+  std::string_view scheme() const { return exchange_->is_secure() ? "https" : "http"; }
   // Returns the value of a field of the query; "" if there is none.
   std::string query(std::string_view name) const;
   std::chrono::milliseconds deadline() const { return deadline_; }  // from its arrival

@@ -33,8 +33,8 @@ std::string request_id(const RequestHead* head) {
 
 // GCC 12 destroys some temporaries of an expression with co_await twice, so such expressions have none.
 
-Connection::Connection(Socket socket, std::string client, const HttpOptions& options, HttpHandler& handler,
-                       std::atomic<size_t>& active)
+Connection::Connection(Socket socket, const TlsContext* tls, std::string client, const HttpOptions& options,
+                       HttpHandler& handler, std::atomic<size_t>& active)
     : socket_(std::move(socket)),
       client_(std::move(client)),
       options_(options),
@@ -44,6 +44,7 @@ Connection::Connection(Socket socket, std::string client, const HttpOptions& opt
       room_(socket_.get_executor()),
       deadline_(socket_.get_executor()) {
   socket_.non_blocking(true);
+  if (tls) tls_.emplace(*tls, socket_);
 }
 
 void Connection::close() {
@@ -83,7 +84,7 @@ void Connection::set_deadline(Time time) {
     const auto self = weak.lock();
     if (error || !self || self->deadline_.expiry() > asio::steady_timer::clock_type::now()) return;
     self->late_ = true;
-    self->writing_ ? self->close() : self->wake();
+    self->ends_when_late_ ? self->close() : self->wake();
   });
 }
 
@@ -92,8 +93,28 @@ void Connection::clear_deadline() {
   deadline_.expires_at(asio::steady_timer::time_point::max());
 }
 
+asio::awaitable<bool> Connection::shake_hands() {
+  set_deadline(options_.header_timeout);
+  ends_when_late_ = true;
+  SystemError error = asio::error::would_block;
+  while (error == asio::error::would_block && !closed_) {
+    tls_->shake_hands(error);
+    if (error != asio::error::would_block) break;
+    co_await socket_.async_wait(tls_->wanted(), asio::redirect_error(asio::use_awaitable, error));
+    if (!error) error = asio::error::would_block;
+  }
+  ends_when_late_ = false;
+  clear_deadline();
+  co_return !error && !closed_;
+}
+
+size_t Connection::read_some(char* bytes, size_t most, SystemError& error) {
+  return tls_ ? tls_->read_some(bytes, most, error) : socket_.read_some(asio::buffer(bytes, most), error);
+}
+
 Connection::Nothing Connection::read_bytes() {
   static std::array<char, 64 << 10> bytes;  // only the I/O thread
+  auto ready = Socket::wait_read;
   while (!closed_) {
     SystemError error;
     if (arrived_.size() >= options_.read_ahead) {
@@ -101,13 +122,14 @@ Connection::Nothing Connection::read_bytes() {
       co_await room_.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
     }
-    co_await socket_.async_wait(Socket::wait_read, asio::redirect_error(asio::use_awaitable, error));
+    if (!tls_ || !tls_->has_pending())
+      co_await socket_.async_wait(ready, asio::redirect_error(asio::use_awaitable, error));
     if (closed_) co_return;
-    const size_t most = options_.read_ahead - arrived_.size();
-    const size_t size = error ? 0 : socket_.read_some(asio::buffer(bytes.data(), std::min(most, bytes.size())), error);
-    if (error == asio::error::would_block) continue;
+    const size_t most = std::min(options_.read_ahead - arrived_.size(), bytes.size());
+    const size_t size = error ? 0 : read_some(bytes.data(), most, error);
+    ready = tls_ && error == asio::error::would_block ? tls_->wanted() : Socket::wait_read;
     arrived_.append(bytes.data(), size);
-    left_ = bool(error);
+    left_ = error && error != asio::error::would_block;
     wake();
     if (left_) co_return;
   }
@@ -115,6 +137,10 @@ Connection::Nothing Connection::read_bytes() {
 
 Connection::Nothing Connection::serve() {
   const auto self = shared_from_this();
+  if (tls_) {
+    const bool is_secure = co_await shake_hands();
+    if (!is_secure) co_return close();
+  }
   asio::co_spawn(
       socket_.get_executor(), [self] { return self->read_bytes(); }, asio::detached);
   bool stays = true;
@@ -190,7 +216,7 @@ asio::awaitable<bool> Connection::answer_one(RequestReader& reader, Grant grant)
   answer_.clear();
   answered_ = broken_ = false;
   const auto exchange = std::make_shared<Exchange>(reader.head(), std::move(reader.body()), client_, how,
-                                                   std::move(grant), weak_from_this());
+                                                   std::move(grant), weak_from_this(), tls_.has_value());
   try {
     handler_.handle(exchange);
   } catch (const HttpError& error) {
@@ -222,15 +248,21 @@ asio::awaitable<bool> Connection::write_answer(Exchange& exchange) {
 }
 
 asio::awaitable<bool> Connection::write(std::string bytes) {
-  writing_ = true;
+  ends_when_late_ = true;
   size_t written = 0;
   SystemError error;
   while (written < bytes.size() && !closed_ && !error) {
     set_deadline(options_.write_timeout);
-    written += co_await socket_.async_write_some(asio::buffer(bytes.data() + written, bytes.size() - written),
-                                                 asio::redirect_error(asio::use_awaitable, error));
+    if (!tls_) {
+      written += co_await socket_.async_write_some(asio::buffer(bytes.data() + written, bytes.size() - written),
+                                                   asio::redirect_error(asio::use_awaitable, error));
+      continue;
+    }
+    written += tls_->write_some(bytes.data() + written, bytes.size() - written, error);
+    if (written < bytes.size() && (!error || error == asio::error::would_block))
+      co_await socket_.async_wait(Socket::wait_write, asio::redirect_error(asio::use_awaitable, error));
   }
-  writing_ = false;
+  ends_when_late_ = false;
   clear_deadline();
   if (error) close();
   co_return !error && !closed_;
@@ -264,6 +296,7 @@ asio::awaitable<bool> Connection::refuse_one(RequestReader& reader, const HttpEr
 // closed first, and what still arrives is dropped for a moment.
 Connection::Nothing Connection::linger() {
   SystemError ignored;
+  if (tls_) tls_->shut_down();
   socket_.shutdown(Socket::shutdown_send, ignored);
   set_deadline(options_.linger);
   size_t dropped = 0;

@@ -6,9 +6,11 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "serve/http_server.h"
+#include "serve/tls.h"
 
 namespace qkv {
 
@@ -16,8 +18,8 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
 
-  // active: counts the connections that have a request.
-  Connection(Socket socket, std::string client, const HttpOptions& options, HttpHandler& handler,
+  // tls: null for a connection that is not encrypted. active: counts the connections that have a request.
+  Connection(Socket socket, const TlsContext* tls, std::string client, const HttpOptions& options, HttpHandler& handler,
              std::atomic<size_t>& active);
 
   // Serves the connection until it ends. Everything below is called on the I/O thread, except send.
@@ -32,7 +34,9 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   using Time = HttpOptions::Time;
   using Nothing = boost::asio::awaitable<void>;
 
-  Nothing read_bytes();                      // reads all the time, so that a client's leaving is noticed
+  boost::asio::awaitable<bool> shake_hands();  // returns false if they fail
+  Nothing read_bytes();                        // reads all the time, so that a client's leaving is noticed
+  size_t read_some(char* bytes, size_t most, boost::system::error_code& error);
   boost::asio::awaitable<bool> serve_one();  // one request; returns whether another one may follow
   boost::asio::awaitable<bool> refuse_one(RequestReader& reader, const HttpError& error);
   boost::asio::awaitable<bool> fill(RequestReader& reader, bool head_only);  // returns false if the client left
@@ -47,6 +51,7 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   ReplyFraming framing(const RequestHead* head) const;
 
   Socket socket_;
+  std::optional<TlsStream> tls_;
   const std::string client_;
   const HttpOptions& options_;
   HttpHandler& handler_;
@@ -55,7 +60,8 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   std::string arrived_;                     // bytes that no request has taken
   std::string answer_;                      // bytes to write
   bool answered_ = false, broken_ = false;  // the last bytes of the answer are in answer_; the answer is incomplete
-  bool left_ = false, closed_ = false, draining_ = false, idle_ = true, writing_ = false, late_ = false;
+  bool left_ = false, closed_ = false, draining_ = false, idle_ = true, late_ = false;
+  bool ends_when_late_ = false;  // waits for the socket
 };
 
 }  // namespace qkv

@@ -33,18 +33,20 @@ struct Grant {
 class Exchange {
  public:
   Exchange(RequestHead head, std::string body, std::string client, ReplyFraming framing, Grant grant,
-           std::weak_ptr<ReplySink> connection)
+           std::weak_ptr<ReplySink> connection, bool is_secure = false)
       : head_(std::move(head)),
         body_(std::move(body)),
         client_(std::move(client)),
         framing_(std::move(framing)),
         grant_(std::move(grant)),
-        connection_(std::move(connection)) {}
+        connection_(std::move(connection)),
+        is_secure_(is_secure) {}
 
   const RequestHead& head() const { return head_; }
   const std::string& body() const { return body_; }
   const std::string& client() const { return client_; }  // its address
   const std::string& id() const { return framing_.id; }
+  bool is_secure() const { return is_secure_; }  // by TLS of this server
   const std::shared_ptr<void>& hold() const { return grant_.hold; }
   int status() const { return status_; }       // of the answer; 0 if there is none yet
   size_t sent_bytes() const { return sent_; }  // of the answer, handed over so far
@@ -80,6 +82,7 @@ class Exchange {
   ReplyFraming framing_;
   const Grant grant_;
   std::weak_ptr<ReplySink> connection_;
+  const bool is_secure_;
   std::atomic<size_t> unsent_ = 0, sent_ = 0;
   std::atomic<int> status_ = 0;
   std::atomic<bool> gone_ = false;

@@ -24,7 +24,8 @@ constexpr std::chrono::milliseconds kPause{100};  // after an accept that failed
 }  // namespace
 
 struct HttpServer::State {
-  State(HttpOptions given, HttpHandler& serves) : options(given), handler(serves) {}
+  State(HttpOptions given, HttpHandler& serves, std::shared_ptr<const TlsContext> encrypts)
+      : options(given), handler(serves), tls(std::move(encrypts)) {}
   ~State() {
     for (const auto& listener : listeners)
       if (!listener->path.empty()) ::unlink(listener->path.c_str());
@@ -32,13 +33,14 @@ struct HttpServer::State {
 
   std::string add(Listener listener);
   asio::awaitable<void> accept(std::shared_ptr<Listener> listener);
-  std::shared_ptr<Connection> start(Connection::Socket socket);
+  std::shared_ptr<Connection> start(const Listener& listener, Connection::Socket socket);
   void take_queue(Listener& listener);
   asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
   void close_listeners();
 
   const HttpOptions options;
   HttpHandler& handler;
+  std::shared_ptr<const TlsContext> tls;
   asio::io_context io{1};
   std::vector<std::shared_ptr<Listener>> listeners;
   std::set<std::shared_ptr<Connection>> connections;
@@ -62,11 +64,12 @@ asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<Listener> listen
       co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
     }
-    start(std::move(socket));
+    start(*listener, std::move(socket));
   }
 }
 
-std::shared_ptr<Connection> HttpServer::State::start(Connection::Socket socket) {
+// Returns null for a connection that is not served.
+std::shared_ptr<Connection> HttpServer::State::start(const Listener& listener, Connection::Socket socket) try {
   accepted++;
   if (open >= options.connections) {
     refused++;
@@ -75,9 +78,14 @@ std::shared_ptr<Connection> HttpServer::State::start(Connection::Socket socket) 
   boost::system::error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);  // a socket with a path has no such option
   std::string client = client_name(socket);
-  auto connection = std::make_shared<Connection>(std::move(socket), std::move(client), options, handler, active);
+  const TlsContext* encrypts = listener.is_local() ? nullptr : tls.get();
+  auto connection =
+      std::make_shared<Connection>(std::move(socket), encrypts, std::move(client), options, handler, active);
   asio::co_spawn(io, serve(connection), asio::detached);
   return connection;
+} catch (const std::exception&) {  // no memory, say
+  refused++;
+  return nullptr;
 }
 
 // Clients whose connections wait in the queue of the system do not know that the server ends: each may send a request.
@@ -87,7 +95,7 @@ void HttpServer::State::take_queue(Listener& listener) {
   while (!error) {
     auto socket = listener.acceptor.accept(error);
     if (error) return;
-    const auto connection = start(std::move(socket));
+    const auto connection = start(listener, std::move(socket));
     if (!connection) continue;
     auto timer = std::make_shared<asio::steady_timer>(io, options.last_requests);
     timer->async_wait([timer, weak = std::weak_ptr(connection)](const boost::system::error_code&) {
@@ -113,7 +121,8 @@ void HttpServer::State::close_listeners() {
   for (const auto& listener : listeners) listener->acceptor.close(ignored);
 }
 
-HttpServer::HttpServer(HttpOptions options, HttpHandler& handler) : state_(std::make_unique<State>(options, handler)) {}
+HttpServer::HttpServer(HttpOptions options, HttpHandler& handler, std::shared_ptr<const TlsContext> tls)
+    : state_(std::make_unique<State>(options, handler, std::move(tls))) {}
 
 HttpServer::~HttpServer() = default;
 
@@ -137,6 +146,10 @@ void HttpServer::stop() {
     state->close_listeners();
     for (const auto& connection : std::set(state->connections)) connection->close();
   });
+}
+
+void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
+  asio::post(state_->io, [state = state_.get(), tls = std::move(tls)] { state->tls = tls; });
 }
 
 ConnectionCounts HttpServer::counts() const {

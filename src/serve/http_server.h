@@ -47,10 +47,12 @@ struct ConnectionCounts {
   size_t active = 0;  // open ones with a request
 };
 
+class TlsContext;
+
 class HttpServer {
  public:
-  // The handler must outlive the server.
-  HttpServer(HttpOptions options, HttpHandler& handler);
+  // The handler must outlive the server. tls: null, or encrypts all connections but those of sockets with a path.
+  HttpServer(HttpOptions options, HttpHandler& handler, std::shared_ptr<const TlsContext> tls = nullptr);
   ~HttpServer();
 
   // Listens on "HOST:PORT" or "unix:PATH"; port 0 takes a free one. Returns the address with the port that was taken.
@@ -66,6 +68,8 @@ class HttpServer {
   void drain();
   // Any thread: closes all connections at once.
   void stop();
+  // Any thread: encrypts connections with another certificate from now on.
+  void set_tls(std::shared_ptr<const TlsContext> tls);
   ConnectionCounts counts() const;  // any thread
 
  private:

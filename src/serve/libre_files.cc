@@ -41,8 +41,8 @@ const FormPart& file_of(const std::vector<FormPart>& parts) {
 
 void answer_file(const CallPtr& call, const std::string& name, std::string bytes) {
   const std::string id = call->service().files().add(name, std::move(bytes), Call::Clock::now());
-  const std::string host(call->head().host);
-  call->reply_json(nlohmann::json{{"translatedFileUrl", fmt::format("http://{}/download_file/{}", host, id)}}.dump());
+  const std::string url = fmt::format("{}://{}/download_file/{}", call->scheme(), call->head().host, id);
+  call->reply_json(nlohmann::json{{"translatedFileUrl", url}}.dump());
 }
 
 }  // namespace

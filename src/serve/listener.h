@@ -14,6 +14,8 @@ struct Listener {
   Acceptor acceptor;
   std::string address;    // "HOST:PORT" or "unix:PATH"
   std::string path = "";  // of a socket that the server has made, and removes at its end
+
+  bool is_local() const { return address.starts_with("unix:"); }
 };
 
 // Listens on "HOST:PORT" or "unix:PATH"; port 0 takes a free one. Throws Error.

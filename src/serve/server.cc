@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "serve/metrics_handler.h"
 #include "serve/service.h"
+#include "serve/tls.h"
 
 namespace qkv {
 namespace {
@@ -20,13 +21,17 @@ HttpOptions http_options(const ServerOptions& o) {
   return http;
 }
 
+std::shared_ptr<const TlsContext> tls_of(const ServerOptions& o) {
+  return o.tls_cert.empty() ? nullptr : std::make_shared<TlsContext>(o.tls_cert, o.tls_key);
+}
+
 }  // namespace
 
 struct Server::State {
   explicit State(const ServerOptions& o)
       : options(o),
         service(o),
-        http(http_options(o), service),
+        http(http_options(o), service, tls_of(o)),
         metrics_handler(service),
         metrics_http(http_options(o), metrics_handler) {}
 
@@ -63,7 +68,17 @@ void Server::serve() {
 }
 
 void Server::load() { state_->service.load(); }
-std::vector<std::string> Server::reload() { return state_->service.reload(); }
+
+std::vector<std::string> Server::reload() {
+  std::vector<std::string> errors = state_->service.reload();
+  try {
+    state_->http.set_tls(tls_of(state_->options));
+  } catch (const Error& error) {
+    errors.emplace_back(error.what());
+  }
+  return errors;
+}
+
 void Server::refuse_ready() { state_->service.begin_draining(); }
 
 void Server::drain() {

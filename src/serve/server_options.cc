@@ -34,6 +34,8 @@ void check(const ServerOptions& options) {
   check_ranges(options);
   if (options.bodies < options.max_body)
     fail("bodies must be at least max_body, {} (is {})", bytes_text(options.max_body), bytes_text(options.bodies));
+  if (options.tls_cert.empty() != options.tls_key.empty())
+    fail("tls_cert and tls_key must be given together (only {} is)", options.tls_key.empty() ? "tls_cert" : "tls_key");
 }
 
 void merge_server_json(ServerOptions& options, const std::string& text, const std::string& where) {

@@ -77,13 +77,13 @@ class ServeProcess:
         address = None
         for line in self.process.stderr:
             self.lines.append(line)
-            address = re.match(r"qkv: serving \d+ models? on http://([0-9.]+):(\d+)", line)
+            address = re.match(r"qkv: serving \d+ models? on (https?)://([0-9.]+):(\d+)", line)
             if address:
                 break
         if not address:
             raise RuntimeError(f"qkv serve ended with {self.process.wait(60)}: {''.join(self.lines)}")
-        self.host, self.port = address[1], int(address[2])
-        self.url = f"http://{self.host}:{self.port}"
+        self.host, self.port = address[2], int(address[3])
+        self.url = f"{address[1]}://{self.host}:{self.port}"
         if reads_log:
             self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True)
             self.reader.start()

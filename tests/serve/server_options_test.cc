@@ -42,10 +42,10 @@ TEST(ServerOptions, DescribeEveryOptionInOneLine) {
     EXPECT_FALSE(field.group.empty()) << name;
   });
   std::istringstream words(
-      "runs listen metrics_listen languages titles chat_template embed threads workers rows cache queue_items "
-      "queue_tokens client_items max_body bodies max_text max_texts max_tokens max_beam deadline max_connections "
-      "header_timeout body_timeout idle_timeout write_timeout api_keys allow_host cors_origin trust_proxy drain_delay "
-      "drain_timeout log no_page suggestions events files");
+      "runs listen metrics_listen tls_cert tls_key languages titles chat_template embed threads workers rows cache "
+      "queue_items queue_tokens client_items max_body bodies max_text max_texts max_tokens max_beam deadline "
+      "max_connections header_timeout body_timeout idle_timeout write_timeout api_keys allow_host cors_origin "
+      "trust_proxy drain_delay drain_timeout log no_page suggestions events files");
   const std::set<std::string, std::less<>> wanted{std::istream_iterator<std::string>(words), {}};
   EXPECT_TRUE(std::equal(names.begin(), names.end(), wanted.begin(), wanted.end()));
 }
@@ -103,6 +103,8 @@ TEST(ServerOptions, MustFitTogether) {
   options.bodies = 1 << 20;
   EXPECT_EQ(error_of([&] { check(options); }), "bodies must be at least max_body, 2M (is 1M)");
   options = {};
+  options.tls_key = "key.pem";
+  EXPECT_EQ(error_of([&] { check(options); }), "tls_cert and tls_key must be given together (only tls_key is)");
   options = {};
   options.max_beam = 2000;
   EXPECT_EQ(error_of([&] { check(options); }), "max_beam must be between 1 and 1024 (is 2000)");
