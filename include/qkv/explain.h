@@ -28,7 +28,7 @@ struct ExplainedHead {
   NumberTable W_Q, W_K, W_V;
 };
 
-// What follows the attention in an encoder layer with norms after the residual sums.
+// The rest of an encoder layer after its attention, with norms after the residual sums.
 struct ExplainedLayer {
   NumberTable gamma_1, beta_1;  // [1, d], of the first norm
   NumberTable W_1, b_1;         // [d, F], [1, F]
@@ -40,7 +40,7 @@ struct ExplainedLayer {
   bool empty() const { return W_1.empty(); }
 };
 
-// What is explained. T tokens attend to S tokens: to themselves, or to those of `memory` (cross-attention).
+// The matrices that are explained. T tokens attend to S tokens: to themselves, or to those of `memory` (cross-attention).
 struct ExplainInput {
   std::vector<std::string> tokens, memory_tokens;  // [T], [S]: labels
   NumberTable X, memory;                           // [T, d], [S, d]; an empty memory means self-attention
@@ -80,7 +80,7 @@ ExplainInput layer_example();
 
 // Reads JSON: {"X", "heads": [{"W_Q", "W_K", "W_V"}, …]} and optionally "tokens", "memory", "memory_tokens", "W_O",
 // "causal", "mask", "scale", "dO" and "layer": {"W_1", "b_1", "W_2", "b_2", "gamma_1", "beta_1", "gamma_2", "beta_2",
-// "activation", "epsilon"}, by the names and shapes above. With one head its matrices may stand beside X. A matrix is
+// "activation", "epsilon"}, by the names and shapes above. With one head its matrices may stand next to X. A matrix is
 // an array of rows; null in the mask is −∞; biases are 0 and gains 1 if absent. A matrix has at most 64 rows and
 // columns. `where` names the text in errors. Throws Error, naming the member, for a value that is not as described, and
 // for results that are not finite.

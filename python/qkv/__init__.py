@@ -9,6 +9,7 @@ qkv.Recommender                         the next items after a history
 qkv.evaluate                            evaluation of a recommender
 qkv.Generator                           text generation with a language model
 qkv.import_model                        models of other projects, also from the Hugging Face hub
+qkv.torch                               attention inside of PyTorch; a module of its own, which imports torch
 """
 
 from importlib.metadata import version as _version

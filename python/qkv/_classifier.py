@@ -25,7 +25,7 @@ class LabelScore(NamedTuple):
 class RankedText(NamedTuple):
     """A text that was ranked, by its index, and its score."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides the method of tuples
     score: float
 
 

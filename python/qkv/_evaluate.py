@@ -44,7 +44,7 @@ def evaluate(
     names = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     paths = [os.fspath(name) for name in names]
     run = paths[0] if len(paths) == 1 and os.path.isdir(paths[0]) else ""
-    return json.loads(
+    result: dict[str, Any] = json.loads(
         _qkv.evaluate(
             run,
             paths,
@@ -61,3 +61,4 @@ def evaluate(
             core,
         )
     )
+    return result

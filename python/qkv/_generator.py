@@ -61,7 +61,7 @@ class Generator:
         self._generator = _qkv.Generator(os.fspath(run_directory), cache_bytes)
 
     @overload
-    def generate(
+    def generate(  # type: ignore[overload-overlap]  # a string is also an iterable of strings
         self,
         prompt: str,
         *,

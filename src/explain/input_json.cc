@@ -1,4 +1,4 @@
-// What is to be explained, read from JSON and written as JSON.
+// Reads the matrices to explain from JSON, and writes them as JSON.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -19,8 +19,8 @@ namespace ssl = asio::ssl;
 
 using SystemError = TlsStream::SystemError;
 
-// Of TLS 1.2; those of TLS 1.3 are all of this kind: keys that are forgotten after the connection, and ciphers that
-// authenticate.
+// Ciphers of TLS 1.2: keys that are forgotten after the connection, and authenticated encryption. Those of TLS 1.3 are
+// all of this kind.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 // A source and sink of OpenSSL that is a socket of Asio. OpenSSL's own would raise SIGPIPE when the client has left.
