@@ -99,6 +99,10 @@ class Generator {
   std::string decode(const std::vector<int32_t>& tokens) const;
   // Returns the token that is spelled like this in the vocabulary.
   std::optional<int32_t> token(const std::string& spelling) const;
+  // Returns each token with its log-probability after those before it, and the `alternatives` most probable ones in its
+  // place. The first token has neither: its log-probability is NaN. Throws Error for a token that is not in the
+  // vocabulary, and for more tokens than the model reads.
+  std::vector<GeneratedToken> score(const std::vector<int32_t>& tokens, int64_t alternatives = 0) const;
   int64_t max_length() const;  // maximum number of tokens that the model reads, the start token included
 
   // Returns all attention weights for a text and up to `more` tokens that the model continues it with, each the most

@@ -17,18 +17,6 @@ namespace {
 
 using End = GeneratedIds::End;
 
-GeneratedIds::Alternatives best_of(std::span<const float> log_p, int64_t count) {
-  std::vector<int32_t> tokens(log_p.size());
-  std::iota(tokens.begin(), tokens.end(), 0);
-  const auto middle = tokens.begin() + std::min(count, std::ssize(tokens));
-  const auto p = [&](int32_t token) { return log_p[to_size(token)]; };
-  std::partial_sort(tokens.begin(), middle, tokens.end(),
-                    [&](int32_t a, int32_t b) { return p(a) != p(b) ? p(a) > p(b) : a < b; });
-  GeneratedIds::Alternatives best;
-  for (auto token = tokens.begin(); token != middle; token++) best.emplace_back(*token, p(*token));
-  return best;
-}
-
 // Returns the part of a text that the model sees: all of it, or the last max_length / 2 tokens if it is longer.
 std::span<const int32_t> seen_part(const std::vector<int32_t>& text, int64_t max_length) {
   if (std::ssize(text) <= max_length) return text;
@@ -47,6 +35,18 @@ SearchOptions search_options(const GenerationOptions& options, const TextEnds& e
 }
 
 }  // namespace
+
+GeneratedIds::Alternatives most_probable(std::span<const float> log_p, int64_t count) {
+  std::vector<int32_t> tokens(log_p.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  const auto middle = tokens.begin() + std::min(count, std::ssize(tokens));
+  const auto p = [&](int32_t token) { return log_p[to_size(token)]; };
+  std::partial_sort(tokens.begin(), middle, tokens.end(),
+                    [&](int32_t a, int32_t b) { return p(a) != p(b) ? p(a) > p(b) : a < b; });
+  GeneratedIds::Alternatives best;
+  for (auto token = tokens.begin(); token != middle; token++) best.emplace_back(*token, p(*token));
+  return best;
+}
 
 // A text that is being generated.
 struct Generating::Growing {
@@ -182,7 +182,7 @@ void Generating::choose(Growing& growing, std::span<float> log_p) const {
   GeneratedIds& result = growing.result;
   const GenerationOptions& options = *growing.request.options;
   if (std::isnan(log_p.front())) fail("the model's output is not finite");
-  if (options.alternatives > 0) result.alternatives.push_back(best_of(log_p, options.alternatives));
+  if (options.alternatives > 0) result.alternatives.push_back(most_probable(log_p, options.alternatives));
   const size_t length = growing.request.prompt.size() + result.ids.size();
   const NextToken next = next_token(log_p, std::span(growing.text).last(length), growing.search);
   growing.next = sample(next, options, growing.random);

@@ -32,6 +32,9 @@ struct GeneratedIds {
   enum class End { document, length, context, caller } end = End::length;
 };
 
+// Returns the most probable tokens, of which there are at most `count`. log_p: of every token.
+GeneratedIds::Alternatives most_probable(std::span<const float> log_p, int64_t count);
+
 // The user's options and those of the caller. stop and on_text are not used.
 struct GenerationOptions : GenerateOptions {
   std::vector<int32_t> never = {};  // tokens that are excluded

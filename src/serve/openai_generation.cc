@@ -72,7 +72,16 @@ class Answer : public std::enable_shared_from_this<Answer> {
     int64_t characters = 0;  // of it and of the tokens so far, of which some may be held back
   };
 
-  const std::string& echo_of(size_t i) const { return request_.echoes[i / static_cast<size_t>(request_.choices)]; }
+  size_t prompt_of(size_t i) const { return i / static_cast<size_t>(request_.choices); }
+  const std::string& echo_of(size_t i) const { return request_.echoes[prompt_of(i)]; }
+
+  // Returns the log-probabilities of the tokens of an echo, followed by those of others.
+  ordered_json logprobs_with_echo(size_t i, std::span<const GeneratedToken> others) const {
+    if (request_.scores.empty()) return logprobs_of(others, count_characters(echo_of(i)));
+    std::vector<GeneratedToken> tokens = request_.scores[prompt_of(i)];
+    tokens.insert(tokens.end(), others.begin(), others.end());
+    return logprobs_of(tokens, 0);
+  }
 
   ordered_json logprobs_of(std::span<const GeneratedToken> tokens, size_t offset) const {
     return request_.logprobs ? forms_.logprobs(tokens, offset) : ordered_json();
@@ -95,7 +104,9 @@ class Answer : public std::enable_shared_from_this<Answer> {
   void begin(size_t i) {
     if (std::exchange(sent_[i].begun, true)) return;
     sent_[i].characters = count_characters(echo_of(i));
-    if (forms_.begins_with_role || !echo_of(i).empty()) send_chunk({forms_.chunk(i, echo_of(i), {}, {})}, {});
+    if (!forms_.begins_with_role && echo_of(i).empty()) return;
+    send_chunk({forms_.chunk(i, echo_of(i), request_.scores.empty() ? ordered_json() : logprobs_with_echo(i, {}), {})},
+               {});
   }
 
   void send_token(size_t i, const GeneratedToken& token, std::string_view piece) {
@@ -127,8 +138,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
     }
     ordered_json choices = ordered_json::array();
     for (size_t i = 0; i < texts.size(); i++)
-      choices.push_back(forms_.choice(i, echo_of(i) + texts[i].text,
-                                      logprobs_of(texts[i].tokens, count_characters(echo_of(i))), finish_of(texts[i])));
+      choices.push_back(
+          forms_.choice(i, echo_of(i) + texts[i].text, logprobs_with_echo(i, texts[i].tokens), finish_of(texts[i])));
     ordered_json answer = object_of(forms_.object, std::move(choices));
     answer["usage"] = usage;
     answer["seed"] = request_.options.seed;
@@ -197,7 +208,6 @@ void check_openai_request(const OpenAiRequest& request, const ServerOptions& lim
 }
 
 void answer_openai(const CallPtr& call, OpenAiRequest request, OpenAiForms forms) {
-  check_openai_request(request, call->service().options());
   std::make_shared<Answer>(call, std::move(request), std::move(forms))->start();
 }
 

@@ -15,7 +15,8 @@ namespace qkv {
 struct OpenAiRequest {
   ModelPtr model;
   std::vector<std::vector<int32_t>> prompts;
-  std::vector<std::string> echoes;  // of each prompt, what precedes its text; "" for none
+  std::vector<std::string> echoes;                       // of each prompt, what precedes its text; "" for none
+  std::vector<std::vector<GeneratedToken>> scores = {};  // of each prompt, if log-probabilities are echoed, too
   GenerateOptions options;
   int64_t choices = 1;    // of each prompt
   bool logprobs = false;  // report log-probabilities
@@ -41,7 +42,10 @@ struct OpenAiForms {
   bool begins_with_role = false;  // a stream begins each choice with the role of its author
 };
 
-// Generates, and answers the call.
+// Throws HttpError 400 for more than the model or the options of the server allow.
+void check_openai_request(const OpenAiRequest& request, const ServerOptions& limits);
+
+// Generates, and answers the call. The request has been checked.
 void answer_openai(const CallPtr& call, OpenAiRequest request, OpenAiForms forms);
 
 // Returns the text of a token; bytes that are not a whole character as "bytes:\xe2\x82".

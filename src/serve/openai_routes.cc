@@ -1,6 +1,7 @@
 // The routes of OpenAI's API: models, completions, chat completions and embeddings.
 #include <algorithm>
 #include <boost/beast/core/detail/base64.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
@@ -75,39 +76,69 @@ ordered_json completion_choice(size_t i, std::string text, ordered_json logprobs
       {"index", i}, {"text", std::move(text)}, {"logprobs", std::move(logprobs)}, {"finish_reason", std::move(finish)}};
 }
 
+ordered_json top_logprobs(const GeneratedToken& token) {
+  ordered_json top = ordered_json::object();
+  for (const TokenAlternative& other : token.alternatives)
+    top[other.end ? "<end>" : token_text(other.text)] = other.log_probability;
+  top[token_text(token.text)] = token.log_probability;
+  return top;
+}
+
+// The first token of a prompt has no log-probability, which is written null.
 ordered_json completion_logprobs(std::span<const GeneratedToken> tokens, int64_t offset) {
   ordered_json all = {{"tokens", json::array()},
                       {"token_logprobs", json::array()},
                       {"top_logprobs", json::array()},
                       {"text_offset", json::array()}};
   for (const GeneratedToken& token : tokens) {
+    const bool is_scored = !std::isnan(token.log_probability);
     all["tokens"].push_back(token_text(token.text));
-    all["token_logprobs"].push_back(token.log_probability);
-    ordered_json top = ordered_json::object();
-    for (const TokenAlternative& other : token.alternatives)
-      top[other.end ? "<end>" : token_text(other.text)] = other.log_probability;
-    top[token_text(token.text)] = token.log_probability;
-    all["top_logprobs"].push_back(std::move(top));
+    all["token_logprobs"].push_back(is_scored ? ordered_json(token.log_probability) : ordered_json());
+    all["top_logprobs"].push_back(is_scored ? top_logprobs(token) : ordered_json());
     all["text_offset"].push_back(offset);
     offset += count_characters(token.text);
   }
   return all;
 }
 
+// Computes the log-probabilities of the prompts, and continues with `then`.
+void score_prompts(const CallPtr& call, const std::shared_ptr<OpenAiRequest>& request, std::function<void()> then) {
+  int64_t cost = 0;
+  for (const std::vector<int32_t>& prompt : request->prompts) cost += std::ssize(prompt);
+  const auto score = [request] {
+    try {
+      for (const std::vector<int32_t>& prompt : request->prompts)
+        request->scores.push_back(request->model->generator->score(prompt, request->options.alternatives));
+    } catch (const Error&) {
+      throw_model_error(std::current_exception());
+    }
+    return "";
+  };
+  compute(call, request->model, cost, score, [then = std::move(then)](std::string&&) { then(); });
+}
+
 void answer_completions(const CallPtr& call) {
   RequestObject object = RequestObject::parse(call->body());
-  OpenAiRequest request = read_openai_request(object, *call, "cmpl-");
-  request.options.max_tokens = object.integer("max_tokens", 16, at_least(0));
-  request.logprobs = object.has("logprobs");
-  request.options.alternatives = object.integer("logprobs", 0, between(0, 20));
-  const Generator& generator = *request.model->generator;
-  request.prompts = prompts_of(object.get("prompt"), generator, call->service().options());
+  const auto request = std::make_shared<OpenAiRequest>(read_openai_request(object, *call, "cmpl-"));
+  request->options.max_tokens = object.integer("max_tokens", 16, at_least(0));
+  request->logprobs = object.has("logprobs");
+  request->options.alternatives = object.integer("logprobs", 0, between(0, 20));
+  const Generator& generator = *request->model->generator;
+  request->prompts = prompts_of(object.get("prompt"), generator, call->service().options());
   const bool echo = object.flag("echo");
-  if (echo && request.logprobs) refuse_field("echo", "cannot be combined with logprobs");
-  for (const std::vector<int32_t>& prompt : request.prompts)
-    request.echoes.push_back(echo ? generator.decode(prompt) : "");
-  answer_openai(call, std::move(request),
-                {"text_completion", "text_completion", completion_choice, completion_choice, completion_logprobs});
+  for (const std::vector<int32_t>& prompt : request->prompts)
+    request->echoes.push_back(echo ? generator.decode(prompt) : "");
+  check_openai_request(*request, call->service().options());
+  const auto answer = [call, request] {
+    answer_openai(call, std::move(*request),
+                  {"text_completion", "text_completion", completion_choice, completion_choice, completion_logprobs});
+  };
+  if (!echo || !request->logprobs) return answer();
+  for (const std::vector<int32_t>& prompt : request->prompts)
+    if (std::ssize(prompt) > request->model->max_length())
+      refuse_field("echo", "with logprobs needs a prompt of at most {} tokens (has {})", request->model->max_length(),
+                   prompt.size());
+  score_prompts(call, request, answer);
 }
 
 // ---- /v1/chat/completions
@@ -193,6 +224,7 @@ void answer_chat(const CallPtr& call) {
   request.options.max_tokens = object.integer("max_completion_tokens", request.options.max_tokens, at_least(0));
   request.logprobs = object.flag("logprobs");
   request.options.alternatives = object.integer("top_logprobs", 0, between(0, 20));
+  check_openai_request(request, call->service().options());
   answer_openai(call, std::move(request),
                 {"chat.completion", "chat.completion.chunk", chat_choice, chat_chunks(), chat_logprobs, true});
 }

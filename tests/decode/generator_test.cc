@@ -189,6 +189,43 @@ TEST_F(GeneratorTest, AttendCoversTheTextAndItsContinuation) {
   EXPECT_EQ(generator.attend("").kinds.front().rows, std::vector<std::string>{"<s>"});
 }
 
+TEST_F(GeneratorTest, ScoresTokensAsItGeneratesThem) {
+  const Generator generator(run());
+  const std::string prompt = "a b\n";
+  const Generation more = generator.generate(prompt, generate_with([](GenerateOptions& o) {
+                                               o.max_tokens = 6;
+                                               o.temperature = 0;
+                                               o.alternatives = 3;
+                                             }));
+  const std::vector<GeneratedToken> scored = generator.score(generator.encode(prompt + more.text), 3);
+  ASSERT_EQ(scored.size(), 4 + more.tokens.size());
+  EXPECT_TRUE(std::isnan(scored.front().log_probability));
+  EXPECT_TRUE(scored.front().alternatives.empty());
+  EXPECT_EQ(scored.front().text, "a");
+  for (size_t i = 0; i < more.tokens.size(); i++) {
+    const GeneratedToken &a = scored[4 + i], &b = more.tokens[i];
+    EXPECT_EQ(a.text, b.text);
+    EXPECT_NEAR(a.log_probability, b.log_probability, 1e-5);
+    ASSERT_EQ(a.alternatives.size(), 3u);
+    for (size_t k = 0; k < 3; k++) {
+      EXPECT_EQ(a.alternatives[k].text, b.alternatives[k].text);
+      EXPECT_NEAR(a.alternatives[k].log_probability, b.alternatives[k].log_probability, 1e-5);
+    }
+  }
+}
+
+TEST_F(GeneratorTest, ScoresAsManyTokensAsItReads) {
+  const Generator generator(run());
+  EXPECT_TRUE(generator.score({}).empty());
+  EXPECT_EQ(generator.score(generator.encode("x")).size(), 1u);
+  const auto count = static_cast<size_t>(generator.max_length());
+  const std::vector<int32_t> longest(count, generator.encode("x").front());
+  EXPECT_LT(generator.score(longest).back().log_probability, 0);
+  const std::vector<int32_t> longer(count + 1, longest.front());
+  EXPECT_EQ(error_of([&] { generator.score(longer); }),
+            fmt::format("tokens must be at most {}, the start token included (are {})", count + 1, count + 2));
+}
+
 TEST_F(GeneratorTest, ErrorsNameTheInvalidValue) {
   const Generator generator(run());
   const auto error_with = [&](auto&& change) {
