@@ -39,10 +39,9 @@ void check_body(const RequestHead& head, const Route& route) {
   throw error;
 }
 
-// Returns the route of a request. Throws HttpError 404 and 405.
-RouteMatch route_of(const RequestHead& head) {
-  RouteMatch match = find_route(head.method, head.target.path);
-  if (match.route || (head.method == "OPTIONS" && !match.allowed.empty())) return match;
+// Throws HttpError 404 and 405 for a request without a route.
+void check_route(const RequestHead& head, const RouteMatch& match) {
+  if (match.route || (head.method == "OPTIONS" && !match.allowed.empty())) return;
   if (match.allowed.empty()) refuse(404, "no such route: {}", excerpt(head.target.path));
   HttpError error(405, fmt::format("the route takes {}", match.allowed));
   error.headers.emplace_back("Allow", match.allowed);
@@ -90,38 +89,40 @@ void Service::check_room(const RequestHead& head, const Route& route, const Requ
   model->queue.check_room(client, 1, 1, deadline_of(head, options_.deadline, true));
 }
 
-Grant Service::grant_body(const RequestHead& head, const std::shared_ptr<RequestTrack>& track) {
+void Service::grant_body(const RequestHead& head, RequestTrack& track) {
   const auto most = static_cast<uint64_t>(options_.max_body);
   const auto bytes = static_cast<int64_t>(std::min(head.chunked ? most : head.content_length.value_or(0), most));
   if ((body_bytes_ += bytes) > options_.bodies) {
     body_bytes_ -= bytes;
     refuse_for_now(429, "bodies", fmt::format("the requests in progress have more than {} bytes", options_.bodies));
   }
-  track->body_bytes = &body_bytes_;
-  track->held = bytes;
-  return {most, track};
+  track.body_bytes = &body_bytes_;
+  track.held = bytes;
 }
 
-Grant Service::admit(const RequestHead& head, const std::string& peer) {
+void Service::admit(const RequestHead& head, const std::string& peer, Grant& grant) {
   const std::shared_ptr<RequestTrack> track = track_of(head, peer);
+  track->match = find_route(head.method, head.target.path);
+  grant = {kUnwantedBody, track};
   if (origins_) origins_->check(head);
-  track->match = route_of(head);
-  auto headers = origins_ ? origins_->headers(head) : std::vector<std::pair<std::string, std::string>>();
-  if (!track->match.route) return {kUnwantedBody, track, std::move(headers)};
+  check_route(head, track->match);
+  if (origins_) grant.headers = origins_->headers(head);
+  if (!track->match.route) return;
   const Route& route = *track->match.route;
-  track->change([&](RequestRecord& record) { record.route = route.path; });
   check_key(head, route, *track);
   if (route.body != BodyType::none) check_body(head, route);
-  Grant grant{kUnwantedBody, track};
   try {
     if (!route.answer_at_once) check_room(head, route, *track);
-    if (route.body != BodyType::none) grant = grant_body(head, track);
+    if (route.body == BodyType::none) return;
+    grant_body(head, *track);
+    grant.most_body = static_cast<uint64_t>(options_.max_body);
   } catch (const HttpError& error) {
-    if (const ModelPtr model = sole_models_.find(route.use)) model->metrics().rejected(reason_of(error.code));
+    if (const ModelPtr model = sole_models_.find(route.use)) {
+      model->metrics().rejected(reason_of(error.code));
+      track->change([&](RequestRecord& record) { record.model = model->name; });
+    }
     throw;
   }
-  grant.headers = std::move(headers);
-  return grant;
 }
 
 void Service::handle(std::shared_ptr<Exchange> exchange) {
@@ -145,20 +146,21 @@ void Service::handle(std::shared_ptr<Exchange> exchange) {
   post([call] { call->start(); });
 }
 
-HttpReply Service::refusal(const HttpError& error, const RequestHead* head, const std::string& peer) {
-  if (!head) metrics_.malformed(error.status);
-  const RequestHead none;
-  const std::shared_ptr<RequestTrack> track = track_of(head ? *head : none, peer);
-  track->end(error.status == 429 || error.status == 503 ? Outcome::rejected : Outcome::failed);
-  const RouteMatch match = head ? find_route(head->method, head->target.path) : RouteMatch();
-  HttpReply reply = error_reply(match.family, error);
+HttpReply Service::refusal(const Refusal& refused) {
+  const RequestHead none, *head = refused.head;
+  const int status = refused.error.status;
+  if (!head) metrics_.malformed(status);
+  const auto held = std::static_pointer_cast<RequestTrack>(refused.hold);
+  const std::shared_ptr<RequestTrack> track = held ? held : track_of(head ? *head : none, refused.client);
+  track->end(status == 429 || status == 503 ? Outcome::rejected : Outcome::failed);
+  HttpReply reply = error_reply(track->match.family, refused.error);
   if (head && origins_)
     for (auto& header : origins_->headers(*head)) reply.headers.push_back(std::move(header));
   track->change([&](RequestRecord& record) {
+    record.id = refused.id;
     record.sent_bytes = std::ssize(reply.body);
-    if (match.route) record.route = match.route->path;
   });
-  finish(*track, error.status, head);
+  finish(*track, status, head);
   return reply;
 }
 
@@ -175,6 +177,7 @@ void Service::ended(const Exchange& exchange) {
 void Service::finish(RequestTrack& track, int status, const RequestHead* head) {
   RequestRecord record = track.take();
   record.status = status;
+  if (track.match.route) record.route = track.match.route->path;
   metrics_.request_done(record.route, head ? head->method : "", status, record.seconds);
   metrics_.add_received_bytes(record.received_bytes);
   metrics_.add_sent_bytes(record.sent_bytes);

@@ -192,7 +192,7 @@ asio::awaitable<bool> Connection::serve_one() {
   try {
     is_complete = co_await fill(reader, true);
     if (is_complete) {
-      grant = handler_.admit(reader.head(), client_);
+      handler_.admit(reader.head(), client_, grant);
       reader.read_body(grant.most_body);
       if (reader.head().expects_continue && !reader.is_done() && arrived_.empty())
         is_complete = co_await write(std::move(proceed));
@@ -204,7 +204,7 @@ asio::awaitable<bool> Connection::serve_one() {
   }
   bool stays = false;
   if (refused)
-    stays = co_await refuse_one(reader, *refused);
+    stays = co_await refuse_one(reader, *refused, std::move(grant.hold));
   else if (is_complete)
     stays = co_await answer_one(reader, std::move(grant));
   co_return stays;
@@ -217,16 +217,19 @@ asio::awaitable<bool> Connection::answer_one(RequestReader& reader, Grant grant)
   answered_ = broken_ = false;
   const auto exchange = std::make_shared<Exchange>(reader.head(), std::move(reader.body()), client_, how,
                                                    std::move(grant), weak_from_this(), tls_.has_value());
+  std::optional<HttpError> refused;
   try {
     handler_.handle(exchange);
   } catch (const HttpError& error) {
-    exchange->reply(handler_.refusal(error, &exchange->head(), client_));
+    refused = error;
   } catch (const std::exception&) {
-    exchange->reply(handler_.refusal(HttpError(500, "internal error"), &exchange->head(), client_));
+    refused = HttpError(500, "internal error");
   }
+  if (refused)
+    exchange->reply(handler_.refusal({*refused, &exchange->head(), client_, exchange->id(), exchange->hold()}));
   const bool complete = co_await write_answer(*exchange);
   exchange->finish(!complete && !broken_);
-  handler_.ended(*exchange);
+  if (!refused) handler_.ended(*exchange);
   co_return complete&& how.keep_alive;
 }
 
@@ -270,10 +273,11 @@ asio::awaitable<bool> Connection::write(std::string bytes) {
 
 // After an answer that comes before the body has been read, a short body is read and dropped, so that the connection
 // can stay.
-asio::awaitable<bool> Connection::refuse_one(RequestReader& reader, const HttpError& error) {
+asio::awaitable<bool> Connection::refuse_one(RequestReader& reader, const HttpError& error,
+                                             std::shared_ptr<void> hold) {
   const RequestHead* head = reader.has_head() ? &reader.head() : nullptr;
-  const HttpReply reply = handler_.refusal(error, head, client_);
   ReplyFraming how = framing(head);
+  const HttpReply reply = handler_.refusal({error, head, client_, how.id, std::move(hold)});
   how.length = reply.body.size();
   how.keep_alive &=
       reader.awaits_body() && !head->expects_continue && head->content_length.value_or(0) <= options_.most_drained;

@@ -38,7 +38,7 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   Nothing read_bytes();                        // reads all the time, so that a client's leaving is noticed
   size_t read_some(char* bytes, size_t most, boost::system::error_code& error);
   boost::asio::awaitable<bool> serve_one();  // one request; returns whether another one may follow
-  boost::asio::awaitable<bool> refuse_one(RequestReader& reader, const HttpError& error);
+  boost::asio::awaitable<bool> refuse_one(RequestReader& reader, const HttpError& error, std::shared_ptr<void> hold);
   boost::asio::awaitable<bool> fill(RequestReader& reader, bool head_only);  // returns false if the client left
   boost::asio::awaitable<bool> write(std::string bytes);                     // returns false if the client left
   boost::asio::awaitable<bool> answer_one(RequestReader& reader, Grant grant);

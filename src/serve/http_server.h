@@ -25,18 +25,27 @@ struct HttpOptions {
   Time last_requests{500};     // for connections that were being made when the server began to drain
 };
 
+// A request that is refused.
+struct Refusal {
+  const HttpError& error;
+  const RequestHead* head = nullptr;     // null: there is no valid one
+  const std::string& client;             // its address
+  const std::string& id;                 // of the answer
+  std::shared_ptr<void> hold = nullptr;  // what has been granted
+};
+
 // Serves requests. All functions are called on the I/O thread, and must return within half a millisecond.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // Decides on a request whose head has been read, before its body is. Throws HttpError to refuse it. client: its
-  // address.
-  virtual Grant admit(const RequestHead& head, const std::string& client) = 0;
+  // Decides on a request whose head has been read, before its body is. Throws HttpError to refuse it; `refusal` then
+  // gets what has been set. client: its address.
+  virtual void admit(const RequestHead& head, const std::string& client, Grant& grant) = 0;
   // Answers a request, now or later.
   virtual void handle(std::shared_ptr<Exchange> exchange) = 0;
-  // Returns the answer to a request that is refused; head: null if there was no valid one.
-  virtual HttpReply refusal(const HttpError& error, const RequestHead* head, const std::string& client) = 0;
-  // Called when the answer has been sent, or the client has left before.
+  // Returns the answer to a request that is refused, also by handle.
+  virtual HttpReply refusal(const Refusal& refused) = 0;
+  // Called when the answer has been sent, or the client has left before. Not called for a request that is refused.
   virtual void ended(const Exchange&) {}
   // Whether connections stay open after an answer.
   virtual bool keeps_alive() const { return true; }

@@ -22,16 +22,13 @@ std::span<const Route> metrics_routes() {
   return routes;
 }
 
-Grant MetricsHandler::admit(const RequestHead& head, const std::string&) {
+void MetricsHandler::admit(const RequestHead& head, const std::string&, Grant&) {
   if (head.target.path != "/metrics") refuse(404, "no such route");
   if (head.method != "GET" && head.method != "HEAD") refuse(405, "the route takes GET");
-  return {};
 }
 
 void MetricsHandler::handle(std::shared_ptr<Exchange> exchange) { exchange->reply(metrics_reply(service_)); }
 
-HttpReply MetricsHandler::refusal(const HttpError& error, const RequestHead*, const std::string&) {
-  return error_reply(Family::native, error);
-}
+HttpReply MetricsHandler::refusal(const Refusal& refused) { return error_reply(Family::native, refused.error); }
 
 }  // namespace qkv

@@ -15,9 +15,9 @@ class MetricsHandler : public HttpHandler {
  public:
   explicit MetricsHandler(const Service& service) : service_(service) {}
 
-  Grant admit(const RequestHead& head, const std::string& client) override;
+  void admit(const RequestHead& head, const std::string& client, Grant& grant) override;
   void handle(std::shared_ptr<Exchange> exchange) override;
-  HttpReply refusal(const HttpError& error, const RequestHead* head, const std::string& client) override;
+  HttpReply refusal(const Refusal& refused) override;
 
  private:
   const Service& service_;

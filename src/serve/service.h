@@ -39,9 +39,9 @@ class Service : public HttpHandler {
   ~Service() override;
 
   // I/O thread.
-  Grant admit(const RequestHead& head, const std::string& peer) override;
+  void admit(const RequestHead& head, const std::string& peer, Grant& grant) override;
   void handle(std::shared_ptr<Exchange> exchange) override;
-  HttpReply refusal(const HttpError& error, const RequestHead* head, const std::string& peer) override;
+  HttpReply refusal(const Refusal& refused) override;
   void ended(const Exchange& exchange) override;
   bool keeps_alive() const override { return !draining_; }
 
@@ -103,7 +103,7 @@ class Service : public HttpHandler {
   std::shared_ptr<RequestTrack> track_of(const RequestHead& head, const std::string& peer) const;
   void check_key(const RequestHead& head, const Route& route, RequestTrack& track) const;
   void check_room(const RequestHead& head, const Route& route, const RequestTrack& track) const;
-  Grant grant_body(const RequestHead& head, const std::shared_ptr<RequestTrack>& track);
+  void grant_body(const RequestHead& head, RequestTrack& track);
   ModelPtr find_model(const std::string& name, std::string_view kind, ModelUse use) const;
   ModelPtr load_run(size_t number);
   void start(const ModelPtr& model);

@@ -52,6 +52,29 @@ def answer_to_head(server, path, extra):
         return connection.recv(16)
 
 
+def test_the_line_of_a_refused_request_has_its_id_client_route_and_time(tmp_path):
+    (tmp_path / "keys").write_text("alice 0123456789abcdef\n")
+    key = {"X-API-Key": "0123456789abcdef"}
+    with ServeProcess([LANGUAGE, "--api-keys", tmp_path / "keys", "--max-body", "1K"]) as server:
+        cases = [("GET", "/v1/models", None, {}, 401, "127.0.0.1", "/v1/models"),
+                 ("POST", "/v1/completions", "x" * 2000, key, 413, "alice", "/v1/completions"),
+                 ("POST", "/v1/completions", "{", key, 400, "alice", "/v1/completions"),
+                 ("GET", "/nowhere", None, key, 404, "127.0.0.1", None),
+                 ("GET", "/health", None, {"Host": "elsewhere.org"}, 421, "127.0.0.1", "/health")]
+        for i, (method, path, body, headers, status, *_) in enumerate(cases):
+            reply = server.request(method, path, body, {**headers, "X-Request-Id": f"case-{i}"})
+            assert (reply.status, reply.headers["x-request-id"]) == (status, f"case-{i}")
+        with contextlib.closing(server.open_socket(30)) as connection:
+            connection.sendall(b"GET /\r\n\r\n")
+            malformed = re.search(rb"X-Request-Id: (\w+)", connection.recv(1 << 16))[1].decode()
+        assert wait_for(lambda: len(server.lines) == 2 + len(cases))
+        for i, (method, _, _, _, status, client, route) in enumerate(cases):
+            line = dict(part.split("=", 1) for part in server.lines[1 + i].split())
+            assert (line["id"], line["client"], line["method"]) == (f"case-{i}", client, method)
+            assert (line["code"], line.get("route"), line["outcome"]) == (str(status), route, "failed")
+        assert f"id={malformed} " in server.lines[-1] and "code=400 " in server.lines[-1]
+
+
 def test_a_full_queue_says_when_to_come_back(busy):
     texts = {**ENDLESS, "max_tokens": 64}
     with contextlib.ExitStack() as waiting:

@@ -22,9 +22,9 @@ using testing::error_of;
 // Answers /echo with the request, and keeps what is asked of /later until a test answers it.
 class EchoHandler : public HttpHandler {
  public:
-  Grant admit(const RequestHead& head, const std::string&) override {
+  void admit(const RequestHead& head, const std::string&, Grant& grant) override {
+    grant = {1 << 20, std::make_shared<std::string>(head.target.path)};
     if (head.target.path == "/refused") throw HttpError(401, "no key");
-    return {1 << 20};
   }
 
   void handle(std::shared_ptr<Exchange> exchange) override {
@@ -44,8 +44,25 @@ class EchoHandler : public HttpHandler {
     exchange->reply(reply);
   }
 
-  HttpReply refusal(const HttpError& error, const RequestHead*, const std::string&) override {
-    return {error.status, "text/plain", error.what()};
+  HttpReply refusal(const Refusal& refused) override {
+    const auto path = std::static_pointer_cast<std::string>(refused.hold);
+    const std::lock_guard lock(mutex_);
+    refused_.emplace_back(path ? *path : "", refused.id);
+    return {refused.error.status, "text/plain", refused.error.what()};
+  }
+  void ended(const Exchange& exchange) override {
+    const std::lock_guard lock(mutex_);
+    ended_.push_back(exchange.id());
+  }
+
+  // Returns the path and the id of each request that was refused, and the ids of those that have ended.
+  std::vector<std::pair<std::string, std::string>> refused() const {
+    const std::lock_guard lock(mutex_);
+    return refused_;
+  }
+  std::vector<std::string> all_ended() const {
+    const std::lock_guard lock(mutex_);
+    return ended_;
   }
 
   // Waits for a request of /later.
@@ -63,8 +80,10 @@ class EchoHandler : public HttpHandler {
   std::atomic<int> gone = 0;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Exchange>> later_;
+  std::vector<std::pair<std::string, std::string>> refused_;
+  std::vector<std::string> ended_;
 };
 
 // A client with a connection of its own, which blocks.
@@ -270,6 +289,25 @@ TEST(HttpServer, AConnectionStaysAfterARefusalWhoseBodyIsShort) {
        {"401 Unauthorized", "404 Not Found", "not here", "500 Internal Server Error", "internal error", "GET /echo "})
     EXPECT_NE(answers.find(part), answers.npos) << answers;
   EXPECT_EQ(answers.find("a mistake"), answers.npos);
+}
+
+TEST(HttpServer, EachRequestIsRefusedOrEnds) {
+  Server server;
+  Client client(server.address);
+  client.send(post("/refused", "x", "X-Request-Id: 1\r\n") + get("/broken", "X-Request-Id: 2\r\n") +
+              get("/echo", "X-Request-Id: 3\r\n") + "POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n" +
+              "X-Request-Id: 4\r\n\r\n");
+  client.read_all();
+  Client malformed(server.address);
+  malformed.send("GET /\r\n\r\n");
+  const std::string answer = malformed.read_all();
+  const auto refused = server.handler.refused();
+  ASSERT_EQ(refused.size(), 4u);
+  const std::pair<std::string, std::string> wanted[] = {{"/refused", "1"}, {"/broken", "2"}, {"/large", "4"}};
+  EXPECT_TRUE(std::equal(std::begin(wanted), std::end(wanted), refused.begin()));
+  EXPECT_EQ(refused.back().first, "");
+  EXPECT_NE(answer.find("X-Request-Id: " + refused.back().second + "\r\n"), answer.npos) << answer;
+  EXPECT_EQ(server.handler.all_ended(), std::vector<std::string>{"3"});
 }
 
 TEST(HttpServer, ContinuesWhenTheBodyIsWanted) {
