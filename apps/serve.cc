@@ -124,6 +124,8 @@ void add_serve_command(CLI::App& app) {
   const auto options = std::make_shared<qkv::ServerOptions>();
   add_server_options(*command, *options);
   command->callback([options] {
+    if (options->runs.empty())
+      throw CLI::ValidationError("serve: no run to serve (usage: qkv serve [NAME=]RUN... [OPTIONS])");
     try {
       qkv::check(*options);
     } catch (const qkv::Error& error) {

@@ -162,8 +162,8 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
   visit("files", o.files, {"Translate files (/translate_file)", "output"});
 }
 
-// Throws Error, naming the field, for a value outside its range, bodies less than max_body, and tls_cert without
-// tls_key.
+// Throws Error, naming the field, for a value outside its range, bodies less than max_body, tls_cert without tls_key,
+// and runs whose names are invalid or the same.
 void check(const ServerOptions& options);
 
 // Changes options by a JSON object with some of their names; sizes and times may be text with a unit, such as "2M".

@@ -4,6 +4,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "qkv/server.h"
+#include "serve/served_run.h"
 
 namespace qkv {
 namespace {
@@ -34,6 +35,7 @@ void check(const ServerOptions& options) {
   check_ranges(options);
   if (options.bodies < options.max_body)
     fail("bodies must be at least max_body, {} (is {})", bytes_text(options.max_body), bytes_text(options.bodies));
+  if (!options.runs.empty()) served_runs(options);
   if (options.tls_cert.empty() != options.tls_key.empty())
     fail("tls_cert and tls_key must be given together (only {} is)", options.tls_key.empty() ? "tls_cert" : "tls_key");
 }

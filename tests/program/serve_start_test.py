@@ -2,7 +2,27 @@
 
 import re
 
+import pytest
+from conftest import qkv
 from serving import ALL, MODELS, ServeProcess, wait_for
+
+
+@pytest.mark.parametrize("arguments, text", [
+    ([], "serve: no run to serve (usage: qkv serve [NAME=]RUN... [OPTIONS])"),
+    (["--listen", "127.0.0.1:0"], "serve: no run to serve (usage: qkv serve [NAME=]RUN... [OPTIONS])"),
+    (["a=x", "a=y"], "the name a stands for two runs"),
+    (["a b=x"], "\"a b\": a name must have 1 to 64"),
+    (["a=x", "--titles", "b=y"], "titles: \"b=y\" must be NAME=VALUE with the name of a run"),
+    (["a=x", "--bodies", "1M"], "bodies must be at least max_body, 2M (is 1M)"),
+])
+def test_wrong_usage_is_one_line_and_status_2(arguments, text):
+    status, _, error = qkv("serve", *arguments, ok=False)
+    assert (status, error.count("\n")) == (2, 1) and error.startswith(f"qkv: {text}"), error
+
+
+def test_a_run_that_cannot_be_read_is_status_1(tmp_path):
+    status, _, error = qkv("serve", f"a={tmp_path}/missing", "--listen", "127.0.0.1:0", ok=False)
+    assert (status, error.count("\n")) == (1, 1) and f"{tmp_path}/missing" in error
 
 
 def steps_of(server, name):
