@@ -58,6 +58,4 @@ void Exchange::send(const std::string& bytes) {
 
 void Exchange::end() { put(framing_.minor == 1 && has_body() ? chunk_text("") : "", true, framing_.minor == 0); }
 
-void Exchange::abort() { put("", true, true); }
-
 }  // namespace qkv

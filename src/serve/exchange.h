@@ -56,7 +56,6 @@ class Exchange {
   void begin(const HttpReply& head);  // its body is ignored
   void send(const std::string& bytes);
   void end();
-  void abort();  // instead of end: the answer stays incomplete, and the connection is closed
 
   // Bytes that are not sent yet, because the client reads slowly.
   size_t unsent() const { return unsent_.load(); }

@@ -231,18 +231,6 @@ TEST(HttpServer, StreamsInChunksOrToTheEndOfTheConnection) {
   }
 }
 
-TEST(HttpServer, AnAbortedStreamHasNoEnd) {
-  Server server;
-  Client client(server.address);
-  client.send(get("/later"));
-  const auto exchange = server.handler.take();
-  exchange->begin({200, "text/event-stream"});
-  exchange->send("data\n\n");
-  exchange->abort();
-  EXPECT_TRUE(client.read_all().ends_with("data\n\n\r\n"));
-  EXPECT_EQ(server.handler.gone, 0);
-}
-
 TEST(HttpServer, NoticesThatAClientLeaves) {
   Server server;
   int gone = 0;
