@@ -32,13 +32,6 @@ void check_body(const RequestHead& head, const Route& route) {
          route.body == BodyType::multipart ? "multipart/form-data" : "application/json", excerpt(type));
 }
 
-[[noreturn]] void refuse_for_now(int status, const char* code, const std::string& message) {
-  HttpError error(status, message);
-  error.code = code;
-  error.retry_after = std::chrono::seconds(1);
-  throw error;
-}
-
 // Throws HttpError 404 and 405 for a request without a route.
 void check_route(const RequestHead& head, const RouteMatch& match) {
   if (match.route || (head.method == "OPTIONS" && !match.allowed.empty())) return;
@@ -82,7 +75,8 @@ void Service::check_key(const RequestHead& head, const Route& route, RequestTrac
 // is refused later.
 void Service::check_room(const RequestHead& head, const Route& route, const RequestTrack& track) const {
   if (loading_ || ending_)
-    refuse_for_now(503, ending_ ? "draining" : "loading", ending_ ? "the server is shutting down" : "Loading model");
+    throw HttpError(503, ending_ ? "the server is shutting down" : "Loading model", ending_ ? "draining" : "loading",
+                    std::chrono::seconds(1));
   const ModelPtr model = sole_models_.find(route.use);
   if (!model) return;
   const std::string client = keys_ && !track.has_key ? "" : track.client;  // "": the body may name it
@@ -94,7 +88,8 @@ void Service::grant_body(const RequestHead& head, RequestTrack& track) {
   const auto bytes = static_cast<int64_t>(std::min(head.chunked ? most : head.content_length.value_or(0), most));
   if ((body_bytes_ += bytes) > options_.bodies) {
     body_bytes_ -= bytes;
-    refuse_for_now(429, "bodies", fmt::format("the requests in progress have more than {} bytes", options_.bodies));
+    throw HttpError(429, fmt::format("the requests in progress have more than {} bytes", options_.bodies), "bodies",
+                    std::chrono::seconds(1));
   }
   track.body_bytes = &body_bytes_;
   track.held = bytes;
@@ -138,11 +133,7 @@ void Service::handle(std::shared_ptr<Exchange> exchange) {
     return exchange->reply(match.route->answer_at_once(*this, *exchange));
   }
   const auto call = std::make_shared<Call>(*this, exchange, track);
-  exchange->on_gone([this, weak = std::weak_ptr(call)] {
-    post([weak] {
-      if (const auto gone = weak.lock()) gone->cancel();
-    });
-  });
+  exchange->on_gone([this, weak = std::weak_ptr(call)] { post_to(weak, [](const CallPtr& gone) { gone->cancel(); }); });
   post([call] { call->start(); });
 }
 

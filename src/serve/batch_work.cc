@@ -103,11 +103,8 @@ class BatchWork : public CallWork, public std::enable_shared_from_this<BatchWork
     job_->client = call->client();
     // The job may run when its call has ended, and the call owns this object.
     const auto post = [weak = this->weak_from_this(), &service = call->service()](auto function) {
-      const auto self = weak.lock();
-      if (!self) return;
-      service.post([self, function] {
-        if (const auto alive = self->call_.lock()) alive->proceed([&] { function(*self); });
-      });
+      if (const auto self = weak.lock())
+        service.post_to(self->call_, [self, function](const CallPtr&) { function(*self); });
     };
     job_->on_start = [post] { post([](BatchWork& work) { work.place_.start(); }); };
     job_->on_done = [post](const std::exception_ptr& error) { post([error](BatchWork& work) { work.end(error); }); };

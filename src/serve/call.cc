@@ -164,13 +164,10 @@ void Call::fail(std::exception_ptr error) { fail(http_error(error)); }
 
 void Call::expire() {
   const std::string seconds = fmt::format("{:g}", static_cast<double>(deadline_.count()) / 1000);
-  HttpError error(504, fmt::format("deadline of {} s passed", seconds));
-  error.code = "deadline";
-  if (work_ && !work_->has_started()) {
-    error = HttpError(503, fmt::format("deadline of {} s passed while waiting", seconds));
-    error.code = "expired";
-    error.retry_after = Milliseconds(1000);
-  }
+  HttpError error(504, fmt::format("deadline of {} s passed", seconds), "deadline");
+  if (work_ && !work_->has_started())
+    error =
+        HttpError(503, fmt::format("deadline of {} s passed while waiting", seconds), "expired", Milliseconds(1000));
   fail(error, Outcome::expired);
 }
 
@@ -182,11 +179,9 @@ void Call::send(const std::string& bytes) {
   if (!work_ || exchange_->unsent() <= kPauseAt || std::exchange(paused_, true)) return;
   work_->pause(true);
   exchange_->call_when_below(kContinueAt, [weak = weak_from_this(), &service = service_] {
-    service.post([weak] {
-      const auto self = weak.lock();
-      if (!self || self->ended_) return;
-      self->paused_ = false;
-      self->work_->pause(false);
+    service.post_to(weak, [](const CallPtr& call) {
+      call->paused_ = false;
+      call->work_->pause(false);
     });
   });
 }

@@ -133,10 +133,7 @@ int64_t microseconds_now() {
 }
 
 [[noreturn]] void refuse_storage(std::string_view reason) {
-  HttpError error(503, fmt::format("the events cannot be stored: {}", reason));
-  error.code = "storage";
-  error.retry_after = std::chrono::seconds(1);
-  throw error;
+  throw HttpError(503, fmt::format("the events cannot be stored: {}", reason), "storage", std::chrono::seconds(1));
 }
 
 void answer_feedback(const CallPtr& call) {
@@ -153,13 +150,9 @@ void answer_feedback(const CallPtr& call) {
   if (events.empty()) return call->reply_json(answer);
   // The client may have left when the events are on disk; they count all the same.
   const auto done = [weak = std::weak_ptr(call), &service, answer](const std::string& error) {
-    service.post([weak, answer, error] {
-      const CallPtr waiting = weak.lock();
-      if (!waiting) return;
-      waiting->proceed([&] {
-        if (!error.empty()) refuse_storage(error);
-        waiting->reply_json(answer);
-      });
+    service.post_to(weak, [answer, error](const CallPtr& waiting) {
+      if (!error.empty()) refuse_storage(error);
+      waiting->reply_json(answer);
     });
   };
   if (!service.events()->append(std::move(events), done)) refuse_storage("too many wait for the disk");

@@ -14,12 +14,13 @@ namespace qkv {
 
 // After a malformed request nobody knows where the next one begins, so the connection is closed.
 struct HttpError : Error {
-  HttpError(int number, const std::string& message) : Error(message), status(number) {}
+  HttpError(int number, const std::string& message, std::string name = "", std::chrono::milliseconds retry = {})
+      : Error(message), status(number), code(std::move(name)), retry_after(retry) {}
 
   int status;
-  std::string code = {};                                          // for programs, such as "queue_full"; "" for none
+  std::string code;                                               // for programs, such as "queue_full"; "" for none
   std::string param = {};                                         // the field of the request; "" for none
-  std::chrono::milliseconds retry_after{0};                       // of 429 and 503; 0: not stated
+  std::chrono::milliseconds retry_after;                          // of 429 and 503; 0: not stated
   std::vector<std::pair<std::string, std::string>> headers = {};  // of the answer
 };
 

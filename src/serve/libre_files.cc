@@ -8,7 +8,6 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "serve/libre_request.h"
-#include "serve/multipart.h"
 #include "serve/put_back.h"
 #include "serve/text_files.h"
 #include "serve/text_work.h"
@@ -73,12 +72,10 @@ void answer_suggest(const CallPtr& call) {
   if (!file) throw HttpError(403, "Suggestions are disabled on this server.");
   nlohmann::ordered_json line;
   for (const char* name : {"q", "s", "source", "target"}) line[name] = fields.required(name);
-  const auto done = [call, &service = call->service()](const std::string& error) {
-    service.post([call, error] {
-      call->proceed([&] {
-        if (!error.empty()) refuse(503, "the suggestion could not be stored: {}", error);
-        call->reply_json(R"({"success":true})");
-      });
+  const auto done = [weak = std::weak_ptr(call), &service = call->service()](const std::string& error) {
+    service.post_to(weak, [error](const CallPtr& waiting) {
+      if (!error.empty()) refuse(503, "the suggestion could not be stored: {}", error);
+      waiting->reply_json(R"({"success":true})");
     });
   };
   if (!file->append(line.dump() + "\n", done)) refuse(503, "too many suggestions wait for the disk");
@@ -87,8 +84,7 @@ void answer_suggest(const CallPtr& call) {
 void answer_translate_file(const CallPtr& call) {
   const LibreFields fields(*call);
   if (!call->service().options().files) throw HttpError(403, "Files translation are disabled on this server.");
-  const std::vector<FormPart> form = parse_multipart(call->head().find("content-type"), call->body());
-  const FormPart& file = file_of(form);
+  const FormPart& file = file_of(fields.form());
   const auto format = format_of_file(*file.filename);
   if (!format) refuse(400, "Invalid request: file format not supported");
   const std::string name = plain_name(*file.filename);

@@ -49,7 +49,8 @@ LibreFields::LibreFields(Call& call) {
   for (const auto& [name, value] : call.head().target.query) add_field(fields_, name, value);
   const std::string_view type = call.head().find("content-type");
   if (is_multipart(type)) {
-    for (const FormPart& part : parse_multipart(type, call.body()))
+    form_ = parse_multipart(type, call.body());
+    for (const FormPart& part : form_)
       if (!part.filename) add_field(fields_, part.name, std::string(part.bytes));
   } else if (type.find("json") != type.npos) {
     add_json(fields_, call.body());

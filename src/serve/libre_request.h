@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "serve/multipart.h"
 #include "serve/request_object.h"
 #include "serve/service.h"
 #include "serve/split_text.h"
@@ -25,8 +26,11 @@ class LibreFields {
   std::string required(const std::string& name) const;
   // Returns the texts of a list, or of a name that is repeated in a form.
   const Texts& texts(const std::string& name) const;
+  // Returns the parts of a form with files, whose bytes belong to the call; none for other bodies.
+  const std::vector<FormPart>& form() const { return form_; }
 
  private:
+  std::vector<FormPart> form_;
   std::map<std::string, Texts> fields_;
 };
 

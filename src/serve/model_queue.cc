@@ -122,10 +122,8 @@ Milliseconds ModelQueue::expected_wait() const {
 }
 
 void ModelQueue::refuse(const char* code, const std::string& message) const {
-  HttpError error(429, fmt::format("model {}: {}", model_, message));
-  error.code = code;
-  error.retry_after = std::clamp(expected_wait(), Milliseconds(1000), Milliseconds(30000));
-  throw error;
+  throw HttpError(429, fmt::format("model {}: {}", model_, message), code,
+                  std::clamp(expected_wait(), Milliseconds(1000), Milliseconds(30000)));
 }
 
 void ModelQueue::check_room(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) const {

@@ -200,8 +200,8 @@ void check_openai_request(const OpenAiRequest& request, const ServerOptions& lim
     HttpError error(400,
                     fmt::format("the prompt has {} tokens and max_tokens is {}: together more than {}, the model's "
                                 "max_length",
-                                prompt.size(), options.max_tokens, longest));
-    error.code = "context_length_exceeded";
+                                prompt.size(), options.max_tokens, longest),
+                    "context_length_exceeded");
     error.param = "max_tokens";
     throw error;
   }

@@ -157,11 +157,10 @@ void Service::drop_retired() {
 
 ModelPtr Service::only_model(const std::vector<ModelPtr>& found, const std::string& name, std::string_view kind) {
   if (found.size() == 1) return found.front();
-  HttpError error(404, !name.empty()   ? fmt::format("no {} is called {}", kind, excerpt(name))
-                       : found.empty() ? fmt::format("no {} is served", kind)
-                                       : fmt::format("several models could answer: choose one by \"model\""));
-  if (found.size() > 1) error.status = 400;
-  error.code = "model_not_found";
+  const std::string message = !name.empty()   ? fmt::format("no {} is called {}", kind, excerpt(name))
+                              : found.empty() ? fmt::format("no {} is served", kind)
+                                              : "several models could answer: choose one by \"model\"";
+  HttpError error(found.empty() ? 404 : 400, message, "model_not_found");
   error.param = "model";
   throw error;
 }
@@ -197,9 +196,7 @@ int64_t Service::cancel_all() {
   post([this, count] {
     const auto open = calls_;
     for (const auto& [address, call] : open) {
-      HttpError error(503, "the server is shutting down");
-      error.code = "draining";
-      call->fail(error);
+      call->fail(HttpError(503, "the server is shutting down", "draining"));
     }
     count->set_value(std::ssize(open));
   });

@@ -69,6 +69,14 @@ class Service : public HttpHandler {
     boost::asio::post(prepare_, std::forward<Function>(function));
   }
 
+  // Any thread: continues a call on the prepare thread, unless it has ended by then (Call::proceed).
+  template <class Function>
+  void post_to(std::weak_ptr<Call> call, Function function) {
+    post([call = std::move(call), function = std::move(function)]() mutable {
+      if (const CallPtr alive = call.lock()) alive->proceed([&] { function(alive); });
+    });
+  }
+
   // Prepare thread.
   const ServerOptions& options() const { return options_; }
   boost::asio::io_context& prepare_context() { return prepare_; }

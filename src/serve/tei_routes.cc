@@ -11,12 +11,6 @@
 namespace qkv {
 namespace {
 
-[[noreturn]] void refuse_tei(int status, const char* type, const std::string& message) {
-  HttpError error(status, message);
-  error.code = type;
-  throw error;
-}
-
 struct EmbedRequest {
   ModelPtr model;
   std::vector<std::string> texts;
@@ -29,17 +23,18 @@ EmbedRequest read_embed_request(Call& call) {
   EmbedRequest request{call.service().embedder(object.text("model")), object.texts("inputs").texts, {}};
   const ServerOptions& limits = call.service().options();
   const std::vector<std::string>& texts = request.texts;
-  if (texts.empty()) refuse_tei(400, "Empty", "`inputs` cannot be empty");
+  if (texts.empty()) throw HttpError(400, "`inputs` cannot be empty", "Empty");
   if (std::ssize(texts) > limits.max_texts)
-    refuse_tei(422, "Validation",
-               fmt::format("batch size {} > maximum allowed batch size {}", texts.size(), limits.max_texts));
+    throw HttpError(422, fmt::format("batch size {} > maximum allowed batch size {}", texts.size(), limits.max_texts),
+                    "Validation");
   check_texts(limits, "inputs", texts);
   request.options.normalize = object.flag("normalize", true);
   const bool truncates = object.flag("truncate", true);
   const int64_t longest = request.model->embedder->max_length();
   for (const int64_t count : request.model->embedder->count_tokens(texts, request.options)) {
     if (!truncates && count > longest)
-      refuse_tei(422, "Validation", fmt::format("`inputs` must have less than {} tokens. Given: {}", longest, count));
+      throw HttpError(422, fmt::format("`inputs` must have less than {} tokens. Given: {}", longest, count),
+                      "Validation");
     request.tokens += std::min(count, longest);
   }
   return request;

@@ -31,8 +31,8 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
   // Any thread: runs a function on the prepare thread, unless the call has ended.
   template <class Function>
   void post(Function function) {
-    service_.post([self = this->shared_from_this(), function = std::move(function)]() mutable {
-      if (const auto call = self->call_.lock()) call->proceed(function);
+    service_.post_to(call_, [self = this->shared_from_this(), function = std::move(function)](const CallPtr&) mutable {
+      function();
     });
   }
 
