@@ -18,6 +18,7 @@ namespace qkv::fuzz {
 namespace {
 
 constexpr std::chrono::seconds kPatience{20};
+const std::string kClient = "fuzz";
 
 // A client that reads the answer.
 class Client : public ReplySink {
@@ -84,13 +85,14 @@ class TinyServer {
     reader.put(head);
     require(reader.has_head(), "the head of a request is complete");
     const auto client = std::make_shared<Client>();
+    Grant grant;
     try {
-      Grant grant = service_.admit(reader.head(), "fuzz");
+      service_.admit(reader.head(), kClient, grant);
       reader.read_body(grant.most_body);
       reader.put(body);
       require(reader.is_done(), "a request is complete");
       const auto exchange =
-          std::make_shared<Exchange>(reader.head(), reader.body(), "fuzz", framing(), std::move(grant), client);
+          std::make_shared<Exchange>(reader.head(), reader.body(), kClient, framing(), std::move(grant), client);
       service_.handle(exchange);
       bool more = true;
       while (more && pieces-- > 0) more = client->read(*exchange);
@@ -98,7 +100,7 @@ class TinyServer {
       service_.ended(*exchange);
       check_idle(exchange);
     } catch (const HttpError& error) {
-      const HttpReply reply = service_.refusal(error, &reader.head(), "fuzz");
+      const HttpReply reply = service_.refusal({error, &reader.head(), kClient, kClient, grant.hold});
       return head_text(reply, framing()) + reply.body;
     }
     return client->answer;
@@ -106,7 +108,7 @@ class TinyServer {
 
  private:
   // Answers of HTTP/1.0 are not cut into chunks.
-  static ReplyFraming framing() { return {"fuzz", 0, false}; }
+  static ReplyFraming framing() { return {kClient, 0, false}; }
 
   void wait_for_prepare_thread() {
     std::promise<void> reached;
