@@ -24,6 +24,8 @@ def attention(
     alibi: Any = None,
     q_offsets: Any = None,
     k_offsets: Any = None,
+    lengths: Any = None,
+    k_lengths: Any = None,
     return_lse: bool = False,
     return_weights: bool = False,
 ) -> Any:
@@ -34,9 +36,12 @@ def attention(
     may have any stride. Results are of the same kind as q.
 
     q: [B, H, T, Dk], k: [B, K, S, Dk], v: [B, K, S, Dv]. K must divide H: query head h uses key/value head h K // H.
+        [H, T, Dk], [K, S, Dk], [K, S, Dv] are one sequence, [T, Dk], [S, Dk], [S, Dv] one head of one sequence.
         Packed sequences have q: [N, H, Dk], k: [M, K, Dk], v: [M, K, Dv] and q_offsets.
     q_offsets, k_offsets: integers [sequences + 1]; sequence s has the tokens offsets[s] to offsets[s + 1] - 1. The default
         of k_offsets is q_offsets.
+    lengths, k_lengths: integers [B], tokens of each sequence of a padded batch: keys from k_lengths on are not attended to,
+        and queries from lengths on give what a query without keys gives. With T = S the default of k_lengths is lengths.
     mask: broadcasts to [B, H, T, S], or, for packed sequences, to [sequences, H, longest T, longest S]. A bool mask is
         True where attention is allowed. A float mask (float32, or float64 for float64 arrays) is added to the scores;
         -inf excludes a key.
@@ -47,15 +52,18 @@ def attention(
     softcap: c replaces each scaled score s by c tanh(s / c), before the mask is added.
     alibi: slopes m, [H]; adds -m |i + S - T - j| to the score of query i and key j (for "top-left", -m |i - j|).
 
-    Returns out: [B, H, T, Dv], or [N, H, Dv] for packed sequences; zeros for a query that attends to no key. With
+    Returns out: [B, H, T, Dv], [N, H, Dv] for packed sequences, and without the axes that q lacks; zeros for a query that attends to no key. With
     return_lse or return_weights, returns a tuple of out and:
     lse: [B, H, T], or [N, H], float32 (float64 for float64 arrays): log Σ exp(score); -inf where there is no key.
     weights: [B, H, T, S], or [sequences, H, longest T, longest S] padded with zeros, of the type of lse.
 
     Raises qkv.Error, a ValueError, that names the argument.
     """
-    arguments = _arguments(q, k, v, mask, causal, scale, window, softcap, alibi, q_offsets, k_offsets)
-    out, lse, weights = _qkv.attention(arguments, bool(return_lse), bool(return_weights), None)
+    missing = _missing_axes(q, q_offsets)
+    arguments = _arguments(*_with_axes(missing, q, k, v), mask, causal, scale, window, softcap, alibi, q_offsets,
+                           k_offsets, lengths, k_lengths)
+    found = _qkv.attention(arguments, bool(return_lse), bool(return_weights), None)
+    out, lse, weights = _without_axes(missing, *found)
     if not return_lse and not return_weights:
         return out
     return (out, *([lse] if return_lse else []), *([weights] if return_weights else []))
@@ -77,6 +85,8 @@ def attention_backward(
     alibi: Any = None,
     q_offsets: Any = None,
     k_offsets: Any = None,
+    lengths: Any = None,
+    k_lengths: Any = None,
     return_mask_grad: bool = False,
 ) -> Any:
     """Returns the gradients of Σ grad_out · out with respect to q, k and v.
@@ -87,20 +97,41 @@ def attention_backward(
     mask: where the mask was broadcast, the sum over the scores that share an entry.
     Raises qkv.Error, a ValueError, that names the argument.
     """
-    arguments = _arguments(q, k, v, mask, causal, scale, window, softcap, alibi, q_offsets, k_offsets)
-    dq, dk, dv, dmask = _qkv.attention_backward(grad_out, arguments, out, lse, bool(return_mask_grad), None)
+    missing = _missing_axes(q, q_offsets)
+    arguments = _arguments(*_with_axes(missing, q, k, v), mask, causal, scale, window, softcap, alibi, q_offsets,
+                           k_offsets, lengths, k_lengths)
+    grad_out, out = _with_axes(missing, grad_out, out)
+    lse, = _with_axes(missing, lse)
+    *found, dmask = _qkv.attention_backward(grad_out, arguments, out, lse, bool(return_mask_grad), None)
+    dq, dk, dv = _without_axes(missing, *found)
     return (dq, dk, dv, dmask) if return_mask_grad else (dq, dk, dv)
+
+
+def _missing_axes(q: Any, q_offsets: Any) -> int:
+    """The number of axes, batch and heads, that the arrays are given without."""
+    axes = getattr(q, "ndim", 4)
+    return 4 - axes if q_offsets is None and axes in (2, 3) else 0
+
+
+def _with_axes(missing: int, first: Any, *others: Any) -> list[Any]:
+    """The arrays as views with `missing` more axes at the front; those with other axes than the first as they are."""
+    same = [getattr(x, "ndim", None) == getattr(first, "ndim", None) for x in (first, *others)]
+    return [x[(None,) * missing] if missing and fits else x for x, fits in zip((first, *others), same)]
+
+
+def _without_axes(missing: int, *arrays: Any) -> list[Any]:
+    return [x if x is None else x[(0,) * missing] if missing else x for x in arrays]
 
 
 def _arguments(
     q: Any, k: Any, v: Any, mask: Any, causal: Any, scale: Any, window: Any, softcap: Any, alibi: Any,
-    q_offsets: Any, k_offsets: Any
+    q_offsets: Any, k_offsets: Any, lengths: Any, k_lengths: Any
 ) -> _qkv.Arguments:
     if isinstance(causal, str) and causal not in _CAUSAL or not isinstance(causal, (bool, str)):
         raise _qkv.Error(f'attention: causal is {causal!r}, expected False, True or "top-left"')
     left, right = window if isinstance(window, (tuple, list)) and len(window) == 2 else (window, window)
     return _qkv.Arguments(
-        q, k, v, mask, alibi, q_offsets, k_offsets, _number("scale", scale), _number("softcap", softcap),
+        q, k, v, mask, alibi, q_offsets, k_offsets, lengths, k_lengths, _number("scale", scale), _number("softcap", softcap),
         _CAUSAL[causal], _limit(left), _limit(right),
     )
 

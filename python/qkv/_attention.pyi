@@ -20,6 +20,8 @@ class _Options(TypedDict, total=False):
     alibi: _DLPack | None
     q_offsets: _Offsets | None
     k_offsets: _Offsets | None
+    lengths: _Offsets | None
+    k_lengths: _Offsets | None
 
 @overload
 def attention(

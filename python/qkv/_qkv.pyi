@@ -22,6 +22,8 @@ class Arguments:
         alibi: object | None,
         q_offsets: object | None,
         k_offsets: object | None,
+        lengths: object | None,
+        k_lengths: object | None,
         scale: float | None,
         softcap: float | None,
         causal: Causal,

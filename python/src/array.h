@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -101,6 +102,7 @@ class Result {
   const Shape& shape() const { return shape_; }
   const Shape& strides() const { return strides_; }
   size_t bytes() const { return bytes_; }
+  void fill_with_zeros() { std::memset(memory_.get(), 0, bytes_); }
   // Moves the memory into an array of the same kind as `like`: of PyTorch or another framework with the array API,
   // otherwise of NumPy.
   nb::object release(nb::handle like);

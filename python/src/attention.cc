@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 
 #include <cstring>
+#include <limits>
 
 #include "bindings.h"
 #include "parts.h"
@@ -105,6 +106,14 @@ Heads<const Element> like_queries(const Problem& problem, const Array& x, int64_
   return problem.heads(x.data<Element>(), x.strides());
 }
 
+// Gives the queries that no sequence has the results of queries that see no key.
+template <class Real>
+void clear(Result& out, Result& lse) {
+  out.fill_with_zeros();
+  constexpr Real hidden = -std::numeric_limits<Real>::infinity();
+  if (lse.data<Real>()) std::fill_n(lse.data<Real>(), lse.bytes() / sizeof(Real), hidden);
+}
+
 nb::tuple call_forward(const Arguments& arguments, bool return_lse, bool return_weights,
                        std::optional<double> part_budget) {
   const Problem problem(arguments);
@@ -114,6 +123,7 @@ nb::tuple call_forward(const Arguments& arguments, bool return_lse, bool return_
     Result out(problem.of_queries(problem.value_width()), dtype_of<T>()), lse, W;
     if (return_lse || return_weights) lse = Result(problem.of_queries(0), dtype_of<Real>());
     if (return_weights) W = Result(problem.weights_shape(), dtype_of<Real>());
+    if (problem.is_padded()) clear<Real>(out, lse);
     const Heads<Real> lse_heads = lse.data<Real>() ? problem.heads(lse.data<Real>(), lse.strides()) : Heads<Real>{};
     const double limit = part_budget.value_or(budget<T>());
     {
@@ -142,11 +152,13 @@ nb::tuple call_backward(nb::handle grad_out, const Arguments& arguments, nb::han
     if (return_mask_grad && !in.mask.data) fail("return_mask_grad requires a float mask");
     Result dq(problem.q().shape(), dtype_of<T>()), dk(problem.k().shape(), dtype_of<T>()),
         dv(problem.v().shape(), dtype_of<T>()), dmask;
+    for (Result* x : {&dq, &dk, &dv})
+      if (problem.is_padded()) x->fill_with_zeros();
     const auto heads = [&](const Result& x) { return problem.heads(x.data<T>(), x.strides()); };
     AttentionGradients<T> gradients{heads(dq), heads(dk), heads(dv), {}};
     if (return_mask_grad) {
       dmask = Result(problem.mask()->shape(), dtype_of<Real>());
-      std::memset(dmask.data<Real>(), 0, dmask.bytes());
+      dmask.fill_with_zeros();
       gradients.dmask = problem.mask_view(dmask.data<Real>(), dmask.shape(), dmask.strides());
     }
     {
@@ -167,10 +179,11 @@ void bind_attention(nb::module_& m) {
       .value("bottom_right", Causal::bottom_right)
       .value("top_left", Causal::top_left);
   nb::class_<Arguments>(m, "Arguments")
-      .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object,
-                    std::optional<double>, std::optional<double>, Causal, int64_t, int64_t>(),
+      .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object,
+                    nb::object, std::optional<double>, std::optional<double>, Causal, int64_t, int64_t>(),
            nb::arg("q").none(), nb::arg("k").none(), nb::arg("v").none(), nb::arg("mask").none(),
-           nb::arg("alibi").none(), nb::arg("q_offsets").none(), nb::arg("k_offsets").none(), nb::arg("scale").none(),
+           nb::arg("alibi").none(), nb::arg("q_offsets").none(), nb::arg("k_offsets").none(), nb::arg("lengths").none(),
+           nb::arg("k_lengths").none(), nb::arg("scale").none(),
            nb::arg("softcap").none(), nb::arg("causal"), nb::arg("left"), nb::arg("right"));
   m.def("attention", call_forward);
   m.def("attention_backward", call_backward);

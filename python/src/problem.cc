@@ -11,22 +11,43 @@ std::optional<Array> optional_array(const char* name, nb::handle object) {
   return Array(name, object);
 }
 
-// Reads offsets [0, …, tokens] in ascending order.
-std::vector<int32_t> read(const char* name, nb::handle object, int64_t tokens) {
+// Reads integers of 32 or 64 bits, from a list or an array with one axis, which `expected` describes. Calls
+// check(i, value) for each.
+template <class Check>
+std::vector<int32_t> read_integers(const char* name, nb::handle object, const char* expected, Check&& check) {
   const bool list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
   const Array array(name, list ? nb::module_::import_("numpy").attr("asarray")(object) : nb::borrow(object));
   if (array.ndim() != 1 || array.size(0) < 1)
-    fail("{} has shape {}, expected [sequences + 1]", name, to_text(array.shape()));
-  std::vector<int32_t> offsets;
-  for (int64_t i = 0, before = 0; i < array.size(0); i++) {
+    fail("{} has shape {}, expected {}", name, to_text(array.shape()), expected);
+  std::vector<int32_t> values;
+  for (int64_t i = 0; i < array.size(0); i++) {
     const int64_t at = i * array.stride(0);
-    const int64_t offset = array.holds<int64_t>() ? array.data<int64_t>()[at] : array.data<int32_t>()[at];
+    const int64_t value = array.holds<int64_t>() ? array.data<int64_t>()[at] : array.data<int32_t>()[at];
+    check(i, value);
+    values.push_back(static_cast<int32_t>(value));
+  }
+  return values;
+}
+
+// Reads offsets [0, …, tokens] in ascending order.
+std::vector<int32_t> read(const char* name, nb::handle object, int64_t tokens) {
+  int64_t before = 0;
+  const auto offsets = read_integers(name, object, "[sequences + 1]", [&](int64_t i, int64_t offset) {
     if (offset < before || offset > tokens) fail("{}[{}] is {}, expected {} to {}", name, i, offset, before, tokens);
     if (i == 0 && offset != 0) fail("{} begins with {}, expected 0", name, offset);
-    offsets.push_back(static_cast<int32_t>(before = offset));
-  }
+    before = offset;
+  });
   if (offsets.back() != tokens) fail("{} ends with {}, expected the {} tokens", name, offsets.back(), tokens);
   return offsets;
+}
+
+// Reads the length of each of B sequences of at most `longest` tokens.
+std::vector<int32_t> read_lengths_of(const char* name, nb::handle object, int64_t B, int64_t longest) {
+  const auto lengths = read_integers(name, object, "[B]", [&](int64_t i, int64_t length) {
+    if (length < 0 || length > longest) fail("{}[{}] is {}, expected 0 to {}", name, i, length, longest);
+  });
+  if (std::ssize(lengths) != B) fail("{} has {} lengths, expected one for each of {} sequences", name, lengths.size(), B);
+  return lengths;
 }
 
 int64_t longest(const std::vector<int32_t>& offsets) {
@@ -49,6 +70,7 @@ Problem::Problem(const Arguments& a)
       window_(a.window),
       packed_(!a.q_offsets.is_none()) {
   if (!packed_ && !a.k_offsets.is_none()) fail("k_offsets without q_offsets");
+  if (packed_ && !(a.lengths.is_none() && a.k_lengths.is_none())) fail("lengths together with q_offsets");
   if (!q_.holds<float>() && !q_.holds<double>() && !q_.holds<bfloat16>())
     fail("q is {}, expected float32, float64 or bfloat16", q_.type_name());
   for (const Array* x : {&q_, &k_, &v_}) {
@@ -62,7 +84,7 @@ Problem::Problem(const Arguments& a)
   if (packed_)
     read_offsets(a);
   else
-    B_ = q_.size(0), T_ = q_.size(2), S_ = k_.size(2);
+    B_ = q_.size(0), T_ = q_.size(2), S_ = k_.size(2), read_lengths(a);
   if (mask_) check_mask();
   if (alibi_ && alibi_->shape() != Shape{H_})
     fail("alibi has shape {}, expected one slope for each of {} heads", to_text(alibi_->shape()), H_);
@@ -93,6 +115,16 @@ void Problem::read_offsets(const Arguments& a) {
   if (k_offsets_.size() != q_offsets_.size())
     fail("k_offsets has {} sequences, q_offsets {}: expected the same", k_offsets_.size() - 1, q_offsets_.size() - 1);
   B_ = static_cast<int64_t>(q_offsets_.size()) - 1, T_ = longest(q_offsets_), S_ = longest(k_offsets_);
+}
+
+void Problem::read_lengths(const Arguments& a) {
+  if (!a.lengths.is_none()) lengths_ = read_lengths_of("lengths", a.lengths, B_, T_);
+  if (!a.k_lengths.is_none())
+    k_lengths_ = read_lengths_of("k_lengths", a.k_lengths, B_, S_);
+  else if (!lengths_.empty() && T_ == S_)
+    k_lengths_ = lengths_;
+  else if (!lengths_.empty())
+    fail("k has {} tokens, q {}: expected the same, or k_lengths", S_, T_);
 }
 
 void Problem::check_mask() const {
@@ -128,7 +160,8 @@ AttentionInput<T> Problem::input() const {
   AttentionInput<T> in;
   in.q = heads(q_.data<T>(), q_.strides()), in.k = heads(k_.data<T>(), k_.strides());
   in.v = heads(v_.data<T>(), v_.strides());
-  in.sequences = {B_, nullptr, nullptr, nullptr, nullptr, T_, S_};
+  const auto ends = [](const std::vector<int32_t>& lengths) { return lengths.empty() ? nullptr : lengths.data(); };
+  in.sequences = {B_, nullptr, ends(lengths_), nullptr, ends(k_lengths_), T_, S_};
   if (packed_)
     in.sequences = {B_, q_offsets_.data(), q_offsets_.data() + 1, k_offsets_.data(), k_offsets_.data() + 1, T_, S_};
   in.heads = H_, in.kv_heads = K_, in.key_width = q_.size(-1), in.value_width = v_.size(-1);

@@ -11,7 +11,7 @@ namespace qkv::python {
 
 // As given in Python; None where not given.
 struct Arguments {
-  nb::object q, k, v, mask, alibi, q_offsets, k_offsets;
+  nb::object q, k, v, mask, alibi, q_offsets, k_offsets, lengths, k_lengths;
   std::optional<double> scale, softcap;
   Causal causal = Causal::none;
   Window window;
@@ -34,6 +34,8 @@ class Problem {
   const Array& v() const { return v_; }
   const Array* mask() const { return mask_ ? &*mask_ : nullptr; }
   int64_t value_width() const { return v_.size(-1); }
+  // Whether sequences of a batch may be shorter than it, so that a call does not assign all of its results.
+  bool is_padded() const { return !lengths_.empty() || !k_lengths_.empty(); }
 
   // Converts strides like those of q, or of an array without its last axis.
   template <class T>
@@ -47,6 +49,7 @@ class Problem {
 
  private:
   void read_offsets(const Arguments& arguments);
+  void read_lengths(const Arguments& arguments);
   void check_keys() const;
   void check_mask() const;
 
@@ -57,7 +60,7 @@ class Problem {
   Window window_;
   bool packed_ = false;
   int64_t B_ = 0, H_ = 0, K_ = 0, T_ = 0, S_ = 0;  // T and S are the longest
-  std::vector<int32_t> q_offsets_, k_offsets_;
+  std::vector<int32_t> q_offsets_, k_offsets_, lengths_, k_lengths_;
 };
 
 }  // namespace qkv::python

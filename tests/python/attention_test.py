@@ -142,3 +142,48 @@ def test_results_do_not_depend_on_the_number_of_threads(random):
         assert qkv.threads() == 3 and np.array_equal(qkv.attention(q, k, v), one)
     finally:
         qkv.set_threads(before)
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("causal", [False, True])
+def test_padded_sequences_match_separate_calls(random, type, causal):
+    q, k, v = make(random, type, 6, 5)
+    lengths, k_lengths = [3, 0], [5, 2]
+    out, lse, weights = qkv.attention(q, k, v, lengths=lengths, k_lengths=np.array(k_lengths), causal=causal,
+                                      return_lse=True, return_weights=True)
+    for b, (T, S) in enumerate(zip(lengths, k_lengths)):
+        single = q[b:b + 1, :, :T], k[b:b + 1, :, :S], v[b:b + 1, :, :S]
+        expected = qkv.attention(*single, causal=causal, return_lse=True, return_weights=True)
+        of_out, of_rest = tolerance(np.finfo(type).eps, *single)
+        np.testing.assert_allclose(out[b, :, :T], expected[0][0], rtol=0, atol=of_out)
+        np.testing.assert_allclose(lse[b, :, :T], expected[1][0], rtol=0, atol=of_rest)
+        np.testing.assert_allclose(weights[b, :, :T, :S], expected[2][0], rtol=0, atol=of_rest)
+        assert not out[b, :, T:].any() and np.all(lse[b, :, T:] == -np.inf)
+        assert not weights[b, :, T:].any() and not weights[b, :, :, S:].any()
+
+
+def test_gradients_of_padded_sequences_are_zero_beyond_their_lengths(random):
+    q, k, v = make(random, np.float32, 6, 6)
+    padded = {"lengths": [4, 1]}
+    out, lse = qkv.attention(q, k, v, return_lse=True, **padded)
+    found = qkv.attention_backward(np.ones_like(out), q, k, v, out, lse, **padded)
+    for b, n in enumerate(padded["lengths"]):
+        single = [x[b:b + 1, :, :n] for x in (q, k, v)]
+        part, part_lse = qkv.attention(*single, return_lse=True)
+        expected = qkv.attention_backward(np.ones_like(part), *single, part, part_lse)
+        for x, y in zip(found, expected):
+            np.testing.assert_allclose(x[b, :, :n], y[0], rtol=0, atol=1e-5)
+            assert not x[b, :, n:].any()
+
+
+def test_arrays_without_a_batch_or_heads(random):
+    q, k, v = make(random, np.float32, 6, 5)
+    expected = qkv.attention(q, k, v, causal=True, return_lse=True, return_weights=True)
+    for x, y in zip(qkv.attention(q[1], k[1], v[1], causal=True, return_lse=True, return_weights=True), expected):
+        assert np.array_equal(x, y[1])
+    one = q[1, 0], k[1, 0], v[1, 0]
+    found = qkv.attention(*one, causal=True, return_lse=True, return_weights=True)
+    for x, y in zip(found, expected):
+        assert np.array_equal(x, y[1, 0])
+    gradients = qkv.attention_backward(found[0], *one, *found[:2], causal=True)
+    assert [x.shape for x in gradients] == [x.shape for x in one]

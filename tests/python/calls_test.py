@@ -25,6 +25,7 @@ WAYS = {
     "alibi": {"alibi": True},
     "mask": {"mask": "float"},
     "causal bool mask": {"causal": BOTTOM_RIGHT, "mask": "bool"},
+    "lengths": {"lengths": [3000, 100], "k_lengths": [20, 400], "causal": BOTTOM_RIGHT},
     "packed": {"q_offsets": [0, 30, 30, 3500], "k_offsets": [0, 10, 50, 3600], "causal": BOTTOM_RIGHT, "mask": "float"},
 }
 
@@ -32,7 +33,8 @@ WAYS = {
 def arguments(random, type, way, shape_q, shape_k):
     q = random.standard_normal(shape_q).astype(type)
     k, v = (random.standard_normal(shape_k).astype(type) for _ in "kv")
-    options = {"mask": None, "alibi": None, "q_offsets": None, "k_offsets": None, "scale": None, "softcap": None,
+    options = {"mask": None, "alibi": None, "q_offsets": None, "k_offsets": None, "lengths": None,
+               "k_lengths": None, "scale": None, "softcap": None,
                "causal": NONE, "left": -1, "right": -1, **WAYS[way]}
     if options["mask"]:
         rows, keys = (3470, 3550) if way == "packed" else (shape_q[2], shape_k[2])

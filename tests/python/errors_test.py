@@ -21,7 +21,8 @@ ARRAYS = {
     "q is of type list, expected an array or tensor": ([1.0], K, K),
     "q is of type NoneType, expected an array": (None, K, K),
     "k is of type str, expected an array": (Q, "k", K),
-    "q has shape [4, 5, 8], expected [B, heads, T, width], or [N, heads, width] with q_offsets": (Q[0], K, K),
+    "k has 2 sequences, q 1: expected the same": (Q[0], K, K),
+    "q has shape [8], expected [B, heads, T, width], or [N, heads, width] with q_offsets": (Q[0, 0, 0], K, K),
     "v has shape [], expected [B, heads, T, width]": (Q, K, np.float32([1]).reshape(())),
     "k has 3 heads, q 4: expected a divisor": (Q, np.ones((2, 3, 7, 8), np.float32), K),
     "k has 0 heads, q 4: expected a divisor": (Q, K[:, :0], K[:, :0]),
@@ -159,3 +160,12 @@ def test_results_larger_than_memory_raise_memory_error():
 def test_invalid_thread_counts_are_rejected(count):
     with pytest.raises(qkv.Error, match="set_threads: count must be between 1 and 1024"):
         qkv.set_threads(count)
+
+
+def test_errors_of_lengths():
+    says("lengths has 1 lengths, expected one for each of 2 sequences", qkv.attention, Q, K, K, lengths=[3],
+         k_lengths=[1, 2])
+    says("k_lengths[1] is 8, expected 0 to 7", qkv.attention, Q, K, K, k_lengths=[1, 8])
+    says("lengths has shape [1, 1], expected [B]", qkv.attention, Q, K, K, lengths=[[1]])
+    says("k has 7 tokens, q 5: expected the same, or k_lengths", qkv.attention, Q, K, K, lengths=[1, 2])
+    says("lengths together with q_offsets", qkv.attention, Q[0], K[0], K[0], q_offsets=[0, 4], lengths=[1])
