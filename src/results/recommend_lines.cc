@@ -3,6 +3,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "qkv/field.h"
+#include "results/recommend_request.h"
 #include "results/request_json.h"
 
 namespace qkv {
@@ -232,7 +233,14 @@ std::vector<std::string> items_named(const std::vector<std::string>& texts, cons
 RecommendLine parse_recommend_line(std::string_view text, const std::shared_ptr<const RecommendOptions>& options,
                                    const Recommender& recommender, const Titles& titles, std::string& id) {
   id.clear();
-  const ordered_json request = parse_request_json(text);
+  return read_recommend_request(parse_request_json(text), options, recommender, titles, id);
+}
+
+RecommendLine read_recommend_request(const ordered_json& request,
+                                     const std::shared_ptr<const RecommendOptions>& options,
+                                     const Recommender& recommender, const Titles& titles, std::string& id) {
+  id.clear();
+  if (!request.is_object()) fail("not a JSON object");
   const auto found = request.find("id");
   if (found != request.end() && !found->is_null()) id = json_text(*found);
   RecommendLineReader reader(id, options, recommender, titles);

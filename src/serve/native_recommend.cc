@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "qkv/recommend_lines.h"
 #include "qkv/result_json.h"
+#include "results/recommend_request.h"
 #include "serve/batch_work.h"
 #include "serve/native_routes.h"
 #include "serve/request_limits.h"
@@ -22,7 +22,7 @@ struct RecommendCall {
 
 RecommendLine read_line(const ServedModel& model, const nlohmann::json& object, const ServerOptions& limits,
                         std::string& id) {
-  RecommendLine line = parse_recommend_line(object.dump(), nullptr, *model.recommender, *model.titles, id);
+  RecommendLine line = read_recommend_request(object, nullptr, *model.recommender, *model.titles, id);
   if (line.options && line.options->top > limits.max_texts * 64)
     refuse_field("top", "must be at most {} (is {})", limits.max_texts * 64, line.options->top);
   return line;
