@@ -101,7 +101,7 @@ class Mock:
                 source, target = languages[name]
                 model = model | {"source_languages": source, "target_languages": target}
             models.append(model)
-        return {"version": self.text("0.1.0"), "models": models, "limits": {"max_text": 16384}}
+        return {"version": self.text("qkv 0.1.0 (avx2)"), "models": models, "limits": {"max_text": 16384}}
 
     # Translation
 

@@ -19,6 +19,11 @@ def test_the_program_sends_the_page_that_the_mock_server_sends(translator_run, f
         assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
 
 
+def test_the_program_its_models_and_languages_are_named(site):
+    assert re.match(r"qkv \d+\.\d+\.\d+ \(\w+\): en-de \(translator, [\d,]+ parameters\), films", site.text("served"))
+    assert [site.text("from-name"), site.text("to-name")] == ["English", "German"]
+
+
 # ---- By keyboard alone
 
 
@@ -190,6 +195,15 @@ def test_every_target_is_at_least_24_pixels(page):
             .map(e => [e.id || e.textContent, (e.closest('label') ?? e).getBoundingClientRect()])
             .filter(([, box]) => box.width && (box.width < 24 || box.height < 24)).map(([name]) => name)""")
     assert small == []
+
+
+def test_narrow_pages_do_not_break_numbers(site):
+    site.show_as(width=320)
+    recommend(site, "part", "part")
+    site.wait("all('#suggestions .effects i').length > 2")
+    heights = site.script("""return ['#suggestions .effects span', '.rank']
+        .map(name => Math.max(...all(name).map(e => e.offsetHeight)))""")
+    assert len(site.texts(".rank")) == 10 and max(heights) < 30  # one line
 
 
 @pytest.mark.parametrize("motion, moves", (("no-preference", True), ("reduce", False)))

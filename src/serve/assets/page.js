@@ -95,6 +95,6 @@ page.run(async () => {
   if (served.length) openPage(served.includes(wanted) ? wanted : served[0]);
   else page.say('This server has no model for this page. The file /openapi.json describes its interface.', true);
   $('pages').hidden = !served.length;
-  $('served').textContent = `qkv ${info.version}: ` + models.map(model =>
+  $('served').textContent = `${info.version}: ` + models.map(model =>
       `${model.id} (${model.kind.replace('_', ' ')}, ${model.parameters.toLocaleString('en')} parameters)`).join(', ');
 });

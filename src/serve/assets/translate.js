@@ -5,7 +5,17 @@ function languagesOf(id) {
   const known = info.models?.find(model => model.id === id);
   return {id, from: known?.source_languages ?? ['und'], to: known?.target_languages ?? ['und']};
 }
-const languageName = code => code === 'und' ? '' : languages.find(language => language.code === code)?.name ?? code;
+const english = new Intl.DisplayNames('en', {type: 'language'});
+
+// Returns the name of a language. The server names the languages that it translates from.
+function languageName(code) {
+  if (code === 'und') return '';
+  try {
+    return languages.find(language => language.code === code)?.name ?? english.of(code);
+  } catch {
+    return code;  // of another form than those of browsers, such as "eng_Latn"
+  }
+}
 
 function showLanguages() {
   const unique = codes => [...new Set(codes)], all = modelsOf('translate').map(languagesOf);
