@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import statistics
 import sys
 import time
 
@@ -47,6 +48,16 @@ def slope(points):
     return sum((p - x) * (q - y) for p, q in points) / sum((p - x) ** 2 for p in xs)
 
 
+def sixths(samples):
+    """The mean time in seconds and the median size in MiB of each sixth: a model that SIGHUP replaces is there twice for
+    a moment, which a median leaves out."""
+    if len(samples) < 12:
+        raise SystemExit("soak-mixed: too few samples for a slope: raise --minutes")
+    parts = [samples[len(samples) * i // 6:len(samples) * (i + 1) // 6] for i in range(6)]
+    return [(statistics.mean(at for at, *_ in part), statistics.median(size for *_, size in part) / MIB)
+            for part in parts]
+
+
 def settle(server):
     """Waits until nothing is left of the last clients; returns what waits or runs, and the descriptors."""
     for _ in range(100):
@@ -74,15 +85,13 @@ def soak_mixed(a):
         status, _ = server.stop()
     counts, unexpected = clients.counts, clients.unexpected
     print(json.dumps({**counts, "unexpected": unexpected}), file=sys.stderr)
-    steady = [each for each in samples if each[0] > min(300, 20 * a.minutes)]
-    if len(steady) < 3:
-        raise SystemExit("soak-mixed: too few samples for a slope: raise --minutes")
-    sizes = [size / MIB for *_, size in steady]
-    per_hour = slope([(seconds / 3600, size / MIB) for seconds, _, size in steady])
-    per_request = slope([(sent / 1e5, size / MIB) for _, sent, size in steady])
+    medians = sixths(samples)
+    per_hour = slope(medians[2:]) * 3600
+    sizes = ", ".join(f"{size:.1f}" for _, size in medians)
     return (f"{counts['sent']:,} mixed requests with faults in {a.minutes:g} minutes, SIGHUP {counts['SIGHUP']} times",
             "≤ 1 MiB per 100,000; descriptors as before; every request counted; nothing left; exit 0",
-            f"{per_request:+.2f} MiB per 100,000, {per_hour:+.2f} MiB per hour (first {sizes[0]:.1f}, last "
-            f"{sizes[-1]:.1f}, most {max(sizes):.1f} MiB); {before} descriptors, then {after}; {counted:,} of "
+            f"median of each sixth {sizes} MiB, after the second {per_hour:+.2f} MiB per hour and "
+            f"{per_hour * a.minutes / 60 / counts['sent'] * 1e5:+.2f} per 100,000; {before} descriptors, then {after}; "
+            f"{counted:,} of "
             f"{counts['reached']:,} counted; {left} left; exit {status}; {counts['refused']} refused, "
             f"{sum(unexpected.values())} unexpected answers")
