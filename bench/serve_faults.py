@@ -37,7 +37,8 @@ def idle(a):
 @row("translator", "sentences")
 def overload(a):
     """Ten times what a closed loop of 64 clients gets done, in an open loop."""
-    bodies = [json.dumps({"text": line, "beam": a.beam}) for line in a.sentences]
+    length = {"min_length": a.length, "max_length": a.length} if a.length else {}
+    bodies = [json.dumps({"text": line, "beam": a.beam, **length}) for line in a.sentences]
     figures = []
     for _ in range(a.rounds):
         with Server(a.qkv, [a.translator], "--max-connections", 20000, *a.server) as server:

@@ -42,7 +42,7 @@ class Comparison:
         for _ in range(a.rounds):
             there.append(max(offline(a, *command, text=self.texts) for command in self.commands))
             with Server(a.qkv, [self.run], *a.server) as server:
-                server.wrk(a.folder, self.path, self.bodies, self.clients, max(1, a.seconds / 5))  # warms up
+                server.wrk(a.folder, self.path, self.bodies, self.clients, a.seconds)  # warms up
                 figures = server.wrk(a.folder, self.path, self.bodies, self.clients, a.seconds)
             failed += figures["failed"]
             good = 1 - figures["failed"] / max(1, figures["requests"])
@@ -59,7 +59,7 @@ def translate(a):
     flags = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", value)]
     return Comparison(
         f"64 clients, a sentence a request, beam {a.beam}", "≥ 90 % of `qkv translate`", a.translator, "/v1/translate",
-        [json.dumps({"text": line, **options}) for line in a.sentences],
+        [json.dumps({"text": line, "alignment": False, **options}) for line in a.sentences],
         [("translate", a.translator, *flags, "--workers", n) for n in a.offline_workers], a.sentences,
     ).measure(a)
 

@@ -32,7 +32,7 @@ struct ServerOptions {
   bool embed = false;
 
   int64_t threads = 0;
-  int64_t workers = 1;
+  int64_t workers = 0;
   int64_t rows = 256;
   int64_t cache = int64_t{1} << 30;
 
@@ -106,7 +106,9 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
 
   visit("threads", o.threads, {"Threads that compute; 0 is one per processor", "execution", between(0, 1024)});
   visit("workers", o.workers,
-        {"Number of models computed at the same time, which share the threads", "execution", between(1, 1024)});
+        {"Number of models computed at the same time, which share the threads; 0 is one per thread, at most 4, and one for "
+         "each language model",
+         "execution", between(0, 1024)});
   visit("rows", o.rows, {"Hypotheses of a model that a step extends", "execution", kCount});
   visit("cache", o.cache,
         quantity({"Memory for keys and values of all models; a text starts when what it may need is free", "execution",

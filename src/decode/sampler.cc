@@ -44,6 +44,20 @@ void keep_typical(std::vector<int32_t>& tokens, std::span<const float> values, c
   std::ranges::sort(tokens);
 }
 
+struct Scratch {
+  std::vector<int32_t> tokens;  // allowed ones; most probable first if top_p applies
+  std::vector<double> sums;     // of the weights exp((log q − max)/temperature) up to each token
+};
+
+// Returns memory that the thread keeps: for a large vocabulary the system would give new pages for each token.
+Scratch& scratch(size_t tokens) {
+  thread_local Scratch memory;
+  memory.tokens.clear();
+  memory.tokens.reserve(tokens);
+  memory.sums.reserve(tokens);
+  return memory;
+}
+
 }  // namespace
 
 int32_t sample(const NextToken& next, const SamplingOptions& options, Random& random) {
@@ -52,7 +66,7 @@ int32_t sample(const NextToken& next, const SamplingOptions& options, Random& ra
   const double u = random.uniform();
   const float highest = *std::ranges::max_element(values);
   const double least = static_cast<double>(highest) + std::log(options.min_p);  // −∞ without min_p
-  std::vector<int32_t> tokens;  // allowed tokens; most probable first if top_p applies
+  auto& [tokens, sums] = scratch(values.size());
   for (size_t v = 0; v < values.size(); v++)
     if (values[v] > -INFINITY && static_cast<double>(values[v]) >= least) tokens.push_back(static_cast<int32_t>(v));
   if (tokens.empty()) return -1;
@@ -66,7 +80,7 @@ int32_t sample(const NextToken& next, const SamplingOptions& options, Random& ra
   if (options.typical_p < 1) keep_typical(tokens, values, options);
   if (options.top_p < 1) std::sort(tokens.begin(), tokens.end(), better);
 
-  std::vector<double> sums(tokens.size());  // of the weights exp((log q − max)/temperature) up to each token
+  sums.resize(tokens.size());
   double sum = 0;
   for (size_t i = 0; i < tokens.size(); i++)
     sums[i] = sum += std::exp(static_cast<double>(value(tokens[i]) - highest) / options.temperature);

@@ -2,6 +2,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,15 @@ namespace {
 int64_t part_cost(const Ensemble& models, const LinePart& part, const SearchOptions& search) {
   const int64_t S = std::ssize(part.source);
   return S + std::min((3 * S + 1) / 2, max_tokens(models, input_of(part), search));
+}
+
+// Whether the attention of translations is found in the same way.
+bool same_attention(const TranslateOptions& a, const TranslateOptions& b) {
+  const auto of = [](const TranslateOptions& o) {
+    return std::tie(o.alignment, o.attention, o.replace_unknown, o.attention_layer, o.attention_head, o.source_language,
+                    o.target_language);
+  };
+  return of(a) == of(b);
 }
 
 }  // namespace
@@ -148,21 +159,58 @@ struct TranslationLoop::State {
     if (result && taken->events.on_done) taken->events.on_done(std::move(*result));
   }
 
-  void settle(Decoding::Result&& result) {
-    const auto place = parts.find(result.key);
-    if (place == parts.end()) return;  // another part of its text failed in this step
-    const auto [text, part] = place->second;
-    parts.erase(place);
-    try {
-      if (result.error) std::rethrow_exception(result.error);
-      part->found = std::move(result.found);
-      translator.find_attention({&part, 1}, text->options, scratch);
-    } catch (...) {
-      return fail_with(*text, std::current_exception());
+  // A part whose search has ended.
+  struct Ended {
+    uint64_t text = 0;
+    LinePart* part = nullptr;
+    std::exception_ptr error = nullptr;
+  };
+
+  // Takes the parts of these results out of those of the engine.
+  std::vector<Ended> take_ended(std::vector<Decoding::Result>& results) {
+    std::vector<Ended> ended;
+    for (Decoding::Result& result : results) {
+      const auto place = parts.find(result.key);
+      const auto [text, part] = place->second;
+      parts.erase(place);
+      if (!result.error) part->found = std::move(result.found);
+      ended.push_back({text->id, part, std::move(result.error)});
     }
-    text->done++;
-    if (text->error || text->done == text->line.parts.size()) return finish(*text);
-    if (text->added < text->line.parts.size() && text->done == text->added) add_next_part(*text);
+    return ended;
+  }
+
+  // Finds the attention of the parts of texts with the same options, together. An error of parts that were computed
+  // together goes only to those that have it alone.
+  void find_attention(std::span<Ended* const> ended) {
+    std::vector<LinePart*> together;
+    for (const Ended* e : ended) together.push_back(e->part);
+    try {
+      translator.find_attention(together, texts.at(ended.front()->text)->options, scratch);
+    } catch (...) {
+      if (ended.size() == 1) ended.front()->error = std::current_exception();
+      for (size_t i = 0; i < ended.size() && ended.size() > 1; i++) find_attention(ended.subspan(i, 1));
+    }
+  }
+  void find_attention(std::vector<Ended>& all) {
+    std::vector<std::vector<Ended*>> groups;
+    for (Ended& ended : all) {
+      if (ended.error) continue;
+      const TranslateOptions& options = texts.at(ended.text)->options;
+      const auto group = std::ranges::find_if(
+          groups, [&](const auto& g) { return same_attention(texts.at(g.front()->text)->options, options); });
+      (group == groups.end() ? groups.emplace_back() : *group).push_back(&ended);
+    }
+    for (const auto& group : groups) find_attention(std::span(group));
+  }
+
+  void settle(const Ended& ended) {
+    const auto place = texts.find(ended.text);
+    if (place == texts.end()) return;  // another part of its text failed in this step
+    Text& text = *place->second;
+    if (ended.error) return fail_with(text, ended.error);
+    text.done++;
+    if (text.error || text.done == text.line.parts.size()) return finish(text);
+    if (text.added < text.line.parts.size() && text.done == text.added) add_next_part(text);
   }
 
   // Ends all texts after an exception, which leaves the decoding in an unknown state.
@@ -188,7 +236,9 @@ struct TranslationLoop::State {
       fail_all(std::current_exception());
       return true;
     }
-    for (Decoding::Result& result : results) settle(std::move(result));
+    std::vector<Ended> ended = take_ended(results);
+    find_attention(ended);
+    for (const Ended& e : ended) settle(e);
     engine->decoding.trim(Clock::now());
     return any;
   }

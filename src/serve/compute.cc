@@ -17,7 +17,7 @@ void yield_to_others() { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(getti
 
 }  // namespace
 
-ComputeThread::ComputeThread(int threads) : thread_([this, threads] { run(threads); }) {}
+ComputeThread::ComputeThread(ThreadShare& share) : share_(share), thread_([this] { run(); }) {}
 
 ComputeThread::~ComputeThread() {
   {
@@ -75,6 +75,7 @@ void ComputeThread::step(Entry& entry, std::unique_lock<std::mutex>& lock) {
   stepped_ = entry.lane.get();
   began_ = Clock::now();
   lock.unlock();
+  set_threads(share_.of_each());
   const bool any = entry.lane->step();
   lock.lock();
   const Clock::duration time = Clock::now() - began_;
@@ -85,17 +86,25 @@ void ComputeThread::step(Entry& entry, std::unique_lock<std::mutex>& lock) {
   woken_.notify_all();
 }
 
-void ComputeThread::run(int threads) {
+void ComputeThread::set_busy(bool busy) {
+  if (busy_ == busy) return;
+  busy_ = busy;
+  busy ? share_.enter() : share_.leave();
+}
+
+void ComputeThread::run() {
   yield_to_others();
-  set_threads(threads);
   std::unique_lock lock(mutex_);
   while (!ends_) {
-    if (Entry* entry = next()) {
+    Entry* entry = next();
+    set_busy(entry != nullptr);
+    if (entry) {
       step(*entry, lock);
     } else if (woken_.wait_for(lock, kIdle) == std::cv_status::timeout) {
       for (Entry& idle : entries_) idle.ready = true;
     }
   }
+  set_busy(false);
 }
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 // The threads that compute. Each has its own lane of every model and steps the lanes in turn.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -22,12 +23,26 @@ class Lane {
   std::atomic<int64_t> load = 0;  // cost of the texts that wait and run here
 };
 
+// Divides the threads of the machine among the compute threads that have work. Thread-safe.
+class ThreadShare {
+ public:
+  explicit ThreadShare(int threads) : threads_(threads) {}
+
+  void enter() { busy_++; }
+  void leave() { busy_--; }
+  int of_each() const { return std::max(1, threads_ / std::max(1, busy_.load())); }
+
+ private:
+  const int threads_;
+  std::atomic<int> busy_ = 0;
+};
+
 class ComputeThread {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // threads: that a step may use in parallel.
-  explicit ComputeThread(int threads);
+  // share: of the threads that a step uses in parallel. It must outlive this.
+  explicit ComputeThread(ThreadShare& share);
   ~ComputeThread();  // waits for the running step
 
   // Any thread. Lanes that have work are stepped by the least time that they have taken; one that was idle begins with
@@ -47,10 +62,13 @@ class ComputeThread {
     Clock::duration used{0};
   };
 
-  void run(int threads);
+  void run();
+  void set_busy(bool busy);
   Entry* next();
   void step(Entry& entry, std::unique_lock<std::mutex>& lock);
 
+  ThreadShare& share_;
+  bool busy_ = false;  // counted in the share
   mutable std::mutex mutex_;
   std::condition_variable woken_;
   std::list<Entry> entries_;

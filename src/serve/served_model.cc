@@ -97,10 +97,10 @@ bool ServedModel::is_int8() const {
   return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.int8; });
 }
 
-void ServedModel::start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits,
+void ServedModel::start(std::span<ComputeThread* const> threads, const LoopLimits& limits,
                         const std::function<void(double)>& on_busy) {
-  for (const auto& thread : threads) {
-    lanes_.push_back({std::make_shared<ModelLane>(*this, limits), thread.get()});
+  for (ComputeThread* thread : threads) {
+    lanes_.push_back({std::make_shared<ModelLane>(*this, limits), thread});
     lanes_.back().lane->on_busy = on_busy;
     thread->add(lanes_.back().lane);
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,7 @@ class ServedModel {
   BatchQueue batches;
 
   // Start and end computing on these threads. Lanes can be used after start.
-  void start(std::vector<std::unique_ptr<ComputeThread>>& threads, const LoopLimits& limits,
+  void start(std::span<ComputeThread* const> threads, const LoopLimits& limits,
              const std::function<void(double)>& on_busy);
   void stop();
   ModelSources cache_sources() const;  // as long as the model is there

@@ -29,6 +29,12 @@ std::vector<MetricsModel> metrics_models(const std::vector<ServedRun>& runs) {
   return models;
 }
 
+constexpr int kWorkers = 4;  // at most, unless another number is given: each has its part of the cache
+
+int threads_of(const ServerOptions& options) {
+  return options.threads > 0 ? static_cast<int>(options.threads) : threads();
+}
+
 constexpr size_t kLongestSuggestion = size_t{1} << 30;  // bytes: more than a body may have
 
 const ServerOptions& checked(const ServerOptions& options) {
@@ -44,15 +50,15 @@ Service::Service(const ServerOptions& options)
       clients_(options.client_items),
       metrics_(route_names(), metrics_models(runs_), options.cache),
       log_(options.log, STDERR_FILENO),
-      proxies_(options.trust_proxy) {
+      proxies_(options.trust_proxy),
+      share_(threads_of(options)) {
   if (!options.api_keys.empty()) keys_.emplace(options.api_keys);
   if (!options.suggestions.empty()) {
     suggestions_.emplace(options.suggestions);
     suggestions_->recover(kLongestSuggestion, [](const AppendFile::Line&) {});
   }
-  const int workers = static_cast<int>(options.workers);
-  const int all = options.threads > 0 ? static_cast<int>(options.threads) : threads();
-  for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(std::max(1, all / workers)));
+  const int workers = options.workers > 0 ? static_cast<int>(options.workers) : std::min(threads_of(options), kWorkers);
+  for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(share_));
   thread_ = std::thread([this] {
     set_threads(1);
     prepare_.run();
@@ -86,9 +92,19 @@ ModelPtr Service::load_run(size_t number) {
   return model;
 }
 
-void Service::start(const ModelPtr& model) {
-  const auto lanes = std::ssize(compute_);
-  model->start(compute_,
+// A step of a language model reads all its weights for a few rows, so that one worker with all threads is faster than
+// several, unless their number is given. It also finds every beginning of a text that is kept.
+std::vector<ComputeThread*> Service::workers_of(size_t number, const ServedModel& model) const {
+  if (options_.workers == 0 && model.generator) return {compute_[number % compute_.size()].get()};
+  std::vector<ComputeThread*> workers;
+  for (const auto& worker : compute_) workers.push_back(worker.get());
+  return workers;
+}
+
+void Service::start(size_t number, const ModelPtr& model) {
+  const std::vector<ComputeThread*> workers = workers_of(number, *model);
+  const auto lanes = std::ssize(workers);
+  model->start(workers,
                {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))},
                [this](double seconds) { metrics_.add_busy_seconds(seconds); });
 }
@@ -98,7 +114,7 @@ void Service::load() {
   for (size_t i = 0; i < runs_.size(); i++) models.push_back(load_run(i));
   auto events = open_events(options_.events, models);
   for (size_t i = 0; i < models.size(); i++) {
-    start(models[i]);
+    start(i, models[i]);
     metrics_.read_model_from(i, models[i]->cache_sources());
   }
   for (const ModelPtr& model : models) warm_up(*model);
@@ -127,7 +143,7 @@ std::vector<std::string> Service::reload() {
   for (size_t i = 0; i < runs_.size(); i++)
     attempt([&] {
       const ModelPtr model = load_run(i);
-      start(model);
+      start(i, model);
       warm_up(*model);
       post([this, i, model] { replace(i, model); });
     });

@@ -114,7 +114,8 @@ class Service : public HttpHandler {
   void grant_body(const RequestHead& head, RequestTrack& track);
   ModelPtr find_model(const std::string& name, std::string_view kind, ModelUse use) const;
   ModelPtr load_run(size_t number);
-  void start(const ModelPtr& model);
+  std::vector<ComputeThread*> workers_of(size_t number, const ServedModel& model) const;
+  void start(size_t number, const ModelPtr& model);
   void replace(size_t number, const ModelPtr& model);
   void drop_retired();
   void finish(RequestTrack& track, int status, const RequestHead* head);
@@ -129,6 +130,7 @@ class Service : public HttpHandler {
   const TrustedProxies proxies_;
   std::atomic<bool> loading_ = true, draining_ = false, ending_ = false;
   std::atomic<int64_t> body_bytes_ = 0;  // of bodies that are being read or wait
+  ThreadShare share_;
   std::vector<std::unique_ptr<ComputeThread>> compute_;
   std::vector<ModelPtr> models_, retired_;  // retired: replaced, and used by calls that have not ended
   SoleModels sole_models_;
