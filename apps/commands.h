@@ -41,6 +41,8 @@ void add_threads_option(CLI::App& command);
 void print_out(std::string_view text);
 void flush_out();
 
+// Returns the contents of a file. Throws qkv::Error, naming it, if it cannot be read.
+std::string read_text_file(const std::string& path);
 // Replaces a file atomically. Throws qkv::Error, naming it, if it cannot be written.
 void write_text_file(const std::string& path, const std::string& text);
 

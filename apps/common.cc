@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "commands.h"
 #include "qkv/error.h"
@@ -46,6 +47,15 @@ void print_out(std::string_view text) {
 
 void flush_out() {
   if (std::fflush(stdout) != 0) throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
+}
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (file) try {
+      return {std::istreambuf_iterator<char>(file), {}};
+    } catch (const std::ios_base::failure&) {  // a directory, for instance
+    }
+  throw qkv::Error(fmt::format("{}: cannot be read", path));
 }
 
 void write_text_file(const std::string& path, const std::string& text) {

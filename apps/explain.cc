@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 
 #include "commands.h"
 #include "qkv/error.h"
@@ -15,9 +13,9 @@ namespace {
 
 constexpr int64_t kPositions = 3, kMostPositions = 16;  // that are shown
 constexpr const char* kPrintedDigits =
-    "\nTextbooks print this example with three decimals. All agree, except that some print 16.923 and 17.923 for E "
-    "and\n"
-    "its row sums: exp(2.828…) is 16.919, so the row sums are 17.919. The weights 0.056 and 0.944 are not affected.\n";
+    "\nTextbooks print this example with three decimals. All agree, except that some print 16.923 and 17.923 for E\n"
+    "and its row sums: exp(2.828…) is 16.919, so the row sums are 17.919. The weights 0.056 and 0.944 are not "
+    "affected.\n";
 
 struct ExplainOptions {
   std::string json, html, steps;
@@ -27,18 +25,11 @@ struct ExplainOptions {
   bool shows_attention() const { return !json.empty() || !html.empty() || !steps.empty() || layer || backward; }
 };
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) throw qkv::Error(fmt::format("{}: cannot be read", path));
-  return text.str();
-}
-
 qkv::ExplainInput input_of(const ExplainOptions& options) {
   qkv::ExplainInput input = options.layer ? qkv::layer_example()
                             : options.json.empty()
                                 ? qkv::textbook_example()
-                                : qkv::explain_input_from_json(read_text(options.json), options.json);
+                                : qkv::explain_input_from_json(read_text_file(options.json), options.json);
   if (options.backward && input.dO.empty())
     throw qkv::Error(fmt::format("--backward: {} has no dO, the gradient of the output", options.json));
   if (!options.backward) input.dO = {};

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "commands.h"
 #include "help.h"
 #include "options.h"
 #include "qkv/error.h"
@@ -50,18 +49,13 @@ class ServerOptionAdder {
   OptionAdder plain_;
 };
 
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw qkv::Error(fmt::format("{}: cannot be read", path));
-  return text;
-}
-
 }  // namespace
 
 void add_server_options(CLI::App& command, qkv::ServerOptions& options) {
   // CLI11 sets options in the order in which they are added, so the file comes first.
-  const auto merge = [&options](const std::string& path) { qkv::merge_server_json(options, text_of_file(path), path); };
+  const auto merge = [&options](const std::string& path) {
+    qkv::merge_server_json(options, read_text_file(path), path);
+  };
   command.add_option_function<std::string>("--config", merge, "JSON file with values of options, by their names")
       ->type_name("FILE");
   command.add_option("run", options.runs, "Runs to serve, each RUN or NAME=RUN")->type_name("[NAME=]RUN");

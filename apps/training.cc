@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "commands.h"
 #include "help.h"
@@ -117,13 +115,6 @@ void RecipeChoice::add_options(CLI::App& command, const std::string& preset, con
 CLI::Option* RecipeChoice::option(const std::string& name) const {
   const auto is_it = [&](const auto& entry) { return entry.first == name; };
   return std::find_if(options_.begin(), options_.end(), is_it)->second;
-}
-
-std::string RecipeChoice::config_text() const {
-  std::ifstream file(config_, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw qkv::Error(fmt::format("{}: cannot be read", config_));
-  return text;
 }
 
 std::vector<std::pair<std::string, std::string>> RecipeChoice::given() const {

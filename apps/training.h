@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "commands.h"
 #include "qkv/training.h"
 
 // The options of a recipe: --preset, --config, and one for each value.
@@ -27,7 +28,7 @@ class RecipeChoice {
   // Returns a recipe, changed in the same way.
   template <class R>
   R changed(R recipe) const {
-    if (!config_.empty()) qkv::merge_recipe_json(recipe, config_text(), config_);
+    if (!config_.empty()) qkv::merge_recipe_json(recipe, read_text_file(config_), config_);
     for (const auto& [name, value] : given()) qkv::set_recipe_option(recipe, name, value);
     return recipe;
   }
@@ -35,7 +36,6 @@ class RecipeChoice {
   CLI::Option* option(const std::string& name) const;  // of a value
 
  private:
-  std::string config_text() const;
   std::vector<std::pair<std::string, std::string>> given() const;
 
   std::string preset_, config_;

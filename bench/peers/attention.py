@@ -12,34 +12,24 @@ if causal.
 
 import argparse
 import json
-import os
 import statistics
-import sys
-import time
 from pathlib import Path
 
-for library in ("libtcmalloc_minimal.so.4", "libjemalloc.so.2"):
-    path = f"/usr/lib/{os.uname().machine}-linux-gnu/{library}"
-    if os.path.exists(path) and "LD_PRELOAD" not in os.environ:
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "LD_PRELOAD": path})
+from common import Table, times, use_fast_malloc
+
+use_fast_malloc()  # before PyTorch is loaded
 
 import torch
 import torch.nn.functional as F
 
 import qkv
-from common import Table
 
 CASES = json.loads((Path(__file__).parent.parent / "attention_cases.json").read_text())
 
 
 def seconds(f, least):
     """Returns the shortest time of f over at least `least` seconds and three calls."""
-    times, end = [], time.perf_counter() + least
-    while len(times) < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
-        f()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return min(times(f, least))
 
 
 class Problem:

@@ -1,4 +1,4 @@
-"""Shared by the comparisons: runs a process and measures its peak memory, prints a table and writes it to
+"""Shared by the comparisons: times calls, runs a process and measures its peak memory, prints a table and writes it to
 bench/RESULTS.md, and reads the command line of the training comparisons."""
 
 import argparse
@@ -6,7 +6,26 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+
+def use_fast_malloc():
+    """Starts this script again with tcmalloc or jemalloc, if one is installed and nothing is preloaded yet."""
+    for library in ("libtcmalloc_minimal.so.4", "libjemalloc.so.2"):
+        path = f"/usr/lib/{os.uname().machine}-linux-gnu/{library}"
+        if os.path.exists(path) and "LD_PRELOAD" not in os.environ:
+            os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "LD_PRELOAD": path})
+
+
+def times(f, least):
+    """Returns the seconds of each call of f, over at least `least` seconds and three calls."""
+    found, end = [], time.perf_counter() + least
+    while len(found) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        f()
+        found.append(time.perf_counter() - start)
+    return found
 
 
 def run_command(command):

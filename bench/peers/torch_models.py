@@ -8,15 +8,11 @@ with tcmalloc, if it is installed, and denormals flushed; flex_attention is comp
 """
 
 import argparse
-import os
 import statistics
-import sys
-import time
 
-for library in ("libtcmalloc_minimal.so.4", "libjemalloc.so.2"):
-    path = f"/usr/lib/{os.uname().machine}-linux-gnu/{library}"
-    if os.path.exists(path) and "LD_PRELOAD" not in os.environ:
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "LD_PRELOAD": path})
+from common import Table, times, use_fast_malloc
+
+use_fast_malloc()  # before PyTorch is loaded
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +20,6 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import qkv
 import qkv.torch
-from common import Table
 
 CASES = {}  # name -> a function that returns the calls of PyTorch and of qkv
 
@@ -145,21 +140,11 @@ def softcap_flex():
         lambda q, k, v: qkv.torch.scaled_dot_product_attention(q, k, v, softcap=30), 2048, False)
 
 
-def seconds(f, least):
-    """Returns the median time of a call over at least `least` seconds and three calls."""
-    times, end = [], time.perf_counter() + least
-    while len(times) < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
-        f()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
 def compare(name, a):
     """Returns a row of the table."""
     theirs, ours = CASES[name]()
     theirs(), ours()  # compiles, and allocates
-    rounds = [(seconds(theirs, a.seconds), seconds(ours, a.seconds)) for _ in range(a.rounds)]
+    rounds = [[statistics.median(times(f, a.seconds)) for f in (theirs, ours)] for _ in range(a.rounds)]
     x, y = (statistics.median(column) * 1e3 for column in zip(*rounds))
     ratio = statistics.median(theirs / ours for theirs, ours in rounds)
     return f"| {name} | {x:,.1f} | {y:,.1f} | {ratio:.2f} |"

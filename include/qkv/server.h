@@ -106,8 +106,8 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
 
   visit("threads", o.threads, {"Threads that compute; 0 is one per processor", "execution", between(0, 1024)});
   visit("workers", o.workers,
-        {"Number of models computed at the same time, which share the threads; 0 is one per thread, at most 4, and one for "
-         "each language model",
+        {"Number of models computed at the same time, which share the threads; 0 is one per thread, at most 4, and one "
+         "for each language model",
          "execution", between(0, 1024)});
   visit("rows", o.rows, {"Hypotheses of a model that a step extends", "execution", kCount});
   visit("cache", o.cache,

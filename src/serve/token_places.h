@@ -15,8 +15,8 @@ struct TokenPlace {
 };
 
 // Finds the place of each token, spelled as in the vocabulary: with "▁" or "Ġ" before words, "@@" before or "##" at the
-// continuation of a word, or without marks. White space belongs to no token. Places do not overlap and have the order
-// of the tokens. Case and compatible characters ("ﬁ" and "fi") may differ. A token without a
+// continuation of a word, or without marks. White space belongs to no token. Places do not overlap and have the tokens'
+// order. Spellings may differ in case and in compatible characters (a ligature and its letters). A token without a
 // spelling in the text, such as <unk>, has the text between its neighbours. Takes time linear in the sizes of both.
 std::vector<TokenPlace> token_places(std::string_view text, const std::vector<std::string>& tokens);
 

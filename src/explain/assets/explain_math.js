@@ -45,7 +45,7 @@ class Steps {
     this.all.push({id: this.prefix + id, name, formula, rows, columns, values});
     return values;
   }
-  // A matrix that is given: `at` are its matrix and place in the input.
+  // Adds a matrix of the input.
   given(id, name, rows, columns, values) { return this.add(id, name, "", rows, columns, values); }
 }
 
