@@ -23,6 +23,7 @@ BELOW = {
     "ops": {"core"},
     "layers": {"core", "ops"},
     "model": {"core", "ops", "layers", "data"},  # only data/batch.h, which both sides share
+    "modules": {"core", "ops", "layers", "model"},
     "io": {"core", "ops", "layers", "model", "text", "data"},
     "hub": {"core", "io"},
     "import": {"core", "ops", "layers", "model", "text", "data", "io", "hub"},

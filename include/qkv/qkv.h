@@ -13,6 +13,7 @@
 //                     train a run directory on parallel text, a log of events, or plain text
 //   qkv::explain_attention   computes every step of attention on small matrices
 //   qkv::bleu, qkv::chrf   score translations
+//   qkv::layers::Encoder, qkv::layers::MultiHeadAttention, ...   run single layers forward and backward
 //   qkv::attention         computes attention on arrays
 #pragma once
 
@@ -31,6 +32,8 @@
 #include "qkv/import.h"           // IWYU pragma: export
 #include "qkv/inspect.h"          // IWYU pragma: export
 #include "qkv/language.h"         // IWYU pragma: export
+#include "qkv/layers.h"           // IWYU pragma: export
+#include "qkv/matrix.h"           // IWYU pragma: export
 #include "qkv/merge.h"            // IWYU pragma: export
 #include "qkv/quantize.h"         // IWYU pragma: export
 #include "qkv/recommend_lines.h"  // IWYU pragma: export

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "core/float64.h"
 #include "core/profile.h"
 #include "core/to_size.h"
 #include "ops/attention/cached_attention.h"
@@ -59,6 +58,16 @@ void run_attention(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> 
   const ProfiledOp profiled("attention", {in.sequences.count, in.heads, in.key_width}, attention_work(in));
   const Arena::Scope scope(arena);
   attention<Real>(in, out, lse, arena.bytes(attention_workspace(in)));
+}
+
+template <class Real>
+void run_attention_backward(const AttentionInput<Real>& in, Heads<const Real> out, Heads<const Real> lse,
+                            Heads<const Real> dout, const AttentionGradients<Real>& gradients, Arena& arena) {
+  const Work forward = attention_work(in);  // five products instead of two
+  const ProfiledOp profiled("attention, backward", {in.sequences.count, in.heads, in.key_width},
+                            {2.5 * forward.flops, 0});
+  const Arena::Scope scope(arena);
+  attention_backward<Real>(in, out, lse, dout, gradients, arena.bytes(attention_backward_workspace(in)));
 }
 
 // Returns 2^(−8(h + 1)/H) for heads h = 0 … H − 1. If H is not a power of two, these are the slopes of the next lower
@@ -133,13 +142,15 @@ void MultiHeadAttention<Real>::rotate(Matrix<Real> m, std::span<const int32_t> p
 }
 
 template <class Real>
-AttentionInput<Real> MultiHeadAttention<Real>::input(const Saved& s, const Sequences& sequences, Causal causal,
+AttentionInput<Real> MultiHeadAttention<Real>::input(const Saved& s, const VisibleKeys<Real>& keys, Causal causal,
                                                      const Context* c) const {
   AttentionInput<Real> in;
   in.q = as_heads<const Real>(s.q, key_width_);
   in.k = as_heads<const Real>(s.k, key_width_);
   in.v = as_heads<const Real>(s.v, value_width_);
-  in.sequences = sequences;
+  in.sequences = keys;
+  in.mask = keys.mask;
+  in.allowed = keys.allowed;
   in.heads = heads_;
   in.kv_heads = kv_heads_;
   in.key_width = key_width_;
@@ -155,68 +166,80 @@ AttentionInput<Real> MultiHeadAttention<Real>::input(const Saved& s, const Seque
 }
 
 template <class Real>
-Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences,
-                                               Causal causal, Context& c, Saved& s) const {
-  s.x = x;
-  s.z = z;
-  const int64_t Q = q_columns(), K = k_columns();
-  if (z.data == x.data) {
-    const Matrix<Real> qkv = qkv_.forward(x, c);  // Q, K, V = X W_Qᵀ + b_Q, X W_Kᵀ + b_K, X W_Vᵀ + b_V in one product
-    s.q = qkv.col_range(0, Q);
-    s.k = qkv.col_range(Q, Q + K);
-    s.v = qkv.col_range(Q + K, qkv.cols);
-  } else {
-    s.q = qkv_.forward(x, c, 0, Q);                             // Q = X W_Qᵀ + b_Q
-    const Matrix<Real> kv = qkv_.forward(z, c, Q, qkv_.out());  // K, V = Z W_Kᵀ + b_K, Z W_Vᵀ + b_V
+void MultiHeadAttention<Real>::project(Context& c, Saved& s) const {
+  const int64_t Q = q_columns(), K = k_columns(), all = qkv_.out();
+  if (s.u.data != s.z.data) {
+    s.q = qkv_.forward(s.x, c, 0, Q);        // Q = X W_Qᵀ + b_Q
+    s.k = qkv_.forward(s.z, c, Q, Q + K);    // K = Z W_Kᵀ + b_K
+    s.v = qkv_.forward(s.u, c, Q + K, all);  // V = U W_Vᵀ + b_V
+  } else if (s.z.data != s.x.data) {
+    s.q = qkv_.forward(s.x, c, 0, Q);
+    const Matrix<Real> kv = qkv_.forward(s.z, c, Q, all);  // K and V in one product
     s.k = kv.col_range(0, K);
     s.v = kv.col_range(K, kv.cols);
+  } else {
+    const Matrix<Real> qkv = qkv_.forward(s.x, c);  // all in one product
+    s.q = qkv.col_range(0, Q);
+    s.k = qkv.col_range(Q, Q + K);
+    s.v = qkv.col_range(Q + K, all);
   }
+}
+
+template <class Real>
+void MultiHeadAttention<Real>::place(const Sequences& sequences, Context& c, Saved& s) const {
   if (q_norm_) {
     s.q = normalize(*q_norm_, s.q, c, s.q_norms);
     s.k = normalize(*k_norm_, s.k, c, s.k_norms);
   }
-  if (angles_.data) {
-    rotate(s.k, c.positions, Turn::forward);
-    rotate(s.q, x.rows == z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
-  }
+  if (!angles_.data) return;
+  rotate(s.k, c.positions, Turn::forward);
+  rotate(s.q, s.x.rows == s.z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
+}
+
+template <class Real>
+Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<const Real> z, Matrix<const Real> u,
+                                               const VisibleKeys<Real>& keys, Causal causal, Context& c,
+                                               Saved& s) const {
+  s.x = x;
+  s.z = z;
+  s.u = u;
+  project(c, s);
+  place(keys, c, s);
   if (relative_) s.distances = relative_->distances(c.arena);
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   s.lse = c.arena.take<Real>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
-  run_attention(input(s, sequences, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1},
-                c.arena);
+  run_attention(input(s, keys, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1}, c.arena);
   return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
 }
 
 template <class Real>
 void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz,
-                                        const Sequences& sequences, Causal causal, Context& c, const Saved& s) const {
+                                        const VisibleKeys<Real>& keys, Causal causal, Context& c, const Saved& s,
+                                        Matrix<Real> du) const {
   const Arena::Scope scope(c.arena);
-  const int64_t Q = q_columns(), K = k_columns(), KV = keys_values_width();
-  const bool self = s.z.data == s.x.data;
-  // Self-attention has one packed gradient, [N, Q + KV]; cross-attention has dq and a packed [M, KV].
-  const Matrix<Real> dqkv = c.arena.matrix<Real>(s.x.rows, self ? Q + KV : Q);
-  const Matrix<Real> dkv = self ? dqkv.col_range(Q, Q + KV) : c.arena.matrix<Real>(s.z.rows, KV);
-  const Matrix<Real> dq = dqkv.col_range(0, Q), dk = dkv.col_range(0, K), dv = dkv.col_range(K, KV);
+  const int64_t Q = q_columns(), K = k_columns(), KV = keys_values_width(), all = Q + KV;
+  const bool same_values = s.u.data == s.z.data, same_keys = same_values && s.z.data == s.x.data;
+  // Gradients that one product passes on are column ranges of one matrix: [N, Q + KV], or [N, Q] and [M, KV].
+  const Matrix<Real> dqkv = c.arena.matrix<Real>(s.x.rows, same_keys ? all : Q);
+  const Matrix<Real> dkv = same_keys     ? dqkv.col_range(Q, all)
+                           : same_values ? c.arena.matrix<Real>(s.z.rows, KV)
+                                         : c.arena.matrix<Real>(s.z.rows, K);
+  const Matrix<Real> dq = dqkv.col_range(0, Q), dk = dkv.col_range(0, K);
+  const Matrix<Real> dv = same_values ? dkv.col_range(K, KV) : c.arena.matrix<Real>(s.u.rows, KV - K);
 
-  if (!all_are_keys(sequences, dkv.rows))  // attention_backward does not assign the others
-    for (int64_t n = 0; n < dkv.rows; n++) std::fill_n(dkv.row(n), dkv.cols, Real(0));
+  if (!all_are_keys(keys, dkv.rows))  // attention_backward does not assign the others
+    for (const Matrix<Real>& m : {dk, dv})
+      for (int64_t n = 0; n < m.rows; n++) std::fill_n(m.row(n), m.cols, Real(0));
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, s.heads.cols);
   output_.backward(s.heads, dy, dheads, c);
-  const AttentionInput<Real> in = input(s, sequences, causal, &c);
+  const AttentionInput<Real> in = input(s, keys, causal, &c);
   Real* ddistances = relative_ ? c.arena.take<Real>(relative_->size()) : nullptr;
   const AttentionGradients<Real> gradients{
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}, ddistances};
-  {
-    const Arena::Scope workspace(c.arena);
-    const Work forward = attention_work(in);  // five products instead of two
-    const ProfiledOp profiled("attention, backward", {in.sequences.count, in.heads, in.key_width},
-                              {2.5 * forward.flops, 0});
-    attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
-                             as_heads<const Real>(dheads, value_width_), gradients,
-                             c.arena.bytes(attention_backward_workspace(in)));
-  }
+  run_attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
+                               as_heads<const Real>(dheads, value_width_), gradients, c.arena);
   if (relative_) relative_->backward(ddistances);
   rotate(dk, c.positions, Turn::back);
   rotate(dq, c.positions, Turn::back);
@@ -224,12 +247,9 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
     normalize_backward(*q_norm_, dq, c, s.q_norms);
     normalize_backward(*k_norm_, dk, c, s.k_norms);
   }
-  if (self) {
-    qkv_.backward(s.x, dqkv, dx, c, accumulate);
-  } else {
-    qkv_.backward(s.x, dq, dx, c, accumulate, 0, Q);
-    qkv_.backward(s.z, dkv, dz, c, true, Q, qkv_.out());
-  }
+  qkv_.backward(s.x, dqkv, dx, c, accumulate, 0, dqkv.cols);
+  if (!same_keys) qkv_.backward(s.z, dkv, dz, c, true, Q, Q + dkv.cols);
+  if (!same_values) qkv_.backward(s.u, dv, du, c, true, Q + K, all);
 }
 
 template <class Real>
@@ -284,13 +304,13 @@ Matrix<Real> MultiHeadAttention<Real>::attend_from(Matrix<const Real> q, Matrix<
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::weights(const Sequences& sequences, Causal causal, const Saved& s, int64_t sequence,
+void MultiHeadAttention<Real>::weights(const VisibleKeys<Real>& keys, Causal causal, const Saved& s, int64_t sequence,
                                        int64_t head, Matrix<Real> A) const {
-  attention_weights<Real>(input(s, sequences, causal, nullptr), {s.lse, heads_, 1}, {sequence, head, 0, A.rows}, A.data,
+  attention_weights<Real>(input(s, keys, causal, nullptr), {s.lse, heads_, 1}, {sequence, head, 0, A.rows}, A.data,
                           A.stride);
 }
 
 template class MultiHeadAttention<float>;
-QKV_FLOAT64(template class MultiHeadAttention<double>;)
+template class MultiHeadAttention<double>;
 
 }  // namespace qkv

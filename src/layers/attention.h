@@ -1,5 +1,6 @@
-// Multi-head attention: head_h = Attention(X W_Q^h, Z W_K^h, Z W_V^h), Y = [head_1; …; head_H] W_Oᵀ + b_O.
-// In self-attention Z = X, in cross-attention Z is the encoder's output. "Attention Is All You Need", section 3.2.2.
+// Multi-head attention: head_h = Attention(X W_Q^h, Z W_K^h, U W_V^h), Y = [head_1; …; head_H] W_Oᵀ + b_O.
+// In self-attention U = Z = X, in cross-attention U = Z is the encoder's output. "Attention Is All You Need", section
+// 3.2.2.
 // With K < H key/value heads, H / K query heads share each: Ainslie et al., "GQA" (2023).
 #pragma once
 
@@ -19,6 +20,16 @@ namespace qkv {
 
 enum class Turn;  // ops/attention/rotary.h
 
+// The keys that each query sees: those of its sequence which the masks allow.
+template <class Real>
+struct VisibleKeys : Sequences {
+  AttentionMask<const Real> mask;        // added to the scores; null data means none
+  AttentionMask<const uint8_t> allowed;  // 0 hides a key; null data means none
+
+  VisibleKeys() = default;
+  VisibleKeys(const Sequences& sequences) : Sequences(sequences) {}
+};
+
 // Self-attention, where each token sees the window or all tokens, and cross-attention.
 enum class AttentionScope { local, global, cross };
 
@@ -26,8 +37,8 @@ template <class Real>
 class MultiHeadAttention {
  public:
   struct Saved {
-    Matrix<const Real> x, z;  // [N, d], [M, d]; z is x in self-attention
-    Matrix<Real> q, k, v;     // [N, H d_k], [M, K d_k], [M, K d_v]; column ranges of packed products
+    Matrix<const Real> x, z, u;  // the inputs of queries, keys and values: [N, d], [M, d], [M, d]
+    Matrix<Real> q, k, v;        // [N, H d_k], [M, K d_k], [M, K d_v]; column ranges of packed products
     std::span<typename Norm<Real>::Saved> q_norms, k_norms;  // of each head or of all, if they are normalized
     Matrix<Real> heads;                                      // [N, H d_v], the heads side by side
     Real* lse = nullptr;                                     // [N, H]
@@ -43,13 +54,18 @@ class MultiHeadAttention {
 
   // x: [N, d], z: [M, d] -> [N, d]. With rotary positions, c.positions are those of z. They are those of x too if
   // N = M; otherwise x holds the last token of each sequence.
-  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> z, const Sequences& sequences, Causal causal,
-                       Context& c, Saved& s) const;
+  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> z, const VisibleKeys<Real>& keys, Causal causal,
+                       Context& c, Saved& s) const {
+    return forward(x, z, z, keys, causal, c, s);
+  }
+  // The values come from another input, u: [M, d].
+  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> z, Matrix<const Real> u, const VisibleKeys<Real>& keys,
+                       Causal causal, Context& c, Saved& s) const;
 
-  // Assigns dx, which may be dy, or adds to it if `accumulate`. In self-attention dx is the sum of three paths;
-  // cross-attention adds to dz: [M, d].
-  void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz, const Sequences& sequences,
-                Causal causal, Context& c, const Saved& s) const;
+  // Assigns dx, which may be dy, or adds to it if `accumulate`. If all inputs are x, dx is the sum of three paths;
+  // otherwise the gradients of keys and values are added to dz and, unless u is z, to du: [M, d].
+  void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz, const VisibleKeys<Real>& keys,
+                Causal causal, Context& c, const Saved& s, Matrix<Real> du = {}) const;
 
   // Decoding stores keys and values side by side, [M, K (d_k + d_v)]. keys_values computes those of z; attend computes
   // attention of the queries of x: [N, d] over rows of them.
@@ -59,14 +75,19 @@ class MultiHeadAttention {
   // x: [N, d].
   Matrix<Real> step(Matrix<const Real> x, Matrix<const Real> z, Matrix<Real> kv, std::span<const int32_t> new_rows,
                     const CachedKeys& keys, Context& c) const;
+  int64_t heads() const { return heads_; }
   int64_t keys_values_width() const { return kv_heads_ * (key_width_ + value_width_); }
 
   // Computes the weights of one sequence and head of a forward pass without dropout: A: [T, S].
-  void weights(const Sequences& sequences, Causal causal, const Saved& s, int64_t sequence, int64_t head,
+  void weights(const VisibleKeys<Real>& keys, Causal causal, const Saved& s, int64_t sequence, int64_t head,
                Matrix<Real> A) const;
 
  private:
-  AttentionInput<Real> input(const Saved& s, const Sequences& sequences, Causal causal, const Context* c) const;
+  // Computes Q, K and V from the inputs.
+  void project(Context& c, Saved& s) const;
+  // Normalizes and rotates Q and K.
+  void place(const Sequences& sequences, Context& c, Saved& s) const;
+  AttentionInput<Real> input(const Saved& s, const VisibleKeys<Real>& keys, Causal causal, const Context* c) const;
   int64_t q_columns() const { return heads_ * key_width_; }
   int64_t k_columns() const { return kv_heads_ * key_width_; }
   // Normalizes each head of m, or all of them as one row; in place in inference, otherwise into a new matrix.

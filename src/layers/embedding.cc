@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/float64.h"
 #include "core/to_size.h"
 #include "ops/dropout.h"
 #include "ops/embedding.h"
@@ -93,6 +92,6 @@ void Embedding<Real>::assign_zero_starts(std::span<const int32_t> positions, con
 }
 
 template class Embedding<float>;
-QKV_FLOAT64(template class Embedding<double>;)
+template class Embedding<double>;
 
 }  // namespace qkv

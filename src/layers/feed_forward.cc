@@ -1,6 +1,5 @@
 #include "layers/feed_forward.h"
 
-#include "core/float64.h"
 #include "ops/activation.h"
 
 namespace qkv {
@@ -61,6 +60,6 @@ void FeedForward<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool ac
 }
 
 template class FeedForward<float>;
-QKV_FLOAT64(template class FeedForward<double>;)
+template class FeedForward<double>;
 
 }  // namespace qkv

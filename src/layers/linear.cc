@@ -1,6 +1,5 @@
 #include "layers/linear.h"
 
-#include "core/float64.h"
 #include "core/threads.h"
 #include "ops/linear/row_linear.h"
 
@@ -75,9 +74,9 @@ void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<
 
 template void product(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, const float*, Matrix<float>,
                       Context&, AfterBlock);
-QKV_FLOAT64(template void product(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, const double*,
-                                  Matrix<double>, Context&, AfterBlock);)
+template void product(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, const double*, Matrix<double>,
+                      Context&, AfterBlock);
 template class Linear<float>;
-QKV_FLOAT64(template class Linear<double>;)
+template class Linear<double>;
 
 }  // namespace qkv

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/float64.h"
 #include "layers/context.h"
 #include "layers/parameter.h"
 #include "ops/dropout.h"
@@ -76,6 +75,6 @@ void LowRank<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix
 }
 
 template struct LowRank<float>;
-QKV_FLOAT64(template struct LowRank<double>;)
+template struct LowRank<double>;
 
 }  // namespace qkv

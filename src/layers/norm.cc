@@ -1,6 +1,5 @@
 #include "layers/norm.h"
 
-#include "core/float64.h"
 #include "ops/layer_norm.h"
 
 namespace qkv {
@@ -32,6 +31,6 @@ void Norm<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s) con
 }
 
 template class Norm<float>;
-QKV_FLOAT64(template class Norm<double>;)
+template class Norm<double>;
 
 }  // namespace qkv

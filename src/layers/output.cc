@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/float64.h"
 #include "core/to_size.h"
 #include "layers/linear.h"
 #include "ops/logits/best_logits.h"
@@ -175,6 +174,6 @@ void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> capped, Mat
 }
 
 template class Output<float>;
-QKV_FLOAT64(template class Output<double>;)
+template class Output<double>;
 
 }  // namespace qkv

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "core/fail.h"
-#include "core/float64.h"
 #include "core/random.h"
 #include "core/threads.h"
 #include "core/to_size.h"
@@ -159,8 +158,8 @@ void ParameterList<Real>::initialize(uint64_t seed, double deviation) {
 }
 
 template struct Parameter<float>;
-QKV_FLOAT64(template struct Parameter<double>;)
+template struct Parameter<double>;
 template class ParameterList<float>;
-QKV_FLOAT64(template class ParameterList<double>;)
+template class ParameterList<double>;
 
 }  // namespace qkv

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/float64.h"
 #include "core/to_size.h"
 
 namespace qkv {
@@ -53,6 +52,6 @@ void RelativeBias<Real>::backward(const Real* ddistances) const {
 }
 
 template class RelativeBias<float>;
-QKV_FLOAT64(template class RelativeBias<double>;)
+template class RelativeBias<double>;
 
 }  // namespace qkv

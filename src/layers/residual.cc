@@ -1,6 +1,5 @@
 #include "layers/residual.h"
 
-#include "core/float64.h"
 #include "ops/dropout.h"
 
 namespace qkv {
@@ -62,6 +61,6 @@ void Residual<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s,
 }
 
 template class Residual<float>;
-QKV_FLOAT64(template class Residual<double>;)
+template class Residual<double>;
 
 }  // namespace qkv

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/float64.h"
 #include "core/to_size.h"
 #include "ops/linear/linear.h"
 #include "ops/logits/chosen_logits.h"
@@ -167,15 +166,14 @@ Loss shared_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> 
 }
 
 template void sampled_loss(SampledLoss, std::span<const float>, Matrix<float>, float*);
-QKV_FLOAT64(template void sampled_loss(SampledLoss, std::span<const float>, Matrix<double>, double*);)
+template void sampled_loss(SampledLoss, std::span<const float>, Matrix<double>, double*);
 template Loss sampled_loss_and_gradient(const Parameter<float>&, Matrix<const float>, const Candidates&, SampledLoss,
                                         Matrix<float>, Context&);
-QKV_FLOAT64(template Loss sampled_loss_and_gradient(const Parameter<double>&, Matrix<const double>, const Candidates&,
-                                                    SampledLoss, Matrix<double>, Context&);)
+template Loss sampled_loss_and_gradient(const Parameter<double>&, Matrix<const double>, const Candidates&, SampledLoss,
+                                        Matrix<double>, Context&);
 template Loss shared_loss_and_gradient(const Parameter<float>&, Matrix<const float>, std::span<const int32_t>,
                                        const SharedNegatives&, SampledLoss, Matrix<float>, Context&);
-QKV_FLOAT64(template Loss shared_loss_and_gradient(const Parameter<double>&, Matrix<const double>,
-                                                   std::span<const int32_t>, const SharedNegatives&, SampledLoss,
-                                                   Matrix<double>, Context&);)
+template Loss shared_loss_and_gradient(const Parameter<double>&, Matrix<const double>, std::span<const int32_t>,
+                                       const SharedNegatives&, SampledLoss, Matrix<double>, Context&);
 
 }  // namespace qkv

@@ -1,6 +1,5 @@
 #include "model/rotary_table.h"
 
-#include "core/float64.h"
 #include "core/to_size.h"
 #include "ops/attention/rotary.h"
 
@@ -25,6 +24,6 @@ RotaryTable<Real>::RotaryTable(const ModelConfig& config)
 }
 
 template struct RotaryTable<float>;
-QKV_FLOAT64(template struct RotaryTable<double>;)
+template struct RotaryTable<double>;
 
 }  // namespace qkv

@@ -14,6 +14,11 @@ struct RotaryTable {
   std::vector<Real> numbers, local_numbers;
   Matrix<const Real> angles, local;  // [max_length, rotated width]: of global layers, of local ones
 
+  // kind: ModelConfig::layer_kind of a layer.
+  Matrix<const Real> of_layer(char kind) const {
+    return kind == 'n' ? Matrix<const Real>{} : kind == 'l' ? local : angles;
+  }
+
   explicit RotaryTable(const ModelConfig& config);
   RotaryTable(const RotaryTable&) = delete;
   RotaryTable& operator=(const RotaryTable&) = delete;

@@ -2,22 +2,11 @@
 
 #include <algorithm>
 
-#include "core/float64.h"
 #include "core/to_size.h"
 #include "model/recompute.h"
 #include "ops/dropout.h"
 
 namespace qkv {
-namespace {
-
-template <class Real>
-Matrix<const Real> angles_of(const RotaryTable<Real>* rotary, char kind) {
-  if (!rotary || kind == 'n') return {};
-  return kind == 'l' ? rotary->local : rotary->angles;
-}
-
-}  // namespace
-
 template <class Real>
 Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, int64_t index, const ModelConfig& config,
                    StackKind kind, DropoutSites& sites, const RotaryTable<Real>* rotary,
@@ -27,7 +16,7 @@ Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, int64_t i
       sublayers_(config.sublayers),
       self_attention_(list, name + ".self_attention", config,
                       config.layer_kind(index) == 'l' ? AttentionScope::local : AttentionScope::global, sites,
-                      angles_of(rotary, config.layer_kind(index)), relative),
+                      rotary ? rotary->of_layer(config.layer_kind(index)) : Matrix<const Real>{}, relative),
       self_attention_residual_(list, name + ".self_attention", config, sites, config.norm.first || index > 0),
       cross_(kind.cross ? std::optional<Cross>({{list, name + ".cross_attention", config, AttentionScope::cross, sites},
                                                 {list, name + ".cross_attention", config, sites}})
@@ -45,7 +34,8 @@ Matrix<Real> Layer<Real>::forward_parallel(Matrix<const Real> x, Context& c, Sav
 }
 
 template <class Real>
-void Layer<Real>::backward_parallel(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const {
+void Layer<Real>::backward_parallel(Matrix<Real> gradient, const VisibleKeys<Real>& self, Context& c,
+                                    const Saved& s) const {
   const Arena::Scope scope(c.arena);
   const Matrix<Real> dm = c.arena.matrix<Real>(gradient.rows, gradient.cols);
   feed_forward_residual_.add_backward(gradient, c, dm);
@@ -63,8 +53,8 @@ void Layer<Real>::backward_parallel(Matrix<Real> gradient, const Sequences& self
 }
 
 template <class Real>
-Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self,
-                                  const Sequences& cross, Context& c, Saved& s) const {
+Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
+                                  const VisibleKeys<Real>& cross, Context& c, Saved& s) const {
   if (is_parallel())
     return forward_parallel(x, c, s, [&](Matrix<const Real> n) {
       return self_attention_.forward(n, n, self, causal_, c, s.self_attention);
@@ -81,8 +71,8 @@ Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memor
 }
 
 template <class Real>
-void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross,
-                           Context& c, const Saved& s) const {
+void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const VisibleKeys<Real>& self,
+                           const VisibleKeys<Real>& cross, Context& c, const Saved& s) const {
   if (is_parallel()) return backward_parallel(gradient, self, c, s);
   feed_forward_residual_.backward(gradient, c, s.feed_forward_residual,
                                   [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
@@ -169,8 +159,8 @@ Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t l
 }
 
 template <class Real>
-Matrix<Real> Stack<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self,
-                                  const Sequences& cross, Context& c, Saved& s) const {
+Matrix<Real> Stack<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
+                                  const VisibleKeys<Real>& cross, Context& c, Saved& s) const {
   s.layers = c.arena.objects<typename Layer<Real>::Saved>(layers_.size());
   s.inputs = c.arena.objects<Matrix<const Real>>(layers_.size());
   s.memory = memory;
@@ -183,8 +173,8 @@ Matrix<Real> Stack<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, con
 }
 
 template <class Real>
-void Stack<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross,
-                           Context& c, const Saved& s) const {
+void Stack<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const VisibleKeys<Real>& self,
+                           const VisibleKeys<Real>& cross, Context& c, const Saved& s) const {
   if (norm_) norm_->backward(gradient, c, s.norm);
   for (size_t i = layers_.size(); i-- > 0;) {
     const Arena::Scope scope(c.arena);
@@ -216,8 +206,8 @@ Matrix<Real> Stack<Real>::step(Matrix<Real> x, const CachedKeys& self, const Cac
 }
 
 template class Layer<float>;
-QKV_FLOAT64(template class Layer<double>;)
+template class Layer<double>;
 template class Stack<float>;
-QKV_FLOAT64(template class Stack<double>;)
+template class Stack<double>;
 
 }  // namespace qkv

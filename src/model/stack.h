@@ -44,11 +44,11 @@ class Layer {
 
   // x: [N, d], memory: [M, d], the encoder's output, -> [N, d]. A layer without cross-attention ignores memory and
   // `cross`.
-  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
-                       Context& c, Saved& s) const;
+  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
+                       const VisibleKeys<Real>& cross, Context& c, Saved& s) const;
   // In place: `gradient` becomes dx; the gradient of memory is added to dmemory.
-  void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
-                const Saved& s) const;
+  void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const VisibleKeys<Real>& self,
+                const VisibleKeys<Real>& cross, Context& c, const Saved& s) const;
 
   // Returns the last row of each sequence, [sequences, d], without saving anything for backward. For a causal layer
   // without cross-attention.
@@ -71,7 +71,7 @@ class Layer {
   // y = x + dropout(attend(n)) + dropout(ffn(m)) with n = norm_1(x), and m = norm_2(x) or m = n.
   template <class Attend>
   Matrix<Real> forward_parallel(Matrix<const Real> x, Context& c, Saved& s, Attend&& attend) const;
-  void backward_parallel(Matrix<Real> gradient, const Sequences& self, Context& c, const Saved& s) const;
+  void backward_parallel(Matrix<Real> gradient, const VisibleKeys<Real>& self, Context& c, const Saved& s) const;
   bool is_parallel() const { return sublayers_ != Sublayers::sequential; }
   bool shares_norm() const { return sublayers_ == Sublayers::parallel_shared_norm; }
 
@@ -104,10 +104,10 @@ class Stack {
   Stack& operator=(const Stack&) = delete;
 
   // Applies the layers one after the other, then the final norm (if any). Arguments are those of Layer.
-  Matrix<Real> forward(Matrix<Real> x, Matrix<const Real> memory, const Sequences& self, const Sequences& cross,
-                       Context& c, Saved& s) const;
-  void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Sequences& self, const Sequences& cross, Context& c,
-                const Saved& s) const;
+  Matrix<Real> forward(Matrix<Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
+                       const VisibleKeys<Real>& cross, Context& c, Saved& s) const;
+  void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const VisibleKeys<Real>& self,
+                const VisibleKeys<Real>& cross, Context& c, const Saved& s) const;
   // Returns forward's result for the last row of each sequence, [sequences, d], without saving anything for backward.
   // For a causal stack without cross-attention.
   Matrix<Real> last(Matrix<Real> x, const Sequences& self, Context& c) const;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/fail.h"
-#include "core/float64.h"
 #include "core/to_size.h"
 #include "model/recompute.h"
 
@@ -314,6 +313,6 @@ Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename L
 }
 
 template class Transformer<float>;
-QKV_FLOAT64(template class Transformer<double>;)
+template class Transformer<double>;
 
 }  // namespace qkv

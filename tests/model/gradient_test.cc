@@ -508,7 +508,7 @@ TEST(Layer, ParallelSublayersAddWhatEachAddsAlone) {
       typename Layer<double>::Saved saved;
       const Matrix<double> y =
           layer.forward(Matrix<const double>(x.data(), 5, config.d_model), {},
-                        {2, begin.data(), end.data(), begin.data(), end.data()}, {}, context, saved);
+                        Sequences{2, begin.data(), end.data(), begin.data(), end.data()}, {}, context, saved);
       std::vector<double> sum(y.data, y.data + y.rows * y.cols);
       for (size_t i = 0; i < sum.size(); i++) sum[i] -= x[i];
       return sum;
