@@ -55,12 +55,12 @@ struct Masks {
 // The arguments of a forward pass besides its inputs. Modules without attention only read `rows`.
 template <class Real>
 struct Call {
-  Rows rows = {};                             // of the queries: of x, or of the target
-  Rows memory_rows = {};                      // of keys and values from another input: of memory, or of the source
-  Causal causal = Causal::none;               // MultiHeadAttention only; the others are causal as constructed
-  Masks<Real> mask = {};                      // of MultiHeadAttention and of self-attention (of a Transformer: in the decoder)
-  Masks<Real> memory_mask = {};               // of cross-attention
-  Masks<Real> source_mask = {};               // of self-attention in the encoder of a Transformer
+  Rows rows = {};                // of the queries: of x, or of the target
+  Rows memory_rows = {};         // of keys and values from another input: of memory, or of the source
+  Causal causal = Causal::none;  // MultiHeadAttention only; the others are causal as constructed
+  Masks<Real> mask = {};         // of MultiHeadAttention and of self-attention (of a Transformer: in the decoder)
+  Masks<Real> memory_mask = {};  // of cross-attention
+  Masks<Real> source_mask = {};  // of self-attention in the encoder of a Transformer
   std::optional<uint64_t> dropout_seed = {};  // applies dropout with the masks of this seed; none means no dropout
 };
 

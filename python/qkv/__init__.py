@@ -2,6 +2,7 @@
 text generation, text embeddings and text classification.
 
 qkv.attention, qkv.attention_backward   scaled dot-product attention and its gradients
+qkv.layers                              single layers, forward and backward
 qkv.Translator                          translates, scores given targets, and returns attention weights
 qkv.Embedder                            text embeddings
 qkv.Classifier                          labels of texts, and the order of texts by a query
@@ -14,6 +15,7 @@ qkv.torch                               attention inside of PyTorch; a module of
 
 from importlib.metadata import version as _version
 
+from . import layers
 from ._attention import attention, attention_backward
 from ._classifier import Classifier, LabelScore, RankedText
 from ._embedder import Embedder
@@ -56,6 +58,7 @@ __all__ = [
     "evaluate",
     "fma_peak",
     "import_model",
+    "layers",
     "set_threads",
     "threads",
 ]

@@ -127,13 +127,18 @@ def _arguments(
     q: Any, k: Any, v: Any, mask: Any, causal: Any, scale: Any, window: Any, softcap: Any, alibi: Any,
     q_offsets: Any, k_offsets: Any, lengths: Any, k_lengths: Any
 ) -> _qkv.Arguments:
-    if isinstance(causal, str) and causal not in _CAUSAL or not isinstance(causal, (bool, str)):
-        raise _qkv.Error(f'attention: causal is {causal!r}, expected False, True or "top-left"')
     left, right = window if isinstance(window, (tuple, list)) and len(window) == 2 else (window, window)
     return _qkv.Arguments(
         q, k, v, mask, alibi, q_offsets, k_offsets, lengths, k_lengths, _number("scale", scale), _number("softcap", softcap),
-        _CAUSAL[causal], _limit(left), _limit(right),
+        causal_of(causal), _limit(left), _limit(right),
     )
+
+
+def causal_of(causal: Any, where: str = "attention") -> _qkv.Causal:
+    """The value of an argument causal. Raises Error, which begins with `where`, for any other."""
+    if isinstance(causal, str) and causal not in _CAUSAL or not isinstance(causal, (bool, str)):
+        raise _qkv.Error(f'{where}: causal is {causal!r}, expected False, True or "top-left"')
+    return _CAUSAL[causal]
 
 
 def _number(name: str, value: Any) -> float | None:

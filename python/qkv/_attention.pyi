@@ -3,6 +3,8 @@ from typing import Any, Literal, Protocol, Sequence, TypedDict, TypeVar, Union, 
 
 from typing_extensions import Unpack
 
+from . import _qkv
+
 class _DLPack(Protocol):
     @property
     def dtype(self) -> Any: ...
@@ -109,3 +111,5 @@ def attention_backward(
     return_mask_grad: bool = False,
     **options: Unpack[_Options],
 ) -> tuple[_A, _A, _A] | tuple[_A, _A, _A, _A]: ...
+
+def causal_of(causal: Any, where: str = "attention") -> _qkv.Causal: ...

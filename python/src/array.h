@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/attention.h"
 #include "qkv/bfloat16.h"
 #include "qkv/error.h"
 
@@ -20,9 +21,10 @@ namespace qkv::python {
 namespace nb = nanobind;
 using Shape = std::vector<int64_t>;
 
+// where: the function or class that is called.
 template <class... Args>
-[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error("attention: " + fmt::format(format, std::forward<Args>(args)...));
+[[noreturn]] void fail_in(const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(where + ": " + fmt::format(format, std::forward<Args>(args)...));
 }
 
 // Returns a text such as "[2, 8, 5]".
@@ -43,9 +45,11 @@ constexpr nb::dlpack::dtype dtype_of() {
 // An array of NumPy, or of any library that supports DLPack, in CPU memory.
 class Array {
  public:
-  // Throws Error if `object` is not such an array, requires a gradient, or is not aligned to its elements.
-  Array(std::string name, nb::handle object);
+  // Throws Error, which begins with `where`, if `object` is not such an array, requires a gradient, or is not aligned
+  // to its elements.
+  Array(std::string where, std::string name, nb::handle object);
 
+  const std::string& where() const { return where_; }
   const std::string& name() const { return name_; }
   const Shape& shape() const { return shape_; }
   const Shape& strides() const { return strides_; }  // in elements
@@ -61,7 +65,7 @@ class Array {
   // Throws Error if the elements are not of type T.
   template <class T>
   const T* data() const {
-    if (!holds<T>()) fail("{} is {}, expected {}", name_, type_name(), expected_name<T>());
+    if (!holds<T>()) fail_in(where_, "{} is {}, expected {}", name_, type_name(), expected_name<T>());
     return static_cast<const T*>(data_);
   }
   // Throws Error unless the last axis has stride 1.
@@ -74,13 +78,23 @@ class Array {
     return std::is_same_v<T, bfloat16> ? "bfloat16" : std::is_same_v<T, double> ? "float64" : "float32";
   }
 
-  std::string name_;
+  std::string where_, name_;
   nb::object object_;
   nb::ndarray<nb::ro> array_;
   nb::dlpack::dtype type_;
   Shape shape_, strides_;
   const void* data_ = nullptr;
 };
+
+// Reads integers of 32 or 64 bits from a list or an array with one axis, which is not empty; `expected` describes its
+// shape.
+std::vector<int64_t> read_integers(const std::string& where, const char* name, nb::handle object, const char* expected);
+
+// Throws Error unless a mask of this shape broadcasts to `full`, [B, H, T, S].
+void check_broadcast(const Array& mask, const Shape& full);
+// Returns a view that broadcasts to four axes.
+template <class T>
+AttentionMask<T> broadcast(T* data, const Shape& shape, const Shape& strides);
 
 // Memory aligned to cache lines or, if large, to huge pages.
 struct FreeMemory {

@@ -142,7 +142,8 @@ nb::tuple call_forward(const Arguments& arguments, bool return_lse, bool return_
 nb::tuple call_backward(nb::handle grad_out, const Arguments& arguments, nb::handle out, nb::handle lse,
                         bool return_mask_grad, std::optional<double> part_budget) {
   const Problem problem(arguments);
-  const Array dout_array("grad_out", grad_out), out_array("out", out), lse_array("lse", lse);
+  const Array dout_array("attention", "grad_out", grad_out), out_array("attention", "out", out),
+      lse_array("attention", "lse", lse);
   return with_type(problem, [&]<class T>(T) {
     using Real = Arithmetic<T>;
     const AttentionInput<T> in = problem.input<T>();
@@ -159,7 +160,7 @@ nb::tuple call_backward(nb::handle grad_out, const Arguments& arguments, nb::han
     if (return_mask_grad) {
       dmask = Result(problem.mask()->shape(), dtype_of<Real>());
       dmask.fill_with_zeros();
-      gradients.dmask = problem.mask_view(dmask.data<Real>(), dmask.shape(), dmask.strides());
+      gradients.dmask = broadcast(dmask.data<Real>(), dmask.shape(), dmask.strides());
     }
     {
       const nb::gil_scoped_release free;

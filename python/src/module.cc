@@ -37,5 +37,7 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_embedder(m);
   qkv::python::bind_generator(m);
   qkv::python::bind_import(m);
+  qkv::python::bind_layers(m);
+  qkv::python::bind_layer_functions(m);
   qkv::python::bind_options(m);
 }

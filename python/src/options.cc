@@ -10,6 +10,7 @@
 #include "qkv/error.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"
+#include "qkv/layers.h"
 #include "qkv/recommender.h"
 #include "qkv/translator.h"
 
@@ -64,9 +65,8 @@ std::string default_of(const std::optional<Value>&) {
 }
 
 template <class Options>
-nb::list fields_of() {
+nb::list fields_of(Options options = {}) {
   nb::list fields;
-  Options options;
   visit_fields(options, [&](std::string_view name, const auto& value, const Field& field) {
     nb::dict entry;
     entry["name"] = nb::str(name.data(), name.size());
@@ -75,6 +75,34 @@ nb::list fields_of() {
     entry["help"] = nb::str(field.help.data(), field.help.size());
     fields.append(entry);
   });
+  return fields;
+}
+
+// Returns the fields of ModelConfig that layers read and that are not arguments of their own (python/qkv/layers.py).
+nb::list layer_fields() {
+  static constexpr std::string_view kOthers[] = {"source_vocab",
+                                                 "target_vocab",
+                                                 "encoder_layers",
+                                                 "decoder_layers",
+                                                 "d_model",
+                                                 "heads",
+                                                 "ffn",
+                                                 "zero_start",
+                                                 "embedding_norm",
+                                                 "token_types",
+                                                 "tied_output",
+                                                 "scale_embeddings",
+                                                 "embedding_width",
+                                                 "output_softcap",
+                                                 "output_bias",
+                                                 "shared_embeddings"};
+  nb::list fields;
+  for (const nb::handle field : fields_of(layers::sizes(512, 8, 2048))) {
+    const auto name = nb::cast<std::string>(field["name"]);
+    if (std::ranges::find(kOthers, name) != std::end(kOthers)) continue;
+    if (name == "key_width" || name == "value_width") field["default"] = "d_model / heads";
+    fields.append(field);
+  }
   return fields;
 }
 
@@ -158,6 +186,7 @@ void bind_options(nb::module_& m) {
     all["ClassifyOptions"] = fields_of<ClassifyOptions>();
     all["RerankOptions"] = fields_of<RerankOptions>();
     all["ImportOptions"] = fields_of<ImportOptions>();
+    all["LayerOptions"] = layer_fields();
     return all;
   });
 }

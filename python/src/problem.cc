@@ -8,45 +8,33 @@ namespace {
 
 std::optional<Array> optional_array(const char* name, nb::handle object) {
   if (object.is_none()) return std::nullopt;
-  return Array(name, object);
-}
-
-// Reads integers of 32 or 64 bits, from a list or an array with one axis, which `expected` describes. Calls
-// check(i, value) for each.
-template <class Check>
-std::vector<int32_t> read_integers(const char* name, nb::handle object, const char* expected, Check&& check) {
-  const bool list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
-  const Array array(name, list ? nb::module_::import_("numpy").attr("asarray")(object) : nb::borrow(object));
-  if (array.ndim() != 1 || array.size(0) < 1)
-    fail("{} has shape {}, expected {}", name, to_text(array.shape()), expected);
-  std::vector<int32_t> values;
-  for (int64_t i = 0; i < array.size(0); i++) {
-    const int64_t at = i * array.stride(0);
-    const int64_t value = array.holds<int64_t>() ? array.data<int64_t>()[at] : array.data<int32_t>()[at];
-    check(i, value);
-    values.push_back(static_cast<int32_t>(value));
-  }
-  return values;
+  return Array("attention", name, object);
 }
 
 // Reads offsets [0, …, tokens] in ascending order.
 std::vector<int32_t> read(const char* name, nb::handle object, int64_t tokens) {
+  std::vector<int32_t> offsets;
   int64_t before = 0;
-  const auto offsets = read_integers(name, object, "[sequences + 1]", [&](int64_t i, int64_t offset) {
-    if (offset < before || offset > tokens) fail("{}[{}] is {}, expected {} to {}", name, i, offset, before, tokens);
-    if (i == 0 && offset != 0) fail("{} begins with {}, expected 0", name, offset);
+  for (const int64_t offset : read_integers("attention", name, object, "[sequences + 1]")) {
+    if (offset < before || offset > tokens)
+      fail("{}[{}] is {}, expected {} to {}", name, offsets.size(), offset, before, tokens);
+    if (offsets.empty() && offset != 0) fail("{} begins with {}, expected 0", name, offset);
     before = offset;
-  });
-  if (offsets.back() != tokens) fail("{} ends with {}, expected the {} tokens", name, offsets.back(), tokens);
+    offsets.push_back(static_cast<int32_t>(offset));
+  }
+  if (before != tokens) fail("{} ends with {}, expected the {} tokens", name, before, tokens);
   return offsets;
 }
 
 // Reads the length of each of B sequences of at most `longest` tokens.
 std::vector<int32_t> read_lengths_of(const char* name, nb::handle object, int64_t B, int64_t longest) {
-  const auto lengths = read_integers(name, object, "[B]", [&](int64_t i, int64_t length) {
-    if (length < 0 || length > longest) fail("{}[{}] is {}, expected 0 to {}", name, i, length, longest);
-  });
-  if (std::ssize(lengths) != B) fail("{} has {} lengths, expected one for each of {} sequences", name, lengths.size(), B);
+  std::vector<int32_t> lengths;
+  for (const int64_t length : read_integers("attention", name, object, "[B]")) {
+    if (length < 0 || length > longest) fail("{}[{}] is {}, expected 0 to {}", name, lengths.size(), length, longest);
+    lengths.push_back(static_cast<int32_t>(length));
+  }
+  if (std::ssize(lengths) != B)
+    fail("{} has {} lengths, expected one for each of {} sequences", name, lengths.size(), B);
   return lengths;
 }
 
@@ -59,9 +47,9 @@ int64_t longest(const std::vector<int32_t>& offsets) {
 }  // namespace
 
 Problem::Problem(const Arguments& a)
-    : q_("q", a.q),
-      k_("k", a.k),
-      v_("v", a.v),
+    : q_("attention", "q", a.q),
+      k_("attention", "k", a.k),
+      v_("attention", "v", a.v),
       mask_(optional_array("mask", a.mask)),
       alibi_(optional_array("alibi", a.alibi)),
       scale_(a.scale),
@@ -85,7 +73,7 @@ Problem::Problem(const Arguments& a)
     read_offsets(a);
   else
     B_ = q_.size(0), T_ = q_.size(2), S_ = k_.size(2), read_lengths(a);
-  if (mask_) check_mask();
+  if (mask_) check_broadcast(*mask_, weights_shape());
   if (alibi_ && alibi_->shape() != Shape{H_})
     fail("alibi has shape {}, expected one slope for each of {} heads", to_text(alibi_->shape()), H_);
   if (alibi_) alibi_->check_last_axis();
@@ -127,17 +115,6 @@ void Problem::read_lengths(const Arguments& a) {
     fail("k has {} tokens, q {}: expected the same, or k_lengths", S_, T_);
 }
 
-void Problem::check_mask() const {
-  const Shape full = weights_shape();
-  const size_t missing = full.size() - std::min(full.size(), mask_->shape().size());
-  bool fits = mask_->shape().size() <= full.size();
-  for (size_t i = missing; fits && i < full.size(); i++) {
-    const int64_t n = mask_->shape()[i - missing];
-    fits = n == full[i] || n == 1;
-  }
-  if (!fits) fail("mask has shape {}, expected one that broadcasts to {}", to_text(mask_->shape()), to_text(full));
-}
-
 Shape Problem::of_queries(int64_t width) const {
   Shape shape = packed_ ? Shape{q_.size(0), H_} : Shape{B_, H_, T_};
   if (width) shape.push_back(width);
@@ -145,14 +122,6 @@ Shape Problem::of_queries(int64_t width) const {
 }
 
 Shape Problem::weights_shape() const { return {B_, H_, T_, S_}; }
-
-template <class T>
-AttentionMask<T> Problem::mask_view(T* data, const Shape& shape, const Shape& strides) const {
-  int64_t full[4] = {};  // missing axes and those of size one repeat
-  for (size_t i = shape.size(), axis = 4; i-- > 0;)
-    if (axis--, shape[i] != 1) full[axis] = strides[i];
-  return {data, full[0], full[1], full[2], full[3]};
-}
 
 template <class T>
 AttentionInput<T> Problem::input() const {
@@ -169,11 +138,11 @@ AttentionInput<T> Problem::input() const {
   in.softcap = static_cast<Real>(softcap_.value_or(0));
   in.causal = causal_, in.window = window_;
   if (mask_ && mask_->holds<bool>())
-    in.allowed = mask_view(reinterpret_cast<const uint8_t*>(mask_->data<bool>()), mask_->shape(), mask_->strides());
+    in.allowed = broadcast(reinterpret_cast<const uint8_t*>(mask_->data<bool>()), mask_->shape(), mask_->strides());
   else if (mask_ && !mask_->holds<Real>())
     fail("mask is {}, expected bool or float{}", mask_->type_name(), 8 * sizeof(Real));
   else if (mask_)
-    in.mask = mask_view(mask_->data<Real>(), mask_->shape(), mask_->strides());
+    in.mask = broadcast(mask_->data<Real>(), mask_->shape(), mask_->strides());
   if (alibi_) in.alibi = alibi_->data<Real>();
   return in;
 }
@@ -181,7 +150,5 @@ AttentionInput<T> Problem::input() const {
 template AttentionInput<float> Problem::input() const;
 template AttentionInput<double> Problem::input() const;
 template AttentionInput<bfloat16> Problem::input() const;
-template AttentionMask<float> Problem::mask_view(float*, const Shape&, const Shape&) const;
-template AttentionMask<double> Problem::mask_view(double*, const Shape&, const Shape&) const;
 
 }  // namespace qkv::python

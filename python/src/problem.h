@@ -9,6 +9,11 @@
 
 namespace qkv::python {
 
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  fail_in("attention", format, std::forward<Args>(args)...);
+}
+
 // As given in Python; None where not given.
 struct Arguments {
   nb::object q, k, v, mask, alibi, q_offsets, k_offsets, lengths, k_lengths;
@@ -43,15 +48,11 @@ class Problem {
     if (packed_) return {data, strides[0], strides[1], 0};
     return {data, strides[2], strides[1], strides[0]};
   }
-  // Returns a view of a mask, broadcast to weights_shape().
-  template <class T>
-  AttentionMask<T> mask_view(T* data, const Shape& shape, const Shape& strides) const;
 
  private:
   void read_offsets(const Arguments& arguments);
   void read_lengths(const Arguments& arguments);
   void check_keys() const;
-  void check_mask() const;
 
   Array q_, k_, v_;
   std::optional<Array> mask_, alibi_;

@@ -185,7 +185,7 @@ Matrix<const Real> Module<Real>::forward_ids(std::span<const int32_t> ids, const
   const RowLayout& layout = s.layouts.front();
   s.ids.clear();
   for (int64_t n = 0; n < layout.packed(); n++)
-    s.ids.push_back(ids[to_size(layout.places.empty() ? n : layout.places[to_size(n)])]);
+    s.ids.push_back(ids[to_size(layout.packed() == layout.given ? n : layout.places[to_size(n)])]);
   s.packed.ids = s.ids;
   s.packed.layouts.push_back(&layout);
   return s.run(layout);

@@ -16,7 +16,7 @@ struct RowLayout {
   int64_t given = 0;               // rows of the input
   std::vector<int32_t> offsets;    // of the packed sequences: [sequences + 1]
   std::vector<int32_t> positions;  // of each packed row in its sequence
-  std::vector<int64_t> places;     // of each packed row in the input; empty if all rows are packed already
+  std::vector<int64_t> places;     // of each packed row in the input; empty if all rows belong to a sequence
 
   // Throws Error that begins with `where` unless `rows` fits to an input with this number of rows.
   RowLayout(const Rows& rows, int64_t given, const std::string& where);
@@ -29,7 +29,7 @@ struct RowLayout {
   // Returns the rows of x that belong to a sequence.
   template <class Real>
   Matrix<const Real> pack(Matrix<const Real> x, Arena& arena) const {
-    if (places.empty()) return x;
+    if (packed() == given) return x;
     const Matrix<Real> y = arena.matrix<Real>(packed(), x.cols);
     for (int64_t n = 0; n < y.rows; n++) std::copy_n(x.row(places[to_size(n)]), x.cols, y.row(n));
     return y;
@@ -37,7 +37,7 @@ struct RowLayout {
   // Returns the rows at their places in the input, with zeros in between.
   template <class Real>
   Matrix<const Real> unpack(Matrix<const Real> x, Arena& arena) const {
-    if (places.empty()) return x;
+    if (packed() == given) return x;
     const Matrix<Real> y = arena.zeros<Real>(given, x.cols);
     for (int64_t n = 0; n < x.rows; n++) std::copy_n(x.row(n), x.cols, y.row(places[to_size(n)]));
     return y;

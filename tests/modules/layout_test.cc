@@ -57,6 +57,14 @@ TEST(Modules, HaveTheSameBitsPackedAndPadded) {
   EXPECT_EQ(values_of(module.forward({last})), std::vector<float>(y.begin() + 2 * 8, y.end()));
 }
 
+TEST(Modules, GiveZerosForABatchOfPadding) {
+  Encoder<float> module(small_layers());
+  const InputRows<float> x(8, 8, 1);
+  const std::vector<float> zeros(64);
+  EXPECT_EQ(values_of(module.forward({x.matrix()}, {.rows = Rows::padded({0, 0}, 4)})), zeros);
+  EXPECT_EQ(values_of(module.backward(x.matrix())[0]), zeros);
+}
+
 TEST(Modules, AddUpGradientsOfBackwardPasses) {
   Linear<float> module(8, 8);
   const InputRows<float> x(5, 8, 1), dy(5, 8, 2);
