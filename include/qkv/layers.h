@@ -75,9 +75,9 @@ struct AttentionWeights {
 enum class Names { own, torch };
 
 template <class Real>
-class Body;  // src/modules/body.h
+class Body;  // a module's layers
 
-// What all layers have in common. Initial values are random with seed 1, and gradients are zero.
+// The members that all layers have. Initial values are random with seed 1, and gradients are zero.
 template <class Real>
 class Module {
  public:

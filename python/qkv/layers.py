@@ -62,7 +62,7 @@ def _type(dtype: str) -> type[_qkv.Float32Module] | type[_qkv.Float64Module]:
 
 
 class Module:
-    """What all layers have in common.
+    """The methods that all layers have.
 
     Initial values are random, the same for the same seed; it is 1 until initialize() sets another. dtype is "float32",
     or "float64" for checks: it uses plain loops and is slow. Inputs must have this type. They are read where they lie,
