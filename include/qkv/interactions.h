@@ -30,6 +30,19 @@ struct InteractionOptions {
   bool keep_two_events = false;
 };
 
+// The columns of user, item and time, counted from 0.
+struct EventColumns {
+  int user = -1, item = -1, time = -1;  // −1: none
+  bool header = false;                  // the first line is a header
+
+  bool found() const { return user >= 0 && item >= 0; }
+};
+
+// Finds the columns of a table of events by the names of its columns, as in a file with this header. columns: as in
+// InteractionOptions. Throws Error, beginning with `table`.
+EventColumns find_event_columns(const std::vector<std::string>& names, const std::vector<std::string>& columns,
+                                const std::string& table);
+
 // Counts of what was read and dropped.
 struct ReadReport {
   std::vector<std::string> files;  // path, format and columns of each file

@@ -150,4 +150,11 @@ void check_columns(const std::vector<std::string>& columns) {
     fail("columns: expected two or three: user, item and optionally time (found {})", columns.size());
 }
 
+EventColumns find_event_columns(const std::vector<std::string>& names, const std::vector<std::string>& columns,
+                                const std::string& table) {
+  check_columns(columns);
+  const std::vector<std::string_view> header(names.begin(), names.end());
+  return find_columns(header, columns, Place{table, 0});
+}
+
 }  // namespace qkv

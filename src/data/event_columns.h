@@ -7,19 +7,12 @@
 #include <vector>
 
 #include "data/event_fields.h"
+#include "qkv/interactions.h"
 
 namespace qkv {
 
-// The columns of user, item and time. They are given by name, or found by their usual names. Usual names ignore case,
-// "_", "-", blanks and anything after a colon (RecBole's "user_id:token").
-struct EventColumns {
-  int user = -1, item = -1, time = -1;  // −1: none
-  bool header = false;                  // the first line is a header
-
-  bool found() const { return user >= 0 && item >= 0; }
-};
-
-// Finds columns by the names in `header`. Throws Error if `columns` contains a name that is not in the header.
+// Finds columns by the names in `header`, as given, or by their usual names. Usual names ignore case, "_", "-", blanks
+// and anything after a colon (RecBole's "user_id:token"). Throws Error if `columns` contains a name that is not in the header.
 EventColumns columns_by_name(std::span<const std::string_view> header, const std::vector<std::string>& columns,
                              const Place& where);
 

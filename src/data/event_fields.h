@@ -10,12 +10,12 @@
 
 namespace qkv {
 
-// A line of a file, for error messages.
+// A line of a file, for error messages, or with line 0 a table.
 struct Place {
   const std::string& path;
   int64_t line;
 
-  std::string text() const { return path + ":" + std::to_string(line); }
+  std::string text() const { return line == 0 ? path : path + ":" + std::to_string(line); }
 };
 
 enum class EventFormat { csv, semicolons, tabs, colons, blanks, json };

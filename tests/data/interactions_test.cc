@@ -227,6 +227,26 @@ TEST(Interactions, SeveralFilesAreOneLog) {
                   "c:1: expected a time column as in the first file (found none)");
 }
 
+TEST(Interactions, ColumnsOfATableAreFoundAsInAHeader) {
+  const auto found = [](const Names& names, const Names& columns = {}) {
+    const EventColumns c = find_event_columns(names, columns, "table");
+    return std::array{c.user, c.item, c.time};
+  };
+  EXPECT_EQ(found({"rating", "Movie ID", "userId"}), (std::array{2, 1, -1}));
+  EXPECT_EQ(found({"a", "b", "when"}, {"b", "a"}), (std::array{1, 0, -1}));
+  EXPECT_EQ(found({"x", "y", "z", "t"}, {"2", "1", "4"}), (std::array{1, 0, 3}));
+  EXPECT_EQ(found({"0", "1"}), (std::array{0, 1, -1}));
+  EXPECT_EQ(error_of([&] {
+              found({"user", "item"}, {"user", "film"});
+            }),
+            "table: no column \"film\" (found \"user\", \"item\")");
+  EXPECT_EQ(error_of([&] {
+              found({"user", "item"}, {"user"});
+            }),
+            "columns: expected two or three: user, item and optionally time (found 1)");
+  EXPECT_TRUE(error_of([&] { found({"a", "b", "c"}); }).starts_with("table: cannot determine which of the 3 columns"));
+}
+
 TEST(Interactions, ErrorsNameTheFileAndTheLine) {
   const auto error = [](const std::string& text, const Names& columns = {}) {
     return error_of([&] { Log(text, {.columns = columns, .min_events = 1}); });
