@@ -7,8 +7,10 @@
 
 #include "commands.h"
 #include "qkv/attention_map.h"
+#include "qkv/embedder.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
+#include "qkv/inspect.h"
 #include "qkv/translator.h"
 
 namespace {
@@ -24,7 +26,7 @@ void print_text(const qkv::AttentionMap& map, const AttendOptions& options) {
   const std::string& name = options.kind.empty() ? map.kinds.back().name : options.kind;
   const auto kind = std::ranges::find(map.kinds, name, &qkv::AttentionKind::name);
   if (kind == map.kinds.end())
-    throw qkv::Error(fmt::format("--kind {}: a language model has only decoder attention", name));
+    throw qkv::Error(fmt::format("--kind {}: this model has only {} attention", name, map.kinds.front().name));
   const int layers = static_cast<int>(kind->layers.size()), heads = static_cast<int>(kind->layers.front().size());
   const int layer = options.layer == 0 ? layers : options.layer, head = options.head == 0 ? 1 : options.head;
   if (layer > layers) throw qkv::Error(fmt::format("--layer {}: must be between 1 and {}", layer, layers));
@@ -32,15 +34,27 @@ void print_text(const qkv::AttentionMap& map, const AttendOptions& options) {
   fmt::print("{}", qkv::attention_to_text(*kind, layer - 1, head - 1));
 }
 
+// Throws Error for options that are for another kind of model.
+void check(const AttendOptions& options, qkv::RunKind kind) {
+  if (kind == qkv::RunKind::translator) {
+    if (options.more > 0)
+      throw qkv::Error(fmt::format("--generate: {} is a translator; use --target instead", options.run));
+    return;
+  }
+  const bool language = kind == qkv::RunKind::language_model;
+  const std::string name = fmt::format("{} is {}", options.run, language ? "a language model" : "an encoder");
+  if (!options.target.empty())
+    throw qkv::Error(fmt::format("--target: {}{}", name, language ? "; use --generate instead" : ""));
+  if (!language && options.more > 0) throw qkv::Error(fmt::format("--generate: {}", name));
+  if (!(options.from + options.to).empty()) throw qkv::Error(fmt::format("--from and --to: {}", name));
+}
+
 qkv::AttentionMap map_of(const AttendOptions& options) {
-  const bool language = qkv::holds_language_model(options.run);
-  if (language && !options.target.empty())
-    throw qkv::Error(fmt::format("--target: {} is a language model; use --generate instead", options.run));
-  if (!language && options.more > 0)
-    throw qkv::Error(fmt::format("--generate: {} is a translator; use --target instead", options.run));
-  if (language && !(options.from + options.to).empty())
-    throw qkv::Error(fmt::format("--from and --to: {} is a language model", options.run));
-  if (language) return qkv::Generator(options.run).attend(options.source, options.more);
+  const qkv::RunKind kind = qkv::inspect(options.run).kind;
+  check(options, kind);
+  if (kind == qkv::RunKind::language_model) return qkv::Generator(options.run).attend(options.source, options.more);
+  if (kind == qkv::RunKind::encoder || kind == qkv::RunKind::classifier)
+    return qkv::Embedder(options.run).attend(options.source);
   return qkv::Translator(options.run).attend(options.source, options.target, options.from, options.to);
 }
 
@@ -63,11 +77,13 @@ void attend(const AttendOptions& options) {
 }  // namespace
 
 void add_attend_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("attend", "Show the attention weights of a translator or a language model");
+  CLI::App* command =
+      app.add_subcommand("attend", "Show the attention weights of a translator, a language model or an encoder");
   const auto options = std::make_shared<AttendOptions>();
   command->add_option("run", options->run, "Run directory")->required();
   command
-      ->add_option("sentence,--text,--prompt", options->source, "Sentence to translate, or text for a language model")
+      ->add_option("sentence,--text,--prompt", options->source,
+                   "Sentence to translate, or text for a language model or an encoder")
       ->required();
   command->add_option("--target", options->target, "Target sentence [default the model's translation]");
   command->add_option("--from", options->from,
@@ -82,7 +98,7 @@ void add_attend_command(CLI::App& app) {
   command->add_option("--json", options->json, "Write JSON to this file; - is standard output")->type_name("FILE");
   command
       ->add_option("--kind", options->kind,
-                   "Attention to print: encoder, decoder or cross [default cross, of a language model decoder]")
+                   "Attention to print: encoder, decoder or cross [default cross, or the only one]")
       ->check(CLI::IsMember({"encoder", "decoder", "cross"}));
   command->add_option("--layer", options->layer, "Layer to print, from 1 [default the last]")
       ->check(CLI::Range(1, 1000));

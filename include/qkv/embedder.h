@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/attention_map.h"
 #include "qkv/decoding.h"
 #include "qkv/language.h"
 
@@ -105,6 +106,10 @@ class Embedder {
   // with the number of the text, for text that is not valid UTF-8 or has no tokens, and for a vector that is not
   // finite.
   Embeddings embed(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
+
+  // Returns the attention weights of a text, with those tokens around it: the kind "encoder". Uses the option prefix.
+  // Throws Error if the run is not an encoder, or the text has no tokens or more than the model's max_length.
+  AttentionMap attend(const std::string& text, const EmbedOptions& options = {}) const;
 
  private:
   struct State;

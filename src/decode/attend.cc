@@ -19,6 +19,16 @@ std::vector<AttentionHead> heads_of(const Attention& attention, const Attention:
   return result;
 }
 
+// The weights of every layer and head of the encoder.
+AttentionKind encoder_kind(const Transformer<float>& model, const Transformer<float>::Saved& saved,
+                           const Packed& source, std::vector<std::string> pieces) {
+  AttentionKind kind{"encoder", false, pieces, pieces, {}};
+  for (size_t i = 0; i < saved.encoder.layers.size(); i++)
+    kind.layers.push_back(heads_of(model.encoder().layers()[i].self_attention(), saved.encoder.layers[i].self_attention,
+                                   model.config().attention.heads, sequences_of(source, source), Causal::none));
+  return kind;
+}
+
 }  // namespace
 
 AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
@@ -37,15 +47,10 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
   model.forward(source, target, context, saved);
 
   const std::vector<std::string> source_pieces = pieces(request.source_ids, true), read_pieces = pieces(read, false);
-  AttentionKind encoder{"encoder", false, source_pieces, source_pieces, {}};
   AttentionKind decoder{"decoder", true, read_pieces, read_pieces, {}};
   AttentionKind cross{"cross", false, pieces(predicted, false), source_pieces, {}};
   const int64_t H = model.config().attention.heads;
   const bool encodes = model.config().has_encoder();
-  for (size_t i = 0; i < saved.encoder.layers.size(); i++)
-    encoder.layers.push_back(heads_of(model.encoder().layers()[i].self_attention(),
-                                      saved.encoder.layers[i].self_attention, H, sequences_of(source, source),
-                                      Causal::none));
   for (size_t i = 0; i < saved.decoder.layers.size(); i++) {
     const auto& layer = model.decoder().layers()[i];
     const auto& s = saved.decoder.layers[i];
@@ -56,7 +61,19 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
           heads_of(layer.cross_attention(), s.cross_attention, H, sequences_of(target, source), Causal::none));
   }
   if (!encodes) return {"", "", {std::move(decoder)}};
+  AttentionKind encoder = encoder_kind(model, saved, source, source_pieces);
   return {"", "", {std::move(encoder), std::move(decoder), std::move(cross)}};
+}
+
+AttentionMap encoder_attention_map(const Transformer<float>& model, std::span<const int32_t> ids, Arena& arena,
+                                   std::vector<std::string> pieces) {
+  const Arena::Scope scope(arena);
+  Packed source;
+  source.append(ids);
+  Context context{arena};
+  Transformer<float>::Saved saved;
+  model.encode(source, context, saved);
+  return {"", "", {encoder_kind(model, saved, source, std::move(pieces))}};
 }
 
 }  // namespace qkv

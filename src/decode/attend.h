@@ -1,4 +1,4 @@
-// All attention weights of a model for a source and a target or, for a decoder-only model, for a text.
+// All attention weights of a model for a source and a target or, for an encoder or a language model, for a text.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,9 @@ using PiecesOf = std::function<std::vector<std::string>(std::span<const int32_t>
 // the kernel used.
 AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
                            const PiecesOf& pieces);
+
+// The same for the encoder of a model alone: one kind, "encoder". ids: with the tokens around the text.
+AttentionMap encoder_attention_map(const Transformer<float>& model, std::span<const int32_t> ids, Arena& arena,
+                                   std::vector<std::string> pieces);
 
 }  // namespace qkv

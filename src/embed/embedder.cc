@@ -7,6 +7,7 @@
 #include "core/fields.h"
 #include "core/threads.h"
 #include "core/to_size.h"
+#include "decode/attend.h"
 #include "embed/pooling.h"
 #include "embed/text_encoder.h"
 #include "io/tensor_view.h"
@@ -107,6 +108,21 @@ Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOpt
     if (!all_finite({vectors.row(t), to_size(vectors.cols)}))
       fail("text {}: the vector is not finite", options.first_number + t);
   return result;
+}
+
+AttentionMap Embedder::attend(const std::string& text, const EmbedOptions& options) const {
+  const TextEncoder& encoder = state_->encoder;
+  if (!encoder.pieces) fail("attend: the run is a translator or a language model, expected an encoder");
+  EmbeddingConfig config = merged(encoder.config, options);
+  state_->check(config, options);
+  const int64_t longest = config.max_length = encoder.model->config().max_length;
+  bool truncated = false;
+  const std::vector<int32_t> ids = state_->ids_of(text, 1, config, truncated);
+  if (truncated) fail("text must have at most {} tokens (has {})", longest, count_tokens({text}, options).front());
+  const ArenaPool::Lease lease(state_->arenas, 1);
+  AttentionMap map = encoder_attention_map(*encoder.model, ids, lease.front(), encoder.pieces(ids));
+  map.source = text;
+  return map;
 }
 
 }  // namespace qkv

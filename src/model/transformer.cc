@@ -183,6 +183,16 @@ void Transformer<Real>::add_adapters(const std::vector<Adapter>& adapters, int64
 }
 
 template <class Real>
+void Transformer<Real>::encode(const Packed& source, Context& c, Saved& s) const {
+  check_side("source", source, config_.source_vocab, config_.max_length);
+  check_types(source, config_.token_types);
+  const Matrix<Real> x = source_embedding_->forward(
+      source.ids, source.positions, types_of(source, config_.token_types, c.arena), c, s.source_embedding);
+  c.positions = source.positions;
+  s.memory = encoder_->forward(x, {}, sequences_of(source, source), {}, c, s.encoder);  // g = Encoder(x)
+}
+
+template <class Real>
 void Transformer<Real>::forward(const Packed& source, const Packed& target, Context& c, Saved& s) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_side("target", target, config_.target_vocab, config_.max_length);
@@ -194,12 +204,7 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
     fail("batch: expected {} source sequences for {} target sequences, found {}", expected, target.sequences(),
          source.sequences());
 
-  if (encoder_) {
-    const Matrix<Real> x = source_embedding_->forward(
-        source.ids, source.positions, types_of(source, config_.token_types, c.arena), c, s.source_embedding);
-    c.positions = source.positions;
-    s.memory = encoder_->forward(x, {}, sequences_of(source, source), {}, c, s.encoder);  // g = Encoder(x)
-  }
+  if (encoder_) encode(source, c, s);
   const Matrix<Real> y = target_embedding_->forward(target.ids, target.positions, target.gaps, c, s.target_embedding);
   c.positions = target.positions;
   s.h = decoder_->forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,

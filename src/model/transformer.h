@@ -63,6 +63,8 @@ class Transformer {
   using LossOf = FunctionRef<Loss(Matrix<const Real> h, Matrix<Real> dh)>;
   Loss loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const;
 
+  // Computes the encoder's output, s.memory. Leaves what the attention weights need in `s`.
+  void encode(const Packed& source, Context& c, Saved& s) const;
   // Computes the last hidden states, s.h. Leaves what backward and the attention weights need in `s`.
   void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
 

@@ -178,6 +178,17 @@ TEST(AttendOfADecoder, WeightsMatchTheKernel) {
   }
 }
 
+TEST_F(Attend, AnEncoderAloneHasTheSameWeights) {
+  const AttentionMap alone = encoder_attention_map(model, request.source_ids, arena, map.kinds[0].rows);
+  ASSERT_EQ(alone.kinds.size(), 1u);
+  EXPECT_EQ(alone.kinds[0].name, "encoder");
+  EXPECT_EQ(alone.kinds[0].columns, map.kinds[0].columns);
+  ASSERT_EQ(alone.kinds[0].layers.size(), 2u);
+  for (size_t layer = 0; layer < 2; layer++)
+    for (size_t head = 0; head < 2; head++)
+      EXPECT_EQ(alone.kinds[0].layers[layer][head].weights, map.kinds[0].layers[layer][head].weights);
+}
+
 TEST_F(Attend, ReleasesTheArenaMemory) { EXPECT_EQ(arena.used(), 0u); }
 
 }  // namespace

@@ -104,11 +104,27 @@ def test_a_trained_translator_embeds(trained):
     assert found[0] == found[2] != found[1] and len(found[0]) == 32
 
 
+def test_attention_of_an_encoder_is_that_of_its_tokens(encoder, tmp_path):
+    lines = qkv("attend", encoder, "a c b")[1].splitlines()
+    assert lines[0].startswith("encoder attention, layer 2 of 2, head 1 of ")
+    assert [line.split()[0] for line in lines[7:12]] == ["[CLS]", "a", "c", "b", "[SEP]"]
+    qkv("attend", encoder, "--text", "a c b", "--html", tmp_path / "a.html", "--json", tmp_path / "a.json")
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert (found["source"], found["target"]) == ("a c b", "") and [x["kind"] for x in found["attention"]] == ["encoder"]
+    for layer in found["attention"][0]["layers"]:
+        assert all(abs(sum(row) - 1) < 1e-5 for head in layer for row in head)
+    for arguments, message in ((["--target", "a"], "--target: "), (["--generate", 1], "--generate: "),
+                               (["--from", "en"], "--from and --to: "), (["--kind", "cross"], "--kind cross: ")):
+        status, _, err = qkv("attend", encoder, "a", *arguments, ok=False)
+        assert status == 1 and message in err and "encoder" in err and err.count("\n") == 1
+    err = qkv("attend", encoder, " ".join("a" * 20), ok=False)[2]
+    assert "text must have at most 16 tokens (has 22)" in err
+
+
 def test_commands_for_other_models_refuse_an_encoder_in_one_line(encoder, tmp_path):
     for command, message in (("translate", "is an encoder; expected a translator"),
-                             ("attend", "is an encoder; expected a translator"),
                              ("generate", "is an encoder; expected a language model")):
-        status, _, err = qkv(command, encoder, *(["x"] if command == "attend" else []), text="a\n", ok=False)
+        status, _, err = qkv(command, encoder, text="a\n", ok=False)
         assert status == 1 and err.count("\n") == 1 and message in err
     info = json.loads(qkv("inspect", encoder, "--json")[1])
     assert info["parameter_count"] == 2740 and info["config"]["decoder_layers"] == 0

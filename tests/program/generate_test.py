@@ -80,7 +80,7 @@ def test_attention_covers_the_text_and_its_continuation(model, tmp_path):
 
 def test_attention_of_a_missing_part_is_refused(model, trained):
     for run, arguments, message in [(model, ["--target", "4"], "is a language model; use --generate"),
-                                    (model, ["--kind", "cross"], "--kind cross: a language model has only decoder attention"),
+                                    (model, ["--kind", "cross"], "--kind cross: this model has only decoder attention"),
                                     (model, ["--generate", 100], ""),
                                     (trained, ["--generate", 1], "is a translator; use --target")]:
         status, output, error = qkv("attend", run, "45", *arguments, ok=message == "")

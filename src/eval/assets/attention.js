@@ -9,9 +9,11 @@ function decode(base64) {
 
 if (data.kinds.length === 1)  // the map of a language model
   document.querySelectorAll('.sentences dt').forEach((dt, i) => { dt.textContent = ['Text', 'Continuation'][i]; });
-$('source').textContent = data.source;
-$('target').textContent = data.target;
-document.title = 'Attention: ' + data.source;
+for (const side of ['source', 'target']) {
+  $(side).textContent = data[side];
+  if (!data[side]) $(side).hidden = $(side).previousElementSibling.hidden = true;
+}
+if (data.source) document.title = 'Attention: ' + data.source;
 
 // The fragment of the URL may select kind/layer/head/words, as in #cross/6/1/words.
 const [kind, layer, head, words] = location.hash.slice(1).split('/');
