@@ -106,6 +106,13 @@ struct Translation {
   const std::string& text() const { return hypotheses.front().text; }
 };
 
+// Rows of numbers for the tokens of several texts, one text after the other.
+struct TokenRows {
+  int64_t width = 0;
+  std::vector<int64_t> offsets = {0};  // text t has the rows offsets[t] … offsets[t + 1] − 1
+  std::vector<float> values;           // [rows, width]
+};
+
 struct SourceLine {
   std::string text;
   std::string prefix = "";                                 // the beginning of every hypothesis
@@ -160,6 +167,19 @@ class Translator {
   std::vector<Translation> score_tokens(const std::vector<std::string>& sources,
                                         const std::vector<std::vector<std::string>>& targets,
                                         const TranslateOptions& options = {}) const;
+
+  // Returns the encoder's output, one row per token as in Translation::source_tokens; width: d. An ensemble returns that
+  // of its first model. Uses the options for languages and batch_tokens. Throws Error if a text is empty or longer than
+  // the model's max_length.
+  TokenRows encode(const std::vector<std::string>& texts, const TranslateOptions& options = {}) const;
+
+  // Returns the logits of all tokens of the vocabulary, one row per token of the target and one for the end token;
+  // width: V. The log-softmax of row i has the score that `score` returns for token i. An ensemble returns the log of
+  // the mean probability. Uses the options for languages and batch_tokens. Throws Error as score does.
+  TokenRows logits(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
+                   const TranslateOptions& options = {}) const;
+  TokenRows logits_tokens(const std::vector<std::string>& sources, const std::vector<std::vector<std::string>>& targets,
+                          const TranslateOptions& options = {}) const;
 
   // Returns all attention weights for `source` and `target`, or the model's own translation if target is empty. Kinds:
   // "encoder" and "decoder" self-attention, and "cross", whose rows are target tokens. Throws Error if a sentence is

@@ -53,6 +53,26 @@ void take_attention(const Transformer<float>& model, const PackedPairs& batch, c
   }
 }
 
+void check_targets(const PackedPairs& batch, int64_t vocab) {
+  for (const int32_t id : batch.targets)
+    if (id < 0 || id >= vocab) fail("forced scoring: target token must be between 0 and {} (is {})", vocab - 1, id);
+}
+
+Context scoring_context(Arena& arena) { return {.arena = arena, .recompute = true, .inference = true}; }
+
+// Calls f with the number of the first of some rows, and their logits in each model, which f may overwrite.
+template <class F>
+void for_logits(const Ensemble& models, const std::vector<Matrix<float>>& hidden, Context& c, F&& f) {
+  const int64_t rows = hidden.front().rows;
+  for (int64_t begin = 0; begin < rows; begin += kRows) {
+    const Arena::Scope block(c.arena);
+    std::vector<Matrix<float>> logits;
+    for (size_t m = 0; m < models.size(); m++)
+      logits.push_back(models[m].output().logits(hidden[m].row_range(begin, std::min(rows, begin + kRows)), c));
+    f(begin, logits);
+  }
+}
+
 }  // namespace
 
 int64_t checked_layer(const AttentionPlace& place, const ModelConfig& config) {
@@ -69,12 +89,9 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
                           WithAttention with, const AttentionPlace& place, Arena& arena) {
   std::vector<Forced> results(inputs.size());
   const PackedPairs batch = pack(inputs, start);
-  for (const int32_t id : batch.targets)
-    if (id < 0 || id >= models.front().config().target_vocab)
-      fail("forced scoring: target token must be between 0 and {} (is {})", models.front().config().target_vocab - 1,
-           id);
+  check_targets(batch, models.front().config().target_vocab);
   const Arena::Scope scope(arena);
-  Context c{.arena = arena, .recompute = true, .inference = true};
+  Context c = scoring_context(arena);
   std::vector<Matrix<float>> hidden;
   for (size_t m = 0; m < models.size(); m++) {
     Transformer<float>::Saved saved;
@@ -84,15 +101,10 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
   }
 
   std::vector<float> log_p(batch.targets.size());
-  for (int64_t begin = 0; begin < std::ssize(log_p); begin += kRows) {
-    const Arena::Scope block(arena);
-    const int64_t end = std::min(std::ssize(log_p), begin + kRows);
-    std::vector<Matrix<float>> logits;
-    for (size_t m = 0; m < models.size(); m++)
-      logits.push_back(models[m].output().logits(hidden[m].row_range(begin, end), c));
+  for_logits(models, hidden, c, [&](int64_t begin, std::span<const Matrix<float>> logits) {
     const Matrix<float> all = log_mean_probability(logits);
-    for (int64_t n = begin; n < end; n++) log_p[to_size(n)] = all(n - begin, batch.targets[to_size(n)]);
-  }
+    for (int64_t n = 0; n < all.rows; n++) log_p[to_size(begin + n)] = all(n, batch.targets[to_size(begin + n)]);
+  });
   auto next = log_p.begin();
   for (size_t i = 0; i < inputs.size(); i++) {
     next += batch.forced[i];
@@ -100,6 +112,30 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
     next += std::ssize(inputs[i].target);
   }
   return results;
+}
+
+void force_logits(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start, Arena& arena,
+                  std::span<const Matrix<float>> rows) {
+  const PackedPairs batch = pack(inputs, start);
+  check_targets(batch, models.front().config().target_vocab);
+  std::vector<float*> places;  // of each row of the batch; null for those that are not returned
+  for (size_t i = 0; i < inputs.size(); i++) {
+    places.resize(places.size() + to_size(batch.forced[i]));
+    for (int64_t n = 0; n < rows[i].rows; n++) places.push_back(rows[i].row(n));
+  }
+  const Arena::Scope scope(arena);
+  Context c = scoring_context(arena);
+  std::vector<Matrix<float>> hidden;
+  for (size_t m = 0; m < models.size(); m++) {
+    Transformer<float>::Saved saved;
+    models[m].forward(batch.source, batch.read, c, saved);
+    hidden.push_back(saved.h);
+  }
+  for_logits(models, hidden, c, [&](int64_t begin, std::span<const Matrix<float>> logits) {
+    const Matrix<float> all = models.size() == 1 ? logits.front() : log_mean_probability(logits);
+    for (int64_t n = 0; n < all.rows; n++)
+      if (float* place = places[to_size(begin + n)]) std::copy_n(all.row(n), all.cols, place);
+  });
 }
 
 }  // namespace qkv

@@ -27,6 +27,11 @@ enum class WithAttention { no, yes };
 std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
                           WithAttention with, const AttentionPlace& place, Arena& arena);
 
+// Assigns the logits of each target token to its row of rows[i]: [T, V], of input i. With several models, these are log
+// of the mean probability.
+void force_logits(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start, Arena& arena,
+                  std::span<const Matrix<float>> rows);
+
 // Returns the layer, counted from 0. Throws Error, naming the option, unless the model has this layer and head.
 int64_t checked_layer(const AttentionPlace& place, const ModelConfig& config);
 

@@ -172,38 +172,24 @@ std::vector<Translation> Translator::State::score(const std::vector<std::string>
                                                   std::vector<std::vector<int32_t>> targets,
                                                   const std::vector<std::string>& texts,
                                                   const TranslateOptions& options) const {
-  check(options);
+  ForcedPairs pairs = forced_pairs(sources, std::move(targets), options);
   const SearchOptions search = text.search_options(options);
-  const SentenceEdges edges = text.edges(options);
-  const int64_t forced_tokens = tokens_forced(edges.start);
-  std::vector<LinePart> parts;
-  std::vector<ForcedInput> inputs;
-  for (size_t i = 0; i < sources.size(); i++) {
-    const std::string line = text.prepare(sources[i]);
-    parts.push_back({static_cast<int64_t>(i), line, edges, text.source_ids(line, edges), {}, {}, {}});
-    if (parts[i].source.empty()) fail("source {} is empty", i + 1);
-    targets[i].push_back(search.end);
-    for (const auto& [side, length, longest] :
-         {std::tuple{"source", std::ssize(parts[i].source), models.max_length()},
-          {"target", std::ssize(targets[i]), models.max_length() - forced_tokens}})
-      if (length > longest) fail("{} {} must have at most {} tokens (has {})", side, i + 1, longest, length);
-  }
-  for (size_t i = 0; i < sources.size(); i++) inputs.push_back({parts[i].source, targets[i], edges.start});
   const ArenaPool::Lease lease(arenas, 1);
   const WithAttention with = options.alignment || options.attention ? WithAttention::yes : WithAttention::no;
   const std::vector<Forced> forced =
-      force_all(models, inputs, search.start, with, search.attention, lease.front(), options.batch_tokens);
+      force_all(models, pairs.inputs, search.start, with, search.attention, lease.front(), options.batch_tokens);
   std::vector<Translation> scored;
   for (size_t i = 0; i < sources.size(); i++) {
-    Decoded d{std::move(targets[i]), forced[i].log_probabilities, 0, 0, true};
+    const LinePart& part = pairs.parts[i];
+    Decoded d{std::move(pairs.targets[i]), forced[i].log_probabilities, 0, 0, true};
     d.ids.pop_back();
     for (const float log_p : d.token_log_probabilities) d.log_probability += static_cast<double>(log_p);
-    const int64_t length = std::ssize(d.token_log_probabilities) + forced_tokens;
+    const int64_t length = std::ssize(d.token_log_probabilities) + tokens_forced(part.edges.start);
     d.score = d.log_probability / std::pow(static_cast<double>(length), search.length_penalty);
     Translation& t = scored.emplace_back();
     t.source = sources[i];
-    t.source_tokens = text.tokenizers().source.pieces(parts[i].source);
-    t.hypotheses.push_back(text.hypothesis(parts[i], d, &forced[i], options));
+    t.source_tokens = text.tokenizers().source.pieces(part.source);
+    t.hypotheses.push_back(text.hypothesis(part, d, &forced[i], options));
     if (!texts.empty()) t.hypotheses.back().text = texts[i];
   }
   return scored;
@@ -212,21 +198,13 @@ std::vector<Translation> Translator::State::score(const std::vector<std::string>
 std::vector<Translation> Translator::score(const std::vector<std::string>& sources,
                                            const std::vector<std::string>& targets,
                                            const TranslateOptions& options) const {
-  if (sources.size() != targets.size())
-    fail("targets must be one for each of {} sources (are {})", sources.size(), targets.size());
-  std::vector<std::vector<int32_t>> ids;
-  for (size_t i = 0; i < targets.size(); i++) ids.push_back(state_->text.target_ids(state_->text.prepare(targets[i])));
-  return state_->score(sources, std::move(ids), targets, options);
+  return state_->score(sources, state_->target_ids(sources.size(), targets), targets, options);
 }
 
 std::vector<Translation> Translator::score_tokens(const std::vector<std::string>& sources,
                                                   const std::vector<std::vector<std::string>>& targets,
                                                   const TranslateOptions& options) const {
-  if (sources.size() != targets.size())
-    fail("targets must be one for each of {} sources (are {})", sources.size(), targets.size());
-  std::vector<std::vector<int32_t>> ids;
-  for (const auto& target : targets) ids.push_back(state_->text.target_ids(target));
-  return state_->score(sources, std::move(ids), {}, options);
+  return state_->score(sources, state_->target_ids(sources.size(), targets), {}, options);
 }
 
 AttentionMap Translator::attend(const std::string& source, const std::string& target,

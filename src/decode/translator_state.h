@@ -14,6 +14,13 @@
 
 namespace qkv {
 
+// Sources with given targets, which end with the end token. The inputs refer to parts and targets.
+struct ForcedPairs {
+  std::vector<LinePart> parts;
+  std::vector<std::vector<int32_t>> targets;
+  std::vector<ForcedInput> inputs;
+};
+
 struct Translator::State {
   const std::vector<TranslatorRun> runs;
   const Ensemble models;
@@ -31,6 +38,17 @@ struct Translator::State {
 
   // Computes the attention of the hypotheses that need it.
   void find_attention(std::span<LinePart* const> parts, const TranslateOptions& options, Arena& arena) const;
+
+  // Return the tokens of targets. Throw Error unless there is one for each source.
+  std::vector<std::vector<int32_t>> target_ids(size_t sources, const std::vector<std::string>& targets) const;
+  std::vector<std::vector<int32_t>> target_ids(size_t sources,
+                                               const std::vector<std::vector<std::string>>& targets) const;
+
+  // Throws Error for an option out of range, and for a source or target that is empty or too long.
+  ForcedPairs forced_pairs(const std::vector<std::string>& sources, std::vector<std::vector<int32_t>> targets,
+                           const TranslateOptions& options) const;
+
+  TokenRows logits(const ForcedPairs& pairs, const TranslateOptions& options) const;
 
   std::vector<Translation> score(const std::vector<std::string>& sources, std::vector<std::vector<int32_t>> targets,
                                  const std::vector<std::string>& texts, const TranslateOptions& options) const;

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "core/to_size.h"
+#include "io/run.h"
 #include "qkv/threads.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/errors.h"
@@ -187,6 +190,53 @@ TEST_F(TranslatorTest, EnsembleDiffersFromEachOfItsRuns) {
   };
   for (size_t i = 0; i <= tokens.size(); i++)
     EXPECT_NEAR(std::exp(log_p(both)[i]), (std::exp(log_p(first)[i]) + std::exp(log_p(second)[i])) / 2, 1e-6);
+}
+
+TEST_F(TranslatorTest, LogSoftmaxOfLogitsIsTheScore) {
+  const Translator first = make({}, "first", 1), second = make({}, "second", 2);
+  const Translator both(directory / "first", {directory / "second"});
+  const std::vector<std::vector<std::string>> targets = {{"▁the", "▁cat", "▁the"}, {}, {"▁cat"}};
+  const std::vector<std::string> sources(kText.begin(), kText.begin() + 3);
+  TranslateOptions options;
+  options.batch_tokens = 1;  // a pair a batch
+  for (const Translator* t : {&first, &both}) {
+    const auto scored = t->score_tokens(sources, targets);
+    const TokenRows rows = t->logits_tokens(sources, targets);
+    EXPECT_EQ(rows.offsets, (std::vector<int64_t>{0, 4, 5, 7}));
+    EXPECT_EQ(t->logits_tokens(sources, targets, options).values, rows.values);
+    const auto log_p = [&](int64_t n, int64_t id) {
+      const float* row = rows.values.data() + n * rows.width;
+      double sum = 0;
+      for (int64_t i = 0; i < rows.width; i++) sum += std::exp(static_cast<double>(row[i]));
+      return static_cast<double>(row[id]) - std::log(sum);
+    };
+    const TranslatorRun run = load_run<TranslatorRun>(directory / "first");
+    const Tokenizer& vocabulary = run.tokenizers.target;
+    for (size_t s = 0; s < 3; s++)
+      for (size_t i = 0; i <= targets[s].size(); i++) {
+        int32_t id = run.tokens.end;
+        for (int32_t other = 0; i < targets[s].size() && other < vocabulary.size(); other++)
+          if (vocabulary.piece(other) == targets[s][i]) id = other;
+        EXPECT_NEAR(log_p(rows.offsets[s] + static_cast<int64_t>(i), id), scored[s].hypotheses.front().token_scores[i],
+                    1e-5);
+      }
+  }
+  EXPECT_EQ(first.logits(sources, {"the cat the", "", "cat"}).values, first.logits_tokens(sources, targets).values);
+}
+
+TEST_F(TranslatorTest, EncodeReturnsARowForEachSourceToken) {
+  const Translator translator = make();
+  const TokenRows rows = translator.encode(kText);
+  const std::vector<Translation> translations = translator.translate(kText);
+  EXPECT_EQ(rows.offsets.size(), kText.size() + 1);
+  for (size_t i = 0; i < kText.size(); i++) {
+    EXPECT_EQ(rows.offsets[i + 1] - rows.offsets[i], std::ssize(translations[i].source_tokens));
+    const TokenRows alone = translator.encode({kText[i]});
+    EXPECT_TRUE(
+        std::equal(alone.values.begin(), alone.values.end(), rows.values.begin() + rows.offsets[i] * rows.width));
+  }
+  EXPECT_TRUE(translator.encode({}).values.empty());
+  EXPECT_EQ(error_of([&] { translator.encode({"a dog", " "}); }), "text 2 is empty");
 }
 
 TEST_F(TranslatorTest, ErrorsNameTheLineOrTheOption) {
