@@ -44,7 +44,7 @@ test_module() {
   local install=("$venv/pip" install -q --disable-pip-version-check)
   echo "== python"
   [ -x "$venv/pip" ] || /usr/bin/python3 -m venv "$folder/venv" || return 1
-  "${install[@]}" scikit-build-core nanobind numpy ml_dtypes pytest mypy || return 1
+  "${install[@]}" scikit-build-core nanobind numpy ml_dtypes pytest mypy pandas polars pyarrow || return 1
   cmake --install "$build" --prefix "$folder/prefix" > /dev/null || return 1
   "${install[@]}" --no-build-isolation --no-deps --force-reinstall . --config-settings=build-dir="$folder/build" \
     --config-settings=cmake.define.QKV_USE_INSTALLED=ON \

@@ -17,6 +17,7 @@ from importlib.metadata import version as _version
 
 from . import layers
 from ._attention import attention, attention_backward
+from ._attention_map import AttentionKind, AttentionMap
 from ._classifier import Classifier, LabelScore, RankedText
 from ._embedder import Embedder
 from ._evaluate import evaluate
@@ -24,7 +25,7 @@ from ._generator import GeneratedToken, Generation, Generator, TokenAlternative
 from ._import import import_model
 from ._qkv import DownloadProgress, Error, ImportReport, TokenReport
 from ._recommender import Recommendation, Recommendations, Recommender
-from ._translator import AttentionKind, AttentionMap, Hypothesis, Translation, Translator
+from ._translator import Hypothesis, Translation, Translator
 from ._system import active_isa, fma_peak, set_threads, threads
 
 __version__ = _version("qkv")

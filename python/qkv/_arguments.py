@@ -6,6 +6,7 @@ import textwrap
 from typing import Any, Callable, TypeVar
 
 from . import _qkv
+from ._tables import arrow_texts, is_arrow
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,10 +26,13 @@ def documents_options(name: str) -> Callable[[Function], Function]:
 
 
 def checked_texts(name: str, values: Any) -> list[str]:
-    """Returns the values as a list. Raises Error unless each is a str of valid Unicode."""
+    """Returns the values, of a list or of a column of pandas, polars or pyarrow, as a list.
+
+    Raises Error unless each is a str of valid Unicode.
+    """
     if isinstance(values, str):
         raise _qkv.Error(f"{name} must be a list of str (is {values!r})")
-    found = list(values)
+    found = arrow_texts(name, values) if is_arrow(values) else list(values)
     for i, text in enumerate(found):
         check_text(f"{name}[{i}]", text)
     return found

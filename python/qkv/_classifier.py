@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Iterable, NamedTuple
 
 from . import _qkv
 from ._arguments import check_text, checked_texts, documents_options
+from ._tables import arrow_texts, is_arrow
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -55,6 +56,8 @@ class Classifier:
         seconds: list[str | None] = []
         if isinstance(texts, str):
             raise _qkv.Error(f"texts must be a list of str and pairs of str (is {texts!r})")
+        if is_arrow(texts):
+            texts = arrow_texts("texts", texts)
         for i, text in enumerate(texts):
             first, second = text if isinstance(text, tuple) and len(text) == 2 else (text, None)
             check_text(f"texts[{i}]" if second is None else f"texts[{i}][0]", first)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING, Any, Iterable
 
 from . import _qkv
-from ._arguments import checked_texts, documents_options
+from ._arguments import check_text, checked_texts, documents_options
+from ._attention_map import AttentionMap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,3 +44,124 @@ class Embedder:
             longest = options.get("max_length") or self.max_length
             warnings.warn(f"{cut} of {len(found)} texts had more than {longest} tokens and were truncated", stacklevel=2)
         return vectors
+
+    def encode(
+        self,
+        sentences: str | Iterable[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: object = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        pool: object = None,
+        chunk_size: int | None = None,
+    ) -> Any:
+        """Returns vectors like SentenceTransformer.encode of sentence-transformers, for code that was written for it.
+
+        sentences: a text, which gives one vector [d], or texts, which give an array [texts, d].
+        prompt: put before every text instead of the run's prefix. prompt_name is ignored with a prompt, else refused: a
+            run has no named prompts.
+        batch_size: checked, but not used: batches do not change the result.
+        show_progress_bar: True shows one, by tqdm.
+        output_value: only "sentence_embedding".
+        precision: "float32", or "binary" (int8) and "ubinary" (uint8) for the signs, 8 in a byte: arrays [texts, d / 8].
+        convert_to_tensor: returns a tensor of PyTorch. convert_to_numpy=False: a list of tensors.
+        device: only None or "cpu". pool and chunk_size: only None.
+        normalize_embeddings: divides vectors by their Euclidean norms, also those of a run that does not do so.
+        truncate_dim: keeps the first components, before vectors are normalized by normalize_embeddings.
+
+        Raises qkv.Error for other values.
+        """
+        _check_encode(prompt_name if prompt is None else None, batch_size, output_value, precision, device, pool, chunk_size)
+        if truncate_dim is not None and not 1 <= truncate_dim <= self.width:
+            raise _qkv.Error(f"truncate_dim must be between 1 and {self.width} (is {truncate_dim})")
+        texts = [sentences] if isinstance(sentences, str) else checked_texts("sentences", sentences)
+        options: EmbedOptions = {}
+        if prompt is not None:
+            options["prefix"] = prompt
+        if normalize_embeddings and truncate_dim is None:
+            options["normalize"] = True
+        vectors: Any = self._with_progress(texts, options) if show_progress_bar else self.embed(texts, **options)
+        if truncate_dim is not None:
+            vectors = _truncated(vectors, truncate_dim, normalize_embeddings)
+        if precision != "float32":
+            vectors = _signs(vectors, precision)
+        if convert_to_tensor or not convert_to_numpy:
+            import torch
+
+            vectors = torch.from_numpy(vectors) if convert_to_tensor else [torch.from_numpy(v) for v in vectors]
+        return vectors[0] if isinstance(sentences, str) else vectors
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Returns the vector of each text as a list, like the Embeddings of LangChain."""
+        found: list[list[float]] = self.embed(texts).tolist()
+        return found
+
+    def embed_query(self, text: str) -> list[float]:
+        """Returns the vector of a text as a list, like the Embeddings of LangChain. The prefix is that of the run."""
+        return self.embed_documents([text])[0]
+
+    @documents_options("EmbedOptions")
+    def attend(self, text: str, **options: Unpack[EmbedOptions]) -> AttentionMap:
+        """Returns the attention weights of a text, with the tokens around it: the kind "encoder".
+
+        Of the options, only prefix has an effect. Raises qkv.Error if the run is not an encoder, or the text is longer
+        than the model's maximum.
+        """
+        check_text("text", text)
+        return AttentionMap._of(self._embedder.attend(text, dict(options)))
+
+    def _with_progress(self, texts: list[str], options: EmbedOptions) -> NDArray[np.float32]:
+        import numpy as np
+
+        try:
+            from tqdm.auto import tqdm  # type: ignore[import-untyped]
+        except ImportError:
+            raise _qkv.Error("show_progress_bar requires the package tqdm, which is not installed") from None
+        parts = [texts[begin : begin + 256] for begin in range(0, len(texts), 256)]
+        found = [self.embed(part, **options) for part in tqdm(parts, desc="Batches")]
+        return np.concatenate(found) if found else self.embed([])
+
+
+def _check_encode(
+    prompt_name: str | None, batch_size: int, output_value: str | None, precision: str, device: object, pool: object,
+    chunk_size: int | None
+) -> None:
+    """Raises Error for what encode does not do."""
+    if prompt_name is not None:
+        raise _qkv.Error(f"prompt_name must be None (is {prompt_name!r}): a run has no named prompts; use prompt")
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise _qkv.Error(f"batch_size must be at least 1 (is {batch_size!r})")
+    for name, value, accepted in (
+        ("output_value", output_value, ("sentence_embedding",)),
+        ("precision", precision, ("float32", "binary", "ubinary")),
+        ("device", None if device is None else str(device), (None, "cpu")),
+        ("pool", pool, (None,)),
+        ("chunk_size", chunk_size, (None,)),
+    ):
+        if value not in accepted:
+            raise _qkv.Error(f"{name} must be {' or '.join(str(x) for x in accepted)} (is {value!r})")
+
+
+def _truncated(vectors: NDArray[np.float32], width: int, normalize: bool) -> NDArray[np.float32]:
+    import numpy as np
+
+    cut = np.ascontiguousarray(vectors[:, :width])
+    if not normalize:
+        return cut
+    normalized: NDArray[np.float32] = cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), np.float32(1e-12))
+    return normalized
+
+
+def _signs(vectors: NDArray[np.float32], precision: str) -> NDArray[Any]:
+    """Returns a bit for each component, 1 if it is positive, the first one in the highest bit of a byte."""
+    import numpy as np
+
+    bits = np.packbits(vectors > 0, axis=1)
+    return bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8)

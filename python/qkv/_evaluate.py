@@ -4,14 +4,47 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable, TypedDict, overload
 
 from . import _qkv
 from ._arguments import checked_texts
+from ._tables import ArrowTable, Table, is_arrow, log_files, table_like
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+
+class _Options(TypedDict, total=False):
+    protocol: str | None
+    next: int
+    users: int | None
+    validation: bool
+    seed: int
+    test_share: float
+    segments: str | os.PathLike[str]
+    lists: str | os.PathLike[str]
+    columns: Iterable[str]
+    min_events: int
+    core: int
+
+
+@overload
+def evaluate(source: Table, **options: Unpack[_Options]) -> Table: ...
+
+
+@overload
+def evaluate(
+    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], **options: Unpack[_Options]
+) -> dict[str, Any]: ...
+
+
+@overload
+def evaluate(source: Iterable[Table], **options: Unpack[_Options]) -> Table: ...
 
 
 def evaluate(
-    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    source: str | os.PathLike[str] | ArrowTable | Iterable[str | os.PathLike[str]] | Iterable[ArrowTable],
     *,
     protocol: str | None = None,
     next: int = 0,
@@ -24,13 +57,16 @@ def evaluate(
     columns: Iterable[str] = (),
     min_events: int = 3,
     core: int = 0,
-) -> dict[str, Any]:
+) -> Any:
     """Evaluates the recommender of a run directory and the baselines, or the baselines alone on one or more logs.
 
     Returns what `qkv evaluate --json` prints; docs/evaluation-protocols.md describes it. Raises qkv.Error for an invalid
     run, log or option.
 
-    source: a run directory, or a log or several.
+    source: a run directory, or a log or several. A log may be a table of pandas, polars, pyarrow or another library
+        that exports Arrow data, with columns as in a log; docs/interactions.md describes them. The result is a table of
+        the same kind then: a row for each baseline and, with segments, each group of users, with the columns model,
+        segment (with segments; "" for all users), users, and one for each measure.
     protocol: "full", "temporal", "users" or "sampled-N"; None is that of the run's split, for logs "full".
     next: number of targets, the first events of each user's held-out part; 0 is as many as the run holds out, 1 for logs.
     users: evaluates at most this many users, a sample by a hash of their names; 0 is all, None as many that
@@ -41,24 +77,48 @@ def evaluate(
     lists: a file to write the 20 best items of each user to, as user,item,rank.
     test_share, columns, min_events, core: how logs are split and read; a run has its own.
     """
-    names = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    paths = [os.fspath(name) for name in names]
-    run = paths[0] if len(paths) == 1 and os.path.isdir(paths[0]) else ""
-    result: dict[str, Any] = json.loads(
-        _qkv.evaluate(
-            run,
-            paths,
-            protocol or "",
-            next,
-            -1 if users is None else users,
-            validation,
-            seed,
-            test_share,
-            os.fspath(segments),
-            os.fspath(lists),
-            checked_texts("columns", columns),
-            min_events,
-            core,
+    single = isinstance(source, (str, os.PathLike)) or is_arrow(source)
+    sources: list[Any] = [source] if single else list(source)  # type: ignore[arg-type]
+    tables = [is_arrow(log) for log in sources]
+    if any(tables) and not all(tables):
+        raise _qkv.Error("source must be paths or tables (has both)")
+
+    def scores(paths: list[str], names: list[str]) -> dict[str, Any]:
+        run = paths[0] if len(paths) == 1 and os.path.isdir(paths[0]) else ""
+        result: dict[str, Any] = json.loads(
+            _qkv.evaluate(
+                run,
+                paths,
+                protocol or "",
+                next,
+                -1 if users is None else users,
+                validation,
+                seed,
+                test_share,
+                os.fspath(segments),
+                os.fspath(lists),
+                names,
+                min_events,
+                core,
+            )
         )
-    )
-    return result
+        return result
+
+    chosen = checked_texts("columns", columns)
+    if not any(tables):
+        return scores([os.fspath(path) for path in sources], chosen)
+    with log_files("source", sources, chosen) as paths:
+        return table_like(sources[0], _columns(scores(paths, [])))
+
+
+def _columns(result: dict[str, Any]) -> dict[str, list[Any]]:
+    """Returns the measures of all models and groups of users as columns of a table."""
+    rows = []
+    for model, scores in result["baselines"].items():
+        groups = {"": {"users": result["users"], **scores}, **scores.get("segments", {})}
+        for segment, values in groups.items():
+            rows.append({"model": model, "segment": segment, **values})
+    names = [name for name in rows[0] if name != "segments"]
+    if "segments" not in rows[0]:
+        names.remove("segment")
+    return {name: [row.get(name) for row in rows] for name in names}

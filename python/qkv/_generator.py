@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, overload
 
 from . import _qkv
 from ._arguments import check_text, checked_texts, documents_options
-from ._translator import AttentionMap
+from ._attention_map import AttentionMap
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -156,7 +156,7 @@ class Generator:
         most probable one. The only kind is "decoder". Raises qkv.Error if the text is longer than the model's maximum.
         """
         check_text("text", text)
-        return AttentionMap(self._generator.attend(text, more))
+        return AttentionMap._of(self._generator.attend(text, more))
 
 
 def _generation(g: _qkv.Generation) -> Generation:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING, Any, Iterable, overload
 
 from . import _qkv
 from ._arguments import check_text, checked_texts, checked_times, documents_options
+from ._tables import ArrowTable, Histories, Table, is_arrow, table_like
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -91,14 +92,29 @@ class Recommender:
         """Recommends the next items after a history of item names, oldest first; see recommend_all."""
         return self.recommend_all([history], times=None if times is None else [times], **options)[0]
 
-    @documents_options("RecommendOptions")
+    @overload
+    def recommend_all(
+        self, histories: Table, *, columns: Iterable[str] = (), **options: Unpack[RecommendOptions]
+    ) -> Table: ...
+
+    @overload
     def recommend_all(
         self,
         histories: Iterable[Iterable[str]],
         *,
         times: Iterable[Iterable[int | None]] | None = None,
         **options: Unpack[RecommendOptions],
-    ) -> list[Recommendations]:
+    ) -> list[Recommendations]: ...
+
+    @documents_options("RecommendOptions")
+    def recommend_all(
+        self,
+        histories: Iterable[Iterable[str]] | ArrowTable,
+        *,
+        times: Iterable[Iterable[int | None]] | None = None,
+        columns: Iterable[str] = (),
+        **options: Unpack[RecommendOptions],
+    ) -> Any:
         """Recommends for many histories; result i belongs to history i and does not depend on the others.
 
         Unknown events are reported and ignored. A history without a known event gets the most popular items. Ctrl-C stops
@@ -106,13 +122,42 @@ class Recommender:
 
         times: for each history the time of each event in the unit of the log, or None; used by models that were trained
             with time_gaps.
+        histories: lists of item names, oldest first; or a table of pandas, polars, pyarrow or another library that
+            exports Arrow data, with a row for each event, as in a log. The result is a table of the same kind then,
+            with the columns of users and items, named as in the table, rank (from 1) and score; users are in the order
+            of the table. Of another library it is a dict of columns.
+        columns: of the table: user, item and time, or the first two, as for a log; without it, they are found by usual
+            names. Events are sorted by time; without a time they are in the order of the table. Times are integers,
+            floats or timestamps; timestamps count seconds.
         """
-        found = [checked_texts(f"histories[{i}]", history) for i, history in enumerate(histories)]
+        if is_arrow(histories):
+            if times is not None:
+                raise _qkv.Error("times must be a column of the table (are given separately)")
+            return self._recommend_table(histories, checked_texts("columns", columns), options)
+        if columns:
+            raise _qkv.Error("columns requires that histories is a table")
+        found = [checked_texts(f"histories[{i}]", history) for i, history in enumerate(histories)]  # type: ignore[arg-type]
         when = [[] for _ in found] if times is None else [checked_times(f"times[{i}]", t) for i, t in enumerate(times)]
         if len(when) != len(found):
             raise _qkv.Error(f"times must be given for each of {len(found)} histories (are given for {len(when)})")
         return [_recommendations(r) for r in self._recommender.recommend_all(found, when, dict(options))]
 
+    def _recommend_table(self, table: Any, columns: list[str], options: RecommendOptions) -> Any:
+        if options.get("explain"):
+            raise _qkv.Error("explain requires that histories are lists: a table has no column for effects")
+        read = Histories("histories", table, columns)
+        answers = self._recommender.recommend_all(read.items, read.times, dict(options))
+        ranked = [(user, rank, x) for user, a in zip(read.users, answers) for rank, x in enumerate(a.items, 1)]
+        user, item = read.columns
+        return table_like(
+            table,
+            {
+                user: [user for user, _, _ in ranked],
+                item: [read.item(x.item) for _, _, x in ranked],
+                "rank": [rank for _, rank, _ in ranked],
+                "score": [x.score for _, _, x in ranked],
+            },
+        )
 
     def basket(self, items: Iterable[str]) -> list[str]:
         """Returns items of events at the same time in the order in which a history should have them.

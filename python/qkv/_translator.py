@@ -1,4 +1,4 @@
-"""Translation with a run directory, and its attention weights."""
+"""Translation with a run directory."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import threading
 import warnings
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from . import _qkv
 from ._arguments import check_text, checked_texts, documents_options
+from ._attention_map import AttentionMap
+from ._tables import arrow_texts, is_arrow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,45 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._options import TranslateOptions
-
-
-@dataclass(frozen=True)
-class AttentionKind:
-    """One kind of attention: the weights of each row token over the column tokens."""
-
-    name: str  # "encoder", "decoder" or "cross"
-    causal: bool
-    rows: list[str]  # sub-word pieces; "▁" begins a word
-    columns: list[str]
-    weights: NDArray[np.float32]  # [layers, heads, rows, columns]; rows sum to one
-
-
-class AttentionMap:
-    """The attention weights of a sentence and its translation, or of a text and its continuation."""
-
-    source: str
-    target: str
-    kinds: dict[str, AttentionKind]  # by name: "encoder", "decoder", "cross"; a language model has only "decoder"
-
-    def __init__(self, found: _qkv.AttentionMap) -> None:
-        self._found = found
-        self.source, self.target = found.source, found.target
-        self.kinds = {x.name: AttentionKind(x.name, x.causal, x.rows, x.columns, x.weights()) for x in found.kinds}
-
-    def merge_words(self) -> AttentionMap:
-        """Merges sub-words into words: sums the weights over the columns of a word, and averages them over its rows."""
-        return AttentionMap(self._found.merge_words())
-
-    def to_html(self) -> str:
-        """Returns a self-contained HTML page."""
-        return self._found.to_html()
-
-    def to_json(self) -> str:
-        """Returns JSON with every weight."""
-        return self._found.to_json()
-
-    def __repr__(self) -> str:
-        return f"AttentionMap(source={self.source!r}, target={self.target!r})"
 
 
 @dataclass(frozen=True)
@@ -136,7 +99,7 @@ class Translator:
         **options: Unpack[TranslateOptions],
     ) -> Future[list[Translation]]:
         """Calls translate on a new thread. In a coroutine, use await asyncio.wrap_future(...)."""
-        texts, count, done = list(lines), _qkv.threads(), Future[list[Translation]]()
+        texts, count, done = _lines(lines), _qkv.threads(), Future[list[Translation]]()
 
         def work() -> None:
             _qkv.set_threads(count)  # the count of a new thread is that of the environment
@@ -150,7 +113,7 @@ class Translator:
 
     def stream(self, lines: Iterable[str], **options: Unpack[TranslateOptions]) -> Iterator[Translation]:
         """Translates any number of lines, up to 1,024 at once. The first calls take fewer, to give results early."""
-        rest, count = iter(lines), 32
+        rest, count = iter(_lines(lines) if is_arrow(lines) else lines), 32
         while chunk := list(itertools.islice(rest, count)):
             yield from self.translate(chunk, **options)
             count = min(4 * count, 1024)
@@ -167,13 +130,41 @@ class Translator:
         Uses the options length_penalty, alignment, attention, attention_layer, attention_head and batch_tokens of
         translate. Raises qkv.Error if a source or target is longer than the model's maximum.
         """
-        texts, given = checked_texts("sources", sources), list(targets)
-        if all(isinstance(target, str) for target in given) and not isinstance(targets, str):
-            found = self._translator.score(texts, checked_texts("targets", given), dict(options))
+        targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
+        texts, tokens = checked_texts("sources", sources), _token_lists(targets)
+        if tokens is None:
+            found = self._translator.score(texts, checked_texts("targets", targets), dict(options))
         else:
-            tokens = [checked_texts(f"targets[{i}]", target) for i, target in enumerate(given)]
             found = self._translator.score_tokens(texts, tokens, dict(options))
         return [_translation(t) for t in found]
+
+    def encode(self, texts: Iterable[str], **options: Unpack[TranslateOptions]) -> list[NDArray[np.float32]]:
+        """Returns the encoder's output: for each text an array [tokens, d], with a row for each of its source_tokens.
+
+        The arrays are views of one packed array. An ensemble returns the output of its first model. Uses the options
+        source_language, target_language and batch_tokens of translate. Raises qkv.Error if a text is empty or longer
+        than the model's maximum.
+        """
+        return _rows(*self._translator.encode(checked_texts("texts", texts), dict(options)))
+
+    def logits(
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str] | Iterable[Sequence[str]],
+        **options: Unpack[TranslateOptions],
+    ) -> list[NDArray[np.float32]]:
+        """Returns the logits of the whole vocabulary for given targets: for each target an array [tokens + 1, vocabulary].
+
+        Row i predicts token i, and the last row the end token: its log-softmax there is token_scores[i] of score. An ensemble
+        returns the log of the mean probability. Takes targets as score does, and uses the options
+        source_language, target_language and batch_tokens of translate. The arrays are views of one packed array, of
+        4 bytes per logit. Raises qkv.Error if a source or target is longer than the model's maximum.
+        """
+        targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
+        texts, tokens = checked_texts("sources", sources), _token_lists(targets)
+        if tokens is None:
+            return _rows(*self._translator.logits(texts, checked_texts("targets", targets), dict(options)))
+        return _rows(*self._translator.logits_tokens(texts, tokens, dict(options)))
 
     def attend(
         self, source: str, target: str | None = None, *, source_language: str = "", target_language: str = ""
@@ -187,12 +178,28 @@ class Translator:
         check_text("target", target or "")
         check_text("source_language", source_language)
         check_text("target_language", target_language)
-        return AttentionMap(self._translator.attend(source, target or "", source_language, target_language))
+        return AttentionMap._of(self._translator.attend(source, target or "", source_language, target_language))
 
     @property
     def languages(self) -> list[str]:
         """The codes of the languages of a model with several; empty for other models."""
         return self._translator.languages()
+
+
+def _lines(lines: Iterable[str]) -> list[str]:
+    """Returns lines as a list that translate checks."""
+    return arrow_texts("lines", lines) if is_arrow(lines) else list(lines)
+
+
+def _token_lists(targets: Any) -> list[list[str]] | None:
+    """Returns targets that are lists of tokens, or None if they are texts."""
+    if is_arrow(targets) or isinstance(targets, str) or all(isinstance(target, str) for target in targets):
+        return None
+    return [checked_texts(f"targets[{i}]", target) for i, target in enumerate(targets)]
+
+
+def _rows(packed: NDArray[np.float32], offsets: list[int]) -> list[NDArray[np.float32]]:
+    return [packed[begin:end] for begin, end in zip(offsets, offsets[1:])]
 
 
 def _hypothesis(h: _qkv.Hypothesis) -> Hypothesis:

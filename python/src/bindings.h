@@ -17,6 +17,7 @@ void bind_generator(nanobind::module_& m);
 void bind_import(nanobind::module_& m);
 void bind_layers(nanobind::module_& m);
 void bind_layer_functions(nanobind::module_& m);
+void bind_tables(nanobind::module_& m);
 
 // Converts bytes to a str; invalid UTF-8 becomes U+FFFD.
 nanobind::str text_of(std::string_view bytes);

@@ -41,6 +41,12 @@ std::pair<nb::object, int64_t> embed(const Embedder& embedder, const std::vector
   return {result.release(nb::none()), cut};
 }
 
+AttentionMap attend(const Embedder& embedder, const std::string& text, const nb::dict& values) {
+  const EmbedOptions options = options_of<EmbedOptions>(values, "attend");
+  const nb::gil_scoped_release release;
+  return embedder.attend(text, options);
+}
+
 }  // namespace
 
 void bind_embedder(nb::module_& m) {
@@ -49,6 +55,7 @@ void bind_embedder(nb::module_& m) {
       .def(nb::init<const std::string&>(), Free())
       .def("width", &Embedder::width)
       .def("max_length", &Embedder::max_length)
+      .def("attend", attend)
       .def("embed", embed);
 }
 

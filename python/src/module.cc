@@ -39,5 +39,6 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_import(m);
   qkv::python::bind_layers(m);
   qkv::python::bind_layer_functions(m);
+  qkv::python::bind_tables(m);
   qkv::python::bind_options(m);
 }

@@ -45,6 +45,51 @@ std::vector<Translation> score(const Translator& translator, const Lines& source
   return (translator.*kScore)(sources, targets, options);
 }
 
+// Returns an array [rows, width] with the rows of all texts, and where the rows of each text begin and the last ones
+// end.
+std::pair<nb::object, std::vector<int64_t>> arrays_of(TokenRows rows) {
+  Result result({rows.offsets.back(), rows.width}, dtype_of<float>());
+  std::copy(rows.values.begin(), rows.values.end(), result.data<float>());
+  return {result.release(nb::none()), std::move(rows.offsets)};
+}
+
+std::pair<nb::object, std::vector<int64_t>> encode(const Translator& translator, const Lines& texts,
+                                                   const nb::dict& values) {
+  const TranslateOptions options = options_of<TranslateOptions>(values, "encode");
+  TokenRows rows;
+  {
+    const nb::gil_scoped_release release;
+    rows = translator.encode(texts, options);
+  }
+  return arrays_of(std::move(rows));
+}
+
+// Returns the logits of targets, given as texts or as lists of tokens.
+template <class Target, auto kLogits>
+std::pair<nb::object, std::vector<int64_t>> logits(const Translator& translator, const Lines& sources,
+                                                   const std::vector<Target>& targets, const nb::dict& values) {
+  const TranslateOptions options = options_of<TranslateOptions>(values, "logits");
+  TokenRows rows;
+  {
+    const nb::gil_scoped_release release;
+    rows = (translator.*kLogits)(sources, targets, options);
+  }
+  return arrays_of(std::move(rows));
+}
+
+// Returns a map with one kind of attention. weights: [layers, heads, rows, columns].
+AttentionMap map_of(const std::string& name, bool causal, const Lines& rows, const Lines& columns,
+                    const nb::ndarray<const float, nb::ndim<4>, nb::c_contig, nb::device::cpu>& weights) {
+  AttentionKind kind{name, causal, rows, columns, {}};
+  const auto size = static_cast<std::ptrdiff_t>(weights.shape(2) * weights.shape(3));
+  const float* from = weights.data();
+  for (size_t l = 0; l < weights.shape(0); l++) {
+    kind.layers.emplace_back();
+    for (size_t h = 0; h < weights.shape(1); h++, from += size) kind.layers.back().push_back({{from, from + size}});
+  }
+  return {"", "", {std::move(kind)}};
+}
+
 // Returns an array [layers, heads, rows, columns].
 nb::object weights(const AttentionKind& kind) {
   const int64_t layers = static_cast<int64_t>(kind.layers.size()),
@@ -96,6 +141,9 @@ void bind_translator(nb::module_& m) {
       .def("score", score<std::string, &Translator::score>)
       .def("score_tokens", score<Lines, &Translator::score_tokens>)
       .def("attend", &Translator::attend, Free())
+      .def("encode", encode)
+      .def("logits", logits<std::string, &Translator::logits>)
+      .def("logits_tokens", logits<Lines, &Translator::logits_tokens>)
       .def("languages", &Translator::languages);
   nb::class_<AttentionKind>(m, "AttentionKind")
       .def_ro("name", &AttentionKind::name)
@@ -103,11 +151,14 @@ void bind_translator(nb::module_& m) {
       .def_ro("rows", &AttentionKind::rows)
       .def_ro("columns", &AttentionKind::columns)
       .def("weights", weights);
+  m.def("map_of", map_of);
   nb::class_<AttentionMap>(m, "AttentionMap")
       .def_prop_ro("source", [](const AttentionMap& map) { return text_of(map.source); })
       .def_prop_ro("target", [](const AttentionMap& map) { return text_of(map.target); })
       .def_ro("kinds", &AttentionMap::kinds)
       .def("merge_words", merge_words)
+      .def("to_text", [](const AttentionMap& map, size_t kind, int layer,
+                         int head) { return attention_to_text(map.kinds.at(kind), layer, head); })
       .def("to_html", attention_to_html)
       .def("to_json", attention_to_json);
 }

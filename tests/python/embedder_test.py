@@ -1,6 +1,10 @@
 """qkv.Embedder with an imported encoder, compared with the program."""
 
+import importlib.util
+import inspect
 import pathlib
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -67,3 +71,91 @@ def test_errors_name_the_invalid_argument(embedder, call, message):
     with pytest.raises(qkv.Error) as error:
         call(embedder)
     assert str(error.value).startswith(message)
+
+
+def test_encode_has_the_parameters_of_sentence_transformers():
+    named = list(inspect.signature(qkv.Embedder.encode).parameters)
+    assert named == ["self", "sentences", "prompt_name", "prompt", "batch_size", "show_progress_bar", "output_value",
+                     "precision", "convert_to_numpy", "convert_to_tensor", "device", "normalize_embeddings",
+                     "truncate_dim", "pool", "chunk_size"]
+    if not importlib.util.find_spec("sentence_transformers"):
+        pytest.skip("needs sentence-transformers")
+    code = ("import inspect, sentence_transformers as s\n"
+            "print(*inspect.signature(s.SentenceTransformer.encode).parameters)")
+    theirs = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert [{"inputs": "sentences"}.get(name, name) for name in theirs[:len(named)]] == named
+
+
+def test_encode_returns_the_vectors_of_embed(embedder):
+    wanted = embedder.embed(TEXTS)
+    assert (embedder.encode(TEXTS, batch_size=2, device="cpu") == wanted).all()
+    assert (embedder.encode(TEXTS[0]) == wanted[0]).all() and embedder.encode(TEXTS[0]).shape == (embedder.width,)
+    assert embedder.encode([]).shape == (0, embedder.width)
+    assert (embedder.encode(TEXTS, prompt="a ", prompt_name="query") == embedder.embed(TEXTS, prefix="a ")).all()
+    plain = embedder.encode(TEXTS, truncate_dim=8)
+    assert (plain == wanted[:, :8]).all()
+    norms = np.linalg.norm(plain, axis=1, keepdims=True)
+    assert np.allclose(embedder.encode(TEXTS, truncate_dim=8, normalize_embeddings=True), plain / norms, atol=1e-6)
+    assert (embedder.encode(TEXTS, normalize_embeddings=True) == embedder.embed(TEXTS, normalize=True)).all()
+    bits = embedder.encode(TEXTS, precision="ubinary", truncate_dim=8)
+    assert bits.dtype == np.uint8 and bits.shape == (len(TEXTS), 1)
+    assert (np.unpackbits(bits, axis=1) == (plain > 0)).all()
+    signed = embedder.encode(TEXTS, precision="binary", truncate_dim=8)
+    assert signed.dtype == np.int8 and (signed.astype(int) + 128 == bits).all()
+
+
+def test_encode_gives_tensors_and_progress(embedder, capsys):
+    torch = pytest.importorskip("torch")
+    wanted = embedder.embed(TEXTS)
+    found = embedder.encode(TEXTS, convert_to_tensor=True)
+    assert isinstance(found, torch.Tensor) and (found.numpy() == wanted).all()
+    listed = embedder.encode(TEXTS, convert_to_numpy=False)
+    assert [x.tolist() for x in listed] == wanted.tolist() and all(isinstance(x, torch.Tensor) for x in listed)
+    assert embedder.encode(TEXTS[1], convert_to_tensor=True).shape == (embedder.width,)
+    pytest.importorskip("tqdm")
+    assert (embedder.encode(TEXTS, show_progress_bar=True) == wanted).all()
+    assert "Batches: 100%" in capsys.readouterr().err
+
+
+def test_vectors_of_langchain_are_lists(embedder):
+    assert embedder.embed_documents(TEXTS) == embedder.embed(TEXTS).tolist()
+    assert embedder.embed_query(TEXTS[0]) == embedder.embed(TEXTS[:1])[0].tolist()
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"prompt_name": "query"}, "prompt_name must be None (is 'query'): a run has no named prompts; use prompt"),
+    ({"batch_size": 0}, "batch_size must be at least 1 (is 0)"),
+    ({"output_value": "token_embeddings"}, "output_value must be sentence_embedding (is 'token_embeddings')"),
+    ({"precision": "int8"}, "precision must be float32 or binary or ubinary (is 'int8')"),
+    ({"device": "cuda"}, "device must be None or cpu (is 'cuda')"),
+    ({"pool": {}}, "pool must be None (is {})"),
+    ({"truncate_dim": 0}, "truncate_dim must be between 1 and 12 (is 0)"),
+    ({"prompt": 3}, "prefix must be a str (is 3)"),
+])
+def test_encode_refuses_what_it_does_not_do(embedder, options, message):
+    with pytest.raises(qkv.Error) as error:
+        embedder.encode(["a"], **options)
+    assert str(error.value) == message
+
+
+def test_attention_has_the_weights_of_transformers(embedder):
+    found = embedder.attend("a c b")
+    kind = found.kinds["encoder"]
+    assert list(found.kinds) == ["encoder"] and (found.source, found.target, kind.causal) == ("a c b", "", False)
+    assert kind.rows == kind.columns == ["[CLS]", "a", "c", "b", "[SEP]"]
+    assert np.allclose(kind.weights.sum(-1), 1, atol=1e-6)
+    with pytest.raises(qkv.Error, match=r"text must have at most 16 tokens \(has 22\)"):
+        embedder.attend(" ".join("a" * 20))
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    model = transformers.AutoModel.from_pretrained(GOLDEN / "sentence", attn_implementation="eager").eval()
+    names = (GOLDEN / "sentence/vocab.txt").read_text().split("\n")
+    ids = torch.tensor([[names.index(piece) for piece in kind.rows]])
+    with torch.no_grad():
+        theirs = model(ids, output_attentions=True).attentions
+    assert kind.weights.shape == (len(theirs), *theirs[0].shape[1:])
+    assert np.allclose(kind.weights, torch.cat(theirs).numpy(), atol=1e-5)
+
+
+def test_attention_of_other_runs_is_refused(trained):
+    with pytest.raises(qkv.Error, match="^attend: the run is a translator or a language model, expected an encoder$"):
+        qkv.Embedder(trained).attend("a")

@@ -190,3 +190,51 @@ def test_directory_that_is_not_a_run(tmp_path):
 
 def test_version_and_instruction_set_match_the_program(run_program):
     assert run_program("--version")[1].split() == ["qkv", qkv.__version__, f"({qkv.active_isa()})"]
+
+
+def test_the_encoders_output_is_what_is_pooled(translator, trained):
+    texts = ["The dog sees the cat.", "He sleeps.", "The old dog sleeps."]
+    found = translator.encode(iter(texts))
+    assert [len(x) for x in found] == [len(t.source_tokens) for t in translator.translate(texts)]
+    assert all(x.dtype == np.float32 and x.shape[1] == 32 for x in found)
+    assert np.allclose([x.mean(0) for x in found], qkv.Embedder(trained).embed(texts), atol=1e-6)
+    alone = translator.encode(texts, batch_tokens=1)
+    assert all((a == b).all() for a, b in zip(alone, found)) and translator.encode([]) == []
+
+
+def test_the_log_softmax_of_logits_is_the_score(translator, trained):
+    sources = ["The dog sees the cat.", "He sleeps.", "The dog sees the cat."]
+    targets = ["Der Hund sieht die Katze.", "Er", ""]
+    ensemble = qkv.Translator(trained, [trained])
+    for model, given in ((translator, targets), (ensemble, targets), (translator, None)):
+        if given is None:  # lists of tokens
+            given = [t.hypotheses[0].tokens[:5] for t in translator.translate(sources)]
+        scored = [t.hypotheses[0] for t in model.score(sources, given)]
+        found = model.logits(sources, iter(given))
+        vocabulary = {}
+        for hypothesis, rows in zip(scored, found):
+            assert rows.shape == (len(hypothesis.token_scores), found[0].shape[1])
+            exact = rows.astype(np.float64)
+            log_p = exact - np.log(np.exp(exact).sum(1, keepdims=True))
+            for token, row, score in zip([*hypothesis.tokens, "</s>"], log_p, hypothesis.token_scores):
+                place = np.abs(row - score).argmin()
+                assert row[place] == pytest.approx(score, abs=1e-5)
+                vocabulary.setdefault(token, set()).add(int(place))
+        assert all(len(places) == 1 for places in vocabulary.values())  # a token has one place in every row
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda t: t.encode("a"), "texts must be a list of str (is 'a')"),
+    (lambda t: t.encode(["a", " "]), "text 2 is empty"),
+    (lambda t: t.encode(["a " * 3000]), "text 1 must have at most"),
+    (lambda t: t.encode(["a"], batch_tokens=0), "batch_tokens must be between"),
+    (lambda t: t.encode(["a"], source_language="en"), "source_language"),
+    (lambda t: t.logits(["a"], []), "targets must be one for each of 1 sources (are 0)"),
+    (lambda t: t.logits(["a"], "b"), "targets must be a list of str (is 'b')"),
+    (lambda t: t.logits(["a"], [["nothing"]]), 'token "nothing" is not in the target vocabulary'),
+    (lambda t: t.logits(["a"], ["b " * 3000]), "target 1 must have at most"),
+])
+def test_invalid_arguments_of_encode_and_logits_are_errors(translator, call, message):
+    with pytest.raises(qkv.Error) as error:
+        call(translator)
+    assert message in str(error.value) and "\n" not in str(error.value)

@@ -43,6 +43,9 @@ def translate(run: Path) -> list[str]:
     weights: Array = kind.weights
     tokens: list[str] = kind.rows + kind.columns
     page: str = found.to_html() + found.to_json() + found.source + found.target + kind.name
+    states: list[Array] = translator.encode(["A dog."]) + translator.logits(["A dog."], ["Ein Hund."], batch_tokens=9)
+    own = qkv.AttentionMap(states[0], ["a"], columns=["b"], name="own", causal=True)
+    page += own.to_text("own", layer=1, head=1)
     found_lines: list[qkv.Translation] = translator.translate(
         ["A dog.", page], beam=2, n_best=2, length_penalty=0.6, batch_tokens=100, on_token=show
     )
@@ -54,6 +57,13 @@ def translate(run: Path) -> list[str]:
     return lines + tokens + [str(weights.shape), str(kind.causal), str(pairs), str(forced[0].hypotheses[0].score)]
 
 
+class Interactions:
+    """A table of a library that exports Arrow data."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return requested_schema
+
+
 def recommend(run: Path) -> list[str]:
     recommender = qkv.Recommender(run)
     history: list[str] = recommender.history(recommender.users[0]) + recommender.items[: recommender.max_length]
@@ -61,6 +71,13 @@ def recommend(run: Path) -> list[str]:
     found: qkv.Recommendations = recommender.recommend(history, times=times, top=3, allow=None, deny=("x",), explain=True)
     every: list[qkv.Recommendations] = recommender.recommend_all([history, found.names], exclude_seen=False, allow=["x"])
     every.append(recommender.similar(found.names[0], top=3, where=["genre=comedy"], diversity=0.3))
+    table = Interactions()
+    recommended: Interactions = recommender.recommend_all(table, columns=["user", "item"], top=3)
+    measures: Interactions = qkv.evaluate(table, next=2)
+    several: Interactions = qkv.evaluate([table, recommended, measures], columns=["user", "item"])
+    scores: dict[str, Any] = qkv.evaluate(run, users=None)
+    logs: dict[str, Any] = qkv.evaluate([str(scores), str(several)])
+    print(logs)
     basket: list[str] = recommender.basket(found.names) + recommender.messages
     best: qkv.Recommendation = every[0].items[0]
     return [best.item, str(best.score + sum(best.effects)), str(found.popular)] + basket + found.read + found.unknown
@@ -69,6 +86,10 @@ def recommend(run: Path) -> list[str]:
 def embed(run: Path) -> Array:
     embedder = qkv.Embedder(run)
     vectors: Array = embedder.embed(["A dog."], pooling="mean", normalize=True, prefix="query: ")
+    one: list[float] = embedder.embed_query("A dog.") + embedder.embed_documents(["A dog."])[0]
+    weights: Array = embedder.attend("A dog.", prefix="").kinds["encoder"].weights
+    same: Array = embedder.encode(["A dog."], normalize_embeddings=True)
+    print(one, weights, same)
     return vectors[: embedder.width + embedder.max_length]
 
 

@@ -1,0 +1,192 @@
+// Texts and logs of interactions from tables and columns that export Arrow data (arrow_stream.h).
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "arrow_stream.h"
+#include "bindings.h"
+#include "qkv/error.h"
+#include "qkv/interactions.h"
+
+namespace nb = nanobind;
+
+namespace qkv::python {
+namespace {
+
+// Returns the text of row i as a str.
+nb::object str_at(const ArrowColumn& column, int64_t i) {
+  const std::string_view text = column.text(i);
+  nb::object found =
+      nb::steal(PyUnicode_DecodeUTF8(text.data() ? text.data() : "", static_cast<Py_ssize_t>(text.size()), nullptr));
+  if (found.is_valid()) return found;
+  PyErr_Clear();
+  column.fail_at(i, "the string is not valid UTF-8");
+}
+
+// Returns the user or item of row i, as a str or an int.
+nb::object id_at(const ArrowColumn& column, int64_t i) {
+  return column.type().is_integer() ? nb::object(nb::int_(column.integer(i))) : str_at(column, i);
+}
+
+// Returns a column of strings.
+nb::list texts(nb::handle object, const std::string& name) {
+  ArrowStream stream(name, object);
+  nb::list found;
+  while (stream.next()) {
+    const ArrowColumn column = stream.column();
+    for (int64_t i = 0; i < stream.rows(); i++) found.append(str_at(column, i));
+  }
+  return found;
+}
+
+// Calls f(user, item, time, row) for each event of a table; `time` is null if it has none.
+template <class F>
+EventColumns for_events(ArrowStream& stream, const std::vector<std::string>& columns, F&& f) {
+  const EventColumns found = find_event_columns(stream.columns(), columns, stream.name());
+  while (stream.next()) {
+    const ArrowColumn user = stream.column(static_cast<size_t>(found.user)),
+                      item = stream.column(static_cast<size_t>(found.item));
+    std::optional<ArrowColumn> time;
+    if (found.time >= 0) time.emplace(stream.column(static_cast<size_t>(found.time)));
+    for (int64_t i = 0; i < stream.rows(); i++) f(user, item, time ? &*time : nullptr, i);
+  }
+  return found;
+}
+
+// The events of a table, in its order.
+struct Events {
+  std::vector<std::string> columns;  // the names of the columns of user and item
+  nb::list users, items;             // of str, or of int if the column has integers
+  nb::object times = nb::none();     // of int, as qkv.Recommender takes them; None for a table without times
+};
+
+// Returns times as integers, in millionths if any of them has a fraction, as the reader of logs does.
+nb::list integers_of(const std::vector<ArrowTime>& times, const std::string& name) {
+  bool fractions = false;
+  for (const ArrowTime& time : times) fractions = fractions || time.millionths != 0;
+  nb::list found;
+  for (size_t i = 0; i < times.size(); i++) {
+    int64_t value = times[i].whole;
+    if (fractions && (__builtin_mul_overflow(value, 1'000'000, &value) ||
+                      __builtin_add_overflow(value, times[i].millionths, &value)))
+      throw Error(fmt::format("{}, row {} (from 0): the time {} does not fit into 64 bits in millionths", name, i,
+                              times[i].whole));
+    found.append(value);
+  }
+  return found;
+}
+
+Events read_events(nb::handle table, const std::string& name, const std::vector<std::string>& columns) {
+  ArrowStream stream(name, table);
+  Events events;
+  std::vector<ArrowTime> times;
+  const EventColumns found = for_events(
+      stream, columns, [&](const ArrowColumn& user, const ArrowColumn& item, const ArrowColumn* time, int64_t i) {
+        events.users.append(id_at(user, i));
+        events.items.append(id_at(item, i));
+        if (time) times.push_back(time->time(i));
+      });
+  const std::vector<std::string> names = stream.columns();
+  events.columns = {names[static_cast<size_t>(found.user)], names[static_cast<size_t>(found.item)]};
+  if (found.time >= 0) events.times = integers_of(times, name);
+  return events;
+}
+
+// Appends an id as a field of CSV.
+void append_id(std::string& line, const ArrowColumn& column, int64_t i) {
+  if (column.type().is_integer()) {
+    fmt::format_to(std::back_inserter(line), "{}", column.integer(i));
+    return;
+  }
+  str_at(column, i);  // checks the encoding
+  line += '"';
+  for (const char c : column.text(i)) line += c == '"' ? "\"\"" : std::string(1, c);
+  line += '"';
+}
+
+void append_time(std::string& line, const ArrowTime& time) {
+  if (time.millionths == 0) {
+    fmt::format_to(std::back_inserter(line), ",{}", time.whole);
+  } else if (time.whole >= 0) {
+    fmt::format_to(std::back_inserter(line), ",{}.{:06}", time.whole, time.millionths);
+  } else {  // −2 + 0.75 is written as −1.25
+    fmt::format_to(std::back_inserter(line), ",-{}.{:06}", -(time.whole + 1), 1'000'000 - time.millionths);
+  }
+}
+
+// A file to write. Throws Error, naming it, if it cannot be written.
+class OutFile {
+ public:
+  explicit OutFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb"), std::fclose) {
+    check(file_ != nullptr);
+  }
+  void write(std::string_view text) { check(std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()); }
+  void close() { check(std::fclose(file_.release()) == 0); }
+
+ private:
+  void check(bool written) const {
+    if (!written) throw Error(path_ + ": cannot be written");
+  }
+
+  std::string path_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+// Writes the events of a table as CSV with the columns user, item and, if the table has times, time.
+void write_events(nb::handle table, const std::string& name, const std::vector<std::string>& columns,
+                  const std::string& path) {
+  ArrowStream stream(name, table);
+  OutFile file(path);
+  file.write(find_event_columns(stream.columns(), columns, name).time < 0 ? "user,item\n" : "user,item,time\n");
+  std::string line;
+  for_events(stream, columns,
+             [&](const ArrowColumn& user, const ArrowColumn& item, const ArrowColumn* time, int64_t i) {
+               line.clear();
+               append_id(line, user, i);
+               line += ',';
+               append_id(line, item, i);
+               if (time) append_time(line, time->time(i));
+               line += '\n';
+               file.write(line);
+             });
+  file.close();
+}
+
+// Writes a column of strings, one a line. Throws Error for a string that contains a line break.
+void write_lines(nb::handle object, const std::string& name, const std::string& path) {
+  ArrowStream stream(name, object);
+  OutFile file(path);
+  while (stream.next()) {
+    const ArrowColumn column = stream.column();
+    for (int64_t i = 0; i < stream.rows(); i++) {
+      str_at(column, i);  // checks the encoding
+      const std::string_view text = column.text(i);
+      if (text.find_first_of("\n\r") != text.npos) column.fail_at(i, "the string contains a line break");
+      file.write(text);
+      file.write("\n");
+    }
+  }
+  file.close();
+}
+
+}  // namespace
+
+void bind_tables(nb::module_& m) {
+  nb::class_<Events>(m, "Events")
+      .def_ro("columns", &Events::columns)
+      .def_ro("users", &Events::users)
+      .def_ro("items", &Events::items)
+      .def_ro("times", &Events::times);
+  m.def("arrow_texts", texts);
+  m.def("read_events", read_events);
+  m.def("write_events", write_events);
+  m.def("write_lines", write_lines);
+}
+
+}  // namespace qkv::python
