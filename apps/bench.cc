@@ -46,7 +46,7 @@ void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& 
 namespace {
 
 struct TrainBenchOptions {
-  RecipeChoice choice;
+  RecipeOptions recipe;
   int64_t tokens = 4096, items = 3416, vocab = 65;
   qkv::TrainBenchmarkOptions timing;
   bool json = false;
@@ -55,7 +55,7 @@ struct TrainBenchOptions {
 void print(const qkv::TrainBenchmark& b, const TrainBenchOptions& options) {
   if (options.json) {
     print_json({{"version", qkv::version()},
-                {"model", options.choice.preset()},
+                {"model", options.recipe.preset()},
                 {"threads", qkv::threads()},
                 {"target_tokens_per_step", b.target_tokens},
                 {"median_step_ms", b.median_ms},
@@ -69,7 +69,7 @@ void print(const qkv::TrainBenchmark& b, const TrainBenchOptions& options) {
     fmt::print(
         "{}, {} threads: {:.0f} target tokens/s (median step {:.1f} ms, best {:.1f} ms, {} target tokens, "
         "{:.0f} MiB)\n",
-        options.choice.preset(), qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens,
+        options.recipe.preset(), qkv::threads(), b.tokens_per_second, b.median_ms, b.best_ms, b.target_tokens,
         mebibytes(peak_memory()));
     if (options.timing.profile) print_profile(b.ops, b.mean_ms);
   }
@@ -106,29 +106,29 @@ void add_bench_command(CLI::App& app) {
   CLI::App* train =
       bench->add_subcommand("train", "Training steps of a translator on random sentences of 8 to 16 tokens");
   const auto translation = add_training_options(*train);
-  translation->choice.add_preset(*train, "--model", "tiny", "Preset: tiny, tiny-modern, small or base");
+  translation->recipe.add_preset(*train, "--model", "tiny", "Preset: tiny, tiny-modern, small or base");
   train->callback([translation] {
-    print(qkv::benchmark_training(translation->choice.recipe(qkv::translation_preset), translation->tokens,
+    print(qkv::benchmark_training(qkv::translation_recipe(translation->recipe.choice()), translation->tokens,
                                   translation->timing),
           *translation);
   });
 
   CLI::App* recommend = bench->add_subcommand("train-recommend", "Training steps of a recommender on random histories");
   const auto recommendation = add_training_options(*recommend);
-  recommendation->choice.add_preset(*recommend, "--model", "films", "Preset: films or sasrec");
+  recommendation->recipe.add_preset(*recommend, "--model", "films", "Preset: films or sasrec");
   recommend->add_option("--items", recommendation->items, "Number of items")->capture_default_str();
   recommend->callback([recommendation] {
-    print(qkv::benchmark_training(recommendation->choice.recipe(qkv::recommendation_preset), recommendation->items,
+    print(qkv::benchmark_training(qkv::recommendation_recipe(recommendation->recipe.choice()), recommendation->items,
                                   recommendation->tokens, recommendation->timing),
           *recommendation);
   });
 
   CLI::App* lm = bench->add_subcommand("train-lm", "Training steps of a language model on random tokens");
   const auto language = add_training_options(*lm);
-  language->choice.add_preset(*lm, "--model", "lm-small", "Preset: lm-small, lm-med or gpt2");
+  language->recipe.add_preset(*lm, "--model", "lm-small", "Preset: lm-small, lm-med or gpt2");
   lm->add_option("--vocab", language->vocab, "Size of the vocabulary")->capture_default_str();
   lm->callback([language] {
-    print(qkv::benchmark_training(language->choice.recipe(qkv::language_preset), language->vocab, language->tokens,
+    print(qkv::benchmark_training(qkv::language_recipe(language->recipe.choice()), language->vocab, language->tokens,
                                   language->timing),
           *language);
   });

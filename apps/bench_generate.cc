@@ -13,7 +13,7 @@
 namespace {
 
 struct GenerateBenchOptions {
-  RecipeChoice choice;
+  RecipeOptions recipe;
   int64_t vocab = 50257;
   qkv::GenerationBenchmarkOptions generation;
   bool json = false;
@@ -21,10 +21,10 @@ struct GenerateBenchOptions {
 
 void bench_generate(GenerateBenchOptions& options) {
   qkv::GenerationBenchmarkOptions& how = options.generation;
-  how.model = options.choice.recipe(qkv::language_preset).model;
+  how.model = qkv::language_recipe(options.recipe.choice()).model;
   how.model.target_vocab = options.vocab;
   const qkv::GenerationBenchmark b = qkv::benchmark_generation(how);
-  const std::string model = how.run.empty() ? options.choice.preset() : how.run;
+  const std::string model = how.run.empty() ? options.recipe.preset() : how.run;
   if (options.json) {
     print_json({{"version", qkv::version()},
                 {"model", model},
@@ -62,7 +62,7 @@ void add_bench_generate_command(CLI::App& bench) {
   const auto options = std::make_shared<GenerateBenchOptions>();
   qkv::GenerationBenchmarkOptions& how = options->generation;
   CLI::Option* run = command->add_option("run", how.run, "Run directory of a language model [default random weights]");
-  options->choice.add_preset(*command, "--preset", "gpt2", "Shape without a run: lm-small, lm-med or gpt2");
+  options->recipe.add_preset(*command, "--preset", "gpt2", "Shape without a run: lm-small, lm-med or gpt2");
   command->get_option("--preset")->excludes(run);
   command->get_option("--config")->excludes(run);
   command->add_option("--vocab", options->vocab, "Size of the vocabulary without a run")

@@ -2,7 +2,6 @@
 // a log, or a language model from plain text.
 #include "qkv/train.h"
 
-#include <filesystem>
 #include <memory>
 
 #include "commands.h"
@@ -23,16 +22,11 @@ void add_init_option(CLI::App& command, std::string& init, const std::string& ke
       ->type_name("RUN");
 }
 
-// Returns the run whose recipe fine-tuning starts from: a resumed run no longer needs the initial one.
-const std::string& origin_of(const std::string& init, const std::string& out) {
-  return std::filesystem::exists(out) ? out : init;
-}
-
 void add_translate(CLI::App& train) {
   CLI::App* command = train.add_subcommand("translate", "Train a translator from parallel text");
   struct Options {
     qkv::TranslationFiles files;
-    RecipeChoice choice;
+    RecipeOptions recipe;
     std::string out;
     uint64_t memory = 0;  // bytes; 0: not given
   };
@@ -66,15 +60,13 @@ void add_translate(CLI::App& train) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50))
       ->type_name("SIZE")
       ->group("Data");
-  options->choice.add_options(*command, "tiny", "tiny, tiny-modern, small or base",
-                              qkv::recipe_options(qkv::translation_preset("tiny")));
-  options->choice.option("batch_tokens")->excludes(memory);
+  options->recipe.add_options(*command, qkv::kTranslationPreset, "tiny, tiny-modern, small or base",
+                              qkv::recipe_options(qkv::translation_preset(qkv::kTranslationPreset)));
+  options->recipe.option("batch_tokens")->excludes(memory);
   add_init_option(*command, options->files.init, "shape, tokenizers and special tokens");
   command->callback([options] {
     const std::string& init = options->files.init;
-    const auto recipe = init.empty()
-                            ? options->choice.recipe(qkv::translation_preset)
-                            : options->choice.changed(qkv::translation_fine_tuning(origin_of(init, options->out)));
+    const auto recipe = qkv::translation_recipe(options->recipe.choice(init.empty()), init, options->out);
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_translation(options->files, recipe, options->out, observer,
                                     static_cast<int64_t>(options->memory));
@@ -87,7 +79,7 @@ void add_recommend(CLI::App& train) {
   struct Options {
     qkv::RecommendationFiles files;
     std::string out;
-    RecipeChoice choice;
+    RecipeOptions recipe;
   };
   const auto options = std::make_shared<Options>();
   command
@@ -118,13 +110,13 @@ void add_recommend(CLI::App& train) {
       ->type_name("NAMES")
       ->group("Data");
   add_threads_option(*command);
-  options->choice.add_options(*command, "auto", "auto (fits the log), films or sasrec",
-                              qkv::recipe_options(qkv::recommendation_preset("auto")));
+  options->recipe.add_options(*command, qkv::kRecommendationPreset, "auto (fits the log), films or sasrec",
+                              qkv::recipe_options(qkv::recommendation_preset(qkv::kRecommendationPreset)));
   command->footer(
       "Defaults are those of --preset auto before it chooses values that fit the log: those of the\n"
       "model's size, batches, loss, dropout, schedule and length of training that are not given.");
   command->callback([options] {
-    const auto recipe = options->choice.recipe(qkv::recommendation_preset);
+    const auto recipe = qkv::recommendation_recipe(options->recipe.choice());
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_recommendation(options->files, recipe, options->out, observer);
     });
@@ -136,7 +128,7 @@ void add_lm(CLI::App& train) {
   struct Options {
     qkv::LanguageFiles files;
     std::string out;
-    RecipeChoice choice;
+    RecipeOptions recipe;
   };
   const auto options = std::make_shared<Options>();
   command->add_option("--text", options->files.text, "Plain text to train on")->required()->type_name("FILE");
@@ -149,14 +141,12 @@ void add_lm(CLI::App& train) {
       ->group("Data");
   add_out_option(*command, options->out);
   add_threads_option(*command);
-  options->choice.add_options(*command, "lm-small", "lm-small, lm-med or gpt2",
-                              qkv::recipe_options(qkv::language_preset("lm-small")));
+  options->recipe.add_options(*command, qkv::kLanguagePreset, "lm-small, lm-med or gpt2",
+                              qkv::recipe_options(qkv::language_preset(qkv::kLanguagePreset)));
   add_init_option(*command, options->files.init, "shape and tokenizer");
   command->callback([options] {
     const std::string& init = options->files.init;
-    const auto recipe = init.empty()
-                            ? options->choice.recipe(qkv::language_preset)
-                            : options->choice.changed(qkv::language_fine_tuning(origin_of(init, options->out)));
+    const auto recipe = qkv::language_recipe(options->recipe.choice(init.empty()), init, options->out);
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_language(options->files, recipe, options->out, observer);
     });

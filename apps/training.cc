@@ -90,35 +90,36 @@ class ProgressLine {
 
 }  // namespace
 
-void RecipeChoice::add_preset(CLI::App& command, const std::string& option, const std::string& preset,
-                              const std::string& names) {
+void RecipeOptions::add_preset(CLI::App& command, const std::string& option, const std::string& preset,
+                               const std::string& names) {
   preset_ = preset;
   command.add_option(option, preset_, names)->type_name("NAME")->capture_default_str();
   command.add_option("--config", config_, "JSON file with values of options, by their names in training.json")
       ->type_name("FILE");
 }
 
-void RecipeChoice::add_options(CLI::App& command, const std::string& preset, const std::string& names,
-                               const std::vector<qkv::RecipeOption>& values) {
+void RecipeOptions::add_options(CLI::App& command, const std::string& preset, const std::string& names,
+                                const std::vector<qkv::RecipeOption>& values) {
   add_preset(command, "--preset", preset, "Preset of all options below: " + names);
   command.footer(fmt::format("Defaults are those of --preset {}.", preset));
   for (const qkv::RecipeOption& o : values) {
-    const bool is_flag = o.value == "true" || o.value == "false";  // --lowercase alone means true
+    const bool is_flag = o.type == qkv::RecipeOption::Type::boolean;  // --lowercase alone means true
+    const bool is_list = o.type == qkv::RecipeOption::Type::list;
     CLI::Option* option = command.add_option_function<std::string>(flag_of(o.name), [](const std::string&) {});
     describe(*option, {o.help, is_flag ? "true or false" : o.accepted, o.value, o.group, o.common});
-    option->type_name(is_flag ? "" : o.is_list ? "LIST" : "VALUE")->expected(is_flag ? 0 : 1, 1);
-    o.is_list ? option->take_all() : option->take_last();
+    option->type_name(is_flag ? "" : is_list ? "LIST" : "VALUE")->expected(is_flag ? 0 : 1, 1);
+    is_list ? option->take_all() : option->take_last();
     options_.emplace_back(o.name, option);
   }
 }
 
-CLI::Option* RecipeChoice::option(const std::string& name) const {
+CLI::Option* RecipeOptions::option(const std::string& name) const {
   const auto is_it = [&](const auto& entry) { return entry.first == name; };
   return std::find_if(options_.begin(), options_.end(), is_it)->second;
 }
 
-std::vector<std::pair<std::string, std::string>> RecipeChoice::given() const {
-  std::vector<std::pair<std::string, std::string>> values;
+qkv::RecipeValues RecipeOptions::given() const {
+  qkv::RecipeValues values;
   for (const auto& [name, option] : options_) {
     if (option->count() == 0) continue;
     const bool is_list = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;

@@ -11,7 +11,7 @@
 #include "qkv/training.h"
 
 // The options of a recipe: --preset, --config, and one for each value.
-class RecipeChoice {
+class RecipeOptions {
  public:
   // Adds an option for the preset and --config. `help` names the presets.
   void add_preset(CLI::App& command, const std::string& option, const std::string& preset, const std::string& help);
@@ -20,23 +20,13 @@ class RecipeChoice {
   void add_options(CLI::App& command, const std::string& preset, const std::string& names,
                    const std::vector<qkv::RecipeOption>& values);
 
-  // Returns the preset, changed by the configuration file and then by the options of the command line.
-  template <class R>
-  R recipe(R (*preset_of)(const std::string&)) const {
-    return changed(preset_of(preset_));
-  }
-  // Returns a recipe, changed in the same way.
-  template <class R>
-  R changed(R recipe) const {
-    if (!config_.empty()) qkv::merge_recipe_json(recipe, read_text_file(config_), config_);
-    for (const auto& [name, value] : given()) qkv::set_recipe_option(recipe, name, value);
-    return recipe;
-  }
+  // Returns what was given; without the preset for a run to fine-tune, which takes its place.
+  qkv::RecipeChoice choice(bool with_preset = true) const { return {with_preset ? preset_ : "", config_, given()}; }
   const std::string& preset() const { return preset_; }
   CLI::Option* option(const std::string& name) const;  // of a value
 
  private:
-  std::vector<std::pair<std::string, std::string>> given() const;
+  qkv::RecipeValues given() const;
 
   std::string preset_, config_;
   std::vector<std::pair<std::string, CLI::Option*>> options_;  // by their names in the recipe

@@ -66,10 +66,14 @@ struct LanguageRecipe : Recipe {
 //   "lm-med"    6 layers, d_model 384, 6 heads, 256 tokens: nanoGPT's larger one
 //   "gpt2"      12 layers, d_model 768, 12 heads, 1024 tokens
 LanguageRecipe language_preset(const std::string& name);
+inline constexpr const char* kLanguagePreset = "lm-small";  // the usual one
 
 // Returns a recipe for fine-tuning a run: its model and unit of text, and training values for fine-tuning
 // (docs/fine-tuning.md). No other value of the model than dropout may be changed.
 LanguageRecipe language_fine_tuning(const std::string& run);
+
+// Returns the recipe of a choice as translation_recipe does.
+LanguageRecipe language_recipe(const RecipeChoice& choice, const std::string& init = "", const std::string& out = "");
 
 struct LanguageFiles {
   std::vector<std::string> text;      // plain text

@@ -119,6 +119,10 @@ struct RecommendationRecipe : Recipe {
 //   "films"   pre-norm layers, d_model 64, softmax over all items; a cosine schedule of 150 epochs
 //   "sasrec"  the published architecture and loss: d_model 50, 1 head, 2 layers, bce; a cosine of 300 epochs
 RecommendationRecipe recommendation_preset(const std::string& name);
+inline constexpr const char* kRecommendationPreset = "auto";  // the usual one
+
+// Returns a preset with the values of the choice. Throws Error for invalid values.
+RecommendationRecipe recommendation_recipe(const RecipeChoice& choice);
 
 struct RecommendationFiles {
   std::vector<std::string> data;          // logs

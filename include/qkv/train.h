@@ -48,10 +48,17 @@ struct TranslationRecipe : Recipe {
 //   "base"         d_model 512, 8 heads, ffn 2048, 6 + 6 layers: the base model of Vaswani et al. (2017)
 //   "tiny-modern"  "tiny" with RMSNorm before every sublayer, rotary positions, SwiGLU and no biases
 TranslationRecipe translation_preset(const std::string& name);
+inline constexpr const char* kTranslationPreset = "tiny";  // the usual one
 
 // Returns a recipe for fine-tuning a run: its model and text configuration, and training values for fine-tuning
 // (docs/fine-tuning.md). No other value of the model than dropout may be changed.
 TranslationRecipe translation_fine_tuning(const std::string& run);
+
+// Returns a preset or, with the initial run `init`, the recipe for fine-tuning it, with the values of the choice. If
+// the run `out` exists, it takes the place of the initial run, which need no longer exist. Throws Error for invalid
+// values, and for a preset next to an initial run.
+TranslationRecipe translation_recipe(const RecipeChoice& choice, const std::string& init = "",
+                                     const std::string& out = "");
 
 struct TranslationFiles {
   std::vector<std::string> train, dev;             // two line-aligned files, or one file of lines "source TAB target"

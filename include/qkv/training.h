@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "qkv/config.h"
@@ -155,12 +156,14 @@ struct Recipe {
 
 // A value of a recipe as text, with its description.
 struct RecipeOption {
-  std::string name, value;  // "learning_rate", "0.005"
-  std::string help;         // what it does
-  std::string accepted;     // accepted values, such as "at least 0"; "" for any
-  std::string group;        // "model", "optimizer", "data" or "checkpoints"
-  bool common = false;      // one of those that are used most
-  bool is_list = false;     // `value` is a list, separated by commas
+  enum class Type { boolean, integer, number, text, choice, list };
+
+  std::string name, value;  // "learning_rate", "0.005"; a list is separated by commas
+  Type type = Type::text;
+  std::string help;      // what it does
+  std::string accepted;  // accepted values, such as "at least 0"; "" for any
+  std::string group;     // "model", "optimizer", "data" or "checkpoints"
+  bool common = false;   // one of those that are used most
 };
 
 // Returns the values that can be set in a recipe: a TranslationRecipe (qkv/train.h), a RecommendationRecipe
@@ -168,14 +171,27 @@ struct RecipeOption {
 template <class R>
 std::vector<RecipeOption> recipe_options(const R& recipe);
 
-// Change a recipe: one value as text, or a JSON object with some of the names. Some values follow unless they are given
-// too: key_width and value_width become d_model / heads if d_model or heads is given, final_norm follows norm_position,
-// and shared_embeddings follows joint_vocabulary. Throw Error for unknown names and invalid values, and leave the
-// recipe as it was. `where` names the source of the text in errors.
+// Names and values as text.
+using RecipeValues = std::vector<std::pair<std::string, std::string>>;
+
+// Change a recipe: one value as text, several, or a JSON object with some of the names. Some values follow unless they
+// are given too: key_width and value_width become d_model / heads if d_model or heads is given, final_norm follows
+// norm_position, and shared_embeddings follows joint_vocabulary. Throw Error for unknown names and invalid values, and
+// leave the recipe as it was. `where` names the source of the text in errors.
 template <class R>
 void set_recipe_option(R& recipe, const std::string& name, const std::string& value);
 template <class R>
+void set_recipe_options(R& recipe, const RecipeValues& values);
+template <class R>
 void merge_recipe_json(R& recipe, const std::string& text, const std::string& where);
+
+// The choice of a recipe, on the command line and in Python. translation_recipe (qkv/train.h), recommendation_recipe
+// (qkv/recommendation.h) and language_recipe (qkv/language.h) return the recipe.
+struct RecipeChoice {
+  std::string preset = {};   // "": the usual one
+  std::string config = {};   // a JSON file with values by their names in training.json; "": none
+  RecipeValues values = {};  // take precedence over those of the file
+};
 
 // One training step, as it is also written to metrics.jsonl.
 struct StepReport {

@@ -9,7 +9,11 @@ qkv.Classifier                          labels of texts, and the order of texts 
 qkv.Recommender                         the next items after a history
 qkv.evaluate                            evaluation of a recommender
 qkv.Generator                           text generation with a language model
-qkv.import_model                        models of other projects, also from the Hugging Face hub
+qkv.train_translator, qkv.train_recommender, qkv.train_language_model
+                                        training into run directories
+qkv.import_model, qkv.export_model      models of other projects, also from the Hugging Face hub
+qkv.quantize                            a copy of a run with 8-bit weights
+qkv.bleu, qkv.chrf                      scores of translations
 qkv.torch                               attention inside of PyTorch; a module of its own, which imports torch
 """
 
@@ -21,12 +25,16 @@ from ._attention_map import AttentionKind, AttentionMap
 from ._classifier import Classifier, LabelScore, RankedText
 from ._embedder import Embedder
 from ._evaluate import evaluate
+from ._export import ExportReport, QuantizeReport, export_model, quantize
 from ._generator import GeneratedToken, Generation, Generator, TokenAlternative
 from ._import import import_model
 from ._qkv import DownloadProgress, Error, ImportReport, TokenReport
 from ._recommender import Recommendation, Recommendations, Recommender
+from ._reports import EvaluationReport, StepReport, TrainingResult
+from ._score import BleuScore, bleu, chrf
 from ._translator import Hypothesis, Translation, Translator
 from ._system import active_isa, fma_peak, set_threads, threads
+from ._training import train_language_model, train_recommender, train_translator
 
 __version__ = _version("qkv")
 Error.__module__ = "qkv"
@@ -34,32 +42,45 @@ Error.__module__ = "qkv"
 __all__ = [
     "AttentionKind",
     "AttentionMap",
+    "BleuScore",
     "Classifier",
     "DownloadProgress",
     "Embedder",
     "Error",
+    "EvaluationReport",
+    "ExportReport",
     "GeneratedToken",
     "Generation",
     "Generator",
     "Hypothesis",
     "ImportReport",
     "LabelScore",
+    "QuantizeReport",
     "RankedText",
     "Recommendation",
     "Recommendations",
     "Recommender",
+    "StepReport",
     "TokenAlternative",
     "TokenReport",
+    "TrainingResult",
     "Translation",
     "Translator",
     "__version__",
     "active_isa",
     "attention",
     "attention_backward",
+    "bleu",
+    "chrf",
     "evaluate",
+    "export_model",
     "fma_peak",
     "import_model",
     "layers",
+    "quantize",
     "set_threads",
     "threads",
+    "train_language_model",
+    "train_recommender",
+    "train_translator",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from typing import Any, Callable, TypeVar
 
@@ -19,7 +20,7 @@ def documents_options(name: str) -> Callable[[Function], Function]:
         for field in _qkv.option_fields()[name]:
             text = f"{field['name']}: {field['help']} (default {field['default']})."
             lines += textwrap.wrap(text, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
-        function.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", *(" " * 8 + line for line in lines)]) + "\n"
+        function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", *lines]) + "\n"
         return function
 
     return append

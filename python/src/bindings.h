@@ -18,6 +18,9 @@ void bind_import(nanobind::module_& m);
 void bind_layers(nanobind::module_& m);
 void bind_layer_functions(nanobind::module_& m);
 void bind_tables(nanobind::module_& m);
+void bind_export(nanobind::module_& m);
+void bind_score(nanobind::module_& m);
+void bind_training(nanobind::module_& m);
 
 // Converts bytes to a str; invalid UTF-8 becomes U+FFFD.
 nanobind::str text_of(std::string_view bytes);

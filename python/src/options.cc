@@ -10,9 +10,13 @@
 #include "qkv/error.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"
+#include "qkv/language.h"
 #include "qkv/layers.h"
+#include "qkv/recommendation.h"
 #include "qkv/recommender.h"
+#include "qkv/train.h"
 #include "qkv/translator.h"
+#include "recipe_values.h"
 
 namespace qkv::python {
 namespace {
@@ -187,6 +191,9 @@ void bind_options(nb::module_& m) {
     all["RerankOptions"] = fields_of<RerankOptions>();
     all["ImportOptions"] = fields_of<ImportOptions>();
     all["LayerOptions"] = layer_fields();
+    all["TranslationRecipe"] = recipe_fields(recipe_options(translation_preset(kTranslationPreset)));
+    all["RecommendationRecipe"] = recipe_fields(recipe_options(recommendation_preset(kRecommendationPreset)));
+    all["LanguageRecipe"] = recipe_fields(recipe_options(language_preset(kLanguagePreset)));
     return all;
   });
 }

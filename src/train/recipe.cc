@@ -54,14 +54,20 @@ struct OptionLister {
     option.help = field.help;
     option.group = field.group.empty() || field.group == kTranslatorGroup ? "model" : field.group;
     option.common = field.visibility == Visibility::common;
+    using Type = RecipeOption::Type;
     if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
       option.value = fmt::format("{}", fmt::join(value, ","));
-      option.is_list = true;
+      option.type = Type::list;
     } else if constexpr (std::is_enum_v<Value>) {
       option.value = name_of(value);
+      option.type = Type::choice;
       option.accepted = fmt::format("{}", fmt::join(kEnumNames<Value>, ", "));
     } else {
       option.value = fmt::format("{}", value);
+      option.type = std::is_same_v<Value, bool>       ? Type::boolean
+                    : std::is_integral_v<Value>       ? Type::integer
+                    : std::is_floating_point_v<Value> ? Type::number
+                                                      : Type::text;
       const bool is_bounded = std::isfinite(field.range.min) || std::isfinite(field.range.max);
       if (is_bounded) option.accepted = to_string(field.range);
     }
@@ -151,14 +157,20 @@ void merge_recipe_json(R& recipe, const std::string& text, const std::string& wh
 }
 
 template <class R>
+void set_recipe_options(R& recipe, const RecipeValues& values) {
+  nlohmann::json given = nlohmann::json::object();
+  for (const auto& [name, value] : values) {
+    TextFinder finder{name};
+    visit_recipe(recipe, finder);
+    const bool is_text = finder.found || !nlohmann::json::accept(value);  // refused later, with the type expected
+    given[name] = finder.is_list ? list_from(value) : is_text ? nlohmann::json(value) : nlohmann::json::parse(value);
+  }
+  merge_recipe_json(recipe, given.dump(), "recipe");
+}
+
+template <class R>
 void set_recipe_option(R& recipe, const std::string& name, const std::string& value) {
-  TextFinder finder{name};
-  visit_recipe(recipe, finder);
-  const bool is_text = finder.found || !nlohmann::json::accept(value);  // other text is refused with the type expected
-  const nlohmann::json parsed = finder.is_list ? list_from(value)
-                                : is_text      ? nlohmann::json(value)
-                                               : nlohmann::json::parse(value);
-  merge_recipe_json(recipe, nlohmann::json{{name, parsed}}.dump(), "recipe");
+  set_recipe_options(recipe, {{name, value}});
 }
 
 template std::vector<RecipeOption> recipe_options(const TranslationRecipe&);
@@ -167,6 +179,9 @@ template std::vector<RecipeOption> recipe_options(const LanguageRecipe&);
 template void merge_recipe_json(TranslationRecipe&, const std::string&, const std::string&);
 template void merge_recipe_json(RecommendationRecipe&, const std::string&, const std::string&);
 template void merge_recipe_json(LanguageRecipe&, const std::string&, const std::string&);
+template void set_recipe_options(TranslationRecipe&, const RecipeValues&);
+template void set_recipe_options(RecommendationRecipe&, const RecipeValues&);
+template void set_recipe_options(LanguageRecipe&, const RecipeValues&);
 template void set_recipe_option(TranslationRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(RecommendationRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(LanguageRecipe&, const std::string&, const std::string&);

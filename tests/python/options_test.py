@@ -15,6 +15,9 @@ METHODS = {
     "ClassifyOptions": qkv.Classifier.classify,
     "RerankOptions": qkv.Classifier.rerank,
     "ImportOptions": qkv.import_model,
+    "TranslationRecipe": qkv.train_translator,
+    "RecommendationRecipe": qkv.train_recommender,
+    "LanguageRecipe": qkv.train_language_model,
 }
 
 

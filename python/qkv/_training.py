@@ -1,0 +1,207 @@
+"""Training of translators, recommenders and language models into run directories."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Union
+
+from . import _qkv
+from ._arguments import documents_options
+from ._reports import EvaluationReport, Reporter, StepReport, TrainingResult
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import LanguageRecipe, RecommendationRecipe, TranslationRecipe
+
+Path = Union[str, "os.PathLike[str]"]
+Train = Callable[[dict[str, Any], dict[str, Any], tuple[Callable[..., bool], ...]], bool]
+
+
+@documents_options("TranslationRecipe")
+def train_translator(
+    train: Path | Iterable[Path],
+    dev: Path | Iterable[Path],
+    out: Path,
+    *,
+    source_tokenizer: Path | None = None,
+    target_tokenizer: Path | None = None,
+    init: Path | None = None,
+    memory: int | str | None = None,
+    preset: str | None = None,
+    config: Path | Mapping[str, Any] | None = None,
+    on_step: Callable[[StepReport], object] | None = None,
+    on_evaluation: Callable[[EvaluationReport], object] | None = None,
+    on_message: Callable[[str], object] | None = None,
+    progress: bool | None = None,
+    **options: Unpack[TranslationRecipe],
+) -> TrainingResult:
+    """Trains a translator on parallel text into the run directory `out`, as `qkv train translate` does.
+
+    The same arguments give the same bytes as the program. If `out` exists, training resumes from its last saved state.
+    Ctrl-C stops training after the current step, saves its state and raises KeyboardInterrupt; so does any exception of
+    a callback. The same call then resumes, and ends with the same bytes as if it had not been stopped.
+
+    >>> result = qkv.train_translator(["train.en", "train.de"], ["dev.en", "dev.de"], "runs/trained", preset="tiny",
+    ...                               d_model=16, ffn=16, vocab_size=300, max_steps=2, progress=False)
+    >>> result.finished, result.steps, sorted(result.evaluation.measures)
+    (True, 2, ['bleu', 'loss', 'perplexity'])
+
+    train: training text: two line-aligned files, or one file of lines "source TAB target".
+    dev: text for evaluation, in the same form.
+    out: run directory to write.
+    source_tokenizer: SentencePiece model of the source, or of both sides with a joint vocabulary; trained if None.
+    target_tokenizer: SentencePiece model of the target; trained if None.
+    init: run to fine-tune; its shape, tokenizers and special tokens are kept (docs/fine-tuning.md).
+    memory: chooses the largest batch_tokens with which training fits into this much: bytes, or text such as "4G".
+    preset: "tiny", "tiny-modern", "small" or "base"; None is "tiny", or the values for fine-tuning with init.
+    config: JSON file with options, or a dict of them; those given as keyword arguments take precedence.
+    on_step: called after each step; a true result stops training after its state is saved.
+    on_evaluation: called after each evaluation on the dev text; a true result stops training likewise.
+    on_message: called with lines about the data, memory and the reason for the end, which the result has as well.
+    progress: False shows no progress bar; None shows one if tqdm is installed; True requires tqdm.
+
+    The options below have the defaults of the preset "tiny". qkv.set_threads sets the number of threads.
+
+    Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
+    """
+    if memory is not None and "batch_tokens" in options:
+        raise _qkv.Error(f"memory chooses batch_tokens: only one of them can be given (are {memory!r} and "
+                         f"{options['batch_tokens']!r})")
+    arguments = {
+        "train": _paths(train), "dev": _paths(dev), "source_tokenizer": _path(source_tokenizer),
+        "target_tokenizer": _path(target_tokenizer), "init": _path(init),
+        "memory": "" if memory is None else str(memory),
+    }
+    with Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+        return _train(_qkv.train_translator, arguments, out, preset, config, options, reporter)
+
+
+@documents_options("RecommendationRecipe")
+def train_recommender(
+    data: Path | Iterable[Path],
+    out: Path,
+    *,
+    columns: Iterable[str] = (),
+    features: Path | None = None,
+    feature_columns: Iterable[str] = (),
+    init: Path | None = None,
+    preset: str | None = None,
+    config: Path | Mapping[str, Any] | None = None,
+    on_step: Callable[[StepReport], object] | None = None,
+    on_evaluation: Callable[[EvaluationReport], object] | None = None,
+    on_message: Callable[[str], object] | None = None,
+    progress: bool | None = None,
+    **options: Unpack[RecommendationRecipe],
+) -> TrainingResult:
+    """Trains a recommender on a log of users and items into the run directory `out`, as `qkv train recommend` does.
+
+    The same arguments give the same bytes as the program. A run is resumed, and training is stopped, as by
+    train_translator.
+
+    >>> result = qkv.train_recommender("log.csv", "runs/recommender", d_model=16, ffn=16, max_steps=2, progress=False)
+    >>> result.finished, "NDCG@10" in result.evaluation.measures, list(result.evaluation.baselines)
+    (True, True, ['popularity', 'markov'])
+
+    data: one or more logs: CSV, MovieLens (::), JSON lines, or lines USER ITEM in time order.
+    out: run directory to write.
+    columns: columns of user, item and time: names, or numbers from "1"; by default usual names or the usual order.
+    features: table with categories and words of items.
+    feature_columns: columns of that table: item and features, such as ["movieId", "genres", "title:words"].
+    init: run whose weights training starts from; its items keep their ids.
+    preset: "auto" (fits the log), "films" or "sasrec"; None is "auto".
+    config: JSON file with options, or a dict of them; those given as keyword arguments take precedence.
+    on_step: called after each step; a true result stops training after its state is saved.
+    on_evaluation: called after each evaluation on the validation; a true result stops training likewise.
+    on_message: called with lines about the data, memory and the reason for the end, which the result has as well.
+    progress: False shows no progress bar; None shows one if tqdm is installed; True requires tqdm.
+
+    The options below have the defaults of the preset "auto" before it chooses values that fit the log: those of the
+    model's size, batches, loss, dropout, schedule and length of training that are not given. qkv.set_threads sets the
+    number of threads.
+
+    Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
+    """
+    arguments = {
+        "data": _paths(data), "columns": columns, "features": _path(features), "feature_columns": feature_columns,
+        "init": _path(init),
+    }
+    with Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+        return _train(_qkv.train_recommender, arguments, out, preset, config, options, reporter)
+
+
+@documents_options("LanguageRecipe")
+def train_language_model(
+    text: Path | Iterable[Path],
+    out: Path,
+    *,
+    dev: Path | Iterable[Path] = (),
+    tokenizer_model: Path | None = None,
+    init: Path | None = None,
+    preset: str | None = None,
+    config: Path | Mapping[str, Any] | None = None,
+    on_step: Callable[[StepReport], object] | None = None,
+    on_evaluation: Callable[[EvaluationReport], object] | None = None,
+    on_message: Callable[[str], object] | None = None,
+    progress: bool | None = None,
+    **options: Unpack[LanguageRecipe],
+) -> TrainingResult:
+    """Trains a language model on plain text into the run directory `out`, as `qkv train lm` does.
+
+    The same arguments give the same bytes as the program. A run is resumed, and training is stopped, as by
+    train_translator.
+
+    >>> seen = []
+    >>> result = qkv.train_language_model("text.txt", "runs/language", d_model=16, heads=2, decoder_layers=1, ffn=16,
+    ...                                   max_steps=3, on_step=lambda report: seen.append(report.step), progress=False)
+    >>> seen, "bits/byte" in result.evaluation.measures
+    ([1, 2, 3], True)
+
+    text: one or more files of plain text.
+    out: run directory to write.
+    dev: text for evaluation; by default the end of the text.
+    tokenizer_model: SentencePiece model, for the unit "pieces"; trained if None.
+    init: run to fine-tune; its shape and tokenizer are kept (docs/fine-tuning.md).
+    preset: "lm-small", "lm-med" or "gpt2"; None is "lm-small", or the values for fine-tuning with init.
+    config: JSON file with options, or a dict of them; those given as keyword arguments take precedence.
+    on_step: called after each step; a true result stops training after its state is saved.
+    on_evaluation: called after each evaluation; a true result stops training likewise.
+    on_message: called with lines about the data, memory and the reason for the end, which the result has as well.
+    progress: False shows no progress bar; None shows one if tqdm is installed; True requires tqdm.
+
+    The options below have the defaults of the preset "lm-small". qkv.set_threads sets the number of threads.
+
+    Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
+    """
+    arguments = {
+        "text": _paths(text), "dev": _paths(dev), "tokenizer_model": _path(tokenizer_model), "init": _path(init),
+    }
+    with Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+        return _train(_qkv.train_language_model, arguments, out, preset, config, options, reporter)
+
+
+def _path(path: Path | None) -> str:
+    return "" if path is None else os.fspath(path)
+
+
+def _paths(paths: Path | Iterable[Path]) -> list[str]:
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+
+
+def _train(
+    train: Train,
+    arguments: dict[str, Any],
+    out: Path,
+    preset: str | None,
+    config: Path | Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+    reporter: Reporter,
+) -> TrainingResult:
+    values, file = dict(options), ""
+    if isinstance(config, Mapping):
+        values = {**config, **values}
+    else:
+        file = _path(config)
+    shared = {"out": os.fspath(out), "preset": preset or "", "config": file}
+    finished = train({**arguments, **shared}, values, reporter.callables())
+    return TrainingResult(shared["out"], finished, reporter.steps, reporter.evaluation, reporter.messages)
