@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterable, TypedDict, overload
 
 from . import _qkv
 from ._arguments import checked_texts
-from ._tables import ArrowTable, Table, is_arrow, log_files, table_like
+from ._tables import ArrowTable, Table, is_arrow, listed, log_files, table_like
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -77,11 +77,7 @@ def evaluate(
     lists: a file to write the 20 best items of each user to, as user,item,rank.
     test_share, columns, min_events, core: how logs are split and read; a run has its own.
     """
-    single = isinstance(source, (str, os.PathLike)) or is_arrow(source)
-    sources: list[Any] = [source] if single else list(source)  # type: ignore[arg-type]
-    tables = [is_arrow(log) for log in sources]
-    if any(tables) and not all(tables):
-        raise _qkv.Error("source must be paths or tables (has both)")
+    sources = listed(source)
 
     def scores(paths: list[str], names: list[str]) -> dict[str, Any]:
         run = paths[0] if len(paths) == 1 and os.path.isdir(paths[0]) else ""
@@ -104,11 +100,9 @@ def evaluate(
         )
         return result
 
-    chosen = checked_texts("columns", columns)
-    if not any(tables):
-        return scores([os.fspath(path) for path in sources], chosen)
-    with log_files("source", sources, chosen) as paths:
-        return table_like(sources[0], _columns(scores(paths, [])))
+    with log_files("source", sources, checked_texts("columns", columns)) as (paths, names):
+        result = scores(paths, names)
+    return table_like(sources[0], _columns(result)) if sources and is_arrow(sources[0]) else result
 
 
 def _columns(result: dict[str, Any]) -> dict[str, list[Any]]:

@@ -27,6 +27,11 @@ def is_arrow(value: object) -> bool:
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
+def listed(sources: Any) -> list[Any]:
+    """Returns paths, tables and columns as a list; a single one is a list of one."""
+    return [sources] if isinstance(sources, (str, os.PathLike)) or is_arrow(sources) else list(sources)
+
+
 def arrow_texts(name: str, column: Any) -> list[str]:
     """Returns a column of strings as a list. Raises Error, naming the row, for null and for invalid Unicode."""
     try:
@@ -47,35 +52,52 @@ def table_like(table: object, columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 @contextlib.contextmanager
-def log_files(name: str, tables: Sequence[object], columns: Iterable[str]) -> Iterator[list[str]]:
-    """Writes tables of interactions to temporary files that the library reads as logs; they are deleted at the end.
+def log_files(name: str, logs: Any, columns: Iterable[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yields the paths of logs, and their columns: those given, or of temporary files with the tables given.
 
-    Errors about these files name the argument instead.
+    Errors about these files name the argument instead. Raises Error for both paths and tables.
     """
+    found = listed(logs)
+    tables = sum(map(is_arrow, found))
+    if 0 < tables < len(found):
+        raise _qkv.Error(f"{name} must be paths or tables (has both)")
+    if not tables:
+        yield [os.fspath(log) for log in found], list(columns)
+        return
     with tempfile.TemporaryDirectory(prefix="qkv-") as folder:
-        names = [name if len(tables) == 1 else f"{name}[{i}]" for i in range(len(tables))]
-        paths = [os.path.join(folder, x) for x in names]
-        for table, x, path in zip(tables, names, paths):
-            _qkv.write_events(table, x, list(columns), path)
-        try:
-            yield paths
-        except _qkv.Error as error:
-            raise _qkv.Error(str(error).replace(folder + os.sep, "")) from None
+        names = [name if len(found) == 1 else f"{name}[{i}]" for i in range(len(found))]
+        paths = [os.path.join(folder, own) for own in names]
+        for table, own, path in zip(found, names, paths):
+            _qkv.write_events(table, own, list(columns), path)
+        with _named_as_arguments(folder):
+            yield paths, []
 
 
 @contextlib.contextmanager
-def text_file(name: str, column: object) -> Iterator[str]:
-    """Writes a column of strings to a temporary file, one a line; it is deleted at the end.
+def text_files(name: str, texts: Any, separator: str = "\n") -> Iterator[list[str]]:
+    """Yields the paths of text: those given, or of temporary files with the columns of strings given.
 
-    Raises Error, naming the row, for a string with a line break.
+    separator: after each string: a line break, or what ends a document. A string that contains it is an Error.
     """
+    found = listed(texts)
     with tempfile.TemporaryDirectory(prefix="qkv-") as folder:
-        path = os.path.join(folder, name)
-        _qkv.write_lines(column, name, path)
-        try:
-            yield path
-        except _qkv.Error as error:
-            raise _qkv.Error(str(error).replace(folder + os.sep, "")) from None
+        paths = []
+        for i, text in enumerate(found):
+            own = name if len(found) == 1 else f"{name}[{i}]"
+            paths.append(os.path.join(folder, own) if is_arrow(text) else os.fspath(text))
+            if is_arrow(text):
+                _qkv.write_texts(text, own, paths[-1], separator)
+        with _named_as_arguments(folder):
+            yield paths
+
+
+@contextlib.contextmanager
+def _named_as_arguments(folder: str) -> Iterator[None]:
+    """Removes the name of a temporary folder from errors."""
+    try:
+        yield
+    except _qkv.Error as error:
+        raise _qkv.Error(str(error).replace(folder + os.sep, "")) from None
 
 
 class Histories:

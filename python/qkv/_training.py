@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Union
 
 from . import _qkv
-from ._arguments import documents_options
+from ._arguments import checked_texts, documents_options
 from ._reports import EvaluationReport, Reporter, StepReport, TrainingResult
+from ._tables import ArrowTable, is_arrow, listed, log_files, text_files
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
     from ._options import LanguageRecipe, RecommendationRecipe, TranslationRecipe
 
 Path = Union[str, "os.PathLike[str]"]
+Texts = Union[Path, ArrowTable]  # a file, or a table or column of a library that exports Arrow data
+_DOCUMENT_END = "<|endoftext|>"  # the default of the option
 Train = Callable[[dict[str, Any], dict[str, Any], tuple[Callable[..., bool], ...]], bool]
 
 
 @documents_options("TranslationRecipe")
 def train_translator(
-    train: Path | Iterable[Path],
-    dev: Path | Iterable[Path],
+    train: Texts | Iterable[Texts],
+    dev: Texts | Iterable[Texts],
     out: Path,
     *,
     source_tokenizer: Path | None = None,
@@ -47,7 +50,8 @@ def train_translator(
     >>> result.finished, result.steps, sorted(result.evaluation.measures)
     (True, 2, ['bleu', 'loss', 'perplexity'])
 
-    train: training text: two line-aligned files, or one file of lines "source TAB target".
+    train: training text: two line-aligned files, or one file of lines "source TAB target". A file may also be a column
+        of strings without line breaks, of pandas, polars, pyarrow or another library that exports Arrow data.
     dev: text for evaluation, in the same form.
     out: run directory to write.
     source_tokenizer: SentencePiece model of the source, or of both sides with a joint vocabulary; trained if None.
@@ -68,18 +72,19 @@ def train_translator(
     if memory is not None and "batch_tokens" in options:
         raise _qkv.Error(f"memory chooses batch_tokens: only one of them can be given (are {memory!r} and "
                          f"{options['batch_tokens']!r})")
-    arguments = {
-        "train": _paths(train), "dev": _paths(dev), "source_tokenizer": _path(source_tokenizer),
-        "target_tokenizer": _path(target_tokenizer), "init": _path(init),
-        "memory": "" if memory is None else str(memory),
-    }
-    with Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+    with text_files("train", train) as train_paths, text_files("dev", dev) as dev_paths, \
+            Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+        arguments = {
+            "train": train_paths, "dev": dev_paths, "source_tokenizer": _path(source_tokenizer),
+            "target_tokenizer": _path(target_tokenizer), "init": _path(init),
+            "memory": "" if memory is None else str(memory),
+        }
         return _train(_qkv.train_translator, arguments, out, preset, config, options, reporter)
 
 
 @documents_options("RecommendationRecipe")
 def train_recommender(
-    data: Path | Iterable[Path],
+    data: Texts | Iterable[Texts],
     out: Path,
     *,
     columns: Iterable[str] = (),
@@ -103,7 +108,8 @@ def train_recommender(
     >>> result.finished, "NDCG@10" in result.evaluation.measures, list(result.evaluation.baselines)
     (True, True, ['popularity', 'markov'])
 
-    data: one or more logs: CSV, MovieLens (::), JSON lines, or lines USER ITEM in time order.
+    data: one or more logs: CSV, MovieLens (::), JSON lines, or lines USER ITEM in time order; or one or more tables of
+        pandas, polars, pyarrow or another library that exports Arrow data.
     out: run directory to write.
     columns: columns of user, item and time: names, or numbers from "1"; by default usual names or the usual order.
     features: table with categories and words of items.
@@ -122,20 +128,21 @@ def train_recommender(
 
     Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
     """
-    arguments = {
-        "data": _paths(data), "columns": columns, "features": _path(features), "feature_columns": feature_columns,
-        "init": _path(init),
-    }
-    with Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+    with log_files("data", data, checked_texts("columns", columns)) as (paths, names), \
+            Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+        arguments = {
+            "data": paths, "columns": names, "features": _path(features), "feature_columns": feature_columns,
+            "init": _path(init),
+        }
         return _train(_qkv.train_recommender, arguments, out, preset, config, options, reporter)
 
 
 @documents_options("LanguageRecipe")
 def train_language_model(
-    text: Path | Iterable[Path],
+    text: Texts | Iterable[Texts],
     out: Path,
     *,
-    dev: Path | Iterable[Path] = (),
+    dev: Texts | Iterable[Texts] = (),
     tokenizer_model: Path | None = None,
     init: Path | None = None,
     preset: str | None = None,
@@ -157,7 +164,8 @@ def train_language_model(
     >>> seen, "bits/byte" in result.evaluation.measures
     ([1, 2, 3], True)
 
-    text: one or more files of plain text.
+    text: one or more files of plain text. A file may also be a column of strings, each a document, of pandas, polars,
+        pyarrow or another library that exports Arrow data; document_end then has its default unless it is given.
     out: run directory to write.
     dev: text for evaluation; by default the end of the text.
     tokenizer_model: SentencePiece model, for the unit "pieces"; trained if None.
@@ -173,19 +181,20 @@ def train_language_model(
 
     Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
     """
-    arguments = {
-        "text": _paths(text), "dev": _paths(dev), "tokenizer_model": _path(tokenizer_model), "init": _path(init),
-    }
-    with Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+    text, dev = listed(text), listed(dev)
+    if any(is_arrow(own) for own in [*text, *dev]):
+        options.setdefault("document_end", _DOCUMENT_END)
+    end = options.get("document_end", _DOCUMENT_END)
+    with text_files("text", text, end) as text_paths, text_files("dev", dev, end) as dev_paths, \
+            Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+        arguments = {
+            "text": text_paths, "dev": dev_paths, "tokenizer_model": _path(tokenizer_model), "init": _path(init),
+        }
         return _train(_qkv.train_language_model, arguments, out, preset, config, options, reporter)
 
 
 def _path(path: Path | None) -> str:
     return "" if path is None else os.fspath(path)
-
-
-def _paths(paths: Path | Iterable[Path]) -> list[str]:
-    return [os.fspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
 
 
 def _train(

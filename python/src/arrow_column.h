@@ -20,7 +20,7 @@ struct ArrowTime {
 // The type of a column, from the format of a schema.
 class ArrowType {
  public:
-  // where: the column in errors, such as `log: column "user"`. Throws Error for a type that is none of the above.
+  // where: the column in errors, such as `log: column "user"`. Throws Error for another type.
   ArrowType(const ArrowSchema& schema, const std::string& where);
 
   bool is_text() const { return kind_ == Kind::offsets32 || kind_ == Kind::offsets64 || kind_ == Kind::views; }

@@ -158,8 +158,11 @@ void write_events(nb::handle table, const std::string& name, const std::vector<s
   file.close();
 }
 
-// Writes a column of strings, one a line. Throws Error for a string that contains a line break.
-void write_lines(nb::handle object, const std::string& name, const std::string& path) {
+// Writes a column of strings, each followed by a separator: a line break, or what ends a document, and a line break.
+// Throws Error for a string that contains the separator.
+void write_texts(nb::handle object, const std::string& name, const std::string& path, const std::string& separator) {
+  const bool lines = separator == "\n";
+  if (separator.empty()) throw Error(fmt::format("{}: strings need a separator (is empty)", name));
   ArrowStream stream(name, object);
   OutFile file(path);
   while (stream.next()) {
@@ -167,9 +170,11 @@ void write_lines(nb::handle object, const std::string& name, const std::string& 
     for (int64_t i = 0; i < stream.rows(); i++) {
       str_at(column, i);  // checks the encoding
       const std::string_view text = column.text(i);
-      if (text.find_first_of("\n\r") != text.npos) column.fail_at(i, "the string contains a line break");
+      if (lines && text.find_first_of("\n\r") != text.npos) column.fail_at(i, "the string contains a line break");
+      if (text.find(separator) != text.npos) column.fail_at(i, fmt::format("the string contains {}", separator));
       file.write(text);
-      file.write("\n");
+      file.write(separator);
+      if (!lines) file.write("\n");
     }
   }
   file.close();
@@ -186,7 +191,7 @@ void bind_tables(nb::module_& m) {
   m.def("arrow_texts", texts);
   m.def("read_events", read_events);
   m.def("write_events", write_events);
-  m.def("write_lines", write_lines);
+  m.def("write_texts", write_texts);
 }
 
 }  // namespace qkv::python

@@ -256,25 +256,34 @@ def test_logs_and_texts_are_written_as_the_library_reads_them(tmp_path):
     qkv._qkv.write_events(events, "log", [], str(tmp_path / "log"))
     assert (tmp_path / "log").read_text() == (
         'user,item,time\n"a ""b"", c",-7,-1.250000\n"x\ny",0,2\n"für",9223372036854775807,2.001000\n')
-    qkv._qkv.write_lines(strings(TEXTS), "texts", str(tmp_path / "texts"))
+    qkv._qkv.write_texts(strings(TEXTS), "texts", str(tmp_path / "texts"), "\n")
     assert (tmp_path / "texts").read_text() == "\n".join(TEXTS) + "\n"
-    with pytest.raises(qkv.Error, match=r"^texts, row 1 \(from 0\): the string contains a line break$"):
-        qkv._qkv.write_lines(strings(["a", "b\nc"]), "texts", str(tmp_path / "texts"))
+    qkv._qkv.write_texts(strings(["a\nb", "\nc"]), "texts", str(tmp_path / "texts"), "<end>")
+    assert (tmp_path / "texts").read_text() == "a\nb<end>\n\nc<end>\n"
+    for text, separator, message in (("b\nc", "\n", "row 1 (from 0): the string contains a line break"),
+                                     ("b<end>", "<end>", "row 1 (from 0): the string contains <end>"),
+                                     ("b", "", "strings need a separator")):
+        with pytest.raises(qkv.Error) as error:
+            qkv._qkv.write_texts(strings(["a", text]), "texts", str(tmp_path / "texts"), separator)
+        assert message in str(error.value)
     with pytest.raises(qkv.Error, match="cannot be written"):
-        qkv._qkv.write_lines(strings(["a"]), "texts", str(tmp_path / "none/texts"))
+        qkv._qkv.write_texts(strings(["a"]), "texts", str(tmp_path / "none/texts"), "\n")
 
 
-def test_temporary_files_are_deleted_and_named_as_the_argument():
-    with pytest.raises(qkv.Error, match="^lines: line 3 is bad$"), _tables.text_file("lines", strings(["a", "b"])) as path:
-        with open(path, encoding="utf-8") as file:
-            assert file.read() == "a\nb\n"
-        raise qkv.Error(f"{path}: line 3 is bad")
-    assert not os.path.exists(path)
-    tables = [table(1, strings(["u"], name="user"), strings([item], name="item")) for item in "xy"]
-    with _tables.log_files("data", tables, []) as paths:
-        assert [os.path.basename(path) for path in paths] == ["data[0]", "data[1]"]
+def test_temporary_files_are_deleted_and_named_as_the_argument(tmp_path):
+    given = [strings(["a", "b"]), tmp_path / "file"]
+    with pytest.raises(qkv.Error, match=r"^lines\[0\]: line 3 is bad$"), _tables.text_files("lines", given) as paths:
+        with open(paths[0], encoding="utf-8") as file:
+            assert file.read() == "a\nb\n" and paths[1] == str(tmp_path / "file")
+        raise qkv.Error(f"{paths[0]}: line 3 is bad")
+    assert not os.path.exists(paths[0])
+    tables = [table(1, strings(["u"], name="who"), strings([item], name="what")) for item in "xy"]
+    with _tables.log_files("data", tables, ["who", "what"]) as (paths, columns):
+        assert [os.path.basename(path) for path in paths] == ["data[0]", "data[1]"] and columns == []
         assert [open(path, encoding="utf-8").read() for path in paths] == [f'user,item\n"u","{i}"\n' for i in "xy"]
     assert not any(map(os.path.exists, paths))
+    with _tables.log_files("data", "log.csv", ["who", "what"]) as found:
+        assert found == (["log.csv"], ["who", "what"])
 
 
 def test_a_column_whose_library_lacks_its_exporter_is_iterated(trained):

@@ -261,3 +261,34 @@ def test_errors_name_the_invalid_argument(call, error, message):
     with pytest.raises(error) as found:
         call()
     assert str(found.value).startswith(message)
+
+
+def test_columns_and_tables_train_as_files_do(corpus, text, films, tmp_path):
+    polars = pytest.importorskip("polars")
+
+    def column(path):
+        return polars.Series(path.read_text(encoding="utf-8").split("\n")[:-1])
+
+    sides = {name: [column(path) for path in paths] for name, paths in (("train", corpus[1:3]), ("dev", corpus[4:6]))}
+    qkv.train_translator(corpus[1:3], corpus[4:6], tmp_path / "files", progress=False, **TRANSLATION)
+    for steps in (3, 8):  # the second call resumes
+        stop = lambda report: report.step == steps  # noqa: E731
+        qkv.train_translator(out=tmp_path / "columns", progress=False, on_step=stop, **sides, **TRANSLATION)
+    expect_same_bytes(tmp_path / "files", tmp_path / "columns")
+
+    table = polars.read_csv(films / "log.csv").rename({"timestamp": "at"})
+    (tmp_path / "log").write_text("user,item,time\n" + "".join(f'"{u}","{i}",{t}\n' for u, i, t in table.rows()))
+    qkv.train_recommender(tmp_path / "log", tmp_path / "log-run", progress=False, **RECOMMENDATION)
+    qkv.train_recommender(table, tmp_path / "table-run", columns=["user", "item", "at"], progress=False, **RECOMMENDATION)
+    expect_same_bytes(tmp_path / "log-run", tmp_path / "table-run")
+    assert qkv.evaluate(tmp_path / "table-run") == qkv.evaluate(tmp_path / "log-run")
+
+    documents = ["0123456789\n0123", "45678\n90123\n"] * 20
+    (tmp_path / "documents").write_text("".join(f"{document}<|endoftext|>\n" for document in documents))
+    language(tmp_path / "documents", tmp_path / "file", dev=text)
+    language(polars.Series(documents), tmp_path / "column", dev=text)
+    expect_same_bytes(tmp_path / "file", tmp_path / "column")
+    with pytest.raises(qkv.Error, match=r"^text, row 1 \(from 0\): the string contains <\|endoftext\|>$"):
+        language(polars.Series(["a", "b<|endoftext|>"]), tmp_path / "none")
+    with pytest.raises(qkv.Error, match=r"^train\[1\], row 0 \(from 0\): the string contains a line break$"):
+        qkv.train_translator([column(corpus[1]), polars.Series(["a\n"])], corpus[4:6], tmp_path / "none")
