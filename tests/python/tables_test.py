@@ -1,4 +1,4 @@
-"""Tables and columns that export Arrow data: of pandas, polars and pyarrow where they are installed, and made by hand."""
+"""Tables and columns that export Arrow data: of pandas, polars and pyarrow if they are installed, and made by hand."""
 
 import csv
 import importlib.util

@@ -279,7 +279,8 @@ def test_columns_and_tables_train_as_files_do(corpus, text, films, tmp_path):
     table = polars.read_csv(films / "log.csv").rename({"timestamp": "at"})
     (tmp_path / "log").write_text("user,item,time\n" + "".join(f'"{u}","{i}",{t}\n' for u, i, t in table.rows()))
     qkv.train_recommender(tmp_path / "log", tmp_path / "log-run", progress=False, **RECOMMENDATION)
-    qkv.train_recommender(table, tmp_path / "table-run", columns=["user", "item", "at"], progress=False, **RECOMMENDATION)
+    qkv.train_recommender(table, tmp_path / "table-run", columns=["user", "item", "at"], progress=False,
+                          **RECOMMENDATION)
     expect_same_bytes(tmp_path / "log-run", tmp_path / "table-run")
     assert qkv.evaluate(tmp_path / "table-run") == qkv.evaluate(tmp_path / "log-run")
 
