@@ -1,4 +1,4 @@
-"""What training reports: to callbacks, to a progress bar and as its result."""
+"""Reports of training: for callbacks, for a progress bar, and as its result."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Reporter:
         self._bar.close()
 
     def callables(self) -> tuple[Callable[..., bool], ...]:
-        """What _qkv calls; a true result stops training."""
+        """The functions that _qkv calls; a true result stops training."""
         return self._message, self._step, self._evaluation
 
     def _message(self, line: str) -> bool:

@@ -1,8 +1,5 @@
 """Long calls: other threads run, Ctrl-C stops the call, and splitting it into parts does not change the result."""
 
-import ast
-import inspect
-import pathlib
 import signal
 import subprocess
 import sys
@@ -122,24 +119,3 @@ def test_ctrl_c_stops_a_long_call(shape, call):
     program.send_signal(signal.SIGINT)
     output, _ = program.communicate(timeout=50)
     assert output == "interrupted\n1.0\n" and program.returncode == 0
-
-
-def test_the_module_passes_a_strict_type_check(tmp_path):
-    """Checks typing_example.py, which uses every name, and the stubs; of attention's options the test below does."""
-    pytest.importorskip("mypy")
-    example = pathlib.Path(__file__).parent / "typing_example.py"
-    expanded = tmp_path / "allowed"  # stubtest does not expand Unpack
-    expanded.write_text("qkv._attention.attention\nqkv._attention.attention_backward\n")
-    stubs = ["mypy.stubtest", "qkv._attention", "--allowlist", str(expanded)]
-    for check in (["mypy", "--strict", str(example)], stubs):
-        done = subprocess.run([sys.executable, "-m", *check], capture_output=True, text=True, cwd=tmp_path)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("function", [qkv.attention, qkv.attention_backward])
-def test_the_typed_options_of_attention_are_its_keyword_arguments(function):
-    stub = ast.parse(pathlib.Path(qkv.__file__).with_name("_attention.pyi").read_text(encoding="utf-8"))
-    options = next(node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == "_Options")
-    parameters = inspect.signature(function).parameters.values()
-    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and not p.name.startswith("return_")]
-    assert [field.target.id for field in options.body] == keywords

@@ -104,6 +104,31 @@ def generate(run: Path) -> list[str]:
     return pieces + [found.text, found.end, token.text, other.text, str(other.end or other.log_probability), str(weights)]
 
 
+def train(text: Path) -> list[str]:
+    found: qkv.TrainingResult = qkv.train_language_model(
+        text, "runs/lm", unit="bytes", max_steps=10, freeze=["embedding"], config={"ffn": 64}, on_step=trained
+    )
+    qkv.train_translator([text, text], text, Path("runs/de"), memory="1G", dropout=0.1, progress=False, on_message=print)
+    qkv.train_recommender([text], "runs/films", columns=["user", "item"], loss="bce", on_evaluation=evaluated)
+    return [found.run, str(found.finished and found.steps), *found.messages]
+
+
+def trained(report: qkv.StepReport) -> None:
+    print(report.step, report.loss)
+
+
+def evaluated(report: qkv.EvaluationReport) -> bool:
+    measures: dict[str, float] = report.measures
+    return measures["NDCG@10"] > report.baselines["markov"]["NDCG@10"]
+
+
+def score(run: Path, lines: list[str]) -> float:
+    exported: qkv.ExportReport = qkv.export_model(run, "exported", dtype="float16")
+    small: qkv.QuantizeReport = qkv.quantize(run)
+    bleu: qkv.BleuScore = qkv.bleu(lines, lines, lowercase=True)
+    return bleu.score + qkv.chrf(lines, lines) + exported.parameters + small.bytes
+
+
 def show(report: qkv.TokenReport) -> bool:
     print(report.line, report.token, report.log_probability)
     return report.last
