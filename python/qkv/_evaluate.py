@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-
 class _Options(TypedDict, total=False):
     protocol: str | None
     next: int
@@ -79,7 +78,7 @@ def evaluate(
     """
     sources = listed(source)
 
-    def scores(paths: list[str], names: list[str]) -> dict[str, Any]:
+    with log_files("source", sources, checked_texts("columns", columns)) as (paths, names):
         run = paths[0] if len(paths) == 1 and os.path.isdir(paths[0]) else ""
         result: dict[str, Any] = json.loads(
             _qkv.evaluate(
@@ -98,10 +97,6 @@ def evaluate(
                 core,
             )
         )
-        return result
-
-    with log_files("source", sources, checked_texts("columns", columns)) as (paths, names):
-        result = scores(paths, names)
     return table_like(sources[0], _columns(result)) if sources and is_arrow(sources[0]) else result
 
 

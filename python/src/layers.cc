@@ -145,11 +145,9 @@ ModelConfig config_of(const char* module, const nb::dict& options) {
   visit_fields(c, reader);
   reader.finish(module);
   const auto given = [&](const char* name) { return options.contains(name); };
-  if (c.attention.heads > 0) {
-    const int64_t width = std::max<int64_t>(c.d_model / c.attention.heads, 1);
-    if (!given("key_width")) c.attention.key_width = width;
-    if (!given("value_width")) c.attention.value_width = width;
-  }
+  const AttentionConfig usual = layers::sizes(c.d_model, c.attention.heads, c.ffn).attention;
+  if (!given("key_width")) c.attention.key_width = usual.key_width;
+  if (!given("value_width")) c.attention.value_width = usual.value_width;
   return c;
 }
 
@@ -204,7 +202,6 @@ void bind_modules(nb::module_& m, const char* type) {
            [](Bound& self) { self.locked([](layers::Module<Real>& module) { module.clear_gradients(); }); })
       .def("forward", forward<Real>)
       .def("backward", backward<Real>)
-      .def("attention_kinds", [](Bound& self) { return self.module()->attention_kinds(); })
       .def("attention_weights", attention_weights<Real>);
 }
 

@@ -45,10 +45,9 @@ nb::list texts(nb::handle object, const std::string& name) {
   return found;
 }
 
-// Calls f(user, item, time, row) for each event of a table; `time` is null if it has none.
+// Calls f(user, item, time, row) for each event of a table with these columns; `time` is null if it has none.
 template <class F>
-EventColumns for_events(ArrowStream& stream, const std::vector<std::string>& columns, F&& f) {
-  const EventColumns found = find_event_columns(stream.columns(), columns, stream.name());
+void for_events(ArrowStream& stream, const EventColumns& found, F&& f) {
   while (stream.next()) {
     const ArrowColumn user = stream.column(static_cast<size_t>(found.user)),
                       item = stream.column(static_cast<size_t>(found.item));
@@ -56,7 +55,6 @@ EventColumns for_events(ArrowStream& stream, const std::vector<std::string>& col
     if (found.time >= 0) time.emplace(stream.column(static_cast<size_t>(found.time)));
     for (int64_t i = 0; i < stream.rows(); i++) f(user, item, time ? &*time : nullptr, i);
   }
-  return found;
 }
 
 // The events of a table, in its order.
@@ -84,15 +82,15 @@ nb::list integers_of(const std::vector<ArrowTime>& times, const std::string& nam
 
 Events read_events(nb::handle table, const std::string& name, const std::vector<std::string>& columns) {
   ArrowStream stream(name, table);
+  const std::vector<std::string> names = stream.columns();
+  const EventColumns found = find_event_columns(names, columns, name);
   Events events;
   std::vector<ArrowTime> times;
-  const EventColumns found = for_events(
-      stream, columns, [&](const ArrowColumn& user, const ArrowColumn& item, const ArrowColumn* time, int64_t i) {
-        events.users.append(id_at(user, i));
-        events.items.append(id_at(item, i));
-        if (time) times.push_back(time->time(i));
-      });
-  const std::vector<std::string> names = stream.columns();
+  for_events(stream, found, [&](const ArrowColumn& user, const ArrowColumn& item, const ArrowColumn* time, int64_t i) {
+    events.users.append(id_at(user, i));
+    events.items.append(id_at(item, i));
+    if (time) times.push_back(time->time(i));
+  });
   events.columns = {names[static_cast<size_t>(found.user)], names[static_cast<size_t>(found.item)]};
   if (found.time >= 0) events.times = integers_of(times, name);
   return events;
@@ -106,7 +104,7 @@ void append_id(std::string& line, const ArrowColumn& column, int64_t i) {
   }
   str_at(column, i);  // checks the encoding
   line += '"';
-  for (const char c : column.text(i)) line += c == '"' ? "\"\"" : std::string(1, c);
+  for (const char c : column.text(i)) line.append(c == '"' ? 2 : 1, c);
   line += '"';
 }
 
@@ -142,19 +140,19 @@ class OutFile {
 void write_events(nb::handle table, const std::string& name, const std::vector<std::string>& columns,
                   const std::string& path) {
   ArrowStream stream(name, table);
+  const EventColumns found = find_event_columns(stream.columns(), columns, name);
   OutFile file(path);
-  file.write(find_event_columns(stream.columns(), columns, name).time < 0 ? "user,item\n" : "user,item,time\n");
+  file.write(found.time < 0 ? "user,item\n" : "user,item,time\n");
   std::string line;
-  for_events(stream, columns,
-             [&](const ArrowColumn& user, const ArrowColumn& item, const ArrowColumn* time, int64_t i) {
-               line.clear();
-               append_id(line, user, i);
-               line += ',';
-               append_id(line, item, i);
-               if (time) append_time(line, time->time(i));
-               line += '\n';
-               file.write(line);
-             });
+  for_events(stream, found, [&](const ArrowColumn& user, const ArrowColumn& item, const ArrowColumn* time, int64_t i) {
+    line.clear();
+    append_id(line, user, i);
+    line += ',';
+    append_id(line, item, i);
+    if (time) append_time(line, time->time(i));
+    line += '\n';
+    file.write(line);
+  });
   file.close();
 }
 

@@ -60,6 +60,20 @@ void check_targets(const PackedPairs& batch, int64_t vocab) {
 
 Context scoring_context(Arena& arena) { return {.arena = arena, .recompute = true, .inference = true}; }
 
+// Returns the decoder's output in each model. Calls f with the pass of the first one.
+template <class F>
+std::vector<Matrix<float>> hidden_states(const Ensemble& models, const PackedPairs& batch, Context& c, F&& f) {
+  check_targets(batch, models.front().config().target_vocab);
+  std::vector<Matrix<float>> hidden;
+  for (size_t m = 0; m < models.size(); m++) {
+    Transformer<float>::Saved saved;
+    models[m].forward(batch.source, batch.read, c, saved);
+    hidden.push_back(saved.h);
+    if (m == 0) f(saved);
+  }
+  return hidden;
+}
+
 // Calls f with the number of the first of some rows, and their logits in each model, which f may overwrite.
 template <class F>
 void for_logits(const Ensemble& models, const std::vector<Matrix<float>>& hidden, Context& c, F&& f) {
@@ -89,16 +103,11 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
                           WithAttention with, const AttentionPlace& place, Arena& arena) {
   std::vector<Forced> results(inputs.size());
   const PackedPairs batch = pack(inputs, start);
-  check_targets(batch, models.front().config().target_vocab);
   const Arena::Scope scope(arena);
   Context c = scoring_context(arena);
-  std::vector<Matrix<float>> hidden;
-  for (size_t m = 0; m < models.size(); m++) {
-    Transformer<float>::Saved saved;
-    models[m].forward(batch.source, batch.read, c, saved);
-    hidden.push_back(saved.h);
-    if (m == 0 && with == WithAttention::yes) take_attention(models[m], batch, saved, place, c, results);
-  }
+  const auto hidden = hidden_states(models, batch, c, [&](const Transformer<float>::Saved& saved) {
+    if (with == WithAttention::yes) take_attention(models.front(), batch, saved, place, c, results);
+  });
 
   std::vector<float> log_p(batch.targets.size());
   for_logits(models, hidden, c, [&](int64_t begin, std::span<const Matrix<float>> logits) {
@@ -117,7 +126,6 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
 void force_logits(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start, Arena& arena,
                   std::span<const Matrix<float>> rows) {
   const PackedPairs batch = pack(inputs, start);
-  check_targets(batch, models.front().config().target_vocab);
   std::vector<float*> places;  // of each row of the batch; null for those that are not returned
   for (size_t i = 0; i < inputs.size(); i++) {
     places.resize(places.size() + to_size(batch.forced[i]));
@@ -125,12 +133,7 @@ void force_logits(const Ensemble& models, const std::vector<ForcedInput>& inputs
   }
   const Arena::Scope scope(arena);
   Context c = scoring_context(arena);
-  std::vector<Matrix<float>> hidden;
-  for (size_t m = 0; m < models.size(); m++) {
-    Transformer<float>::Saved saved;
-    models[m].forward(batch.source, batch.read, c, saved);
-    hidden.push_back(saved.h);
-  }
+  const auto hidden = hidden_states(models, batch, c, [](const Transformer<float>::Saved&) {});
   for_logits(models, hidden, c, [&](int64_t begin, std::span<const Matrix<float>> logits) {
     const Matrix<float> all = models.size() == 1 ? logits.front() : log_mean_probability(logits);
     for (int64_t n = 0; n < all.rows; n++)

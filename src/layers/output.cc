@@ -156,9 +156,7 @@ template <class Real>
 Matrix<const Real> Output<Real>::keep_capped(Matrix<const Real> logits, Context& c) const {
   if (cap_ == 0) return {};
   const Matrix<Real> kept = c.arena.matrix<Real>(logits.rows, logits.cols);
-  parallel_rows(kept.rows, kept.cols, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; n++) std::copy_n(logits.row(n), kept.cols, kept.row(n));
-  });
+  copy_rows(logits, kept);
   return kept;
 }
 

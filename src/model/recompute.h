@@ -3,8 +3,6 @@
 // bits. Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016).
 #pragma once
 
-#include <algorithm>
-
 #include "layers/context.h"
 #include "ops/rows.h"
 
@@ -15,10 +13,7 @@ template <class Real, class F>
 Matrix<Real> result_only(Matrix<const Real> x, Context& c, F&& f) {
   const Matrix<Real> kept = c.arena.matrix<Real>(x.rows, x.cols);
   const Arena::Scope scope(c.arena);
-  const Matrix<Real> y = f();
-  parallel_rows(y.rows, y.cols, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; r++) std::copy_n(y.row(r), y.cols, kept.row(r));
-  });
+  copy_rows<Real>(f(), kept);
   return kept;
 }
 

@@ -159,17 +159,18 @@ Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t l
 }
 
 template <class Real>
-Matrix<Real> Stack<Real>::forward(Matrix<Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
+Matrix<Real> Stack<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
                                   const VisibleKeys<Real>& cross, Context& c, Saved& s) const {
   s.layers = c.arena.objects<typename Layer<Real>::Saved>(layers_.size());
   s.inputs = c.arena.objects<Matrix<const Real>>(layers_.size());
   s.memory = memory;
+  Matrix<Real> y;
   for (size_t i = 0; i < layers_.size(); i++) {
     s.inputs[i] = x;
     const auto layer = [&] { return layers_[i].forward(x, memory, self, cross, c, s.layers[i]); };
-    x = c.recompute ? result_only<Real>(x, c, layer) : layer();
+    x = y = c.recompute ? result_only<Real>(x, c, layer) : layer();
   }
-  return norm_ ? norm_->forward(x, c, s.norm) : x;
+  return norm_ ? norm_->forward(y, c, s.norm) : y;
 }
 
 template <class Real>

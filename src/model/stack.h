@@ -104,7 +104,7 @@ class Stack {
   Stack& operator=(const Stack&) = delete;
 
   // Applies the layers one after the other, then the final norm (if any). Arguments are those of Layer.
-  Matrix<Real> forward(Matrix<Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
+  Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
                        const VisibleKeys<Real>& cross, Context& c, Saved& s) const;
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const VisibleKeys<Real>& self,
                 const VisibleKeys<Real>& cross, Context& c, const Saved& s) const;

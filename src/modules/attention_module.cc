@@ -1,10 +1,9 @@
 // The module MultiHeadAttention.
-#include <algorithm>
-
 #include "core/fail.h"
 #include "modules/body.h"
 #include "modules/module_config.h"
 #include "modules/position_parts.h"
+#include "ops/rows.h"
 
 namespace qkv::layers {
 namespace {
@@ -62,7 +61,7 @@ class AttentionBody : public Body<Real> {
   static Matrix<const Real> apart(Matrix<const Real> x, Matrix<const Real> y, Context& c) {
     if (x.data != y.data) return x;
     const Matrix<Real> copy = c.arena.template matrix<Real>(x.rows, x.cols);
-    for (int64_t n = 0; n < x.rows; n++) std::copy_n(x.row(n), x.cols, copy.row(n));
+    copy_rows(x, copy);
     return copy;
   }
 

@@ -41,14 +41,6 @@ void for_runs(std::span<const int32_t> labels, int32_t ignored, F&& f) {
   }
 }
 
-template <class Real>
-void copy_rows(Matrix<const Real> from, Matrix<Real> to) {
-  if (from.data == to.data) return;
-  parallel_rows(from.rows, from.cols, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; n++) std::copy_n(from.row(n), from.cols, to.row(n));
-  });
-}
-
 }  // namespace
 
 template <class Real>
@@ -81,7 +73,7 @@ CrossEntropy cross_entropy(Matrix<const Real> logits, std::span<const int32_t> l
   if (dlogits.data) check_same_shape("cross_entropy", "dlogits", dlogits, logits);
   CrossEntropy result;
   result.tokens = std::ssize(labels) - std::ranges::count(labels, ignored);
-  if (dlogits.data) copy_rows(logits, dlogits);
+  if (dlogits.data && dlogits.data != logits.data) copy_rows(logits, dlogits);
   std::vector<Real> loss(labels.size()), nll(labels.size());
   const Real smoothing = static_cast<Real>(label_smoothing);
   const Real scale = static_cast<Real>(1 / static_cast<double>(std::max<int64_t>(result.tokens, 1)));

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "modules/body.h"
 #include "modules/parameter_names.h"
+#include "ops/rows.h"
 #include "qkv/layers.h"
 
 namespace qkv::layers {
@@ -61,7 +62,7 @@ struct Module<Real>::State {
   void begin(const Call<Real>& call, std::vector<RowLayout> rows) {
     backward_pass.reset();
     pass.reset();
-    output_rows = -1;
+    output = nullptr;
     pass.emplace(arena);
     layouts = std::move(rows);
     context.emplace(Context{arena});
@@ -74,11 +75,13 @@ struct Module<Real>::State {
 
   // `rows`: the layout of the result.
   Matrix<const Real> run(const RowLayout& rows) {
-    if (body->parameters.gradients().empty()) body->parameters.allocate_gradients();
     const Matrix<Real> y = body->forward(packed, *context);
-    output_rows = rows.given, output_width = y.cols;
-    output = &rows;
+    output = &rows, output_width = y.cols;
     return rows.unpack<Real>(y, arena);
+  }
+
+  void require_gradients() {
+    if (body->parameters.gradients().empty()) body->parameters.allocate_gradients();
   }
 
   std::unique_ptr<Body<Real>> body;
@@ -88,8 +91,8 @@ struct Module<Real>::State {
   std::vector<int32_t> ids;
   PackedCall<Real> packed;
   std::optional<Context> context;
-  const RowLayout* output = nullptr;
-  int64_t output_rows = -1, output_width = 0;  // −1 before a forward pass
+  const RowLayout* output = nullptr;  // null before a forward pass
+  int64_t output_width = 0;
 };
 
 template <class Real>
@@ -108,9 +111,8 @@ std::vector<NamedArray<Real>> Module<Real>::parameters(Names names) {
 
 template <class Real>
 std::vector<NamedArray<Real>> Module<Real>::gradients(Names names) {
-  ParameterList<Real>& list = state_->body->parameters;
-  if (list.gradients().empty()) list.allocate_gradients();
-  return named_arrays(list, names, true);
+  state_->require_gradients();
+  return named_arrays(state_->body->parameters, names, true);
 }
 
 template <class Real>
@@ -194,15 +196,16 @@ Matrix<const Real> Module<Real>::forward_ids(std::span<const int32_t> ids, const
 template <class Real>
 std::vector<Matrix<const Real>> Module<Real>::backward(Matrix<const Real> dy) {
   State& s = *state_;
-  if (s.output_rows < 0) fail("{}: backward needs a forward pass first", s.body->name());
-  if (dy.rows != s.output_rows || dy.cols != s.output_width)
+  if (!s.output) fail("{}: backward needs a forward pass first", s.body->name());
+  if (dy.rows != s.output->given || dy.cols != s.output_width)
     fail("{}: the gradient has shape [{}, {}], expected that of the output, [{}, {}]", s.body->name(), dy.rows, dy.cols,
-         s.output_rows, s.output_width);
+         s.output->given, s.output_width);
+  s.require_gradients();
   s.backward_pass.reset();
   s.backward_pass.emplace(s.arena);
   const Matrix<const Real> packed = s.output->template pack<Real>(dy, s.arena);
   const Matrix<Real> own = s.arena.template matrix<Real>(packed.rows, packed.cols);  // the layers overwrite it
-  for (int64_t n = 0; n < own.rows; n++) std::copy_n(packed.row(n), own.cols, own.row(n));
+  copy_rows(packed, own);
   std::vector<Matrix<const Real>> gradients;
   for (const Matrix<Real>& dx : s.body->backward(s.packed, own, *s.context))
     gradients.push_back(s.packed.layouts[gradients.size()]->template unpack<Real>(dx, s.arena));
@@ -227,7 +230,7 @@ AttentionWeights<Real> Module<Real>::attention_weights(const std::string& kind, 
   const State& s = *state_;
   const int64_t layers = attention_layers(kind);
   if (layer < 0 || layer >= layers) fail("{}: layer must be from 0 to {} (is {})", s.body->name(), layers - 1, layer);
-  if (s.output_rows < 0) fail("{}: attention weights need a forward pass first", s.body->name());
+  if (!s.output) fail("{}: attention weights need a forward pass first", s.body->name());
   const AttentionPass<Real> pass = s.body->attention(s.packed, kind, layer);
   const Sequences& q = pass.keys;
   AttentionWeights<Real> found{q.count, pass.layer->heads(), 0, 0, {}};

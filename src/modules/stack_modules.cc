@@ -19,9 +19,7 @@ class StackPass {
                        const VisibleKeys<Real>& cross, std::span<const int32_t> positions, Context& c) {
     self_ = self, cross_ = cross;
     positions_ = c.positions = positions;
-    // The stack reads its input only.
-    const Matrix<Real> in(const_cast<Real*>(x.data), x.rows, x.cols, x.stride);
-    return stack_.forward(in, memory, self_, cross_, c, saved_);
+    return stack_.forward(x, memory, self_, cross_, c, saved_);
   }
 
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, Context& c) const {

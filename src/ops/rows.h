@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/matrix.h"
 #include "core/threads.h"
 
 namespace qkv {
@@ -13,6 +14,14 @@ namespace qkv {
 template <class F>
 void parallel_rows(int64_t rows, int64_t cols, F&& f) {
   parallel_blocks(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, cols)), f);
+}
+
+// Assigns to = from, of the same shape.
+template <class Real>
+void copy_rows(Matrix<const Real> from, Matrix<Real> to) {
+  parallel_rows(from.rows, from.cols, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; n++) std::copy_n(from.row(n), from.cols, to.row(n));
+  });
 }
 
 }  // namespace qkv
