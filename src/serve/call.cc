@@ -141,23 +141,27 @@ void Call::count(Outcome outcome) {
   }
 }
 
+// The I/O thread logs a request when its answer has been sent, so the outcome is set before the end of the answer.
 void Call::reply(HttpReply reply) {
   if (ended_) return;
+  track_->end(Outcome::done);
   exchange_->reply(reply);
   end(Outcome::done);
 }
 
 void Call::fail(const HttpError& error, Outcome outcome) {
   if (ended_) return;
+  const bool is_rejected = outcome == Outcome::failed && (error.status == 429 || error.status == 503);
+  if (is_rejected) outcome = Outcome::rejected;
+  track_->end(outcome);
   if (streams_) {
     exchange_->send("data: " + error_json(error) + "\n\n");
     exchange_->end();  // browsers would lose the event if the stream were cut
   } else {
     exchange_->reply(error_reply(route().family, error));
   }
-  const bool is_rejected = outcome == Outcome::failed && (error.status == 429 || error.status == 503);
   reason_ = reason_of(error.code);
-  end(is_rejected ? Outcome::rejected : outcome);
+  end(outcome);
 }
 
 void Call::fail(std::exception_ptr error) { fail(http_error(error)); }
@@ -195,6 +199,7 @@ void Call::send_event(const std::string& json) {
 
 void Call::end_events() {
   if (ended_) return;
+  track_->end(Outcome::done);
   exchange_->send("data: [DONE]\n\n");
   exchange_->end();
   end(Outcome::done);
