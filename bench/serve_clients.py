@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 import socket
 import time
 from collections import Counter
@@ -25,6 +26,14 @@ WRONG = [
     (b"POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", 400),
     (b"GET /health HTTP/1.1\nHost: localhost\n\n", 400),
 ]
+
+
+def end_of_stream(answer):
+    """How an answer ended that is no complete stream: its status, the code of its error event, or its last bytes."""
+    if not answer.startswith(b"HTTP/1.1 200"):
+        return f"status {answer[9:12].decode()}" if answer else "closed without an answer"
+    error = re.search(rb'"error":.*?"code":"?(\w+)', answer[-1000:])
+    return f"error {error[1].decode()}" if error else f"ended with {answer[-40:]!r}"
 
 
 class Clients:
@@ -115,7 +124,7 @@ class Clients:
         if answer[9:12] in (b"429", b"503"):
             self.counts["refused"] += 1
         elif not answer.startswith(b"HTTP/1.1 200") or b"data: [DONE]\n\n\r\n0\r\n\r\n" not in answer[-40:]:
-            self.unexpected[f"stream that began with {answer[9:12]} and did not end"] += 1
+            self.unexpected[f"stream of {path}: {end_of_stream(answer)}"] += 1
 
     async def translate_stream(self):
         await self.stream("/v1/translate", {"text": [self.line(), self.line()], "beam": self.choice.choice([1, 4])})

@@ -27,9 +27,9 @@ function request()
 end
 function done(summary, latency)
   local e = summary.errors
-  io.write(string.format('{"requests": %d, "seconds": %f, "p50": %f, "p99": %f, "failed": %d}\\n', summary.requests,
-    summary.duration / 1e6, latency:percentile(50) / 1e6, latency:percentile(99) / 1e6,
-    e.connect + e.read + e.write + e.status + e.timeout))
+  io.write(string.format('{"requests": %d, "seconds": %f, "mean": %f, "p50": %f, "p99": %f, "failed": %d}\\n',
+    summary.requests, summary.duration / 1e6, latency.mean / 1e6, latency:percentile(50) / 1e6,
+    latency:percentile(99) / 1e6, e.connect + e.read + e.write + e.status + e.timeout))
 end
 """
 

@@ -46,7 +46,9 @@ class Comparison:
                 figures = server.wrk(a.folder, self.path, self.bodies, self.clients, a.seconds)
             failed += figures["failed"]
             good = 1 - figures["failed"] / max(1, figures["requests"])
-            here.append(figures["rate"] * good * self.texts_of_body)
+            # Little's law: long requests that end together would make their count coarse.
+            rate = self.clients / figures["mean"] if figures["requests"] else 0
+            here.append(rate * good * self.texts_of_body)
             latencies.append(figures["p99"])
         share = median([x / y for x, y in zip(here, there)])
         return self.what, self.goal, (f"{share:.0%} ({median(here):,.1f} of {median(there):,.1f} texts/s; "
