@@ -10,6 +10,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <random>
 
+#include "serve/send_batch.h"
+
 namespace qkv {
 namespace {
 
@@ -63,7 +65,7 @@ void Connection::drain() {
 }
 
 void Connection::send(std::string bytes, bool last, bool broken) {
-  asio::post(socket_.get_executor(), [self = shared_from_this(), bytes = std::move(bytes), last, broken] {
+  SendBatch::post(socket_.get_executor(), [self = shared_from_this(), bytes = std::move(bytes), last, broken] {
     self->answer_ += bytes;
     self->answered_ |= last;
     self->broken_ |= broken;

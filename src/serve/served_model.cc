@@ -24,7 +24,8 @@ bool ModelLane::step() {
   used_bytes = generations ? generations->used_bytes() : reserved_bytes.load();
   const std::chrono::duration<double> time = ComputeThread::Clock::now() - begin;
   if (any) model_.metrics().observe_step(time.count(), texts);
-  if (any && on_busy) on_busy(time.count());
+  if (any && hooks.on_busy) hooks.on_busy(time.count());
+  if (!events_.empty()) hooks.post(std::exchange(events_, {}));
   return any;
 }
 
@@ -98,10 +99,10 @@ bool ServedModel::is_int8() const {
 }
 
 void ServedModel::start(std::span<ComputeThread* const> threads, const LoopLimits& limits,
-                        const std::function<void(double)>& on_busy) {
+                        const ModelLane::Hooks& hooks) {
   for (ComputeThread* thread : threads) {
     lanes_.push_back({std::make_shared<ModelLane>(*this, limits), thread});
-    lanes_.back().lane->on_busy = on_busy;
+    lanes_.back().lane->hooks = hooks;
     thread->add(lanes_.back().lane);
   }
 }

@@ -37,12 +37,21 @@ class ModelLane : public Lane {
   std::optional<TranslationLoop> translations;  // of a translator
   std::optional<GenerationLoop> generations;    // of a language model
 
-  std::function<void(double)> on_busy;  // called with the seconds of each step
+  // Called by events of the loops, within a step: runs a function on the prepare thread once the step has ended. So a
+  // step wakes that thread once, however many texts it continues.
+  void post(std::function<void()> event) { events_.push_back(std::move(event)); }
+
+  struct Hooks {
+    std::function<void(double)> on_busy;                             // called with the seconds of each step
+    std::function<void(std::vector<std::function<void()>>&&)> post;  // runs functions on the prepare thread
+  };
+  Hooks hooks;
   // Bytes of keys and values. A translation uses what is reserved for it.
   std::atomic<int64_t> reserved_bytes = 0, used_bytes = 0;
 
  private:
   ServedModel& model_;
+  std::vector<std::function<void()>> events_;  // of the step
 };
 
 class ServedModel {
@@ -77,8 +86,7 @@ class ServedModel {
   BatchQueue batches;
 
   // Start and end computing on these threads. Lanes can be used after start.
-  void start(std::span<ComputeThread* const> threads, const LoopLimits& limits,
-             const std::function<void(double)>& on_busy);
+  void start(std::span<ComputeThread* const> threads, const LoopLimits& limits, const ModelLane::Hooks& hooks);
   void stop();
   ModelSources cache_sources() const;  // as long as the model is there
   // Returns the lane with the least work, of `cost` more.

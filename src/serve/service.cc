@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/threads.h"
 #include "serve/gorse_history.h"
+#include "serve/send_batch.h"
 #include "serve/warm_up.h"
 
 namespace qkv {
@@ -106,7 +107,14 @@ void Service::start(size_t number, const ModelPtr& model) {
   const auto lanes = std::ssize(workers);
   model->start(workers,
                {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))},
-               [this](double seconds) { metrics_.add_busy_seconds(seconds); });
+               {[this](double seconds) { metrics_.add_busy_seconds(seconds); },
+                [this](std::vector<std::function<void()>>&& events) {
+                  post([events = std::move(events)] {
+                    SendBatch batch;
+                    for (const auto& event : events) event();
+                    batch.send();
+                  });
+                }});
 }
 
 void Service::load() {

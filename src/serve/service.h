@@ -69,12 +69,18 @@ class Service : public HttpHandler {
     boost::asio::post(prepare_, std::forward<Function>(function));
   }
 
-  // Any thread: continues a call on the prepare thread, unless it has ended by then (Call::proceed).
+  // Returns a function that continues a call, unless it has ended by then (Call::proceed).
+  template <class Function>
+  static auto continuation(std::weak_ptr<Call> call, Function function) {
+    return [call = std::move(call), function = std::move(function)]() mutable {
+      if (const CallPtr alive = call.lock()) alive->proceed([&] { function(alive); });
+    };
+  }
+
+  // Any thread: continues a call on the prepare thread.
   template <class Function>
   void post_to(std::weak_ptr<Call> call, Function function) {
-    post([call = std::move(call), function = std::move(function)]() mutable {
-      if (const CallPtr alive = call.lock()) alive->proceed([&] { function(alive); });
-    });
+    post(continuation(std::move(call), std::move(function)));
   }
 
   // Prepare thread.

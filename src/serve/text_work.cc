@@ -21,30 +21,27 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
     std::optional<Result> result;
   };
 
-  TextWork(Service& service, const CallPtr& call, ModelPtr model)
-      : service_(service), call_(call), model_(std::move(model)) {}
+  TextWork(const CallPtr& call, ModelPtr model) : call_(call), model_(std::move(model)) {}
 
   std::function<void(size_t, const Result&)> on_text;
   std::function<void(std::vector<Result>&&)> on_done;
   std::vector<Text> texts;
 
-  // Any thread: runs a function on the prepare thread, unless the call has ended.
+  // An event of a text, on its compute thread: runs a function on the prepare thread, unless the call has ended.
   template <class Function>
-  void post(Function function) {
-    service_.post_to(call_, [self = this->shared_from_this(), function = std::move(function)](const CallPtr&) mutable {
-      function();
-    });
+  void post(size_t i, Function function) {
+    texts[i].lane->post(Service::continuation(
+        call_, [self = this->shared_from_this(), function = std::move(function)](const CallPtr&) { function(); }));
   }
 
-  // The events of a text, on any thread.
   void started(size_t i) {
-    post([this, i] { texts[i].place.start(); });
+    post(i, [this, i] { texts[i].place.start(); });
   }
   void done(size_t i, Result&& result) {
-    post([this, i, result = std::make_shared<Result>(std::move(result))] { end(i, std::move(*result)); });
+    post(i, [this, i, result = std::make_shared<Result>(std::move(result))] { end(i, std::move(*result)); });
   }
-  void failed(const std::exception_ptr& error) {
-    post([error] { throw_model_error(error); });
+  void failed(size_t i, const std::exception_ptr& error) {
+    post(i, [error] { throw_model_error(error); });
   }
 
   // Counts the time to the first token of a stream, and between its tokens.
@@ -116,7 +113,6 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
 
   void forget() { on_text = nullptr, on_done = nullptr; }
 
-  Service& service_;
   const std::weak_ptr<Call> call_;
   const ModelPtr model_;
   const Call::Clock::time_point begun_ = Call::Clock::now();
@@ -135,11 +131,11 @@ struct WorkEvents {
     if (const auto alive = work.lock()) alive->done(i, std::move(result));
   }
   void failed(const std::exception_ptr& error) const {
-    if (const auto alive = work.lock()) alive->failed(error);
+    if (const auto alive = work.lock()) alive->failed(i, error);
   }
   template <class Function>
   void post(Function function) const {
-    if (const auto alive = work.lock()) alive->post(std::move(function));
+    if (const auto alive = work.lock()) alive->post(i, std::move(function));
   }
   template <class Function>
   void token(Function function) const {
@@ -187,7 +183,7 @@ void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared>
 
 std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
                                TranslationHandlers handlers) {
-  const auto work = std::make_shared<TextWork<Translation>>(call->service(), call, model);
+  const auto work = std::make_shared<TextWork<Translation>>(call, model);
   work->on_text = std::move(handlers.on_text);
   work->on_done = std::move(handlers.on_done);
   ModelLane* lane = model->take_lane(0);  // any loop of the model prepares for all of them
@@ -216,7 +212,7 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
 
 std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::vector<TextToGenerate> texts,
                               GenerationHandlers handlers) {
-  const auto work = std::make_shared<TextWork<Generation>>(call->service(), call, model);
+  const auto work = std::make_shared<TextWork<Generation>>(call, model);
   const auto cached = std::make_shared<std::vector<int64_t>>(texts.size());
   work->on_text = std::move(handlers.on_text);
   work->on_done = [cached, on_done = std::move(handlers.on_done)](std::vector<Generation>&& results) {

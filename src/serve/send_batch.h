@@ -1,0 +1,43 @@
+// Bytes that one thread sends to several connections at the same time, such as an event of every stream after a step of
+// a model. The I/O thread gets all of them at once, so that it wakes once.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace qkv {
+
+// Collects what its thread posts from its construction on. One at a time per thread.
+class SendBatch {
+ public:
+  SendBatch() { current_ = this; }
+  ~SendBatch() { current_ = nullptr; }
+  SendBatch(const SendBatch&) = delete;
+  SendBatch& operator=(const SendBatch&) = delete;
+
+  // Posts a function to an executor: at once, or together with the others of this thread's batch.
+  static void post(const boost::asio::any_io_executor& executor, std::function<void()> function) {
+    if (!current_) return boost::asio::post(executor, std::move(function));
+    if (current_->executor_ != executor) current_->send();
+    current_->executor_ = executor;
+    current_->functions_.push_back(std::move(function));
+  }
+
+  // Posts what has been collected.
+  void send() {
+    if (functions_.empty()) return;
+    boost::asio::post(executor_, [functions = std::exchange(functions_, {})] {
+      for (const auto& function : functions) function();
+    });
+  }
+
+ private:
+  static inline thread_local SendBatch* current_ = nullptr;
+  boost::asio::any_io_executor executor_;  // of the functions
+  std::vector<std::function<void()>> functions_;
+};
+
+}  // namespace qkv
