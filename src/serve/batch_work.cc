@@ -99,7 +99,6 @@ class BatchWork : public CallWork, public std::enable_shared_from_this<BatchWork
     call->use(model_);
     place_ = model_->queue.enter(call->client(), texts, job_->cost, call->deadline());
     call->set_work(this->shared_from_this());
-    call->track().change([&](RequestRecord& record) { record.texts += texts; });
     job_->client = call->client();
     // The job may run when its call has ended, and the call owns this object.
     const auto post = [weak = this->weak_from_this(), &service = call->service()](auto function) {
@@ -146,10 +145,10 @@ void start_job(const CallPtr& call, const ModelPtr& model, std::shared_ptr<Job> 
 void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::string> texts, const EmbedOptions& options,
            int64_t tokens, std::function<void(const Embeddings&)> on_done) {
   const auto count = std::ssize(texts);
-  model->metrics().add_input_tokens(tokens);
-  call->track().change([&](RequestRecord& record) { record.input_tokens += tokens; });
   start_job<EmbedJob>(call, model, std::make_shared<EmbedJob>(*model->embedder, std::move(texts), options), count,
                       tokens, [on_done = std::move(on_done)](EmbedJob& job) { on_done(job.result); });
+  model->metrics().add_input_tokens(tokens);
+  call->track().add_texts(count, tokens);
 }
 
 void recommend(const CallPtr& call, const ModelPtr& model, std::vector<RecommendLine> lines,
@@ -158,6 +157,7 @@ void recommend(const CallPtr& call, const ModelPtr& model, std::vector<Recommend
   start_job<RecommendJob>(call, model, std::make_shared<RecommendJob>(*model->recommender, std::move(lines)), count,
                           count * kHistoryCost,
                           [on_done = std::move(on_done)](RecommendJob& job) { on_done(std::move(job.result)); });
+  call->track().add_texts(count);
 }
 
 void compute(const CallPtr& call, const ModelPtr& model, int64_t cost, std::function<std::string()> compute,

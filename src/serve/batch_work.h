@@ -22,7 +22,8 @@ void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::string> 
 void recommend(const CallPtr& call, const ModelPtr& model, std::vector<RecommendLine> lines,
                std::function<void(std::vector<Recommendations>&&)> on_done);
 
-// Calls `compute` on a compute thread, by itself, and then on_done with the text that it returned.
+// Calls `compute` on a compute thread, by itself, and then on_done with the text that it returned. Counts no text for
+// the log.
 void compute(const CallPtr& call, const ModelPtr& model, int64_t cost, std::function<std::string()> compute,
              std::function<void(std::string&&)> on_done);
 

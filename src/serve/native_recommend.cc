@@ -92,6 +92,7 @@ void answer_items(const CallPtr& call) {
     return fmt::format(R"({{"items":{}}})", list_of(objects));
   };
   compute(call, model, 1, found, [call](std::string&& json) { call->reply_json(std::move(json)); });
+  call->track().add_texts(1);
 }
 
 }  // namespace qkv

@@ -65,6 +65,7 @@ void answer_attend(const CallPtr& call) {
         return attention_to_json(map);
       },
       [call](std::string&& json) { call->reply_json(std::move(json)); });
+  call->track().add_texts(1);
 }
 
 void answer_info(const CallPtr& call) {

@@ -39,6 +39,13 @@ class RequestTrack {
     const std::lock_guard lock(mutex_);
     change(record_);
   }
+  // Counts texts that the request asks for, and their tokens.
+  void add_texts(int64_t texts, int64_t input_tokens = 0) {
+    change([&](RequestRecord& record) {
+      record.texts += texts;
+      record.input_tokens += input_tokens;
+    });
+  }
   // Sets how the request ended; the first call counts.
   void end(Outcome outcome) {
     const std::lock_guard lock(mutex_);

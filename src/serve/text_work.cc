@@ -150,10 +150,7 @@ void count_input(Call& call, ServedModel& model, const std::vector<int64_t>& tok
   int64_t all = 0;
   for (const int64_t count : tokens) all += count;
   model.metrics().add_input_tokens(all);
-  call.track().change([&](RequestRecord& record) {
-    record.texts += std::ssize(tokens);
-    record.input_tokens += all;
-  });
+  call.track().add_texts(std::ssize(tokens), all);
 }
 
 // Prepares the texts, takes places for all of them, and adds them to the loops of the model.

@@ -1,9 +1,10 @@
 """/v1/completions with echo and logprobs: the log-probabilities of a prompt."""
 
 import json
+import re
 
 import pytest
-from serving import LANGUAGE, ServeProcess
+from serving import LANGUAGE, ServeProcess, wait_for
 
 GREEDY = {"temperature": 0, "logprobs": 2}
 
@@ -55,6 +56,14 @@ def test_prompts_and_choices_are_scored_each(server):
     alone = [choices_of(server, prompt=prompt, max_tokens=2, echo=True)[0] for prompt in prompts]
     together = choices_of(server, prompt=prompts, max_tokens=2, echo=True, n=2)
     assert [choice["logprobs"] for choice in together] == [one["logprobs"] for one in alone for _ in range(2)]
+
+
+def test_scoring_the_prompts_counts_no_text(server):
+    body = {**GREEDY, "prompt": ["A", "A red"], "max_tokens": 2, "n": 2}
+    for name, echo in (("plain", False), ("scored", True)):
+        assert server.post("/v1/completions", {**body, "echo": echo}, headers={"X-Request-Id": name}).status == 200
+        counts = r".* texts=4 input_tokens=12 output_tokens=8 "
+        assert wait_for(lambda name=name: any(re.search(f" id={name} {counts}", line) for line in server.lines)), server.lines
 
 
 def test_a_stream_begins_with_the_prompt(server):
