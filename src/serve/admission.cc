@@ -10,7 +10,8 @@ namespace qkv {
 namespace {
 
 constexpr uint64_t kUnwantedBody = 64 << 10;  // of a GET with a body, which is dropped
-constexpr int kClientLeft = 499;              // the status in the log when there was no answer
+// The status in the log when there was no answer, or not even a request.
+constexpr int kClientLeft = 499, kHandshakeFailed = 525;
 
 std::string media_type(std::string_view value) {
   value = value.substr(0, value.find(';'));
@@ -163,6 +164,15 @@ void Service::ended(const Exchange& exchange) {
     record.received_bytes = std::ssize(exchange.body());
   });
   finish(track, exchange.status() == 0 ? kClientLeft : exchange.status(), &exchange.head());
+}
+
+void Service::handshake_failed(const std::string& peer) {
+  metrics_.malformed(kHandshakeFailed);
+  const std::shared_ptr<RequestTrack> track = track_of(RequestHead(), peer);
+  track->end(Outcome::failed);
+  RequestRecord record = track->take();
+  record.status = kHandshakeFailed;
+  log_.write(std::move(record));
 }
 
 void Service::finish(RequestTrack& track, int status, const RequestHead* head) {

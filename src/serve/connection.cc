@@ -105,6 +105,8 @@ asio::awaitable<bool> Connection::shake_hands() {
     co_await socket_.async_wait(tls_->wanted(), asio::redirect_error(asio::use_awaitable, error));
     if (!error) error = asio::error::would_block;
   }
+  // A server that ends closes the connection; a client that sends nothing may be a probe.
+  if (error && (late_ || !closed_) && tls_->has_received()) handler_.handshake_failed(client_);
   ends_when_late_ = false;
   clear_deadline();
   co_return !error && !closed_;

@@ -47,6 +47,8 @@ class HttpHandler {
   virtual HttpReply refusal(const Refusal& refused) = 0;
   // Called when the answer has been sent, or the client has left before. Not called for a request that is refused.
   virtual void ended(const Exchange&) {}
+  // Called when a client that has sent something has failed to agree on TLS. client: its address.
+  virtual void handshake_failed(const std::string& /*client*/) {}
   // Whether connections stay open after an answer.
   virtual bool keeps_alive() const { return true; }
 };

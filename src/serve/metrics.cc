@@ -34,15 +34,16 @@ constexpr std::string_view kOther = "other", kOtherModels = "(other)";
 constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", kOther};
 constexpr std::array kStatuses = {200, 204, 206, 304, 400, 401, 403, 404, 405, 408, 411, 413, 414,
                                   415, 417, 421, 422, 424, 429, 431, 500, 501, 502, 503, 504, 505};
-constexpr std::array<std::pair<int, std::string_view>, 9> kMalformed = {{{400, "syntax"},
-                                                                         {408, "timeout"},
-                                                                         {413, "body_size"},
-                                                                         {414, "target_size"},
-                                                                         {417, "expectation"},
-                                                                         {431, "header_size"},
-                                                                         {501, "unsupported"},
-                                                                         {505, "version"},
-                                                                         {0, kOther}}};
+constexpr std::array<std::pair<int, std::string_view>, 10> kMalformed = {{{400, "syntax"},
+                                                                          {408, "timeout"},
+                                                                          {413, "body_size"},
+                                                                          {414, "target_size"},
+                                                                          {417, "expectation"},
+                                                                          {431, "header_size"},
+                                                                          {501, "unsupported"},
+                                                                          {505, "version"},
+                                                                          {525, "tls"},
+                                                                          {0, kOther}}};
 
 double value_of(const std::function<double()>& source) { return source ? source() : 0; }
 

@@ -41,7 +41,8 @@ class Metrics {
   // Counts a request that has been answered, and its time from the first byte of the head to the last of the answer. A
   // route, method or status that is unknown counts as "other".
   void request_done(std::string_view route, std::string_view method, int status, double seconds);
-  void malformed(int status);  // a request that is no valid HTTP, by the status of its refusal
+  // Counts a request that is no valid HTTP, by the status of its refusal; 525: a failed handshake of TLS.
+  void malformed(int status);
   void add_received_bytes(int64_t bytes);
   void add_sent_bytes(int64_t bytes);
   void add_busy_seconds(double seconds);  // of a compute thread

@@ -43,6 +43,7 @@ class Service : public HttpHandler {
   void handle(std::shared_ptr<Exchange> exchange) override;
   HttpReply refusal(const Refusal& refused) override;
   void ended(const Exchange& exchange) override;
+  void handshake_failed(const std::string& peer) override;
   bool keeps_alive() const override { return !draining_; }
 
   // Before the first request: the addresses that the server listens on, whose names are allowed as hosts.

@@ -1,6 +1,7 @@
 // TLS 1.2 and 1.3 by OpenSSL: the certificate of the server, and connections that are encrypted with it.
 #pragma once
 
+#include <openssl/bio.h>
 #include <openssl/ssl.h>
 
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -39,6 +40,8 @@ class TlsStream {
   // Ends the sending side.
   void shut_down();
 
+  // Whether the client has sent anything, also bytes that are not TLS.
+  bool has_received() const { return BIO_number_read(SSL_get_rbio(ssl_.get())) > 0; }
   // Whether bytes can be read although the socket has none.
   bool has_pending() const { return SSL_pending(ssl_.get()) > 0; }
   // Returns what the socket must be ready for after would_block.

@@ -123,6 +123,25 @@ def test_plain_text_and_rubbish_get_no_answer(server, files):
         assert read_all(connection).startswith(b"HTTP/1.1 200 ")
 
 
+def test_failed_handshakes_are_counted_and_logged(files):
+    with ServeProcess([LANGUAGE, "--header-timeout", "500ms", *options_of(files)]) as server:
+        for sent in (b"", HEALTH, b"", b"\x16\x03\x01\x02\x00\x01"):
+            with contextlib.closing(server.open_socket(30)) as connection, contextlib.suppress(ConnectionResetError):
+                connection.sendall(sent)
+                read_all(connection)  # ends after the timeout, or at once if it is not TLS
+        with pytest.raises(ssl.SSLError), wrapped(server, ssl.create_default_context()):  # trusts others
+            pass
+        with contextlib.closing(server.open_socket()):  # a probe, which leaves at once
+            pass
+        with wrapped(server, context_of(files[0])) as connection:
+            connection.sendall(HEALTH.replace(b"/health", b"/metrics"))
+            assert b'qkv_http_malformed_total{reason="tls"} 3\n' in read_all(connection)
+        assert wait_for(lambda: len(server.lines) == 5)  # the first one says that the server is ready
+        failed = [line for line in server.lines if " code=525 " in line]
+        assert len(failed) == 3 and all(" client=127.0.0.1 " in line and " outcome=failed" in line for line in failed)
+        assert server.stop() == 0
+
+
 def test_tls_to_a_plain_port_is_refused(files):
     with ServeProcess([LANGUAGE]) as plain:
         with pytest.raises((ssl.SSLError, ConnectionError)), wrapped(plain, context_of(files[0])):
