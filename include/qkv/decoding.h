@@ -27,7 +27,7 @@ void visit_fields(SamplingOptions& o, Visitor&& visit) {
   visit(
       "repetition_penalty", o.repetition_penalty,
       {"Factor on the log-probability of tokens that occurred before; above 1 discourages repetition, 1 has no effect",
-       "repetition", above(0)});
+       "repetition", between(0, 1000).without_min()});
   visit("no_repeat_ngram", o.no_repeat_ngram,
         {"Never repeat an n-gram of this size; 0 disables the check", "repetition", between(0, kMaxTokens)});
   visit("temperature", o.temperature,
@@ -71,11 +71,10 @@ void visit_fields(DecodingOptions& o, Visitor&& visit) {
       "length_penalty", o.length_penalty,
       {"Divide scores by length^penalty, with the length in tokens; a larger penalty favours longer output; 0 does not "
        "divide",
-       "search",
-       {},
-       kCommon});
+       "search", between(-10, 10), kCommon});
   visit("coverage_penalty", o.coverage_penalty,
-        {"Weight of the penalty on source tokens that receive little attention; 0 disables it", "search", at_least(0)});
+        {"Weight of the penalty on source tokens that receive little attention; 0 disables it", "search",
+         between(0, 1000)});
   visit("min_length", o.min_length,
         {"Minimum number of tokens before the end token", "search", between(0, kMaxTokens)});
   visit("max_length", o.max_length,

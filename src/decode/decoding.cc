@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/to_size.h"
@@ -11,13 +12,15 @@
 namespace qkv {
 namespace {
 
-// β Σ_j log min(Σ_i a_ij, 1), over all target tokens i and the S source tokens j (Wu et al., 2016, section 7).
+// β Σ_j log min(Σ_i a_ij, 1), over all target tokens i and the S source tokens j (Wu et al., 2016, section 7). A sum of
+// weights that underflowed counts as the smallest one, so that the score is finite.
 double coverage(const std::vector<float>& attention, size_t S, double beta) {
+  constexpr double kSmallest = std::numeric_limits<float>::min();
   double total = 0;
   for (size_t j = 0; j < S; j++) {
     double sum = 0;
     for (size_t i = j; i < attention.size(); i += S) sum += static_cast<double>(attention[i]);
-    total += std::log(std::min(sum, 1.0));
+    total += std::log(std::clamp(sum, kSmallest, 1.0));
   }
   return beta * total;
 }

@@ -347,11 +347,14 @@ TEST(SearchOptions, ErrorsNameTheOption) {
   EXPECT_EQ(error_with([](SearchOptions& o) { o.n_best = 6; }),
             "n_best must be at most beam, 5, unless sampling (is 6)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.n_best = 0; }), "n_best must be between 1 and 1024 (is 0)");
-  EXPECT_EQ(error_with([](SearchOptions& o) { o.length_penalty = NAN; }), "length_penalty must be finite (is nan)");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.length_penalty = NAN; }),
+            "length_penalty must be between -10 and 10 (is nan)");
+  EXPECT_EQ(error_with([](SearchOptions& o) { o.length_penalty = 1e300; }),
+            "length_penalty must be between -10 and 10 (is 1e+300)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.coverage_penalty = -1; }),
-            "coverage_penalty must be at least 0 (is -1)");
+            "coverage_penalty must be between 0 and 1000 (is -1)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.repetition_penalty = 0; }),
-            "repetition_penalty must be above 0 (is 0)");
+            "repetition_penalty must be above 0 and at most 1000 (is 0)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.temperature = -1; }), "temperature must be at least 0 (is -1)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.top_p = 1.5; }), "top_p must be above 0 and at most 1 (is 1.5)");
   EXPECT_EQ(error_with([](SearchOptions& o) { o.never = {8}; }), "never: token must be between 0 and 7 (is 8)");

@@ -185,6 +185,17 @@ def test_an_unknown_model_is_404(server):
     assert server.post("/embed", {"inputs": "a", "model": "gpt-9"}).json()["error_type"] == "Validation"
 
 
+@pytest.mark.parametrize("name, ends", [("length_penalty", (-10, 10)), ("coverage_penalty", (0, 1000)), ("repetition_penalty", (1e-9, 1000))])
+def test_scores_are_numbers_within_the_ranges_of_the_penalties(server, name, ends):
+    for value in ends:
+        reply = server.post("/v1/translate", {"text": "A red basket", "beam": 3, "n_best": 3, name: value})
+        assert reply.status == 200, reply.body
+        assert all(isinstance(found["score"], float) for found in reply.json()["translations"][0]["hypotheses"])
+    for value in (1e300, -1e300, 1000.5, -10.5):
+        error = error_of(server.post("/v1/translate", {"text": "A", name: value}), 400, "invalid_request_error")
+        assert error["param"] == name and f"{ends[1]} (is " in error["message"], error
+
+
 def test_an_unknown_route_is_404(server):
     error_of(server.post("/v2/translate", {}), 404, "invalid_request_error")
     error_of(server.post("/v1//translate", {"text": "a"}), 404, "invalid_request_error")

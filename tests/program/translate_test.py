@@ -204,10 +204,11 @@ def test_options_out_of_range_are_named(trained):
     for arguments, expected, message in [
             (["--n-best", 6], 1, "n_best must be at most beam, 5, unless sampling (is 6)"),
             (["--beam", 1025], 2, "--beam: must be between 1 and 1024 (is 1025)"),
-            (["--repetition-penalty", -1], 2, "--repetition-penalty: must be above 0 (is -1)"),
+            (["--repetition-penalty", -1], 2, "--repetition-penalty: must be above 0 and at most 1000 (is -1)"),
+            (["--length-penalty", "1e300"], 2, "--length-penalty: must be between -10 and 10 (is 1e300)"),
             (["--sampling", "--temperature", -1], 2, "--temperature: must be at least 0 (is -1)"),
             (["--sampling", "--top-p", 2], 2, "--top-p: must be above 0 and at most 1 (is 2)"),
-            (["--coverage-penalty", "nan"], 2, "--coverage-penalty: must be at least 0 (is nan)"),
+            (["--coverage-penalty", "nan"], 2, "--coverage-penalty: must be between 0 and 1000 (is nan)"),
             (["--temperature", 1], 2, "--temperature requires --sampling")]:
         status, _, error = qkv("translate", trained, *arguments, text=TEXT, ok=False)
         assert status == expected and message in error and error.count("\n") == 1, error
