@@ -1,0 +1,104 @@
+// POST /v1/chat/completions.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "serve/openai_generation.h"
+#include "serve/openai_routes.h"
+#include "serve/request_limits.h"
+#include "serve/request_object.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+std::string content_of(const json& message) {
+  const auto content = message.find("content");
+  if (content == message.end() || content->is_null()) return "";
+  if (content->is_string()) return content->get<std::string>();
+  if (!content->is_array()) refuse_field("messages", "must have a string or text parts as content");
+  std::string text;
+  for (const json& part : *content) {
+    if (!part.is_object() || part.value("type", json()) != "text" || !part.value("text", json()).is_string())
+      refuse_field("messages", "must have text parts only");
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
+std::vector<ChatMessage> messages_of(const json& list, const ServerOptions& limits) {
+  if (!list.is_array() || list.empty()) refuse_field("messages", "must be a list of messages");
+  std::vector<ChatMessage> messages;
+  for (const json& message : list) {
+    if (!message.is_object() || !message.value("role", json()).is_string())
+      refuse_field("messages", "must be objects with role and content");
+    std::string role = message["role"].get<std::string>();
+    messages.push_back({role == "developer" ? "system" : std::move(role), content_of(message)});
+    check_texts(limits, "messages", {messages.back().content});
+  }
+  return messages;
+}
+
+ordered_json chat_token(const std::string& token, double log_probability) {
+  ordered_json bytes = ordered_json::array();
+  for (const char c : token) bytes.push_back(static_cast<unsigned char>(c));
+  return {{"token", token_text(token)}, {"logprob", log_probability}, {"bytes", std::move(bytes)}};
+}
+
+ordered_json chat_logprobs(std::span<const GeneratedToken> tokens, int64_t) {
+  ordered_json content = ordered_json::array();
+  for (const GeneratedToken& token : tokens) {
+    ordered_json entry = chat_token(token.text, token.log_probability);
+    entry["top_logprobs"] = ordered_json::array();
+    for (const TokenAlternative& other : token.alternatives)
+      entry["top_logprobs"].push_back(chat_token(other.end ? "<end>" : other.text, other.log_probability));
+    content.push_back(std::move(entry));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+ordered_json chat_choice(size_t i, std::string text, ordered_json logprobs, ordered_json finish) {
+  return {{"index", i},
+          {"message", {{"role", "assistant"}, {"content", std::move(text)}, {"refusal", nullptr}}},
+          {"logprobs", std::move(logprobs)},
+          {"finish_reason", std::move(finish)}};
+}
+
+// The first chunk of a choice has its role.
+std::function<ordered_json(size_t, std::string, ordered_json, ordered_json)> chat_chunks() {
+  return [begun = std::make_shared<std::vector<bool>>()](size_t i, std::string text, ordered_json logprobs,
+                                                         ordered_json finish) -> ordered_json {
+    begun->resize(std::max(begun->size(), i + 1));
+    ordered_json delta = ordered_json::object();
+    if (!(*begun)[i]) delta["role"] = "assistant";
+    (*begun)[i] = true;
+    if (!text.empty() || delta.contains("role")) delta["content"] = std::move(text);
+    return {{"index", i},
+            {"delta", std::move(delta)},
+            {"logprobs", std::move(logprobs)},
+            {"finish_reason", std::move(finish)}};
+  };
+}
+
+}  // namespace
+
+void answer_chat(const CallPtr& call) {
+  RequestObject object = RequestObject::parse(call->body());
+  OpenAiRequest request = read_openai_request(object, *call, "chatcmpl-");
+  if (!request.model->chat) refuse_field("messages", "need a chat template: serve {} with one", request.model->name);
+  request.prompts = {request.model->chat->prompt(messages_of(object.get("messages"), call->service().options()))};
+  request.echoes = {""};
+  if (const std::string stop = request.model->chat->stop(); !stop.empty()) request.options.stop.push_back(stop);
+  const int64_t room = request.model->max_length() - std::ssize(request.prompts.front());
+  const int64_t most = std::min(call->service().options().max_tokens, std::max<int64_t>(room, 1));
+  request.options.max_tokens = object.integer("max_tokens", most, at_least(0));
+  request.options.max_tokens = object.integer("max_completion_tokens", request.options.max_tokens, at_least(0));
+  request.logprobs = object.flag("logprobs");
+  request.options.alternatives = object.integer("top_logprobs", 0, between(0, 20));
+  check_openai_request(request, call->service().options());
+  answer_openai(call, std::move(request),
+                {"chat.completion", "chat.completion.chunk", chat_choice, chat_chunks(), chat_logprobs, true});
+}
+
+}  // namespace qkv

@@ -1,0 +1,118 @@
+// POST /v1/completions, with the log-probabilities of prompts.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "serve/batch_work.h"
+#include "serve/openai_generation.h"
+#include "serve/openai_routes.h"
+#include "serve/request_limits.h"
+#include "serve/request_object.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+std::vector<int32_t> ids_of(const json& list, std::string_view name) {
+  std::vector<int32_t> ids;
+  for (const json& id : list) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX) refuse_field(name, "must be text or token ids");
+    ids.push_back(id.get<int32_t>());
+  }
+  return ids;
+}
+
+// Prompts: a string, strings, token ids, or lists of token ids.
+std::vector<std::vector<int32_t>> prompts_of(const json& value, const Generator& generator,
+                                             const ServerOptions& limits) {
+  const auto ids_of_text = [&](const json& text) {
+    check_texts(limits, "prompt", {text.get<std::string>()});
+    return generator.encode(text.get<std::string>());
+  };
+  if (value.is_null()) return {{}};
+  if (value.is_string()) return {ids_of_text(value)};
+  if (!value.is_array() || value.empty()) refuse_field("prompt", "must be a string, strings, or token ids");
+  if (value.front().is_number()) return {ids_of(value, "prompt")};
+  std::vector<std::vector<int32_t>> prompts;
+  for (const json& entry : value) {
+    if (!entry.is_string() && !entry.is_array()) refuse_field("prompt", "must be a string, strings, or token ids");
+    prompts.push_back(entry.is_string() ? ids_of_text(entry) : ids_of(entry, "prompt"));
+  }
+  return prompts;
+}
+
+ordered_json completion_choice(size_t i, std::string text, ordered_json logprobs, ordered_json finish) {
+  return {
+      {"index", i}, {"text", std::move(text)}, {"logprobs", std::move(logprobs)}, {"finish_reason", std::move(finish)}};
+}
+
+ordered_json top_logprobs(const GeneratedToken& token) {
+  ordered_json top = ordered_json::object();
+  for (const TokenAlternative& other : token.alternatives)
+    top[other.end ? "<end>" : token_text(other.text)] = other.log_probability;
+  top[token_text(token.text)] = token.log_probability;
+  return top;
+}
+
+// The first token of a prompt has no log-probability, which is written null.
+ordered_json completion_logprobs(std::span<const GeneratedToken> tokens, int64_t offset) {
+  ordered_json all = {{"tokens", json::array()},
+                      {"token_logprobs", json::array()},
+                      {"top_logprobs", json::array()},
+                      {"text_offset", json::array()}};
+  for (const GeneratedToken& token : tokens) {
+    const bool is_scored = !std::isnan(token.log_probability);
+    all["tokens"].push_back(token_text(token.text));
+    all["token_logprobs"].push_back(is_scored ? ordered_json(token.log_probability) : ordered_json());
+    all["top_logprobs"].push_back(is_scored ? top_logprobs(token) : ordered_json());
+    all["text_offset"].push_back(offset);
+    offset += count_characters(token.text);
+  }
+  return all;
+}
+
+// Computes the log-probabilities of the prompts, and continues with `then`.
+void score_prompts(const CallPtr& call, const std::shared_ptr<OpenAiRequest>& request, std::function<void()> then) {
+  int64_t cost = 0;
+  for (const std::vector<int32_t>& prompt : request->prompts) cost += std::ssize(prompt);
+  const auto score = [request] {
+    try {
+      for (const std::vector<int32_t>& prompt : request->prompts)
+        request->scores.push_back(request->model->generator->score(prompt, request->options.alternatives));
+    } catch (const Error&) {
+      throw_model_error(std::current_exception());
+    }
+    return "";
+  };
+  compute(call, request->model, cost, score, [then = std::move(then)](std::string&&) { then(); });
+}
+
+}  // namespace
+
+void answer_completions(const CallPtr& call) {
+  RequestObject object = RequestObject::parse(call->body());
+  const auto request = std::make_shared<OpenAiRequest>(read_openai_request(object, *call, "cmpl-"));
+  request->options.max_tokens = object.integer("max_tokens", 16, at_least(0));
+  request->logprobs = object.has("logprobs");
+  request->options.alternatives = object.integer("logprobs", 0, between(0, 20));
+  const Generator& generator = *request->model->generator;
+  request->prompts = prompts_of(object.get("prompt"), generator, call->service().options());
+  const bool echo = object.flag("echo");
+  for (const std::vector<int32_t>& prompt : request->prompts)
+    request->echoes.push_back(echo ? generator.decode(prompt) : "");
+  check_openai_request(*request, call->service().options());
+  const auto answer = [call, request] {
+    answer_openai(call, std::move(*request),
+                  {"text_completion", "text_completion", completion_choice, completion_choice, completion_logprobs});
+  };
+  if (!echo || !request->logprobs) return answer();
+  for (const std::vector<int32_t>& prompt : request->prompts)
+    if (std::ssize(prompt) > request->model->max_length())
+      refuse_field("echo", "with logprobs needs a prompt of at most {} tokens (has {})", request->model->max_length(),
+                   prompt.size());
+  score_prompts(call, request, answer);
+}
+
+}  // namespace qkv
