@@ -15,6 +15,15 @@ qkv.import_model, qkv.export_model      models of other projects, also from the 
 qkv.quantize                            a copy of a run with 8-bit weights
 qkv.bleu, qkv.chrf                      scores of translations
 qkv.torch                               attention inside of PyTorch; a module of its own, which imports torch
+
+>>> import numpy as np
+>>> import qkv
+>>> q, k, v = np.ones((3, 2, 4, 5, 8), np.float32)  # 2 sequences, 4 heads, 5 tokens, width 8
+>>> qkv.attention(q, k, v, causal=True).shape
+(2, 4, 5, 8)
+
+The examples of all docstrings begin with these two imports. Their files are small ones of the same formats as in the
+documentation, and runs/en-de, runs/lm, runs/films and others are run directories of small models.
 """
 
 from importlib.metadata import version as _version
@@ -27,17 +36,25 @@ from ._embedder import Embedder
 from ._evaluate import evaluate
 from ._export import ExportReport, QuantizeReport, export_model, quantize
 from ._generator import GeneratedToken, Generation, Generator, TokenAlternative
-from ._import import import_model
-from ._qkv import DownloadProgress, Error, ImportReport, TokenReport
+from ._import import DownloadProgress, ImportReport, import_model
+from ._qkv import Error
 from ._recommender import Recommendation, Recommendations, Recommender
 from ._reports import EvaluationReport, StepReport, TrainingResult
 from ._score import BleuScore, bleu, chrf
-from ._translator import Hypothesis, Translation, Translator
+from ._translator import Hypothesis, TokenReport, Translation, Translator
 from ._system import active_isa, fma_peak, set_threads, threads
 from ._training import train_language_model, train_recommender, train_translator
 
 __version__ = _version("qkv")
 Error.__module__ = "qkv"
+Error.__doc__ = """An invalid argument or file, described in one line: its name, what was found and what is accepted.
+
+>>> try:
+...     qkv.Translator("nowhere")
+... except qkv.Error as error:
+...     print(str(error).partition(":")[0], isinstance(error, ValueError))
+nowhere True
+"""
 
 __all__ = [
     "AttentionKind",

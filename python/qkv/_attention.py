@@ -35,6 +35,12 @@ def attention(
     (computed in float32) or float64 (plain loops, slow). Nothing is copied: the last axis must have stride 1, the others
     may have any stride. Results are of the same kind as q.
 
+    >>> q = k = v = np.eye(3, dtype=np.float32)[None, None]  # one sequence, one head, 3 tokens of width 3
+    >>> qkv.attention(q, k, v, causal=True, scale=np.log(2))[0, 0].round(3)
+    array([[1.   , 0.   , 0.   ],
+           [0.333, 0.667, 0.   ],
+           [0.25 , 0.25 , 0.5  ]], dtype=float32)
+
     q: [B, H, T, Dk], k: [B, K, S, Dk], v: [B, K, S, Dv]. K must divide H: query head h uses key/value head h K // H.
         [H, T, Dk], [K, S, Dk], [K, S, Dv] are one sequence, [T, Dk], [S, Dk], [S, Dv] one head of one sequence.
         Packed sequences have q: [N, H, Dk], k: [M, K, Dk], v: [M, K, Dv] and q_offsets.
@@ -52,8 +58,8 @@ def attention(
     softcap: c replaces each scaled score s by c tanh(s / c), before the mask is added.
     alibi: slopes m, [H]; adds -m |i + S - T - j| to the score of query i and key j (for "top-left", -m |i - j|).
 
-    Returns out: [B, H, T, Dv], [N, H, Dv] for packed sequences, and without the axes that q lacks; zeros for a query that attends to no key. With
-    return_lse or return_weights, returns a tuple of out and:
+    Returns out: [B, H, T, Dv], [N, H, Dv] for packed sequences, and without the axes that q lacks; zeros for a query
+    that attends to no key. With return_lse or return_weights, returns a tuple of out and:
     lse: [B, H, T], or [N, H], float32 (float64 for float64 arrays): log Σ exp(score); -inf where there is no key.
     weights: [B, H, T, S], or [sequences, H, longest T, longest S] padded with zeros, of the type of lse.
 
@@ -91,10 +97,19 @@ def attention_backward(
 ) -> Any:
     """Returns the gradients of Σ grad_out · out with respect to q, k and v.
 
+    >>> q, k, v = np.random.default_rng(1).standard_normal((3, 1, 2, 5, 8), np.float32)
+    >>> out, lse = qkv.attention(q, k, v, causal=True, return_lse=True)
+    >>> dq, dk, dv = qkv.attention_backward(np.ones_like(out), q, k, v, out, lse, causal=True)
+    >>> dq.shape, bool(np.isclose(dv[0, 0, :, 0].sum(), 5))  # each of 5 queries spreads a weight of 1 over the values
+    ((1, 2, 5, 8), True)
+
     grad_out: the gradient with respect to out, of its shape.
     out, lse: the results of attention(..., return_lse=True) with the same other arguments.
+    mask, causal, …: as for attention.
+
     Returns (dq, dk, dv), of the shapes of q, k and v. With return_mask_grad, also returns dmask, of the shape of the float
     mask: where the mask was broadcast, the sum over the scores that share an entry.
+
     Raises qkv.Error, a ValueError, that names the argument.
     """
     missing = _missing_axes(q, q_offsets)

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AttentionKind:
-    """One kind of attention: the weights of each row token over the column tokens."""
+    """One kind of attention: the weights of each row token over the column tokens.
+
+    >>> decoder = qkv.Generator("runs/lm").attend("012").kinds["decoder"]
+    >>> decoder.causal, decoder.rows == decoder.columns, decoder.weights.shape
+    (True, True, (1, 2, 4, 4))
+    >>> bool(np.allclose(decoder.weights.sum(-1), 1, atol=1e-5))
+    True
+    """
 
     name: str  # "encoder", "decoder" or "cross"; of weights that were given, the name that was given
     causal: bool
@@ -35,7 +42,7 @@ class AttentionMap:
     rows, columns: the T and S tokens; without columns, those of the rows. If any begins with "▁", that begins a word.
     name: of this kind of attention. causal: hides the columns after the diagonal.
 
-    >>> found = AttentionMap([[0.75, 0.25], [0.1, 0.9]], ["a", "b"])
+    >>> found = qkv.AttentionMap([[0.75, 0.25], [0.1, 0.9]], ["a", "b"])
     >>> found.kinds["custom"].weights.shape
     (1, 1, 2, 2)
 
@@ -76,7 +83,13 @@ class AttentionMap:
         self.kinds = {x.name: AttentionKind(x.name, x.causal, x.rows, x.columns, x.weights()) for x in found.kinds}
 
     def merge_words(self) -> AttentionMap:
-        """Merges sub-words into words: sums the weights over the columns of a word, and averages them over its rows."""
+        """Returns a map of words: the sums of the weights over the columns of a word, averaged over its rows.
+
+        >>> found = qkv.AttentionMap([[0.5, 0.25, 0.25]], ["▁Hund"], ["▁the", "▁do", "g"])
+        >>> words = found.merge_words().kinds["custom"]
+        >>> words.columns, words.weights[0, 0].tolist()
+        (['▁the', '▁dog'], [[0.5, 0.5]])
+        """
         return AttentionMap._of(self._found.merge_words())
 
     def to_text(self, kind: str | None = None, *, layer: int = 0, head: int = 1) -> str:
@@ -84,7 +97,7 @@ class AttentionMap:
 
         kind: of kinds; by default the last. layer: counted from 1; 0 is the last. head: counted from 1.
 
-        >>> print(AttentionMap([[0.75, 0.25], [0.1, 0.9]], ["a", "b"]).to_text())
+        >>> print(qkv.AttentionMap([[0.75, 0.25], [0.1, 0.9]], ["a", "b"]).to_text())
         custom attention, layer 1 of 1, head 1 of 1: rows look at columns
         <BLANKLINE>
           a b
@@ -107,11 +120,22 @@ class AttentionMap:
         return self._found.to_text(names.index(chosen), (layer or layers) - 1, head - 1)
 
     def to_html(self) -> str:
-        """Returns a self-contained HTML page."""
+        """Returns a self-contained HTML page that shows the weights of every layer and head.
+
+        >>> page = qkv.AttentionMap([[0.75, 0.25], [0.1, 0.9]], ["a", "b"]).to_html()
+        >>> page.startswith("<!DOCTYPE html>")
+        True
+        """
         return self._found.to_html()
 
     def to_json(self) -> str:
-        """Returns JSON with every weight."""
+        """Returns JSON with every weight.
+
+        >>> import json
+        >>> found = json.loads(qkv.AttentionMap([[0.75, 0.25], [0.1, 0.9]], ["a", "b"], name="mine").to_json())
+        >>> found["attention"][0]["kind"], found["attention"][0]["rows"]
+        ('mine', ['a', 'b'])
+        """
         return self._found.to_json()
 
     def _repr_html_(self) -> str:

@@ -17,14 +17,25 @@ if TYPE_CHECKING:
 
 
 class LabelScore(NamedTuple):
-    """A label of a text, and its score."""
+    """A label of a text, and its score.
+
+    >>> best, = qkv.Classifier("runs/sentiment").classify(["a b c"])[0]
+    >>> best.label, 0.5 < best.score < 0.6
+    ('neutral', True)
+    """
 
     label: str
     score: float
 
 
 class RankedText(NamedTuple):
-    """A text that was ranked, by its index, and its score."""
+    """A text that was ranked, by its index, and its score.
+
+    >>> texts = ["a", "b c", "h g f"]
+    >>> best = qkv.Classifier("runs/reranker").rerank("e d", texts)[0]
+    >>> texts[best.index], round(best.score, 1)
+    ('a', -1.4)
+    """
 
     index: int  # type: ignore[assignment]  # hides the method of tuples
     score: float
@@ -32,6 +43,9 @@ class RankedText(NamedTuple):
 
 class Classifier:
     """A model that classifies texts and pairs of texts. Methods are thread-safe.
+
+    >>> qkv.Classifier("runs/sentiment").labels
+    ['negative', 'neutral', 'positive']
 
     Raises qkv.Error, a ValueError, naming the file, if the run is of another kind, incomplete or damaged.
     """
@@ -51,6 +65,17 @@ class Classifier:
 
         The result of a text does not depend on the others. Texts that are truncated give a Python warning. Ctrl-C stops
         the call after a few hundred texts. Options that are not set take the values of the run.
+
+        >>> classifier = qkv.Classifier("runs/sentiment")
+        >>> [best[0].label for best in classifier.classify(["a b c", ("a b", "c d")])]
+        ['neutral', 'neutral']
+        >>> round(sum(label.score for label in classifier.classify(["a b c"], top=0)[0]), 4)
+        1.0
+
+        texts: texts, and pairs as tuples; or a column of strings of pandas, polars, pyarrow or another library that
+            exports Arrow data.
+
+        Raises qkv.Error, a ValueError, that names the invalid text or option, and TypeError for an unknown option.
         """
         firsts: list[str] = []
         seconds: list[str | None] = []
@@ -74,6 +99,14 @@ class Classifier:
         """Returns texts in descending order of the score of the pair (query, text); equal scores keep their order.
 
         Texts that are truncated give a Python warning. Options that are not set take the values of the run.
+
+        >>> ranked = qkv.Classifier("runs/reranker").rerank("e d", ["a", "b c", "h g f"])
+        >>> [text.index for text in ranked]
+        [0, 1, 2]
+
+        texts: texts, or a column of strings, as for classify.
+
+        Raises qkv.Error, a ValueError, that names the invalid text or option, and TypeError for an unknown option.
         """
         check_text("query", query)
         found = checked_texts("texts", texts)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 class Embedder:
     """A model that reads texts: an encoder, the encoder of a translator, or a language model. Methods are thread-safe.
 
+    >>> embedder = qkv.Embedder("runs/encoder")
+    >>> embedder.embed(["a b c", "h g f"]).shape == (2, embedder.width)
+    True
+
     Raises qkv.Error, a ValueError, naming the file, if the run is of another kind, incomplete or damaged.
     """
 
@@ -37,6 +41,14 @@ class Embedder:
 
         Texts that are truncated give a Python warning. Ctrl-C stops the call after a few hundred texts. Options that are
         not set take the values of the run.
+
+        >>> vectors = qkv.Embedder("runs/encoder").embed(["a b c", "h g f"], normalize=True)
+        >>> vectors.shape, vectors.dtype, np.linalg.norm(vectors, axis=1).round(4)
+        ((2, 12), dtype('float32'), array([1., 1.], dtype=float32))
+
+        texts: texts; or a column of strings of pandas, polars, pyarrow or another library that exports Arrow data.
+
+        Raises qkv.Error, a ValueError, that names the invalid text or option, and TypeError for an unknown option.
         """
         found = checked_texts("texts", texts)
         vectors, cut = self._embedder.embed(found, dict(options))
@@ -63,6 +75,10 @@ class Embedder:
         chunk_size: int | None = None,
     ) -> Any:
         """Returns vectors like SentenceTransformer.encode of sentence-transformers, for code that was written for it.
+
+        >>> embedder = qkv.Embedder("runs/encoder")
+        >>> embedder.encode("a b c").shape, embedder.encode(["a b c", "h g f"], truncate_dim=8).shape
+        ((12,), (2, 8))
 
         sentences: a text, which gives one vector [d], or texts, which give an array [texts, d].
         prompt: put before every text instead of the run's prefix. prompt_name is ignored with a prompt, else refused: a
@@ -99,20 +115,33 @@ class Embedder:
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Returns the vector of each text as a list, like the Embeddings of LangChain."""
+        """Returns the vector of each text as a list, like the Embeddings of LangChain.
+
+        >>> [len(vector) for vector in qkv.Embedder("runs/encoder").embed_documents(["a b c", "h g f"])]
+        [12, 12]
+        """
         found: list[list[float]] = self.embed(texts).tolist()
         return found
 
     def embed_query(self, text: str) -> list[float]:
-        """Returns the vector of a text as a list, like the Embeddings of LangChain. The prefix is that of the run."""
+        """Returns the vector of a text as a list, like the Embeddings of LangChain. The prefix is that of the run.
+
+        >>> len(qkv.Embedder("runs/encoder").embed_query("a b c"))
+        12
+        """
         return self.embed_documents([text])[0]
 
     @documents_options("EmbedOptions")
     def attend(self, text: str, **options: Unpack[EmbedOptions]) -> AttentionMap:
         """Returns the attention weights of a text, with the tokens around it: the kind "encoder".
 
-        Of the options, only prefix has an effect. Raises qkv.Error if the run is not an encoder, or the text is longer
-        than the model's maximum.
+        Of the options, only prefix has an effect.
+
+        >>> found = qkv.Embedder("runs/encoder").attend("a b c").kinds["encoder"]
+        >>> found.rows, found.weights.shape  # layers, heads, tokens, tokens
+        (['▁[CLS]', '▁a', '▁b', '▁c', '▁[SEP]'], (2, 3, 5, 5))
+
+        Raises qkv.Error if the run is not an encoder, or the text is longer than the model's maximum.
         """
         check_text("text", text)
         return AttentionMap._of(self._embedder.attend(text, dict(options)))

@@ -59,8 +59,13 @@ def evaluate(
 ) -> Any:
     """Evaluates the recommender of a run directory and the baselines, or the baselines alone on one or more logs.
 
-    Returns what `qkv evaluate --json` prints; docs/evaluation-protocols.md describes it. Raises qkv.Error for an invalid
-    run, log or option.
+    Returns what `qkv evaluate --json` prints; docs/evaluation-protocols.md describes it.
+
+    >>> measures = qkv.evaluate("runs/films")
+    >>> 0 <= measures["NDCG@10"] <= measures["HR@10"] <= 1
+    True
+    >>> "NDCG@10" in qkv.evaluate("log.csv", next=2)["baselines"]["popularity"]
+    True
 
     source: a run directory, or a log or several. A log may be a table of pandas, polars, pyarrow or another library
         that exports Arrow data, with columns as in a log; docs/interactions.md describes them. The result is a table of
@@ -75,6 +80,8 @@ def evaluate(
     segments: also scores groups of users: "length", "popularity", or a file with lines user,segment.
     lists: a file to write the 20 best items of each user to, as user,item,rank.
     test_share, columns, min_events, core: how logs are split and read; a run has its own.
+
+    Raises qkv.Error, a ValueError, for an invalid run, log or option.
     """
     sources = listed(source)
 

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokenAlternative:
-    """A token that the model could have chosen."""
+    """A token that the model could have chosen.
+
+    >>> text = qkv.Generator("runs/lm").generate("45", max_tokens=1, temperature=0, alternatives=3)
+    >>> [other.log_probability > -0.5 for other in text.tokens[0].alternatives]
+    [True, False, False]
+    """
 
     text: str
     log_probability: float
@@ -30,7 +35,12 @@ class TokenAlternative:
 
 @dataclass(frozen=True)
 class GeneratedToken:
-    """One token of a text. Incomplete characters are "\\ufffd"."""
+    """One token of a text. Incomplete characters are "\\ufffd".
+
+    >>> text = qkv.Generator("runs/lm").generate("45", max_tokens=3, temperature=0)
+    >>> [token.text for token in text.tokens]
+    ['6', '7', '8']
+    """
 
     text: str
     log_probability: float  # of the model, without penalties and filters
@@ -39,7 +49,12 @@ class GeneratedToken:
 
 @dataclass(frozen=True)
 class Generation:
-    """A continuation of a prompt."""
+    """A continuation of a prompt.
+
+    >>> text = qkv.Generator("runs/lm").generate("45", temperature=0, stop=["8"])
+    >>> text.text, str(text), len(text.tokens), text.end
+    ('67', '67', 3, 'stop')
+    """
 
     text: str  # without the prompt
     tokens: list[GeneratedToken]  # all generated tokens, including those of a stop text
@@ -52,8 +67,14 @@ class Generation:
 class Generator:
     """A language model from a run directory. Methods are thread-safe.
 
-    Keys and values of recent texts are cached in up to `cache_bytes` bytes, so that a prompt that shares a prefix with one
-    of them is read only from where they differ. Raises qkv.Error, a ValueError, naming the file, if the run is not a
+    >>> generator = qkv.Generator("runs/lm")
+    >>> generator.generate("45", max_tokens=4, temperature=0).text
+    '6789'
+
+    cache_bytes: memory for the keys and values of recent texts, so that a prompt that shares a prefix with one of them
+        is read only from where they differ; by default 256 MiB.
+
+    Raises qkv.Error, a ValueError, naming the file, if the run is not a
     language model, incomplete or damaged.
     """
 
@@ -88,7 +109,16 @@ class Generator:
         on_done: Callable[[int, Generation], object] | None = None,
         **options: Unpack[GenerateOptions],
     ) -> Generation | list[Generation]:
-        """Continues a prompt, or each of several prompts; see generate_all."""
+        """Continues a prompt, or each of several prompts; see generate_all.
+
+        >>> generator = qkv.Generator("runs/lm")
+        >>> generator.generate("45", max_tokens=3, temperature=0).text
+        '678'
+        >>> [text.text for text in generator.generate(["0", "12"], max_tokens=3, temperature=0)]
+        ['123', '345']
+
+        Returns a Generation for a prompt, and a list of them for an iterable of prompts.
+        """
         prompts = [prompt] if isinstance(prompt, str) else prompt
         found = self.generate_all(prompts, on_text=on_text, on_done=on_done, **options)
         return found[0] if isinstance(prompt, str) else found
@@ -105,8 +135,17 @@ class Generator:
         """Continues prompts; result i belongs to prompt i and does not depend on the others. Ctrl-C stops the call after
         a token.
 
+        >>> done = []
+        >>> texts = qkv.Generator("runs/lm").generate_all(["0", "12"], max_tokens=3, temperature=0,
+        ...                                               on_done=lambda number, text: done.append((number, text.text)))
+        >>> done
+        [(0, '123'), (1, '345')]
+
+        prompts: texts; or a column of strings of pandas, polars, pyarrow or another library that exports Arrow data.
         on_text: called with each new piece of a text, for one text after the other.
         on_done: called with the number of a prompt and its text, when that text and all before it are complete.
+
+        Raises qkv.Error, a ValueError, that names the invalid prompt or option, and TypeError for an unknown option.
         """
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -125,7 +164,13 @@ class Generator:
         return [_generation(g) for g in found]
 
     def stream(self, prompt: str, **options: Unpack[GenerateOptions]) -> Iterator[str]:
-        """Continues a prompt and yields the text piece by piece. A thread generates ahead of the caller."""
+        """Continues a prompt and yields the text piece by piece. A thread generates ahead of the caller.
+
+        >>> list(qkv.Generator("runs/lm").stream("45", max_tokens=4, temperature=0))
+        ['6', '7', '8', '9']
+
+        Options and errors are those of generate_all; an error is raised when the next piece is requested.
+        """
         pieces: queue.Queue[str | BaseException | None] = queue.Queue()
         count, stopped = _qkv.threads(), threading.Event()
 
@@ -153,7 +198,12 @@ class Generator:
 
     def attend(self, text: str, more: int = 0) -> AttentionMap:
         """Returns the attention weights of `text` and of up to `more` tokens that the model continues it with, each the
-        most probable one. The only kind is "decoder". Raises qkv.Error if the text is longer than the model's maximum.
+        most probable one. The only kind is "decoder".
+
+        >>> qkv.Generator("runs/lm").attend("45", 2).kinds["decoder"].rows
+        ['<s>', '4', '5', '6', '7']
+
+        Raises qkv.Error if the text is longer than the model's maximum.
         """
         check_text("text", text)
         return AttentionMap._of(self._generator.attend(text, more))

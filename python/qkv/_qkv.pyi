@@ -344,7 +344,7 @@ class ImportReport:
     def notes(self) -> list[str]: ...
 
 def import_model(
-    source: str, out: str, options: dict[str, Any], on_download: Callable[[DownloadProgress], object] | None
+    source: str, out: str, options: dict[str, Any], on_download: Callable[[DownloadProgress], object], /
 ) -> ImportReport: ...
 
 # the type of the model, and its number of parameters

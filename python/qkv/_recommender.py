@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One recommended item."""
+    """One recommended item.
+
+    >>> best = qkv.Recommender("runs/films").recommend(["f0000", "f0010"], explain=True).items[0]
+    >>> best.item[0], len(best.effects)
+    ('f', 2)
+    """
 
     item: str  # as named in the log
     score: float  # after softmax training a log-probability up to a constant; for popular items the number of events;
@@ -28,7 +33,12 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Recommendations:
-    """The recommendations after one history."""
+    """The recommendations after one history.
+
+    >>> answer = qkv.Recommender("runs/films").recommend(["f0000", "nothing"], top=3)
+    >>> answer.read, answer.unknown, answer.popular, len(answer.names)
+    (['f0000'], ['nothing'], False, 3)
+    """
 
     items: list[Recommendation]  # best first; with diversity, in the order in which they were chosen
     popular: bool  # the history has no known item, and these are the most popular ones
@@ -44,6 +54,12 @@ class Recommendations:
 
 class Recommender:
     """A model with its catalogue and log, from a run directory. Methods are thread-safe.
+
+    >>> recommender = qkv.Recommender("runs/films", catalogue="titles.csv")
+    >>> recommender.users[:2], recommender.max_length
+    (['u0000', 'u0001'], 20)
+    >>> len(recommender.recommend(["f0000"], where=["genre=Crime"], top=3).names)
+    3
 
     catalogue: a table of attributes of items for the option where: CSV, or separated by tabs or "::", with the names of
         the columns in the first row.
@@ -75,11 +91,25 @@ class Recommender:
         self.max_length = self._recommender.max_length()
 
     def history(self, user: str) -> list[str]:
-        """Returns the events of a user of the log, in time order. Raises qkv.Error for an unknown user."""
+        """Returns the items of the events of a user of the log, in time order.
+
+        >>> recommender = qkv.Recommender("runs/films")
+        >>> recommender.history("u0000")[:2]
+        ['f0174', 'f0175']
+        >>> answer = recommender.recommend(recommender.history("u0000") + ["f0010"])  # and one more event
+
+        Raises qkv.Error for an unknown user.
+        """
         return self._recommender.history(_checked(user))
 
     def times(self, user: str) -> list[int | None]:
-        """Returns the times of these events in the unit of the log; None for each in a log without times."""
+        """Returns the times of these events in the unit of the log; None for each in a log without times.
+
+        >>> qkv.Recommender("runs/films").times("u0000")[:2]
+        [1553349008, 1553417733]
+
+        Raises qkv.Error for an unknown user.
+        """
         return self._recommender.times(_checked(user))
 
     def recommend(
@@ -89,7 +119,12 @@ class Recommender:
         times: Iterable[int | None] | None = None,
         **options: Unpack[RecommendOptions],
     ) -> Recommendations:
-        """Recommends the next items after a history of item names, oldest first; see recommend_all."""
+        """Recommends the next items after a history of item names, oldest first; see recommend_all.
+
+        >>> answer = qkv.Recommender("runs/films").recommend(["f0000", "f0010"], top=5, deny=["f0001"])
+        >>> len(answer.names), "f0001" in answer.names
+        (5, False)
+        """
         return self.recommend_all([history], times=None if times is None else [times], **options)[0]
 
     @overload
@@ -120,6 +155,10 @@ class Recommender:
         Unknown events are reported and ignored. A history without a known event gets the most popular items. Ctrl-C stops
         the call after a few hundred histories.
 
+        >>> answers = qkv.Recommender("runs/films").recommend_all([["f0000", "f0010"], []], top=2)
+        >>> [len(answer.items) for answer in answers], [answer.popular for answer in answers]
+        ([2, 2], [False, True])
+
         times: for each history the time of each event in the unit of the log, or None; used by models that were trained
             with time_gaps.
         histories: lists of item names, oldest first; or a table of pandas, polars, pyarrow or another library that
@@ -129,6 +168,9 @@ class Recommender:
         columns: of the table: user, item and time, or the first two, as for a log; without it, they are found by usual
             names. Events are sorted by time; without a time they are in the order of the table. Times are integers,
             floats or timestamps; timestamps count seconds.
+
+        Raises qkv.Error, a ValueError, that names the argument, column, row or option, and TypeError for an unknown
+        option.
         """
         if is_arrow(histories):
             if times is not None:
@@ -163,6 +205,11 @@ class Recommender:
         """Returns items of events at the same time in the order in which a history should have them.
 
         It does not depend on the order in which they are given: by id, without duplicates, and then the unknown ones.
+
+        >>> recommender = qkv.Recommender("runs/films")
+        >>> basket = recommender.basket(["nothing", "f0010", "f0000", "f0010"])
+        >>> sorted(basket[:2]), basket[2]
+        (['f0000', 'f0010'], 'nothing')
         """
         return self._recommender.basket(checked_texts("items", items))
 
@@ -170,7 +217,13 @@ class Recommender:
     def similar(self, item: str, **options: Unpack[RecommendOptions]) -> Recommendations:
         """Returns the items whose vectors have the largest cosines to that of an item, without that item.
 
-        exclude_seen has no effect, and explain is refused. Raises qkv.Error for an unknown item.
+        exclude_seen has no effect, and explain is refused.
+
+        >>> found = qkv.Recommender("runs/films").similar("f0000", top=3)
+        >>> len(found.names), -1.001 < found.items[0].score < 1.001
+        (3, True)
+
+        Raises qkv.Error for an unknown item.
         """
         check_text("item", item)
         return _recommendations(self._recommender.similar(item, dict(options)))

@@ -24,8 +24,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class TokenReport:
+    """A token of a translation, as translate reports it to on_token.
+
+    >>> seen = []
+    >>> translator = qkv.Translator("runs/en-de")
+    >>> results = translator.translate(["He sleeps."], beam=1, on_token=seen.append)
+    >>> seen[0].line, [report.last for report in seen].index(True) == len(seen) - 1
+    (0, True)
+    """
+
+    line: int  # from 0
+    hypothesis: int  # number of the sample, from 0
+    token: str  # as spelled in the vocabulary
+    log_probability: float
+    last: bool  # the hypothesis ends here
+
+
+@dataclass(frozen=True)
 class Hypothesis:
-    """One translation of a line."""
+    """One translation of a line.
+
+    >>> found = qkv.Translator("runs/en-de").score(["He sleeps."], ["Er schläft."])[0].hypotheses[0]
+    >>> [word for word, _ in found.words], len(found.token_scores) - len(found.tokens)  # the end token has a score, too
+    (['Er', 'schläft.'], 1)
+    >>> abs(sum(found.token_scores) - found.log_probability) < 1e-3
+    True
+    """
 
     text: str
     tokens: list[str]  # as spelled in the vocabulary, without start and end
@@ -39,7 +64,12 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Translation:
-    """A line and its translations, best first."""
+    """A line and its translations, best first.
+
+    >>> result = qkv.Translator("runs/en-de").translate(["He sleeps."], n_best=2, beam=2)[0]
+    >>> result.source, len(result.hypotheses), str(result) == result.text == result.hypotheses[0].text
+    ('He sleeps.', 2, True)
+    """
 
     source: str
     source_tokens: list[str]
@@ -57,7 +87,12 @@ class Translation:
 class Translator:
     """A model with its tokenizers, from a run directory. Methods are thread-safe.
 
+    >>> translator = qkv.Translator("runs/en-de")
+    >>> [result.source for result in translator.translate(["He sleeps.", "The dog runs."])]
+    ['He sleeps.', 'The dog runs.']
+
     ensemble: further run directories with the same vocabularies. The probability of a token is the mean over all models.
+
     Raises qkv.Error, a ValueError, naming the file, if a run is incomplete or damaged.
     """
 
@@ -72,7 +107,7 @@ class Translator:
         lines: Iterable[str],
         *,
         prefixes: Iterable[str] = (),
-        on_token: Callable[[_qkv.TokenReport], object] | None = None,
+        on_token: Callable[[TokenReport], object] | None = None,
         **options: Unpack[TranslateOptions],
     ) -> list[Translation]:
         """Translates lines; result i belongs to line i. An empty line gives an empty text.
@@ -80,11 +115,22 @@ class Translator:
         A line that is longer than the model's maximum is translated in parts, with a warning. Ctrl-C stops the call after
         a batch.
 
+        >>> translator = qkv.Translator("runs/en-de")
+        >>> first, second = translator.translate(["He sleeps."], beam=4, n_best=2)[0].hypotheses
+        >>> first.score >= second.score
+        True
+        >>> translator.translate(["He sleeps."], prefixes=["Er"])[0].text[:2]
+        'Er'
+
+        lines: texts of one line each; or a column of strings of pandas, polars, pyarrow or another library that exports
+            Arrow data.
         prefixes: one for each line, the beginning of its hypotheses.
         on_token: called for each token of greedy search or sampling; a true result ends the hypothesis.
+
+        Raises qkv.Error, a ValueError, that names the invalid line or option, and TypeError for an unknown option.
         """
         found, notes = self._translator.translate(
-            checked_texts("lines", lines), dict(options), checked_texts("prefixes", prefixes), on_token
+            checked_texts("lines", lines), dict(options), checked_texts("prefixes", prefixes), _reported(on_token)
         )
         for note in notes:
             warnings.warn(note, stacklevel=2)
@@ -95,10 +141,18 @@ class Translator:
         lines: Iterable[str],
         *,
         prefixes: Iterable[str] = (),
-        on_token: Callable[[_qkv.TokenReport], object] | None = None,
+        on_token: Callable[[TokenReport], object] | None = None,
         **options: Unpack[TranslateOptions],
     ) -> Future[list[Translation]]:
-        """Calls translate on a new thread. In a coroutine, use await asyncio.wrap_future(...)."""
+        """Calls translate on a new thread and returns its future. In a coroutine, use await asyncio.wrap_future(...).
+
+        >>> translator = qkv.Translator("runs/en-de")
+        >>> future = translator.translate_async(["He sleeps."])
+        >>> future.result() == translator.translate(["He sleeps."])
+        True
+
+        Arguments are those of translate; what it raises, future.result() raises.
+        """
         texts, count, done = _lines(lines), _qkv.threads(), Future[list[Translation]]()
 
         def work() -> None:
@@ -112,7 +166,14 @@ class Translator:
         return done
 
     def stream(self, lines: Iterable[str], **options: Unpack[TranslateOptions]) -> Iterator[Translation]:
-        """Translates any number of lines, up to 1,024 at once. The first calls take fewer, to give results early."""
+        """Translates any number of lines, up to 1,024 at once. The first calls take fewer, to give results early.
+
+        >>> lines = ("He sleeps." for _ in range(100))  # or an open file
+        >>> sum(result.source == "He sleeps." for result in qkv.Translator("runs/en-de").stream(lines))
+        100
+
+        Takes lines and options, and raises errors, as translate does.
+        """
         rest, count = iter(_lines(lines) if is_arrow(lines) else lines), 32
         while chunk := list(itertools.islice(rest, count)):
             yield from self.translate(chunk, **options)
@@ -126,9 +187,16 @@ class Translator:
     ) -> list[Translation]:
         """Scores given targets: one hypothesis for each source. Its token_scores end with that of the end token.
 
+        >>> translator = qkv.Translator("runs/en-de")
+        >>> right, wrong = translator.score(["He sleeps."] * 2, ["Er schläft.", "schläft Er."])
+        >>> right.hypotheses[0].log_probability > wrong.hypotheses[0].log_probability
+        True
+
         targets: texts, or lists of tokens as in Hypothesis.tokens.
         Uses the options length_penalty, alignment, attention, attention_layer, attention_head and batch_tokens of
-        translate. Raises qkv.Error if a source or target is longer than the model's maximum.
+        translate.
+
+        Raises qkv.Error if a source or target is longer than the model's maximum.
         """
         targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
         texts, tokens = checked_texts("sources", sources), _token_lists(targets)
@@ -142,8 +210,13 @@ class Translator:
         """Returns the encoder's output: for each text an array [tokens, d], with a row for each of its source_tokens.
 
         The arrays are views of one packed array. An ensemble returns the output of its first model. Uses the options
-        source_language, target_language and batch_tokens of translate. Raises qkv.Error if a text is empty or longer
-        than the model's maximum.
+        source_language, target_language and batch_tokens of translate.
+
+        >>> first, second = qkv.Translator("runs/en-de").encode(["He sleeps.", "The dog runs."])
+        >>> first.dtype, first.shape[1]
+        (dtype('float32'), 32)
+
+        Raises qkv.Error if a text is empty or longer than the model's maximum.
         """
         return _rows(*self._translator.encode(checked_texts("texts", texts), dict(options)))
 
@@ -158,7 +231,14 @@ class Translator:
         Row i predicts token i, and the last row the end token: its log-softmax there is token_scores[i] of score. An ensemble
         returns the log of the mean probability. Takes targets as score does, and uses the options
         source_language, target_language and batch_tokens of translate. The arrays are views of one packed array, of
-        4 bytes per logit. Raises qkv.Error if a source or target is longer than the model's maximum.
+        4 bytes per logit.
+
+        >>> translator = qkv.Translator("runs/en-de")
+        >>> logits, = translator.logits(["He sleeps."], ["Er schläft."])
+        >>> len(logits) == len(translator.score(["He sleeps."], ["Er schläft."])[0].hypotheses[0].token_scores)
+        True
+
+        Raises qkv.Error if a source or target is longer than the model's maximum.
         """
         targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
         texts, tokens = checked_texts("sources", sources), _token_lists(targets)
@@ -171,7 +251,12 @@ class Translator:
     ) -> AttentionMap:
         """Returns the attention weights for `source` and `target`, by default the model's own translation.
 
+        >>> found = qkv.Translator("runs/en-de").attend("He sleeps.", "Er schläft.")
+        >>> sorted(found.kinds), found.kinds["encoder"].rows == found.kinds["cross"].columns
+        (['cross', 'decoder', 'encoder'], True)
+
         source_language, target_language: as in translate.
+
         Raises qkv.Error if a sentence is empty or longer than the model's maximum.
         """
         check_text("source", source)
@@ -184,6 +269,13 @@ class Translator:
     def languages(self) -> list[str]:
         """The codes of the languages of a model with several; empty for other models."""
         return self._translator.languages()
+
+
+def _reported(on_token: Callable[[TokenReport], object] | None) -> Callable[[_qkv.TokenReport], object] | None:
+    """Returns a function that calls on_token with what the library reports."""
+    if on_token is None:
+        return None
+    return lambda r: on_token(TokenReport(r.line, r.hypothesis, r.token, r.log_probability, r.last))
 
 
 def _lines(lines: Iterable[str]) -> list[str]:

@@ -3,7 +3,8 @@
 Construct a layer from its sizes, set its parameters by name, and run it on arrays of NumPy, PyTorch or any library that
 supports DLPack. These are the layers that training uses; qkv/layers.h is the same in C++.
 
->>> import numpy as np, qkv
+>>> import numpy as np
+>>> import qkv
 >>> layer = qkv.layers.Linear(3, 2)
 >>> layer.load_state_dict({"weight": [[1, 0, 0], [0, 1, 1]], "bias": [0, 10]})
 >>> layer(np.array([[1, 2, 3]], np.float32))
@@ -68,6 +69,10 @@ class Module:
     or "float64" for checks: it uses plain loops and is slow. Inputs must have this type. They are read where they lie,
     also by backward, so they must not change in between. Results are new arrays of the kind of the first input.
 
+    >>> layer = qkv.layers.LayerNorm(4, dtype="float64")
+    >>> layer(np.eye(4)).dtype
+    dtype('float64')
+
     One thread at a time runs a module, with all threads of the library. Errors are qkv.Error, a ValueError, that names
     the argument.
     """
@@ -84,7 +89,7 @@ class Module:
 
         The names are those of a run directory, such as "self_attention.q.weight".
 
-        >>> [(name, p.shape) for name, p in Linear(3, 2).parameters().items()]
+        >>> [(name, p.shape) for name, p in qkv.layers.Linear(3, 2).parameters().items()]
         [('weight', (2, 3)), ('bias', (2,))]
         """
         return self._module.arrays(False, False)
@@ -94,7 +99,7 @@ class Module:
 
         backward() adds to them, and clear_gradients() sets them to zero.
 
-        >>> float(Linear(3, 2).gradients()["bias"].sum())
+        >>> float(qkv.layers.Linear(3, 2).gradients()["bias"].sum())
         0.0
         """
         return self._module.arrays(True, torch_names)
@@ -104,7 +109,7 @@ class Module:
 
         The weights of queries, keys and values are one array there, below one another.
 
-        >>> sorted(MultiHeadAttention(8, 2).state_dict())
+        >>> sorted(qkv.layers.MultiHeadAttention(8, 2).state_dict())
         ['in_proj_bias', 'in_proj_weight', 'out_proj.bias', 'out_proj.weight']
         """
         return self._module.arrays(False, True)
@@ -115,7 +120,7 @@ class Module:
         values: arrays, tensors or nested lists; they are converted to the type of the module. Nothing changes if a
         parameter is missing or has another shape.
 
-        >>> layer, other = Linear(3, 2), Linear(3, 2)
+        >>> layer, other = qkv.layers.Linear(3, 2), qkv.layers.Linear(3, 2)
         >>> other.load_state_dict(layer.state_dict())
         """
         import numpy as np
@@ -125,14 +130,14 @@ class Module:
     def initialize(self, seed: int = 1) -> None:
         """Sets the initial values of this seed, from 0.
 
-        >>> Linear(3, 2).initialize(7)
+        >>> qkv.layers.Linear(3, 2).initialize(7)
         """
         self._module.initialize(seed)
 
     def clear_gradients(self) -> None:
         """Sets all gradients to zero.
 
-        >>> Linear(3, 2).clear_gradients()
+        >>> qkv.layers.Linear(3, 2).clear_gradients()
         """
         self._module.clear_gradients()
 
@@ -142,8 +147,7 @@ class Module:
         grad_out: the gradient of the output, of its shape. With several inputs the result is a tuple, in the order of
         the inputs. With lengths, gradients are zero at padding.
 
-        >>> import numpy as np
-        >>> layer = LayerNorm(4)
+        >>> layer = qkv.layers.LayerNorm(4)
         >>> y = layer(np.eye(4, dtype=np.float32))
         >>> layer.backward(np.ones_like(y)).shape
         (4, 4)
@@ -163,7 +167,11 @@ class _RowModule(Module):
     """A module that maps each row by itself."""
 
     def forward(self, x: Any) -> Any:
-        """Returns the output for x: [..., width]."""
+        """Returns the output for x: [..., width].
+
+        >>> qkv.layers.Linear(3, 2).forward(np.ones((4, 5, 3), np.float32)).shape
+        (4, 5, 2)
+        """
         return self._forward([x])
 
     __call__ = forward
@@ -174,8 +182,7 @@ class Linear(_RowModule):
 
     Parameters: weight [out_features, in_features], bias [out_features].
 
-    >>> import numpy as np
-    >>> Linear(3, 2)(np.ones((5, 3), np.float32)).shape
+    >>> qkv.layers.Linear(3, 2)(np.ones((5, 3), np.float32)).shape
     (5, 2)
     """
 
@@ -188,8 +195,7 @@ class LayerNorm(_RowModule):
 
     Parameters: weight [d], bias [d]. epsilon: added to the variance.
 
-    >>> import numpy as np
-    >>> LayerNorm(4)(np.array([[1, 2, 3, 4]], np.float32)).round(3)
+    >>> qkv.layers.LayerNorm(4)(np.array([[1, 2, 3, 4]], np.float32)).round(3)
     array([[-1.342, -0.447,  0.447,  1.342]], dtype=float32)
     """
 
@@ -202,8 +208,7 @@ class RMSNorm(_RowModule):
 
     Parameters: weight [d]. epsilon: added to the mean square.
 
-    >>> import numpy as np
-    >>> RMSNorm(2)(np.array([[3, 4]], np.float32)).round(3)
+    >>> qkv.layers.RMSNorm(2)(np.array([[3, 4]], np.float32)).round(3)
     array([[0.849, 1.131]], dtype=float32)
     """
 
@@ -218,8 +223,7 @@ class FeedForward(_RowModule):
     Parameters: first.weight [ffn, d_model], second.weight [d_model, ffn], first.bias [ffn], second.bias [d_model], and
     gate.weight and gate.bias like the first. state_dict() has linear1, linear2 and gate.
 
-    >>> import numpy as np
-    >>> FeedForward(8, 32, activation="silu", gated_ffn=True)(np.ones((5, 8), np.float32)).shape
+    >>> qkv.layers.FeedForward(8, 32, activation="silu", gated_ffn=True)(np.ones((5, 8), np.float32)).shape
     (5, 8)
     """
 
@@ -236,7 +240,7 @@ class Embedding(Module):
     positions: "none", "learned", or a sinusoidal encoding such as "interleaved", that of the paper.
     scale: multiplies embeddings by √d_model. max_length: tokens of the longest sequence, if there are positions.
 
-    >>> Embedding(100, 8)([[5, 3], [7, 0]]).shape
+    >>> qkv.layers.Embedding(100, 8)([[5, 3], [7, 0]]).shape
     (2, 2, 8)
     """
 
@@ -256,6 +260,10 @@ class Embedding(Module):
     def forward(self, ids: Any, *, offsets: Any = None, lengths: Any = None, seed: int | None = None) -> Any:
         """Returns the embeddings of ids: [N] -> [N, d_model], or [B, T] -> [B, T, d_model].
 
+        >>> embedding = qkv.layers.Embedding(100, 8, positions="learned")
+        >>> embedding.forward([[5, 3], [7, 0]], lengths=[2, 1])[1, 1]  # padding
+        array([0., 0., 0., 0., 0., 0., 0., 0.], dtype=float32)
+
         offsets, lengths, seed: as for Encoder.forward. backward returns None.
         """
         return self._forward([ids], offsets=offsets, lengths=lengths, seed=seed)
@@ -272,8 +280,7 @@ class _AttentionModule(Module):
         kind: "self", "cross", or "encoder", self-attention in the encoder of a Transformer. Sequences that are shorter
         than others have zeros behind them. A row sums to 1, or is 0 if the query sees no key.
 
-        >>> import numpy as np
-        >>> layer = MultiHeadAttention(8, 2)
+        >>> layer = qkv.layers.MultiHeadAttention(8, 2)
         >>> y = layer(np.ones((3, 8), np.float32), causal=True)
         >>> layer.attention_weights()[0, 0, 0].round(2)
         array([[1.  , 0.  , 0.  ],
@@ -290,8 +297,7 @@ class MultiHeadAttention(_AttentionModule):
     [d_model, H d_v], and biases, for H heads and K key/value heads. d_k and d_v are the options key_width and
     value_width, by default d_model / heads.
 
-    >>> import numpy as np
-    >>> layer = MultiHeadAttention(8, 4, key_value_heads=2, positions="rotary")
+    >>> layer = qkv.layers.MultiHeadAttention(8, 4, key_value_heads=2, positions="rotary")
     >>> layer(np.ones((2, 5, 8), np.float32), lengths=[5, 3]).shape
     (2, 5, 8)
     """
@@ -317,6 +323,11 @@ class MultiHeadAttention(_AttentionModule):
     ) -> Any:
         """Returns the output for q: [N, d_model] or [B, T, d_model], and k and v: [M, d_model] or [B, S, d_model].
 
+        >>> layer = qkv.layers.MultiHeadAttention(8, 2)
+        >>> q, k = np.ones((2, 5, 8), np.float32), np.ones((2, 3, 8), np.float32)
+        >>> layer.forward(q, k, k_lengths=[3, 2]).shape
+        (2, 5, 8)
+
         v is k by default, and both are q. Rotary positions, alibi, the window and the relative bias need q alone.
         causal: True: the last query sees all keys; "top-left": query i sees keys 0 to i.
         mask, offsets, lengths, seed: as for Encoder.forward; k_offsets and k_lengths are those of k and v.
@@ -337,6 +348,10 @@ class _SelfModule(_AttentionModule):
     ) -> Any:
         """Returns the output for x: [N, d_model], one sequence or packed ones, or [B, T, d_model], a batch.
 
+        >>> layer = qkv.layers.EncoderLayer(8, 2, 32)
+        >>> layer.forward(np.ones((2, 5, 8), np.float32), lengths=[5, 3]).shape
+        (2, 5, 8)
+
         offsets: integers [sequences + 1]; sequence s of packed rows has rows offsets[s] to offsets[s + 1] - 1.
         lengths: integers [B], tokens of each sequence of a padded batch. Padding is not read; the output is 0 there.
         mask: broadcasts to [sequences, heads, longest T, longest T]. bool: True where attention is allowed; floats are
@@ -355,8 +370,7 @@ class EncoderLayer(_SelfModule):
     Parameters: self_attention.*, feed_forward.*, self_attention_norm.*, feed_forward_norm.*; state_dict() has the names
     of torch.nn.TransformerEncoderLayer.
 
-    >>> import numpy as np
-    >>> EncoderLayer(8, 2, 32, norm_position="pre")(np.ones((5, 8), np.float32)).shape
+    >>> qkv.layers.EncoderLayer(8, 2, 32, norm_position="pre")(np.ones((5, 8), np.float32)).shape
     (5, 8)
     """
 
@@ -382,8 +396,7 @@ class Encoder(_SelfModule):
     Input and output: [N, d_model] or [B, T, d_model]. With causal=True it is the stack of a decoder-only model.
     Parameters: layers.0.*, layers.1.*, …, norm.*; state_dict() has the names of torch.nn.TransformerEncoder.
 
-    >>> import numpy as np
-    >>> encoder = Encoder(8, 2, 32, layers=2)
+    >>> encoder = qkv.layers.Encoder(8, 2, 32, layers=2)
     >>> encoder(np.ones((5, 8), np.float32), offsets=[0, 2, 5]).shape  # two sequences
     (5, 8)
     """
@@ -422,6 +435,12 @@ class _CrossModule(_AttentionModule):
         """Returns the output for x: [N, d_model] or [B, T, d_model], and memory: [M, d_model] or [B, S, d_model].
 
         Self-attention is causal: a token sees itself and those before it. memory is the encoder's output.
+
+        >>> layer = qkv.layers.DecoderLayer(8, 2, 32)
+        >>> x, memory = np.ones((2, 5, 8), np.float32), np.ones((2, 3, 8), np.float32)
+        >>> layer.forward(x, memory, memory_lengths=[3, 2]).shape
+        (2, 5, 8)
+
         mask, offsets, lengths, seed: as for Encoder.forward; those of memory are those of cross-attention.
         backward returns the gradients of x and of memory.
         """
@@ -438,8 +457,7 @@ class DecoderLayer(_CrossModule):
     Parameters: self_attention.*, cross_attention.*, feed_forward.* and a norm of each; state_dict() has the names of
     torch.nn.TransformerDecoderLayer.
 
-    >>> import numpy as np
-    >>> DecoderLayer(8, 2, 32)(np.ones((5, 8), np.float32), np.ones((3, 8), np.float32)).shape
+    >>> qkv.layers.DecoderLayer(8, 2, 32)(np.ones((5, 8), np.float32), np.ones((3, 8), np.float32)).shape
     (5, 8)
     """
 
@@ -457,8 +475,7 @@ class Decoder(_CrossModule):
     Inputs: x [N, d_model] and memory [M, d_model], or batches of three axes; output: as x.
     Parameters: layers.0.*, …, norm.*; state_dict() has the names of torch.nn.TransformerDecoder.
 
-    >>> import numpy as np
-    >>> Decoder(8, 2, 32, layers=2)(np.ones((5, 8), np.float32), np.ones((3, 8), np.float32)).shape
+    >>> qkv.layers.Decoder(8, 2, 32, layers=2)(np.ones((5, 8), np.float32), np.ones((3, 8), np.float32)).shape
     (5, 8)
     """
 
@@ -484,8 +501,7 @@ class Transformer(_AttentionModule):
     Inputs: source [M, d_model] and target [N, d_model], or batches of three axes; output: as target.
     Parameters: encoder.*, decoder.*; state_dict() has the names of torch.nn.Transformer.
 
-    >>> import numpy as np
-    >>> model = Transformer(8, 2, 32, encoder_layers=2, decoder_layers=1)
+    >>> model = qkv.layers.Transformer(8, 2, 32, encoder_layers=2, decoder_layers=1)
     >>> model(np.ones((3, 8), np.float32), np.ones((5, 8), np.float32)).shape
     (5, 8)
     """
@@ -524,6 +540,12 @@ class Transformer(_AttentionModule):
         """Returns the decoder's output for source: [M, d_model] or [B, S, d_model], and target: [N, d_model] or
         [B, T, d_model].
 
+        >>> model = qkv.layers.Transformer(8, 2, 32, encoder_layers=1, decoder_layers=1)
+        >>> source, target = np.ones((2, 3, 8), np.float32), np.ones((2, 5, 8), np.float32)
+        >>> y = model.forward(source, target, source_lengths=[3, 2])
+        >>> [gradient.shape for gradient in model.backward(np.ones_like(y))]
+        [(2, 3, 8), (2, 5, 8)]
+
         mask, offsets, lengths, seed: as for Encoder.forward, of the target; memory_mask is that of cross-attention, and
         source_mask, source_offsets and source_lengths those of the encoder.
         backward returns the gradients of source and of target.
@@ -551,7 +573,7 @@ def positional_encoding(length: int, d_model: int, kind: str = "interleaved") ->
     kind: "interleaved", sin(p r_j) at 2j and cos(p r_j) at 2j + 1 with r_j = 10000^(-2j / d_model), as in the paper; or
     "halves", "closed_halves", "second_halves" of other systems, whose width must be even.
 
-    >>> positional_encoding(2, 4).round(3)
+    >>> qkv.layers.positional_encoding(2, 4).round(3)
     array([[0.   , 1.   , 0.   , 1.   ],
            [0.841, 0.54 , 0.01 , 1.   ]], dtype=float32)
     """
@@ -564,8 +586,7 @@ def softmax(x: Any) -> Any:
 
     A row of only -inf becomes zeros.
 
-    >>> import numpy as np
-    >>> softmax(np.array([0, np.log(3)])).round(6)
+    >>> qkv.layers.softmax(np.array([0, np.log(3)])).round(6)
     array([0.25, 0.75])
     """
     return _qkv.softmax(x)
@@ -574,8 +595,7 @@ def softmax(x: Any) -> Any:
 def softmax_backward(y: Any, grad_out: Any) -> Any:
     """Returns y ∘ (grad_out − Σ grad_out ∘ y), the gradient of x for y = softmax(x): [..., n].
 
-    >>> import numpy as np
-    >>> softmax_backward(np.array([0.25, 0.75]), np.array([1.0, 0.0]))
+    >>> qkv.layers.softmax_backward(np.array([0.25, 0.75]), np.array([1.0, 0.0]))
     array([ 0.1875, -0.1875])
     """
     return _qkv.softmax_backward(y, grad_out)
@@ -589,8 +609,7 @@ def cross_entropy(
     logits: [..., V]; labels: integers [...], from 0 to V - 1. The loss is -Σ q log softmax(logits), where q is 1 at the
     label, or with label_smoothing ε: (1 - ε) at the label, plus ε / V everywhere.
 
-    >>> import numpy as np
-    >>> loss, gradient = cross_entropy(np.array([[0, np.log(3)]]), [1])
+    >>> loss, gradient = qkv.layers.cross_entropy(np.array([[0, np.log(3)]]), [1])
     >>> round(loss, 6), gradient.round(6)
     (0.287682, array([[ 0.25, -0.25]]))
     """

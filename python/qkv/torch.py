@@ -6,6 +6,10 @@ register_transformers          attn_implementation="qkv" in transformers
 
 What is not qkv's, such as tensors on other devices, float16 and dropout, is computed by PyTorch, and a warning says so
 once. Both use the number of threads of torch.set_num_threads, in one pool.
+
+>>> import torch, qkv.torch
+>>> q, k, v = torch.randn(3, 1, 2, 5, 4, requires_grad=True).unbind()
+>>> qkv.torch.scaled_dot_product_attention(q, k, v, is_causal=True).sum().backward()
 """
 
 from __future__ import annotations
@@ -225,7 +229,7 @@ class enable:
 
     It holds until `disable`, or, as a context manager, to the end of the block.
 
-    >>> import qkv.torch
+    >>> import torch, qkv.torch
     >>> with qkv.torch.enable():
     ...     out = torch.nn.functional.scaled_dot_product_attention(*torch.randn(3, 1, 2, 5, 4))
     """
@@ -246,7 +250,12 @@ class enable:
 def disable() -> None:
     """Ends `enable`.
 
+    >>> import torch, qkv.torch
+    >>> before = torch.nn.functional.scaled_dot_product_attention
+    >>> enabled = qkv.torch.enable()
     >>> qkv.torch.disable()
+    >>> torch.nn.functional.scaled_dot_product_attention is before
+    True
     """
     F.scaled_dot_product_attention = _pytorch
 
@@ -272,7 +281,10 @@ def _for_transformers(
 def register_transformers() -> None:
     """Makes attn_implementation="qkv" known to transformers. Called on import if transformers is imported before.
 
+    >>> import qkv.torch, transformers
     >>> qkv.torch.register_transformers()
+    >>> "qkv" in transformers.AttentionInterface()
+    True
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask

@@ -2,7 +2,6 @@
 #include "qkv/import.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,14 +11,14 @@
 namespace qkv::python {
 namespace {
 
-// Calls `on_download`, a callable or None. Signals are handled at each report.
+// Calls `on_download`. Signals are handled at each report.
 ImportReport import_with_signals(const std::string& source, const std::string& out, const nb::dict& values,
-                                 const nb::object& on_download) {
+                                 const nb::callable& on_download) {
   ImportOptions options = options_of<ImportOptions>(values, "import_model");
   options.on_download = [&](const DownloadProgress& progress) {
     handle_signals();
     const nb::gil_scoped_acquire gil;
-    if (!on_download.is_none()) on_download(progress);
+    on_download(progress);
   };
   const nb::gil_scoped_release release;
   return import_model(source, out, options);
@@ -38,8 +37,7 @@ void bind_import(nb::module_& m) {
       .def_ro("kind", &ImportReport::kind)
       .def_ro("parameters", &ImportReport::parameters)
       .def_ro("notes", &ImportReport::notes);
-  m.def("import_model", import_with_signals, nb::arg("source"), nb::arg("out"), nb::arg("options"),
-        nb::arg("on_download").none());
+  m.def("import_model", import_with_signals);
 }
 
 }  // namespace qkv::python

@@ -1,6 +1,5 @@
 """qkv.AttentionMap: weights of a model, and weights that are given."""
 
-import doctest
 import html
 import json
 import re
@@ -10,7 +9,6 @@ import subprocess
 import pytest
 
 import qkv
-from qkv import _attention_map
 
 np = pytest.importorskip("numpy")
 ROWS, COLUMNS = ["▁the", "▁dog"], ["▁der", "▁Hu", "nd"]
@@ -100,8 +98,3 @@ def test_a_notebook_shows_the_page_in_a_frame(tmp_path):
            "--virtual-time-budget=2000", "--dump-dom"]
     dump = subprocess.run([*run, page.as_uri()], capture_output=True, text=True, timeout=50).stdout
     assert re.search(r"<dt[^>]*hidden", dump) and "Layer 1, head 1" in dump
-
-
-def test_the_examples_of_the_docstrings_hold():
-    found = doctest.testmod(_attention_map)
-    assert found.failed == 0 and found.attempted >= 3
