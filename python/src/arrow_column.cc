@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -10,7 +11,7 @@
 namespace qkv::python {
 namespace {
 
-constexpr int64_t kMostRows = int64_t{1} << 60;  // sums of two such numbers do not overflow
+constexpr size_t kLongestShown = 80;
 constexpr int64_t kMillion = 1'000'000;
 
 ArrowTime time_of(double value) {
@@ -22,11 +23,20 @@ ArrowTime time_of(double value) {
 
 }  // namespace
 
+std::string shown(std::string_view text) {
+  size_t end = std::min(text.size(), kLongestShown);
+  while (end > 0 && end < text.size() && (text[end] & 0xC0) == 0x80) end--;  // not within a character
+  std::string found(text.substr(0, end));
+  for (char& c : found)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  return end < text.size() ? found + "…" : found;
+}
+
 ArrowType::ArrowType(const ArrowSchema& schema, const std::string& where)
     : format_(schema.format ? schema.format : "") {
   if (!read_format())
     throw Error(fmt::format("{} has the Arrow type \"{}\"; expected strings, integers, float32, float64 or timestamps",
-                            where, format_));
+                            where, shown(format_)));
 }
 
 bool ArrowType::read_format() {
@@ -56,17 +66,14 @@ bool ArrowType::read_format() {
 
 ArrowColumn::ArrowColumn(const ArrowSchema& schema, const ArrowArray& array, int64_t begin, int64_t length,
                          std::string where, int64_t first_row)
-    : array_(array),
-      where_(std::move(where)),
-      type_(schema, where_),
-      begin_(array.offset + begin),
-      length_(length),
-      first_row_(first_row) {
-  const bool fits = array.offset >= 0 && array.offset < kMostRows && begin >= 0 && length >= 0 && array.length >= 0 &&
-                    array.length < kMostRows && begin <= array.length && length <= array.length - begin;
+    : array_(array), where_(std::move(where)), type_(schema, where_), length_(length), first_row_(first_row) {
+  const bool fits = array.offset >= 0 && array.offset < kMostArrowRows && begin >= 0 && length >= 0 &&
+                    array.length >= 0 && array.length < kMostArrowRows && begin <= array.length &&
+                    length <= array.length - begin;
   if (!fits)
-    throw Error(fmt::format("{}: an Arrow array of length {} and offset {} does not have rows {} to {}", where_,
-                            array.length, array.offset, begin, begin + length));
+    throw Error(fmt::format("{}: an Arrow array of length {} and offset {} does not have {} rows from {} on", where_,
+                            array.length, array.offset, length, begin));
+  begin_ = array.offset + begin;
   check_buffers();
   if (!schema.dictionary) return;
   if (!array.dictionary || schema.dictionary->dictionary || type_.kind_ != ArrowType::Kind::integers)
@@ -81,11 +88,12 @@ void ArrowColumn::check_buffers() const {
   const Kind kind = type_.kind_;
   const int64_t n = array_.n_buffers;
   const bool counted = kind == Kind::nulls ? n == 0 : kind == Kind::views ? n >= 3 : type_.is_text() ? n == 3 : n == 2;
-  if (!counted || n > kMostRows || (n > 0 && !array_.buffers))
-    throw Error(fmt::format("{}: an Arrow array of type \"{}\" with {} buffers is invalid", where_, type_.format_, n));
+  if (!counted || n > kMostArrowRows || (n > 0 && !array_.buffers))
+    throw Error(
+        fmt::format("{}: an Arrow array of type \"{}\" with {} buffers is invalid", where_, shown(type_.format_), n));
   if (kind == Kind::nulls || length_ == 0) return;
   if (!array_.buffers[1] || (array_.null_count > 0 && !array_.buffers[0]))
-    throw Error(fmt::format("{}: an Arrow array of type \"{}\" lacks a buffer", where_, type_.format_));
+    throw Error(fmt::format("{}: an Arrow array of type \"{}\" lacks a buffer", where_, shown(type_.format_)));
 }
 
 void ArrowColumn::fail_at(int64_t i, const std::string& problem) const {
@@ -139,7 +147,7 @@ int64_t ArrowColumn::dictionary_index(int64_t i) const {
 std::string_view ArrowColumn::between_offsets(int64_t i) const {
   const bool wide = type_.kind_ == ArrowType::Kind::offsets64;
   const auto offset = [&](int64_t at) { return wide ? load<int64_t>(1, at) : int64_t{load<int32_t>(1, at)}; };
-  const int64_t at = begin_ + i, first = offset(at), end = offset(at + 1), last = offset(begin_ + length_);
+  const int64_t at = begin_ + i, first = offset(at), end = offset(at + 1), last = offset(array_.offset + array_.length);
   if (first < 0 || first > end || end > last || (end > first && !array_.buffers[2]))
     fail_at(i, fmt::format("the offsets {} and {} are not within a text of {} bytes", first, end, last));
   return {static_cast<const char*>(array_.buffers[2]) + (end > first ? first : 0), static_cast<size_t>(end - first)};
@@ -163,13 +171,15 @@ std::string_view ArrowColumn::view(int64_t i) const {
 std::string_view ArrowColumn::text(int64_t i) const {
   if (values_) return values_->text(dictionary_index(i));
   check_value(i);
-  if (!type_.is_text()) fail_at(i, fmt::format("expected a string (is of the Arrow type \"{}\")", type_.format_));
+  if (!type_.is_text())
+    fail_at(i, fmt::format("expected a string (is of the Arrow type \"{}\")", shown(type_.format_)));
   return type_.kind_ == ArrowType::Kind::views ? view(i) : between_offsets(i);
 }
 
 int64_t ArrowColumn::integer(int64_t i) const {
   if (values_) return values_->integer(dictionary_index(i));
-  if (!type_.is_integer()) fail_at(i, fmt::format("expected an integer (is of the Arrow type \"{}\")", type_.format_));
+  if (!type_.is_integer())
+    fail_at(i, fmt::format("expected an integer (is of the Arrow type \"{}\")", shown(type_.format_)));
   return stored_integer(i);
 }
 
@@ -184,7 +194,8 @@ ArrowTime ArrowColumn::time(int64_t i) const {
     return time_of(value);
   }
   if (type_.kind_ != ArrowType::Kind::times)
-    fail_at(i, fmt::format("expected an integer, a float or a timestamp (is of the Arrow type \"{}\")", type_.format_));
+    fail_at(i, fmt::format("expected an integer, a float or a timestamp (is of the Arrow type \"{}\")",
+                           shown(type_.format_)));
   if (type_.ticks_ < 0) return {-type_.ticks_ * load<int32_t>(1, at), 0};
   const auto value = load<int64_t>(1, at);
   const int64_t below = value % type_.ticks_, rest = below < 0 ? below + type_.ticks_ : below;

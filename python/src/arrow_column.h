@@ -11,6 +11,12 @@
 
 namespace qkv::python {
 
+// Arrays are shorter, so that the sum of a length and an offset does not overflow.
+inline constexpr int64_t kMostArrowRows = int64_t{1} << 60;
+
+// Returns a text of the producer for an error: its first 80 bytes, without control characters.
+std::string shown(std::string_view text);
+
 // Times and real numbers: whole + millionths / 10⁶ with 0 ≤ millionths < 10⁶. Timestamps are in seconds since 1970.
 struct ArrowTime {
   int64_t whole = 0;
@@ -73,7 +79,7 @@ class ArrowColumn {
   const ArrowArray& array_;
   std::string where_;
   ArrowType type_;
-  int64_t begin_, length_, first_row_;
+  int64_t begin_ = 0, length_, first_row_;
   std::unique_ptr<ArrowColumn> values_;  // of a dictionary
 };
 

@@ -16,8 +16,22 @@ void qkv::python::handle_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+namespace {
+
+// Raises an Error, a Python type, with its message, which may quote bytes that are not UTF-8.
+void raise_error(const std::exception_ptr& thrown, void* type) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const qkv::Error& error) {
+    PyErr_SetObject(static_cast<PyObject*>(type), qkv::python::text_of(error.what()).ptr());
+  }
+}
+
+}  // namespace
+
 NB_MODULE(_qkv, m) {
-  nb::exception<qkv::Error>(m, "Error", PyExc_ValueError);
+  const nb::exception<qkv::Error> error(m, "Error", PyExc_ValueError);
+  nb::register_exception_translator(raise_error, error.ptr());
   m.def("set_threads", [](int64_t count) {
     if (count < 1 || count > 1024)
       throw qkv::Error("set_threads: count must be between 1 and 1024 (is " + std::to_string(count) + ")");

@@ -1,4 +1,4 @@
-// Texts and logs of interactions from tables and columns that export Arrow data (arrow_stream.h).
+// Texts and logs of interactions from tables and columns that export Arrow data (arrow_export.h).
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "arrow_stream.h"
+#include "arrow_export.h"
 #include "bindings.h"
 #include "qkv/error.h"
 #include "qkv/interactions.h"
@@ -36,7 +36,7 @@ nb::object id_at(const ArrowColumn& column, int64_t i) {
 
 // Returns a column of strings.
 nb::list texts(nb::handle object, const std::string& name) {
-  ArrowStream stream(name, object);
+  ArrowChunks stream = exported(name, object);
   nb::list found;
   while (stream.next()) {
     const ArrowColumn column = stream.column();
@@ -47,7 +47,7 @@ nb::list texts(nb::handle object, const std::string& name) {
 
 // Calls f(user, item, time, row) for each event of a table with these columns; `time` is null if it has none.
 template <class F>
-void for_events(ArrowStream& stream, const EventColumns& found, F&& f) {
+void for_events(ArrowChunks& stream, const EventColumns& found, F&& f) {
   while (stream.next()) {
     const ArrowColumn user = stream.column(static_cast<size_t>(found.user)),
                       item = stream.column(static_cast<size_t>(found.item));
@@ -81,8 +81,8 @@ nb::list integers_of(const std::vector<ArrowTime>& times, const std::string& nam
 }
 
 Events read_events(nb::handle table, const std::string& name, const std::vector<std::string>& columns) {
-  ArrowStream stream(name, table);
-  const std::vector<std::string> names = stream.columns();
+  ArrowChunks stream = exported(name, table);
+  const std::vector<std::string> names = column_names(stream);
   const EventColumns found = find_event_columns(names, columns, name);
   Events events;
   std::vector<ArrowTime> times;
@@ -139,8 +139,8 @@ class OutFile {
 // Writes the events of a table as CSV with the columns user, item and, if the table has times, time.
 void write_events(nb::handle table, const std::string& name, const std::vector<std::string>& columns,
                   const std::string& path) {
-  ArrowStream stream(name, table);
-  const EventColumns found = find_event_columns(stream.columns(), columns, name);
+  ArrowChunks stream = exported(name, table);
+  const EventColumns found = find_event_columns(column_names(stream), columns, name);
   OutFile file(path);
   file.write(found.time < 0 ? "user,item\n" : "user,item,time\n");
   std::string line;
@@ -161,7 +161,7 @@ void write_events(nb::handle table, const std::string& name, const std::vector<s
 void write_texts(nb::handle object, const std::string& name, const std::string& path, const std::string& separator) {
   const bool lines = separator == "\n";
   if (separator.empty()) throw Error(fmt::format("{}: strings need a separator (is empty)", name));
-  ArrowStream stream(name, object);
+  ArrowChunks stream = exported(name, object);
   OutFile file(path);
   while (stream.next()) {
     const ArrowColumn column = stream.column();

@@ -167,7 +167,9 @@ INVALID = [
     (lambda: Column("L", [None, b"\xff" * 8], 1, dictionary=strings(["x"])), "does not fit into 64 bits"),
     (lambda: Column("u", [None, b"\x00" * 8, b""], 1, dictionary=strings(["x"])), "must have integers as indices"),
     (lambda: Column("z", [None, b"\x00" * 8, b""], 1), 'has the Arrow type "z"; expected strings'),
+    (lambda: Column("z\n" + "ü" * 99, [], 1), 'has the Arrow type "z ' + "ü" * 39 + '…"; expected strings'),
     (lambda: Column("+r", [], 1), 'has the Arrow type "+r"'),
+    (lambda: strings(["ab"], offset=2**63 - 1), "of length 1 and offset 9223372036854775807"),
     (lambda: integers([1]), 'expected a string (is of the Arrow type "l")'),
     (lambda: Column("n", [], 1), "the value is null"),
     (lambda: table(1, strings(["a"])), "texts is a table, expected a column of strings"),
@@ -225,6 +227,9 @@ def test_a_table_made_by_hand_gives_a_dict(recommender):
       Column("g", [None, struct.pack("d", float("nan"))], 1, name="time")],
      'histories: column "time", row 0 (from 0): the time must be finite'),
     ([strings(["u"], name="user"), strings([], name="item")], 'histories: column "item": an Arrow array of length 0'),
+    ([strings(["u"], name="user"), Column("u", [None, struct.pack("3i", 0, 100, 2), b"ab"], 2, name="item")],
+     'histories: column "item", row 0 (from 0): the offsets 0 and 100 are not within a text of 2 bytes'),
+    ([Column("z", [], 1, name="user\n"), strings(["i"], name="item")], 'histories: column "user " has the Arrow type "z"'),
     ([strings(["u"], name="user"), Column("g", [None, b"0" * 8], 1, name="item")],
      'histories: column "item", row 0 (from 0): expected a string'),
     ([strings(["u"], name="user"), integers([1], name="item")], "column 'item' has integers, but the model's item 'f0"),
@@ -233,6 +238,21 @@ def test_invalid_tables_are_errors_that_name_column_and_row(recommender, columns
     with pytest.raises(qkv.Error) as error:
         recommender.recommend_all(table(1, *columns))
     assert str(error.value).startswith(message) and "\n" not in str(error.value)
+
+
+def test_lengths_of_a_table_are_checked():
+    for length, offset in ((2**63 - 1, 0), (1, 2**63 - 1), (-1, 0), (2**60, 0)):
+        events = table(length, strings(["u"], name="user"), strings(["i"], name="item"))
+        events.array.offset = offset
+        with pytest.raises(qkv.Error, match=f"^log: an Arrow array of length {length} and offset {offset} is invalid$"):
+            qkv._qkv.read_events(events, "log", [])
+
+
+def test_bytes_that_are_not_utf8_become_replacement_characters():
+    column = strings(["a"], name="user")
+    column.schema.format = b"\xff"
+    with pytest.raises(qkv.Error, match='^log: column "user" has the Arrow type "\ufffd"'):
+        qkv._qkv.read_events(table(1, column, strings(["i"], name="item")), "log", [])
 
 
 def test_arguments_that_do_not_fit_a_table_are_errors(recommender, films):
