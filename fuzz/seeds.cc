@@ -192,7 +192,7 @@ void tables(const fs::path& directory) {
 
 void write_seeds(const fs::path& directory) {
   for (const auto write : {safetensors, configurations, tokenizers, tokenizer_files, training, weights, texts, http,
-                           forms, documents, logs, tables, import_seeds, server_seeds})
+                           forms, documents, logs, tables, arrow_seeds, import_seeds, server_seeds})
     write(directory);
 }
 

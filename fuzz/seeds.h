@@ -27,6 +27,9 @@ void write_seeds(const std::filesystem::path& directory);
 // Those of what `qkv import` reads.
 void import_seeds(const std::filesystem::path& directory);
 
+// Those of the Arrow C data interface.
+void arrow_seeds(const std::filesystem::path& directory);
+
 // Those of what `qkv serve` answers.
 void server_seeds(const std::filesystem::path& directory);
 
