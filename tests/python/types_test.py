@@ -42,7 +42,8 @@ def run(tmp_path):
 
 
 def test_the_module_and_its_use_pass_a_strict_type_check(run, config):
-    names = ["qkv"] + [f"qkv.{path.stem}" for path in PACKAGE.glob("*.py") if path.stem != "__init__"]
+    paths = [path.relative_to(PACKAGE.parent).with_suffix("") for path in PACKAGE.rglob("*.py")]
+    names = [".".join(path.parts).removesuffix(".__init__") for path in paths]
     modules = [name for name in names if HAS_TORCH or name != "qkv.torch"]
     run("mypy", "--strict", "--config-file", config, *(text for name in modules for text in ("-m", name)))
     run("mypy", "--strict", "--config-file", config, str(HERE / "typing_example.py"))
