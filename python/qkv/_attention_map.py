@@ -139,8 +139,8 @@ class AttentionMap:
         return self._found.to_json()
 
     def _repr_html_(self) -> str:
-        """Returns the page in a frame, for notebooks."""
-        style = "width: 100%; height: 720px; border: 0"
+        """Returns the page in a frame, for notebooks. The frame's height can be changed with the mouse."""
+        style = "width: 100%; height: 720px; border: 0; resize: vertical"
         page = html.escape(self.to_html(), quote=True)
         return f'<iframe sandbox="allow-scripts" title="Attention" style="{style}" srcdoc="{page}"></iframe>'
 

@@ -13,6 +13,9 @@ for (const side of ['source', 'target']) {
   $(side).textContent = data[side];
   if (!data[side]) $(side).hidden = $(side).previousElementSibling.hidden = true;
 }
+document.querySelector('.sentences').hidden = !data.source && !data.target;
+const isSplit = word => word.pieces.length > 1;
+$('words').parentElement.hidden = !data.kinds.some(kind => kind.rows.some(isSplit) || kind.columns.some(isSplit));
 if (data.source) document.title = 'Attention: ' + data.source;
 
 // The fragment of the URL may select kind/layer/head/words, as in #cross/6/1/words.

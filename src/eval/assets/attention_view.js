@@ -148,6 +148,7 @@ function showGrid() {
   grid.style.gridTemplateColumns = `repeat(${H + 2}, auto)`;
   grid.style.setProperty('--thumb', Math.max(26, Math.min(72, Math.floor(430 / (H + 1)) - 7)) + 'px');
   grid.replaceChildren(...cells);
+  grid.parentElement.hidden = v.layers.length === 1 && H === 1;  // it would show the selected map again
 }
 function name(layer, head) {
   return `Layer ${layer + 1}, ` + (head === view().layers[layer].length - 1 ? 'mean of all heads' : `head ${head + 1}`);
@@ -225,7 +226,7 @@ function choose(change) {
     button.tabIndex = k === at ? 0 : -1;
   });
   $('words').checked = state.words;
-  $('dot').hidden = state.words;
+  $('dot').hidden = ![...v.rows, ...v.columns].some(token => token.more);
   $('about').textContent = Object.hasOwn(about, v.kind.name) ? about[v.kind.name][1] : '';
   $('name').textContent = name(state.layer, state.head);
   showMap();
