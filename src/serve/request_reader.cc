@@ -122,7 +122,7 @@ size_t RequestReader::put_body(std::string_view bytes) {
     const size_t most = limits_.chunk_line + (parser_->is_done() ? limits_.trailers : 0);
     if (body().size() == length && step > most)
       refuse(400, "malformed body: the line of a chunk, or the trailers, are too long");
-    if (parser_->is_done()) check_trailers(all.substr(used - step, step));
+    if (parser_->is_done() && head_->chunked) check_trailers(all.substr(used - step, step));
   }
   if (parser_->is_done()) return used - before;
   const size_t rest = all.size() - used;

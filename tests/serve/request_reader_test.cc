@@ -1,6 +1,7 @@
 // Reading HTTP requests: what is accepted and refused, in pieces of any size.
 #include "serve/request_reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/serve/read_requests.h"
@@ -18,6 +19,24 @@ int status_of(const std::string& bytes) { return read_all(bytes).status; }
 
 // The status of a request with these lines after the request line and Host.
 int status_with(const std::string& lines) { return status_of(kStart + lines + "\r\n"); }
+
+// Lines of JSON that are indented are no trailers that continue, whatever ends them.
+TEST(RequestReader, TakesBodiesOfIndentedLines) {
+  for (const std::string indent : {" ", "\t"}) {
+    const std::string body = "{\r\n" + indent + "\"text\": \"a\"\r\n}";
+    const std::string sized =
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    const std::string chunked = fmt::format(
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n", body.size(), body);
+    for (const std::string& bytes : {sized, chunked}) {
+      const ReadRequests expected{{"POST / " + body}};
+      EXPECT_EQ(read_all(bytes), expected);
+      for (size_t i = 1; i < bytes.size(); i++)
+        EXPECT_EQ(read_pieces({std::string_view(bytes).substr(0, i), std::string_view(bytes).substr(i)}), expected)
+            << i;
+    }
+  }
+}
 
 TEST(RequestReader, ReadsHeadAndBody) {
   RequestReader reader;
