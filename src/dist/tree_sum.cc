@@ -1,0 +1,52 @@
+#include "dist/tree_sum.h"
+
+#include <algorithm>
+
+#include "core/threads.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kSumBlock = 1 << 14;
+
+void append_nodes(TreeNode node, int64_t begin, int64_t end, std::vector<TreeNode>& nodes) {
+  const int64_t node_end = node.first + node.count;
+  if (end <= node.first || node_end <= begin) return;
+  if (begin <= node.first && node_end <= end) return nodes.push_back(node);
+  const int64_t left = left_leaves(node.count);
+  append_nodes({node.first, left}, begin, end, nodes);
+  append_nodes({node.first + left, node.count - left}, begin, end, nodes);
+}
+
+}  // namespace
+
+std::vector<TreeNode> largest_nodes(int64_t n, int64_t begin, int64_t end) {
+  std::vector<TreeNode> nodes;
+  append_nodes({0, n}, begin, end, nodes);
+  return nodes;
+}
+
+TreeSum::TreeSum(int64_t leaves, int64_t size)
+    : leaves_(leaves), size_(size), nodes_(to_size(std::bit_width(to_size(leaves - 1)) * size)) {}
+
+// The bits of taken_ are the nodes that wait for their right-hand sides. A new node completes those that the addition
+// of its count to taken_ carries over, the nearest first; the last one completes all.
+void TreeSum::add(std::span<float> sum, int64_t count) {
+  const uint64_t before = to_size(taken_), after = to_size(taken_ + count);
+  const bool last = taken_ + count == leaves_;
+  const uint64_t completed = last ? before : before & ~after;
+  float* kept = last ? nullptr : node(std::countr_zero(after & ~before));
+  taken_ = last ? 0 : taken_ + count;
+  if (last && completed == 0) return;
+  parallel_blocks(size_, kSumBlock, [&](int64_t begin, int64_t end) {
+    for (uint64_t bits = completed; bits != 0; bits &= bits - 1) {
+      const float* left = node(std::countr_zero(bits));
+      for (int64_t i = begin; i < end; i++) sum[to_size(i)] = left[i] + sum[to_size(i)];
+    }
+    if (!kept) return;
+    std::copy(&sum[to_size(begin)], sum.data() + end, kept + begin);
+    std::fill(&sum[to_size(begin)], sum.data() + end, 0.0f);
+  });
+}
+
+}  // namespace qkv
