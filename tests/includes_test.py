@@ -25,7 +25,7 @@ BELOW = {
     "layers": {"core", "ops"},
     "model": {"core", "ops", "layers", "data"},  # only data/batch.h, which both sides share
     "modules": {"core", "ops", "layers", "model"},
-    "io": {"core", "ops", "layers", "model", "text", "data"},
+    "io": {"core", "dist", "ops", "layers", "model", "text", "data"},
     "hub": {"core", "io"},
     "import": {"core", "ops", "layers", "model", "text", "data", "io", "hub"},
     "export": {"core", "ops", "layers", "model", "text", "data", "io", "import"},

@@ -41,6 +41,7 @@ struct TrainingConfig {
   double r_drop = 0;  // Liang et al., "R-Drop: Regularized Dropout for Neural Networks" (2021)
   int64_t batch_tokens = 4096;
   int64_t accumulate = 1;
+  int64_t shards = 1;
   int64_t growth_steps = 0;
   bool recompute = false;
 
@@ -96,9 +97,13 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("batch_tokens", c.batch_tokens,
         {"Maximum tokens per batch (of a translator: on each side)", "data", at_least(1), kCommon});
   visit("accumulate", c.accumulate,
-        {"Batches per optimizer step; their gradients are averaged over all their tokens", "optimizer", at_least(1)});
+        {"Batches per shard of an optimizer step; gradients are averaged over all tokens of the step", "optimizer",
+         at_least(1)});
+  visit("shards", c.shards,
+        {"Shards per optimizer step, of accumulate batches each; their gradients are summed in a fixed order",
+         "optimizer", between(1, 4096)});
   visit("growth_steps", c.growth_steps,
-        {"Steps over which the batches per step rise from 1 to accumulate; 0 is off", "optimizer", kCount});
+        {"Steps over which the batches per shard rise from 1 to accumulate; 0 is off", "optimizer", kCount});
   visit("recompute", c.recompute,
         {"Recompute activations in the backward pass: less memory, more time, the same result", "optimizer"});
   visit("max_steps", c.max_steps, {"Stop after this many steps; 0 is no limit", "checkpoints", kCount, kCommon});

@@ -27,7 +27,7 @@ std::vector<TreeNode> largest_nodes(int64_t n, int64_t begin, int64_t end) {
 }
 
 TreeSum::TreeSum(int64_t leaves, int64_t size)
-    : leaves_(leaves), size_(size), nodes_(to_size(std::bit_width(to_size(leaves - 1)) * size)) {}
+    : leaves_(leaves), size_(size), nodes_(to_size(kept_sums(leaves) * size)) {}
 
 // The bits of taken_ are the nodes that wait for their right-hand sides. A new node completes those that the addition
 // of its count to taken_ carries over, the nearest first; the last one completes all.

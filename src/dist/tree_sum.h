@@ -18,6 +18,9 @@ namespace qkv {
 // Returns the number of leaves on the left of the root; n is at least 2.
 inline int64_t left_leaves(int64_t n) { return static_cast<int64_t>(std::bit_floor(to_size(n - 1))); }
 
+// Returns the number of sums that have to be kept while n leaves are added one after the other: ⌈log₂ n⌉.
+inline int64_t kept_sums(int64_t n) { return std::bit_width(to_size(n - 1)); }
+
 // Returns the sum of all leaves, at least one, by the definition.
 template <class T>
 T tree_sum(std::span<const T> leaves) {
@@ -36,8 +39,8 @@ struct TreeNode {
 // Returns the largest nodes of a tree of n leaves that together have the leaves begin … end − 1, in this order.
 std::vector<TreeNode> largest_nodes(int64_t n, int64_t begin, int64_t end);
 
-// The sum of the arrays of n leaves, which come one after the other, in ⌈log₂ n⌉ buffers. Additions are in float32 and
-// flush denormals; a single leaf stays as it is. Not thread-safe. Uses all threads internally.
+// The sum of the arrays of n leaves, which come one after the other, in kept_sums(n) buffers. Additions are in float32
+// and flush denormals; a single leaf stays as it is. Not thread-safe. Uses all threads internally.
 class TreeSum {
  public:
   TreeSum(int64_t leaves, int64_t size);

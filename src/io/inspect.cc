@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "dist/tree_sum.h"
 #include "io/adapter.h"
 #include "io/int8_weights.h"
 #include "io/run_config.h"
@@ -29,11 +30,11 @@ int64_t moment_bytes(Moments moments, int64_t P) {
   return 0;
 }
 
-// Weights and the copy that is evaluated, and the gradients and the optimizer's state of the parameters that are
-// trained.
+// Weights and the copy that is evaluated, and the gradients, their sums over shards and the optimizer's state of the
+// parameters that are trained.
 int64_t training_bytes(const RunDirectory& run, const TrainingConfig& config, const ParameterList<float>& all) {
   constexpr int64_t kFloat = sizeof(float);
-  const int64_t gradients = config.ema_decay > 0 ? 2 : 1;  // and their moving average
+  const int64_t gradients = 1 + kept_sums(config.shards) + (config.ema_decay > 0 ? 1 : 0);  // and the moving average
   if (has_adapter(run)) {
     int64_t T = 0;
     for (const AdapterModule& module : read_adapter(run).modules) {

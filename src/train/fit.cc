@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.h"
+#include "dist/tree_sum.h"
 #include "train/optimizer_state.h"
 #include "train/rehearsal.h"
 #include "train/trained_parts.h"
@@ -44,8 +45,10 @@ int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Ev
   model.parameters().allocate_gradients();
   model.parameters().initialize(static_cast<uint64_t>(recipe.training.seed));
   const OptimizerState optimizer(recipe.training, model.parameters());
+  const std::span<const float> gradients = model.parameters().gradients();
+  const TreeSum gradient_sum(recipe.training.shards, std::ssize(gradients));
   const size_t fixed =
-      2 * model.parameters().values().size_bytes() + model.parameters().gradients().size_bytes() + optimizer.bytes();
+      2 * model.parameters().values().size_bytes() + gradients.size_bytes() + gradient_sum.bytes() + optimizer.bytes();
   const auto activations = [&](int64_t tokens, Arena& arena) {
     TrainingConfig config = recipe.training;
     config.batch_tokens = tokens;

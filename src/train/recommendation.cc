@@ -184,7 +184,7 @@ void RecommendationData::set_limits(RecommendationRecipe& recipe) const {
   TrainingConfig& training = recipe.training;
   const int64_t batches = RecommendationTask::batches(recipe, run_.log.data);
   set_cosine_end(training, batches);
-  const int64_t steps = std::max<int64_t>(1, batches / training.accumulate);
+  const int64_t steps = std::max<int64_t>(1, batches / training.accumulate / training.shards);
   if (training.eval_every == 0) training.eval_every = recipe.fit ? fitting_interval(steps) : steps;
 }
 

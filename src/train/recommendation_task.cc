@@ -117,7 +117,7 @@ Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Cont
   const Loss loss = model_loss_and_gradient(model, c);
   if (const Parameter<float>* features = model.feature_table()) {
     features_before_.assign(features->value, features->value + features->size());
-    // The table holds the sum over all batches of the step so far, so the gradients of the features are computed from
+    // The table holds the sum over all batches of the shard so far, so the gradients of the features are computed from
     // scratch.
     std::fill_n(features->gradient, features->size(), 0.0f);
     features_.add_gradient(model.item_table().gradient_matrix(), features->gradient_matrix());

@@ -31,7 +31,7 @@ inline double average_decay(const TrainingConfig& c, int64_t step) {
   return std::min(c.ema_decay, (1 + n) / (10 + n));
 }
 
-// Returns the number of batches of a step.
+// Returns the number of batches of each shard of a step.
 inline int64_t batches_of_step(const TrainingConfig& c, int64_t step) {
   if (step >= c.growth_steps) return c.accumulate;
   return 1 + (c.accumulate - 1) * step / c.growth_steps;
@@ -45,10 +45,23 @@ inline void check_schedule(const TrainingConfig& c, bool counts_batches) {
        counts_batches ? " or max_epochs" : "");
 }
 
+// Returns the number of batch i of shard s of a step. Its dropout masks depend on it.
+inline uint32_t batch_number(const TrainingConfig& c, int64_t step, int64_t shard, int64_t i) {
+  return static_cast<uint32_t>(((step - 1) * c.shards + shard) * c.accumulate + i);
+}
+
+// Throws Error unless all batches of the steps up to `step` have different numbers.
+inline void check_batch_numbers(const TrainingConfig& c, int64_t step) {
+  constexpr int64_t kNumbers = int64_t{1} << 32;
+  if (step > kNumbers / c.accumulate / c.shards)
+    fail("training: {} steps with shards {} and accumulate {} are more than 2^32 batches", step, c.shards,
+         c.accumulate);
+}
+
 // Sets max_steps of a cosine schedule that has none to the step that ends max_epochs epochs of `batches` batches.
 inline void set_cosine_end(TrainingConfig& c, int64_t batches) {
   if (c.schedule != Schedule::cosine || c.max_steps > 0) return;
-  int64_t left = c.max_epochs * batches, step = 0;
+  int64_t left = c.max_epochs * batches / c.shards, step = 0;  // batches of a shard
   while (step < c.growth_steps && left >= batches_of_step(c, step + 1)) left -= batches_of_step(c, ++step);
   c.max_steps = std::max<int64_t>(1, step + left / c.accumulate);
 }

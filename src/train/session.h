@@ -52,6 +52,7 @@ template <class Data, class R, class... Inputs>
 bool train_on(const std::string& out, const TrainingObserver& observer, const R& given, const Inputs&... inputs) {
   check(given.training);
   check_schedule(given.training, Data::kCountsBatches);
+  check_batch_numbers(given.training, given.training.max_steps);
   Data::check(given, inputs...);
 
   const TrainingSession session{RunDirectory(out), std::filesystem::exists(out), observer};

@@ -56,6 +56,8 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       model_(recipe.model, recipe.items),
       candidate_(recipe.model, recipe.items),
       optimizer_(config_, prepare(), task_.step_table() != nullptr),
+      gradient_sum_(config_.shards, std::ssize(model_.trained().gradients())),
+      losses_(to_size(config_.shards)),
       started_(std::chrono::steady_clock::now()) {
   resume();
   rehearse();
@@ -114,7 +116,7 @@ void Trainer::rehearse() {
   rehearse_average(model_.trained(), arena_);
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
-               gradient = mebibytes(gradients.size_bytes()),
+               gradient = mebibytes(gradients.size_bytes() + gradient_sum_.bytes()),
                activations = mebibytes(arena_.high_water() + task_.bytes()), data = mebibytes(task_.data_bytes()),
                base = base_ ? mebibytes(base_->parameters().values().size_bytes()) : 0;
   report(
@@ -155,19 +157,31 @@ void Trainer::next_batch() {
   if (!line.empty()) report(line);
 }
 
+// Returns the loss of a shard of the next step. Its gradient is added to those of the batches before.
+Loss Trainer::shard(int64_t number) {
+  Loss loss;
+  const int64_t step = progress_.step + 1;
+  for (int64_t i = 0; i < batches_of_step(config_, step); i++) {
+    next_batch();
+    if (const StepTable* table = task_.step_table()) optimizer_.catch_up(progress_.step, table->items());
+    Context context{arena_, true, static_cast<uint64_t>(config_.seed), batch_number(config_, step, number, i),
+                    config_.recompute};
+    loss += task_.loss_and_gradient(model_, context);
+  }
+  return loss;
+}
+
 StepReport Trainer::step() {
   const double begin = seconds();
   StepReport done;
   done.epoch = progress_.data.epoch + 1;
-  Loss loss;
-  const StepTable* table = task_.step_table();
-  for (int64_t i = 0; i < batches_of_step(config_, progress_.step + 1); i++) {
-    next_batch();
-    if (table) optimizer_.catch_up(progress_.step, table->items());
-    Context context{arena_, true, static_cast<uint64_t>(config_.seed),
-                    static_cast<uint32_t>(progress_.step * config_.accumulate + i), config_.recompute};
-    loss += task_.loss_and_gradient(model_, context);
+  check_batch_numbers(config_, progress_.step + 1);
+  for (int64_t s = 0; s < config_.shards; s++) {
+    losses_[to_size(s)] = shard(s);
+    gradient_sum_.add(model_.trained().gradients());
   }
+  const Loss loss = tree_sum<Loss>(losses_);
+  const StepTable* table = task_.step_table();
   progress_.step++;
   done.gradient_norm = table ? optimizer_.update(progress_.step, loss.tokens, table->gradients())
                              : optimizer_.update(progress_.step, loss.tokens);

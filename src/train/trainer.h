@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/tree_sum.h"
 #include "io/adapter.h"
 #include "io/metrics.h"
 #include "io/run_directory.h"
@@ -35,6 +36,7 @@ class Trainer {
   double score_of(const DevScore& dev) const;
   std::string best_score() const;
   StepReport step();
+  Loss shard(int64_t number);
   void clear_base_gradients();
   void next_batch();
   void score_baselines();
@@ -56,6 +58,8 @@ class Trainer {
   std::unique_ptr<Transformer<float>> base_;  // whose weights model_ and candidate_ use then
   Transformer<float> model_, candidate_;      // trained, evaluated
   OptimizerState optimizer_;
+  TreeSum gradient_sum_;      // of the shards of a step
+  std::vector<Loss> losses_;  // of these
   Arena arena_;
   Progress progress_;
   std::vector<EvaluationReport::Candidate> baselines_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dist/tree_sum.h"
 #include "io/run.h"
 #include "tests/support/recommenders.h"
 #include "tests/support/temp_dir.h"
@@ -19,8 +20,9 @@ TEST(InspectTraining, CountsWhatTheTrainerAllocates) {
   const RunDirectory run(directory / "run");
   testing::create_recommender(run.root(), testing::small_log(200));
   for (const Moments moments : {Moments::float32, Moments::bfloat16, Moments::int8})
-    for (const double ema_decay : {0.0, 0.999}) {
+    for (const auto& [ema_decay, shards] : {std::pair(0.0, 1), {0.999, 1}, {0.999, 5}}) {
       TrainingConfig training;
+      training.shards = shards;
       training.moments = moments;
       training.ema_decay = ema_decay;
       write_fields(run.training(), training);
@@ -28,7 +30,9 @@ TEST(InspectTraining, CountsWhatTheTrainerAllocates) {
       Transformer<float> model(info.model);
       model.parameters().allocate_gradients();
       const OptimizerState optimizer(training, model.parameters());
-      const auto allocated = static_cast<int64_t>(3 * model.parameters().values().size_bytes() + optimizer.bytes());
+      const size_t weights = model.parameters().values().size_bytes();
+      const TreeSum gradient_sum(shards, model.parameters().size());
+      const auto allocated = static_cast<int64_t>(3 * weights + gradient_sum.bytes() + optimizer.bytes());
       EXPECT_LE(info.training_bytes, allocated);
       EXPECT_GE(info.training_bytes, allocated - kMaxPadding);
     }

@@ -500,6 +500,7 @@ TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
   EXPECT_EQ(sparse(R"("bce", "tied_output": false)"), "training: sparse_updates requires tied_output = true");
   EXPECT_EQ(sparse(R"("bce", "moments": "int8")"), "training: sparse_updates requires moments = float32");
   EXPECT_EQ(sparse(R"("bce", "accumulate": 2)"), "training: sparse_updates requires accumulate = 1");
+  EXPECT_EQ(sparse(R"("bce", "shards": 2)"), "training: sparse_updates requires shards = 1");
   EXPECT_EQ(sparse(R"("bce", "weight_decay": 0.1)"), "training: sparse_updates requires weight_decay = 0");
   EXPECT_EQ(sparse(R"("bce", "beta1": 0.9, "beta2": 0.8)"),
             "training: sparse_updates requires beta1 below the square root of beta2");
@@ -514,14 +515,17 @@ TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
 TEST(Recommendation, IsEvaluatedOncePerEpochByDefault) {
   const TempDir directory;
   const std::string log = write_log(directory);
-  RecommendationRecipe recipe = small_recommender();
-  recipe.training.max_epochs = 3;
-  recipe.training.accumulate = 2;
-  std::vector<int64_t> steps;
-  TrainingObserver observer;
-  observer.on_evaluation = [&](const EvaluationReport& r) { steps.push_back(r.step); };
-  EXPECT_TRUE(train_recommendation({{log}, {}, ""}, recipe, directory / "run", observer));
-  EXPECT_EQ(steps.size(), 3u);
+  for (const int64_t shards : {1, 2}) {
+    RecommendationRecipe recipe = small_recommender();
+    recipe.training.max_epochs = 3;
+    recipe.training.accumulate = 2;
+    recipe.training.shards = shards;
+    std::vector<int64_t> steps;
+    TrainingObserver observer;
+    observer.on_evaluation = [&](const EvaluationReport& r) { steps.push_back(r.step); };
+    EXPECT_TRUE(train_recommendation({{log}, {}, ""}, recipe, directory / fmt::format("run-{}", shards), observer));
+    EXPECT_EQ(steps.size(), 3u) << shards;
+  }
 }
 
 TEST(Recommendation, EncoderAndVocabulariesAreNotOptions) {

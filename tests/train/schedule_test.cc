@@ -66,6 +66,40 @@ TEST(Schedule, TheNumberOfBatchesPerStepGrows) {
   EXPECT_EQ(c.max_steps, 2);
 }
 
+TEST(Schedule, ShardsMultiplyTheBatchesOfAStep) {
+  TrainingConfig c;
+  c.schedule = Schedule::cosine;
+  c.accumulate = 4;
+  c.growth_steps = 6;
+  c.shards = 3;
+  c.max_epochs = 1;
+  set_cosine_end(c, 69);
+  EXPECT_EQ(c.max_steps, 8);  // the first six take 3 · 15, the next two 3 · 4 each
+  c.max_steps = 0;
+  set_cosine_end(c, 68);
+  EXPECT_EQ(c.max_steps, 7);
+  EXPECT_EQ(batches_of_step(c, 3), 2);  // per shard
+}
+
+TEST(Schedule, EveryBatchHasItsNumber) {
+  TrainingConfig c;
+  c.accumulate = 5;
+  EXPECT_EQ(batch_number(c, 1, 0, 0), 0u);
+  EXPECT_EQ(batch_number(c, 4, 0, 2), 17u);
+  c.shards = 3;
+  EXPECT_EQ(batch_number(c, 1, 2, 4), 14u);
+  EXPECT_EQ(batch_number(c, 2, 0, 0), 15u);
+  EXPECT_EQ(batch_number(c, 2, 1, 3), 23u);
+  c.shards = 4096;
+  c.accumulate = 16;
+  EXPECT_EQ(batch_number(c, 65536, 4095, 15), 0xFFFFFFFFu);
+  EXPECT_NO_THROW(check_batch_numbers(c, 65536));
+  EXPECT_EQ(error_of([&] { check_batch_numbers(c, 65537); }),
+            "training: 65537 steps with shards 4096 and accumulate 16 are more than 2^32 batches");
+  c.accumulate = int64_t{1} << 62;
+  EXPECT_NE(error_of([&] { check_batch_numbers(c, 1); }), "");
+}
+
 TEST(Schedule, StartsAtThePeakWithoutWarmup) {
   TrainingConfig c;
   c.learning_rate = 3;
