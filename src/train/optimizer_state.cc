@@ -12,7 +12,9 @@
 namespace qkv {
 namespace {
 
-int64_t blocks_of(int64_t size) { return (size + kMomentBlock - 1) / kMomentBlock; }
+static_assert(kSliceBlock == kAdamBlock && kSliceBlock % kMomentBlock == 0);
+
+int64_t moment_blocks(int64_t size) { return (size + kMomentBlock - 1) / kMomentBlock; }
 
 double mean_factor(int64_t tokens) { return 1.0 / static_cast<double>(std::max<int64_t>(tokens, 1)); }
 
@@ -23,18 +25,57 @@ OptimizerState::Array array(const char* name, DType dtype, std::span<T> values) 
 
 }  // namespace
 
+std::vector<Slice> slices_of(const ParameterList<float>& parameters, int64_t rank, int64_t ranks) {
+  std::vector<int64_t> sizes;
+  for (const auto& range : parameters.trained_ranges()) sizes.push_back(range.size);
+  return slices_of(sizes, rank, ranks);
+}
+
 template <class T>
 std::span<T> OptimizerState::zeros(int64_t count) {
   return {memory_.zeros<T>(1, count).data, to_size(count)};
 }
 
 OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, bool lazy_rows)
+    : OptimizerState(config, parameters, slices_of(parameters, 0, 1)) {
+  if (!lazy_rows) return;
+  last_ = zeros<int32_t>(parameters.all().front().shape[0]);
+  history_.reserve();
+}
+
+OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters,
+                               std::span<const Slice> slices)
     : config_(config), parameters_(parameters), ranges_(parameters.trained_ranges()), history_(config) {
-  const int64_t P = parameters.trained_size();
-  int64_t blocks = 0;  // each range begins with a block
-  for (const auto& range : ranges_) blocks += blocks_of(range.size);
+  add_parts(slices);
+  allocate();
+}
+
+void OptimizerState::add_parts(std::span<const Slice> slices) {
+  std::vector<int64_t> squares;  // the first of each range
+  int64_t blocks = 0;
+  for (const auto& range : ranges_) {
+    squares.push_back(blocks);
+    blocks += slice_blocks(range.size);
+  }
+  squares_.resize(to_size(blocks));
+  int64_t state = 0, block = 0;
+  for (const Slice& slice : slices) {
+    const auto& range = ranges_[to_size(slice.range)];
+    parts_.push_back({slice, range.value + slice.first, range.gradient + slice.first, state, block,
+                      squares[to_size(slice.range)] + slice.first / kSliceBlock});
+    state += slice.size;
+    block += moment_blocks(slice.size);
+  }
+}
+
+void OptimizerState::allocate() {
+  int64_t P = 0, blocks = 0;  // each part begins with a block
+  for (const Part& part : parts_) {
+    P += part.slice.size;
+    blocks += moment_blocks(part.slice.size);
+  }
   const int64_t padded = blocks * kMomentBlock;
-  switch (config.moments) {
+  switch (config_.moments) {
     case Moments::float32:
       moments_ = Float32Moments{zeros<float>(P), zeros<float>(P)};
       break;
@@ -46,17 +87,10 @@ OptimizerState::OptimizerState(const TrainingConfig& config, ParameterList<float
           Int8Moments{zeros<uint8_t>(padded), zeros<uint8_t>(padded), zeros<float>(blocks), zeros<float>(blocks)};
       break;
   }
-  if (lazy_rows) {
-    last_ = zeros<int32_t>(parameters.all().front().shape[0]);
-    history_.reserve();
-  }
-  if (config.ema_decay <= 0) return;
+  if (config_.ema_decay <= 0) return;
   ema_ = zeros<float>(P);
-  int64_t first = 0;
-  for (const auto& range : ranges_) {
-    std::copy_n(parameters.values().data() + range.value, range.size, ema_.data() + first);
-    first += range.size;
-  }
+  for (const Part& part : parts_)
+    std::copy_n(parameters_.values().data() + part.value, part.slice.size, ema_.data() + part.state);
 }
 
 // `mean` is 1 / tokens. `squares` is only read if there is clipping.
@@ -76,46 +110,63 @@ AdamStep OptimizerState::adam_step(int64_t step, double mean, double squares) co
   return s;
 }
 
-double OptimizerState::update(int64_t step, int64_t tokens) {
+double OptimizerState::update(int64_t step, int64_t tokens, Gather gather) {
   const double mean = mean_factor(tokens);
-  const auto norm_of = [&](double squares) { return std::sqrt(squares) * mean; };
   double squares = 0;
-  if (config_.clip_norm > 0)
-    for (const auto& range : ranges_)
-      squares += sum_of_squares<float>(parameters_.gradients().subspan(to_size(range.gradient), to_size(range.size)));
-  AdamStep s = adam_step(step, mean, squares);
-  squares = 0;
-  int64_t first = 0, block = 0;
-  for (const auto& range : ranges_) {
-    squares += update_range(s, range, first, block);
-    first += range.size;
-    block += blocks_of(range.size);
-    s.seed += 0x9E3779B97F4A7C15u;  // another stream of random numbers for the rounding of each range
+  if (config_.clip_norm > 0) {
+    for (const Part& part : parts_) sum_of_squares<float>(gradient_of(part), squares_of(part));
+    squares = sum_of_squares_of_all(gather);
   }
+  const AdamStep s = adam_step(step, mean, squares);
+  for (const Part& part : parts_) update_part(s, part);
   clear_other_gradients();
-  return norm_of(squares);
+  return std::sqrt(sum_of_squares_of_all(gather)) * mean;
 }
 
-// Updates the parameters of a range, whose state begins at element `first`, and at block `block` of packed moments.
-// Returns the sum of the squares of their gradients.
-double OptimizerState::update_range(const AdamStep& s, const ParameterList<float>::Range& range, int64_t first,
-                                    int64_t block) {
-  const auto part = [](auto all, int64_t from, int64_t count) {
+std::span<float> OptimizerState::gradient_of(const Part& part) const {
+  return parameters_.gradients().subspan(to_size(part.gradient), to_size(part.slice.size));
+}
+
+std::span<double> OptimizerState::squares_of(const Part& part) {
+  return std::span(squares_).subspan(to_size(part.squares), to_size(slice_blocks(part.slice.size)));
+}
+
+double OptimizerState::sum_of_squares_of_all(Gather gather) {
+  if (gather) gather(squares_);
+  double sum = 0;
+  std::span<const double> left = squares_;
+  for (const auto& range : ranges_) {
+    const size_t blocks = to_size(slice_blocks(range.size));
+    sum += sum_of_blocks(left.first(blocks));
+    left = left.subspan(blocks);
+  }
+  return sum;
+}
+
+// Updates the parameters of a part and sets the sums of the squares of their gradients.
+void OptimizerState::update_part(AdamStep s, const Part& part) {
+  const auto of = [](auto all, int64_t from, int64_t count) {
     return all.empty() ? all : all.subspan(to_size(from), to_size(count));
   };
-  const std::span<float> w = part(parameters_.values(), range.value, range.size),
-                         gradient = part(parameters_.gradients(), range.gradient, range.size),
-                         average = part(ema_, first, range.size);
-  const int64_t blocks = blocks_of(range.size), from = block * kMomentBlock, padded = blocks * kMomentBlock;
-  if (const auto* f = std::get_if<Float32Moments>(&moments_))
-    return adam_update<float>(s, w, gradient, part(f->m, first, range.size), part(f->v, first, range.size), average);
-  if (const auto* b = std::get_if<Bfloat16Moments>(&moments_))
-    return adam_update(s, w, gradient, Bfloat16Moments{part(b->m, from, padded), part(b->v, from, padded)}, average);
-  const Int8Moments& i = std::get<Int8Moments>(moments_);
-  return adam_update(s, w, gradient,
-                     Int8Moments{part(i.m, from, padded), part(i.v, from, padded), part(i.m_scale, block, blocks),
-                                 part(i.v_scale, block, blocks)},
-                     average);
+  const int64_t size = part.slice.size, blocks = moment_blocks(size);
+  const int64_t from = part.block * kMomentBlock, padded = blocks * kMomentBlock;
+  const std::span<float> w = of(parameters_.values(), part.value, size), gradient = gradient_of(part),
+                         average = of(ema_, part.state, size);
+  const std::span<double> squares = squares_of(part);
+  // Another stream of random numbers for the rounding of each range.
+  s.seed += 0x9E3779B97F4A7C15u * static_cast<uint64_t>(part.slice.range);
+  s.first_block = part.slice.first / kMomentBlock;
+  if (const auto* f = std::get_if<Float32Moments>(&moments_)) {
+    adam_update<float>(s, w, gradient, of(f->m, part.state, size), of(f->v, part.state, size), average, squares);
+  } else if (const auto* b = std::get_if<Bfloat16Moments>(&moments_)) {
+    adam_update(s, w, gradient, Bfloat16Moments{of(b->m, from, padded), of(b->v, from, padded)}, average, squares);
+  } else {
+    const Int8Moments& i = std::get<Int8Moments>(moments_);
+    adam_update(s, w, gradient,
+                Int8Moments{of(i.m, from, padded), of(i.v, from, padded), of(i.m_scale, part.block, blocks),
+                            of(i.v_scale, part.block, blocks)},
+                average, squares);
+  }
 }
 
 // Sets the gradients of frozen parameters to zero, which have some where they are computed anyway.
@@ -192,11 +243,7 @@ void OptimizerState::weights_into(int64_t step, std::span<float> out) {
 void OptimizerState::average_into(int64_t step, std::span<float> out) {
   if (std::ssize(ema_) < parameters_.size()) {
     std::ranges::copy(parameters_.values(), out.begin());
-    int64_t first = 0;
-    for (const auto& range : ranges_) {
-      std::copy_n(ema_.data() + first, range.size, out.data() + range.value);
-      first += range.size;
-    }
+    for (const Part& part : parts_) std::copy_n(ema_.data() + part.state, part.slice.size, out.data() + part.value);
     return;
   }
   caught_up_into(step, ema_, out, caught_up_average<float>);

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/function_ref.h"
+#include "dist/slices.h"
 #include "io/tensor_view.h"
 #include "layers/parameter.h"
 #include "ops/optimizer/adam.h"
@@ -22,22 +24,32 @@ struct RowGradients {
   std::span<float> others;
 };
 
+// Returns the slices of the trained parameters that a rank owns; a slice's range is one of trained_ranges().
+std::vector<Slice> slices_of(const ParameterList<float>& parameters, int64_t rank, int64_t ranks);
+
 class OptimizerState {
  public:
   // Frozen parameters have no state and are not updated. With lazy_rows, a row of the first parameter is updated only
   // in the steps in which it has a gradient. It catches up on the steps that it missed when it is needed
   // (train/missed_steps.h). Requires float32 moments, no weight decay and no frozen parameter.
   OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, bool lazy_rows = false);
+  // Holds the state of these slices alone, and reads and updates no other parameters.
+  OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, std::span<const Slice> slices);
 
+  // Completes the sums of the squares of the gradients in all blocks of all ranges, of which those of the slices are
+  // set. Called once, or twice if the gradients are clipped.
+  using Gather = FunctionRef<void(std::span<double> squares)>;
   // Performs one step of Adam and of the moving average with the gradients, which are summed over `tokens` tokens, and
-  // sets the gradients to zero. Returns the norm of the mean gradient before clipping.
-  double update(int64_t step, int64_t tokens);
+  // sets the gradients to zero. Returns the norm of the mean gradient before clipping. Requires `gather` unless the
+  // slices are all parameters.
+  double update(int64_t step, int64_t tokens, Gather gather = {});
 
   // The same with lazy rows. Before the gradients are computed, the rows must have caught up with the step before.
   double update(int64_t step, int64_t tokens, const RowGradients& gradients);
   void catch_up(int64_t step, std::span<const int32_t> rows);
 
-  // Assigns the weights, or their average, after step `step`, which is the last one. Rows catch up in `out` only.
+  // Assigns the weights, or their average, after step `step`, which is the last one. Rows catch up in `out` only. The
+  // average of parameters without a state is their value.
   void weights_into(int64_t step, std::span<float> out);
   void average_into(int64_t step, std::span<float> out);
   // Throws Error, naming the file that the state was read from, if a row was not updated between steps 0 and `step`.
@@ -60,10 +72,23 @@ class OptimizerState {
   struct Float32Moments {
     std::span<float> m, v;
   };
+  // A slice, and where its parameters and its state begin.
+  struct Part {
+    Slice slice;
+    int64_t value = 0, gradient = 0;  // elements of the parameters
+    int64_t state = 0;                // element of moments and average
+    int64_t block = 0;                // block of packed moments
+    int64_t squares = 0;              // element of squares_
+  };
 
   template <class T>
   std::span<T> zeros(int64_t count);
-  double update_range(const AdamStep& step, const ParameterList<float>::Range& range, int64_t first, int64_t block);
+  void add_parts(std::span<const Slice> slices);
+  void allocate();
+  std::span<float> gradient_of(const Part& part) const;
+  std::span<double> squares_of(const Part& part);
+  void update_part(AdamStep step, const Part& part);
+  double sum_of_squares_of_all(Gather gather);
   void clear_other_gradients();
   AdamStep adam_step(int64_t step, double mean, double squares) const;
   int64_t width() const { return parameters_.all().front().shape[1]; }  // of the table
@@ -78,7 +103,9 @@ class OptimizerState {
   Arena memory_;
   std::variant<Float32Moments, Bfloat16Moments, Int8Moments> moments_;
   std::vector<ParameterList<float>::Range> ranges_;  // of the parameters that are trained
-  std::span<float> ema_;                             // of these
+  std::vector<Part> parts_;                          // of these
+  std::vector<double> squares_;                      // Σ gradient² of each block of the ranges
+  std::span<float> ema_;                             // of the parts
   std::span<int32_t> last_;  // the last step of each row, 0 before the first one; empty without lazy rows
   StepHistory history_;
 };

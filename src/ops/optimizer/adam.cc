@@ -32,34 +32,44 @@ HWY_EXPORT(SumOfSquaresRange);
 
 template <>
 double adam_update<float>(const AdamStep& step, std::span<float> w, std::span<float> gradient, std::span<float> m,
-                          std::span<float> v, std::span<float> average) {
+                          std::span<float> v, std::span<float> average, std::span<double> squares) {
   const ProfiledOp profiled("adam", {std::ssize(w)}, memory_work(average.empty() ? 8 : 10, 1, std::ssize(w)));
   const auto kernel = QKV_DISPATCH(AdamRange);
   const AdamFactors factors(step);
-  return sum_over_blocks(std::ssize(w), [&](int64_t begin, int64_t end) {
+  const auto update = [&](int64_t begin, int64_t end) {
     return kernel(factors, &w[begin], &gradient[begin], &m[begin], &v[begin],
                   average.empty() ? nullptr : &average[begin], end - begin);
-  });
+  };
+  return sum_over_blocks(std::ssize(w), update, squares);
+}
+
+template <>
+double sum_of_squares<float>(std::span<const float> x, std::span<double> squares) {
+  const ProfiledOp profiled("gradient norm", {std::ssize(x)}, memory_work(1, 1, std::ssize(x)));
+  const auto kernel = QKV_DISPATCH(SumOfSquaresRange);
+  const auto sum = [&](int64_t begin, int64_t end) { return kernel(&x[begin], end - begin); };
+  return sum_over_blocks(std::ssize(x), sum, squares);
+}
+
+template <>
+double sum_of_squares<double>(std::span<const double> x, std::span<double> squares) {
+  for (size_t b = 0; b < squares.size(); b++) {
+    const std::span<const double> rest = x.subspan(b * kAdamBlock);
+    squares[b] = reference::sum_of_squares(rest.first(std::min<size_t>(kAdamBlock, rest.size())));
+  }
+  return reference::sum_of_squares(x);
 }
 
 template <>
 double adam_update<double>(const AdamStep& step, std::span<double> w, std::span<double> gradient, std::span<double> m,
-                           std::span<double> v, std::span<double> average) {
-  const double squares = reference::sum_of_squares<double>(gradient);
+                           std::span<double> v, std::span<double> average, std::span<double> squares) {
+  const double sum = sum_of_squares<double>(gradient, squares);
   reference::adam_update(step, w, gradient, m, v, average);
-  return squares;
+  return sum;
 }
 
-template <>
-double sum_of_squares<float>(std::span<const float> x) {
-  const ProfiledOp profiled("gradient norm", {std::ssize(x)}, memory_work(1, 1, std::ssize(x)));
-  const auto kernel = QKV_DISPATCH(SumOfSquaresRange);
-  return sum_over_blocks(std::ssize(x), [&](int64_t begin, int64_t end) { return kernel(&x[begin], end - begin); });
-}
-
-template <>
-double sum_of_squares<double>(std::span<const double> x) {
-  return reference::sum_of_squares(x);
+double sum_of_blocks(std::span<const double> squares) {
+  return sum_over_blocks<1>(std::ssize(squares), [&](int64_t b, int64_t) { return squares[to_size(b)]; });
 }
 
 }  // namespace qkv

@@ -4,22 +4,28 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "core/threads.h"
+#include "core/to_size.h"
 #include "ops/optimizer/adam.h"
 
 namespace qkv {
 
 // Calls f(begin, end) for each block of kBlock of n parameters or rows, on all threads, and returns the sum of the
-// results. The order of the sum does not depend on the number of threads.
-template <int64_t kBlock = 16384, class F>
-double sum_over_blocks(int64_t n, F&& f) {
+// results, which are assigned to `sums` unless it is empty. The order of the sum does not depend on the number of
+// threads.
+template <int64_t kBlock = kAdamBlock, class F>
+double sum_over_blocks(int64_t n, F&& f, std::span<double> sums = {}) {
   constexpr int64_t kMaxParts = 256;
   double parts[kMaxParts] = {};
   const int64_t blocks = (n + kBlock - 1) / kBlock, blocks_per_part = (blocks + kMaxParts - 1) / kMaxParts;
   parallel_blocks(blocks, std::max<int64_t>(1, blocks_per_part), [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; b++)
-      parts[begin / blocks_per_part] += f(b * kBlock, std::min(n, (b + 1) * kBlock));
+    for (int64_t b = begin; b < end; b++) {
+      const double sum = f(b * kBlock, std::min(n, (b + 1) * kBlock));
+      parts[begin / blocks_per_part] += sum;
+      if (!sums.empty()) sums[to_size(b)] = sum;
+    }
   });
   return std::accumulate(parts, parts + kMaxParts, 0.0);
 }

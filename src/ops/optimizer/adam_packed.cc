@@ -124,7 +124,7 @@ HWY_INLINE double adam_blocks(const AdamFactors& f, const AdamStep& step, std::s
     unpack(moments, block, unpacked);
     squares +=
         adam_range(f, &w[i], &gradient[i], unpacked.m, unpacked.v, average.empty() ? nullptr : &average[i], count);
-    pack(unpacked, rounding_key(step.seed, step.step, block), block, moments);
+    pack(unpacked, rounding_key(step.seed, step.step, step.first_block + block), block, moments);
   }
   return squares;
 }
@@ -153,24 +153,25 @@ namespace {
 // passes: memory traffic without the average, in units of the size of w.
 template <class Kernel, class Moments>
 double update(const char* op, int passes, Kernel kernel, const AdamStep& step, std::span<float> w,
-              std::span<float> gradient, const Moments& moments, std::span<float> average) {
+              std::span<float> gradient, const Moments& moments, std::span<float> average, std::span<double> squares) {
   const ProfiledOp profiled(op, {std::ssize(w)}, memory_work(passes + (average.empty() ? 0 : 2), 1, std::ssize(w)));
   const AdamFactors factors(step);
-  return sum_over_blocks(std::ssize(w), [&](int64_t begin, int64_t end) {
+  const auto blocks = [&](int64_t begin, int64_t end) {
     return kernel(factors, step, w, gradient, moments, average, begin, end);
-  });
+  };
+  return sum_over_blocks(std::ssize(w), blocks, squares);
 }
 
 }  // namespace
 
 double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
-                   std::span<float> average) {
-  return update("adam, bfloat16", 6, QKV_DISPATCH(AdamBfloat16), step, w, gradient, moments, average);
+                   std::span<float> average, std::span<double> squares) {
+  return update("adam, bfloat16", 6, QKV_DISPATCH(AdamBfloat16), step, w, gradient, moments, average, squares);
 }
 
 double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
-                   std::span<float> average) {
-  return update("adam, int8", 5, QKV_DISPATCH(AdamInt8), step, w, gradient, moments, average);
+                   std::span<float> average, std::span<double> squares) {
+  return update("adam, int8", 5, QKV_DISPATCH(AdamInt8), step, w, gradient, moments, average, squares);
 }
 
 }  // namespace qkv

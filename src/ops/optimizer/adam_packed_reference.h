@@ -49,7 +49,8 @@ void adam_update_packed(const AdamStep& step, std::span<float> w, std::span<floa
     for (size_t i = 0; i < n; i++) unpack(moments, block, first + i, m[i], v[i]);
     reference::adam_update<float>(step, w.subspan(first, n), gradient.subspan(first, n), m, v,
                                   average.empty() ? average : average.subspan(first, n));
-    pack(m, v, rounding_key(step.seed, step.step, static_cast<int64_t>(block)), block, first, moments);
+    pack(m, v, rounding_key(step.seed, step.step, step.first_block + static_cast<int64_t>(block)), block, first,
+         moments);
   }
 }
 
