@@ -8,6 +8,7 @@
 #include <string>
 
 #include "io/run_directory.h"
+#include "io/run_lock.h"
 #include "qkv/training.h"
 #include "train/resume.h"
 #include "train/schedule.h"
@@ -57,7 +58,11 @@ bool train_on(const std::string& out, const TrainingObserver& observer, const R&
 
   const TrainingSession session{RunDirectory(out), std::filesystem::exists(out), observer};
   std::optional<R> saved;
-  if (session.resumed) saved = Data::saved_recipe(session.run);
+  std::optional<RunLock> lock;
+  if (session.resumed) {
+    saved = Data::saved_recipe(session.run);
+    lock.emplace(session.run);
+  }
 
   Data data(session, given, inputs...);
   const R recipe = resolve_recipe(given, data);
@@ -68,6 +73,7 @@ bool train_on(const std::string& out, const TrainingObserver& observer, const R&
   if (!session.resumed) {
     task->seek({});  // data without a batch throw here and leave no run behind
     data.create_run(session.run, recipe);
+    lock.emplace(session.run);
   }
   return Trainer(recipe, session.run, *task, observer).train();
 }

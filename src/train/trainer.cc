@@ -92,7 +92,7 @@ void Trainer::resume() {
   for (const auto& entry : std::filesystem::directory_iterator(run_.checkpoints())) {
     const std::vector<int64_t>& kept = progress_.evaluated_steps;
     const auto is_entry = [&](int64_t step) { return entry.path() == run_.weights(step); };
-    if (entry.path() != run_.state() && std::none_of(kept.begin(), kept.end(), is_entry))
+    if (entry.path() != run_.state() && entry.path() != run_.lock() && std::none_of(kept.begin(), kept.end(), is_entry))
       std::filesystem::remove(entry.path());
   }
   const auto last = truncate_metrics_after(run_.metrics(), saved ? progress_.step : -1);

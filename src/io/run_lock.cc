@@ -1,0 +1,44 @@
+#include "io/run_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "core/fail.h"
+#include "io/atomic_file.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kMaxOwnerBytes = 4096;
+
+// "process 1234 on host c3"
+std::string this_process() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return fmt::format("process {} on host {}", ::getpid(), host.data());
+}
+
+}  // namespace
+
+RunLock::RunLock(const RunDirectory& run) : file_(::open(run.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  if (!file_) fail_file(run.lock(), "cannot be opened");
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    const std::string owner = read_file(run.lock(), kMaxOwnerBytes);
+    fail("{}: is being trained by {}; wait until it ends, or use another directory", run.root(),
+         owner.empty() ? "another process" : owner);
+  }
+  // Any other error means that the file system has no locks.
+  const std::string owner = this_process();
+  if (::ftruncate(file_.get(), 0) != 0 || !write_all(file_.get(), std::as_bytes(std::span(owner))))
+    fail_file(run.lock(), "cannot be written");
+}
+
+RunLock::~RunLock() {
+  if (file_ && ::ftruncate(file_.get(), 0) != 0) return;  // the next owner truncates it
+}
+
+}  // namespace qkv
