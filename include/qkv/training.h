@@ -49,6 +49,7 @@ struct TrainingConfig {
   double max_minutes = 0;
   int64_t eval_every = 500;
   int64_t save_every = 500;
+  double save_minutes = 10;
   int64_t patience = 0;
   Selection selection = Selection::metric;
   int64_t average = 5;
@@ -115,7 +116,11 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
         {"Steps between evaluations on the dev data; 0 means only at the end (of a recommender: once per epoch)",
          "checkpoints", kCount});
   visit("save_every", c.save_every,
-        {"Steps between saved states; 0 saves only after evaluations and when stopped", "checkpoints", kCount});
+        {"Steps between saved states; 0 saves only after evaluations, when stopped and by save_minutes", "checkpoints",
+         kCount});
+  visit("save_minutes", c.save_minutes,
+        {"Also save the state when this many minutes have passed since it was last saved; 0 is off", "checkpoints",
+         kWeight});
   visit("patience", c.patience,
         {"Stop after this many evaluations without improvement; 0 is off", "checkpoints", kCount});
   visit(

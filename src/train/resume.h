@@ -16,6 +16,7 @@ inline void keep_limits(TrainingConfig& given, const TrainingConfig& saved) {
   if (saved.schedule != Schedule::cosine) given.max_steps = saved.max_steps;  // a cosine ends at max_steps
   given.max_epochs = saved.max_epochs;
   given.max_minutes = saved.max_minutes;
+  given.save_minutes = saved.save_minutes;
   given.patience = saved.patience;
   given.recompute = saved.recompute;
 }

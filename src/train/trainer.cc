@@ -218,6 +218,7 @@ void Trainer::score_baselines() {
 
 bool Trainer::train() {
   score_baselines();
+  saved_at_ = seconds();
   bool evaluated =
       progress_.step > 0 && !progress_.evaluated_steps.empty() && progress_.evaluated_steps.back() == progress_.step;
   std::string reason;
@@ -228,7 +229,7 @@ bool Trainer::train() {
 
     evaluated = config_.eval_every > 0 && progress_.step % config_.eval_every == 0;
     if (evaluated) evaluate();
-    if (evaluated || (config_.save_every > 0 && progress_.step % config_.save_every == 0)) save();
+    if (evaluated || is_time_to_save()) save();
     if (observer_.should_stop && observer_.should_stop()) {
       save();
       report(fmt::format("stopped at step {}; repeat the command to resume", progress_.step));
@@ -320,6 +321,11 @@ bool Trainer::average_into(std::span<float> weights) {
   return true;
 }
 
+bool Trainer::is_time_to_save() const {
+  if (config_.save_every > 0 && progress_.step % config_.save_every == 0) return true;
+  return config_.save_minutes > 0 && seconds() - saved_at_ >= 60 * config_.save_minutes;
+}
+
 // Removes weights that no later average needs, after the state that no longer names them is saved.
 void Trainer::save() {
   std::vector<int64_t>& steps = progress_.evaluated_steps;
@@ -329,6 +335,7 @@ void Trainer::save() {
     steps.erase(steps.begin());
   }
   save_state(run_.state(), progress_, data_id_, model_.trained(), optimizer_);
+  saved_at_ = seconds();
   for (const int64_t step : old) std::filesystem::remove(run_.weights(step));
 }
 

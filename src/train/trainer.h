@@ -42,6 +42,7 @@ class Trainer {
   void score_baselines();
   void evaluate();
   bool average_into(std::span<float> weights);
+  bool is_time_to_save() const;
   void save();
   double seconds() const;
   void report(const std::string& line) const {
@@ -64,6 +65,7 @@ class Trainer {
   Progress progress_;
   std::vector<EvaluationReport::Candidate> baselines_;
   double seconds_before_ = 0;
+  double saved_at_ = 0;  // seconds() when the state was last saved, or when training began
   std::chrono::steady_clock::time_point started_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/random.h"
 #include "io/run.h"
+#include "io/safetensors.h"
 #include "qkv/generator.h"
 #include "tests/support/errors.h"
 #include "tests/support/generate_options.h"
@@ -133,6 +134,40 @@ TEST(Language, InterruptedTrainingEndsWithTheSameBytes) {
   EXPECT_EQ(
       error_of([&] { train(text, other, parts); }),
       parts + ": dev_share was 0.1 when this run was started and is now 0.2; use the same value or another directory");
+}
+
+// A step takes longer than a billionth of a minute.
+TEST(Language, StatesAreAlsoSavedByTime) {
+  const TempDir directory;
+  const std::string text = write_text(directory);
+  LanguageRecipe recipe = small_recipe();
+  recipe.training.schedule = Schedule::constant;
+  recipe.training.max_steps = 4;
+  recipe.training.eval_every = recipe.training.save_every = 0;
+  // Returns the last saved step, or "none", before each step ends.
+  const auto saved_before = [&](const std::string& run) {
+    std::vector<std::string> steps;
+    TrainingObserver observer;
+    observer.on_step = [&](const StepReport&) {
+      const std::string state = run + "/checkpoints/state.safetensors";
+      steps.push_back(std::filesystem::exists(state) ? Safetensors::open(state).metadata().at("step") : "none");
+    };
+    EXPECT_TRUE(train_language({{text}}, recipe, run, observer));
+    return steps;
+  };
+  for (const double minutes : {0.0, 1e6}) {
+    recipe.training.save_minutes = minutes;
+    EXPECT_EQ(saved_before(directory / fmt::format("run-{}", minutes)), std::vector<std::string>(4, "none"));
+  }
+  recipe.training.save_minutes = 1e-9;
+  const std::string often = directory / "often", seldom = directory / "run-0";
+  EXPECT_EQ(saved_before(often), (std::vector<std::string>{"none", "1", "2", "3"}));
+  for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
+    EXPECT_TRUE(testing::slurp(often + file) == testing::slurp(seldom + file)) << file;
+
+  recipe.training.max_steps = 6;  // may differ when the run is resumed
+  recipe.training.save_minutes = 0;
+  EXPECT_EQ(saved_before(often), std::vector<std::string>(2, "4"));
 }
 
 TEST(Language, EvaluationsReportASampleOnRequest) {

@@ -61,7 +61,7 @@ TEST(Recipe, EveryOptionAcceptsTheValueThatItShows) {
         << option.name;
     EXPECT_FALSE(option.help.empty()) << option.name;
   }
-  EXPECT_EQ(options.size(), 54u + 34u);  // all fields except those that follow from the data
+  EXPECT_EQ(options.size(), 54u + 35u);  // all fields except those that follow from the data
 }
 
 TEST(Recipe, OptionsSetTheFieldsThatTheyName) {
@@ -142,6 +142,7 @@ TEST(TrainingConfig, ErrorsNameTheValue) {
   EXPECT_EQ(error("accumulate", "0"), "training: accumulate must be at least 1 (is 0)");
   EXPECT_EQ(error("shards", "0"), "training: shards must be between 1 and 4096 (is 0)");
   EXPECT_EQ(error("shards", "4097"), "training: shards must be between 1 and 4096 (is 4097)");
+  EXPECT_EQ(error("save_minutes", "-1"), "training: save_minutes must be at least 0 (is -1)");
   EXPECT_EQ(error("seed", "-1"), "training: seed must be at least 0 (is -1)");
   EXPECT_EQ(error("learning_rate", "-0.5"), "training: learning_rate must be at least 0 (is -0.5)");
   EXPECT_EQ(error("label_smoothing", "1"), "training: label_smoothing must be at least 0 and below 1 (is 1)");
