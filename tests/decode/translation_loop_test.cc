@@ -249,7 +249,9 @@ TEST_F(TranslationLoopTest, OtherThreadsAddAndCancelTexts) {
       }
       adding--;
     });
-  while (loop.step() || adding > 0) {
+  for (bool more = true; more;) {
+    const bool others_add = adding > 0;  // before the step, which then sees all that they have added
+    more = loop.step() || others_add;
   }
   EXPECT_EQ(done, 45);
 }
