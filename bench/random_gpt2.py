@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a directory in the format of Hugging Face with GPT-2's shape (124 million parameters) and random weights, for
-measurements that do not depend on what a model has learned. Needs NumPy.
+"""Writes a directory in the format of Hugging Face: GPT-2's shape with random weights, for measurements that do not
+depend on training. The default of 4,096 positions makes 127 million parameters. Needs NumPy.
 
     python3 bench/random_gpt2.py DIR [--positions 4096]
     qkv import DIR RUN && qkv quantize RUN --int8

@@ -14,7 +14,7 @@ namespace qkv::python {
 class ArrowChunks {
  public:
   // Takes over a stream. name: the argument in errors. after_call: called after each call of a function of the stream;
-  // what it throws ends the reading. Throws Error for an invalid schema.
+  // an exception that it throws ends the read. Throws Error for an invalid schema.
   ArrowChunks(std::string name, ArrowArrayStream& stream, void (*after_call)());
 
   // Takes over a single array.

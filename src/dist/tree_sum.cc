@@ -29,8 +29,8 @@ std::vector<TreeNode> largest_nodes(int64_t n, int64_t begin, int64_t end) {
 TreeSum::TreeSum(int64_t leaves, int64_t size)
     : leaves_(leaves), size_(size), nodes_(to_size(kept_sums(leaves) * size)) {}
 
-// The bits of taken_ are the nodes that wait for their right-hand sides. A new node completes those that the addition
-// of its count to taken_ carries over, the nearest first; the last one completes all.
+// The bits of taken_ are the nodes that wait for their right-hand sides. Adding the count of a new node to taken_
+// clears the bits of the nodes that it completes, the smallest first. The last node completes all that wait.
 void TreeSum::add(std::span<float> sum, int64_t count) {
   const uint64_t before = to_size(taken_), after = to_size(taken_ + count);
   const bool last = taken_ + count == leaves_;
