@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.h"
 #include "serve/service.h"
 
 namespace qkv {
