@@ -2,6 +2,7 @@
 
 import importlib.util
 import pathlib
+import signal
 
 import pytest
 
@@ -19,6 +20,14 @@ timed_run, trained = program.timed_run, program.trained
 @pytest.fixture
 def random():
     return pytest.importorskip("numpy").random.default_rng(7)
+
+
+@pytest.fixture
+def interruptible():
+    """Handles SIGINT as a program in the foreground does: one that a script starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

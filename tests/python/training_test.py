@@ -120,7 +120,7 @@ def test_callbacks_are_called_in_order(text, tmp_path):
 
 
 @pytest.mark.parametrize("way", ["interrupt", "exception", "true", "evaluation"])
-def test_a_stopped_run_is_resumed_with_the_same_bytes(text, tmp_path, way):
+def test_a_stopped_run_is_resumed_with_the_same_bytes(text, tmp_path, way, interruptible):
     def on_step(report):
         if report.step == 7 and way == "interrupt":
             _thread.interrupt_main()
