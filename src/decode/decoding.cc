@@ -89,16 +89,15 @@ Decoding::Part Decoding::part_of(Job& job, const SearchInput& input, const Searc
 }
 
 void Decoding::add(const DecodingRequest& request) {
-  auto job = std::make_unique<Job>(Job{request, {}, {}});
+  Job& job = *(jobs_[request.key] = std::make_unique<Job>(Job{request, {}, {}}));
   if (request.alternatives) {
-    job->first = first_options(request);
-    job->rest = rest_options(request);
+    job.first = first_options(request);
+    job.rest = rest_options(request);
   }
-  const SearchOptions& options = request.alternatives ? job->first : *request.options;
-  Part part = part_of(*job, request.input, options, 0);
+  const SearchOptions& options = request.alternatives ? job.first : *request.options;
+  Part part = part_of(job, request.input, options, 0);
   part.turn = turns_.next(request.client, request.cost);
   insert_by_turn(waiting_, std::move(part));
-  jobs_[request.key] = std::move(job);
 }
 
 void Decoding::release(const Part& part) {

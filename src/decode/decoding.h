@@ -59,6 +59,7 @@ class Decoding {
   Decoding(const Ensemble& models, const CacheRows& rows, const DecodingLimits& limits, Arena& memory, Arena& scratch);
   ~Decoding();
 
+  // After an exception of add, remove forgets the request.
   void add(const DecodingRequest& request);
   void remove(uint64_t key);
   void pause(uint64_t key, bool paused);

@@ -60,32 +60,62 @@ struct GenerationLoop::State {
     return {text.id, text.prompt, &text.options, text.salt, text.client};
   }
 
+  // Makes the engine again after a step that failed.
+  Generating& generating() { return (engine ? *engine : engine.emplace(*this)).generating; }
+
   void add(std::unique_ptr<Text> text) {
-    engine->generating.add(request_of(*text));
-    texts.emplace(text->id, std::move(text));
+    Text& t = *text;
+    try {
+      texts.emplace(t.id, std::move(text));
+      generating().add(request_of(t));
+    } catch (...) {
+      fail_with(text ? std::move(text) : take(t.id), std::current_exception());
+    }
   }
 
   void cancel(uint64_t id) {
-    engine->generating.remove(id);
     texts.erase(id);
+    try {
+      generating().remove(id);
+    } catch (...) {
+      fail_all(std::current_exception());
+    }
+  }
+
+  std::unique_ptr<Text> take(uint64_t id) {
+    const auto place = texts.find(id);
+    std::unique_ptr<Text> taken = std::move(place->second);
+    texts.erase(place);
+    return taken;
+  }
+
+  static void fail_with(const std::unique_ptr<Text>& taken, std::exception_ptr error) {
+    if (taken->events.on_error) taken->events.on_error(std::move(error));
+  }
+
+  // Ends all texts after an exception, which leaves the generation in an unknown state.
+  void fail_all(const std::exception_ptr& error) {
+    engine.reset();
+    while (!texts.empty()) fail_with(take(texts.begin()->first), error);
   }
 
   void finish(uint64_t id, GeneratedIds::End end, std::exception_ptr error) {
-    const auto place = texts.find(id);
-    const std::unique_ptr<Text> text = std::move(place->second);
-    texts.erase(place);
+    const std::unique_ptr<Text> text = take(id);
     if (text->error) error = text->error;
-    if (error) {
-      if (text->events.on_error) text->events.on_error(std::move(error));
-      return;
-    }
-    text->growing->finish(end);
-    if (text->events.on_done) text->events.on_done(text->growing->take());
+    if (!error) try {
+        text->growing->finish(end);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    if (error)
+      fail_with(text, std::move(error));
+    else if (text->events.on_done)
+      text->events.on_done(text->growing->take());
   }
 
   bool step() {
     bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); }, [&](uint64_t id) { cancel(id); },
-                           [&](uint64_t id, bool paused) { engine->generating.pause(id, paused); });
+                           [&](uint64_t id, bool paused) { generating().pause(id, paused); });
     std::vector<Generating::Result> results;
     const auto done = [&](Generating::Result&& result) { results.push_back(std::move(result)); };
     const auto on_start = [&](uint64_t id, int64_t cached) {
@@ -94,17 +124,13 @@ struct GenerationLoop::State {
     };
     std::exception_ptr error;
     try {
-      any |= engine->generating.step(scratch, done, on_start);
+      any |= generating().step(scratch, done, on_start);
     } catch (...) {
       error = std::current_exception();
       any = true;
     }
     for (Generating::Result& result : results) finish(result.key, result.text.end, result.error);
-    if (error) {  // the state of the engine is not known
-      engine.reset();
-      engine.emplace(*this);
-      while (!texts.empty()) finish(texts.begin()->first, {}, error);
-    }
+    if (error) fail_all(error);
     return any;
   }
 };
@@ -159,7 +185,9 @@ uint64_t GenerationLoop::add(Prepared text, Events events) {
 void GenerationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
 void GenerationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
 bool GenerationLoop::step() { return state_->step(); }
-int64_t GenerationLoop::reserved_bytes() const { return state_->engine->generating.rows() * state_->row_bytes; }
-int64_t GenerationLoop::used_bytes() const { return state_->engine->cache.bytes(); }
+int64_t GenerationLoop::reserved_bytes() const {
+  return state_->engine ? state_->engine->generating.rows() * state_->row_bytes : 0;
+}
+int64_t GenerationLoop::used_bytes() const { return state_->engine ? state_->engine->cache.bytes() : 0; }
 
 }  // namespace qkv

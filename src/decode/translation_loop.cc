@@ -98,21 +98,28 @@ struct TranslationLoop::State {
         memory(reserved_for(t.models, rows)),
         engine(std::in_place, *this) {}
 
+  // Makes the engine again after a step that failed.
+  Decoding& decoding() { return (engine ? *engine : engine.emplace(*this)).decoding; }
+
   void add(std::unique_ptr<Text> text) {
     Text& t = *text;
-    texts.emplace(t.id, std::move(text));
-    if (t.line.parts.empty()) return finish(t);
-    const size_t at_once = t.events.on_token ? 1 : t.line.parts.size();
-    while (t.added < at_once) add_next_part(t);
+    try {
+      texts.emplace(t.id, std::move(text));
+      const size_t at_once = t.events.on_token ? 1 : t.line.parts.size();
+      while (t.added < at_once && t.added < t.line.parts.size()) add_next_part(t);
+    } catch (...) {
+      return fail_with(text ? std::move(text) : take(t), std::current_exception());
+    }
+    if (t.line.parts.empty()) finish(t);
   }
 
   void add_next_part(Text& text) {
     LinePart& part = text.line.parts[text.added++];
     const uint64_t key = keys++;
     parts.emplace(key, std::pair(&text, &part));
-    engine->decoding.add({key, input_of(part), &text.search, text.options.alternatives, text.client,
-                          part_cost(translator.models, part, text.search)});
-    if (text.paused) engine->decoding.pause(key, true);
+    decoding().add({key, input_of(part), &text.search, text.options.alternatives, text.client,
+                    part_cost(translator.models, part, text.search)});
+    if (text.paused) decoding().pause(key, true);
   }
 
   static void start(Text& text) {
@@ -122,27 +129,26 @@ struct TranslationLoop::State {
   void pause(Text& text, bool paused) {
     text.paused = paused;
     for (const auto& [key, part] : parts)
-      if (part.first == &text) engine->decoding.pause(key, paused);
+      if (part.first == &text) decoding().pause(key, paused);
   }
 
   // Forgets a text. Its events are not called.
   std::unique_ptr<Text> take(Text& text) {
+    const auto place = texts.find(text.id);
+    std::unique_ptr<Text> taken = std::move(place->second);
+    texts.erase(place);
     for (auto part = parts.begin(); part != parts.end();) {
       if (part->second.first != &text) {
         part++;
         continue;
       }
-      engine->decoding.remove(part->first);
+      decoding().remove(part->first);
       part = parts.erase(part);
     }
-    const auto place = texts.find(text.id);
-    std::unique_ptr<Text> taken = std::move(place->second);
-    texts.erase(place);
     return taken;
   }
 
-  void fail_with(Text& text, std::exception_ptr error) {
-    const std::unique_ptr<Text> taken = take(text);
+  static void fail_with(const std::unique_ptr<Text>& taken, std::exception_ptr error) {
     if (taken->events.on_error) taken->events.on_error(std::move(error));
   }
 
@@ -155,7 +161,7 @@ struct TranslationLoop::State {
       } catch (...) {
         error = std::current_exception();
       }
-    if (error && taken->events.on_error) taken->events.on_error(std::move(error));
+    if (error) fail_with(taken, std::move(error));
     if (result && taken->events.on_done) taken->events.on_done(std::move(*result));
   }
 
@@ -207,7 +213,7 @@ struct TranslationLoop::State {
     const auto place = texts.find(ended.text);
     if (place == texts.end()) return;  // another part of its text failed in this step
     Text& text = *place->second;
-    if (ended.error) return fail_with(text, ended.error);
+    if (ended.error) return fail_with(take(text), ended.error);
     text.done++;
     if (text.error || text.done == text.line.parts.size()) return finish(text);
     if (text.added < text.line.parts.size() && text.done == text.added) add_next_part(text);
@@ -217,29 +223,35 @@ struct TranslationLoop::State {
   void fail_all(const std::exception_ptr& error) {
     parts.clear();
     engine.reset();
-    engine.emplace(*this);
-    while (!texts.empty()) fail_with(*texts.begin()->second, error);
+    while (!texts.empty()) fail_with(take(*texts.begin()->second), error);
+  }
+
+  void cancel(uint64_t id) {
+    const auto text = texts.find(id);
+    if (text == texts.end()) return;
+    try {
+      take(*text->second);
+    } catch (...) {
+      fail_all(std::current_exception());
+    }
   }
 
   bool step() {
-    bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); },
-                           [&](uint64_t id) {
-                             if (const auto text = texts.find(id); text != texts.end()) take(*text->second);
-                           },
+    bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); }, [&](uint64_t id) { cancel(id); },
                            [&](uint64_t id, bool paused) {
                              if (const auto text = texts.find(id); text != texts.end()) pause(*text->second, paused);
                            });
-    std::vector<Decoding::Result> results;
     try {
-      any |= engine->decoding.step(results, [&](uint64_t key) { start(*parts.at(key).first); });
+      std::vector<Decoding::Result> results;
+      any |= decoding().step(results, [&](uint64_t key) { start(*parts.at(key).first); });
+      std::vector<Ended> ended = take_ended(results);
+      find_attention(ended);
+      for (const Ended& e : ended) settle(e);
+      decoding().trim(Clock::now());
     } catch (...) {
       fail_all(std::current_exception());
       return true;
     }
-    std::vector<Ended> ended = take_ended(results);
-    find_attention(ended);
-    for (const Ended& e : ended) settle(e);
-    engine->decoding.trim(Clock::now());
     return any;
   }
 };
@@ -296,6 +308,6 @@ uint64_t TranslationLoop::add(Prepared text, Events events) {
 void TranslationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
 void TranslationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
 bool TranslationLoop::step() { return state_->step(); }
-int64_t TranslationLoop::reserved_bytes() const { return state_->engine->decoding.bytes(); }
+int64_t TranslationLoop::reserved_bytes() const { return state_->engine ? state_->engine->decoding.bytes() : 0; }
 
 }  // namespace qkv
