@@ -24,14 +24,14 @@ std::string attention_to_json(const AttentionMap& map) {
       }
       layers.push_back(std::move(heads));
     }
-    FloatJson entry;
+    FloatJson entry = FloatJson::object();
     entry["kind"] = kind.name;
     entry["rows"] = kind.rows;
     entry["columns"] = kind.columns;
     entry["layers"] = std::move(layers);
     attention.push_back(std::move(entry));
   }
-  FloatJson json;
+  FloatJson json = FloatJson::object();
   json["source"] = map.source;
   json["target"] = map.target;
   json["attention"] = std::move(attention);

@@ -13,15 +13,19 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Lists and objects are made before they are filled: without memory, one that nlohmann makes of null ends the program.
+
 ordered_json hypothesis_json(const Hypothesis& h, const TranslationJsonForm& form) {
   ordered_json json = {{"text", h.text},
                        {"tokens", h.tokens},
                        {"score", h.score},
                        {"log_probability", h.log_probability},
                        {"token_scores", h.token_scores}};
-  if (form.word_scores)
+  if (form.word_scores && !h.words.empty()) {
+    json["words"] = ordered_json::array();
     for (const WordScore& w : h.words)
       json["words"].push_back({{"word", w.word}, {"log_probability", w.log_probability}});
+  }
   if (form.alignment) {
     json["alignment"] = ordered_json::array();
     for (const Alignment& a : h.alignment) json["alignment"].push_back({a.source, a.target});
@@ -32,6 +36,7 @@ ordered_json hypothesis_json(const Hypothesis& h, const TranslationJsonForm& for
 
 ordered_json token_json(const GeneratedToken& token) {
   ordered_json json = {{"text", token.text}, {"log_probability", token.log_probability}};
+  if (!token.alternatives.empty()) json["alternatives"] = ordered_json::array();
   for (const TokenAlternative& other : token.alternatives)
     json["alternatives"].push_back(
         {{"text", other.text}, {"log_probability", other.log_probability}, {"end", other.end}});
