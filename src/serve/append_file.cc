@@ -15,6 +15,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
+#include "serve/has_memory.h"
 
 namespace qkv {
 namespace {
@@ -101,8 +102,9 @@ bool AppendFile::append(std::string record, Done done) {
   {
     const std::lock_guard lock(mutex_);
     if (record.size() > kMaxWaiting - std::min(waiting_bytes_, kMaxWaiting)) return false;
-    waiting_bytes_ += record.size();
+    const size_t bytes = record.size();
     waiting_.push_back({std::move(record), std::move(done)});
+    waiting_bytes_ += bytes;
   }
   wake_.notify_one();
   return true;
@@ -117,7 +119,7 @@ void AppendFile::run() {
     waiting_bytes_ = 0;
     lock.unlock();
     write(records);
-    for (Record& record : records) record.done(record.error);
+    for (Record& record : records) has_memory_for([&] { record.done(std::move(record.error)); });
     lock.lock();
   }
 }

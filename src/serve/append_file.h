@@ -24,8 +24,8 @@ class AppendFile {
   static constexpr size_t kMaxWaiting = size_t{64} << 20;
 
   // Called once per record, on the file's thread and in the order of the file. error: "" if the record is on disk, else
-  // the system's reason; the record is not in the file then.
-  using Done = std::function<void(const std::string& error)>;
+  // the system's reason; the record is not in the file then. Should not need memory, without which it is left.
+  using Done = std::function<void(std::string error)>;
 
   struct Line {
     int64_t number;         // from 1

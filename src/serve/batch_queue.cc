@@ -1,13 +1,14 @@
 #include "serve/batch_queue.h"
 
-#include <utility>
+#include <vector>
 
 namespace qkv {
 namespace {
 
-std::exception_ptr error_of_computing(BatchJob& first, std::span<BatchJob* const> all) {
+template <class Function>
+std::exception_ptr error_of(Function&& function) {
   try {
-    first.compute(all);
+    function();
   } catch (...) {
     return std::current_exception();
   }
@@ -27,33 +28,36 @@ void BatchQueue::cancel(const BatchJob& job) {
   waiting_.remove_if([&](const Waiting& waiting) { return waiting.job.get() == &job; });
 }
 
-std::vector<std::shared_ptr<BatchJob>> BatchQueue::take() {
+// Allocates nothing, so that no job is lost.
+std::list<BatchQueue::Waiting> BatchQueue::take() {
   const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<BatchJob>> jobs;
+  std::list<Waiting> jobs;
   int64_t cost = 0;
   for (auto next = waiting_.begin(); next != waiting_.end() && jobs.size() < kJobs;) {
-    if (!jobs.empty() && (cost + next->job->cost > kCost || !next->job->joins(*jobs.front()))) {
-      next++;
-      continue;
-    }
-    turns_.start(next->turn);
-    cost += next->job->cost;
-    jobs.push_back(std::move(next->job));
-    next = waiting_.erase(next);
+    const auto place = next++;
+    if (!jobs.empty() && (cost + place->job->cost > kCost || !place->job->joins(*jobs.front().job))) continue;
+    turns_.start(place->turn);
+    cost += place->job->cost;
+    jobs.splice(jobs.end(), waiting_, place);
   }
   return jobs;
 }
 
 bool BatchQueue::step() {
-  const std::vector<std::shared_ptr<BatchJob>> jobs = take();
+  const std::list<Waiting> jobs = take();
   if (jobs.empty()) return false;
-  std::vector<BatchJob*> all;
-  for (const auto& job : jobs) {
-    job->on_start();
-    all.push_back(job.get());
+  const std::exception_ptr error = error_of([&] {
+    std::vector<BatchJob*> all;
+    for (const Waiting& waiting : jobs) {
+      waiting.job->on_start();
+      all.push_back(waiting.job.get());
+    }
+    all.front()->compute(all);
+  });
+  for (const Waiting& waiting : jobs) {
+    BatchJob* const alone = waiting.job.get();
+    alone->on_done(error && jobs.size() > 1 ? error_of([&] { alone->compute({&alone, 1}); }) : error);
   }
-  const std::exception_ptr error = error_of_computing(*all.front(), all);
-  for (BatchJob* job : all) job->on_done(error && all.size() > 1 ? error_of_computing(*job, {&job, 1}) : error);
   return true;
 }
 

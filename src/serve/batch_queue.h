@@ -10,7 +10,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "decode/client_turns.h"
 
@@ -47,13 +46,14 @@ class BatchQueue {
   bool step();
 
  private:
-  std::vector<std::shared_ptr<BatchJob>> take();
-
-  std::mutex mutex_;
   struct Waiting {
     std::shared_ptr<BatchJob> job;
     int64_t turn = 0;
   };
+
+  std::list<Waiting> take();
+
+  std::mutex mutex_;
   std::list<Waiting> waiting_;
   ClientTurns turns_;
 };

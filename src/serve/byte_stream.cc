@@ -90,6 +90,8 @@ size_t ByteStream::read_some(char* bytes, size_t most, SystemError& error) {
 }
 
 ByteStream::Nothing ByteStream::read() {
+  const auto self = shared_from_this();
+  const AtEnd at_end{*this};
   static std::array<char, 64 << 10> bytes;  // only the I/O thread
   auto ready = Socket::wait_read;
   while (!closed_) {
@@ -106,9 +108,8 @@ ByteStream::Nothing ByteStream::read() {
     const size_t size = error ? 0 : read_some(bytes.data(), most, error);
     ready = tls_ && error == asio::error::would_block ? tls_->wanted() : Socket::wait_read;
     arrived_.append(bytes.data(), size);
-    left_ = error && error != asio::error::would_block;
     wake();
-    if (left_) co_return;
+    if (error && error != asio::error::would_block) co_return;
   }
 }
 

@@ -52,6 +52,15 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   bool is_late() const { return late_; }  // the deadline has passed
 
  private:
+  // The end of reading, also for want of memory.
+  struct AtEnd {
+    ByteStream& stream;
+    ~AtEnd() {
+      stream.left_ = true;
+      stream.wake();
+    }
+  };
+
   size_t read_some(char* bytes, size_t most, boost::system::error_code& error);
 
   Socket socket_;

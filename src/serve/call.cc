@@ -4,6 +4,7 @@
 #include <charconv>
 #include <new>
 
+#include "serve/has_memory.h"
 #include "serve/service.h"
 
 namespace qkv {
@@ -29,6 +30,8 @@ HttpError http_error(const std::exception_ptr& error) {
     return e;
   } catch (const Error& e) {
     return {400, e.what()};
+  } catch (const std::bad_alloc&) {
+    return no_memory();
   } catch (const std::exception&) {
     return {500, "internal error"};
   }
@@ -48,7 +51,7 @@ RejectReason reason_of(const std::string& code) {
   if (code == "too_many_tokens") return RejectReason::tokens;
   if (code == "client_limit") return RejectReason::client;
   if (code == "expected_wait") return RejectReason::deadline;
-  if (code == "bodies") return RejectReason::memory;
+  if (code == "bodies" || code == "memory") return RejectReason::memory;
   return code == "draining" ? RejectReason::draining : RejectReason::queue;
 }
 
@@ -70,8 +73,6 @@ Call::Call(Service& service, std::shared_ptr<Exchange> exchange, std::shared_ptr
       timer_(service.prepare_context()),
       silence_(service.prepare_context()) {}
 
-Call::~Call() { end(Outcome::failed); }
-
 std::string Call::query(std::string_view name) const {
   for (const auto& [field, value] : head().target.query)
     if (field == name) return value;
@@ -79,9 +80,11 @@ std::string Call::query(std::string_view name) const {
 }
 
 void Call::start() {
-  service_.add_call(shared_from_this());
-  set_timer();
-  proceed([&] { route().answer(shared_from_this()); });
+  proceed([&] {
+    service_.add_call(shared_from_this());
+    set_timer();
+    route().answer(shared_from_this());
+  });
 }
 
 void Call::will_stream() {
@@ -92,7 +95,7 @@ void Call::will_stream() {
 void Call::set_timer() {
   timer_.expires_at(arrived_ + deadline_);
   timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-    if (const auto self = weak.lock(); self && !error) self->expire();
+    if (const auto self = weak.lock(); self && !error) self->proceed([&] { self->expire(); });
   });
 }
 
@@ -154,17 +157,22 @@ void Call::fail(const HttpError& error, Outcome outcome) {
   const bool is_rejected = outcome == Outcome::failed && (error.status == 429 || error.status == 503);
   if (is_rejected) outcome = Outcome::rejected;
   track_->end(outcome);
-  if (streams_) {
-    exchange_->send("data: " + error_json(error) + "\n\n");
-    exchange_->end();  // browsers would lose the event if the stream were cut
-  } else {
-    exchange_->reply(error_reply(route().family, error));
-  }
   reason_ = reason_of(error.code);
+  if (!has_memory_for([&] { send_error(error); })) abandon();
   end(outcome);
 }
 
-void Call::fail(std::exception_ptr error) { fail(http_error(error)); }
+void Call::fail(std::exception_ptr error) {
+  if (has_memory_for([&] { fail(http_error(error)); })) return;
+  abandon();
+  end(Outcome::failed);
+}
+
+void Call::send_error(const HttpError& error) {
+  if (!streams_) return exchange_->reply(error_reply(route().family, error));
+  exchange_->send("data: " + error_json(error) + "\n\n");
+  exchange_->end();  // browsers would lose the event if the stream were cut
+}
 
 void Call::expire() {
   const std::string seconds = fmt::format("{:g}", static_cast<double>(deadline_.count()) / 1000);
@@ -192,8 +200,8 @@ void Call::send(const std::string& bytes) {
 
 void Call::send_event(const std::string& json) {
   if (ended_) return;
-  if (!std::exchange(streams_, true))
-    exchange_->begin({200, "text/event-stream; charset=utf-8", "", {{"X-Accel-Buffering", "no"}}});
+  if (!streams_) exchange_->begin({200, "text/event-stream; charset=utf-8", "", {{"X-Accel-Buffering", "no"}}});
+  streams_ = true;
   send("data: " + json + "\n\n");
 }
 
@@ -210,7 +218,7 @@ void Call::schedule_comment() {
   silence_.expires_after(kSilence);
   silence_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
-    if (self && !error && !self->ended_) self->send(":\n\n");
+    if (self && !error) self->proceed([&] { self->send(":\n\n"); });
   });
 }
 

@@ -35,7 +35,6 @@ class Call : public std::enable_shared_from_this<Call> {
   using Clock = std::chrono::steady_clock;
 
   Call(Service& service, std::shared_ptr<Exchange> exchange, std::shared_ptr<RequestTrack> track);
-  ~Call();
 
   Service& service() { return service_; }
   const RequestHead& head() const { return exchange_->head(); }
@@ -66,6 +65,7 @@ class Call : public std::enable_shared_from_this<Call> {
   void proceed(Function&& function) {
     if (ended_) return;
     try {
+      if (exchange_->is_abandoned()) throw no_memory();  // a part of the answer is missing
       function();
     } catch (...) {
       fail(std::current_exception());
@@ -80,6 +80,8 @@ class Call : public std::enable_shared_from_this<Call> {
   void reply_json(std::string json) { reply({200, "application/json", std::move(json)}); }
   void fail(const HttpError& error, Outcome outcome = Outcome::failed);
   void fail(std::exception_ptr error);
+  // Any thread: gives the answer up for want of memory. The connection closes soon, which cancels the call.
+  void abandon() { exchange_->abandon(); }
 
   // Stream of events. The status is sent with the first event; an error before it has a status of its own.
   void send_event(const std::string& json);
@@ -94,6 +96,7 @@ class Call : public std::enable_shared_from_this<Call> {
   void end(Outcome outcome);
   void count(Outcome outcome);
   void send(const std::string& bytes);
+  void send_error(const HttpError& error);
   void schedule_comment();
 
   Service& service_;

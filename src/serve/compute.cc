@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/threads.h"
+#include "serve/has_memory.h"
 
 namespace qkv {
 namespace {
@@ -76,7 +77,8 @@ void ComputeThread::step(Entry& entry, std::unique_lock<std::mutex>& lock) {
   began_ = Clock::now();
   lock.unlock();
   set_threads(share_.of_each());
-  const bool any = entry.lane->step();
+  bool any = true;  // also after a step without memory, which is repeated
+  has_memory_for([&] { any = entry.lane->step(); });
   lock.lock();
   const Clock::duration time = Clock::now() - began_;
   entry.used += time;

@@ -4,6 +4,7 @@
 #include <boost/asio/detached.hpp>
 #include <utility>
 
+#include "serve/has_memory.h"
 #include "serve/send_batch.h"
 
 namespace qkv {
@@ -21,18 +22,30 @@ Connection::Connection(Socket socket, const TlsContext* tls, std::string client,
       handler_(handler),
       active_(active) {}
 
+Connection::~Connection() {
+  if (!idle_) active_--;
+  has_memory_for([&] { end_exchange(true); });
+}
+
 void Connection::drain() {
   draining_ = true;
   idle_ && !stream_->has_sent() ? close() : stream_->wake();  // a request may cross the end
 }
 
 void Connection::send(std::string bytes, bool last, bool broken) {
-  SendBatch::post(stream_->executor(), [self = shared_from_this(), bytes = std::move(bytes), last, broken] {
-    self->answer_ += bytes;
-    self->answered_ |= last;
-    self->broken_ |= broken;
-    self->stream_->wake();
+  SendBatch::post(stream_->executor(), [self = shared_from_this(), bytes = std::move(bytes), last, broken](bool lost) {
+    if (lost)
+      self->lost_ = true;
+    else if (self->lost_ || !has_memory_for([&] { self->take(bytes, last, broken); }))
+      self->close();
   });
+}
+
+void Connection::take(const std::string& bytes, bool last, bool broken) {
+  answer_ += bytes;
+  answered_ |= last;
+  broken_ |= broken;
+  stream_->wake();
 }
 
 asio::awaitable<void> Connection::serve() {
@@ -40,8 +53,7 @@ asio::awaitable<void> Connection::serve() {
   const ByteStream::Handshake handshake = co_await stream_->shake_hands();
   if (handshake == ByteStream::Handshake::failed) handler_.handshake_failed(client_);
   if (handshake != ByteStream::Handshake::done) co_return close();
-  asio::co_spawn(
-      stream_->executor(), [stream = stream_] { return stream->read(); }, asio::detached);
+  asio::co_spawn(stream_->executor(), stream_->read(), asio::detached);
   bool stays = true;
   while (stays) {
     stays = co_await serve_one();

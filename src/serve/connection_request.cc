@@ -1,5 +1,6 @@
 // The course of one request on a connection: it arrives, is admitted, and answered or refused.
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <random>
 
@@ -92,23 +93,35 @@ asio::awaitable<bool> Connection::answer_one(RequestReader& reader, Grant grant)
   std::optional<HttpError> refused;
   try {
     handler_.handle(exchange);
+    exchange_ = exchange;
   } catch (const HttpError& error) {
     refused = error;
+  } catch (const std::bad_alloc&) {
+    refused = no_memory();
   } catch (const std::exception&) {
     refused = HttpError(500, "internal error");
   }
   if (refused)
     exchange->reply(handler_.refusal({*refused, &exchange->head(), client_, exchange->id(), exchange->hold()}));
   const bool complete = co_await write_answer(*exchange);
-  exchange->finish(!complete && !broken_);
-  if (!refused) handler_.ended(*exchange);
+  end_exchange(!complete && !broken_);
   co_return complete&& how.keep_alive;
+}
+
+// Ends the exchange that the handler answers, if there is one.
+void Connection::end_exchange(bool client_left) {
+  const auto exchange = std::exchange(exchange_, nullptr);
+  if (!exchange) return;
+  exchange->finish(client_left);
+  handler_.ended(*exchange);
 }
 
 asio::awaitable<bool> Connection::write_answer(Exchange& exchange) {
   while (!answered_ || !answer_.empty()) {
     if (stream_->is_closed() || (answer_.empty() && stream_->has_left())) co_return false;
     if (answer_.empty()) {
+      if (exchange.is_abandoned() || lost_) co_return false;
+      stream_->set_deadline(options_.look);
       co_await stream_->wait();
       continue;
     }

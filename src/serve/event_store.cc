@@ -10,6 +10,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "data/event_time.h"
+#include "serve/has_memory.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -149,12 +150,12 @@ bool EventStore::append(std::vector<UserEvent> events, AppendFile::Done done) {
     events[i].time -= events[i].time % (ticks_ == 1 ? 1 : tick(ticks_));  // as it is read again
     rows += row(events[i], events.size() - 1 - i);
   }
-  return file_.append(std::move(rows),
-                      [this, events = std::move(events), done = std::move(done)](const std::string& error) {
-                        if (error.empty())
-                          for (const UserEvent& event : events) add(event);
-                        if (done) done(error);
-                      });
+  return file_.append(std::move(rows), [this, events = std::move(events), done = std::move(done)](std::string error) {
+    // Events that have no memory are in the file, and count after the next start.
+    if (error.empty())
+      for (const UserEvent& event : events) has_memory_for([&] { add(event); });
+    if (done) done(std::move(error));
+  });
 }
 
 void EventStore::add(UserEvent event) {

@@ -61,6 +61,9 @@ class Exchange {
   size_t unsent() const { return unsent_.load(); }
   // Calls a function once, on the I/O thread or at once, when fewer bytes than these are unsent.
   void call_when_below(size_t bytes, std::function<void()> call);
+  // Gives the answer up, because there is no memory for it: the connection closes soon. Any thread; never throws.
+  void abandon() { abandoned_ = true; }
+  bool is_abandoned() const { return abandoned_.load(); }
   // Whether the client has left.
   bool is_gone() const { return gone_.load(); }
   // Sets what is called on the I/O thread when the client leaves before the answer is complete; at most once.
@@ -84,7 +87,7 @@ class Exchange {
   const bool is_secure_;
   std::atomic<size_t> unsent_ = 0, sent_ = 0;
   std::atomic<int> status_ = 0;
-  std::atomic<bool> gone_ = false;
+  std::atomic<bool> gone_ = false, abandoned_ = false;
   std::function<void()> call_gone_;
   std::mutex mutex_;  // of the following
   std::function<void()> call_below_;

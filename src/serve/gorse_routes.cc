@@ -146,13 +146,15 @@ void answer_feedback(const CallPtr& call) {
     EventStore::check(feedback.event);
     events.push_back(std::move(feedback.event));
   });
-  const std::string answer = fmt::format(R"({{"RowAffected":{}}})", events.size());
-  if (events.empty()) return call->reply_json(answer);
+  const auto answer = [count = events.size()](Call& to) {
+    to.reply_json(fmt::format(R"({{"RowAffected":{}}})", count));
+  };
+  if (events.empty()) return answer(*call);
   // The client may have left when the events are on disk; they count all the same.
-  const auto done = [weak = std::weak_ptr(call), &service, answer](const std::string& error) {
-    service.post_to(weak, [answer, error](const CallPtr& waiting) {
+  const auto done = [weak = std::weak_ptr(call), &service, answer](std::string error) {
+    service.post_to(weak, [answer, error = std::move(error)](const CallPtr& waiting) {
       if (!error.empty()) refuse_storage(error);
-      waiting->reply_json(answer);
+      answer(*waiting);
     });
   };
   if (!service.events()->append(std::move(events), done)) refuse_storage("too many wait for the disk");

@@ -29,6 +29,11 @@ template <class... Args>
   throw HttpError(status, fmt::format(format, std::forward<Args>(args)...));
 }
 
+// The answer to a request for which an allocation has failed.
+inline HttpError no_memory() {
+  return {503, "the server has no memory for this request", "memory", std::chrono::seconds(1)};
+}
+
 // Refuses a field of a request with status 400.
 template <class... Args>
 [[noreturn]] void refuse_field(std::string_view name, fmt::format_string<Args...> format, Args&&... args) {

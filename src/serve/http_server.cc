@@ -12,6 +12,7 @@
 #include <set>
 
 #include "serve/connection.h"
+#include "serve/has_memory.h"
 #include "serve/listener.h"
 
 namespace qkv {
@@ -24,6 +25,21 @@ constexpr std::chrono::milliseconds kPause{100};  // after an accept that failed
 }  // namespace
 
 struct HttpServer::State {
+  // A connection that is open, for as long as the coroutine that serves it.
+  struct Open {
+    Open(State& server, const std::shared_ptr<Connection>& opened) : state(server), connection(opened) {
+      state.connections.insert(connection);
+      state.open++;
+    }
+    ~Open() {
+      connection->close();
+      state.open--;
+      state.connections.erase(connection);
+    }
+    State& state;
+    const std::shared_ptr<Connection>& connection;
+  };
+
   State(HttpOptions given, HttpHandler& serves, std::shared_ptr<const TlsContext> encrypts)
       : options(given), handler(serves), tls(std::move(encrypts)) {}
   ~State() {
@@ -32,6 +48,8 @@ struct HttpServer::State {
   }
 
   std::string add(Listener listener);
+  void accept_all();
+  void unwind();
   asio::awaitable<void> accept(std::shared_ptr<Listener> listener);
   std::shared_ptr<Connection> start(const Listener& listener, Connection::Socket socket);
   void take_queue(Listener& listener);
@@ -49,8 +67,23 @@ struct HttpServer::State {
 
 std::string HttpServer::State::add(Listener listener) {
   listeners.push_back(std::make_shared<Listener>(std::move(listener)));
-  asio::co_spawn(io, accept(listeners.back()), asio::detached);
   return listeners.back()->address;
+}
+
+// Accepts where no coroutine does, which would hold the listener: at the start, and after a lack of memory.
+void HttpServer::State::accept_all() {
+  for (const auto& listener : listeners)
+    if (listener.use_count() == 1)
+      asio::co_spawn(io, accept(listener), [](const std::exception_ptr& error) {
+        if (error) std::rethrow_exception(error);
+      });
+}
+
+// Destroys the coroutines that had no memory to continue. Asio does that in handlers of its own.
+void HttpServer::State::unwind() {
+  while (!has_memory_for([&] { io.run_for(kPause); })) {
+  }
+  io.restart();
 }
 
 asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<Listener> listener) {
@@ -105,15 +138,8 @@ void HttpServer::State::take_queue(Listener& listener) {
 }
 
 asio::awaitable<void> HttpServer::State::serve(std::shared_ptr<Connection> connection) {
-  connections.insert(connection);
-  open++;
-  try {
-    co_await connection->serve();
-  } catch (const std::exception&) {  // no memory, say
-    connection->close();
-  }
-  open--;
-  connections.erase(connection);
+  const Open open_connection(*this, connection);
+  co_await connection->serve();
 }
 
 void HttpServer::State::close_listeners() {
@@ -130,21 +156,27 @@ std::string HttpServer::listen(const std::string& address) { return state_->add(
 
 std::string HttpServer::take(int descriptor) { return state_->add(take_listener(state_->io, descriptor)); }
 
-void HttpServer::run() { state_->io.run(); }
+// An allocation that fails ends a handler, and the connection that it belongs to.
+void HttpServer::run() {
+  const auto serve = [state = state_.get()] {
+    state->accept_all();
+    state->io.run();
+  };
+  while (!has_memory_for(serve)) state_->unwind();
+}
 
 void HttpServer::drain() {
   asio::post(state_->io, [state = state_.get()] {
-    const auto connections = state->connections;
-    for (const auto& listener : state->listeners) state->take_queue(*listener);
+    for (const auto& connection : state->connections) connection->drain();
+    for (const auto& listener : state->listeners) has_memory_for([&] { state->take_queue(*listener); });
     state->close_listeners();
-    for (const auto& connection : connections) connection->drain();
   });
 }
 
 void HttpServer::stop() {
   asio::post(state_->io, [state = state_.get()] {
     state->close_listeners();
-    for (const auto& connection : std::set(state->connections)) connection->close();
+    for (const auto& connection : state->connections) connection->close();
   });
 }
 

@@ -23,6 +23,7 @@ struct HttpOptions {
   Time write_timeout{30'000};  // without a byte that the client takes
   Time linger{1'000};          // for a client to read the answer before the connection is closed
   Time last_requests{500};     // for connections that were being made when the server began to drain
+  Time look{1'000};            // between looks at whether an answer has been given up (Exchange::abandon)
 };
 
 // A request that is refused.

@@ -70,10 +70,10 @@ void answer_suggest(const CallPtr& call) {
   const LibreFields fields(*call);
   AppendFile* file = call->service().suggestions();
   if (!file) throw HttpError(403, "Suggestions are disabled on this server.");
-  nlohmann::ordered_json line;
+  nlohmann::ordered_json line = nlohmann::ordered_json::object();
   for (const char* name : {"q", "s", "source", "target"}) line[name] = fields.required(name);
-  const auto done = [weak = std::weak_ptr(call), &service = call->service()](const std::string& error) {
-    service.post_to(weak, [error](const CallPtr& waiting) {
+  const auto done = [weak = std::weak_ptr(call), &service = call->service()](std::string error) {
+    service.post_to(weak, [error = std::move(error)](const CallPtr& waiting) {
       if (!error.empty()) refuse(503, "the suggestion could not be stored: {}", error);
       waiting->reply_json(R"({"success":true})");
     });

@@ -73,8 +73,8 @@ ModelQueue::Place& ModelQueue::Place::operator=(Place&& other) noexcept {
 
 ModelQueue::Place ModelQueue::Place::split(int64_t cost) {
   Place part;
+  part.client_ = client_;  // first: it may throw
   part.queue_ = queue_;
-  part.client_ = client_;
   part.texts_ = 1;
   part.cost_ = cost;
   part.started_ = started_;
@@ -139,10 +139,10 @@ void ModelQueue::check_room(const std::string& client, int64_t texts, int64_t co
 
 ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) {
   check_room(client, texts, cost, deadline);
-  clients_.add(client, texts);
   Place place;
-  place.queue_ = this;
   place.client_ = client;
+  clients_.add(client, texts);  // nothing throws from here on
+  place.queue_ = this;
   place.texts_ = texts;
   place.cost_ = cost;
   place.entered_ = std::chrono::steady_clock::now();

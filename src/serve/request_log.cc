@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/to_size.h"
+#include "serve/has_memory.h"
 #include "serve/log_line.h"
 
 namespace qkv {
@@ -33,6 +34,7 @@ struct RequestLog::State {
       : format(form), file(to), limits(given), now(std::move(clock)) {}
 
   void write(RequestRecord record);
+  bool put_in(Entry entry);
   void add_note();
   void run();
   bool wait_for_entries(std::deque<Entry>& entries);
@@ -64,20 +66,23 @@ void RequestLog::State::write(RequestRecord record) {
     lines = 0;
     add_note();
   }
-  if (lines >= limits.lines_per_second || queue.size() >= limits.queue) {
+  if (lines >= limits.lines_per_second || queue.size() >= limits.queue || !put_in({std::move(record)})) {
     unreported++;
     dropped++;
     return;
   }
   lines++;
-  queue.push_back({std::move(record)});
+}
+
+// Returns false if there is no memory for the entry.
+bool RequestLog::State::put_in(Entry entry) {
+  const bool is_in = has_memory_for([&] { queue.push_back(std::move(entry)); });
   changed.notify_one();
+  return is_in;
 }
 
 void RequestLog::State::add_note() {
-  if (unreported == 0 || queue.size() >= limits.queue) return;
-  queue.push_back({{}, std::exchange(unreported, 0)});
-  changed.notify_one();
+  if (unreported > 0 && queue.size() < limits.queue && put_in({{}, unreported})) unreported = 0;
 }
 
 void RequestLog::State::run() {

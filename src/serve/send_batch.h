@@ -4,9 +4,9 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/post.hpp>
-#include <functional>
 #include <utility>
-#include <vector>
+
+#include "serve/deliveries.h"
 
 namespace qkv {
 
@@ -19,25 +19,22 @@ class SendBatch {
   SendBatch& operator=(const SendBatch&) = delete;
 
   // Posts a function to an executor: at once, or together with the others of this thread's batch.
-  static void post(const boost::asio::any_io_executor& executor, std::function<void()> function) {
-    if (!current_) return boost::asio::post(executor, std::move(function));
+  static void post(const boost::asio::any_io_executor& executor, Deliveries::Function function) {
+    if (!current_) return boost::asio::post(executor, [function = std::move(function)] { function(false); });
     if (current_->executor_ != executor) current_->send();
     current_->executor_ = executor;
-    current_->functions_.push_back(std::move(function));
+    current_->functions_.add(std::move(function));
   }
 
   // Posts what has been collected.
   void send() {
-    if (functions_.empty()) return;
-    boost::asio::post(executor_, [functions = std::exchange(functions_, {})] {
-      for (const auto& function : functions) function();
-    });
+    functions_.send([&](auto&& call_all) { boost::asio::post(executor_, call_all); });
   }
 
  private:
   static inline thread_local SendBatch* current_ = nullptr;
   boost::asio::any_io_executor executor_;  // of the functions
-  std::vector<std::function<void()>> functions_;
+  Deliveries functions_;
 };
 
 }  // namespace qkv

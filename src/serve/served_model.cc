@@ -25,7 +25,7 @@ bool ModelLane::step() {
   const std::chrono::duration<double> time = ComputeThread::Clock::now() - begin;
   if (any) model_.metrics().observe_step(time.count(), texts);
   if (any && hooks.on_busy) hooks.on_busy(time.count());
-  if (!events_.empty()) hooks.post(std::exchange(events_, {}));
+  if (hooks.send) hooks.send(events_);
   return any;
 }
 

@@ -19,6 +19,7 @@
 #include "serve/batch_queue.h"
 #include "serve/chat_template.h"
 #include "serve/compute.h"
+#include "serve/deliveries.h"
 #include "serve/metrics.h"
 #include "serve/model_queue.h"
 #include "serve/route.h"
@@ -39,11 +40,11 @@ class ModelLane : public Lane {
 
   // Called by events of the loops, within a step: runs a function on the prepare thread once the step has ended. So a
   // step wakes that thread once, however many texts it continues.
-  void post(std::function<void()> event) { events_.push_back(std::move(event)); }
+  void post(Deliveries::Function event) { events_.add(std::move(event)); }
 
   struct Hooks {
-    std::function<void(double)> on_busy;                             // called with the seconds of each step
-    std::function<void(std::vector<std::function<void()>>&&)> post;  // runs functions on the prepare thread
+    std::function<void(double)> on_busy;    // called with the seconds of each step
+    std::function<void(Deliveries&)> send;  // sends them to the prepare thread
   };
   Hooks hooks;
   // Bytes of keys and values. A translation uses what is reserved for it.
@@ -51,7 +52,7 @@ class ModelLane : public Lane {
 
  private:
   ServedModel& model_;
-  std::vector<std::function<void()>> events_;  // of the step
+  Deliveries events_;  // of the step
 };
 
 class ServedModel {

@@ -62,7 +62,8 @@ Service::Service(const ServerOptions& options)
   for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(share_));
   thread_ = std::thread([this] {
     set_threads(1);
-    prepare_.run();
+    while (!has_memory_for([&] { prepare_.run(); })) {
+    }
   });
 }
 
@@ -108,11 +109,13 @@ void Service::start(size_t number, const ModelPtr& model) {
   model->start(workers,
                {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))},
                {[this](double seconds) { metrics_.add_busy_seconds(seconds); },
-                [this](std::vector<std::function<void()>>&& events) {
-                  post([events = std::move(events)] {
-                    SendBatch batch;
-                    for (const auto& event : events) event();
-                    batch.send();
+                [this](Deliveries& events) {
+                  events.send([this](auto&& call_all) {
+                    post([call_all] {
+                      SendBatch batch;
+                      call_all();
+                      batch.send();
+                    });
                   });
                 }});
 }
@@ -217,12 +220,13 @@ int64_t Service::cancel_all() {
   ending_ = true;
   const auto count = std::make_shared<std::promise<int64_t>>();
   std::future<int64_t> counted = count->get_future();
-  post([this, count] {
-    const auto open = calls_;
-    for (const auto& [address, call] : open) {
-      call->fail(HttpError(503, "the server is shutting down", "draining"));
+  post([this, count, error = HttpError(503, "the server is shutting down", "draining")] {
+    int64_t open = 0;
+    for (; !calls_.empty(); open++) {
+      const CallPtr call = calls_.begin()->second;
+      call->fail(error);
     }
-    count->set_value(std::ssize(open));
+    count->set_value(open);
   });
   return counted.get();
 }

@@ -21,6 +21,7 @@
 #include "serve/append_file.h"
 #include "serve/call.h"
 #include "serve/event_store.h"
+#include "serve/has_memory.h"
 #include "serve/http_server.h"
 #include "serve/libre_files.h"
 #include "serve/metrics.h"
@@ -70,18 +71,21 @@ class Service : public HttpHandler {
     boost::asio::post(prepare_, std::forward<Function>(function));
   }
 
-  // Returns a function that continues a call, unless it has ended by then (Call::proceed).
+  // Returns a function (Deliveries) that continues a call, unless it has ended by then (Call::proceed), or gives it up.
   template <class Function>
   static auto continuation(std::weak_ptr<Call> call, Function function) {
-    return [call = std::move(call), function = std::move(function)]() mutable {
-      if (const CallPtr alive = call.lock()) alive->proceed([&] { function(alive); });
+    return [call = std::move(call), function = std::move(function)](bool lost) mutable {
+      const CallPtr alive = call.lock();
+      if (!alive) return;
+      lost ? alive->abandon() : alive->proceed([&] { function(alive); });
     };
   }
 
-  // Any thread: continues a call on the prepare thread.
+  // Any thread: continues a call on the prepare thread. Without memory it is given up.
   template <class Function>
   void post_to(std::weak_ptr<Call> call, Function function) {
-    post(continuation(std::move(call), std::move(function)));
+    auto next = continuation(std::move(call), std::move(function));
+    if (!has_memory_for([&] { post([next]() mutable { next(false); }); })) next(true);
   }
 
   // Prepare thread.

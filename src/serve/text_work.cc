@@ -19,6 +19,7 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
     uint64_t id = 0;  // in the loop
     Call::Clock::time_point last_token = {};
     std::optional<Result> result;
+    std::optional<Result> ended = {};  // from the loop; the prepare thread makes it the result
   };
 
   TextWork(const CallPtr& call, ModelPtr model) : call_(call), model_(std::move(model)) {}
@@ -28,17 +29,23 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
   std::vector<Text> texts;
 
   // An event of a text, on its compute thread: runs a function on the prepare thread, unless the call has ended.
+  // Without memory the call is given up.
   template <class Function>
   void post(size_t i, Function function) {
-    texts[i].lane->post(Service::continuation(
-        call_, [self = this->shared_from_this(), function = std::move(function)](const CallPtr&) { function(); }));
+    const bool is_posted = has_memory_for([&] {
+      texts[i].lane->post(Service::continuation(
+          call_, [self = this->shared_from_this(), function = std::move(function)](const CallPtr&) { function(); }));
+    });
+    if (is_posted) return;
+    if (const CallPtr call = call_.lock()) call->abandon();
   }
 
   void started(size_t i) {
     post(i, [this, i] { texts[i].place.start(); });
   }
   void done(size_t i, Result&& result) {
-    post(i, [this, i, result = std::make_shared<Result>(std::move(result))] { end(i, std::move(*result)); });
+    texts[i].ended = std::move(result);
+    post(i, [this, i] { end(i, std::move(*texts[i].ended)); });
   }
   void failed(size_t i, const std::exception_ptr& error) {
     post(i, [error] { throw_model_error(error); });
@@ -78,10 +85,11 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
   }
 
   void leave(Text& text, bool cancelled) {
-    if (cancelled) with_loop(*text.lane, [&](auto& loop) { loop.cancel(text.id); });
-    if (cancelled) model_->wake(*text.lane);
     text.lane->load -= text.cost;
     cancelled ? text.place.leave() : text.place.finish();
+    // Without memory to cancel it, a text runs to its end unheard.
+    if (cancelled) has_memory_for([&] { with_loop(*text.lane, [&](auto& loop) { loop.cancel(text.id); }); });
+    if (cancelled) model_->wake(*text.lane);
   }
 
   void count_output(const Translation& translation) {
@@ -161,11 +169,12 @@ void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared>
   for (const Prepared& text : prepared) cost += text.cost;
   call->use(model);
   auto place = model->queue.enter(call->client(), std::ssize(prepared), cost, call->deadline());
+  work->texts.reserve(prepared.size());
+  call->set_work(work);
   for (Prepared& text : prepared) {
     text.client = call->client();
     work->texts.push_back({place.split(text.cost), model->take_lane(text.cost), text.cost, 0, {}, {}});
   }
-  call->set_work(work);
   for (size_t i = 0; i < prepared.size(); i++) {
     ModelLane& lane = *work->texts[i].lane;
     if constexpr (std::is_same_v<Result, Translation>)
