@@ -1,10 +1,27 @@
-// The number of threads that the library uses.
+// The threads that the library computes with: the calling thread, and others that help it.
 #pragma once
+
+#include <functional>
 
 namespace qkv {
 
-// Set and get the number of threads. Default: OMP_NUM_THREADS, else one per processor. It changes no result.
+// Set and get the number of threads of calls from this thread, from 1 to 1,024. Default: OMP_NUM_THREADS, else one per
+// processor that the process may use, by its affinity and the quota of its control group. It changes no result.
 void set_threads(int count);
 int threads();
+
+// Threads of another library. A program that computes with both in turn gives them to qkv: two pools would compete for
+// the processors, because threads that have just helped wait there for more work.
+class ThreadPool {
+ public:
+  virtual ~ThreadPool() = default;
+  // Calls work with different numbers, each on another thread: with 0, and with any others below `count`, none of which
+  // is required. Returns when all calls have returned. work does not throw.
+  virtual void run(int count, const std::function<void(int number)>& work) = 0;
+};
+
+// Replaces the threads that help this thread by those of a pool, which must outlive the calls that follow; nullptr
+// brings qkv's own back. Returns what was set before. It changes no result.
+ThreadPool* set_thread_pool(ThreadPool* pool);
 
 }  // namespace qkv

@@ -17,13 +17,15 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import torch
 import torch.nn.functional as F
 
 from ._attention import attention, attention_backward
+from ._qkv import use_openmp
 from ._system import set_threads, threads
 
 __all__ = ["disable", "enable", "register_transformers", "scaled_dot_product_attention"]
@@ -45,12 +47,21 @@ def _detached(x: torch.Tensor | None) -> torch.Tensor | None:
     return None if x is None else _dense(x)
 
 
+@contextmanager
+def _threads_of_pytorch() -> Iterator[None]:
+    if threads() != torch.get_num_threads():
+        set_threads(torch.get_num_threads())
+    use_openmp(True)
+    try:
+        yield
+    finally:
+        use_openmp(False)
+
+
 def _options(
     mask: torch.Tensor | None, alibi: torch.Tensor | None, q_offsets: torch.Tensor | None,
     k_offsets: torch.Tensor | None, scale: float, softcap: float | None, causal: int, left: int, right: int,
 ) -> dict[str, Any]:
-    if threads() != torch.get_num_threads():
-        set_threads(torch.get_num_threads())
     return {
         "mask": None if mask is None else mask.detach(), "alibi": _detached(alibi), "q_offsets": _detached(q_offsets),
         "k_offsets": _detached(k_offsets), "scale": scale, "softcap": softcap, "causal": _CAUSAL[causal],
@@ -65,7 +76,8 @@ def _forward(
     left: int, right: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     options = _options(mask, alibi, q_offsets, k_offsets, scale, softcap, causal, left, right)
-    out, lse = attention(_dense(q), _dense(k), _dense(v), return_lse=True, **options)
+    with _threads_of_pytorch():
+        out, lse = attention(_dense(q), _dense(k), _dense(v), return_lse=True, **options)
     return out, lse
 
 
@@ -86,9 +98,10 @@ def _backward(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     options = _options(mask, alibi, q_offsets, k_offsets, scale, softcap, causal, left, right)
     arrays = (_dense(grad), _dense(q), _dense(k), _dense(v), _dense(out), lse.detach())
-    if with_mask:
-        return attention_backward(*arrays, return_mask_grad=True, **options)
-    return (*attention_backward(*arrays, **options), q.new_empty(0))
+    with _threads_of_pytorch():
+        if with_mask:
+            return attention_backward(*arrays, return_mask_grad=True, **options)
+        return (*attention_backward(*arrays, **options), q.new_empty(0))
 
 
 @_backward.register_fake

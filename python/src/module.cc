@@ -58,4 +58,5 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_score(m);
   qkv::python::bind_training(m);
   qkv::python::bind_options(m);
+  qkv::python::bind_openmp_pool(m);
 }

@@ -1,9 +1,9 @@
 #include "core/profile.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <mutex>
+
+#include "core/threads.h"
 
 namespace qkv {
 
@@ -32,7 +32,7 @@ void ProfiledOp::begin(const char* op, std::initializer_list<int64_t> shape, con
 
 void ProfiledOp::end() {
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
-  if (omp_in_parallel()) seconds /= omp_get_num_threads();
+  if (in_parallel()) seconds /= threads();
   std::string name = op_;
   for (size_t i = 0; i < dimensions_; i++) name += (i ? " × " : " ") + std::to_string(shape_[i]);
   profile_->add(name, seconds, work_);

@@ -1,13 +1,65 @@
 #include "core/threads.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "core/processors.h"
+#include "core/team.h"
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
 namespace qkv {
+namespace {
 
-void set_threads(int count) { omp_set_num_threads(count); }
-int threads() { return omp_get_max_threads(); }
+constexpr int kMostThreads = 1024;
+
+int default_threads() {
+  static const int count = [] {
+    const char* variable = std::getenv("OMP_NUM_THREADS");
+    const int given = variable ? std::atoi(variable) : 0;
+    return std::min(kMostThreads, given > 0 ? given : processors());
+  }();
+  return count;
+}
+
+struct ThisThread {
+  int threads = 0;             // 0: default_threads()
+  ThreadPool* pool = nullptr;  // nullptr: its team
+  int number = 0;
+  bool in_parallel = false;
+};
+constinit thread_local ThisThread this_thread;
+
+// A loop that several threads run.
+struct Loop {
+  FunctionRef<void()> work;
+  int threads;
+
+  void run_as(int number) const {
+    const ThisThread before = std::exchange(this_thread, {threads, nullptr, number, true});
+    work();
+    this_thread = before;
+  }
+};
+
+}  // namespace
+
+void set_threads(int count) { this_thread.threads = std::clamp(count, 1, kMostThreads); }
+int threads() { return this_thread.threads > 0 ? this_thread.threads : default_threads(); }
+int thread_number() { return this_thread.number; }
+bool in_parallel() { return this_thread.in_parallel; }
+
+ThreadPool* set_thread_pool(ThreadPool* pool) { return std::exchange(this_thread.pool, pool); }
+
+void run_together(FunctionRef<void()> work, int helpers) {
+  const Loop loop{work, threads()};
+  const auto run_as = [&](int number) { loop.run_as(number); };
+  if (ThreadPool* pool = this_thread.pool) return pool->run(helpers + 1, run_as);
+  Team::of_this_thread().run(run_as, helpers);
+}
 
 #if defined(__SSE2__)
 FlushDenormals::FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(static_cast<unsigned>(saved_) | 0x8040u); }

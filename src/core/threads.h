@@ -1,13 +1,13 @@
 // Parallel loops. Every thread flushes denormal numbers to zero inside a loop.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "core/to_size.h"
 #include "qkv/threads.h"
 
@@ -25,22 +25,27 @@ class FlushDenormals {
   uint64_t saved_;
 };
 
+// The number of this thread in the loop that it runs: smaller than threads(), 0 outside of loops.
+int thread_number();
+// Whether this thread runs a loop that other threads help with.
+bool in_parallel();
+
+// Calls work on this thread and on at most `helpers` others, on each with another thread_number. work must not throw,
+// and must return only when nothing is left that it can do.
+void run_together(FunctionRef<void()> work, int helpers);
+
 // Calls f(i) once for every i in [0, n), in any order, on all threads. f must not throw. Its result for an i must not
 // depend on the thread, so that results are the same for any number of threads. Nested calls run on one thread.
 template <class F>
 void parallel_for(int64_t n, F&& f) {
   if (n <= 0) return;
-  if (n == 1 || omp_in_parallel() || omp_get_max_threads() == 1) {  // a team of one would be allocated each time
+  const int helpers = in_parallel() ? 0 : static_cast<int>(std::min<int64_t>(n, threads())) - 1;
+  alignas(64) std::atomic<int64_t> next = 0;  // by itself in a cache line
+  const auto work = [&]() noexcept {
     const FlushDenormals flush;
-    for (int64_t i = 0; i < n; i++) f(i);
-    return;
-  }
-#pragma omp parallel
-  {
-    const FlushDenormals flush;
-#pragma omp for schedule(dynamic, 1) nowait
-    for (int64_t i = 0; i < n; i++) f(i);
-  }
+    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) f(i);
+  };
+  helpers > 0 ? run_together(work, helpers) : work();
 }
 
 // parallel_for for an f that may throw: when all calls are done, throws the exception of the smallest i.

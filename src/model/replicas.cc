@@ -78,7 +78,7 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
   make_replicas(model, to_size(count));
   parallel_for_throwing(count, [&](int64_t r) {
     const Transformer<float>& replica = *replicas_[to_size(r)];
-    Worker& worker = workers_[to_size(omp_get_thread_num())];
+    Worker& worker = workers_[to_size(thread_number())];
     std::ranges::fill(replica.parameters().gradients(), 0.0f);
     Loss& loss = losses_[to_size(r)] = Loss();
     for (int64_t i = slices * r / count; i < slices * (r + 1) / count; i++) {

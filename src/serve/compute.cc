@@ -1,8 +1,5 @@
 #include "serve/compute.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "core/threads.h"
@@ -12,9 +9,6 @@ namespace qkv {
 namespace {
 
 constexpr std::chrono::seconds kIdle{10};  // after which lanes give memory back
-
-// The I/O thread goes before the compute threads, whose OpenMP threads spin between loops. Threads inherit it.
-void yield_to_others() { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 5); }
 
 }  // namespace
 
@@ -95,7 +89,6 @@ void ComputeThread::set_busy(bool busy) {
 }
 
 void ComputeThread::run() {
-  yield_to_others();
   std::unique_lock lock(mutex_);
   while (!ends_) {
     Entry* entry = next();

@@ -177,7 +177,7 @@ TEST(Ranking, AgreesWithTheDefinitionForAnyNumberOfThreads) {
                                  candidates, [&](int32_t i) { return scores[to_size(i)] >= own; }));
       if (rank <= 10) hr += 1, ndcg += 1 / std::log2(1 + rank), mrr += 1 / rank;
     }
-    const int threads = omp_get_max_threads();
+    const int before = threads();
     for (const int n : {1, 3}) {
       set_threads(n);
       const RankingScore found = rank_targets(data, {.negatives = drawn}, score_by_history);
@@ -185,7 +185,7 @@ TEST(Ranking, AgreesWithTheDefinitionForAnyNumberOfThreads) {
       EXPECT_EQ(found.ndcg[1], ndcg / 600);
       EXPECT_EQ(found.mrr[1], mrr / 600);
     }
-    set_threads(threads);
+    set_threads(before);
   }
 }
 
@@ -343,12 +343,12 @@ TEST(Negatives, WithRepeatsAreDrawnFromAllItems) {
 
 TEST(Negatives, DependOnTheSeedAndNotOnTheNumberOfThreads) {
   const Interactions data = random_log(50, 30);
-  const int threads = omp_get_max_threads();
+  const int before = threads();
   set_threads(1);
   const Negatives one = draw_negatives(data, {}, 10, 1);
   set_threads(3);
   EXPECT_EQ(draw_negatives(data, {}, 10, 1).items, one.items);
-  set_threads(threads);
+  set_threads(before);
   EXPECT_NE(draw_negatives(data, {}, 10, 2).items, one.items);
   std::vector<int32_t> few;
   for (int64_t user = 0; user < 50; user++) few.insert(few.end(), one.of(user).begin(), one.of(user).begin() + 5);

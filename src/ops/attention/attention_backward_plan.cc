@@ -23,7 +23,7 @@ struct Plan {
       : longest(in.sequences),
         pairs(in.sequences.count * in.key_value_heads()),
         group(in.heads / in.key_value_heads()) {
-    const int64_t workers = omp_in_parallel() ? 1 : threads(), rounds = (pairs + workers - 1) / workers;
+    const int64_t workers = in_parallel() ? 1 : threads(), rounds = (pairs + workers - 1) / workers;
     split = longest.queries > kBlockRows &&
             5 * rounds * workers > 7 * pairs;  // compares the numbers of products: 7 if split, 5 if not
     if (in.distance_bias.data) {
@@ -76,7 +76,7 @@ class BackwardPass {
   const AttentionOptions<float>& in() const { return call_.in; }
   int64_t K() const { return in().key_value_heads(); }
   BackwardScratch scratch() const {  // the scratch of this thread
-    Workspace w({base_ + to_size(omp_get_thread_num()) * plan_.scratch_bytes, plan_.scratch_bytes});
+    Workspace w({base_ + to_size(thread_number()) * plan_.scratch_bytes, plan_.scratch_bytes});
     return plan_.scratch(in(), w);
   }
   bool wants_distances() const { return in().distance_bias.data && call_.gradients.ddistance_bias; }

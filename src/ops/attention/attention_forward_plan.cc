@@ -51,7 +51,7 @@ struct Rooms {
   }
   ForwardScratch scratch() const {  // the scratch of this thread
     const size_t before = to_size(plan.slots) * plan.keys_bytes;
-    Workspace w({base + before + to_size(omp_get_thread_num()) * plan.scratch_bytes, plan.scratch_bytes});
+    Workspace w({base + before + to_size(thread_number()) * plan.scratch_bytes, plan.scratch_bytes});
     return ForwardScratch(in, plan.longest, w);
   }
 };
@@ -60,7 +60,7 @@ struct Rooms {
 template <class T>
 void attend_whole(const ForwardCall<T>& call, const Plan& plan, const Rooms& rooms, const ForwardKernels<T>& kernels) {
   parallel_blocks(plan.pairs, pairs_of_a_task(plan.pairs), [&](int64_t begin, int64_t end) {
-    kernels.pairs(call, {begin, end}, rooms.keys(omp_get_thread_num()), rooms.scratch());
+    kernels.pairs(call, {begin, end}, rooms.keys(thread_number()), rooms.scratch());
   });
 }
 

@@ -26,7 +26,7 @@ void weights_by_tiles(const AttentionInput<T>& in, Heads<const float> lse, const
   BackwardScratch(in, kBlockRows, 0, size);
   std::vector<std::byte> rooms(to_size(threads()) * size.bytes());
   parallel_blocks(A.rows, kBlockRows, [&](int64_t begin, int64_t end) {
-    const size_t thread = to_size(omp_get_thread_num());
+    const size_t thread = to_size(thread_number());
     Workspace w(std::span<std::byte>(rooms).subspan(thread * size.bytes(), size.bytes()));
     const BackwardPart part{rows.sequence, {rows.head, rows.head + 1}, {rows.begin + begin, rows.begin + end}, {}};
     kernels.weights(call, part, A.row_range(begin, end), BackwardScratch(in, kBlockRows, 0, w));

@@ -1,8 +1,6 @@
 // Tile sizes of attention, and the memory that its kernels use, which is taken from the caller's workspace.
 #pragma once
 
-#include <omp.h>
-
 #include <vector>
 
 #include "core/fail.h"

@@ -219,7 +219,7 @@ void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& 
   const int64_t parts =
       std::clamp<int64_t>(work / kMinWork, 1, (in.heads + kPairs - 1) / kPairs);  // parts of the heads
   parallel_blocks(count * parts, std::max<int64_t>(1, kMinWork * parts / work), [&](int64_t begin, int64_t end) {
-    float* a = weights + omp_get_thread_num() * stride;
+    float* a = weights + thread_number() * stride;
     for (int64_t i = begin; i < end; i++) {
       const int64_t n = firsts[i / parts], queries = firsts[i / parts + 1] - n, part = i % parts;
       const int64_t heads = kPairs / queries, groups = (in.heads + heads - 1) / heads;

@@ -2,6 +2,7 @@
 // follows a product (bias, activation) runs while its block is in the cache.
 #include "ops/linear/linear.h"
 
+#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -74,7 +75,7 @@ class SignalBlocker {
 // and its allocations would depend on their number.
 class SingleThread {
  public:
-  SingleThread() : before_(omp_in_parallel() ? 0 : omp_get_max_threads()) {
+  SingleThread() : before_(omp_get_max_threads()) {
     if (before_ > 1) omp_set_num_threads(1);
   }
   ~SingleThread() {
@@ -175,7 +176,7 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
       const Block at = bands[i];
       const Matrix<const float> columns = dY.col_range(at.row_begin, at.row_end);
       if (g.dW.data) {
-        const Matrix<float> dYt(memory + omp_get_thread_num() * bands.row_block * stride, columns.cols, N, stride);
+        const Matrix<float> dYt(memory + thread_number() * bands.row_block * stride, columns.cols, N, stride);
         transposed(columns, dYt);
         product(dYt, X, false, 1, g.dW.row_range(at.row_begin, at.row_end));
       }

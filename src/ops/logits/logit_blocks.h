@@ -34,11 +34,11 @@ void read_logit_blocks(Matrix<const float> X, const Weights& W, const float* b, 
   float* logits = scratch.take<float>(workers * kSinkRows * kSinkColumns);  // one block of each thread
 
   const auto place = [&](const Block& at) {
-    return Matrix<float>(logits + omp_get_thread_num() * kSinkRows * kSinkColumns, at.row_end - at.row_begin,
+    return Matrix<float>(logits + thread_number() * kSinkRows * kSinkColumns, at.row_end - at.row_begin,
                          at.col_end - at.col_begin, kSinkColumns);
   };
   const auto after = [&](const Block& at, Matrix<float> block) {
-    reader.read(at, block, best + omp_get_thread_num() * N + at.row_begin);
+    reader.read(at, block, best + thread_number() * N + at.row_begin);
   };
   row_linear_blocks(X, W, b, {place, after}, scratch);
 

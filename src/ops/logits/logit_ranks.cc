@@ -71,7 +71,7 @@ void logit_ranks_of(Matrix<const float> X, const Weights& W, const float* b, con
   const Matrix<int64_t> counts = scratch.zeros<int64_t>(workers * N, T);
   const auto read = [&](const Block& at, Matrix<float> logits, TokenHeap* heaps) {
     change_logits(changes, at, logits);
-    const int64_t first = omp_get_thread_num() * N;
+    const int64_t first = thread_number() * N;
     read_ranks(logits, static_cast<int32_t>(at.col_begin), ranks.thresholds.row_range(at.row_begin, at.row_end),
                counts.row_range(first + at.row_begin, first + at.row_end), heaps);
   };
