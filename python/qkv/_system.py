@@ -8,7 +8,7 @@ from . import _qkv
 def set_threads(count: int) -> None:
     """Sets the number of threads, 1 to 1024, that calls from this Python thread use.
 
-    The default is OMP_NUM_THREADS, or one per processor. Results do not depend on it.
+    The default is OMP_NUM_THREADS, or one per processor that the process may use. Results do not depend on it.
 
     >>> qkv.set_threads(2)
     >>> qkv.threads()

@@ -1,4 +1,4 @@
-// Replaces malloc and related functions of the program, which OpenMP calls as well, by those of glibc.
+// Replaces malloc and related functions of the program, which oneDNN calls as well, by those of glibc.
 #include "tests/allocation/malloc.h"
 
 #include <dlfcn.h>

@@ -55,7 +55,7 @@ TEST(Step, OfPresetTinyAllocatesNothingAfterTheFirst) {
   for (const int threads : {1, 2}) {
     testing::with_threads(threads, [&] {
       Training training(recipe);
-      training.step(batches.front());  // the largest; oneDNN creates its kernels, OpenMP its threads
+      training.step(batches.front());  // the largest; oneDNN creates its kernels, and threads start
       const size_t bytes = training.activation_bytes();
       for (size_t i = 0; i < batches.size(); i++)
         EXPECT_EQ(allocations_of([&] { training.step(batches[i]); }), 0) << "batch " << i << ", threads " << threads;

@@ -1,6 +1,8 @@
 """qkv.attention compared with the formula: every mask shape, causality, window, softcap, slopes, grouped heads, offsets."""
 
 import itertools
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -142,6 +144,26 @@ def test_results_do_not_depend_on_the_number_of_threads(random):
         assert qkv.threads() == 3 and np.array_equal(qkv.attention(q, k, v), one)
     finally:
         qkv.set_threads(before)
+
+
+def test_the_threads_of_openmp_change_no_bit(random):
+    q, k, v = make(random, np.float32, 200, 300)
+    own = qkv.attention(q, k, v)
+    qkv._qkv.use_openmp(True)
+    try:
+        assert np.array_equal(qkv.attention(q, k, v), own)
+    finally:
+        qkv._qkv.use_openmp(False)
+
+
+def test_a_process_may_fork(random):
+    q, k, v = make(random, np.float32, 200, 300)
+    before = qkv.attention(q, k, v)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # ends a child that waits for threads of its parent
+        os._exit(0 if np.array_equal(qkv.attention(q, k, v), before) else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize("type", TYPES)

@@ -4,7 +4,7 @@
 set -euo pipefail
 qkv=$(realpath "$1")
 cd "$(dirname "$0")"
-export QKV_ISA=portable OMP_WAIT_POLICY=passive
+export QKV_ISA=portable
 rm -rf translator language recommender encoder imported-translator translator-int8 expected
 mkdir expected
 
