@@ -34,21 +34,30 @@ bool in_parallel();
 // and must return only when nothing is left that it can do.
 void run_together(FunctionRef<void()> work, int helpers);
 
-// Calls f(i) once for every i in [0, n), in any order, on all threads. f must not throw. Its result for an i must not
-// depend on the thread, so that results are the same for any number of threads. Nested calls run on one thread.
+// Calls f(i) once for every i in [0, n), in any order, on all threads. Its result for an i must not depend on the thread,
+// so that results are the same for any number of threads. Nested calls run on one thread. After an exception of f, some
+// calls are left out, and the exception, or one of several, is thrown.
 template <class F>
 void parallel_for(int64_t n, F&& f) {
   if (n <= 0) return;
   const int helpers = in_parallel() ? 0 : static_cast<int>(std::min<int64_t>(n, threads())) - 1;
   alignas(64) std::atomic<int64_t> next = 0;  // by itself in a cache line
+  std::atomic<bool> failed = false;
+  std::exception_ptr error;
   const auto work = [&]() noexcept {
     const FlushDenormals flush;
-    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) f(i);
+    try {
+      for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) f(i);
+    } catch (...) {
+      next = n;
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
   };
   helpers > 0 ? run_together(work, helpers) : work();
+  if (failed) std::rethrow_exception(error);
 }
 
-// parallel_for for an f that may throw: when all calls are done, throws the exception of the smallest i.
+// parallel_for that makes all calls, and then throws the exception of the smallest i.
 template <class F>
 void parallel_for_throwing(int64_t n, F&& f) {
   std::vector<std::exception_ptr> errors(to_size(n));

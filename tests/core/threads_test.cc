@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,29 @@ TEST_P(Threads, NestedLoopsRunToo) {
   std::atomic<int> count = 0;
   parallel_for(4, [&](int64_t) { parallel_for(5, [&](int64_t) { count++; }); });
   EXPECT_EQ(count, 20);
+}
+
+TEST_P(Threads, ALoopThrowsWhatACallThrew) {
+  for (const int64_t n : {1, 1000}) {
+    EXPECT_THROW(parallel_for(n, [&](int64_t i) { if (i == n - 1) throw std::bad_alloc(); }), std::bad_alloc);
+    std::atomic<int64_t> count = 0;
+    parallel_for(n, [&](int64_t) { count++; });
+    EXPECT_EQ(count, n);
+  }
+}
+
+TEST_P(Threads, AThrowingLoopMakesAllCallsAndThrowsTheFirstOfTheirExceptions) {
+  std::atomic<int64_t> count = 0;
+  try {
+    parallel_for_throwing(100, [&](int64_t i) {
+      count++;
+      if (i % 10 == 3) throw i;
+    });
+    FAIL();
+  } catch (const int64_t i) {
+    EXPECT_EQ(i, 3);
+  }
+  EXPECT_EQ(count, 100);
 }
 
 // The smallest normal number, halved, is denormal: it must come out as zero inside a loop and only there.
