@@ -167,9 +167,11 @@ void HttpServer::run() {
 
 void HttpServer::drain() {
   asio::post(state_->io, [state = state_.get()] {
-    for (const auto& connection : state->connections) connection->drain();
+    std::set<std::shared_ptr<Connection>> made;  // without those of the queue, which have time for a request
+    const bool is_copied = has_memory_for([&] { made = state->connections; });
     for (const auto& listener : state->listeners) has_memory_for([&] { state->take_queue(*listener); });
     state->close_listeners();
+    for (const auto& connection : is_copied ? made : state->connections) connection->drain();
   });
 }
 
