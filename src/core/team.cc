@@ -1,6 +1,7 @@
 #include "core/team.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <chrono>
 #include <csignal>
@@ -14,6 +15,7 @@ namespace qkv {
 namespace {
 
 // A thread that waits looks for what it waits for, and sleeps after this time. To wake it takes as long as a short loop.
+// While it looks, any other thread may have its processor.
 constexpr std::chrono::microseconds kLook{1000};
 
 void pause() {
@@ -34,6 +36,7 @@ bool look_for(F&& is_there) {
       pause();
       if (is_there()) return true;
     }
+    sched_yield();
   } while (std::chrono::steady_clock::now() < end);
   return false;
 }
