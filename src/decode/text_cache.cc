@@ -103,14 +103,18 @@ void TextCache::forget() {
   kept_.pop_front();
 }
 
-// Adds up to `most_tokens` tokens of a text to the step. The last one is read even if another text that contains it
-// has filled its row, since its hidden state is needed.
-void TextCache::read(Text& text, int64_t most_tokens) {
+// Returns about how long a token takes: d for the layers' products, and 1 for each token before it, which it attends to.
+int64_t TextCache::work_at(size_t place) const { return model_.config().d_model + static_cast<int64_t>(place); }
+
+// Adds tokens of a text to the step while there is work left, and subtracts theirs. The last one is read even if another
+// text that contains it has filled its row, since its hidden state is needed.
+void TextCache::read(Text& text, int64_t& work) {
   const auto first = static_cast<int32_t>(rows_.size());
   for (; text.read < text.ids.size(); text.read++) {
     const int32_t row = text.rows[text.read];
     if (filled_[to_size(row)] && text.read + 1 < text.ids.size()) continue;
-    if (most_tokens-- == 0) break;
+    if (work <= 0) break;
+    work -= work_at(text.read);
     filled_[to_size(row)] = true;
     ids_.push_back(text.ids[text.read]);
     positions_.push_back(static_cast<int32_t>(text.read));
@@ -128,13 +132,14 @@ Matrix<float> TextCache::step(std::vector<Text*>& ready, Context& c) {
   std::vector<Text*> prompts;
   for (Text& text : open_) {
     if (text.paused) continue;
+    int64_t one = 1;  // token: any takes more
     if (text.read + 1 == text.ids.size())
-      read(text, 1);
+      read(text, one);
     else
       prompts.push_back(&text);
   }
-  const int64_t growing = std::ssize(ids_);
-  for (Text* text : prompts) read(*text, kStepTokens - (std::ssize(ids_) - growing));
+  int64_t work = kStepTokens * (work_at(0) + work_at(kStepTokens - 1)) / 2;
+  for (Text* text : prompts) read(*text, work);
   for (Text& text : open_)
     if (!text.paused && text.read == text.ids.size()) ready.push_back(&text);
   const Matrix<float> h =

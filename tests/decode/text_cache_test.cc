@@ -94,7 +94,7 @@ TEST_F(TextCacheTest, LongTextsAreReadInSeveralSteps) {
   EXPECT_EQ(b.read, 512u);
   EXPECT_EQ(step(cache).size(), 2u);
   TextCache other(model_, bytes(704));
-  for (const size_t end : {300u, 301u, 650u}) {
+  for (const size_t end : {300u, 301u, 500u}) {
     TextCache::Text& text = other.open(Ids(all.begin(), all.begin() + static_cast<int64_t>(end)));
     const auto h = step(other);
     ASSERT_EQ(h.size(), 1u);
@@ -121,6 +121,21 @@ TEST_F(TextCacheTest, LongPromptDoesNotHoldUpTextsThatGrow) {
   longer.push_back(8);
   EXPECT_EQ(h[1], alone(longer));
   EXPECT_EQ(b.read, 4u);
+}
+
+// A token at place p takes d + p, where d is the model's width.
+TEST_F(TextCacheTest, ALaterPartOfAPromptIsShorter) {
+  TextCache cache(model_, 0);
+  TextCache::Text& prompt = cache.open(ids(900));
+  step(cache);
+  EXPECT_EQ(prompt.read, 512u);
+  step(cache);
+  const int64_t d = model_.config().d_model, most = 512 * d + 512 * 511 / 2;
+  int64_t work = 0, read = 512;
+  while (work < most) work += d + read++;
+  EXPECT_EQ(std::ssize(prompt.ids), 900);
+  EXPECT_EQ(static_cast<int64_t>(prompt.read), read);
+  EXPECT_LT(read, 512 + 300);
 }
 
 TEST_F(TextCacheTest, PausedTextContinuesWhereItWas) {
