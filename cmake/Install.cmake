@@ -12,3 +12,6 @@ install(FILES ${PROJECT_BINARY_DIR}/qkvConfig.cmake ${PROJECT_BINARY_DIR}/qkvCon
 if(QKV_BUILD_APPS)
   install(TARGETS qkv_program)
 endif()
+if(QKV_LOCAL_PLUGIN)
+  install(TARGETS qkv_local DESTINATION ${CMAKE_INSTALL_LIBDIR}/qkv)
+endif()

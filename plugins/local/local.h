@@ -1,0 +1,56 @@
+/* Parts of the plugin qkv_local: ranks on one machine, connected by Unix sockets. */
+#ifndef QKV_PLUGINS_LOCAL_H
+#define QKV_PLUGINS_LOCAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MOST_RANKS 256
+#define MAGIC 0x6c766b71u /* "qkvl" */
+
+/* Two connections for each pair of ranks: one for tag 0, which never waits for the other. */
+enum { WATCH, DATA, CHANNELS };
+
+struct peers {
+  int rank, size;
+  int socket[MOST_RANKS][CHANNELS]; /* -1: none */
+};
+
+/* Connects this rank with all others, as the environment says. Returns 0, or -1 with an error. */
+int connect_peers(struct peers *peers);
+
+/* Records the last error, formatted as by printf, and returns -1. `lost` is the rank that it is about, or -1. */
+int set_error(int lost, const char *format, ...) __attribute__((format(printf, 2, 3)));
+extern int lost_rank;
+
+/* One direction of one connection: requests in the order in which they were made. */
+struct request {
+  int64_t number;
+  char *bytes;
+  size_t size, moved; /* bytes of the message, and those that were sent or received */
+  int tag;
+  struct request *next;
+};
+
+struct header {
+  uint32_t magic;
+  int32_t tag;
+  uint64_t size;
+};
+
+struct queue {
+  struct request *first, *last;
+  struct header header; /* of the first message */
+  size_t moved;         /* bytes of that header */
+};
+
+void append(struct queue *queue, struct request *request);
+void drop_all(struct queue *queue);
+
+/* Move as many bytes as the socket takes or has. `ended` is called for each request that ends, which it frees.
+ * Return 0, or -1 with an error, after which the connection is unusable. */
+typedef void (*ended_function)(struct request *request);
+int advance_sends(int socket, struct queue *queue, int peer, ended_function ended);
+int advance_receives(int socket, struct queue *queue, int peer, ended_function ended);
+
+#endif

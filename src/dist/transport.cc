@@ -1,0 +1,41 @@
+#include "dist/transport.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include "core/fail.h"
+
+namespace qkv {
+namespace {
+
+constexpr const char* kFunction = "qkv_transport_1";
+
+// Returns the reason of dlerror(), which may begin with the path.
+std::string load_error(const std::string& path) {
+  const char* const text = ::dlerror();
+  const std::string reason = text ? text : "unknown error", prefix = path + ": ";
+  return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
+}
+
+}  // namespace
+
+std::string plugin_path(const std::string& kind) {
+  const char* const given = std::getenv("QKV_TRANSPORT");
+  return given && *given ? given : fmt::format("{}/libqkv_{}.so", QKV_PLUGIN_DIR, kind);
+}
+
+const qkv_transport& load_transport(const std::string& path) {
+  // Global symbols, because older versions of Open MPI load parts of themselves that refer to it.
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library) fail("{}: the transport plugin cannot be loaded: {}", path, load_error(path));
+  const auto get = reinterpret_cast<const qkv_transport* (*)()>(::dlsym(library, kFunction));
+  if (!get) fail("{}: has no function {}; expected a transport plugin of version 1", path, kFunction);
+  const qkv_transport* const t = get();
+  if (!t || !t->name || !t->open || !t->send || !t->receive || !t->poll || !t->error || !t->lost || !t->abort ||
+      !t->close)
+    fail("{}: {} returns a table with missing functions; expected those of qkv/transport.h", path, kFunction);
+  return *t;
+}
+
+}  // namespace qkv
