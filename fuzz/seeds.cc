@@ -1,6 +1,10 @@
 #include "fuzz/seeds.h"
 
+#include <array>
+
 #include "core/fields.h"
+#include "dist/rank_messages.h"
+#include "dist/watch_message.h"
 #include "eval/negatives.h"
 #include "fuzz/small.h"
 #include "io/int8_weights.h"
@@ -94,6 +98,17 @@ void training(const fs::path& directory) {
   Seeds states(directory, "state"), metrics(directory, "metrics");
   save_state(states.path(), {1234, {5, 2, 67, {8, 9}}, 0.25, 1200, 3, true, {1100, 1200}}, "text", parameters,
              optimizer);
+  Seeds messages(directory, "rank_messages");
+  const auto add = [&](const auto& bytes) {
+    messages.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  add(write_hello({"qkv 0.1.0", "avx2", "c3", 8}));
+  add(write_file_header({"training.json", 1234}));
+  add(write_value("0123456789abcdef 200"));
+  add(write_command(Command::save, 0));
+  std::array<std::byte, kWatchBytes> watch;
+  write_watch_message({WatchKind::failure, "rank 2 (c3): text.en: cannot be opened"}, watch);
+  add(watch);
   metrics.add("{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"dev\": {\"last\": {\"bleu\": 1.5}}}\n{\"step\": 3");
 }
 

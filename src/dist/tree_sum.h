@@ -49,6 +49,9 @@ class TreeSum {
   // the last leaf, the sum of all leaves; then the next sum begins.
   void add(std::span<float> sum, int64_t count = 1);
 
+  // Sets the number of leaves of the next sums, at most that of the constructor. No sum may be incomplete.
+  void set_leaves(int64_t leaves) { leaves_ = leaves; }
+
   size_t bytes() const { return nodes_.size() * sizeof nodes_[0]; }  // of the buffers
 
  private:

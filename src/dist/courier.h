@@ -1,0 +1,91 @@
+// The thread that carries the messages of a rank: it moves transfers from the mailbox to the transport, watches the
+// other ranks, and ends the job in order, or with a failure. Every wait has an end: a rank that is silent, or whose
+// connection is lost, is a failure, and after a failure ranks have some seconds to end before they are killed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/clock.h"
+#include "dist/communicator.h"
+#include "dist/mailbox.h"
+#include "dist/watch.h"
+#include "dist/watch_message.h"
+#include "qkv/transport.h"
+
+namespace qkv {
+
+class Courier {
+ public:
+  Courier(const qkv_transport& transport, Mailbox& mailbox, const CommunicatorOptions& options)
+      : transport_(transport), mailbox_(mailbox), options_(options), watch_(1, options.timeout, 0) {}
+
+  // Opens the transport, carries messages, and closes the transport. Sets `closed` of the mailbox at its end.
+  void run();
+
+ private:
+  using Bytes = std::array<std::byte, kWatchBytes>;
+  // A peer with which watch messages are exchanged: rank 0, or of rank 0 all others.
+  struct Peer {
+    Bytes received = {};
+    bool beat_pending = false;
+    bool ended = false, lost = false;
+    double lost_at = 0;  // of a peer of a rank above 0
+  };
+  // A request of the transport: a transfer of the main thread, or a watch message.
+  struct Request {
+    int64_t* open = nullptr;
+    int peer = -1;
+    bool receives = false;
+    std::list<Bytes>::iterator message = {};  // that is sent
+    bool is_beat = false;
+  };
+
+  bool open();
+  void carry();
+  bool take_posted();
+  bool poll();
+  void complete(int64_t number);
+  void receive_watch(int peer);
+  void send_watch(int peer, WatchKind kind, const std::string& text = "");
+  void on_message(int peer);
+  void on_transport_error();
+  void look();
+  void begin_failure(const std::string& line, bool reported);
+  void report_own_failure(const std::string& line);
+  std::string described(int peer, const std::string& what);
+  std::string activity();
+  void drop_watch_requests(int peer);
+  bool is_done();
+  bool may_leave();
+  bool may_end_after_failure();
+  void rest(bool busy);
+  void end_process();
+  void close();
+  double now() const { return seconds_since(start_); }
+  bool watches(int peer) const { return peer != rank_ && (rank_ == 0 || peer == 0); }
+  bool all_ended() const;
+
+  const qkv_transport& transport_;
+  Mailbox& mailbox_;
+  const CommunicatorOptions options_;
+  const Clock::time_point start_ = Clock::now();
+  Watch watch_;
+  int rank_ = 0, size_ = 1;
+  std::vector<Peer> peers_;
+  std::unordered_map<int64_t, Request> requests_;
+  std::list<Bytes> messages_;  // that are being sent
+  int64_t transfers_ = 0;      // of the main thread, not ended
+  bool leaving_ = false, said_end_ = false;
+  bool asked_ = false;  // rank 0 was sent a failure of this rank, and has not confirmed it
+  bool failing_ = false;
+  bool stopped_ = false;  // a rank is silent, and will not end by itself
+  double failed_at_ = 0;
+  double pause_ = 0;  // seconds until the next poll
+};
+
+}  // namespace qkv

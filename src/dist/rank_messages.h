@@ -1,0 +1,41 @@
+// Messages that ranks exchange before and between steps, as bytes of a fixed size. One that arrives is checked before
+// it is used; the readers throw Error, without the name of the sender, for a message that is invalid.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace qkv {
+
+using MessageBytes = std::array<std::byte, 512>;
+
+// Describes a rank at the start.
+struct Hello {
+  std::string version, isa, host;  // of the program; instruction set; name of the machine
+  int32_t threads = 0;
+};
+MessageBytes write_hello(const Hello& hello);
+Hello read_hello(std::span<const std::byte> bytes);
+
+// A file of a run directory, which follows in parts; an empty name ends the list.
+struct FileHeader {
+  std::string name;  // without a path
+  int64_t size = 0;  // bytes
+};
+MessageBytes write_file_header(const FileHeader& header);
+FileHeader read_file_header(std::span<const std::byte> bytes);
+
+// A value that must be the same on all ranks, such as a fingerprint of the training data.
+MessageBytes write_value(const std::string& value);
+std::string read_value(std::span<const std::byte> bytes);
+
+// A request of rank 0 to all others.
+enum class Command : int32_t { step = 1, collect_average = 2, save = 3, end = 4, stop = 5 };
+MessageBytes write_command(Command command, int64_t step);
+// `step` is the number of completed steps of this rank, which must be that of rank 0.
+Command read_command(std::span<const std::byte> bytes, int64_t step);
+
+}  // namespace qkv
