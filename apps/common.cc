@@ -21,7 +21,7 @@ std::atomic<bool> was_interrupted = false;
 }  // namespace
 
 void listen_for_interrupts() {
-  for (const int signal : {SIGINT, SIGTERM})
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1})
     std::signal(signal, [](int number) {
       was_interrupted = true;
       std::signal(number, SIG_DFL);

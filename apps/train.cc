@@ -27,6 +27,7 @@ void add_translate(CLI::App& train) {
   struct Options {
     qkv::TranslationFiles files;
     RecipeOptions recipe;
+    qkv::RankOptions ranks;
     std::string out;
     uint64_t memory = 0;  // bytes; 0: not given
   };
@@ -53,6 +54,7 @@ void add_translate(CLI::App& train) {
       ->type_name("FILE")
       ->group("Data");
   add_threads_option(*command);
+  add_rank_options(*command, options->ranks);
   CLI::Option* memory =
       command->add_option("--memory", options->memory,
                           "Choose the largest --batch-tokens with which training fits into this much, such as 4G");
@@ -69,7 +71,7 @@ void add_translate(CLI::App& train) {
     const auto recipe = qkv::translation_recipe(options->recipe.choice(init.empty()), init, options->out);
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_translation(options->files, recipe, options->out, observer,
-                                    static_cast<int64_t>(options->memory));
+                                    static_cast<int64_t>(options->memory), options->ranks);
     });
   });
 }
@@ -80,6 +82,7 @@ void add_recommend(CLI::App& train) {
     qkv::RecommendationFiles files;
     std::string out;
     RecipeOptions recipe;
+    qkv::RankOptions ranks;
   };
   const auto options = std::make_shared<Options>();
   command
@@ -110,6 +113,7 @@ void add_recommend(CLI::App& train) {
       ->type_name("NAMES")
       ->group("Data");
   add_threads_option(*command);
+  add_rank_options(*command, options->ranks);
   options->recipe.add_options(*command, qkv::kRecommendationPreset, "auto (fits the log), films or sasrec",
                               qkv::recipe_options(qkv::recommendation_preset(qkv::kRecommendationPreset)));
   command->footer(
@@ -118,7 +122,7 @@ void add_recommend(CLI::App& train) {
   command->callback([options] {
     const auto recipe = qkv::recommendation_recipe(options->recipe.choice());
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_recommendation(options->files, recipe, options->out, observer);
+      return qkv::train_recommendation(options->files, recipe, options->out, observer, options->ranks);
     });
   });
 }
@@ -129,6 +133,7 @@ void add_lm(CLI::App& train) {
     qkv::LanguageFiles files;
     std::string out;
     RecipeOptions recipe;
+    qkv::RankOptions ranks;
   };
   const auto options = std::make_shared<Options>();
   command->add_option("--text", options->files.text, "Plain text to train on")->required()->type_name("FILE");
@@ -141,6 +146,7 @@ void add_lm(CLI::App& train) {
       ->group("Data");
   add_out_option(*command, options->out);
   add_threads_option(*command);
+  add_rank_options(*command, options->ranks);
   options->recipe.add_options(*command, qkv::kLanguagePreset, "lm-small, lm-med or gpt2",
                               qkv::recipe_options(qkv::language_preset(qkv::kLanguagePreset)));
   add_init_option(*command, options->files.init, "shape and tokenizer");
@@ -148,7 +154,7 @@ void add_lm(CLI::App& train) {
     const std::string& init = options->files.init;
     const auto recipe = qkv::language_recipe(options->recipe.choice(init.empty()), init, options->out);
     show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_language(options->files, recipe, options->out, observer);
+      return qkv::train_language(options->files, recipe, options->out, observer, options->ranks);
     });
   });
 }

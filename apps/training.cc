@@ -131,6 +131,25 @@ qkv::RecipeValues RecipeOptions::given() const {
   return values;
 }
 
+void add_rank_options(CLI::App& command, qkv::RankOptions& ranks) {
+  ranks.distributed = qkv::Distributed::automatic;
+  ranks.on_abort = [](const std::string& line) { fmt::print(stderr, "qkv: {}\n", line); };
+  command
+      .add_option(
+          "--distributed", ranks.distributed,
+          "Processes that train one run, each started with this command: as the launcher says (auto), by MPI, on "
+          "one machine (local), or this one only (off) [default auto]")
+      ->transform(choices<qkv::Distributed>())
+      ->type_name("auto, mpi, local, off")
+      ->group("Processes");
+  command
+      .add_option("--rank-timeout", ranks.timeout,
+                  "Seconds without a sign of life after which a process counts as dead [default 120]")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->type_name("SECONDS")
+      ->group("Processes");
+}
+
 void show_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train) {
   ProgressLine progress(limits);
   qkv::TrainingObserver observer;

@@ -32,6 +32,9 @@ class RecipeOptions {
   std::vector<std::pair<std::string, CLI::Option*>> options_;  // by their names in the recipe
 };
 
+// Adds --distributed and --rank-timeout.
+void add_rank_options(CLI::App& command, qkv::RankOptions& ranks);
+
 // Calls `train`, which returns false if it was stopped early, and shows its progress. The first Ctrl-C ends training
 // after the current step, with its state saved, and throws Interrupted; the second one ends the program.
 void show_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train);

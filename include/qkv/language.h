@@ -88,6 +88,6 @@ struct LanguageFiles {
 // start of a document. The text is held in memory, with 4 more bytes per token. Throws Error for invalid text, options
 // or files.
 bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
-                    const TrainingObserver& observer);
+                    const TrainingObserver& observer, const RankOptions& ranks = {});
 
 }  // namespace qkv

@@ -139,6 +139,6 @@ struct RecommendationFiles {
 // of an initial run keep their ids, even those that are not in the logs, and new items follow; except for the number of
 // items, the model must have the same shape. Throws Error for invalid logs, options or files.
 bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
-                          const TrainingObserver& observer);
+                          const TrainingObserver& observer, const RankOptions& ranks = {});
 
 }  // namespace qkv

@@ -239,4 +239,25 @@ struct TrainingObserver {
   std::function<bool()> should_stop;  // called after every step; if true, training saves its state and returns
 };
 
+// How several processes that train one run find each other.
+//   automatic  as the launcher says: one process if there is none
+//   mpi        by MPI: mpirun, srun and others
+//   local      on one machine, by the plugin qkv_local
+//   off        one process
+enum class Distributed { automatic, mpi, local, off };
+constexpr std::array<std::string_view, 4> names_of(Distributed) { return {"auto", "mpi", "local", "off"}; }
+
+// Training by several processes, called ranks. All are started with the same arguments. Rank 0 writes the run and calls
+// the observer; on the others, the observer is only asked whether training should stop. Each rank computes some of the
+// shards of a step, so there must be at least as many shards as ranks; the number of ranks changes no byte of the run.
+// A rank that fails, dies or is not heard for `timeout` ends all of them. Rank 0 throws Error, naming the rank; the
+// training functions of the others return false.
+struct RankOptions {
+  Distributed distributed = Distributed::off;
+  double timeout = 120;  // seconds without a sign of life after which a rank counts as dead; at least 1
+  // Called with the reason, by another thread, before all ranks are killed, this one included: those that do not end by
+  // themselves within 10 seconds after a failure. May be empty.
+  std::function<void(const std::string&)> on_abort = {};
+};
+
 }  // namespace qkv

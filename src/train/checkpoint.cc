@@ -12,11 +12,19 @@ constexpr const char* kFormat = "qkv training state 2";
 
 using Array = OptimizerState::Array;
 
-std::vector<Array> arrays(const ParameterList<float>& parameters, const OptimizerState& optimizer) {
+Array weights_of(const ParameterList<float>& parameters) {
   const std::span<float> w = parameters.values();
-  std::vector<Array> all = {{"weights", DType::f32, std::ssize(w), std::as_writable_bytes(w)}};
-  for (Array& array : optimizer.arrays()) all.push_back(std::move(array));
-  return all;
+  return {"weights", DType::f32, std::ssize(w), std::as_writable_bytes(w)};
+}
+
+// Reads an array of which this rank has a part.
+void read_shared(const Safetensors& file, const std::string& path, const Array& array, StateExchange& exchange) {
+  const TensorView* const found = file.find(array.name);
+  const std::vector<int64_t> shape = {exchange.size_of(array)};
+  if (!found || found->dtype != array.dtype || found->shape != shape)
+    fail("{}: tensor {} must be {} (is {})", path, array.name, describe(array.dtype, shape),
+         found ? describe(found->dtype, found->shape) : "missing");
+  exchange.read(array, found->data);
 }
 
 template <class Number>
@@ -45,7 +53,7 @@ int64_t parse_count(const Safetensors& file, const std::string& path, const std:
 }  // namespace
 
 void save_state(const std::string& path, const Progress& p, const std::string& data,
-                const ParameterList<float>& parameters, const OptimizerState& optimizer) {
+                const ParameterList<float>& parameters, const OptimizerState& optimizer, StateExchange* exchange) {
   Metadata metadata = {
       {"format", kFormat},
       {"data", data},
@@ -63,20 +71,35 @@ void save_state(const std::string& path, const Progress& p, const std::string& d
   };
   for (size_t i = 0; i < p.evaluated_steps.size(); i++)
     metadata[fmt::format("evaluation.{}", i)] = fmt::format("{}", p.evaluated_steps[i]);
-  std::vector<NamedTensor> tensors;
-  for (const Array& a : arrays(parameters, optimizer)) tensors.push_back({a.name, {a.dtype, {a.size}, a.bytes}});
-  write_safetensors(path, tensors, metadata);
+  std::vector<Array> arrays = optimizer.arrays();
+  arrays.insert(arrays.begin(), weights_of(parameters));
+  std::vector<TensorEntry> tensors;
+  for (size_t i = 0; i < arrays.size(); i++) {
+    const bool is_shared = exchange && i > 0;
+    tensors.push_back({arrays[i].name, arrays[i].dtype, {is_shared ? exchange->size_of(arrays[i]) : arrays[i].size}});
+  }
+  const auto write_array = [&](size_t i, WriteBytes write) {
+    if (exchange && i > 0) return exchange->write(arrays[i], write);
+    write(arrays[i].bytes);
+  };
+  write_safetensors(path, tensors, write_array, metadata);
 }
 
 Progress load_state(const std::string& path, const std::string& data, ParameterList<float>& parameters,
-                    OptimizerState& optimizer) {
+                    OptimizerState& optimizer, StateExchange* exchange) {
   const Safetensors file = Safetensors::open(path);
   const auto& metadata = file.metadata();
   if (!metadata.contains("format") || metadata.at("format") != kFormat) fail("{}: not a {}", path, kFormat);
   if (!metadata.contains("data") || metadata.at("data") != data)
     fail("{}: was saved with different training data; use the same data or another directory", path);
 
-  for (const Array& a : arrays(parameters, optimizer)) file.read(a.name, a.dtype, {a.size}, a.bytes);
+  const Array weights = weights_of(parameters);
+  file.read(weights.name, weights.dtype, {weights.size}, weights.bytes);
+  for (const Array& a : optimizer.arrays())
+    if (exchange)
+      read_shared(file, path, a, *exchange);
+    else
+      file.read(a.name, a.dtype, {a.size}, a.bytes);
 
   Progress p;
   p.step = parse_count(file, path, "step");

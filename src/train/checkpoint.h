@@ -8,6 +8,7 @@
 #include "data/batch_stream.h"
 #include "layers/parameter.h"
 #include "train/optimizer_state.h"
+#include "train/state_exchange.h"
 
 namespace qkv {
 
@@ -22,12 +23,14 @@ struct Progress {
   std::vector<int64_t> evaluated_steps;  // steps whose weights are kept for averaging, oldest first
 };
 
-// Writes a state. `data` identifies the training data.
+// Writes a state. `data` identifies the training data. With `exchange`, the optimizer has the slices of rank 0, and the
+// others call StateExchange::send.
 void save_state(const std::string& path, const Progress& progress, const std::string& data,
-                const ParameterList<float>& parameters, const OptimizerState& optimizer);
+                const ParameterList<float>& parameters, const OptimizerState& optimizer,
+                StateExchange* exchange = nullptr);
 // Reads a state into parameters and optimizer. Throws Error, naming the file, if it is invalid or was saved with other
-// training data.
+// training data. With `exchange`, the others call StateExchange::receive.
 Progress load_state(const std::string& path, const std::string& data, ParameterList<float>& parameters,
-                    OptimizerState& optimizer);
+                    OptimizerState& optimizer, StateExchange* exchange = nullptr);
 
 }  // namespace qkv

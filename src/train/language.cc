@@ -180,8 +180,13 @@ LanguageRecipe language_fine_tuning(const std::string& run) {
 }
 
 bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
-                    const TrainingObserver& observer) {
-  return train_on<LanguageData>(out, observer, recipe, files);
+                    const TrainingObserver& observer, const RankOptions& ranks) {
+  std::vector<std::string> texts = files.text;
+  texts.insert(texts.end(), files.dev.begin(), files.dev.end());
+  return train_on_ranks(ranks, out, observer, texts,
+                        [&](const std::string& run, const TrainingObserver& own, Ranks* all) {
+                          return train_on<LanguageData>(run, own, all, recipe, files);
+                        });
 }
 
 }  // namespace qkv

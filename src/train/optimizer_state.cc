@@ -19,8 +19,9 @@ int64_t moment_blocks(int64_t size) { return (size + kMomentBlock - 1) / kMoment
 double mean_factor(int64_t tokens) { return 1.0 / static_cast<double>(std::max<int64_t>(tokens, 1)); }
 
 template <class T>
-OptimizerState::Array array(const char* name, DType dtype, std::span<T> values) {
-  return {name, dtype, std::ssize(values), std::as_writable_bytes(values)};
+OptimizerState::Array array(const char* name, DType dtype, std::span<T> values,
+                            OptimizerState::Unit unit = OptimizerState::Unit::parameter) {
+  return {name, dtype, std::ssize(values), std::as_writable_bytes(values), unit};
 }
 
 }  // namespace
@@ -255,18 +256,26 @@ void OptimizerState::check_rows(const std::string& path, int64_t step) const {
       fail("{}: \"adam.rows_step\" must be between 0 and {}, the step (is {})", path, step, last);
 }
 
+int64_t OptimizerState::elements(Unit unit, int64_t parameters) {
+  if (unit == Unit::parameter) return parameters;
+  return moment_blocks(parameters) * (unit == Unit::block ? 1 : kMomentBlock);
+}
+
 std::vector<OptimizerState::Array> OptimizerState::arrays() const {
   std::vector<Array> all;
   if (const auto* f = std::get_if<Float32Moments>(&moments_)) {
     all = {array("adam.m", DType::f32, f->m), array("adam.v", DType::f32, f->v)};
   } else if (const auto* b = std::get_if<Bfloat16Moments>(&moments_)) {
-    all = {array("adam.m", DType::bf16, b->m), array("adam.v", DType::bf16, b->v)};
+    all = {array("adam.m", DType::bf16, b->m, Unit::padded_parameter),
+           array("adam.v", DType::bf16, b->v, Unit::padded_parameter)};
   } else {
     const Int8Moments& i = std::get<Int8Moments>(moments_);
-    all = {array("adam.m", DType::u8, i.m), array("adam.v", DType::u8, i.v),
-           array("adam.m_scale", DType::f32, i.m_scale), array("adam.v_scale", DType::f32, i.v_scale)};
+    all = {array("adam.m", DType::u8, i.m, Unit::padded_parameter),
+           array("adam.v", DType::u8, i.v, Unit::padded_parameter),
+           array("adam.m_scale", DType::f32, i.m_scale, Unit::block),
+           array("adam.v_scale", DType::f32, i.v_scale, Unit::block)};
   }
-  if (!ema_.empty()) all.push_back(array("ema", DType::f32, ema_));
+  if (config_.ema_decay > 0) all.push_back(array("ema", DType::f32, ema_));
   if (!last_.empty()) all.push_back(array("adam.rows_step", DType::i32, last_));
   return all;
 }

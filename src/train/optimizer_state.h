@@ -57,12 +57,16 @@ class OptimizerState {
 
   // All arrays, for saved states: adam.m, adam.v, with int8 moments their scales, ema if there is a moving average, and
   // with lazy rows the last step of each row.
+  enum class Unit { parameter, padded_parameter, block };  // of which each element of an array is one
   struct Array {
     std::string name;
     DType dtype;
     int64_t size;
     std::span<std::byte> bytes;
+    Unit unit = Unit::parameter;
   };
+  // Returns the number of elements for a slice with this number of parameters.
+  static int64_t elements(Unit unit, int64_t parameters);
   std::vector<Array> arrays() const;
 
   std::span<float> ema() const { return ema_; }  // empty without a moving average

@@ -223,11 +223,16 @@ void RecommendationData::write_start(const RunDirectory& run, const Recommendati
 }  // namespace
 
 bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
-                          const TrainingObserver& observer) {
-  if (recipe.fit && std::filesystem::exists(out))
-    return train_on<RecommendationData>(out, observer,
-                                        with_saved(recipe, RecommendationData::saved_recipe(RunDirectory(out))), files);
-  return train_on<RecommendationData>(out, observer, recipe, files);
+                          const TrainingObserver& observer, const RankOptions& ranks) {
+  std::vector<std::string> texts = files.data;
+  if (!files.features.empty()) texts.push_back(files.features);
+  return train_on_ranks(
+      ranks, out, observer, texts, [&](const std::string& run, const TrainingObserver& own, Ranks* all) {
+        if (recipe.fit && std::filesystem::exists(run))
+          return train_on<RecommendationData>(
+              run, own, all, with_saved(recipe, RecommendationData::saved_recipe(RunDirectory(run))), files);
+        return train_on<RecommendationData>(run, own, all, recipe, files);
+      });
 }
 
 }  // namespace qkv

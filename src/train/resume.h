@@ -32,6 +32,17 @@ void check_same(const RunDirectory& run, const R& saved, R given) {
            now[i].name, before[i].value, now[i].value);
 }
 
+// Throws Error, naming the first value that differs from the recipe of rank 0 and may not.
+template <class R>
+void check_same_as_first(const R& first, R given) {
+  keep_limits(given.training, first.training);
+  const std::vector<RecipeOption> expected = recipe_options(first), found = recipe_options(given);
+  for (size_t i = 0; i < found.size(); i++)
+    if (expected[i].value != found[i].value)
+      fail("{} is {}, but {} on rank 0; start all ranks with the same options", found[i].name, found[i].value,
+           expected[i].value);
+}
+
 // Throws Error unless the directory is a run of this kind that training started.
 inline void check_resumable(const RunDirectory& run, RunKind kind) {
   if (!std::filesystem::exists(run.training()))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 #include "io/run_directory.h"
 #include "io/run_lock.h"
 #include "qkv/training.h"
+#include "train/private_directory.h"
+#include "train/ranks.h"
 #include "train/resume.h"
 #include "train/schedule.h"
 #include "train/task.h"
@@ -48,13 +51,34 @@ R resolve_recipe(R recipe, Data& data) {
   return recipe;
 }
 
-// Trains a model on Data. Returns false if should_stop of the observer ended training early.
+// Checks that all ranks train on the same data, before rank 0 writes anything. It sends the files of the run to the
+// others, which prepare their data from these. `create(run)` writes the files of a new run.
+inline void agree(Ranks& ranks, const TrainingSession& session, const Task& task,
+                  const std::function<void(const RunDirectory&)>& create) {
+  if (ranks.is_first()) {
+    session.report(ranks.summary());
+    if (session.resumed) {
+      ranks.send_run(session.run);
+    } else {
+      const PrivateDirectory directory;
+      const RunDirectory copy(directory.path() + "/run");
+      create(copy);
+      ranks.send_run(copy);
+    }
+  }
+  ranks.agree("other training data than", task.fingerprint(), "all ranks must read the same files");
+}
+
+// Trains a model on Data. Returns false if should_stop of the observer ended training early. `ranks` is null unless
+// several processes train the run.
 template <class Data, class R, class... Inputs>
-bool train_on(const std::string& out, const TrainingObserver& observer, const R& given, const Inputs&... inputs) {
+bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* ranks, const R& given,
+              const Inputs&... inputs) {
   check(given.training);
   check_schedule(given.training, Data::kCountsBatches);
   check_batch_numbers(given.training, given.training.max_steps);
   Data::check(given, inputs...);
+  if (ranks) ranks->check_shards(given.training.shards);
 
   const TrainingSession session{RunDirectory(out), std::filesystem::exists(out), observer};
   std::optional<R> saved;
@@ -66,16 +90,19 @@ bool train_on(const std::string& out, const TrainingObserver& observer, const R&
 
   Data data(session, given, inputs...);
   const R recipe = resolve_recipe(given, data);
-  if (saved) check_same(session.run, *saved, recipe);
+  if (saved && ranks && !ranks->is_first()) check_same_as_first(*saved, recipe);
+  if (saved && (!ranks || ranks->is_first())) check_same(session.run, *saved, recipe);
   check_freeze(recipe);
 
   const std::unique_ptr<Task> task = data.make_task(recipe);
-  if (!session.resumed) {
-    task->seek({});  // data without a batch throw here and leave no run behind
+  const bool is_new = !session.resumed;
+  if (is_new) task->seek({});  // data without a batch throw here and leave no run behind
+  if (ranks) agree(*ranks, session, *task, [&](const RunDirectory& run) { data.create_run(run, recipe); });
+  if (is_new) {
     data.create_run(session.run, recipe);
     lock.emplace(session.run);
   }
-  return Trainer(recipe, session.run, *task, observer).train();
+  return Trainer(recipe, session.run, *task, observer, ranks).train();
 }
 
 }  // namespace qkv

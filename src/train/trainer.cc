@@ -46,7 +46,8 @@ nlohmann::ordered_json to_json(const EvaluationReport& r, double seconds) {
 
 }  // namespace
 
-Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer)
+Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer,
+                 Ranks* ranks)
     : config_(recipe.training),
       run_(run),
       task_(task),
@@ -55,8 +56,10 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       data_id_(task.fingerprint()),
       model_(recipe.model, recipe.items),
       candidate_(recipe.model, recipe.items),
-      optimizer_(config_, prepare(), task_.step_table() != nullptr),
-      gradient_sum_(config_.shards, std::ssize(model_.trained().gradients())),
+      exchange_(ranks ? std::make_unique<StepExchange>(*ranks, config_.shards, prepare()) : nullptr),
+      optimizer_(exchange_ ? OptimizerState(config_, model_.trained(), exchange_->slices())
+                           : OptimizerState(config_, prepare(), task_.step_table() != nullptr)),
+      gradient_sum_(exchange_ ? 1 : config_.shards, std::ssize(model_.trained().gradients())),
       losses_(to_size(config_.shards)),
       started_(std::chrono::steady_clock::now()) {
   resume();
@@ -87,8 +90,18 @@ ParameterList<float>& Trainer::prepare() {
 }
 
 void Trainer::resume() {
-  const bool saved = std::filesystem::exists(run_.state());  // a killed process may leave weights without a state
-  if (saved) progress_ = load_state(run_.state(), data_id_, model_.trained(), optimizer_);
+  const bool saved = is_first() ? resume_files() : load();
+  if (exchange_) share_state();
+  if (!task_.seek(progress_.data))
+    fail("{}: epoch {}, window {}, batch {} does not exist in the training data", run_.state(), progress_.data.epoch,
+         progress_.data.window, progress_.data.batch);
+  report(task_.summary());
+  if (saved) report(fmt::format("resumed at step {} (epoch {})", progress_.step, progress_.data.epoch + 1));
+}
+
+// Loads the saved state, and makes the files of the run those of its step.
+bool Trainer::resume_files() {
+  const bool saved = load();  // a killed process may leave weights without a state
   for (const auto& entry : std::filesystem::directory_iterator(run_.checkpoints())) {
     const std::vector<int64_t>& kept = progress_.evaluated_steps;
     const auto is_entry = [&](int64_t step) { return entry.path() == run_.weights(step); };
@@ -97,13 +110,9 @@ void Trainer::resume() {
   }
   const auto last = truncate_metrics_after(run_.metrics(), saved ? progress_.step : -1);
   metrics_ = MetricsWriter(run_.metrics());
-  if (!task_.seek(progress_.data))
-    fail("{}: epoch {}, window {}, batch {} does not exist in the training data", run_.state(), progress_.data.epoch,
-         progress_.data.window, progress_.data.batch);
-  report(task_.summary());
-  if (!saved) return;
-  if (last && last->contains("seconds") && (*last)["seconds"].is_number()) seconds_before_ = (*last)["seconds"];
-  report(fmt::format("resumed at step {} (epoch {})", progress_.step, progress_.data.epoch + 1));
+  if (saved && last && last->contains("seconds") && (*last)["seconds"].is_number())
+    seconds_before_ = (*last)["seconds"];
+  return saved;
 }
 
 // Makes memory known, and its pages present, before the first step.
@@ -111,12 +120,14 @@ void Trainer::rehearse() {
   const std::span<float> weights = model_.trained().values(), gradients = model_.trained().gradients();
   std::copy(weights.begin(), weights.end(), candidate_.trained().values().begin());
   task_.rehearse(model_, candidate_, arena_);
+  if (exchange_) exchange_->compare_gradients();
   std::fill(gradients.begin(), gradients.end(), 0.0f);
   clear_base_gradients();
   rehearse_average(model_.trained(), arena_);
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
-               gradient = mebibytes(gradients.size_bytes() + gradient_sum_.bytes()),
+               gradient =
+                   mebibytes(gradients.size_bytes() + gradient_sum_.bytes() + (exchange_ ? exchange_->bytes() : 0)),
                activations = mebibytes(arena_.high_water() + task_.bytes()), data = mebibytes(task_.data_bytes()),
                base = base_ ? mebibytes(base_->parameters().values().size_bytes()) : 0;
   report(
@@ -176,17 +187,13 @@ StepReport Trainer::step() {
   StepReport done;
   done.epoch = progress_.data.epoch + 1;
   check_batch_numbers(config_, progress_.step + 1);
-  for (int64_t s = 0; s < config_.shards; s++) {
-    losses_[to_size(s)] = shard(s);
-    gradient_sum_.add(model_.trained().gradients());
-  }
+  stops_ |= compute_shards();
   const Loss loss = tree_sum<Loss>(losses_);
-  const StepTable* table = task_.step_table();
   progress_.step++;
-  done.gradient_norm = table ? optimizer_.update(progress_.step, loss.tokens, table->gradients())
-                             : optimizer_.update(progress_.step, loss.tokens);
+  done.gradient_norm = update(loss.tokens);
   clear_base_gradients();
   task_.after_step(model_);
+  if (!is_first()) return done;  // rank 0 checks and reports
   if (!std::isfinite(loss.loss) || !std::isfinite(done.gradient_norm))
     fail("training: the loss is not finite at step {}; try a lower learning_rate (the last saved state is kept)",
          progress_.step);
@@ -217,12 +224,14 @@ void Trainer::score_baselines() {
 }
 
 bool Trainer::train() {
+  if (!is_first()) return follow();
   score_baselines();
   saved_at_ = seconds();
   bool evaluated =
       progress_.step > 0 && !progress_.evaluated_steps.empty() && progress_.evaluated_steps.back() == progress_.step;
   std::string reason;
   while ((reason = reason_to_end()).empty()) {
+    command(Command::step);
     const StepReport done = step();
     metrics_.append(to_json(done));
     if (observer_.on_step) observer_.on_step(done);
@@ -230,8 +239,9 @@ bool Trainer::train() {
     evaluated = config_.eval_every > 0 && progress_.step % config_.eval_every == 0;
     if (evaluated) evaluate();
     if (evaluated || is_time_to_save()) save();
-    if (observer_.should_stop && observer_.should_stop()) {
+    if (stops_ || (observer_.should_stop && observer_.should_stop())) {
       save();
+      command(Command::stop);
       report(fmt::format("stopped at step {}; repeat the command to resume", progress_.step));
       return false;
     }
@@ -240,6 +250,7 @@ bool Trainer::train() {
     evaluate();
     save();
   }
+  command(Command::end);
   report(fmt::format("done after {}; best dev {} at step {}", reason, best_score(), progress_.best_step));
   if (config_.selection == Selection::loss || progress_.best_step == 0) return true;
   const double best = task_.metric().higher_is_better ? progress_.best : -progress_.best;
@@ -283,8 +294,8 @@ void Trainer::evaluate() {
   optimizer_.weights_into(progress_.step, candidate);
   if (config_.average > 1) save_weights(run_.weights(progress_.step), parameters, candidate);
   consider("last");
-  if (!optimizer_.ema().empty()) {
-    optimizer_.average_into(progress_.step, candidate);
+  if (config_.ema_decay > 0) {
+    average_of_all(candidate);
     consider("ema");
   }
   if (average_into(candidate)) consider("average");
@@ -292,7 +303,7 @@ void Trainer::evaluate() {
   evaluation.improved = progress_.best_step == 0 || best_score > progress_.best;
   if (evaluation.improved) {
     if (evaluation.best == "last") optimizer_.weights_into(progress_.step, candidate);
-    if (evaluation.best == "ema") optimizer_.average_into(progress_.step, candidate);
+    if (evaluation.best == "ema") average_of_all(candidate);
     if (adapter_)
       write_adapter_weights(run_, *adapter_, parameters, candidate);  // the average was the last candidate
     else
@@ -334,8 +345,12 @@ void Trainer::save() {
     old.push_back(steps.front());
     steps.erase(steps.begin());
   }
-  save_state(run_.state(), progress_, data_id_, model_.trained(), optimizer_);
+  command(Command::save);
+  if (exchange_) exchange_->compare_weights();
+  save_state(run_.state(), progress_, data_id_, model_.trained(), optimizer_,
+             exchange_ ? &exchange_->state() : nullptr);
   saved_at_ = seconds();
+  saved_step_ = progress_.step;
   for (const int64_t step : old) std::filesystem::remove(run_.weights(step));
 }
 

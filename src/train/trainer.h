@@ -16,14 +16,19 @@
 #include "qkv/training.h"
 #include "train/checkpoint.h"
 #include "train/optimizer_state.h"
+#include "train/ranks.h"
+#include "train/step_exchange.h"
 #include "train/task.h"
 
 namespace qkv {
 
 class Trainer {
  public:
-  // Resumes from the saved state of the run directory if there is one. All arguments must outlive the trainer.
-  Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer);
+  // Resumes from the saved state of the run directory if there is one. All arguments must outlive the trainer. `ranks`
+  // is null unless several processes train the run. Then all construct a trainer and call train(), and only rank 0 uses
+  // the files of the run directory.
+  Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, const TrainingObserver& observer,
+          Ranks* ranks = nullptr);
 
   // Trains until a limit is reached. Returns false if the observer stopped it.
   bool train();
@@ -31,16 +36,26 @@ class Trainer {
  private:
   ParameterList<float>& prepare();
   void resume();
+  bool resume_files();
+  bool load();
+  void share_state();
   void rehearse();
+  bool follow();
+  bool is_first() const { return !exchange_ || exchange_->ranks().is_first(); }
+  void command(Command command);
   std::string reason_to_end() const;
   double score_of(const DevScore& dev) const;
   std::string best_score() const;
   StepReport step();
+  bool compute_shards();
   Loss shard(int64_t number);
+  void skip_shard();
+  double update(int64_t tokens);
   void clear_base_gradients();
   void next_batch();
   void score_baselines();
   void evaluate();
+  void average_of_all(std::span<float> weights);
   bool average_into(std::span<float> weights);
   bool is_time_to_save() const;
   void save();
@@ -58,11 +73,14 @@ class Trainer {
   std::optional<Adapter> adapter_;            // the one that is trained, if the run is an adapter
   std::unique_ptr<Transformer<float>> base_;  // whose weights model_ and candidate_ use then
   Transformer<float> model_, candidate_;      // trained, evaluated
+  std::unique_ptr<StepExchange> exchange_;    // with several ranks
   OptimizerState optimizer_;
-  TreeSum gradient_sum_;      // of the shards of a step
+  TreeSum gradient_sum_;      // of the shards of a step, with one rank
   std::vector<Loss> losses_;  // of these
   Arena arena_;
   Progress progress_;
+  int64_t saved_step_ = -1;  // of the last saved state; −1: none
+  bool stops_ = false;       // a rank was asked to stop
   std::vector<EvaluationReport::Candidate> baselines_;
   double seconds_before_ = 0;
   double saved_at_ = 0;  // seconds() when the state was last saved, or when training began

@@ -197,8 +197,13 @@ TranslationRecipe translation_fine_tuning(const std::string& run) {
 }
 
 bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
-                       const TrainingObserver& observer, int64_t memory) {
-  return train_on<TranslationData>(out, observer, recipe, files, memory);
+                       const TrainingObserver& observer, int64_t memory, const RankOptions& ranks) {
+  std::vector<std::string> texts = files.train;
+  texts.insert(texts.end(), files.dev.begin(), files.dev.end());
+  return train_on_ranks(ranks, out, observer, texts,
+                        [&](const std::string& run, const TrainingObserver& own, Ranks* all) {
+                          return train_on<TranslationData>(run, own, all, recipe, files, memory);
+                        });
 }
 
 }  // namespace qkv

@@ -1,0 +1,185 @@
+#include "train/step_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/fail.h"
+#include "core/hash.h"
+#include "core/to_size.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMostTokens = int64_t{1} << 40;  // of a shard
+
+// Sent with the losses of a rank.
+struct Note {
+  int64_t step = 0;
+  uint64_t position = 0;  // hash
+  int64_t stops = 0;
+};
+
+uint64_t hash_of(const StreamPosition& p) {
+  uint64_t hash = 0;
+  for (const int64_t part : {p.epoch, p.window, p.batch, p.skipped.empty, p.skipped.too_long})
+    hash = hash_mix(hash, static_cast<uint64_t>(part));
+  return hash;
+}
+
+std::string hash_text(std::span<const float> numbers) {
+  return fmt::format("{:016x}",
+                     hash_bytes({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof numbers[0]}));
+}
+
+std::vector<std::vector<Slice>> slices_by_rank(const ParameterList<float>& parameters, int ranks) {
+  std::vector<std::vector<Slice>> slices;
+  for (int rank = 0; rank < ranks; rank++) slices.push_back(slices_of(parameters, rank, ranks));
+  return slices;
+}
+
+// Returns f(range) for each range of parameters that are trained.
+template <class F>
+std::vector<int64_t> of_ranges(const ParameterList<float>& parameters, F&& f) {
+  std::vector<int64_t> all;
+  for (const auto& range : parameters.trained_ranges()) all.push_back(f(range));
+  return all;
+}
+
+int64_t largest_count(const std::vector<TreeNode>& nodes) {
+  int64_t most = 1;
+  for (const TreeNode& node : nodes) most = std::max(most, node.count);
+  return most;
+}
+
+}  // namespace
+
+StepExchange::StepExchange(Ranks& ranks, int64_t shards, ParameterList<float>& parameters)
+    : ranks_(ranks),
+      parameters_(parameters),
+      values_(of_ranges(parameters, [](const auto& range) { return range.value; })),
+      gradients_(of_ranges(parameters, [](const auto& range) { return range.gradient; })),
+      blocks_(of_ranges(parameters,
+                        [first = int64_t{0}](const auto& range) mutable {
+                          return std::exchange(first, first + slice_blocks(range.size));
+                        })),
+      slices_(slices_by_rank(parameters, ranks.size())),
+      shards_(shards),
+      own_(share_of(shards, ranks.rank(), ranks.size())),
+      exchange_(ranks.communicator(), shards, slices_, gradients_),
+      state_(ranks.communicator(), slices_),
+      leaves_(largest_count(exchange_.nodes()), std::ssize(parameters.gradients())),
+      kept_(exchange_.nodes().size() - 1, std::vector<float>(parameters.gradients().size())) {
+  leaves_.set_leaves(exchange_.nodes().front().count);
+}
+
+const std::vector<Slice>& StepExchange::slices() const { return slices_[to_size(ranks_.rank())]; }
+
+void StepExchange::add_shard() {
+  const std::vector<TreeNode>& nodes = exchange_.nodes();
+  const std::span<float> gradient = parameters_.gradients();
+  leaves_.add(gradient);
+  if (++added_ < nodes[node_].count) return;
+  added_ = 0;
+  if (node_ < kept_.size()) {
+    std::ranges::copy(gradient, kept_[node_].begin());
+    std::ranges::fill(gradient, 0.0f);
+  }
+  node_ = (node_ + 1) % nodes.size();
+  leaves_.set_leaves(nodes[node_].count);
+}
+
+bool StepExchange::share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position, bool stops) {
+  std::vector<Note> notes(to_size(ranks_.size()));
+  notes[to_size(ranks_.rank())] = {step, hash_of(position), stops ? 1 : 0};
+  std::vector<ByteParts> parts;
+  for (int rank = 0; rank < ranks_.size(); rank++) {
+    const Share own = share_of(shards_, rank, ranks_.size());
+    parts.push_back({std::as_writable_bytes(std::span(&notes[to_size(rank)], 1)),
+                     std::as_writable_bytes(losses.subspan(to_size(own.begin), to_size(own.end - own.begin)))});
+  }
+  share_all(ranks_.communicator(), parts);
+  bool any = false;
+  for (int rank = 0; rank < ranks_.size(); rank++) {
+    const Note& note = notes[to_size(rank)];
+    if (note.step != step || note.position != hash_of(position))
+      fail("rank {}: is at step {} and position {:x} of the data; expected step {} and position {:x}", rank, note.step,
+           note.position, step, hash_of(position));
+    any |= note.stops != 0;
+  }
+  for (const Loss& loss : losses)
+    if (loss.tokens < 0 || loss.tokens > kMostTokens)
+      fail("a rank sent {} as the number of tokens of a shard; must be between 0 and {}", loss.tokens, kMostTokens);
+  return any;
+}
+
+void StepExchange::sum_gradients() {
+  std::vector<std::span<float>> sums;
+  for (auto& node : kept_) sums.emplace_back(node);
+  sums.push_back(parameters_.gradients());
+  exchange_.sum(sums);
+}
+
+// Returns the elements of the slices of each rank; `ranges` are the first elements of the ranges.
+template <class T>
+std::vector<ByteParts> StepExchange::parts_of(std::span<T> all, std::span<const int64_t> ranges) const {
+  std::vector<ByteParts> parts;
+  for (const auto& slices : slices_) {
+    ByteParts& own = parts.emplace_back();
+    for (const Slice& slice : slices)
+      own.push_back(std::as_writable_bytes(
+          all.subspan(to_size(ranges[to_size(slice.range)] + slice.first), to_size(slice.size))));
+  }
+  return parts;
+}
+
+void StepExchange::gather_squares(std::span<double> squares) {
+  std::vector<ByteParts> parts;
+  for (const auto& slices : slices_) {
+    ByteParts& own = parts.emplace_back();
+    for (const Slice& slice : slices)
+      own.push_back(std::as_writable_bytes(squares.subspan(
+          to_size(blocks_[to_size(slice.range)] + slice.first / kSliceBlock), to_size(slice_blocks(slice.size)))));
+  }
+  share_all(ranks_.communicator(), parts);
+}
+
+void StepExchange::share_weights() {
+  share_all(ranks_.communicator(), parts_of(parameters_.values(), values_));
+  std::ranges::fill(parameters_.gradients(), 0.0f);
+}
+
+void StepExchange::broadcast_weights() {
+  broadcast(ranks_.communicator(), {std::as_writable_bytes(parameters_.values())});
+}
+
+void StepExchange::compare_weights() {
+  ranks_.agree("other weights than", hash_text(parameters_.values()),
+               "the memory or the processor of one of them may be faulty");
+}
+
+void StepExchange::compare_gradients() {
+  ranks_.agree("other gradients than", hash_text(parameters_.gradients()),
+               "set QKV_ISA to an instruction set that all machines compute alike, such as avx2");
+}
+
+void StepExchange::collect_average(std::span<float> own, std::span<float> average) {
+  std::vector<ByteParts> parts(to_size(ranks_.size()));
+  size_t at = 0;  // averages of this rank are one behind the other
+  if (ranks_.is_first()) {
+    parts = parts_of(average, values_);
+  } else {
+    for (const Slice& slice : slices()) {
+      parts[to_size(ranks_.rank())].push_back(std::as_writable_bytes(own.subspan(at, to_size(slice.size))));
+      at += to_size(slice.size);
+    }
+  }
+  collect(ranks_.communicator(), parts);
+}
+
+size_t StepExchange::bytes() const {
+  size_t bytes = exchange_.bytes() + leaves_.bytes();
+  for (const auto& node : kept_) bytes += node.size() * sizeof node[0];
+  return bytes;
+}
+
+}  // namespace qkv

@@ -1,0 +1,71 @@
+// A training step by several ranks. Each computes the gradients of its shards, adds them up to nodes of the tree over
+// all shards, and owns slices of the parameters: it gets the sum of the gradients for these, updates them, and sends
+// the new weights to the others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/batch_stream.h"
+#include "dist/exchange.h"
+#include "dist/share.h"
+#include "layers/output.h"
+#include "layers/parameter.h"
+#include "train/optimizer_state.h"
+#include "train/ranks.h"
+#include "train/state_exchange.h"
+
+namespace qkv {
+
+class StepExchange {
+ public:
+  // The gradients of the parameters must have been allocated. All arguments must outlive the exchange.
+  StepExchange(Ranks& ranks, int64_t shards, ParameterList<float>& parameters);
+
+  Ranks& ranks() { return ranks_; }
+  StateExchange& state() { return state_; }
+  const std::vector<Slice>& slices() const;  // of this rank
+  bool owns(int64_t shard) const { return own_.begin <= shard && shard < own_.end; }
+
+  // Adds the gradient of the next shard of this rank, and leaves a gradient for the next one to add to.
+  void add_shard();
+  // Exchanges the losses of all shards; those of this rank are set. Returns whether a rank asks to stop. Throws Error
+  // unless all ranks are at the same step and the same position in the data.
+  bool share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position, bool stops);
+  // Sets the gradients of the slices of this rank to the sum of all shards.
+  void sum_gradients();
+  // Completes the sums of squares of all blocks: see OptimizerState::Gather.
+  void gather_squares(std::span<double> squares);
+  // Sends the weights of the slices of this rank to all, and sets the gradients to zero.
+  void share_weights();
+
+  // Sets the values of all other ranks to those of rank 0.
+  void broadcast_weights();
+  // Throws Error on rank 0 unless all ranks have the same weights, or the same gradients.
+  void compare_weights();
+  void compare_gradients();
+  // Sets all slices of `average` of rank 0, which may be empty on the others, from `own` of the ranks, their averages.
+  void collect_average(std::span<float> own, std::span<float> average);
+
+  size_t bytes() const;  // of the buffers
+
+ private:
+  template <class T>
+  std::vector<ByteParts> parts_of(std::span<T> all, std::span<const int64_t> ranges) const;
+
+  Ranks& ranks_;
+  ParameterList<float>& parameters_;
+  std::vector<int64_t> values_, gradients_, blocks_;  // first value, gradient and block of each range
+  std::vector<std::vector<Slice>> slices_;            // of each rank
+  int64_t shards_;
+  Share own_;  // shards of this rank
+  GradientExchange exchange_;
+  StateExchange state_;
+  TreeSum leaves_;                        // of a node
+  std::vector<std::vector<float>> kept_;  // nodes of this rank but the last one, which is in the gradients
+  size_t node_ = 0;                       // whose shards are added
+  int64_t added_ = 0;                     // shards of this node
+};
+
+}  // namespace qkv

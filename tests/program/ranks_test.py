@@ -1,0 +1,98 @@
+"""A run has the same bytes for any number of ranks, also if ranks are killed and it continues on another number."""
+
+import random
+import signal
+import time
+
+import pytest
+
+from conftest import SMALL, qkv
+from ranks import job, run_job
+from resume_test import contents
+
+LAST = ["--max-steps", 30, "--eval-every", 10, "--save-every", 7, "--shards", 8]
+SHAPE = ["--d-model", 32, "--heads", 2, "--ffn", 48, "--decoder-layers", 1, "--max-length", 24, "--batch-tokens", 64,
+         "--dropout", "0.1", "--threads", 1]
+
+
+def commands(corpus, folder):
+    """One command of each kind: a translator of several blocks, a recommender with features, a language model."""
+    numbers = random.Random(3)
+    log = "".join(f"{user} {numbers.randrange(40)}\n" for user in range(80) for _ in range(10))
+    (folder / "log.txt").write_text(log)
+    (folder / "items.csv").write_text("item,colour\n" + "".join(f"{item},{item % 8}\n" for item in range(40)))
+    words = ["red", "green", "blue", "house", "tree", "runs", "sees", "big"]
+    (folder / "text.txt").write_text("".join(" ".join(numbers.choices(words, k=6)) + "\n" for _ in range(300)))
+    return {
+        "translate": ["train", "translate", *corpus, *SMALL, "--d-model", 64, "--average", 2, "--dropout", "0.1",
+                      "--attention-dropout", "0.1", "--accumulate", 2, "--clip-norm", 1],
+        "recommend": ["train", "recommend", "--data", folder / "log.txt", "--features", folder / "items.csv",
+                      "--preset", "films", "--max-epochs", 0, "--schedule", "constant", *SHAPE],
+        "lm": ["train", "lm", "--text", folder / "text.txt", "--moments", "int8", "--schedule", "constant",
+               "--ema-decay", "0.9", *SHAPE],
+    }
+
+
+def expect_success(ended):
+    assert [status for status, _ in ended] == [0] * len(ended), ended
+    assert all(error == "" for _, error in ended[1:]), ended
+
+
+@pytest.mark.parametrize("kind", ["translate", "recommend", "lm"])
+def test_the_number_of_ranks_changes_no_byte(kind, corpus, tmp_path):
+    command = [*commands(corpus, tmp_path)[kind], *LAST]
+    qkv(*command, "--out", tmp_path / "1")
+    for size in (2, 3, 4, 8):
+        ended = run_job(size, [*command, "--out", tmp_path / str(size)])
+        expect_success(ended)
+        assert f"ranks: {size} on 1 host, with 1 thread each" in ended[0][1]
+        assert contents(tmp_path / str(size)) == contents(tmp_path / "1"), size
+
+
+def test_a_run_continues_on_another_number_of_ranks(corpus, tmp_path):
+    command = [*commands(corpus, tmp_path)["lm"], "--shards", 8, "--eval-every", 0, "--save-every", 0]
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    qkv(*command, "--max-steps", 20, "--out", whole)
+    for size, end in ((3, 6), (1, 10), (2, 20)):
+        arguments = [*command, "--max-steps", end, "--out", parts]
+        expect_success(run_job(size, arguments) if size > 1 else [(0, qkv(*arguments)[2])])
+    for run in (whole, parts):
+        (run / "training.json").unlink()  # holds the first command's limits
+        (run / "model.safetensors").unlink()  # the parts have more evaluations
+        state = run / "checkpoints/state.safetensors"
+        data = state.read_bytes()
+        header = 8 + int.from_bytes(data[:8], "little")
+        state.write_bytes(data[header:])  # without the record of evaluations
+    assert contents(parts) == contents(whole)
+
+
+def test_twenty_kills_of_a_rank_change_no_byte(corpus, tmp_path):
+    command = [*commands(corpus, tmp_path)["translate"], "--shards", 4, "--max-steps", 40, "--eval-every", 10,
+               "--save-every", 3]
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    qkv(*command, "--out", whole)
+    begin = time.monotonic()
+    expect_success(run_job(2, [*command, "--out", tmp_path / "timed"]))
+    duration = time.monotonic() - begin
+    draws = random.Random(5)
+    kills = 0
+    for _ in range(200):
+        size = draws.choice((2, 3, 4))
+        with job(size, [*command, "--out", broken]) as started:
+            killed = started.ranks[draws.randrange(size)]
+            time.sleep(draws.uniform(0.02, 0.6) * duration)
+            if killed.poll() is None:
+                killed.send_signal(signal.SIGKILL)
+                kills += 1
+            ended = started.wait()
+        for status, error in ended:  # rank 0 kills a rank that waits for the connection of one that was killed
+            assert status in (-signal.SIGKILL, 0, 1), ended
+            assert sum(line.startswith("qkv: ") for line in error.splitlines()) <= 1, ended
+        if all(status == 0 for status, _ in ended) and broken.exists() and kills < 20:
+            assert contents(broken) == contents(whole)
+            broken.rename(tmp_path / f"done-{kills}-{time.monotonic()}")
+        if kills == 20:
+            break
+    assert kills == 20
+    expect_success(run_job(2, [*command, "--out", broken]))
+    assert contents(broken) == contents(whole)
