@@ -28,8 +28,8 @@ void add_bench_command(CLI::App& app);
 // Thrown by a command that was interrupted and has reported it: the program ends with status 1 and no further output.
 struct Interrupted {};
 
-// Starts to catch Ctrl-C, SIGTERM and SIGUSR1: after the first one, interrupted() returns true and stop_if_interrupted() throws
-// Interrupted. The second one ends the program.
+// Starts to catch Ctrl-C, SIGTERM and SIGUSR1: after the first one, interrupted() returns true and
+// stop_if_interrupted() throws Interrupted. The second one ends the program.
 void listen_for_interrupts();
 bool interrupted();
 void stop_if_interrupted();
