@@ -122,7 +122,8 @@ static void abort_ranks(int status) {
     struct ucred owner;
     socklen_t size = sizeof owner;
     const int s = peers.socket[peer][WATCH];
-    if (is_connected(s) && getsockopt(s, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0 && owner.pid > 0 && owner.pid != getpid())
+    if (is_connected(s) && getsockopt(s, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0 && owner.pid > 0 &&
+        owner.pid != getpid())
       kill(owner.pid, SIGKILL);
   }
   _exit(status);
@@ -130,11 +131,7 @@ static void abort_ranks(int status) {
 
 static int close_ranks(void) {
   for (int peer = 0; peer < peers.size; peer++) disconnect(peer);
-  while (done.first) {
-    struct request *const r = done.first;
-    done.first = r->next;
-    free(r);
-  }
+  drop_all(&done);
   return 0;
 }
 

@@ -4,18 +4,18 @@
 #include <sched.h>
 
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <new>
 #include <system_error>
 
+#include "core/signals_blocked.h"
 #include "core/to_size.h"
 
 namespace qkv {
 namespace {
 
-// A thread that waits looks for what it waits for, and sleeps after this time. To wake it takes as long as a short loop.
-// While it looks, any other thread may have its processor.
+// A thread that waits looks for what it waits for, and sleeps after this time. To wake it takes as long as a short
+// loop. While it looks, any other thread may have its processor.
 constexpr std::chrono::microseconds kLook{1000};
 
 void pause() {
@@ -40,22 +40,6 @@ bool look_for(F&& is_there) {
   } while (std::chrono::steady_clock::now() < end);
   return false;
 }
-
-// Blocks signals for the threads that are made meanwhile, so that the program's own threads handle them.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 std::atomic<int> forks = 0;  // from the first process that used a team down to this one
 
@@ -100,7 +84,7 @@ Team::~Team() {
 
 void Team::add_helpers(int helpers) {
   if (std::ssize(helpers_) >= helpers) return;
-  const SignalsBlocked blocked;
+  const SignalsBlocked blocked;  // the program's own threads handle them
   try {
     while (std::ssize(helpers_) < helpers) helpers_.emplace_back([this, state = state_.load()] { help(state); });
   } catch (const std::system_error&) {  // no more threads

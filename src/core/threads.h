@@ -34,9 +34,9 @@ bool in_parallel();
 // and must return only when nothing is left that it can do.
 void run_together(FunctionRef<void()> work, int helpers);
 
-// Calls f(i) once for every i in [0, n), in any order, on all threads. Its result for an i must not depend on the thread,
-// so that results are the same for any number of threads. Nested calls run on one thread. After an exception of f, some
-// calls are left out, and the exception, or one of several, is thrown.
+// Calls f(i) once for every i in [0, n), in any order, on all threads. Its result for an i must not depend on the
+// thread, so that results are the same for any number of threads. Nested calls run on one thread. After an exception of
+// f, some calls are left out, and the exception, or one of several, is thrown.
 template <class F>
 void parallel_for(int64_t n, F&& f) {
   if (n <= 0) return;

@@ -104,7 +104,7 @@ std::vector<Search::Result> Search::step() {
   for (const auto& s : sentences_)
     if (!s->paused) all.push_back(s.get());
   for (const Group& group : next_of_all(all))
-    parallel_for_throwing(std::ssize(group.sentences), [&](int64_t i) {
+    parallel_for(std::ssize(group.sentences), [&](int64_t i) {
       const size_t s = to_size(i);
       if (group.excluded)
         group.sentences[s]->extend(group.best, group.first_rows[s], cache_);

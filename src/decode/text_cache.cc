@@ -103,12 +103,13 @@ void TextCache::forget() {
   kept_.pop_front();
 }
 
-// Returns about how long a token takes: d for the layers' products, and 1 for each token before it, which it attends to.
+// Returns about how long a token takes: d for the layers' products, and 1 for each token before it, to which it
+// attends.
 int64_t TextCache::work_at(size_t place) const { return model_.config().d_model + static_cast<int64_t>(place); }
 
-// Adds tokens of a text to the step while there is work left, and subtracts theirs. The last one is read even if another
-// text that contains it has filled its row, since its hidden state is needed.
-void TextCache::read(Text& text, int64_t& work) {
+// Adds tokens of a text to the step while there is work left, and returns what is left without theirs. The last one is
+// read even if another text that contains it has filled its row, since its hidden state is needed.
+int64_t TextCache::read(Text& text, int64_t work) {
   const auto first = static_cast<int32_t>(rows_.size());
   for (; text.read < text.ids.size(); text.read++) {
     const int32_t row = text.rows[text.read];
@@ -124,6 +125,7 @@ void TextCache::read(Text& text, int64_t& work) {
   }
   rows_.insert(rows_.end(), text.rows.begin(), text.rows.begin() + static_cast<int64_t>(text.read));
   text.last = std::ssize(ids_) - 1;
+  return work;
 }
 
 Matrix<float> TextCache::step(std::vector<Text*>& ready, Context& c) {
@@ -132,14 +134,13 @@ Matrix<float> TextCache::step(std::vector<Text*>& ready, Context& c) {
   std::vector<Text*> prompts;
   for (Text& text : open_) {
     if (text.paused) continue;
-    int64_t one = 1;  // token: any takes more
     if (text.read + 1 == text.ids.size())
-      read(text, one);
+      read(text, work_at(text.read));
     else
       prompts.push_back(&text);
   }
   int64_t work = kStepTokens * (work_at(0) + work_at(kStepTokens - 1)) / 2;
-  for (Text* text : prompts) read(*text, work);
+  for (Text* text : prompts) work = read(*text, work);
   for (Text& text : open_)
     if (!text.paused && text.read == text.ids.size()) ready.push_back(&text);
   const Matrix<float> h =

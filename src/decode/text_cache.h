@@ -38,9 +38,9 @@ class TextCache {
 
   // Reads tokens of the open texts that are not paused, each of which must have an unread one: the last token of every
   // text of which the others were read, then tokens of the others, in the order of opening: as many as take about the
-  // time of the first kStepTokens of a text. So a long prompt does not hold up texts that grow. Sets `ready` to the texts that have been read completely, in the order of
-  // opening, and returns the hidden states of their last tokens, [ready, d]. After an exception the cache must not be
-  // used again.
+  // time of the first kStepTokens of a text. So a long prompt does not hold up texts that grow. Sets `ready` to the
+  // texts that have been read completely, in the order of opening, and returns the hidden states of their last tokens,
+  // [ready, d]. After an exception the cache must not be used again.
   static constexpr int64_t kStepTokens = 512;
   Matrix<float> step(std::vector<Text*>& ready, Context& c);
 
@@ -59,7 +59,7 @@ class TextCache {
   };
   Alike most_alike(std::span<const int32_t> ids, const std::string& salt) const;
   int64_t work_at(size_t place) const;
-  void read(Text& text, int64_t& work);
+  int64_t read(Text& text, int64_t work);
   int32_t new_row();
   void forget();  // drops the text that was closed first
   void give_up(const Text& text, size_t from);

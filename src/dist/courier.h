@@ -28,6 +28,7 @@ class Courier {
   void run();
 
  private:
+  static constexpr int kWatchTag = 0, kDataTag = 1;
   using Bytes = std::array<std::byte, kWatchBytes>;
   // A peer with which watch messages are exchanged: rank 0, or of rank 0 all others.
   struct Peer {

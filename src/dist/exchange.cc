@@ -91,8 +91,8 @@ std::span<float> GradientExchange::buffer(size_t piece, size_t node) {
   return std::span(buffers_).subspan((piece % 2 * node_count_ + node) * size, size);
 }
 
-// Begins to receive the nodes of all ranks for a piece of this rank, and to send the nodes of this rank for the pieces
-// of all others.
+// Begins to receive the nodes of all ranks for a piece of this rank, and to send this rank's nodes for a piece of each
+// other rank.
 void GradientExchange::begin(Communicator::Group& group, size_t piece, std::span<const std::span<float>> sums) {
   const int rank = communicator_.rank(), size = communicator_.size();
   const Pieces& own = pieces_[to_size(rank)];

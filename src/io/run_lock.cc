@@ -4,10 +4,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 
 #include "core/fail.h"
+#include "core/host_name.h"
 #include "io/atomic_file.h"
 
 namespace qkv {
@@ -16,11 +16,7 @@ namespace {
 constexpr size_t kMaxOwnerBytes = 4096;
 
 // "process 1234 on host c3"
-std::string this_process() {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  return fmt::format("process {} on host {}", ::getpid(), host.data());
-}
+std::string this_process() { return fmt::format("process {} on host {}", ::getpid(), host_name()); }
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/fail.h"
+#include "core/signals_blocked.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "serve/has_memory.h"
@@ -54,11 +55,8 @@ AppendFile::AppendFile(const std::string& path)
   size_ = status.st_size;
   if (size_ == 0) sync_directory_of(path_);  // it may be new
   // The signals of the process are for other threads. A file beyond the limit of the process is an error of write(2).
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 AppendFile::~AppendFile() {

@@ -55,8 +55,6 @@ class OptimizerState {
   // Throws Error, naming the file that the state was read from, if a row was not updated between steps 0 and `step`.
   void check_rows(const std::string& path, int64_t step) const;
 
-  // All arrays, for saved states: adam.m, adam.v, with int8 moments their scales, ema if there is a moving average, and
-  // with lazy rows the last step of each row.
   enum class Unit { parameter, padded_parameter, block };  // of which each element of an array is one
   struct Array {
     std::string name;
@@ -67,6 +65,8 @@ class OptimizerState {
   };
   // Returns the number of elements for a slice with this number of parameters.
   static int64_t elements(Unit unit, int64_t parameters);
+  // Returns all arrays, for saved states: adam.m, adam.v, with int8 moments their scales, ema if there is a moving
+  // average, and with lazy rows the last step of each row.
   std::vector<Array> arrays() const;
 
   std::span<float> ema() const { return ema_; }  // empty without a moving average

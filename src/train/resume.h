@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,26 +22,33 @@ inline void keep_limits(TrainingConfig& given, const TrainingConfig& saved) {
   given.recompute = saved.recompute;
 }
 
-// Throws Error, naming the first value that differs and may not.
+// The first value of a recipe that differs from another recipe's and may not.
+struct Difference {
+  std::string name, before, now;
+};
 template <class R>
-void check_same(const RunDirectory& run, const R& saved, R given) {
+std::optional<Difference> first_difference(const R& saved, R given) {
   keep_limits(given.training, saved.training);
   const std::vector<RecipeOption> before = recipe_options(saved), now = recipe_options(given);
   for (size_t i = 0; i < now.size(); i++)
-    if (before[i].value != now[i].value)
-      fail("{}: {} was {} when this run was started and is now {}; use the same value or another directory", run.root(),
-           now[i].name, before[i].value, now[i].value);
+    if (before[i].value != now[i].value) return Difference{now[i].name, before[i].value, now[i].value};
+  return std::nullopt;
+}
+
+// Throws Error, naming the first value that differs and may not.
+template <class R>
+void check_same(const RunDirectory& run, const R& saved, const R& given) {
+  if (const auto different = first_difference(saved, given))
+    fail("{}: {} was {} when this run was started and is now {}; use the same value or another directory", run.root(),
+         different->name, different->before, different->now);
 }
 
 // Throws Error, naming the first value that differs from the recipe of rank 0 and may not.
 template <class R>
-void check_same_as_first(const R& first, R given) {
-  keep_limits(given.training, first.training);
-  const std::vector<RecipeOption> expected = recipe_options(first), found = recipe_options(given);
-  for (size_t i = 0; i < found.size(); i++)
-    if (expected[i].value != found[i].value)
-      fail("{} is {}, but {} on rank 0; start all ranks with the same options", found[i].name, found[i].value,
-           expected[i].value);
+void check_same_as_first(const R& first, const R& given) {
+  if (const auto different = first_difference(first, given))
+    fail("{} is {}, but {} on rank 0; start all ranks with the same options", different->name, different->now,
+         different->before);
 }
 
 // Throws Error unless the directory is a run of this kind that training started.

@@ -74,32 +74,27 @@ void StateExchange::read(const OptimizerState::Array& array, std::span<const std
   group.wait();
 }
 
-void StateExchange::send(const OptimizerState& optimizer) {
+template <class F>
+void StateExchange::exchange_own(const OptimizerState& optimizer, F&& begin) {
   for (const OptimizerState::Array& array : optimizer.arrays()) {
     size_t own = 0;
     Communicator::Group group(communicator_);
     for_each_run(array, [&](int rank, size_t size) {
       if (rank != communicator_.rank()) return;
       for (size_t at = 0; at < size; at += kPart)
-        group.send(array.bytes.subspan(own + at, std::min(kPart, size - at)), 0);
+        begin(group, array.bytes.subspan(own + at, std::min(kPart, size - at)));
       own += size;
     });
     group.wait();
   }
 }
 
+void StateExchange::send(const OptimizerState& optimizer) {
+  exchange_own(optimizer, [](Communicator::Group& group, std::span<std::byte> part) { group.send(part, 0); });
+}
+
 void StateExchange::receive(const OptimizerState& optimizer) {
-  for (const OptimizerState::Array& array : optimizer.arrays()) {
-    size_t own = 0;
-    Communicator::Group group(communicator_);
-    for_each_run(array, [&](int rank, size_t size) {
-      if (rank != communicator_.rank()) return;
-      for (size_t at = 0; at < size; at += kPart)
-        group.receive(array.bytes.subspan(own + at, std::min(kPart, size - at)), 0);
-      own += size;
-    });
-    group.wait();
-  }
+  exchange_own(optimizer, [](Communicator::Group& group, std::span<std::byte> part) { group.receive(part, 0); });
 }
 
 }  // namespace qkv

@@ -38,6 +38,9 @@ class StateExchange {
   // Calls f(rank, bytes) for each run of an array, in the order of the whole.
   template <class F>
   void for_each_run(const OptimizerState::Array& array, F&& f) const;
+  // Calls begin(group, part) for the parts of all arrays of this rank, which is not rank 0, and waits for each group.
+  template <class F>
+  void exchange_own(const OptimizerState& optimizer, F&& begin);
 
   Communicator& communicator_;
   std::vector<Run> runs_;  // in the order of the parameters

@@ -4,13 +4,12 @@
 
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 
 #include "core/isa.h"
 #include "core/profile.h"
+#include "core/signals_blocked.h"
 #include "core/threads.h"
 #include "ops/linear/linear_reference.h"
 #include "ops/linear/tile_linear.h"
@@ -47,30 +46,6 @@ HWY_EXPORT(Transpose);
 
 namespace {
 
-// Blocks signals while a product runs. oneDNN's kernels point the stack pointer into the heap (oneDNN issue 4845, fixed
-// in 2026), so a signal handler that runs at that time would overwrite memory that is in use. Signals that a thread
-// raises by its own instructions (SIGSEGV and similar) are not blocked.
-class SignalBlocker {
- public:
-  SignalBlocker() { pthread_sigmask(SIG_BLOCK, &asynchronous(), &before_); }
-  ~SignalBlocker() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalBlocker(const SignalBlocker&) = delete;
-  SignalBlocker& operator=(const SignalBlocker&) = delete;
-
- private:
-  static const sigset_t& asynchronous() {
-    static const sigset_t set = [] {
-      sigset_t all;
-      sigfillset(&all);
-      for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&all, own);
-      return all;
-    }();
-    return set;
-  }
-
-  sigset_t before_;
-};
-
 // Keeps oneDNN on the calling thread when a product is called outside a parallel loop. With its own threads, its sums
 // and its allocations would depend on their number.
 class SingleThread {
@@ -91,7 +66,9 @@ class SingleThread {
 // C = A op(B) + beta C on one thread. A: [M, K]; op(B): [K, N], where B itself is [N, K] if transpose_B is set.
 void product(Matrix<const float> A, Matrix<const float> B, bool transpose_B, float beta, Matrix<float> C) {
   const SingleThread single_thread;
-  const SignalBlocker blocker;
+  // oneDNN's kernels point the stack pointer into the heap (oneDNN issue 4845, fixed in 2026), so a signal handler that
+  // runs at that time would overwrite memory that is in use.
+  const SignalsBlocked blocked;
   dnnl_sgemm('N', transpose_B ? 'T' : 'N', C.rows, C.cols, A.cols, 1.0f, A.data, A.stride, B.data, B.stride, beta,
              C.data, C.stride);
 }
