@@ -105,6 +105,12 @@ bool Courier::all_ended() const {
   return true;
 }
 
+bool Courier::all_lost() const {
+  for (int peer = 0; peer < size_; peer++)
+    if (watches(peer) && !peers_[to_size(peer)].lost) return false;
+  return true;
+}
+
 bool Courier::is_done() {
   if (failing_) return may_end_after_failure();
   return leaving_ && transfers_ == 0 && may_leave();

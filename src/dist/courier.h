@@ -69,7 +69,8 @@ class Courier {
   void close();
   double now() const { return seconds_since(start_); }
   bool watches(int peer) const { return peer != rank_ && (rank_ == 0 || peer == 0); }
-  bool all_ended() const;
+  bool all_ended() const;  // said so, or are lost
+  bool all_lost() const;   // their processes have ended, or are silent
 
   const qkv_transport& transport_;
   Mailbox& mailbox_;

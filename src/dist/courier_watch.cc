@@ -145,7 +145,8 @@ bool Courier::may_end_after_failure() {
   const bool others = rank_ == 0 ? all_ended() : messages_.empty() || peers_[0].lost;
   if (acknowledged && others && !stopped_) return true;
   const double patience = (met ? kPatience : kPatienceAtStart) * (rank_ == 0 ? 1 : 2);
-  if ((acknowledged && others) || now() - failed_at_ > patience) end_process();
+  const bool only_stopped_left = acknowledged && others && (rank_ > 0 || all_lost());
+  if (only_stopped_left || now() - failed_at_ > patience) end_process();
   return false;
 }
 
