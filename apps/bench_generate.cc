@@ -28,7 +28,7 @@ void bench_generate(GenerateBenchOptions& options) {
   if (options.json) {
     print_json({{"version", qkv::version()},
                 {"model", model},
-                {"compute", how.int8 ? "int8" : "as stored"},
+                {"compute", how.bits == 32 ? "as stored" : fmt::format("int{}", how.bits)},
                 {"parameters", b.parameters},
                 {"threads", qkv::threads()},
                 {"batch", how.batch},
@@ -71,7 +71,9 @@ void add_bench_generate_command(CLI::App& bench) {
   command->add_option("--batch", how.batch, "Texts generated in parallel")->capture_default_str();
   command->add_option("--prompt", how.prompt, "Tokens per prompt")->capture_default_str();
   command->add_option("--tokens", how.tokens, "Tokens generated per prompt")->capture_default_str();
-  command->add_flag("--int8", how.int8, "Compute matrix products in 8 bits");
+  command->add_option("--bits", how.bits, "Bits per weight: 8 or 4 quantize, 32 uses weights as they are")
+      ->check(CLI::IsMember({32, 8, 4}))
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print as JSON");
   command->add_flag("--profile", how.profile, "Time every op and compare it with the limits of the machine");
   add_threads_option(*command);

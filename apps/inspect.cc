@@ -13,7 +13,7 @@ namespace {
 
 std::string_view kind_of(const qkv::RunInfo& info) { return names_of(info.kind)[static_cast<size_t>(info.kind)]; }
 
-const char* type_of(const qkv::ParameterInfo& p) { return p.int8 ? "int8" : "float32"; }
+const char* type_of(const qkv::ParameterInfo& p) { return p.bits == 4 ? "int4" : p.bits == 8 ? "int8" : "float32"; }
 
 void print_text(const qkv::RunInfo& info) {
   fmt::print("kind: {}, format {}", kind_of(info), info.format);

@@ -1,4 +1,4 @@
-// qkv quantize: a copy of a run with 8-bit weights.
+// qkv quantize: a copy of a run with weights in 8 or 4 bits.
 #include "qkv/quantize.h"
 
 #include <fmt/format.h>
@@ -8,17 +8,22 @@
 #include "commands.h"
 
 void add_quantize_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("quantize", "Write a copy of a run with 8-bit weights");
+  CLI::App* command = app.add_subcommand("quantize", "Write a copy of a run with weights in 8 or 4 bits");
   const auto run = std::make_shared<std::string>(), out = std::make_shared<std::string>();
   command->add_option("run", *run, "Run directory")->required();
-  command->add_flag("--int8")
-      ->description("8 bits per weight, with a scale per row")
-      ->required()
-      ->disable_flag_override();
-  command->add_option("--out", *out, "Run directory to write; must not exist [RUN-int8]");
-  command->callback([run, out] {
-    const qkv::QuantizeReport report = qkv::quantize_run(*run, *out);
-    fmt::print("{}: {} matrices in 8 bits, {:.1f} MiB of weights instead of {:.1f} MiB\n", report.out,
+  const CLI::Option* const int8 =
+      command->add_flag("--int8")->description("8 bits per weight, with a scale per row")->disable_flag_override();
+  CLI::Option* const int4 =
+      command->add_flag("--int4")
+          ->description("4 bits per weight of the layers, with a scale per 32 weights, and 8 of embeddings")
+          ->disable_flag_override();
+  int4->excludes("--int8");
+  command->add_option("--out", *out, "Run directory to write; must not exist [RUN-int8 or RUN-int4]");
+  command->callback([run, out, int8, int4] {
+    if (int8->count() + int4->count() == 0) throw CLI::RequiredError("--int8 or --int4");
+    const qkv::QuantizeReport report = qkv::quantize_run(*run, *out, int4->count() > 0 ? 4 : 8);
+    const std::string four = report.int4_matrices > 0 ? fmt::format("{} matrices in 4 bits, ", report.int4_matrices) : "";
+    fmt::print("{}: {}{} matrices in 8 bits, {:.1f} MiB of weights instead of {:.1f} MiB\n", report.out, four,
                report.int8_matrices, mebibytes(report.bytes), mebibytes(report.bytes_before));
   });
 }

@@ -7,7 +7,7 @@
 #include "dist/watch_message.h"
 #include "eval/negatives.h"
 #include "fuzz/small.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/run_config.h"
 #include "io/saved_interactions.h"
 #include "io/weights.h"
@@ -119,7 +119,8 @@ void weights(const fs::path& directory) {
   Seeds seeds(directory, "weights");
   save_weights(seeds.path(), parameters, parameters.values());
   quantize(parameters);
-  save_int8(seeds.path(), parameters);
+  save_quantized(seeds.path(), parameters);
+
 }
 
 void texts(const fs::path& directory) {

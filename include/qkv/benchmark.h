@@ -98,7 +98,7 @@ struct GenerationBenchmarkOptions {
   int64_t batch = 1;     // texts in parallel
   int64_t prompt = 64;   // tokens per prompt
   int64_t tokens = 64;   // tokens generated per prompt
-  bool int8 = false;     // compute matrix products in 8 bits
+  int bits = 32;         // 8 or 4: quantize the weights; 32: use them as they are
   bool profile = false;  // also time every op
 };
 

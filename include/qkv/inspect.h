@@ -21,7 +21,7 @@ struct ParameterInfo {
   std::string name;
   std::vector<int64_t> shape;
   int64_t count = 0;
-  bool int8 = false;  // whether it is stored in 8 bits, with a scale per row; else float32
+  int bits = 32;  // of a number as it is stored: 32 (float32), 8 or 4 (integers with scales)
 };
 
 struct RunInfo {

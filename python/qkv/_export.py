@@ -1,4 +1,4 @@
-"""Runs as models of Hugging Face's transformers, and runs with 8-bit weights."""
+"""Runs as models of Hugging Face's transformers, and runs with weights in 8 or 4 bits."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ class ExportReport:
 class QuantizeReport:
     """A run that quantize has written.
 
-    >>> report = qkv.QuantizeReport("runs/en-de-int8", int8_matrices=20, bytes_before=4_000_000, bytes=1_100_000)
+    >>> report = qkv.QuantizeReport("runs/en-de-int8", int8_matrices=20, int4_matrices=0, bytes_before=4_000_000, bytes=1_100_000)
     >>> report.bytes / report.bytes_before
     0.275
     """
 
     out: str  # path of the run directory that was written
-    int8_matrices: int  # all other parameters stay float32
+    int8_matrices: int
+    int4_matrices: int  # all other parameters stay float32
     bytes_before: int  # of the weights in memory
     bytes: int
 
@@ -59,18 +60,22 @@ def export_model(
     return ExportReport(*_qkv.export_model(os.fspath(run), os.fspath(out), {"dtype": dtype}))
 
 
-def quantize(run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> QuantizeReport:
-    """Writes a copy of a run with 8-bit weights into the run directory `out`, as `qkv quantize --int8` does.
+def quantize(
+    run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, bits: Literal[4, 8] = 8
+) -> QuantizeReport:
+    """Writes a copy of a run with weights in 8 or 4 bits into the run directory `out`, as `qkv quantize` does.
 
-    The copy serves like any run, takes a quarter of the memory and cannot be trained.
+    The copy serves like any run, takes a quarter of the memory, or less with 4 bits, and cannot be trained.
 
     >>> report = qkv.quantize("runs/en-de")
     >>> report.out, report.bytes < report.bytes_before
     ('runs/en-de-int8', True)
 
-    out: run directory to write, which must not exist; by default the path of the run with "-int8" appended.
+    out: run directory to write, which must not exist; by default the path of the run with "-int8" or "-int4" appended.
+    bits: 8 (default), or 4 for the matrices of layers with a multiple of 16 outputs and of 64 inputs; other matrices,
+        embeddings and the output among them, have 8.
 
-    Raises qkv.Error, a ValueError, naming the file, if `out` exists, or if the run is invalid, already has 8-bit
-    weights, or has no matrix whose number of columns is a multiple of 4.
+    Raises qkv.Error, a ValueError, naming the file, if `out` exists, or if the run is invalid, is quantized
+    already, or has no matrix that may have so few bits, and for other bits.
     """
-    return QuantizeReport(*_qkv.quantize(os.fspath(run), "" if out is None else os.fspath(out)))
+    return QuantizeReport(*_qkv.quantize(os.fspath(run), "" if out is None else os.fspath(out), bits))

@@ -351,8 +351,8 @@ def import_model(
 # the type of the model, and its number of parameters
 def export_model(run: str, out: str, options: dict[str, Any]) -> tuple[str, int]: ...
 
-# out, matrices of 8 bits, and bytes of the weights before and after
-def quantize(run: str, out: str) -> tuple[str, int, int, int]: ...
+# out, matrices of 8 and of 4 bits, and bytes of the weights before and after
+def quantize(run: str, out: str, bits: int) -> tuple[str, int, int, int, int]: ...
 
 class BleuScore:
     @property

@@ -23,10 +23,11 @@ std::pair<std::string, int64_t> export_as(const std::string& run, const std::str
   return {report.model_type, report.parameters};
 }
 
-std::tuple<std::string, int64_t, int64_t, int64_t> quantize(const std::string& run, const std::string& out) {
+std::tuple<std::string, int64_t, int64_t, int64_t, int64_t> quantize(const std::string& run, const std::string& out,
+                                                                     int bits) {
   const nb::gil_scoped_release release;
-  const QuantizeReport report = quantize_run(run, out);
-  return {report.out, report.int8_matrices, report.bytes_before, report.bytes};
+  const QuantizeReport report = quantize_run(run, out, bits);
+  return {report.out, report.int8_matrices, report.int4_matrices, report.bytes_before, report.bytes};
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "decode/batched.h"
 #include "decode/translation_text.h"
 #include "decode/workers.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/run.h"
 
 namespace qkv {

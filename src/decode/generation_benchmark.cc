@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "core/to_size.h"
 #include "decode/generation.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/run.h"
 #include "ops/machine_limits.h"
 #include "qkv/benchmark.h"
@@ -66,6 +66,8 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
   for (const auto& [name, value, least] :
        {std::tuple{"batch", options.batch, 1}, {"prompt", options.prompt, 1}, {"tokens", options.tokens, 2}})
     if (value < least) fail("benchmark: {} must be at least {} (is {})", name, least, value);
+  if (options.bits != 32 && options.bits != 8 && options.bits != 4)
+    fail("benchmark: bits must be 32, 8 or 4 (is {})", options.bits);
   const Clock::time_point start = Clock::now();
   const std::unique_ptr<Transformer<float>> model = model_of(options);
   GenerationBenchmark result;
@@ -74,7 +76,7 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
   if (options.prompt + options.tokens > config.max_length)
     fail("benchmark: prompt + tokens must be at most {}, the model's max_length (is {})", config.max_length,
          options.prompt + options.tokens);
-  if (options.int8) quantize(model->parameters());
+  if (options.bits != 32) quantize(model->parameters(), options.bits);
   result.parameters = model->parameters().size();
   result.weight_bytes = bytes_of_products(*model);
 

@@ -11,7 +11,7 @@
 #include "export/tokenizer_out.h"
 #include "export/weights_out.h"
 #include "io/atomic_file.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/run.h"
 
 namespace qkv {
@@ -28,8 +28,8 @@ struct Parts {
 
 ExportReport write(const RunDirectory& run, const RunDirectory& out, const Transformer<float>& model,
                    const Parts& parts, ExportType type) {
-  if (count_int8(model.parameters()) > 0)
-    fail("{}: must be float32 (is quantized to 8 bits): export the run that it was made from", run.model());
+  if (is_quantized(model.parameters()))
+    fail("{}: must be float32 (is quantized): export the run that it was made from", run.model());
   ModelClass model_class = choose_class(model.config(), run.config());
   ExportReport report{model_class.type(), 0};
   json& fields = model_class.fields;

@@ -5,7 +5,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "io/float16.h"
+#include "core/float16.h"
 #include "io/safetensors.h"
 #include "ops/embedding.h"
 #include "qkv/bfloat16.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/to_size.h"
-#include "io/float16.h"
+#include "core/float16.h"
 
 namespace qkv {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/to_size.h"
 #include "import/foreign_tensors.h"
 #include "import/ggml_blocks.h"
-#include "io/float16.h"
+#include "core/float16.h"
 #include "qkv/bfloat16.h"
 
 namespace qkv {

@@ -10,7 +10,7 @@
 #include "core/threads.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/mapped_file.h"
 #include "io/safetensors.h"
 #include "io/weights.h"
@@ -220,8 +220,8 @@ std::unique_ptr<Transformer<float>> load_base(const RunDirectory& run, const Ada
                                               const ModelConfig& config) {
   check_base(run, adapter);
   auto model = load_model(RunDirectory(adapter.base).model(), config);
-  if (count_int8(model->parameters()) > 0)
-    fail("{}: has 8-bit weights; an adapter requires a base of float32", RunDirectory(adapter.base).model());
+  if (is_quantized(model->parameters()))
+    fail("{}: has quantized weights; an adapter requires a base of float32", RunDirectory(adapter.base).model());
   return model;
 }
 

@@ -46,7 +46,7 @@ void write_adapter_weights(const RunDirectory& run, const Adapter& adapter, cons
 // Returns the SHA-256 of a file.
 std::string sha256_of_file(const std::string& path);
 
-// Loads the base of an adapter for training. Throws Error if it is missing, has changed, or has 8-bit weights.
+// Loads the base of an adapter for training. Throws Error if it is missing, has changed, or is quantized.
 std::unique_ptr<Transformer<float>> load_base(const RunDirectory& run, const Adapter& adapter,
                                               const ModelConfig& config);
 

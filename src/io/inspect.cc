@@ -5,7 +5,7 @@
 
 #include "dist/tree_sum.h"
 #include "io/adapter.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/run_config.h"
 #include "io/weights.h"
 #include "layers/name_pattern.h"
@@ -66,7 +66,7 @@ RunInfo inspect(const std::string& run_directory) {
   const auto model = info.has_weights ? load_run_model(run, info.model, info.items)
                                       : std::make_unique<Transformer<float>>(info.model, info.items);
   for (const auto& p : model->parameters().all())
-    info.parameters.push_back({p.name, p.shape, p.size(), p.int8.values.data != nullptr});
+    info.parameters.push_back({p.name, p.shape, p.size(), p.int4.blocks ? 4 : p.int8.values.data ? 8 : 32});
   info.parameter_count = model->parameters().size();
   info.serving_bytes = weight_bytes(model->parameters());
   if (std::filesystem::exists(run.training()))

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/threads.h"
 #include "core/to_size.h"
+#include "io/adjacent_tensors.h"
 #include "ops/linear/row_linear.h"
 
 namespace qkv {
@@ -24,10 +25,10 @@ struct Int8Weights {
 constexpr int64_t kMaxColumns = 65536;  // so that a sum of products of bytes fits into 32 bits
 
 bool may_be_int8(const Parameter<float>& p) {
-  return p.quantizable && p.shape[1] % 4 == 0 && p.shape[1] <= kMaxColumns;
+  return p.least_bits <= 8 && p.shape[1] % 4 == 0 && p.shape[1] <= kMaxColumns;
 }
 
-std::span<const int8_t> values_of(const Safetensors& file, const std::string& path, const Parameter<float>& p) {
+std::span<const std::byte> values_of(const Safetensors& file, const std::string& path, const Parameter<float>& p) {
   const TensorView& tensor = *file.find(p.name);
   if (tensor.shape != p.shape)
     fail("{}: tensor \"{}\" must be {} (is {})", path, p.name, describe(tensor.dtype, p.shape),
@@ -35,13 +36,13 @@ std::span<const int8_t> values_of(const Safetensors& file, const std::string& pa
   if (!may_be_int8(p))
     fail("{}: tensor \"{}\": the number of 8-bit columns must be a multiple of 4, at most {} (is {})", path, p.name,
          kMaxColumns, p.shape[1]);
-  return {reinterpret_cast<const int8_t*>(tensor.data.data()), tensor.data.size()};
+  return tensor.data;
 }
 
 // Throws Error unless all matrices that may have 8 bits do: neighbours are used as one matrix.
 void reject_floats(const std::string& path, const ParameterList<float>& list, const std::string& int8_name) {
   for (const auto& p : list.all())
-    if (may_be_int8(p) && !p.int8.values.data)
+    if (may_be_int8(p) && !p.is_quantized())
       fail("{}: tensor \"{}\" must be {} like \"{}\" (is {})", path, p.name, describe(DType::i8, p.shape), int8_name,
            describe(DType::f32, p.shape));
 }
@@ -70,32 +71,22 @@ std::string int8_scale(const std::string& name) { return name + "_scale"; }
 
 bool is_int8(const Safetensors& file, const Parameter<float>& p) {
   const TensorView* tensor = file.find(p.name);
-  return p.quantizable && tensor && tensor->dtype == DType::i8;
+  return p.least_bits <= 8 && tensor && tensor->dtype == DType::i8;
 }
 
 void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>& file, ParameterList<float>& list) {
   std::vector<size_t> chosen;
-  std::vector<std::span<const int8_t>> parts;
-  bool neighbours = true;
+  std::vector<std::span<const std::byte>> parts;
   for (size_t i = 0; i < list.all().size(); i++) {
     const Parameter<float>& p = list.all()[i];
     if (!is_int8(*file, p)) continue;
-    const auto part = values_of(*file, path, p);
-    neighbours = neighbours && (parts.empty() || part.data() == parts.back().data() + parts.back().size());
-    parts.push_back(part);
+    parts.push_back(values_of(*file, path, p));
     chosen.push_back(i);
   }
   if (chosen.empty()) return;
   const auto weights = std::make_shared<Int8Weights>();
   weights->file = file;
-  const int8_t* values = parts.front().data();
-  if (!neighbours) {
-    size_t numbers = 0;
-    for (const auto& part : parts) numbers += part.size();
-    int8_t* copy = weights->copy.take<int8_t>(static_cast<int64_t>(numbers));
-    values = copy;
-    for (const auto& part : parts) copy = std::ranges::copy(part, copy).out;
-  }
+  const auto* values = reinterpret_cast<const int8_t*>(in_one_piece(parts, weights->copy));
   for (const size_t i : chosen) {
     const Parameter<float>& p = list.all()[i];
     std::vector<float> scales(to_size(p.shape[0]));
@@ -107,27 +98,12 @@ void use_int8(const std::string& path, const std::shared_ptr<const Safetensors>&
   reject_floats(path, list, list.all()[chosen.front()].name);
 }
 
-int64_t count_int8(const ParameterList<float>& list) {
-  return std::ranges::count_if(list.all(), [](const auto& p) { return p.int8.values.data != nullptr; });
-}
-
-int64_t weight_bytes(const Parameter<float>& p) {
-  constexpr int64_t kFloat = sizeof(float), kOfRow = sizeof(float) + sizeof(int32_t);
-  return p.int8.values.data ? p.size() + p.shape[0] * kOfRow : p.size() * kFloat;
-}
-
-int64_t weight_bytes(const ParameterList<float>& list) {
-  int64_t bytes = 0;
-  for (const auto& p : list.all()) bytes += weight_bytes(p);
-  return bytes;
-}
-
-void quantize(ParameterList<float>& list) {
+void quantize_int8(ParameterList<float>& list) {
   std::vector<size_t> chosen;
   int64_t numbers = 0, rows = 0;
   for (size_t i = 0; i < list.all().size(); i++) {
     const Parameter<float>& p = list.all()[i];
-    if (!may_be_int8(p) || p.int8.values.data) continue;
+    if (!may_be_int8(p) || p.is_quantized()) continue;
     chosen.push_back(i);
     numbers += p.size();
     rows += p.shape[0];
@@ -147,21 +123,6 @@ void quantize(ParameterList<float>& list) {
     scale += W.rows;
   }
   use(list, chosen, values, weights);
-}
-
-void save_int8(const std::string& path, const ParameterList<float>& list) {
-  std::vector<NamedTensor> integers, floats;
-  for (const auto& p : list.all()) {
-    const size_t size = to_size(p.size());
-    if (p.int8.values.data) {
-      integers.push_back({p.name, {DType::i8, p.shape, std::as_bytes(std::span(p.int8.values.data, size))}});
-      floats.push_back({int8_scale(p.name), f32_tensor({p.shape[0]}, {p.int8.scale, to_size(p.shape[0])})});
-    } else {
-      floats.push_back({p.name, f32_tensor(p.shape, {p.value, size})});
-    }
-  }
-  integers.insert(integers.end(), floats.begin(), floats.end());
-  write_safetensors(path, integers, {{"format", "qkv"}});
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/safetensors.h"
 
 namespace qkv {
@@ -86,7 +87,7 @@ std::unique_ptr<Transformer<float>> load_model(const std::string& path, const Mo
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) fail("{}: {}", path, error.message());
   const int64_t parameters = count_parameters(config, items);
-  if (bytes < static_cast<uintmax_t>(parameters))  // 8 bits each, at least
+  if (bytes < static_cast<uintmax_t>(parameters / 2))  // 4 bits each, at least
     fail("{}: has {} bytes, too few for the {} parameters of the model", path, bytes, parameters);
   auto model = std::make_unique<Transformer<float>>(config, items);
   ParameterList<float>& list = model->parameters();
@@ -96,7 +97,7 @@ std::unique_ptr<Transformer<float>> load_model(const std::string& path, const Mo
     list.use(values, file);
     return model;
   }
-  use_int8(path, file, list);
+  use_quantized(path, file, list);
   list.close_gaps();
   for (const auto& p : list.all())
     if (p.value) read_parameter(*file, path, p, part_of(p, list, list.values()));

@@ -1,6 +1,7 @@
 #include "layers/linear.h"
 
 #include "core/threads.h"
+#include "ops/linear/int4_linear.h"
 #include "ops/linear/row_linear.h"
 
 namespace qkv {
@@ -19,10 +20,13 @@ template <class Real>
 void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
              Matrix<Real> y, Context& c, AfterBlock after) {
   const int64_t in = weight.shape[1];
-  if constexpr (std::is_same_v<Real, float>)
+  if constexpr (std::is_same_v<Real, float>) {
+    if (const Int4Matrix& W4 = weight.int4; W4.blocks)
+      return row_linear(x, W4.row_range(begin, end), bias, y, c.arena, after);
     if (const Int8Matrix& W8 = weight.int8; W8.values.data)
-      return row_linear(x, {{W8.values.row(begin), end - begin, in}, W8.scale + begin, W8.sums + begin}, bias, y,
-                        c.arena, after);
+      return row_linear(x, Int8Matrix{{W8.values.row(begin), end - begin, in}, W8.scale + begin, W8.sums + begin},
+                        bias, y, c.arena, after);
+  }
   const Matrix<const Real> W(weight.value + begin * in, end - begin, in);
   if (c.inference) return row_linear<Real>(x, W, bias, y, c.arena, after);
   linear<Real>(x, W, bias, y, c.arena, after);
@@ -31,7 +35,7 @@ void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin,
 template <class Real>
 Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, int64_t in, bool bias) : in_(in) {
   for (const auto& [name, out] : outputs) {
-    const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out), true, weight_ != nullptr);
+    const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out), 4, weight_ != nullptr);
     if (!weight_) weight_ = weight;
     out_ += out;
   }

@@ -21,13 +21,13 @@ int64_t Parameter<Real>::size() const {
 
 template <class Real>
 const Parameter<Real>* ParameterList<Real>::add(std::string name, std::vector<int64_t> shape, Init init,
-                                                bool quantizable, bool joined) {
+                                                int least_bits, bool joined) {
   if (shares_) {
     const auto declared = std::ranges::find(parameters_, name, &Parameter<Real>::name);
     if (declared == parameters_.end() || declared->shape != shape) fail("model: {} cannot be shared", name);
     return &*declared;
   }
-  parameters_.push_back({std::move(name), std::move(shape), init, quantizable, joined});
+  parameters_.push_back({std::move(name), std::move(shape), init, least_bits, joined});
   return &parameters_.back();
 }
 
@@ -68,10 +68,16 @@ void ParameterList<Real>::use_int8(size_t parameter, const Int8Matrix& weights, 
 }
 
 template <class Real>
+void ParameterList<Real>::use_int4(size_t parameter, const Int4Matrix& weights, std::shared_ptr<const void> owner) {
+  parameters_[parameter].int4 = weights;
+  owners_.push_back(std::move(owner));
+}
+
+template <class Real>
 void ParameterList<Real>::close_gaps() {
   Real* next = values_.data();
   for (auto& p : parameters_) {
-    p.value = p.int8.values.data ? nullptr : next;
+    p.value = p.is_quantized() ? nullptr : next;
     if (p.value) next += p.size();
   }
   values_ = values_.first(to_size(next - values_.data()));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/arena.h"
+#include "core/int4_matrix.h"
 #include "core/int8_matrix.h"
 #include "layers/low_rank.h"
 
@@ -33,15 +34,17 @@ struct Parameter {
   std::string name;  // such as decoder.layers.3.cross_attention.q.weight
   std::vector<int64_t> shape;
   Init init;
-  bool quantizable = false;  // a matrix of a linear layer or of embeddings, which may have 8 bits in inference
+  int least_bits = 32;       // of a weight in inference: 4 in linear layers, 8 in tables of embeddings
   bool joined = false;       // belongs to the same linear layer as the parameter before it
   bool frozen = false;       // keeps its values in training
   Real* value = nullptr;
   Real* gradient = nullptr;                 // null until allocate_gradients(), and of a frozen matrix
-  Int8Matrix int8 = {};                     // replaces `value` if it has rows
+  Int8Matrix int8 = {};                     // replaces `value` if it has data
+  Int4Matrix int4 = {};                     // the same
   std::vector<LowRank<Real>> updates = {};  // of the linear layer whose first weight this is
 
   int64_t size() const;
+  bool is_quantized() const { return int8.values.data || int4.blocks; }
   Matrix<Real> matrix() const { return {value, shape.at(0), shape.at(1)}; }
   Matrix<Real> gradient_matrix() const { return {gradient, shape.at(0), shape.at(1)}; }
 };
@@ -52,7 +55,7 @@ template <class Real>
 class ParameterList {
  public:
   // Declares a parameter. Must be called before allocate(). The pointer stays valid for the lifetime of the list.
-  const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init, bool quantizable = false,
+  const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init, int least_bits = 32,
                              bool joined = false);
   // While true, add() returns the parameter of this name that is already declared, which must have the same shape.
   void share(bool shared) { shares_ = shared; }
@@ -77,10 +80,11 @@ class ParameterList {
   void add_update(size_t parameter, LowRank<Real> update);
 
   // Uses read-only weights in memory that `owner` keeps alive. use() replaces the values of all parameters, in the
-  // order of declaration; use_int8() replaces those of one quantizable parameter, for inference.
+  // order of declaration; use_int8() and use_int4() replace those of one matrix, for inference.
   void use(std::span<const Real> values, std::shared_ptr<const void> owner);
   void use_int8(size_t parameter, const Int8Matrix& weights, std::shared_ptr<const void> owner);
-  // Removes the parameters in 8 bits from the array of values. Must be called before values are set.
+  void use_int4(size_t parameter, const Int4Matrix& weights, std::shared_ptr<const void> owner);
+  // Removes quantized parameters from the array of values. Must be called before values are set.
   void close_gaps();
   // Sets the initial values. With a deviation above 0, parameters with noise start with normal noise of that deviation.
   void initialize(uint64_t seed, double deviation = 0);

@@ -64,7 +64,7 @@ const Parameter<Real>* declare_table(ParameterList<Real>& list, const std::strin
   if (vocab == 0) return nullptr;
   const int64_t width = name == "output.weight" ? config.d_model : config.input_width();
   const double deviation = 1 / std::sqrt(static_cast<double>(width));
-  return list.add(name, {vocab, width}, Init::gaussian(deviation), true);
+  return list.add(name, {vocab, width}, Init::gaussian(deviation), 8);
 }
 
 template <class Real>
@@ -149,7 +149,7 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
                                     StackKind{Causal::top_left, config.has_encoder()}, sites_, rotary_.get())),
       output_(config.has_decoder() ? std::optional(make_output(parameters_, target_table_, config)) : std::nullopt),
       features_(items.features > 0
-                    ? parameters_.add("item_features.weight", {items.features, config.d_model}, Init::zeros(), true)
+                    ? parameters_.add("item_features.weight", {items.features, config.d_model}, Init::zeros(), 8)
                     : nullptr) {
   parameters_.allocate();
 }

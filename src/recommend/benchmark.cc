@@ -8,7 +8,7 @@
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/to_size.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/run.h"
 #include "recommend/serving.h"
 

@@ -19,7 +19,7 @@ void check_run(const RecommenderRun& run, const RunDirectory& directory) {
     fail("{}: new items require tied_output, because features are learned in the input alone otherwise",
          directory.root());
   for (const Parameter<float>& p : run.model->parameters().all())
-    if (p.int8.values.data) fail("{}: has 8-bit weights; new items require float32", directory.model());
+    if (p.is_quantized()) fail("{}: has quantized weights; new items require float32", directory.model());
   if (!std::filesystem::exists(directory.feature_columns()))
     fail("{} is missing, because an earlier version trained the run; train again for new items",
          directory.feature_columns());

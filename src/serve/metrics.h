@@ -18,7 +18,7 @@ constexpr size_t kMostSeries = 2000;
 
 struct MetricsModel {
   std::string name, kind;  // "en-de", "translator"
-  bool int8 = false;       // its weights have 8 bits
+  bool int8 = false;       // its weights have 8 bits or fewer
   int64_t bytes = 0;       // of its weights
 };
 

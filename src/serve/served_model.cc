@@ -95,7 +95,7 @@ bool ServedModel::serves(ModelUse use) const {
 }
 
 bool ServedModel::is_int8() const {
-  return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.int8; });
+  return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.bits < 32; });
 }
 
 void ServedModel::start(std::span<ComputeThread* const> threads, const LoopLimits& limits,

@@ -5,7 +5,7 @@
 #include "core/to_size.h"
 #include "data/name_table.h"
 #include "io/adapter.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 
 namespace qkv {
 
@@ -30,8 +30,8 @@ std::string starting_report(const std::string& run, const TrainingConfig& traini
 }
 
 void expect_float32(const RunDirectory& run, const Transformer<float>& model) {
-  if (count_int8(model.parameters()) > 0)
-    fail("{}: has 8-bit weights; training requires float32: use the run that it was made from", run.model());
+  if (is_quantized(model.parameters()))
+    fail("{}: has quantized weights; training requires float32: use the run that it was made from", run.model());
 }
 
 void expect_started_from(const RunDirectory& resumed, const std::string& init) {

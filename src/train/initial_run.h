@@ -53,7 +53,7 @@ void set_fine_tuning(TrainingConfig& training);
 // Describes the start from a run in one line, with the values that set_fine_tuning decides on.
 std::string starting_report(const std::string& run, const TrainingConfig& training);
 
-// Throws Error, naming the file, if a model of this run has 8-bit weights.
+// Throws Error, naming the file, if a model of this run is quantized.
 void expect_float32(const RunDirectory& run, const Transformer<float>& model);
 
 // Throws Error if the run that is resumed was not started from another run, although `init` names one.

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/to_size.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/errors.h"
 #include "tests/support/generate_options.h"

@@ -10,7 +10,7 @@
 #include "core/fields.h"
 #include "import/config_fields.h"
 #include "io/atomic_file.h"
-#include "io/float16.h"
+#include "core/float16.h"
 #include "io/run.h"
 #include "io/safetensors.h"
 #include "io/weights.h"
@@ -197,7 +197,7 @@ TEST_F(Export, RunsIn8BitsAreRefused) {
   EXPECT_EQ(
       error_of([&] { export_model(directory_ / "small", out()); }),
       directory_ /
-          "small/model.safetensors: must be float32 (is quantized to 8 bits): export the run that it was made from");
+          "small/model.safetensors: must be float32 (is quantized): export the run that it was made from");
   EXPECT_FALSE(std::filesystem::exists(out()));
   export_model(run(), out());
   EXPECT_EQ(error_of([&] { export_model(run(), out()); }), out() + ": already exists");

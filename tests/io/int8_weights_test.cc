@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "core/to_size.h"
+#include "io/quantized_weights.h"
 #include "io/weights.h"
 #include "ops/linear/row_linear.h"
 #include "tests/support/errors.h"
@@ -40,7 +41,7 @@ class Int8WeightsTest : public ::testing::Test {
     model = std::make_unique<Transformer<float>>(config);
     testing::randomize(model->parameters(), 1);
     quantize(model->parameters());
-    save_int8(path, model->parameters());
+    save_quantized(path, model->parameters());
   }
 
   // Rewrites the tensors of the file after a change.
@@ -60,7 +61,7 @@ class Int8WeightsTest : public ::testing::Test {
   }
 
   std::string error_after(const std::string& name, const std::function<void(Tensor&)>& change) const {
-    save_int8(path, model->parameters());
+    save_quantized(path, model->parameters());
     rewrite([&](std::vector<Tensor>& all) { change(*std::ranges::find(all, name, &Tensor::name)); });
     return error_of([&] { load_model(path, config); });
   }
@@ -102,8 +103,8 @@ class Int8WeightsTest : public ::testing::Test {
 TEST_F(Int8WeightsTest, AreWithinHalfAStepOfTheFloats) {
   int64_t matrices = 0, columns_of_10 = 0;
   for (const auto& p : model->parameters().all()) {
-    if (p.quantizable && p.shape[1] == 10) columns_of_10++;
-    EXPECT_EQ(p.int8.values.data != nullptr, p.quantizable && p.shape[1] % 4 == 0) << p.name;
+    if (p.least_bits <= 8 && p.shape[1] == 10) columns_of_10++;
+    EXPECT_EQ(p.int8.values.data != nullptr, p.least_bits <= 8 && p.shape[1] % 4 == 0) << p.name;
     if (!p.int8.values.data) continue;
     matrices++;
     for (int64_t o = 0; o < p.shape[0]; o++)
@@ -152,7 +153,7 @@ TEST_F(Int8WeightsTest, OfAnotherShapeAreRejected) {
 }
 
 TEST_F(Int8WeightsTest, WithoutAScaleAreRejected) {
-  save_int8(path, model->parameters());
+  save_quantized(path, model->parameters());
   rewrite(
       [&](std::vector<Tensor>& all) { std::erase_if(all, [&](const Tensor& t) { return t.name == q + "_scale"; }); });
   EXPECT_EQ(error_of([&] { load_model(path, config); }),
@@ -186,7 +187,7 @@ TEST_F(Int8WeightsTest, AreNotMadeIfSumsCouldOverflow) {
 
 // Neighbours are one matrix, so a product would read past the end.
 TEST_F(Int8WeightsTest, MixedWithFloatsAreRejected) {
-  save_int8(path, model->parameters());
+  save_quantized(path, model->parameters());
   rewrite([&](std::vector<Tensor>& all) {
     std::erase_if(all, [&](const Tensor& t) { return t.name == k + "_scale"; });
     Tensor& t = *std::ranges::find(all, k, &Tensor::name);

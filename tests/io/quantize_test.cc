@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "io/atomic_file.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "io/run.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
@@ -74,7 +74,7 @@ TEST_F(QuantizeRun, CopiesTheFilesOfARecommender) {
   const RecommenderRun after = load_run<RecommenderRun>(report.out);
   EXPECT_EQ(count_int8(after.model->parameters()), report.int8_matrices);
   EXPECT_EQ(after.model->output().weight().int8.values.rows, 20);
-  EXPECT_EQ(error_of([&] { quantize_run(report.out); }), report.out + "/model.safetensors: already has 8-bit weights");
+  EXPECT_EQ(error_of([&] { quantize_run(report.out); }), report.out + "/model.safetensors: is quantized already");
 }
 
 TEST_F(QuantizeRun, LeavesNothingBehindAfterAnError) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/to_size.h"
-#include "io/int8_weights.h"
+#include "io/quantized_weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
@@ -62,13 +62,13 @@ TEST(LoadModel, AllocatesNothingFor8BitWeights) {
   Transformer<float> model(int8_config());
   testing::randomize(model.parameters(), 1);
   quantize(model.parameters());
-  save_int8(directory / "w", model.parameters());
+  save_quantized(directory / "w", model.parameters());
   const auto loaded = load_model(directory / "w", int8_config());
   size_t rest = 0;
   for (size_t i = 0; i < model.parameters().all().size(); i++) {
     const Parameter<float>&p = model.parameters().all()[i], &q = loaded->parameters().all()[i];
-    EXPECT_EQ(q.value == nullptr, p.quantizable) << p.name;
-    if (p.quantizable) continue;
+    EXPECT_EQ(q.value == nullptr, p.least_bits < 32) << p.name;
+    if (p.least_bits < 32) continue;
     rest += to_size(p.size());
     EXPECT_TRUE(std::equal(p.value, p.value + p.size(), q.value)) << p.name;
   }

@@ -124,7 +124,7 @@ def test_wrong_uses_are_one_line(trained, other, films, counting, corpus, tmp_pa
     qkv("quantize", trained, "--int8", "--out", tmp_path / "int8")
     for options in ([], ["--lora-rank", 4]):
         error = qkv(*small, "--init", tmp_path / "int8", *options, ok=False)[2]
-        assert "has 8-bit weights; training requires float32: use the run that it was made from" in error
+        assert "has quantized weights; training requires float32: use the run that it was made from" in error
         assert not run.exists()
     status, _, error = tune(trained, other, trained, ok=False)
     assert status == 1 and "was not started from another run; omit init or use another directory" in error

@@ -49,7 +49,7 @@ def test_existing_and_8_bit_runs_are_refused(trained, quantized, tmp_path):
     assert (status, output, error) == (1, "", f"qkv: {quantized}: already exists\n")
     out = tmp_path / "again"
     status, output, error = qkv("quantize", quantized, "--int8", "--out", out, ok=False)
-    assert (status, output, error) == (1, "", f"qkv: {quantized}/model.safetensors: already has 8-bit weights\n")
+    assert (status, output, error) == (1, "", f"qkv: {quantized}/model.safetensors: is quantized already\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -70,7 +70,7 @@ def test_training_cannot_resume_it(corpus, quantized):
                      "or a new directory\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["run"], ["--int8"], ["run", "--int4"], ["run", "--int8=false"],
+@pytest.mark.parametrize("arguments", [[], ["run"], ["--int8"], ["run", "--int3"], ["run", "--int8", "--int4"], ["run", "--int8=false"],
                                        ["run", "--int8", "--out"]])
 def test_wrong_usage_is_one_line_and_status_2(arguments):
     status, output, error = qkv("quantize", *arguments, ok=False)

@@ -112,7 +112,7 @@ TEST_F(NewItemsTest, RefusesRunsAndTablesThatCannotHaveThem) {
   create(directory / "untied", false);
   EXPECT_EQ(refusal(directory / "untied").find(directory / "untied" + ": new items require tied_output"), 0u);
   quantize_run(run);
-  testing::expect_contains(refusal(run + "-int8"), "has 8-bit weights; new items require float32");
+  testing::expect_contains(refusal(run + "-int8"), "has quantized weights; new items require float32");
   create(directory / "four", true, 4);
   testing::expect_contains(refusal(directory / "four"), "features.json: must have 4 names");
   testing::spill(tables.new_items, "id,title\nnew,Heat\n");

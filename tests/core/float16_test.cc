@@ -1,4 +1,4 @@
-#include "io/float16.h"
+#include "core/float16.h"
 
 #include <gtest/gtest.h>
 

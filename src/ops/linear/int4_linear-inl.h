@@ -1,0 +1,153 @@
+// Matrix products with 4-bit weights. Lanes are outputs. Weights are unpacked once for a tile of rows of X.
+// Included once for each instruction set, hence the unusual include guard.
+#if defined(QKV_OPS_INT4_LINEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QKV_OPS_INT4_LINEAR_INL_H_
+#undef QKV_OPS_INT4_LINEAR_INL_H_
+#else
+#define QKV_OPS_INT4_LINEAR_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstring>
+
+#include "core/int4_matrix.h"
+#include "ops/linear/row_linear.h"
+#include "ops/linear/signed_bytes.h"
+#include "ops/simd/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::HWY_NAMESPACE {
+
+using Ints = hn::RebindToSigned<Floats>;
+using IntVector = hn::Vec<Ints>;
+
+// Adds the products of four unsigned weights below 16 and four signed bytes of x in every lane.
+struct Nibbles {
+  static HWY_INLINE IntVector add(IntVector weights, IntVector x, IntVector sum) {
+#if HWY_TARGET == HWY_AVX3
+    const __m512i pairs = _mm512_maddubs_epi16(weights.raw, x.raw);  // at most 2 · 15 · 127
+    return hn::Add(sum, IntVector{_mm512_madd_epi16(pairs, _mm512_set1_epi16(1))});
+#elif HWY_TARGET == HWY_AVX2
+    const __m256i pairs = _mm256_maddubs_epi16(weights.raw, x.raw);
+    return hn::Add(sum, IntVector{_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))});
+#else
+    uint8_t w[64];
+    int8_t v[64];
+    hn::StoreU(weights, Ints(), reinterpret_cast<int32_t*>(w));
+    hn::StoreU(x, Ints(), reinterpret_cast<int32_t*>(v));
+    alignas(64) int32_t products[16] = {};
+    for (int64_t i = 0; i < 4 * lanes(); i++) products[i / 4] += int32_t{w[i]} * v[i];
+    return hn::Add(sum, hn::Load(Ints(), products));
+#endif
+  }
+};
+
+#if HWY_TARGET == HWY_AVX3
+// The same in one instruction (AVX512-VNNI).
+struct NibblesVnni {
+  static HWY_INLINE IntVector add(IntVector weights, IntVector x, IntVector sum) {
+    __m512i result = sum.raw;
+    asm("vpdpbusd %2, %1, %0" : "+v"(result) : "v"(weights.raw), "v"(x.raw));
+    return IntVector{result};
+  }
+};
+#endif
+
+// Quantizes row n.
+HWY_INLINE void quantize_row(const float* x, int64_t n, const SignedBytes& to) {
+  constexpr int64_t kGroup = Int4Matrix::kGroup;
+  const hn::Rebind<int8_t, Floats> d8;
+  int8_t* bytes = to.data + n * to.stride;
+  for (int64_t g = 0; g < to.groups; g++, x += kGroup, bytes += kGroup) {
+    Vector largest = zero(), nothing = zero();
+    for (int64_t i = 0; i < kGroup; i += lanes()) {
+      const Vector v = hn::LoadU(Floats(), x + i);
+      largest = hn::Max(largest, hn::Abs(v));
+      nothing = hn::MulAdd(v, zero(), nothing);
+    }
+    const float most = max_of_lanes(largest);
+    const Vector inverse = set(most > kLeastScaled ? 127 / most : 0);
+    IntVector sum = hn::Zero(Ints());
+    for (int64_t i = 0; i < kGroup; i += lanes()) {
+      const IntVector rounded = hn::NearestInt(hn::Mul(hn::LoadU(Floats(), x + i), inverse));
+      sum = hn::Add(sum, rounded);
+      hn::StoreU(hn::DemoteTo(d8, rounded), d8, bytes + i);
+    }
+    to.scales[n * to.groups + g] = most / 127 + sum_of_lanes(nothing);
+    to.offsets[n * to.groups + g] = -8 * hn::GetLane(hn::SumOfLanes(Ints(), sum));
+  }
+}
+
+HWY_INLINE IntVector broadcast_four(const int8_t* x) {
+  int32_t four;
+  std::memcpy(&four, x, 4);
+  return hn::Set(Ints(), four);
+}
+
+// sum_r += Σ over a group of 32 columns, for R rows of x and the outputs of one vector. `weights` points to the first
+// lane's bytes.
+template <class Dot, int R>
+HWY_INLINE void add_group(const std::byte* weights, const int8_t* x, int64_t stride, IntVector (&sum)[R]) {
+  HWY_UNROLL(4)
+  for (int k = 0; k < 4; k++) {
+    const IntVector both = hn::LoadU(Ints(), reinterpret_cast<const int32_t*>(weights + 64 * k));
+    const IntVector mask = hn::Set(Ints(), 0x0F0F0F0F);
+    const IntVector lower = hn::And(both, mask), upper = hn::And(hn::ShiftRight<4>(both), mask);
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; r++) sum[r] = Dot::add(lower, broadcast_four(x + r * stride + 4 * k), sum[r]);
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; r++) sum[r] = Dot::add(upper, broadcast_four(x + r * stride + 16 + 4 * k), sum[r]);
+  }
+}
+
+// Assigns R rows of Y, from `row`, for one vector of outputs from `output`.
+template <class Dot, int R>
+HWY_INLINE void int4_tile(const SignedBytes& x, const Int4Matrix& W, const float* b, int64_t row, int64_t output,
+                          Matrix<float> Y) {
+  constexpr int64_t kAhead = 4096;  // bytes; the hardware prefetcher does not cross the boundary of a page
+  const hn::Rebind<hwy::float16_t, Floats> d16;
+  const int64_t lane = output % Int4Matrix::kRows;
+  Vector sum[R];
+  HWY_UNROLL(16)
+  for (int r = 0; r < R; r++) sum[r] = b ? hn::LoadU(Floats(), b + output) : zero();
+  const std::byte* block = W.row_blocks(output);
+  const int8_t* bytes = x.data + row * x.stride;
+  const int64_t groups = x.groups;
+  for (int64_t g = 0; g < groups; g++) {
+    const std::byte* weights = block + Int4Matrix::kScaleBytes + g % 2 * Int4Matrix::kGroupBytes;
+    for (int64_t line = 0; R <= kFewInt4Rows && line <= Int4Matrix::kGroupBytes; line += 64)
+      __builtin_prefetch(weights + kAhead + line);
+    IntVector products[R];
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; r++) products[r] = hn::Set(Ints(), x.offsets[(row + r) * groups + g]);
+    add_group<Dot, R>(weights + 4 * lane, bytes + g * Int4Matrix::kGroup, x.stride, products);
+    const auto* scales = reinterpret_cast<const hwy::float16_t*>(block) + g % 2 * Int4Matrix::kRows + lane;
+    const Vector scale = hn::PromoteTo(Floats(), hn::LoadU(d16, scales));
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; r++) {
+      const Vector s = hn::Mul(scale, set(x.scales[(row + r) * groups + g]));
+      sum[r] = hn::MulAdd(hn::ConvertTo(Floats(), products[r]), s, sum[r]);
+    }
+    if (g % 2 == 1) block += Int4Matrix::kBlockBytes;
+  }
+  HWY_UNROLL(16)
+  for (int r = 0; r < R; r++) hn::StoreU(sum[r], Floats(), Y.row(row + r) + output);
+}
+
+// Assigns columns [begin, end) of the rows [first, last) of Y.
+template <class Dot>
+HWY_INLINE void multiply_int4(const SignedBytes& x, const Int4Matrix& W, const float* b, int64_t first, int64_t last,
+                              int64_t begin, int64_t end, Matrix<float> Y) {
+  constexpr int kTileRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 12 : 5;
+  for_tiles<kTileRows>(last - first, [&](int64_t row, int64_t rows) HWY_ATTR {
+    with_shape<kTileRows, 1>(rows, 1, [&](auto R, auto) HWY_ATTR {
+      for (int64_t o = begin; o < end; o += lanes()) int4_tile<Dot, R()>(x, W, b, first + row, o, Y);
+    });
+  });
+}
+
+}  // namespace qkv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
