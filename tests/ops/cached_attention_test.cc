@@ -85,5 +85,57 @@ TEST(CachedAttention, IsAsAccurateAsPlainLoops) {
   });
 }
 
+// A prompt: each token has the keys of the one before it and one more, in drawn rows.
+std::vector<float> attend_to_prompt(const Shape& shape, int64_t first, int64_t last) {
+  constexpr int64_t kTokens = 39;
+  const auto& [heads, kv_heads, key_width, value_width, softcap, alibi, scale, reach] = shape;
+  const std::vector<float> q = testing::normal<float>(kTokens * heads * key_width, 1);
+  std::vector<float> cache = testing::normal<float>(kTokens * kv_heads * (key_width + value_width), 2);
+  const int64_t width = kv_heads * (key_width + value_width);
+  std::vector<int32_t> rows(kTokens), begin(kTokens), end(kTokens);
+  for (int64_t n = 0; n < kTokens; n++) {
+    rows[to_size(n)] = static_cast<int32_t>((n * 7 + 3) % kTokens);
+    end[to_size(n)] = static_cast<int32_t>(n + 1);
+  }
+  std::fill_n(cache.begin() + rows.back() * width, width, NAN);  // spoils the last token only
+  const std::vector<float> slopes(to_size(heads), 0.3f), bias = testing::normal<float>(heads * (2 * reach + 1), 4);
+  std::vector<float> y(to_size((last - first) * heads * value_width));
+  Arena arena;
+  cached_attention<float>({{q.data() + first * heads * key_width, last - first, heads * key_width},
+                           {cache.data(), kTokens, width},
+                           {rows.data(), begin.data() + first, end.data() + first},
+                           heads,
+                           kv_heads,
+                           key_width,
+                           value_width,
+                           0.3f,
+                           static_cast<float>(softcap),
+                           alibi ? slopes.data() : nullptr,
+                           {reach > 0 ? bias.data() : nullptr, reach}},
+                          {y.data(), last - first, heads * value_width}, arena);
+  return y;
+}
+
+TEST(CachedAttention, TokensOfAPromptHaveTheSameBitsTogetherAndAlone) {
+  testing::for_each_isa([] {
+    for (const Shape& s : {Shape{3, 3, 64, 64, 0, false, 0, 0},
+                           {6, 2, 17, 50, 0, false, 0, 0},
+                           {5, 1, 8, 8, 2, true, 0, 5},
+                           {4, 4, 80, 33, 0, true, 0, 0}}) {
+      SCOPED_TRACE(::testing::Message() << s.heads << " heads of " << s.key_width << ", " << s.value_width);
+      const std::vector<float> all = testing::with_threads(3, [&] { return attend_to_prompt(s, 0, 39); });
+      std::vector<float> alone;
+      for (int64_t n = 0; n < 39; n++) {
+        const std::vector<float> y = attend_to_prompt(s, n, n + 1);
+        alone.insert(alone.end(), y.begin(), y.end());
+      }
+      const auto spoiled = static_cast<std::ptrdiff_t>(38 * s.heads * s.value_width);
+      EXPECT_TRUE(std::equal(all.begin(), all.begin() + spoiled, alone.begin()));
+      EXPECT_TRUE(std::all_of(all.begin() + spoiled, all.end(), [](float y) { return std::isnan(y); }));
+      EXPECT_TRUE(std::none_of(all.begin(), all.begin() + spoiled, [](float y) { return std::isnan(y); }));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace qkv

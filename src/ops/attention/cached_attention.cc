@@ -35,6 +35,22 @@ HWY_INLINE void prefetch(const float* x, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(x + i);
 }
 
+// a[j, l] = q_l · k_j for queries of one head. Prefetches nothing, because the next queries read the same rows.
+HWY_INLINE void cached_scores_of_one_head(const CachedPairs& at, const CachedRows& keys, int64_t width, float* a) {
+  for (int64_t j = 0; j < keys.count; j++, a += kPairs) {
+    const float* row = keys.row(j) + at.k[0];
+    Vector a0 = zero(), a1 = zero(), a2 = zero(), a3 = zero();
+    for_columns(width, [&](int64_t c, auto io) HWY_ATTR {
+      const Vector k = io.load(row + c);
+      a0 = hn::MulAdd(io.load(at.q[0] + c), k, a0);
+      a1 = hn::MulAdd(io.load(at.q[1] + c), k, a1);
+      a2 = hn::MulAdd(io.load(at.q[2] + c), k, a2);
+      a3 = hn::MulAdd(io.load(at.q[3] + c), k, a3);
+    });
+    four_sums(a0, a1, a2, a3, a);
+  }
+}
+
 // a[j, l] = q_l · k_jl. Prefetches the keys of later rows, and the values, which are needed next.
 HWY_INLINE void cached_scores(const CachedPairs& at, const CachedRows& keys, int64_t width, float* a) {
   constexpr int64_t kRowsAhead = 6;
@@ -71,14 +87,14 @@ HWY_NOINLINE void cached_scores_adjusted(const CachedAttention<float>& in, const
     if (in.softcap > 0) s = hn::Mul(hn::Tanh(d, hn::Div(s, set(in.softcap))), set(in.softcap));
     if (in.alibi) {
       const Vector j = hn::Floor(hn::Mul(hn::Iota(d, static_cast<float>(i)), set(1.0f / kPairs)));
-      const Vector slope = hn::LoadU(d, at.slope + i % kPairs);
-      s = hn::NegMulAdd(slope, hn::Sub(set(static_cast<float>(keys - 1)), j), s);
+      const Vector slope = hn::LoadU(d, at.slope + i % kPairs), last = hn::LoadU(d, at.last + i % kPairs);
+      s = hn::NegMulAdd(slope, hn::Sub(last, j), s);
     }
     hn::StoreU(s, d, a + i);
   }
   for (int l = 0; l < kPairs && in.distance_bias.data; l++)
-    for (int64_t j = 0; j < keys; j++)
-      a[j * kPairs + l] += at.bias[l][HWY_MAX(j - (keys - 1), -in.distance_bias.reach)];
+    for (int64_t j = 0; j < at.keys[l]; j++)
+      a[j * kPairs + l] += at.bias[l][HWY_MAX(j - (at.keys[l] - 1), -in.distance_bias.reach)];
 }
 
 // a[j, l] ← e^{scale (a[j, l] − max_j a[j, l])}; assigns their sums over j to sums[l].
@@ -106,14 +122,16 @@ HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* 
 #endif
 }
 
-// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns from `column`. Prefetches the keys of the next heads.
+// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns from `column`. Prefetches the keys of the next heads, unless
+// the pairs are of one head.
 template <int C, class Io>
 HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t key_width,
                            int64_t column, const float* sums, Io io) {
   Vector sum[kPairs][C];
   clear_tile(sum);
-  const int64_t next = at.k[kPairs - 1] + key_width, next_columns = column == 0 ? next - at.k[0] : 0;
-  for (int64_t j = 0; j < values.count; j++) {
+  const int64_t next = at.k[kPairs - 1] + key_width, next_columns = column == 0 && !at.of_one_head() ? next - at.k[0] : 0;
+  const int64_t common = at.least_keys();
+  for (int64_t j = 0; j < common; j++) {
     const float* row = values.row(j) + column;
     prefetch(values.row(j) + next, next_columns);
     HWY_UNROLL(8)
@@ -123,6 +141,14 @@ HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRo
       for (int c = 0; c < C; c++) sum[l][c] = hn::MulAdd(p, io.load(row + at.v[l] + c * lanes()), sum[l][c]);
     }
   }
+  HWY_UNROLL(8)
+  for (int l = 0; l < kPairs; l++)
+    for (int64_t j = common; j < at.keys[l]; j++) {
+      const float* row = values.row(j) + column + at.v[l];
+      const Vector p = set(a[j * kPairs + l]);
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; c++) sum[l][c] = hn::MulAdd(p, io.load(row + c * lanes()), sum[l][c]);
+    }
   HWY_UNROLL(8)
   for (int l = 0; l < kPairs; l++) {
     if (l >= at.count) break;
@@ -134,19 +160,20 @@ HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRo
 // a: scratch for [keys of query n, kPairs] and one more vector.
 void AttendCached(const CachedAttention<float>& in, int64_t n, const CachedPairs& at, float* a) {
   const int64_t dk = in.key_width, dv = in.value_width;
-  const CachedRows rows{in.cache.data, in.cache.stride, in.keys.begin[n], in.keys.end[n] - in.keys.begin[n],
-                        in.keys.rows};
+  const CachedRows rows{in.cache.data, in.cache.stride, in.keys.begin[n], at.most_keys(), in.keys.rows};
   if (rows.count == 0) {
     for (int l = 0; l < at.count; l++) std::fill_n(at.y[l], dv, 0.0f);
     return;
   }
   float sums[kPairs];
-  cached_scores(at, rows, dk, a);
+  at.of_one_head() ? cached_scores_of_one_head(at, rows, dk, a) : cached_scores(at, rows, dk, a);
   float scale = in.scale;
   if (in.softcap > 0 || in.alibi || in.distance_bias.data) {
     cached_scores_adjusted(in, at, rows.count, scale, a);
     scale = 1;
   }
+  for (int l = 0; l < kPairs; l++)
+    for (int64_t j = at.keys[l]; j < rows.count; j++) a[j * kPairs + l] = hwy::LowestValue<float>();
   cached_exponentials(rows.count, kLog2e * scale, a, sums);
   int64_t c = 0;
   for (; c + kTileVectors * lanes() <= dv; c += kTileVectors * lanes())
@@ -178,19 +205,32 @@ CachedPairs pairs_of(const CachedAttention<float>& in, Matrix<float> y, int64_t 
     at.k[l] = kv * in.key_width;
     at.v[l] = in.kv_heads * in.key_width + kv * in.value_width;
     at.y[l] = y.row(row) + head * in.value_width;
-    for (int place = l; in.alibi && place < kSlopes; place += kPairs) at.slope[place] = in.alibi[head];
+    at.keys[l] = in.keys.end[row] - in.keys.begin[row];
+    for (int place = l; in.alibi && place < kSlopes; place += kPairs) {
+      at.slope[place] = in.alibi[head];
+      at.last[place] = static_cast<float>(at.keys[l] - 1);
+    }
     const DistanceBias<const float>& bias = in.distance_bias;
     at.bias[l] = bias.data ? bias.data + head * bias.width() + bias.reach : nullptr;
   }
   return at;
 }
 
-// Returns the end of the run of queries, at most kPairs, that have the same keys as n: hypotheses of one sentence.
+// Returns the number of kernel calls for `queries` queries that share keys.
+int64_t groups_of(int64_t heads, int64_t queries) {
+  const int64_t at_once = kPairs / queries;
+  return (heads + at_once - 1) / at_once;
+}
+
+// Returns the end of the run of queries, at most kPairs, that have the keys of n and at most a few more: hypotheses of
+// one sentence, or neighbouring tokens of one text.
 int64_t end_of_same_keys(const CachedKeys& keys, int64_t n, int64_t N) {
+  const auto shares = [&](int64_t other) {
+    const int64_t more = keys.end[other] - keys.end[n];
+    return keys.begin[other] == keys.begin[n] && more >= 0 && more < kPairs;
+  };
   int64_t end = n + 1;
-  while (!keys.rows && end < std::min(N, n + kPairs) && keys.begin[end] == keys.begin[n] &&
-         keys.end[end] == keys.end[n])
-    end++;
+  while (keys.end[n] > keys.begin[n] && end < std::min(N, n + kPairs) && shares(end)) end++;
   return end;
 }
 
@@ -216,13 +256,16 @@ void cached_attention(const CachedAttention<float>& in, Matrix<float> y, Arena& 
   firsts[count] = y.rows;
   const int64_t work = std::max<int64_t>(
       1, y.rows * in.heads * longest * (in.key_width + in.value_width) / std::max<int64_t>(1, count));  // per run
-  const int64_t parts =
-      std::clamp<int64_t>(work / kMinWork, 1, (in.heads + kPairs - 1) / kPairs);  // parts of the heads
+  int64_t most_groups = 1;
+  for (int64_t i = 0; i < count; i++)
+    most_groups = std::max(most_groups, groups_of(in.heads, firsts[i + 1] - firsts[i]));
+  const int64_t parts = std::clamp<int64_t>(work / kMinWork, 1, most_groups);  // parts of the heads
+  // A part of all runs, one after the other: those of one text find its keys and values in the cache.
   parallel_blocks(count * parts, std::max<int64_t>(1, kMinWork * parts / work), [&](int64_t begin, int64_t end) {
     float* a = weights + thread_number() * stride;
     for (int64_t i = begin; i < end; i++) {
-      const int64_t n = firsts[i / parts], queries = firsts[i / parts + 1] - n, part = i % parts;
-      const int64_t heads = kPairs / queries, groups = (in.heads + heads - 1) / heads;
+      const int64_t n = firsts[i % count], queries = firsts[i % count + 1] - n, part = i / count;
+      const int64_t heads = kPairs / queries, groups = groups_of(in.heads, queries);
       for (int64_t g = groups * part / parts; g < groups * (part + 1) / parts; g++)
         kernel(in, n, pairs_of(in, y, n, queries, g * heads, std::min(heads, in.heads - g * heads)), a);
     }
