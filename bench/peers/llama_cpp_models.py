@@ -187,8 +187,10 @@ def main():
     a = parser.parse_args()
     if a.command == "make":
         make(a.size, a.file)
+        print(a.file)
     elif a.command == "quantize":
         quantize(a.source, a.target, a.type)
+        print(a.target)
     elif a.command == "speed":
         speed(a)
     else:

@@ -15,21 +15,16 @@
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/numeric.h"
+#include "tests/support/rewrite_tensors.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
 
 using testing::error_of;
+using testing::rewrite_tensors;
+using testing::Tensor;
 using testing::TempDir;
-
-// A tensor that owns its bytes.
-struct Tensor {
-  std::string name;
-  DType dtype;
-  std::vector<int64_t> shape;
-  std::vector<std::byte> bytes;
-};
 
 class Int8WeightsTest : public ::testing::Test {
  protected:
@@ -44,25 +39,9 @@ class Int8WeightsTest : public ::testing::Test {
     save_quantized(path, model->parameters());
   }
 
-  // Rewrites the tensors of the file after a change.
-  void rewrite(const std::function<void(std::vector<Tensor>&)>& change) const {
-    std::vector<Tensor> tensors;
-    {
-      const Safetensors file = Safetensors::open(path);
-      for (const std::string& name : file.names()) {
-        const TensorView& view = *file.find(name);
-        tensors.push_back({name, view.dtype, view.shape, {view.data.begin(), view.data.end()}});
-      }
-    }
-    change(tensors);
-    std::vector<NamedTensor> views;
-    for (const Tensor& t : tensors) views.push_back({t.name, {t.dtype, t.shape, t.bytes}});
-    write_safetensors(path, views);
-  }
-
   std::string error_after(const std::string& name, const std::function<void(Tensor&)>& change) const {
     save_quantized(path, model->parameters());
-    rewrite([&](std::vector<Tensor>& all) { change(*std::ranges::find(all, name, &Tensor::name)); });
+    rewrite_tensors(path, [&](std::vector<Tensor>& all) { change(*std::ranges::find(all, name, &Tensor::name)); });
     return error_of([&] { load_model(path, config); });
   }
 
@@ -122,14 +101,14 @@ TEST_F(Int8WeightsTest, AreWithinHalfAStepOfTheFloats) {
 TEST_F(Int8WeightsTest, SurviveAFile) { expect_same_as_file(); }
 
 TEST_F(Int8WeightsTest, SurviveAFileInAnyOrder) {
-  rewrite([](std::vector<Tensor>& all) { std::ranges::reverse(all); });
+  rewrite_tensors(path, [](std::vector<Tensor>& all) { std::ranges::reverse(all); });
   expect_same_as_file();
-  rewrite([](std::vector<Tensor>& all) { std::ranges::sort(all, {}, &Tensor::name); });
+  rewrite_tensors(path, [](std::vector<Tensor>& all) { std::ranges::sort(all, {}, &Tensor::name); });
   expect_same_as_file();
 }
 
 TEST_F(Int8WeightsTest, SurviveAFileWithInterleavedScales) {
-  rewrite([&](std::vector<Tensor>& all) {
+  rewrite_tensors(path, [&](std::vector<Tensor>& all) {
     const auto place = [&](const Tensor& t) {  // index of the parameter that it belongs to
       const auto belongs = [&](const auto& p) { return t.name == p.name || t.name == int8_scale(p.name); };
       return std::ranges::find_if(model->parameters().all(), belongs) - model->parameters().all().begin();
@@ -154,7 +133,8 @@ TEST_F(Int8WeightsTest, OfAnotherShapeAreRejected) {
 
 TEST_F(Int8WeightsTest, WithoutAScaleAreRejected) {
   save_quantized(path, model->parameters());
-  rewrite(
+  rewrite_tensors(
+      path,
       [&](std::vector<Tensor>& all) { std::erase_if(all, [&](const Tensor& t) { return t.name == q + "_scale"; }); });
   EXPECT_EQ(error_of([&] { load_model(path, config); }),
             path + ": tensor \"" + q + "_scale\": is missing (expected F32 [12])");
@@ -188,7 +168,7 @@ TEST_F(Int8WeightsTest, AreNotMadeIfSumsCouldOverflow) {
 // Neighbours are one matrix, so a product would read past the end.
 TEST_F(Int8WeightsTest, MixedWithFloatsAreRejected) {
   save_quantized(path, model->parameters());
-  rewrite([&](std::vector<Tensor>& all) {
+  rewrite_tensors(path, [&](std::vector<Tensor>& all) {
     std::erase_if(all, [&](const Tensor& t) { return t.name == k + "_scale"; });
     Tensor& t = *std::ranges::find(all, k, &Tensor::name);
     t.dtype = DType::f32;
@@ -199,7 +179,7 @@ TEST_F(Int8WeightsTest, MixedWithFloatsAreRejected) {
 }
 
 TEST_F(Int8WeightsTest, RequireAMultipleOf4Columns) {
-  rewrite([&](std::vector<Tensor>& all) {
+  rewrite_tensors(path, [&](std::vector<Tensor>& all) {
     Tensor& t = *std::ranges::find_if(all, [](const Tensor& x) { return x.shape == std::vector<int64_t>{8, 10}; });
     t.dtype = DType::i8;
     t.bytes.assign(80, std::byte{1});

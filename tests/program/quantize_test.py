@@ -44,6 +44,33 @@ def test_inspect_shows_8_bit_parameters_and_counts_their_bytes(trained, quantize
     assert " int8\n" in qkv("inspect", quantized)[1]
 
 
+def test_4_bits_of_a_language_model(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("To be, or not to be, that is the question.\n" * 60)
+    run = tmp_path / "run"
+    qkv("train", "lm", "--text", text, "--out", run, "--unit", "bytes", "--d-model", 64, "--ffn", 128, "--max-steps", 30,
+        "--threads", 1)
+    _, output, _ = qkv("quantize", run, "--int4")
+    small = tmp_path / "run-int4"
+    assert output.startswith(f"{small}: ") and " matrices in 4 bits, " in output and output.count("\n") == 1
+    info = json.loads(qkv("inspect", small, "--json")[1])
+    assert {p["type"] for p in info["parameters"] if "layers" in p["name"] and len(p["shape"]) == 2} == {"int4"}
+    assert {p["type"] for p in info["parameters"]} == {"int4", "int8", "float32"}
+    assert info["serving_bytes"] == sum(p["count"] * 9 // 16 if p["type"] == "int4" else p["count"] + 8 * p["shape"][0]
+                                        if p["type"] == "int8" else 4 * p["count"] for p in info["parameters"])
+    texts = [qkv("generate", small, "--prompt", "To be", "--max-tokens", 40, "--temperature", 0, "--threads", threads)[1]
+             for threads in (1, 2)]
+    assert texts[0] == texts[1] and texts[0].strip()
+
+
+def test_without_a_layer_for_4_bits_nothing_is_written(trained):
+    status, output, error = qkv("quantize", trained, "--int4", ok=False)
+    assert (status, output) == (1, "")
+    assert error == (f"qkv: {trained}/model.safetensors: has no linear layer of which the outputs are a multiple of 16 "
+                     "and the inputs of 64\n")
+    assert not trained.with_name("small-int4").exists()
+
+
 def test_existing_and_8_bit_runs_are_refused(trained, quantized, tmp_path):
     status, output, error = qkv("quantize", trained, "--int8", ok=False)
     assert (status, output, error) == (1, "", f"qkv: {quantized}: already exists\n")

@@ -85,65 +85,117 @@ HWY_INLINE IntVector broadcast_four(const int8_t* x) {
   return hn::Set(Ints(), four);
 }
 
-// sum_r += Σ over a group of 32 columns, for R rows of x and the outputs of one vector. `weights` points to the first
-// lane's bytes.
-template <class Dot, int R>
-HWY_INLINE void add_group(const std::byte* weights, const int8_t* x, int64_t stride, IntVector (&sum)[R]) {
+// The weights of R rows of x and C vectors of outputs from `output` that are in the same group of columns.
+template <int C>
+struct Int4Group {
+  const std::byte* scales[C];
+  const std::byte* bytes[C];
+
+  HWY_INLINE Int4Group(const Int4Matrix& W, int64_t output) {
+    HWY_UNROLL(2)
+    for (int c = 0; c < C; c++) {
+      const int64_t o = output + c * lanes(), lane = o % Int4Matrix::kRows;
+      scales[c] = W.row_blocks(o) + 2 * lane;
+      bytes[c] = W.row_blocks(o) + Int4Matrix::kScaleBytes + 4 * lane;
+    }
+  }
+  // Moves on from group g.
+  HWY_INLINE void next(int64_t g) {
+    const int64_t rest = g % 2 == 0 ? 0 : Int4Matrix::kScaleBytes;  // of the block that ends
+    HWY_UNROLL(2)
+    for (int c = 0; c < C; c++) {
+      scales[c] += g % 2 == 0 ? 2 * Int4Matrix::kRows : Int4Matrix::kBlockBytes - 2 * Int4Matrix::kRows;
+      bytes[c] += Int4Matrix::kGroupBytes + rest;
+    }
+  }
+  HWY_INLINE Vector scale(int c) const {
+    const hn::Rebind<hwy::float16_t, Floats> d16;
+    return hn::PromoteTo(Floats(), hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(scales[c])));
+  }
+  HWY_INLINE void prefetch() const {
+    constexpr int64_t kAhead = 4096;  // bytes; the hardware prefetcher does not cross the boundary of a page
+    for (int64_t line = 0; line <= Int4Matrix::kGroupBytes; line += 64) __builtin_prefetch(bytes[0] + kAhead + line);
+  }
+};
+
+// sum_rc += Σ over a group of 32 columns.
+template <class Dot, int R, int C>
+HWY_INLINE void add_group(const Int4Group<C>& weights, const int8_t* x, int64_t stride, IntVector (&sum)[R][C]) {
+  const IntVector mask = hn::Set(Ints(), 0x0F0F0F0F);
   HWY_UNROLL(4)
   for (int k = 0; k < 4; k++) {
-    const IntVector both = hn::LoadU(Ints(), reinterpret_cast<const int32_t*>(weights + 64 * k));
-    const IntVector mask = hn::Set(Ints(), 0x0F0F0F0F);
-    const IntVector lower = hn::And(both, mask), upper = hn::And(hn::ShiftRight<4>(both), mask);
-    HWY_UNROLL(16)
-    for (int r = 0; r < R; r++) sum[r] = Dot::add(lower, broadcast_four(x + r * stride + 4 * k), sum[r]);
-    HWY_UNROLL(16)
-    for (int r = 0; r < R; r++) sum[r] = Dot::add(upper, broadcast_four(x + r * stride + 16 + 4 * k), sum[r]);
-  }
-}
-
-// Assigns R rows of Y, from `row`, for one vector of outputs from `output`.
-template <class Dot, int R>
-HWY_INLINE void int4_tile(const SignedBytes& x, const Int4Matrix& W, const float* b, int64_t row, int64_t output,
-                          Matrix<float> Y) {
-  constexpr int64_t kAhead = 4096;  // bytes; the hardware prefetcher does not cross the boundary of a page
-  const hn::Rebind<hwy::float16_t, Floats> d16;
-  const int64_t lane = output % Int4Matrix::kRows;
-  Vector sum[R];
-  HWY_UNROLL(16)
-  for (int r = 0; r < R; r++) sum[r] = b ? hn::LoadU(Floats(), b + output) : zero();
-  const std::byte* block = W.row_blocks(output);
-  const int8_t* bytes = x.data + row * x.stride;
-  const int64_t groups = x.groups;
-  for (int64_t g = 0; g < groups; g++) {
-    const std::byte* weights = block + Int4Matrix::kScaleBytes + g % 2 * Int4Matrix::kGroupBytes;
-    for (int64_t line = 0; R <= kFewInt4Rows && line <= Int4Matrix::kGroupBytes; line += 64)
-      __builtin_prefetch(weights + kAhead + line);
-    IntVector products[R];
-    HWY_UNROLL(16)
-    for (int r = 0; r < R; r++) products[r] = hn::Set(Ints(), x.offsets[(row + r) * groups + g]);
-    add_group<Dot, R>(weights + 4 * lane, bytes + g * Int4Matrix::kGroup, x.stride, products);
-    const auto* scales = reinterpret_cast<const hwy::float16_t*>(block) + g % 2 * Int4Matrix::kRows + lane;
-    const Vector scale = hn::PromoteTo(Floats(), hn::LoadU(d16, scales));
+    IntVector lower[C], upper[C];
+    HWY_UNROLL(2)
+    for (int c = 0; c < C; c++) {
+      const IntVector both = hn::LoadU(Ints(), reinterpret_cast<const int32_t*>(weights.bytes[c] + 64 * k));
+      lower[c] = hn::And(both, mask);
+      upper[c] = hn::And(hn::ShiftRight<4>(both), mask);
+    }
     HWY_UNROLL(16)
     for (int r = 0; r < R; r++) {
-      const Vector s = hn::Mul(scale, set(x.scales[(row + r) * groups + g]));
-      sum[r] = hn::MulAdd(hn::ConvertTo(Floats(), products[r]), s, sum[r]);
+      const IntVector first = broadcast_four(x + r * stride + 4 * k), second = broadcast_four(x + r * stride + 16 + 4 * k);
+      HWY_UNROLL(2)
+      for (int c = 0; c < C; c++) sum[r][c] = Dot::add(lower[c], first, sum[r][c]);
+      HWY_UNROLL(2)
+      for (int c = 0; c < C; c++) sum[r][c] = Dot::add(upper[c], second, sum[r][c]);
     }
-    if (g % 2 == 1) block += Int4Matrix::kBlockBytes;
   }
-  HWY_UNROLL(16)
-  for (int r = 0; r < R; r++) hn::StoreU(sum[r], Floats(), Y.row(row + r) + output);
 }
 
-// Assigns columns [begin, end) of the rows [first, last) of Y.
+// Assigns R rows of Y, from `row`, for C vectors of outputs from `output`.
+template <class Dot, int R, int C>
+HWY_INLINE void int4_tile(const SignedBytes& x, const Int4Matrix& W, const float* b, int64_t row, int64_t output,
+                          Matrix<float> Y) {
+  Vector sum[R][C];
+  HWY_UNROLL(16)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(2)
+    for (int c = 0; c < C; c++) sum[r][c] = b ? hn::LoadU(Floats(), b + output + c * lanes()) : zero();
+  }
+  Int4Group<C> weights(W, output);
+  const int64_t groups = x.groups;
+  const int8_t* bytes = x.data + row * x.stride;
+  const float* scales = x.scales + row * groups;
+  const int32_t* offsets = x.offsets + row * groups;
+  for (int64_t g = 0; g < groups; g++, bytes += Int4Matrix::kGroup) {
+    if constexpr (R <= kFewInt4Rows) weights.prefetch();
+    IntVector products[R][C];
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; r++) {
+      HWY_UNROLL(2)
+      for (int c = 0; c < C; c++) products[r][c] = hn::Set(Ints(), offsets[r * groups + g]);
+    }
+    add_group<Dot, R, C>(weights, bytes, x.stride, products);
+    HWY_UNROLL(2)
+    for (int c = 0; c < C; c++) {
+      const Vector scale = weights.scale(c);
+      HWY_UNROLL(16)
+      for (int r = 0; r < R; r++)
+        sum[r][c] = hn::MulAdd(hn::ConvertTo(Floats(), products[r][c]), hn::Mul(scale, set(scales[r * groups + g])),
+                               sum[r][c]);
+    }
+    weights.next(g);
+  }
+  HWY_UNROLL(16)
+  for (int r = 0; r < R; r++) {
+    HWY_UNROLL(2)
+    for (int c = 0; c < C; c++) hn::StoreU(sum[r][c], Floats(), Y.row(row + r) + output + c * lanes());
+  }
+}
+
+// Assigns columns [begin, end) of the rows [first, last) of Y. Few rows read weights as one stream; many rows need more
+// outputs in a tile, so that fewer of x are loaded.
 template <class Dot>
 HWY_INLINE void multiply_int4(const SignedBytes& x, const Int4Matrix& W, const float* b, int64_t first, int64_t last,
                               int64_t begin, int64_t end, Matrix<float> Y) {
-  constexpr int kTileRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 12 : 5;
+  constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+  constexpr int kTileRows = kManyRegisters ? 6 : kFewInt4Rows, kTileOutputs = kManyRegisters ? 2 : 1;
   for_tiles<kTileRows>(last - first, [&](int64_t row, int64_t rows) HWY_ATTR {
-    with_shape<kTileRows, 1>(rows, 1, [&](auto R, auto) HWY_ATTR {
-      for (int64_t o = begin; o < end; o += lanes()) int4_tile<Dot, R()>(x, W, b, first + row, o, Y);
-    });
+    const int64_t vectors = rows <= kFewInt4Rows ? 1 : kTileOutputs;
+    for (int64_t o = begin; o < end; o += vectors * lanes())
+      with_shape<kTileRows, kTileOutputs>(rows, HWY_MIN(vectors, (end - o) / lanes()), [&](auto R, auto C) HWY_ATTR {
+        int4_tile<Dot, R(), C()>(x, W, b, first + row, o, Y);
+      });
   });
 }
 
