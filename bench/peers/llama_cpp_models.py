@@ -1,14 +1,15 @@
 """llama.cpp's side of llama.py: makes models, quantizes them, and measures speed and perplexity. Needs llama-cpp-python,
-gguf and NumPy.
+gguf, safetensors and NumPy.
 
     python llama_cpp_models.py make SIZE FILE
+    python llama_cpp_models.py convert DIR FILE
     python llama_cpp_models.py quantize FROM TO TYPE
     python llama_cpp_models.py speed FILE --prompt N --tokens N --batch N --threads N
     python llama_cpp_models.py loss FILE IDS --threads N
 
-`make` writes a Llama in the shape of SIZE with normal random weights, of standard deviation 0.02. `speed` and `loss`
-print JSON in the last line. `loss` reads token ids, one sequence per line, and prints the mean of −log p over all
-tokens after the first of each.
+`make` writes a Llama in the shape of SIZE with normal random weights, of standard deviation 0.02, `convert` a Llama
+that `qkv export` wrote, without its tokenizer. `speed` and `loss` print JSON in the last line. `loss` reads token ids, one sequence per line, and prints the mean of −log p over all
+tokens after the first two of each.
 """
 
 import argparse
@@ -17,10 +18,12 @@ import itertools
 import json
 import statistics
 import time
+from pathlib import Path
 
 import gguf
 import llama_cpp as l
 import numpy as np
+from safetensors.numpy import load_file
 
 PIECES, POSITIONS = 32000, 2048
 # Width, layers, heads, heads of keys and values, width of the feed-forward layers.
@@ -45,11 +48,9 @@ def add_tokenizer(writer):
     writer.add_add_bos_token(False)
 
 
-def make(size, path):
-    width, layers, heads, kv_heads, inner = SIZES[size]
-    kv = width // heads * kv_heads
+def new_writer(path, width, layers, heads, kv_heads, inner, positions=POSITIONS, pieces=PIECES):
     writer = gguf.GGUFWriter(path, "llama", use_temp_file=False)
-    writer.add_context_length(POSITIONS)
+    writer.add_context_length(positions)
     writer.add_embedding_length(width)
     writer.add_block_count(layers)
     writer.add_feed_forward_length(inner)
@@ -57,7 +58,21 @@ def make(size, path):
     writer.add_head_count_kv(kv_heads)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(width // heads)
-    writer.add_vocab_size(PIECES)
+    writer.add_vocab_size(pieces)
+    return writer
+
+
+def finish(writer):
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def make(size, path):
+    width, layers, heads, kv_heads, inner = SIZES[size]
+    kv = width // heads * kv_heads
+    writer = new_writer(path, *SIZES[size])
     add_tokenizer(writer)
     random = np.random.default_rng(1)
     matrices = {"attn_q": (width, width), "attn_k": (kv, width), "attn_v": (kv, width), "attn_output": (width, width),
@@ -71,10 +86,32 @@ def make(size, path):
             writer.add_tensor(f"blk.{i}.{name}.weight", matrix(shape))
         for name in ("attn_norm", "ffn_norm"):
             writer.add_tensor(f"blk.{i}.{name}.weight", np.ones(width, np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
+
+
+LAYER = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+         "self_attn.o_proj": "attn_output", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+         "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
+OUTER = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+
+
+def convert(folder, path):
+    config = json.loads(Path(folder, "config.json").read_text())
+    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
+    writer = new_writer(path, config["hidden_size"], config["num_hidden_layers"], heads, kv_heads,
+                        config["intermediate_size"], config["max_position_embeddings"], config["vocab_size"])
+    writer.add_tokenizer_model("none")
+    for name, tensor in load_file(str(Path(folder, "model.safetensors"))).items():
+        module = name.removesuffix(".weight")
+        if module in OUTER:
+            writer.add_tensor(f"{OUTER[module]}.weight", tensor)
+            continue
+        layer, part = module.removeprefix("model.layers.").split(".", 1)
+        if part in ("self_attn.q_proj", "self_attn.k_proj"):  # llama.cpp rotates neighbours, transformers halves
+            pairs = tensor.reshape(heads if "q_" in part else kv_heads, 2, -1, tensor.shape[1])
+            tensor = np.ascontiguousarray(pairs.swapaxes(1, 2).reshape(tensor.shape))
+        writer.add_tensor(f"blk.{layer}.{LAYER[part]}.weight", tensor)
+    finish(writer)
 
 
 def quantize(source, target, kind):
@@ -158,7 +195,7 @@ def loss(a):
         for first in range(0, len(ids), 512):
             part = [(0, first + i, token) for i, token in enumerate(ids[first:first + 512])]
             model.decode(part, set(range(512)))
-            for i in range(min(len(part), len(ids) - first - 1)):
+            for i in range(0 if first else 1, min(len(part), len(ids) - first - 1)):
                 logits = model.logits(i).astype(np.float64)
                 logits -= logits.max()
                 total += np.log(np.exp(logits).sum()) - logits[ids[first + i + 1]]
@@ -171,6 +208,9 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("make")
     command.add_argument("size", choices=SIZES)
+    command.add_argument("file")
+    command = commands.add_parser("convert")
+    command.add_argument("folder")
     command.add_argument("file")
     command = commands.add_parser("quantize")
     command.add_argument("source")
@@ -187,6 +227,9 @@ def main():
     a = parser.parse_args()
     if a.command == "make":
         make(a.size, a.file)
+        print(a.file)
+    elif a.command == "convert":
+        convert(a.folder, a.file)
         print(a.file)
     elif a.command == "quantize":
         quantize(a.source, a.target, a.type)

@@ -267,7 +267,7 @@ HWY_INLINE void multiply_few(Matrix<const float> X, Matrix<const float> W, const
     const char* next = reinterpret_cast<const char*>(rows[0] + lanes() * W.stride);
     for_columns_of(rows, W.cols, [&](int64_t i, Vector w) HWY_ATTR {
       if (i % 4 == 0)
-        for (int64_t line = 0; line < lanes() / 4; line++, next += 64) __builtin_prefetch(next);
+        for (int64_t line = 0; line < lanes() / 4; line++, next += 64) __builtin_prefetch(next, 0, 2);
       HWY_UNROLL(8)
       for (int r = 0; r < R; r++) sum[r] = hn::MulAdd(set(X(r, i)), w, sum[r]);
     });
