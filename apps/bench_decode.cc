@@ -41,7 +41,8 @@ void bench_decode(const DecodeBenchOptions& options) {
     fmt::print(
         "beam {}, batches of {}, {} threads, {} workers: {:.0f} tokens/s ({} tokens in {:.3f} s; loaded in {:.0f} "
         "ms, {:.0f} MiB)\n",
-        options.decode.beam, options.decode.batch, qkv::threads(), options.decode.workers, b.tokens_per_second,
+        options.decode.beam, options.decode.batch, qkv::threads(),
+        options.decode.workers > 0 ? fmt::to_string(options.decode.workers) : "automatic", b.tokens_per_second,
         b.tokens, b.seconds, b.load_ms, mebibytes(peak_memory()));
     if (options.decode.profile) print_profile(b.ops, 1e3 * b.seconds);
   }
@@ -59,7 +60,7 @@ void add_bench_decode_command(CLI::App& bench) {
   command->add_option("--beam", decode.beam, "Hypotheses kept per step; 1 is greedy search")->capture_default_str();
   command->add_option("--batch", decode.batch, "Sentences per batch")->capture_default_str();
   command->add_option("--length", decode.length, "Tokens per translation")->capture_default_str();
-  command->add_option("--workers", decode.workers, "Batches translated in parallel; they share the threads")
+  command->add_option("--workers", decode.workers, "Batches translated in parallel, which share the threads; 0 is one per thread")
       ->capture_default_str();
   command->add_flag("--int8", decode.int8, "Compute matrix products in 8 bits");
   command->add_flag("--json", options->json, "Print as JSON");

@@ -53,7 +53,7 @@ TrainBenchmark benchmark_training(const LanguageRecipe& recipe, int64_t vocab, i
 struct DecodeBenchmarkOptions {
   int64_t beam = 4, batch = 32;  // sentences per batch
   int64_t length = 24;           // tokens per translation
-  int64_t workers = 1;           // batches in parallel, which share the threads
+  int64_t workers = 0;           // batches in parallel, which share the threads; 0: one per thread, at most 16
   bool int8 = false;             // compute matrix products in 8 bits
   bool profile = false;          // time every op; requires one worker
 };

@@ -34,7 +34,7 @@ struct TranslateOptions : DecodingOptions {
   int64_t attention_layer = 0;
   int64_t attention_head = 1;
   int64_t batch_tokens = 4096;
-  int64_t workers = 1;
+  int64_t workers = 0;
   int64_t window = 1024;
 
   // Called with one line of text for each input line that is too long and is translated in parts.
@@ -69,8 +69,9 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
         {"Maximum batch size: source tokens times beam, or times n_best when sampling; does not change the result",
          "execution", between(1, kMaxTokens)});
   visit("workers", o.workers,
-        {"Number of batches translated in parallel, which share the threads; does not change the result", "execution",
-         between(1, 1024)});
+        {"Number of batches translated in parallel, which share the threads; 0 chooses one per thread, at most 16; does "
+         "not change the result",
+         "execution", between(0, 1024)});
   visit("window", o.window,
         {"Maximum number of lines read ahead and sorted by length; does not change the result", "execution",
          between(1, kMaxTokens)});

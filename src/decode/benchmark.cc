@@ -37,9 +37,9 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
                                    const DecodeBenchmarkOptions& options) {
   for (const auto& [name, value] : {std::pair{"beam", options.beam},
                                     {"batch", options.batch},
-                                    {"length", options.length},
-                                    {"workers", options.workers}})
+                                    {"length", options.length}})
     if (value < 1) fail("benchmark: {} must be at least 1 (is {})", name, value);
+  if (options.workers < 0) fail("benchmark: workers must be at least 0 (is {})", options.workers);
   const Clock::time_point start = Clock::now();
   const TranslatorRun loaded = load_run<TranslatorRun>(run);
   DecodeBenchmark result;
@@ -62,7 +62,7 @@ DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std
   const Ensemble model(*loaded.model);
   const auto batches = batches_of(sources, options.batch);
   ArenaPool pool;
-  const ArenaPool::Lease lease(pool, options.profile ? 1 : to_size(options.workers));
+  const ArenaPool::Lease lease(pool, options.profile ? 1 : worker_count(options.workers));
   for (int repeat = 0; repeat < 4; repeat++) {  // the first one is a warm-up
     std::optional<Profile> profile;
     if (options.profile) profile.emplace();

@@ -12,6 +12,7 @@
 #include "decode/batched.h"
 #include "decode/pipeline.h"
 #include "decode/translator_state.h"
+#include "decode/workers.h"
 #include "qkv/threads.h"
 
 namespace qkv {
@@ -122,7 +123,8 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
   steps.progress = options.on_progress;
   const int64_t side_by_side =
       options.sampling || options.alternatives ? std::max(options.n_best, options.beam) : options.beam;
-  const ArenaPool::Lease lease(s.arenas, to_size(options.workers));
+  const int64_t workers = options.on_token && options.workers == 0 ? 1 : options.workers;
+  const ArenaPool::Lease lease(s.arenas, worker_count(workers));
   run_pipeline(steps, {std::max<int64_t>(1, options.batch_tokens / side_by_side), options.window}, lease.arenas());
 }
 

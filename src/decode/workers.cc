@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "core/threads.h"
+#include "core/to_size.h"
 
 namespace qkv {
 
-Workers::Workers(const std::vector<Arena*>& arenas) : arenas_(arenas) {
-  if (arenas_.size() == 1) return;
-  const int share = std::max(1, threads() / static_cast<int>(arenas_.size()));
-  for (Arena* arena : arenas_) threads_.emplace_back([this, arena, share] { run_jobs(*arena, share); });
+size_t worker_count(int64_t workers) {
+  constexpr int kMost = 16;  // each takes memory for the keys and values of its batch
+  return to_size(workers > 0 ? workers : std::min(threads(), kMost));
 }
+
+Workers::Workers(const std::vector<Arena*>& arenas) : arenas_(arenas), all_threads_(threads()) {}
 
 Workers::~Workers() {
   {
@@ -29,8 +32,29 @@ void Workers::submit(Job job) {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
     open_++;
+    const size_t wanted = open_ > 1 ? std::min(open_, arenas_.size()) : 0;
+    while (threads_.size() < wanted && start_thread()) {
+    }
   }
   submitted_.notify_one();
+}
+
+// If no thread can be started, the others do the work, or the thread that waits.
+bool Workers::start_thread() {
+  if (arenas_.size() == 1) return false;
+  Arena& arena = *arenas_[threads_.size()];
+  try {
+    threads_.emplace_back([this, &arena] { run_jobs(arena); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+// Returns the number of threads for the first job of the queue.
+int Workers::share() const {
+  const size_t jobs = std::min(running_ + jobs_.size(), arenas_.size());
+  return std::max(1, all_threads_ / static_cast<int>(jobs));
 }
 
 size_t Workers::waiting() const {
@@ -53,13 +77,15 @@ bool Workers::wait() {
   return ended;
 }
 
-void Workers::run_jobs(Arena& arena, int threads) {
-  set_threads(threads);
+void Workers::run_jobs(Arena& arena) {
   std::unique_lock lock(mutex_);
   while (true) {
     submitted_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
     if (stop_) return;
+    set_threads(share());
+    running_++;
     run_first_job(arena, lock);
+    running_--;
     ended_.notify_one();
   }
 }

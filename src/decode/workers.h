@@ -13,8 +13,12 @@
 
 namespace qkv {
 
-// A pool of one thread per arena. With a single arena there is no thread: jobs run on the thread that calls wait, which
-// also throws the exceptions of jobs.
+// Returns the number of workers for an option: 0 chooses one per thread, at most 16.
+size_t worker_count(int64_t workers);
+
+// A pool of at most one thread per arena. They share the threads of the thread that creates the pool: a job gets an equal
+// part for each job that runs or waits. As long as there is a single arena, or only one job at a time, there is no
+// thread: jobs run on the thread that calls wait, which also throws the exceptions of jobs.
 class Workers {
  public:
   using Job = std::function<void(Arena&)>;
@@ -33,14 +37,17 @@ class Workers {
   bool wait();
 
  private:
-  void run_jobs(Arena& arena, int threads);
+  bool start_thread();
+  void run_jobs(Arena& arena);
+  int share() const;
   void run_first_job(Arena& arena, std::unique_lock<std::mutex>& lock);
 
   const std::vector<Arena*> arenas_;
+  const int all_threads_;
   mutable std::mutex mutex_;
   std::condition_variable submitted_, ended_;
   std::deque<Job> jobs_;
-  size_t open_ = 0, finished_ = 0;
+  size_t open_ = 0, finished_ = 0, running_ = 0;
   std::exception_ptr error_;
   bool stop_ = false;
   std::vector<std::thread> threads_;

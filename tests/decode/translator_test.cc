@@ -251,7 +251,7 @@ TEST_F(TranslatorTest, ErrorsNameTheLineOrTheOption) {
               translator.translate({"a", "b"}, {}, {"x"});
             }),
             "prefixes must be one for each of 2 lines (are 1)");
-  EXPECT_EQ(error_with([](TranslateOptions& o) { o.workers = 0; }), "workers must be between 1 and 1024 (is 0)");
+  EXPECT_EQ(error_with([](TranslateOptions& o) { o.workers = -1; }), "workers must be between 0 and 1024 (is -1)");
   EXPECT_EQ(error_with([](TranslateOptions& o) { o.n_best = 9; }),
             "n_best must be at most beam, 5, unless sampling (is 9)");
   EXPECT_EQ(error_with([](TranslateOptions& o) { o.attention_layer = 3; }),
