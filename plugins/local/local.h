@@ -19,6 +19,16 @@ struct peers {
 /* Connects this rank with all others, as the environment says. Returns 0, or -1 with an error. */
 int connect_peers(struct peers *peers);
 
+/* Reads a number of the environment. Without it, sets `otherwise`; less than `least`: it must be there. */
+int read_number(const char *name, int least, int most, int otherwise, int *value);
+
+/* A link with a delay and a bandwidth, for the messages that this rank sends. `read_link` reads the environment. */
+int read_link(void);
+int64_t microseconds(void);
+int64_t start_on_link(int tag); /* returns when a message that is sent now may begin to move */
+size_t room_on_link(size_t n);  /* returns how many of n bytes may move now */
+void use_link(size_t n);
+
 /* Records the last error, formatted as by printf, and returns -1. `lost` is the rank that it is about, or -1. */
 int set_error(int lost, const char *format, ...) __attribute__((format(printf, 2, 3)));
 extern int lost_rank;
@@ -28,6 +38,7 @@ struct request {
   int64_t number;
   char *bytes;
   size_t size, moved; /* bytes of the message, and those that were sent or received */
+  int64_t begin;      /* time before which it is not sent */
   int tag;
   struct request *next;
 };

@@ -35,10 +35,13 @@ static int lost(int peer) { return set_error(peer, "rank %d: the connection was 
 /* Sends or receives n bytes, of which *moved are done. */
 static int move(int socket, char *bytes, size_t n, size_t *moved, int sending) {
   while (*moved < n) {
-    const ssize_t count = sending ? send(socket, bytes + *moved, n - *moved, MSG_NOSIGNAL | MSG_DONTWAIT)
-                                  : recv(socket, bytes + *moved, n - *moved, MSG_DONTWAIT);
+    const size_t part = sending ? room_on_link(n - *moved) : n - *moved;
+    if (part == 0) return WAIT;
+    const ssize_t count = sending ? send(socket, bytes + *moved, part, MSG_NOSIGNAL | MSG_DONTWAIT)
+                                  : recv(socket, bytes + *moved, part, MSG_DONTWAIT);
     if (count > 0) {
       *moved += (size_t)count;
+      if (sending) use_link((size_t)count);
     } else if (count < 0 && errno == EINTR) {
       continue;
     } else {
@@ -51,6 +54,7 @@ static int move(int socket, char *bytes, size_t n, size_t *moved, int sending) {
 int advance_sends(int socket, struct queue *queue, int peer, ended_function ended) {
   while (queue->first) {
     struct request *const r = queue->first;
+    if (r->begin > 0 && microseconds() < r->begin) return 0;
     queue->header = (struct header){MAGIC, r->tag, r->size};
     int state = move(socket, (char *)&queue->header, sizeof queue->header, &queue->moved, 1);
     if (state == MOVED_ALL) state = move(socket, r->bytes, r->size, &r->moved, 1);

@@ -24,7 +24,7 @@ static int64_t milliseconds(void) {
   return t.tv_sec * (int64_t)1000 + t.tv_nsec / 1000000;
 }
 
-static int read_number(const char *name, int least, int most, int otherwise, int *value) {
+int read_number(const char *name, int least, int most, int otherwise, int *value) {
   const char *const text = getenv(name);
   char *end = NULL;
   if (!text && otherwise >= least) return *value = otherwise, 0;
@@ -154,6 +154,7 @@ int connect_peers(struct peers *p) {
   if (read_number("QKV_LOCAL_SIZE", 1, MOST_RANKS, -1, &p->size) != 0 ||
       read_number("QKV_LOCAL_RANK", 0, p->size - 1, -1, &p->rank) != 0 ||
       read_number("QKV_LOCAL_SECONDS", 1, 86400, 120, &seconds) != 0 || read_directory(&directory) != 0 ||
+      read_link() != 0 ||
       set_address(&address, directory, p->rank) != 0)
     return -1;
   int result = listen_at(&address, p->size, &listener);

@@ -3,6 +3,10 @@
  *   QKV_LOCAL_RANK       number of this one, 0 to size - 1
  *   QKV_LOCAL_DIRECTORY  directory of this user alone (mode 0700), one for each job, in which the ranks meet
  *   QKV_LOCAL_SECONDS    how long the ranks wait for each other at the start; 120 by default
+ * and, for tests, with
+ *   QKV_LOCAL_DELAY      milliseconds that each message of this rank takes longer
+ *   QKV_LOCAL_BANDWIDTH  Mbit/s that this rank sends at most
+ *   QKV_LOCAL_FAULT      kill:N or stop:N: this process gets SIGKILL or SIGSTOP when it sends its Nth message
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -46,7 +50,7 @@ static int open_ranks(int *rank, int *size) {
   return 0;
 }
 
-static int add(struct queue *queue, const void *bytes, size_t n, int peer, int tag, int64_t *number) {
+static int add(struct queue *queue, const void *bytes, size_t n, int peer, int tag, int64_t begin, int64_t *number) {
   if (n > QKV_MOST_MESSAGE_BYTES)
     return set_error(-1, "a message has %zu bytes; at most %d are accepted", n, QKV_MOST_MESSAGE_BYTES);
   struct request *const r = calloc(1, sizeof *r);
@@ -55,6 +59,7 @@ static int add(struct queue *queue, const void *bytes, size_t n, int peer, int t
   r->bytes = (char *)bytes;
   r->size = n;
   r->tag = tag;
+  r->begin = begin;
   if (peers.socket[peer][tag == 0 ? WATCH : DATA] >= 0)
     append(queue, r);
   else
@@ -69,12 +74,12 @@ static int check_peer(int peer) {
 
 static int begin_send(const void *bytes, size_t n, int to, int tag, int64_t *request) {
   if (check_peer(to) != 0) return -1;
-  return add(&queues[to][tag == 0 ? WATCH : DATA].sends, bytes, n, to, tag, request);
+  return add(&queues[to][tag == 0 ? WATCH : DATA].sends, bytes, n, to, tag, start_on_link(tag), request);
 }
 
 static int begin_receive(void *bytes, size_t n, int from, int tag, int64_t *request) {
   if (check_peer(from) != 0) return -1;
-  return add(&queues[from][tag == 0 ? WATCH : DATA].receives, bytes, n, from, tag, request);
+  return add(&queues[from][tag == 0 ? WATCH : DATA].receives, bytes, n, from, tag, 0, request);
 }
 
 static void ended(struct request *request) { append(&done, request); }

@@ -1,6 +1,7 @@
 #include "core/processors.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,13 +28,15 @@ std::filesystem::path own_group() {
   return {};
 }
 
+}  // namespace
+
 int allowed_processors() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));  // more processors than a cpu_set_t has
 }
 
-}  // namespace
+int machine_processors() { return std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))); }
 
 int quota_of(const std::filesystem::path& root, const std::filesystem::path& group) {
   int least = quota_in(root);

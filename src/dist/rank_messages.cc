@@ -11,7 +11,7 @@ namespace qkv {
 namespace {
 
 constexpr uint32_t kRankMagic = 0x72766b71;  // "qkvr"
-constexpr uint32_t kProtocol = 1;            // of the messages between ranks
+constexpr uint32_t kProtocol = 2;            // of the messages between ranks
 constexpr int64_t kMostFileBytes = int64_t{1} << 40;
 constexpr size_t kMostText = 200;
 
@@ -100,7 +100,7 @@ MessageBytes write_hello(const Hello& hello) {
   writer.add_text(hello.version.substr(0, 100));
   writer.add_text(hello.isa.substr(0, 40));
   writer.add_text(hello.host.substr(0, 200));
-  writer.add(hello.threads);
+  for (const int32_t number : {hello.threads, hello.allowed, hello.processors}) writer.add(number);
   return writer.bytes();
 }
 
@@ -110,7 +110,7 @@ Hello read_hello(std::span<const std::byte> bytes) {
   hello.version = reader.take_text();
   hello.isa = reader.take_text();
   hello.host = reader.take_text();
-  hello.threads = reader.take<int32_t>();
+  for (int32_t* number : {&hello.threads, &hello.allowed, &hello.processors}) *number = reader.take<int32_t>();
   if (hello.threads < 1) fail("sent {} as its number of threads; must be at least 1", hello.threads);
   return hello;
 }

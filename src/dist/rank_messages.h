@@ -16,6 +16,7 @@ using MessageBytes = std::array<std::byte, 512>;
 struct Hello {
   std::string version, isa, host;  // of the program; instruction set; name of the machine
   int32_t threads = 0;
+  int32_t allowed = 0, processors = 0;  // that the process may use; of the machine
 };
 MessageBytes write_hello(const Hello& hello);
 Hello read_hello(std::span<const std::byte> bytes);

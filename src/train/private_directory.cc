@@ -1,15 +1,67 @@
 #include "train/private_directory.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
-#include "core/file_descriptor.h"
-
 namespace qkv {
+namespace {
 
-PrivateDirectory::PrivateDirectory() : path_((std::filesystem::temp_directory_path() / "qkv-rank-XXXXXX").string()) {
-  if (!::mkdtemp(path_.data())) fail_file(path_, "directory cannot be created");
+constexpr const char* kPrefix = "qkv-rank-";
+
+FileDescriptor open_directory(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// Returns whether a path is that of an open directory, which another process may have removed.
+bool is_path_of(const std::string& path, const FileDescriptor& directory) {
+  struct stat there = {}, here = {};
+  return ::lstat(path.c_str(), &there) == 0 && ::fstat(directory.get(), &here) == 0 && there.st_ino == here.st_ino &&
+         there.st_dev == here.st_dev;
+}
+
+bool is_own(const FileDescriptor& directory) {
+  struct stat status = {};
+  return ::fstat(directory.get(), &status) == 0 && status.st_uid == ::geteuid();
+}
+
+// Removes the directories of processes that have ended, as far as possible.
+void remove_abandoned(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (const std::filesystem::directory_iterator end; !error && entries != end; entries.increment(error)) {
+    const std::filesystem::path path = entries->path();
+    if (!path.filename().string().starts_with(kPrefix)) continue;
+    const FileDescriptor directory = open_directory(path.string());
+    std::error_code ignored;
+    if (directory && is_own(directory) && ::flock(directory.get(), LOCK_EX | LOCK_NB) == 0)
+      std::filesystem::remove_all(path, ignored);
+  }
+}
+
+// Marks a new directory as in use. Returns whether it still exists: another process may have removed it before.
+// Without locks of the file system, it cannot have done so.
+bool mark(const std::string& path, FileDescriptor& lock) {
+  lock = open_directory(path);
+  if (!lock && errno != ENOENT) fail_file(path, "cannot be opened");
+  if (!lock || (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)) return false;
+  return is_path_of(path, lock);
+}
+
+}  // namespace
+
+PrivateDirectory::PrivateDirectory() {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  remove_abandoned(folder);
+  do {
+    path_ = (folder / (std::string(kPrefix) + "XXXXXX")).string();
+    if (!::mkdtemp(path_.data())) fail_file(path_, "directory cannot be created");
+  } while (!mark(path_, lock_));
 }
 
 PrivateDirectory::~PrivateDirectory() {

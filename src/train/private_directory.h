@@ -1,7 +1,10 @@
-// A directory for temporary files of this process alone, removed with all it holds.
+// A directory for temporary files of this process alone, removed with all it holds. A process that is killed leaves it;
+// the next process of the same user that makes one removes it. flock(2) on a directory marks it as in use.
 #pragma once
 
 #include <string>
+
+#include "core/file_descriptor.h"
 
 namespace qkv {
 
@@ -16,6 +19,7 @@ class PrivateDirectory {
 
  private:
   std::string path_;
+  FileDescriptor lock_;
 };
 
 }  // namespace qkv

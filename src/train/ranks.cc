@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "core/fail.h"
 #include "core/host_name.h"
 #include "core/isa.h"
+#include "core/processors.h"
 #include "core/to_size.h"
 #include "dist/exchange.h"
 #include "io/mapped_file.h"
@@ -66,8 +68,8 @@ auto Ranks::read_from(int from, Read&& read) {
 void Ranks::meet() {
   std::vector<MessageBytes> messages(to_size(size()));
   const std::string program = version();  // and the instruction set
-  messages[to_size(rank())] =
-      write_hello({program.substr(0, program.find(" (")), active_isa(), host_name(), threads()});
+  messages[to_size(rank())] = write_hello({program.substr(0, program.find(" (")), active_isa(), host_name(), threads(),
+                                           allowed_processors(), machine_processors()});
   share_all(communicator_, parts_of(messages));
   std::vector<Hello> hellos;
   std::vector<std::string> hosts;
@@ -161,6 +163,18 @@ Command Ranks::next_command(int64_t step) {
   MessageBytes message;
   broadcast(communicator_, {std::span<std::byte>(message)});
   return read_from(0, [&] { return read_command(message, step); });
+}
+
+std::string unused_processors(const std::vector<Hello>& ranks) {
+  std::map<std::string, int64_t> threads;  // by host
+  for (const Hello& rank : ranks) threads[rank.host] += rank.threads;
+  const auto is_bound = [&](const Hello& r) { return r.allowed < r.processors && threads[r.host] < r.processors; };
+  const auto bound = std::ranges::find_if(ranks, is_bound);
+  if (bound == ranks.end()) return "";
+  return fmt::format(
+      "rank {} ({}): is bound to {} of the {} processors of its machine; to use all, start the job by mpirun --bind-to "
+      "none, or srun --cpus-per-task",
+      bound - ranks.begin(), bound->host, bound->allowed, bound->processors);
 }
 
 }  // namespace qkv

@@ -27,6 +27,7 @@ class Ranks {
   bool is_first() const { return rank() == 0; }
   // Returns the ranks in one line, such as "ranks: 4 on 2 hosts, with 8 threads each".
   std::string summary() const;
+  const std::vector<Hello>& hellos() const { return hellos_; }  // by rank
 
   // Throws Error if a rank would have no shard.
   void check_shards(int64_t shards) const;
@@ -49,6 +50,9 @@ class Ranks {
   Communicator communicator_;
   std::vector<Hello> hellos_;  // by rank
 };
+
+// Returns "", or a line that names a rank whose launcher lets it use a part of a machine of which the rest is idle.
+std::string unused_processors(const std::vector<Hello>& ranks);
 
 // Trains on the ranks that a launcher started, or on one. `train(out, observer, ranks)` does it; `ranks` is null if
 // there is one. On ranks above 0, `out` is a directory that is removed at the end, and the observer reports nothing.

@@ -56,7 +56,6 @@ R resolve_recipe(R recipe, Data& data) {
 inline void agree(Ranks& ranks, const TrainingSession& session, const Task& task,
                   const std::function<void(const RunDirectory&)>& create) {
   if (ranks.is_first()) {
-    session.report(ranks.summary());
     if (session.resumed) {
       ranks.send_run(session.run);
     } else {

@@ -176,6 +176,19 @@ void StepExchange::collect_average(std::span<float> own, std::span<float> averag
   collect(ranks_.communicator(), parts);
 }
 
+std::string StepExchange::summary() const {
+  size_t gradients = 0, own = 0;  // elements
+  for (int rank = 0; rank < ranks_.size(); rank++)
+    for (const Slice& slice : slices_[to_size(rank)])
+      (rank == ranks_.rank() ? own : gradients) += to_size(slice.size);
+  const size_t sent =
+      sizeof(float) * (gradients * exchange_.nodes().size() + own * to_size(int64_t{ranks_.size()} - 1));
+  const int64_t least = shards_ / ranks_.size(), rest = shards_ % ranks_.size();
+  return fmt::format("{}; {} shards per step, {} per rank; {:.3g} MB each way per step", ranks_.summary(), shards_,
+                     rest == 0 ? fmt::format("{}", least) : fmt::format("{} or {}", least, least + 1),
+                     static_cast<double>(sent) / 1e6);
+}
+
 size_t StepExchange::bytes() const {
   size_t bytes = exchange_.bytes() + leaves_.bytes();
   for (const auto& node : kept_) bytes += node.size() * sizeof node[0];

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "data/batch_stream.h"
@@ -49,6 +50,8 @@ class StepExchange {
   void collect_average(std::span<float> own, std::span<float> average);
 
   size_t bytes() const;  // of the buffers
+  // Returns the ranks, the shards and the bytes that this rank sends in a step, in one line.
+  std::string summary() const;
 
  private:
   template <class T>

@@ -91,7 +91,11 @@ ParameterList<float>& Trainer::prepare() {
 
 void Trainer::resume() {
   const bool saved = is_first() ? resume_files() : load();
-  if (exchange_) share_state();
+  if (exchange_) {
+    report(exchange_->summary());
+    if (const auto unused = unused_processors(exchange_->ranks().hellos()); !unused.empty()) report(unused);
+    share_state();
+  }
   if (!task_.seek(progress_.data))
     fail("{}: epoch {}, window {}, batch {} does not exist in the training data", run_.state(), progress_.data.epoch,
          progress_.data.window, progress_.data.batch);

@@ -14,11 +14,13 @@ using testing::error_if_any;
 using testing::error_of;
 
 TEST(RankMessages, AreReadAsTheyWereWritten) {
-  const Hello hello = read_hello(write_hello({"qkv 1.2", "avx2", "c3", 8}));
+  const Hello hello = read_hello(write_hello({"qkv 1.2", "avx2", "c3", 8, 4, 16}));
   EXPECT_EQ(hello.version, "qkv 1.2");
   EXPECT_EQ(hello.isa, "avx2");
   EXPECT_EQ(hello.host, "c3");
   EXPECT_EQ(hello.threads, 8);
+  EXPECT_EQ(hello.allowed, 4);
+  EXPECT_EQ(hello.processors, 16);
   const FileHeader file = read_file_header(write_file_header({"training.json", 70}));
   EXPECT_EQ(file.name, "training.json");
   EXPECT_EQ(file.size, 70);
@@ -43,7 +45,7 @@ TEST(RankMessages, NamesOfFilesCannotLeadOutOfTheRun) {
 }
 
 TEST(RankMessages, EveryChangedBitGivesAValidMessageOrAnErrorOfOneLine) {
-  const MessageBytes valid = write_hello({"qkv 1.2", "avx2", "c3", 8});
+  const MessageBytes valid = write_hello({"qkv 1.2", "avx2", "c3", 8, 4, 16});
   for (size_t byte = 0; byte < 64; byte++)
     for (int bit = 0; bit < 8; bit++) {
       MessageBytes changed = valid;

@@ -105,6 +105,25 @@ def test_a_killed_rank_is_named(corpus, tmp_path):
             assert "; step " in lines[0] and lines[0].endswith(", no saved state"), ended
 
 
+def test_a_rank_that_fails_at_a_message_ends_the_job(corpus, tmp_path):
+    for fault, status in (("kill:1", -signal.SIGKILL), ("kill:40", -signal.SIGKILL), ("stop:25", -signal.SIGKILL)):
+        environment = lambda rank: {"QKV_LOCAL_FAULT": fault} if rank == 2 else {}
+        options = command(corpus, tmp_path / fault, "--max-steps", 100000, "--rank-timeout", 4)
+        ended = run_job(3, options, environment=environment)
+        assert [status for status, _ in ended] == [1, 1, status], (fault, ended)
+        lines = [line for _, error in ended for line in error.splitlines() if line.startswith("qkv: ")]
+        what = "not heard for 4 s" if fault.startswith("stop") else "the connection was lost"
+        assert len(lines) == 1 and lines[0].startswith(f"qkv: rank 2") and what in lines[0], (fault, ended)
+
+
+def test_invalid_settings_of_a_link_are_refused(corpus, tmp_path):
+    invalid = (("DELAY", "-1"), ("BANDWIDTH", "fast"), ("FAULT", "kill"), ("FAULT", "kill:0"), ("FAULT", "x:1"))
+    for name, value in invalid:
+        (status, error), = run_job(1, command(corpus, tmp_path / "run"), QKV_LOCAL_SIZE="2",
+                                   **{f"QKV_LOCAL_{name}": value})
+        assert status == 1 and error.startswith(f"qkv: qkv_local: QKV_LOCAL_{name} must be ") and value in error, error
+
+
 def test_a_stopped_rank_is_found_and_killed(corpus, tmp_path):
     with job(3, command(corpus, tmp_path / "run", "--max-steps", 100000, "--rank-timeout", 3)) as started:
         wait_for_step(started.ranks[0])

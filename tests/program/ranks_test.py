@@ -1,6 +1,9 @@
 """A run has the same bytes for any number of ranks, also if ranks are killed and it continues on another number."""
 
+import json
 import random
+import re
+import shutil
 import signal
 import time
 
@@ -45,8 +48,24 @@ def test_the_number_of_ranks_changes_no_byte(kind, corpus, tmp_path):
     for size in (2, 3, 4, 8):
         ended = run_job(size, [*command, "--out", tmp_path / str(size)])
         expect_success(ended)
-        assert f"ranks: {size} on 1 host, with 1 thread each" in ended[0][1]
+        assert f"ranks: {size} on 1 host, with 1 thread each; 8 shards per step, " in ended[0][1]
         assert contents(tmp_path / str(size)) == contents(tmp_path / "1"), size
+
+
+def test_slow_links_change_no_byte_and_take_their_time(corpus, tmp_path):
+    command = [*commands(corpus, tmp_path)["lm"], "--shards", 8, "--eval-every", 0, "--save-every", 0, "--max-steps", 5]
+    qkv(*command, "--out", tmp_path / "1")
+    for settings in ({"QKV_LOCAL_DELAY": "20"}, {"QKV_LOCAL_BANDWIDTH": "2"}):
+        ended = run_job(3, [*command, "--out", tmp_path / "3"], **settings)
+        expect_success(ended)
+        assert contents(tmp_path / "3") == contents(tmp_path / "1"), settings
+        lines = (tmp_path / "3/metrics.jsonl").read_text().splitlines()
+        steps = [step for step in map(json.loads, lines) if "tokens_per_second" in step]
+        sent = float(re.search(r"per rank; ([0-9.]+) MB each way per step", ended[0][1])[1])
+        # A step is four exchanges, one after the other: losses, gradients, squares, weights.
+        least = 4 * 0.020 if "QKV_LOCAL_DELAY" in settings else 0.9 * 8 * sent / 2
+        assert all(step["target_tokens"] / step["tokens_per_second"] > least for step in steps[1:]), (settings, steps)
+        shutil.rmtree(tmp_path / "3")
 
 
 def test_a_run_continues_on_another_number_of_ranks(corpus, tmp_path):
