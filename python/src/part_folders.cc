@@ -44,6 +44,7 @@ Report translate(const PartFolders& folders, const nb::bytes& name, const Transl
                  const nb::dict& values, bool json) {
   auto options = options_of<TranslateOptions>(values, "translate");
   if (json) options.alignment = true;
+  translator.translate(Lines(), options);  // checks the options
   return run(folders, name, [&](LineReader& lines, const LineOutput& output) {
     const auto read = [&](SourceLine& line, bool wait) { return lines.next(line.text, wait); };
     translate_lines(translator, read, options, form_of(options, json), output);
@@ -53,6 +54,7 @@ Report translate(const PartFolders& folders, const nb::bytes& name, const Transl
 Report embed(const PartFolders& folders, const nb::bytes& name, const Embedder& embedder, const nb::dict& values,
              const std::string& form) {
   const auto options = options_of<EmbedOptions>(values, "embed");
+  embedder.embed({}, options);  // checks the options
   const VectorForm given = form == "npy" ? VectorForm::npy : form == "json" ? VectorForm::json : VectorForm::text;
   return run(folders, name, [&](LineReader& lines, const LineOutput& output) {
     embed_lines(embedder, lines, options, given, output);

@@ -12,6 +12,7 @@
 
 #include "core/fail.h"
 #include "core/file_descriptor.h"
+#include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "jobs/part_output.h"
 #include "text/visible.h"
@@ -37,7 +38,10 @@ bool contains(const fs::path& outer, const fs::path& inner) {
 
 void check_apart(const std::string& source, const std::string& target) {
   std::error_code error;
-  const fs::path from = fs::canonical(source, error), to = (fs::weakly_canonical(target, error) / "").parent_path();
+  const fs::path from = fs::canonical(source, error);
+  if (error) fail("{}: cannot be opened: {}", in_one_line(source), error.message());
+  const fs::path to = (fs::weakly_canonical(target, error) / "").parent_path();
+  if (error) fail("{}: cannot be opened: {}", in_one_line(target), error.message());
   if (contains(from, to) || contains(to, from))
     fail("{}: is, contains or is within the folder of the parts, {}; outputs require a separate folder",
          in_one_line(target), in_one_line(source));
@@ -89,8 +93,8 @@ std::vector<std::string> PartFolders::names(int64_t worker, int64_t workers) con
   });
   if (all.empty()) fail("{}: contains no parts", in_one_line(source_));
   std::ranges::sort(all);
-  for (int64_t i = worker - 1; i < std::ssize(all); i += workers)
-    mine.push_back(std::move(all[static_cast<size_t>(i)]));
+  for (int64_t i = 0; i < std::ssize(all); i++)
+    if (i % workers == worker - 1) mine.push_back(std::move(all[to_size(i)]));
   return mine;
 }
 

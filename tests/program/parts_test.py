@@ -86,7 +86,8 @@ def test_workers_share_the_parts_by_the_order_of_names(trained, parts, done, who
     assert sorted(contents(done)) == [f"{i}.txt" for i in (1, 2, 4, 5)]
     job(trained, parts, done, "--worker", "1/3")
     assert contents(done) == whole
-    assert job(trained, parts, done, "--worker", "9/9")[1] == ["0 parts: 0 written, 0 present, 0 failed"]
+    for worker in ("9/9", "9/9223372036854775807"):
+        assert job(trained, parts, done, "--worker", worker)[1] == ["0 parts: 0 written, 0 present, 0 failed"]
 
 
 def test_workers_that_do_the_same_parts_at_once_write_the_same_bytes(trained, parts, done, whole):
@@ -207,6 +208,8 @@ def test_folders_that_do_not_fit_are_refused(trained, parts, done, tmp_path):
     assert "nowhere: is not a folder" in refused(trained, "--in", tmp_path / "nowhere", "--out", done)
     assert "0.txt: is not a folder" in refused(trained, "--in", parts / "0.txt", "--out", done)
     (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    assert "loop: cannot be opened: " in refused(trained, "--in", parts, "--out", tmp_path / "loop")
     assert "file: directory cannot be created" in refused(trained, "--in", parts, "--out", tmp_path / "file")
     (tmp_path / "empty").mkdir()
     assert "empty: contains no parts" in refused(trained, "--in", tmp_path / "empty", "--out", done)

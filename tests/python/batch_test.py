@@ -111,6 +111,8 @@ def test_arguments_that_do_not_fit_are_errors(trained, films, parts, tmp_path):
         qkv.batch.Parts(qkv.batch.Translate(trained), parts, parts).names()
     with pytest.raises(qkv.Error, match="^nowhere"):
         qkv.batch.Parts(qkv.batch.Translate("nowhere"), parts, tmp_path / "done")(["0.txt"])
+    with pytest.raises(qkv.Error, match="^n_best"):
+        qkv.batch.Parts(qkv.batch.Translate(trained, n_best=9, beam=2), parts, tmp_path / "done")(["0.txt"])
     with pytest.raises(qkv.Error, match=r"^worker must be between 1 and the number of workers \(is 3 of 2\)$"):
         qkv.batch.Parts(qkv.batch.Translate(trained), parts, tmp_path / "done").names(3, 2)
 
