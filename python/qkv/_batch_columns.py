@@ -11,7 +11,7 @@ Batch = TypeVar("Batch")
 
 
 def column_of(batch: Any, name: str) -> Any:
-    """Returns a column. Raises Error, listing the columns, if there is none of this name."""
+    """Returns a column. Raises Error, listing the columns, if it does not exist."""
     names = list(batch.column_names if _is_arrow_table(batch) else batch)
     if name not in names:
         raise _qkv.Error(f"column must be one of {', '.join(map(str, names))} (is {name!r})")
