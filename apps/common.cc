@@ -6,12 +6,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "commands.h"
 #include "qkv/error.h"
+#include "qkv/output_file.h"
 #include "qkv/threads.h"
 
 namespace {
@@ -59,14 +59,7 @@ std::string read_text_file(const std::string& path) {
 }
 
 void write_text_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".partial";
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(temporary, path, error);
-  if (file && !error) return;
-  const std::string reason = error ? error.message() : std::strerror(errno);
-  std::filesystem::remove(temporary, error);
-  throw qkv::Error(fmt::format("{}: cannot be written: {}", path, reason));
+  qkv::OutputFile file(path);
+  file.write(text);
+  file.commit();
 }

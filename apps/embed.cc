@@ -1,108 +1,68 @@
 // qkv embed: one vector per line of text.
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <span>
+#include <string_view>
 
 #include "commands.h"
-#include "line_reader.h"
 #include "options.h"
+#include "parts.h"
 #include "qkv/embedder.h"
 #include "qkv/error.h"
-#include "qkv/result_json.h"
+#include "qkv/line_jobs.h"
+#include "qkv/output_file.h"
 
 namespace {
 
 struct EmbedOptions {
   std::string run, file = "-", npy;
+  const CLI::Option* npy_option = nullptr;
   bool json = false;
   qkv::EmbedOptions embed;
+  PartsOptions parts;
+
+  qkv::VectorForm form() const {
+    if (npy_option->count() > 0) return qkv::VectorForm::npy;
+    return json ? qkv::VectorForm::json : qkv::VectorForm::text;
+  }
 };
 
-// A float32 array [lines, d] in NumPy's format, version 1.0. The header is written at the end, when the number of lines
-// is known. The file gets its name when it is complete.
-class NpyFile {
- public:
-  // Throws qkv::Error, naming the file; so does finish.
-  NpyFile(std::string path, int64_t width)
-      : path_(std::move(path)), temporary_(path_ + ".partial"), file_(temporary_, std::ios::binary), width_(width) {
-    if (!(file_ << header())) fail(std::strerror(errno));
-  }
-  ~NpyFile() {
-    std::error_code error;
-    if (!done_) std::filesystem::remove(temporary_, error);
-  }
-  NpyFile(const NpyFile&) = delete;
-  NpyFile& operator=(const NpyFile&) = delete;
-
-  void add(std::span<const float> vector) {
-    file_.write(reinterpret_cast<const char*>(vector.data()), static_cast<std::streamsize>(vector.size_bytes()));
-    lines_++;
-  }
-  void finish() {
-    file_.seekp(0);
-    file_ << header();
-    file_.close();
-    std::error_code error;
-    if (file_) std::filesystem::rename(temporary_, path_, error);
-    if (!file_ || error) fail(error ? error.message() : std::strerror(errno));
-    done_ = true;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw qkv::Error(fmt::format("{}: cannot be written: {}", path_, reason));
-  }
-  std::string header() const {
-    constexpr size_t kBytes = 128, kLength = kBytes - 10;  // a multiple of 64; the first ten bytes are binary
-    std::string text = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", lines_, width_);
-    text.resize(kLength - 1, ' ');
-    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(kLength) + '\0' + text + '\n';
-  }
-
-  std::string path_, temporary_;
-  std::ofstream file_;
-  int64_t width_, lines_ = 0;
-  bool done_ = false;
-};
-
-void print_vector(const std::string& text, std::span<const float> vector, bool json) {
-  print_out(json ? qkv::embedding_to_json(text, vector) + "\n" : fmt::format("{}\n", fmt::join(vector, " ")));
+// Writes to the file of --npy, which gets its name when it is complete.
+void write_npy(const std::string& path, const qkv::Embedder& embedder, qkv::LineReader& lines,
+               const qkv::EmbedOptions& options, qkv::LineOutput output) {
+  qkv::OutputFile file(path);
+  output.write = [&](std::string_view bytes) { file.write(bytes); };
+  output.overwrite = [&](std::string_view bytes) { file.overwrite(bytes); };
+  qkv::embed_lines(embedder, lines, options, qkv::VectorForm::npy, output);
+  file.commit();
 }
 
-void embed(EmbedOptions& options) {
+void embed(const EmbedOptions& options) {
+  if (options.form() == qkv::VectorForm::npy && options.npy.empty()) throw qkv::Error("--npy: requires a file");
   const qkv::Embedder embedder(options.run);
   listen_for_interrupts();
-  LineReader reader(options.file);
-  std::unique_ptr<NpyFile> npy;
-  if (!options.npy.empty()) npy = std::make_unique<NpyFile>(options.npy, embedder.width());
-  int64_t cut = 0;
-  std::vector<std::string> lines;
-  for (bool more = true; more;) {
-    options.embed.first_number = reader.lines() + 1;
-    more = read_window(reader, lines);
-    const qkv::Embeddings found = embedder.embed(lines, options.embed);
+  qkv::LineReader lines(options.file, stop_if_interrupted);
+  qkv::LineOutput output{print_out};
+  output.note = [](const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); };
+  output.progress = [](int64_t) {
+    flush_out();
     stop_if_interrupted();
-    cut += found.cut;
-    const auto width = static_cast<size_t>(found.width);
-    for (size_t i = 0; i < lines.size(); i++) {
-      const std::span<const float> vector = std::span(found.values).subspan(i * width, width);
-      if (npy)
-        npy->add(vector);
-      else
-        print_vector(lines[i], vector, options.json);
-    }
-    std::fflush(stdout);
-  }
-  if (npy) npy->finish();
-  if (cut > 0)
-    fmt::print(stderr, "qkv: {} of {} lines were truncated to {} tokens\n", cut, reader.lines(),
-               options.embed.max_length.value_or(embedder.max_length()));
+  };
+  if (options.form() == qkv::VectorForm::npy)
+    write_npy(options.npy, embedder, lines, options.embed, output);
+  else
+    qkv::embed_lines(embedder, lines, options.embed, options.form(), output);
+}
+
+void embed_parts(const EmbedOptions& options) {
+  if (!options.npy.empty()) throw qkv::Error(fmt::format("--npy {}: takes no file with --in", options.npy));
+  PartsJob job(options.parts, options.form() == qkv::VectorForm::npy ? ".npy" : "");
+  const qkv::Embedder embedder(options.run);
+  embedder.embed({}, options.embed);  // checks the options
+  job.run([&](qkv::LineReader& lines, const qkv::LineOutput& output) {
+    qkv::embed_lines(embedder, lines, options.embed, options.form(), output);
+  });
 }
 
 }  // namespace
@@ -116,9 +76,14 @@ void add_embed_command(CLI::App& app) {
       ->capture_default_str();
   add_options(*command, options->embed);
   CLI::Option* json = command->add_flag("--json", options->json, "Print one JSON object per line: text and vector");
-  command->add_option("--npy", options->npy, "Write the vectors to this file in NumPy's format: float32 [lines, d]")
-      ->type_name("FILE")
-      ->excludes(json);
+  options->npy_option = command
+                            ->add_option("--npy", options->npy,
+                                         "Write the vectors to this file in NumPy's format: float32 [lines, d]; with "
+                                         "--in without a file: to outputs whose names end in .npy")
+                            ->type_name("FILE")
+                            ->expected(0, 1)
+                            ->excludes(json);
+  add_parts_options(*command, options->parts, {"--file"});
   add_threads_option(*command);
-  command->callback([options] { embed(*options); });
+  command->callback([options] { options->parts.given() ? embed_parts(*options) : embed(*options); });
 }

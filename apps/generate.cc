@@ -3,12 +3,14 @@
 
 #include <cstdio>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "commands.h"
 #include "options.h"
-#include "qkv/error.h"
+#include "parts.h"
 #include "qkv/generator.h"
-#include "qkv/result_json.h"
+#include "qkv/line_jobs.h"
 #include "qkv/text.h"
 
 namespace {
@@ -17,6 +19,7 @@ struct GenerateOptions {
   std::string run, prompt, prompts_file, context = "slide";
   bool stream = false, json = false;
   qkv::GenerateOptions generate;
+  PartsOptions parts;
 };
 
 void show(std::string_view text) {
@@ -24,28 +27,43 @@ void show(std::string_view text) {
   flush_out();
 }
 
-void generate(GenerateOptions& options) {
-  const qkv::Generator generator(options.run);
-  options.generate.slide = options.context == "slide";
-  std::vector<std::string> prompts = {options.prompt};
-  if (!options.prompts_file.empty()) prompts = qkv::read_lines(options.prompts_file);
-  listen_for_interrupts();
-  options.generate.on_text = [&](std::string_view text) {
-    if (options.stream) show(text);
+// Prints each text while it is generated.
+void stream(const qkv::Generator& generator, const std::vector<std::string>& prompts, qkv::GenerateOptions options) {
+  options.on_text = [](std::string_view text) {
+    show(text);
     stop_if_interrupted();
   };
   const auto begin = [&](size_t i) {
-    if (options.stream && i < prompts.size()) show(prompts[i]);
+    if (i < prompts.size()) show(prompts[i]);
   };
   begin(0);
-  generator.generate_all(prompts, options.generate, [&](size_t i, const qkv::Generation& found) {
-    if (options.json)
-      // Incomplete UTF-8 characters are replaced by U+FFFD.
-      show(qkv::generation_to_json(prompts[i], found) + "\n");
-    else
-      show((options.stream ? "" : prompts[i] + found.text) + "\n");
-    if (options.generate.alternatives > 0 && !options.json) show("\n" + qkv::tokens_to_text(found) + "\n");
+  generator.generate_all(prompts, options, [&](size_t i, const qkv::Generation& found) {
+    show("\n");
+    if (options.alternatives > 0) show("\n" + qkv::tokens_to_text(found) + "\n");
     begin(i + 1);
+  });
+}
+
+void generate(const GenerateOptions& options) {
+  const qkv::Generator generator(options.run);
+  std::vector<std::string> prompts = {options.prompt};
+  if (!options.prompts_file.empty()) prompts = qkv::read_lines(options.prompts_file);
+  listen_for_interrupts();
+  if (options.stream) return stream(generator, prompts, options.generate);
+  qkv::LineOutput output{print_out};
+  output.progress = [](int64_t) {
+    flush_out();
+    stop_if_interrupted();
+  };
+  qkv::generate_lines(generator, prompts, options.generate, options.json, output);
+}
+
+void generate_parts(const GenerateOptions& options) {
+  PartsJob job(options.parts);
+  const qkv::Generator generator(options.run);
+  generator.generate_all({}, options.generate);  // checks the options
+  job.run([&](qkv::LineReader& lines, const qkv::LineOutput& output) {
+    qkv::generate_lines(generator, qkv::read_all(lines), options.generate, options.json, output);
   });
 }
 
@@ -74,6 +92,10 @@ void add_generate_command(CLI::App& app) {
       ->expected(0, 1)
       ->default_str("5")
       ->check(CLI::Range(1, 1000));
+  add_parts_options(*command, options->parts, {"--prompt", "--prompts", "--stream"});
   add_threads_option(*command);
-  command->callback([options] { generate(*options); });
+  command->callback([options] {
+    options->generate.slide = options->context == "slide";
+    options->parts.given() ? generate_parts(*options) : generate(*options);
+  });
 }

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "commands.h"
-#include "line_reader.h"
 #include "options.h"
-#include "qkv/error.h"
+#include "parts.h"
+#include "qkv/line_jobs.h"
 #include "qkv/recommend_lines.h"
 #include "qkv/result_json.h"
 #include "qkv/text.h"
@@ -22,6 +22,7 @@ struct RecommendOptions {
   const CLI::Option* history_option = nullptr;
   qkv::RecommenderTables tables;
   qkv::RecommendOptions recommend;
+  PartsOptions parts;
   bool include_seen = false, exclude_seen = false, json = false;
 
   bool asks() const {
@@ -67,72 +68,28 @@ void answer_one(const RecommendOptions& options, const qkv::Recommender& recomme
                          : qkv::recommendations_to_text(answer, titles));
 }
 
-// Answers requests in order. Requests that are available at once are computed together.
-class LineAnswers {
- public:
-  LineAnswers(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles)
-      : options_(std::make_shared<qkv::RecommendOptions>(options.recommend)),
-        recommender_(recommender),
-        titles_(titles),
-        lines_(options.input) {}
-
-  void answer_all() {
-    std::string line;
-    while (true) {
-      qkv::Next next = lines_.next(line, waiting_.empty());
-      if (next == qkv::Next::line) take(line);
-      if (next != qkv::Next::line || waiting_.size() == kTogether || bytes_ > kBytesTogether) answer();
-      if (next == qkv::Next::end) return;
-      stop_if_interrupted();
-    }
-  }
-
- private:
-  static constexpr size_t kTogether = 256, kBytesTogether = size_t{1} << 24;
-
-  void take(const std::string& line) {
-    std::optional<qkv::RecommendLine> request;
-    std::string id, error;
-    try {
-      request = qkv::parse_recommend_line(line, options_, recommender_, titles_, id);
-    } catch (const qkv::Error& refused) {
-      error = qkv::error_to_json(fmt::format("line {}: {}", lines_.lines(), refused.what()), id) + "\n";
-    }
-    if (request) {
-      waiting_.push_back(std::move(*request));
-    } else {
-      answer();
-      print_out(error);
-    }
-    bytes_ += line.size();
-  }
-
-  void answer() {
-    std::vector<qkv::RecommendRequest> histories;
-    for (qkv::RecommendLine& request : waiting_)
-      if (!request.similar)
-        histories.push_back({std::move(request.history), std::move(request.times), request.options});
-    auto answers = recommender_.recommend_all(histories);
-    auto next = answers.begin();
-    for (const qkv::RecommendLine& request : waiting_) {
-      const qkv::Recommendations answer =
-          request.similar ? recommender_.similar(*request.similar, *request.options) : std::move(*next++);
-      print_out(qkv::recommendations_to_json(request, answer, titles_) + "\n");
-    }
-    waiting_.clear();
-    bytes_ = 0;
+void answer_lines(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles) {
+  listen_for_interrupts();
+  qkv::LineReader lines(options.input, stop_if_interrupted);
+  qkv::LineOutput output{print_out};
+  output.progress = [](int64_t) {
     flush_out();
-  }
+    stop_if_interrupted();
+  };
+  qkv::recommend_lines(recommender, titles, lines, std::make_shared<qkv::RecommendOptions>(options.recommend), output);
+}
 
-  const std::shared_ptr<const qkv::RecommendOptions> options_;
-  const qkv::Recommender& recommender_;
-  const qkv::Titles& titles_;
-  LineReader lines_;
-  std::vector<qkv::RecommendLine> waiting_;
-  size_t bytes_ = 0;  // of the waiting lines
-};
+void answer_parts(PartsJob& job, const RecommendOptions& options, const qkv::Recommender& recommender,
+                  const qkv::Titles& titles) {
+  const auto defaults = std::make_shared<qkv::RecommendOptions>(options.recommend);
+  job.run([&](qkv::LineReader& lines, const qkv::LineOutput& output) {
+    qkv::recommend_lines(recommender, titles, lines, defaults, output);
+  });
+}
 
 void recommend(RecommendOptions& options) {
+  std::optional<PartsJob> job;
+  if (options.parts.given()) job.emplace(options.parts);
   const qkv::Recommender recommender(options.run, options.tables);
   for (const std::string& line : recommender.messages()) note(line);
   const qkv::Titles titles = read_titles(options, recommender);
@@ -141,8 +98,7 @@ void recommend(RecommendOptions& options) {
   if (!options.deny.empty()) options.recommend.deny = read_items(options.deny, recommender, titles);
   if (options.asks()) return answer_one(options, recommender, titles);
   recommender.check(options.recommend);
-  listen_for_interrupts();
-  LineAnswers(options, recommender, titles).answer_all();
+  job ? answer_parts(*job, options, recommender, titles) : answer_lines(options, recommender, titles);
 }
 
 }  // namespace
@@ -198,6 +154,8 @@ void add_recommend_command(CLI::App& app) {
   add("--allow", options->allow, "File of the only items that may be recommended, one per line")->type_name("FILE");
   add("--deny", options->deny, "File of items that are never recommended, one per line")->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");
+  add_parts_options(*command, options->parts,
+                    {"--history", "--item", "--basket", "--history-file", "--user", "--similar", "--input"});
   add_threads_option(*command);
   command->callback([options] { recommend(*options); });
 }

@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "commands.h"
-#include "line_reader.h"
 #include "options.h"
 #include "qkv/classifier.h"
 #include "qkv/classify_lines.h"
 #include "qkv/error.h"
+#include "qkv/line_reader.h"
 #include "qkv/result_json.h"
 
 namespace {
@@ -24,9 +24,8 @@ struct RerankCommand {
 // Ranks all lines of a file for the query of the command line.
 void rerank_lines(const RerankCommand& options, const qkv::Classifier& classifier) {
   qkv::RerankLine request{options.query};
-  LineReader lines(options.file);
-  std::string line;
-  while (lines.next(line, true) == qkv::Next::line) request.texts.push_back(line);
+  qkv::LineReader lines(options.file, stop_if_interrupted);
+  request.texts = qkv::read_all(lines);
   const qkv::Ranking ranking = classifier.rerank(request.query, request.texts, options.rerank);
   if (options.json) return print_out(qkv::ranking_to_json(request.query, request.texts, ranking) + "\n");
   for (const auto& [index, score] : ranking.texts)
@@ -36,7 +35,7 @@ void rerank_lines(const RerankCommand& options, const qkv::Classifier& classifie
 // Answers requests in JSON. A request that is not valid has an error as its answer.
 void rerank_requests(const RerankCommand& options, const qkv::Classifier& classifier) {
   classifier.rerank("", {}, options.rerank);  // checks the options
-  LineReader lines(options.input);
+  qkv::LineReader lines(options.input, stop_if_interrupted);
   std::string line;
   while (lines.next(line, true) == qkv::Next::line) {
     std::string answer;

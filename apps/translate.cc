@@ -10,11 +10,11 @@
 #include <sstream>
 
 #include "commands.h"
-#include "line_reader.h"
 #include "options.h"
+#include "parts.h"
 #include "qkv/error.h"
+#include "qkv/line_jobs.h"
 #include "qkv/translator.h"
-#include "translation_output.h"
 
 namespace {
 
@@ -22,7 +22,8 @@ struct TranslateOptions {
   std::string run, input = "-", prefix, prefixes, targets;
   std::vector<std::string> ensemble;
   qkv::TranslateOptions translate;
-  OutputForm form;
+  qkv::TranslationForm form;
+  PartsOptions parts;
   bool no_alignment = false;
   bool targets_are_tokens = false;
 };
@@ -54,26 +55,27 @@ class Progress {
 };
 
 // Reads the line of `other` that belongs to the line just read from `lines`.
-void next_paired(LineReader& other, const LineReader& lines, std::string& line) {
+void next_paired(qkv::LineReader& other, const qkv::LineReader& lines, std::string& line) {
   if (other.next(line, true) != qkv::Next::line)
     throw qkv::Error(fmt::format("{} has {} lines, fewer than {}", other.name(), other.lines(), lines.name()));
 }
 
-void check_ended(LineReader& other, const LineReader& lines) {
+void check_ended(qkv::LineReader& other, const qkv::LineReader& lines) {
   std::string line;
   if (other.next(line, true) == qkv::Next::line)
     throw qkv::Error(fmt::format("{} has more lines than {} ({})", other.name(), lines.name(), lines.lines()));
 }
 
-void translate(TranslateOptions options) {
+void translate(const TranslateOptions& options) {
   const qkv::Translator translator(options.run, options.ensemble);
-  LineReader lines(options.input);
-  std::optional<LineReader> prefixes;
-  if (!options.prefixes.empty()) prefixes.emplace(options.prefixes);
+  qkv::LineReader lines(options.input, stop_if_interrupted);
+  std::optional<qkv::LineReader> prefixes;
+  if (!options.prefixes.empty()) prefixes.emplace(options.prefixes, stop_if_interrupted);
   listen_for_interrupts();
   Progress progress;
-  options.translate.on_note = [&](const std::string& note) { progress.report(note); };
-  options.translate.on_progress = [&](int64_t done) {
+  qkv::LineOutput output{print_out};
+  output.note = [&](const std::string& note) { progress.report(note); };
+  output.progress = [&](int64_t done) {
     if (done > 0) flush_out();
     progress.add(done);
     stop_if_interrupted();
@@ -85,10 +87,21 @@ void translate(TranslateOptions options) {
     if (next == qkv::Next::end && prefixes) check_ended(*prefixes, lines);
     return next;
   };
-  int64_t number = 0;
-  translator.translate(
-      read, [&](qkv::Translation&& t) { print_out(output_lines(t, number++, options.form)); }, options.translate);
+  qkv::translate_lines(translator, read, options.translate, options.form, output);
   flush_out();
+}
+
+void translate_parts(const TranslateOptions& options) {
+  PartsJob job(options.parts);
+  const qkv::Translator translator(options.run, options.ensemble);
+  translator.translate(std::vector<std::string>(), options.translate);  // checks the options
+  job.run([&](qkv::LineReader& lines, const qkv::LineOutput& output) {
+    const auto read = [&](qkv::SourceLine& line, bool wait) {
+      line.prefix = options.prefix;
+      return lines.next(line.text, wait);
+    };
+    qkv::translate_lines(translator, read, options.translate, options.form, output);
+  });
 }
 
 std::vector<std::string> split_at_spaces(const std::string& line) {
@@ -100,7 +113,7 @@ std::vector<std::string> split_at_spaces(const std::string& line) {
 void score(const TranslateOptions& options) {
   constexpr size_t kLines = 4096;
   const qkv::Translator translator(options.run, options.ensemble);
-  LineReader lines(options.input), targets(options.targets);
+  qkv::LineReader lines(options.input, stop_if_interrupted), targets(options.targets, stop_if_interrupted);
   listen_for_interrupts();
   int64_t number = 0;
   for (bool ended = false; !ended; stop_if_interrupted()) {
@@ -119,7 +132,7 @@ void score(const TranslateOptions& options) {
       for (const qkv::Translation& t : options.targets_are_tokens
                                            ? translator.score_tokens(source_lines, target_tokens, options.translate)
                                            : translator.score(source_lines, target_lines, options.translate))
-        print_out(output_lines(t, number++, options.form));
+        print_out(qkv::translation_lines(t, number++, options.form));
     } catch (const qkv::Error& error) {
       if (number == 0) throw;
       throw qkv::Error(fmt::format("after line {}: {}", number, error.what()));
@@ -180,13 +193,16 @@ void add_translate_command(CLI::App& app) {
       ->needs(targets);
   add_translate_options(*command, options->translate);
   add_output_options(*command, *options);
+  add_parts_options(*command, options->parts, {"--input", "--prefix-file", "--score"});
   add_threads_option(*command);
   command->callback([options] {
-    options->form.alignment = (options->form.alignment || options->form.json) && !options->no_alignment;
-    options->translate.alignment = options->form.alignment;
-    options->form.attention = options->translate.attention;
-    options->form.n_best = options->translate.n_best > 1;
-    options->form.scores |= !options->targets.empty();
+    const bool alignment = (options->form.alignment || options->form.json) && !options->no_alignment;
+    options->translate.alignment = alignment;
+    const qkv::TranslationForm given = options->form;
+    options->form = qkv::form_of(options->translate, given.json);
+    options->form.word_scores = given.word_scores;
+    options->form.scores = given.scores || !options->targets.empty();
+    if (options->parts.given()) return translate_parts(*options);
     options->targets.empty() ? translate(*options) : score(*options);
   });
 }

@@ -35,6 +35,7 @@ BELOW = {
     "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},
     "classify": {"core", "ops", "layers", "model", "text", "data", "io", "decode", "embed"},
     "recommend": {"core", "ops", "layers", "model", "text", "data", "io", "eval"},
+    "jobs": {"core", "io", "text"},
     "results": {"core"},
     "serve": {"core", "text", "data", "io", "results", "decode", "eval"},
     "train": {

@@ -6,6 +6,7 @@
 //   qkv::Embedder     computes vectors of texts with an encoder, a translator or a language model
 //   qkv::Classifier   classifies texts and orders texts by a query
 //   qkv::translation_to_json, qkv::parse_recommend_line, ...   results and requests as the JSON of the program
+//   qkv::PartFolders, qkv::translate_lines, ...   do jobs over many files, like the program
 //   qkv::import_model, qkv::export_model   convert models from and to other formats
 //   qkv::merge_run                         merges an adapter (LoRA) into its base
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
@@ -33,8 +34,12 @@
 #include "qkv/inspect.h"          // IWYU pragma: export
 #include "qkv/language.h"         // IWYU pragma: export
 #include "qkv/layers.h"           // IWYU pragma: export
+#include "qkv/line_jobs.h"        // IWYU pragma: export
+#include "qkv/line_reader.h"      // IWYU pragma: export
 #include "qkv/matrix.h"           // IWYU pragma: export
 #include "qkv/merge.h"            // IWYU pragma: export
+#include "qkv/output_file.h"      // IWYU pragma: export
+#include "qkv/parts.h"            // IWYU pragma: export
 #include "qkv/quantize.h"         // IWYU pragma: export
 #include "qkv/recommend_lines.h"  // IWYU pragma: export
 #include "qkv/recommendation.h"   // IWYU pragma: export

@@ -14,6 +14,7 @@ qkv.train_translator, qkv.train_recommender, qkv.train_language_model
 qkv.import_model, qkv.export_model      models of other projects, also from the Hugging Face hub
 qkv.quantize                            a copy of a run with 8-bit weights
 qkv.bleu, qkv.chrf                      scores of translations
+qkv.batch                               jobs on tables and files, for engines such as Ray and Spark
 qkv.torch                               attention inside of PyTorch; a module of its own, which imports torch
 
 >>> import numpy as np
@@ -28,7 +29,7 @@ documentation, and runs/en-de, runs/lm, runs/films and others are run directorie
 
 from importlib.metadata import version as _version
 
-from . import layers
+from . import batch, layers
 from ._attention import attention, attention_backward
 from ._attention_map import AttentionKind, AttentionMap
 from ._classifier import Classifier, LabelScore, RankedText
@@ -87,6 +88,7 @@ __all__ = [
     "active_isa",
     "attention",
     "attention_backward",
+    "batch",
     "bleu",
     "chrf",
     "evaluate",

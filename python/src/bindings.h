@@ -21,6 +21,7 @@ void bind_tables(nanobind::module_& m);
 void bind_export(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
 void bind_training(nanobind::module_& m);
+void bind_part_folders(nanobind::module_& m);
 void bind_openmp_pool(nanobind::module_& m);
 
 // Converts bytes to a str; invalid UTF-8 becomes U+FFFD.

@@ -57,6 +57,7 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_export(m);
   qkv::python::bind_score(m);
   qkv::python::bind_training(m);
+  qkv::python::bind_part_folders(m);
   qkv::python::bind_options(m);
   qkv::python::bind_openmp_pool(m);
 }

@@ -15,6 +15,13 @@
 #include "core/to_size.h"
 
 namespace qkv {
+namespace {
+
+FileDescriptor create(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+}
+
+}  // namespace
 
 void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
@@ -29,8 +36,13 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   static std::atomic<int> counter = 0;
   do {  // a killed process with the same id may have left a file of this name
     temporary_ = fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter++);
-    file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    file_ = create(temporary_);
   } while (!file_ && errno == EEXIST);
+  if (!file_) fail_file(path_, "cannot be written");
+}
+
+AtomicFile::AtomicFile(const std::string& path, const std::string& temporary)
+    : path_(path), temporary_(temporary), file_(create(temporary)) {
   if (!file_) fail_file(path_, "cannot be written");
 }
 
@@ -40,6 +52,12 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   if (!write_all(file_.get(), bytes)) fail_file(path_, "cannot be written");
+}
+
+void AtomicFile::overwrite(std::string_view text) {
+  if (::lseek(file_.get(), 0, SEEK_SET) != 0) fail_file(path_, "cannot be written");
+  write(text);
+  if (::lseek(file_.get(), 0, SEEK_END) < 0) fail_file(path_, "cannot be written");
 }
 
 void AtomicFile::commit() {

@@ -18,12 +18,16 @@ namespace qkv {
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
+  // Writes to this temporary file, in the same folder, instead. It must not exist.
+  AtomicFile(const std::string& path, const std::string& temporary);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  // Replaces the first bytes that were written.
+  void overwrite(std::string_view text);
   void commit();
 
  private:

@@ -4,6 +4,7 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -42,6 +43,17 @@ std::string visible(std::string_view text) {
     }
   }
   return shown;
+}
+
+std::string in_one_line(std::string_view text) {
+  std::string line;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    line += visible(text.substr(begin, end - begin));
+    if (end < text.size()) line += ' ';
+    begin = end + 1;
+  }
+  return line;
 }
 
 }  // namespace qkv

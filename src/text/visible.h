@@ -10,4 +10,7 @@ namespace qkv {
 // are not UTF-8 become "<0x1B>", and what could turn the line around U+FFFD.
 std::string visible(std::string_view text);
 
+// visible, but spaces stay as they are: a path as messages of one line show it.
+std::string in_one_line(std::string_view text);
+
 }  // namespace qkv

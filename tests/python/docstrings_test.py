@@ -12,7 +12,7 @@ import qkv
 
 np = pytest.importorskip("numpy")
 TESTS = pathlib.Path(__file__).resolve().parent.parent
-MODULES = ["qkv", "qkv.layers"] + ["qkv.torch"] * (importlib.util.find_spec("torch") is not None)
+MODULES = ["qkv", "qkv.batch", "qkv.layers"] + ["qkv.torch"] * (importlib.util.find_spec("torch") is not None)
 MODELS = {"sentiment": "classify/bert", "reranker": "classify/cross", "encoder": "bert/sentence"}  # of tests/golden
 
 

@@ -1,18 +1,18 @@
-#include "line_reader.h"
+#include "qkv/line_reader.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <utility>
 
-#include "commands.h"
-#include "qkv/error.h"
+#include "core/fail.h"
+#include "core/file_descriptor.h"
 
+namespace qkv {
 namespace {
 
 constexpr size_t kLongest = size_t{16} << 20;     // bytes per line
@@ -21,22 +21,23 @@ constexpr size_t kWindowBytes = size_t{1} << 24;  // bytes per window; the line 
 
 }  // namespace
 
-LineReader::LineReader(const std::string& path) : name_(path == "-" ? "standard input" : path) {
-  if (path != "-") fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) throw qkv::Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+LineReader::LineReader(const std::string& path, std::function<void()> on_signal)
+    : name_(path == "-" ? "standard input" : path), on_signal_(std::move(on_signal)), owned_(path != "-") {
+  if (owned_) fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) fail_file(path, "cannot be opened");
 }
 
 LineReader::~LineReader() {
-  if (fd_ > 0) ::close(fd_);
+  if (owned_) ::close(fd_);
 }
 
-qkv::Next LineReader::next(std::string& line, bool wait) {
+Next LineReader::next(std::string& line, bool wait) {
   while (!take(line)) {
-    if (ended_) return qkv::Next::end;
-    if (!fill(wait)) return qkv::Next::later;
+    if (ended_) return Next::end;
+    if (!fill(wait)) return Next::later;
   }
   lines_++;
-  return qkv::Next::line;
+  return Next::line;
 }
 
 // Takes the first line out of the buffer. Returns false if its end has not been read.
@@ -44,8 +45,7 @@ bool LineReader::take(std::string& line) {
   size_t end = buffer_.find('\n', searched_);
   searched_ = buffer_.size();
   if (end == std::string::npos) {
-    if (buffer_.size() - begin_ > kLongest)
-      throw qkv::Error(fmt::format("{}: line {} is longer than {} bytes", name_, lines_ + 1, kLongest));
+    if (buffer_.size() - begin_ > kLongest) fail("{}: line {} is longer than {} bytes", name_, lines_ + 1, kLongest);
     if (!ended_ || begin_ == buffer_.size()) return false;
     end = buffer_.size();
   }
@@ -67,22 +67,30 @@ bool LineReader::fill(bool wait) {
   std::array<char, 1 << 16> bytes;
   const ssize_t n = count < 0 ? -1 : ::read(fd_, bytes.data(), bytes.size());
   if (n < 0 && errno == EINTR) {
-    stop_if_interrupted();
+    if (on_signal_) on_signal_();
     return true;
   }
-  if (n < 0) throw qkv::Error(fmt::format("{}: cannot be read: {}", name_, std::strerror(errno)));
+  if (n < 0) fail_file(name_, "cannot be read");
   buffer_.append(bytes.data(), static_cast<size_t>(n));
   ended_ = n == 0;
   return true;
+}
+
+std::vector<std::string> read_all(LineReader& reader) {
+  std::vector<std::string> lines;
+  for (std::string line; reader.next(line, true) == Next::line;) lines.push_back(line);
+  return lines;
 }
 
 bool read_window(LineReader& reader, std::vector<std::string>& lines) {
   lines.clear();
   std::string line;
   for (size_t bytes = 0; lines.size() < kWindow && bytes < kWindowBytes; bytes += line.size()) {
-    const qkv::Next next = reader.next(line, lines.empty());
-    if (next != qkv::Next::line) return next != qkv::Next::end;
+    const Next next = reader.next(line, lines.empty());
+    if (next != Next::line) return next != Next::end;
     lines.push_back(line);
   }
   return true;
 }
+
+}  // namespace qkv
