@@ -60,7 +60,9 @@ void add_bench_decode_command(CLI::App& bench) {
   command->add_option("--beam", decode.beam, "Hypotheses kept per step; 1 is greedy search")->capture_default_str();
   command->add_option("--batch", decode.batch, "Sentences per batch")->capture_default_str();
   command->add_option("--length", decode.length, "Tokens per translation")->capture_default_str();
-  command->add_option("--workers", decode.workers, "Batches translated in parallel, which share the threads; 0 is one per thread")
+  command
+      ->add_option("--workers", decode.workers,
+                   "Batches translated in parallel, which share the threads; 0 is one per thread")
       ->capture_default_str();
   command->add_flag("--int8", decode.int8, "Compute matrix products in 8 bits");
   command->add_flag("--json", options->json, "Print as JSON");

@@ -22,8 +22,9 @@ void add_quantize_command(CLI::App& app) {
   command->callback([run, out, int8, int4] {
     if (int8->count() + int4->count() == 0) throw CLI::RequiredError("--int8 or --int4");
     const qkv::QuantizeReport report = qkv::quantize_run(*run, *out, int4->count() > 0 ? 4 : 8);
-    const std::string four = report.int4_matrices > 0 ? fmt::format("{} matrices in 4 bits, ", report.int4_matrices) : "";
-    fmt::print("{}: {}{} matrices in 8 bits, {:.1f} MiB of weights instead of {:.1f} MiB\n", report.out, four,
+    std::string four_bits;
+    if (report.int4_matrices > 0) four_bits = fmt::format("{} matrices in 4 bits, ", report.int4_matrices);
+    fmt::print("{}: {}{} matrices in 8 bits, {:.1f} MiB of weights instead of {:.1f} MiB\n", report.out, four_bits,
                report.int8_matrices, mebibytes(report.bytes), mebibytes(report.bytes_before));
   });
 }

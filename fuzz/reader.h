@@ -19,7 +19,8 @@ namespace qkv::fuzz {
   target(metrics) target(multipart) target(npz) target(pickle) target(rank_messages) target(requests) \
   target(safetensors) target(saved_interactions) target(sentencepiece) target(server_completions) \
   target(server_embeddings) target(server_gorse) target(server_translate) target(settings) target(state) target(text) \
-  target(text_requests) target(titles) target(tokenizer_json) target(torch) target(weights)
+  target(text_requests) target(titles) target(tokenizer_json) target(torch) target(weights) \
+  target(weights_int4)
 // clang-format on
 #define QKV_DECLARE(name) void fuzz_##name(std::string_view bytes);
 QKV_FUZZ_TARGETS(QKV_DECLARE)

@@ -121,6 +121,10 @@ void weights(const fs::path& directory) {
   quantize(parameters);
   save_quantized(seeds.path(), parameters);
 
+  Transformer<float> wider(small_int4_model());
+  wider.parameters().initialize(1);
+  quantize(wider.parameters(), 4);
+  save_quantized(Seeds(directory, "weights_int4").path(), wider.parameters());
 }
 
 void texts(const fs::path& directory) {

@@ -16,6 +16,14 @@ inline ModelConfig small_model() {
   return c;
 }
 
+// Queries, keys and values, [16, 64], may have 4 bits.
+inline ModelConfig small_int4_model() {
+  ModelConfig c = small_model();
+  c.d_model = 64;
+  c.attention.key_width = c.attention.value_width = 16;
+  return c;
+}
+
 // Five numbers, for the state of a training run.
 struct FewParameters : ParameterList<float> {
   FewParameters() {

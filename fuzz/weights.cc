@@ -15,7 +15,7 @@ void qkv::fuzz::fuzz_weights(std::string_view bytes) {
   const int8_t* next = nullptr;
   for (const auto& p : model->parameters().all()) {
     const auto& [values, scale, sums] = p.int8;
-    if (next && p.quantizable) require(values.data == next, "matrices in 8 bits are neighbours");
+    if (next && p.least_bits <= 8) require(values.data == next, "matrices in 8 bits are neighbours");
     if (!values.data) continue;
     next = values.row(values.rows);
     for (int64_t o = 0; o < values.rows; o++) {

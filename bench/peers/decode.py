@@ -6,8 +6,9 @@ bench/RESULTS.md.
 
 VENV is the environment that install.sh in SCRIPTS creates. MarianMT models with random weights are created in DIR and
 imported unless they exist. Both programs translate the same lines, each to 24 tokens; tokenization is not timed. Ours
-runs with its defaults; CTranslate2 runs with one worker of two threads and with two workers of one thread, and the faster
-setting counts. A round runs qkv, then CTranslate2. Figures are medians over the rounds, ratios are medians of the ratios of consecutive runs. Memory is
+runs with its defaults; CTranslate2 runs with one worker of two threads and with two workers of one thread, and the
+faster setting counts. A round runs qkv, then CTranslate2. Figures are medians over the rounds, ratios are medians of the
+ratios of consecutive runs. Memory is
 the peak of the whole process in its faster setting; for CTranslate2 it excludes the Python libraries. Start-up is the
 time to open the model.
 """

@@ -1,5 +1,5 @@
-"""llama.cpp's side of llama.py: makes models, quantizes them, and measures speed and perplexity. Needs llama-cpp-python,
-gguf, safetensors and NumPy.
+"""llama.cpp's side of llama.py: makes models, quantizes them, and measures speed and loss. Needs llama-cpp-python, gguf,
+safetensors and NumPy.
 
     python llama_cpp_models.py make SIZE FILE
     python llama_cpp_models.py convert DIR FILE
@@ -8,8 +8,8 @@ gguf, safetensors and NumPy.
     python llama_cpp_models.py loss FILE IDS --threads N
 
 `make` writes a Llama in the shape of SIZE with normal random weights, of standard deviation 0.02, `convert` a Llama
-that `qkv export` wrote, without its tokenizer. `speed` and `loss` print JSON in the last line. `loss` reads token ids, one sequence per line, and prints the mean of −log p over all
-tokens after the first two of each.
+that `qkv export` wrote, without its tokenizer. `speed` and `loss` print JSON in the last line. `loss` reads token ids,
+one sequence per line, and prints the mean of −log p over all tokens after the first two of each.
 """
 
 import argparse

@@ -1,10 +1,11 @@
-"""Compares the loss of quantized language models on held-out text with llama.cpp's. Prints the table in docs/results.md.
+"""Compares the loss of quantized language models on held-out text with llama.cpp's. Prints the table in
+docs/results.md.
 
     python3 bench/peers/llama_quality.py RUN --text FILE --llama VENV/bin/python --models DIR [--qkv build/release/qkv]
 
 RUN is a Llama with pieces that `qkv train lm` made; VENV is that of llama.py, with sentencepiece and safetensors. Both
-sides read the same tokens: windows of the text, after the model's start token, as long as the model reads. A loss is the
-mean of −log p over all tokens of a window but the first, in nats; the perplexity is e to its power.
+sides read the same tokens: windows of the text, after the model's start token, as long as the model reads. A loss is
+the mean of −log p over all tokens of a window but the first, in nats; the perplexity is e to its power.
 """
 
 import argparse
@@ -31,10 +32,12 @@ def our_loss(qkv, run, windows):
     """Returns the loss of a run, which a server computes. It adds the start token itself."""
     server = subprocess.Popen([qkv, "serve", f"lm={run}", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
     try:
-        address = next(word for line in server.stderr for word in line.split() if word.startswith("http://")).rstrip("/,")
+        words = (word for line in server.stderr for word in line.split())
+        address = next(word for word in words if word.startswith("http://"))
         total, count = 0.0, 0
         for first in range(0, len(windows), 8):
-            body = {"model": "lm", "prompt": [window[1:] for window in windows[first:first + 8]], "echo": True, "logprobs": 0, "max_tokens": 0}
+            texts = [window[1:] for window in windows[first:first + 8]]
+            body = {"model": "lm", "prompt": texts, "echo": True, "logprobs": 0, "max_tokens": 0}
             request = urllib.request.Request(f"{address}/v1/completions", json.dumps(body).encode(),
                                              {"content-type": "application/json"})
             with urllib.request.urlopen(request) as answer:
@@ -77,7 +80,8 @@ def main():
             run_command([a.llama, PEER, "quantize", str(models / "F32.gguf"), file, kind])
         losses[f"llama.cpp {kind}"] = measure([a.llama, PEER, "loss", file, str(ids)])[0]["loss"]
 
-    print(f"{len(windows)} windows of {length} tokens\n\n| weights | loss | above float32 | perplexity |\n|---|---|---|---|")
+    print(f"{len(windows)} windows of {length} tokens\n")
+    print("| weights | loss | above float32 | perplexity |\n|---|---|---|---|")
     for name, loss in losses.items():
         print(f"| {name} | {loss:.4f} | {loss - losses['qkv float32']:+.4f} | {math.exp(loss):.2f} |")
 

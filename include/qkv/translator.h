@@ -69,8 +69,8 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
         {"Maximum batch size: source tokens times beam, or times n_best when sampling; does not change the result",
          "execution", between(1, kMaxTokens)});
   visit("workers", o.workers,
-        {"Number of batches translated in parallel, which share the threads; 0 chooses one per thread, at most 16; does "
-         "not change the result",
+        {"Number of batches translated in parallel, which share the threads; 0 chooses one per thread, at most 16; "
+         "does not change the result",
          "execution", between(0, 1024)});
   visit("window", o.window,
         {"Maximum number of lines read ahead and sorted by length; does not change the result", "execution",
@@ -169,9 +169,9 @@ class Translator {
                                         const std::vector<std::vector<std::string>>& targets,
                                         const TranslateOptions& options = {}) const;
 
-  // Returns the encoder's output, one row per token as in Translation::source_tokens; width: d. An ensemble returns that
-  // of its first model. Uses the options for languages and batch_tokens. Throws Error if a text is empty or longer than
-  // the model's max_length.
+  // Returns the encoder's output, one row per token as in Translation::source_tokens; width: d. An ensemble returns
+  // that of its first model. Uses the options for languages and batch_tokens. Throws Error if a text is empty or longer
+  // than the model's max_length.
   TokenRows encode(const std::vector<std::string>& texts, const TranslateOptions& options = {}) const;
 
   // Returns the logits of all tokens of the vocabulary, one row per token of the target and one for the end token;

@@ -25,7 +25,7 @@ class ExportReport:
 class QuantizeReport:
     """A run that quantize has written.
 
-    >>> report = qkv.QuantizeReport("runs/en-de-int8", int8_matrices=20, int4_matrices=0, bytes_before=4_000_000, bytes=1_100_000)
+    >>> report = qkv.QuantizeReport("runs/en-de-int8", 20, 0, bytes_before=4_000_000, bytes=1_100_000)
     >>> report.bytes / report.bytes_before
     0.275
     """

@@ -16,9 +16,9 @@ namespace qkv {
 // Returns the number of workers for an option: 0 chooses one per thread, at most 16.
 size_t worker_count(int64_t workers);
 
-// A pool of at most one thread per arena. They share the threads of the thread that creates the pool: a job gets an equal
-// part for each job that runs or waits. As long as there is a single arena, or only one job at a time, there is no
-// thread: jobs run on the thread that calls wait, which also throws the exceptions of jobs.
+// A pool of at most one thread per arena. They share the threads of the thread that creates the pool: a job gets an
+// equal part for each job that runs or waits. As long as there is a single arena, or only one job at a time, there is
+// no thread: jobs run on the thread that calls wait, which also throws the exceptions of jobs.
 class Workers {
  public:
   using Job = std::function<void(Arena&)>;

@@ -66,8 +66,7 @@ std::span<const std::byte> blocks_of(const Safetensors& file, const std::string&
   if (tensor->dtype != DType::u8 || tensor->shape != shape)
     fail("{}: tensor \"{}\" must be {} (is {})", path, p.name, describe(DType::u8, shape),
          describe(tensor->dtype, tensor->shape));
-  if (!are_scales_finite(tensor->data))
-    fail("{}: tensor \"{}\" contains a scale that is not finite", path, p.name);
+  if (!are_scales_finite(tensor->data)) fail("{}: tensor \"{}\" contains a scale that is not finite", path, p.name);
   return tensor->data;
 }
 

@@ -1,6 +1,6 @@
-// 4-bit weights in a safetensors file. The matrix NAME is U8, [out / 16, in / 64, 576]: the blocks of core/int4_matrix.h.
-// Only matrices of linear layers have 4 bits, if out is a multiple of 16 and in of 64. Layers that are computed together,
-// such as queries, keys and values, have them together or not at all.
+// 4-bit weights in a safetensors file. The matrix NAME is U8, [out / 16, in / 64, 576]: the blocks of
+// core/int4_matrix.h. Only matrices of linear layers have 4 bits, if out is a multiple of 16 and in of 64. Layers that
+// are computed together, such as queries, keys and values, have them together or not at all.
 #pragma once
 
 #include <memory>

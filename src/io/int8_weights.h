@@ -1,6 +1,6 @@
 // 8-bit weights in a safetensors file. The matrix NAME is I8, [out, in]; NAME_scale is F32, [out]; row o of the weight
-// is its integers times scale o. Matrices whose number of columns is not a multiple of 4 or is above 65,536 stay F32, as
-// do all vectors.
+// is its integers times scale o. Matrices whose number of columns is not a multiple of 4 or is above 65,536 stay F32,
+// as do all vectors.
 #pragma once
 
 #include <memory>

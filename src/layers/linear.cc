@@ -24,8 +24,8 @@ void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin,
     if (const Int4Matrix& W4 = weight.int4; W4.blocks)
       return row_linear(x, W4.row_range(begin, end), bias, y, c.arena, after);
     if (const Int8Matrix& W8 = weight.int8; W8.values.data)
-      return row_linear(x, Int8Matrix{{W8.values.row(begin), end - begin, in}, W8.scale + begin, W8.sums + begin},
-                        bias, y, c.arena, after);
+      return row_linear(x, Int8Matrix{{W8.values.row(begin), end - begin, in}, W8.scale + begin, W8.sums + begin}, bias,
+                        y, c.arena, after);
   }
   const Matrix<const Real> W(weight.value + begin * in, end - begin, in);
   if (c.inference) return row_linear<Real>(x, W, bias, y, c.arena, after);

@@ -46,7 +46,8 @@ class Linear {
 };
 
 // Computes y = x Wᵀ + b for rows [begin, end) of the weight, which may extend into the weights that follow it. `bias`
-// points to the element of row `begin`, or is null. The context selects the op: training, inference or quantized weights.
+// points to the element of row `begin`, or is null. The context selects the op: training, inference or quantized
+// weights.
 template <class Real>
 void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
              Matrix<Real> y, Context& c, AfterBlock after = {});

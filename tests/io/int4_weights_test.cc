@@ -1,5 +1,5 @@
-// 4-bit weights in a file: they survive in any order of tensors, layers that are computed together have them together, and
-// errors name the tensor.
+// 4-bit weights in a file: they survive in any order of tensors, layers that are computed together have them together,
+// and errors name the tensor.
 #include "io/int4_weights.h"
 
 #include <gtest/gtest.h>
@@ -90,8 +90,7 @@ TEST_F(Int4Weights, WrongTensorsAreRejected) {
     EXPECT_EQ(error_after(q, [&](Tensor& t) { std::memcpy(&t.bytes[576 + 62], &bits, 2); }),
               begin + "contains a scale that is not finite");
   const auto to_floats = [](Tensor& t) { t = {t.name, DType::f32, {64, 64}, std::vector<std::byte>(64 * 64 * 4)}; };
-  EXPECT_EQ(error_after(k, to_floats),
-            path + ": tensor \"" + k + "\" must have 4 bits, like the others of its layer");
+  EXPECT_EQ(error_after(k, to_floats), path + ": tensor \"" + k + "\" must have 4 bits, like the others of its layer");
   EXPECT_EQ(error_after(k, [](Tensor& t) { t.name += "x"; }),
             path + ": tensor \"" + k + "x\" is not part of the model");
 }

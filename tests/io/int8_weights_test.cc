@@ -23,8 +23,8 @@ namespace {
 
 using testing::error_of;
 using testing::rewrite_tensors;
-using testing::Tensor;
 using testing::TempDir;
+using testing::Tensor;
 
 class Int8WeightsTest : public ::testing::Test {
  protected:
@@ -133,9 +133,9 @@ TEST_F(Int8WeightsTest, OfAnotherShapeAreRejected) {
 
 TEST_F(Int8WeightsTest, WithoutAScaleAreRejected) {
   save_quantized(path, model->parameters());
-  rewrite_tensors(
-      path,
-      [&](std::vector<Tensor>& all) { std::erase_if(all, [&](const Tensor& t) { return t.name == q + "_scale"; }); });
+  rewrite_tensors(path, [&](std::vector<Tensor>& all) {
+    std::erase_if(all, [&](const Tensor& t) { return t.name == q + "_scale"; });
+  });
   EXPECT_EQ(error_of([&] { load_model(path, config); }),
             path + ": tensor \"" + q + "_scale\": is missing (expected F32 [12])");
 }

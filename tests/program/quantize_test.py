@@ -48,8 +48,8 @@ def test_4_bits_of_a_language_model(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("To be, or not to be, that is the question.\n" * 60)
     run = tmp_path / "run"
-    qkv("train", "lm", "--text", text, "--out", run, "--unit", "bytes", "--d-model", 64, "--ffn", 128, "--max-steps", 30,
-        "--threads", 1)
+    qkv("train", "lm", "--text", text, "--out", run, "--unit", "bytes", "--d-model", 64, "--ffn", 128,
+        "--max-steps", 30, "--threads", 1)
     _, output, _ = qkv("quantize", run, "--int4")
     small = tmp_path / "run-int4"
     assert output.startswith(f"{small}: ") and " matrices in 4 bits, " in output and output.count("\n") == 1
@@ -58,8 +58,8 @@ def test_4_bits_of_a_language_model(tmp_path):
     assert {p["type"] for p in info["parameters"]} == {"int4", "int8", "float32"}
     assert info["serving_bytes"] == sum(p["count"] * 9 // 16 if p["type"] == "int4" else p["count"] + 8 * p["shape"][0]
                                         if p["type"] == "int8" else 4 * p["count"] for p in info["parameters"])
-    texts = [qkv("generate", small, "--prompt", "To be", "--max-tokens", 40, "--temperature", 0, "--threads", threads)[1]
-             for threads in (1, 2)]
+    command = ["generate", small, "--prompt", "To be", "--max-tokens", 40, "--temperature", 0]
+    texts = [qkv(*command, "--threads", threads)[1] for threads in (1, 2)]
     assert texts[0] == texts[1] and texts[0].strip()
 
 
@@ -97,7 +97,8 @@ def test_training_cannot_resume_it(corpus, quantized):
                      "or a new directory\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["run"], ["--int8"], ["run", "--int3"], ["run", "--int8", "--int4"], ["run", "--int8=false"],
+@pytest.mark.parametrize("arguments", [[], ["run"], ["--int8"], ["run", "--int3"], ["run", "--int8", "--int4"],
+                                       ["run", "--int8=false"],
                                        ["run", "--int8", "--out"]])
 def test_wrong_usage_is_one_line_and_status_2(arguments):
     status, output, error = qkv("quantize", *arguments, ok=False)

@@ -58,6 +58,8 @@ def test_scores_have_known_values():
     (lambda run: qkv.export_model(run, "out", dtype="int8"), "dtype must be one of float32, float16, bfloat16 (is 'int8')"),
     (lambda run: qkv.quantize("nowhere"), "nowhere: is not a run directory"),
     (lambda run: qkv.quantize(run, run), "already exists"),
+    (lambda run: qkv.quantize(run, "out", bits=3), "quantize: bits must be 4 or 8 (is 3)"),
+    (lambda run: qkv.quantize(run, "out", bits=4), "has no linear layer of which the outputs are a multiple of 16"),
     (lambda run: qkv.bleu(["a"], []), "bleu: expected one reference per hypothesis (found 1 hypotheses and 0"),
     (lambda run: qkv.chrf([], ["a"]), "chrf: expected one reference per hypothesis (found 0 hypotheses and 1"),
     (lambda run: qkv.bleu("a", ["a"]), "hypotheses must be a list of str (is 'a')"),

@@ -122,15 +122,15 @@ HWY_INLINE void cached_exponentials(int64_t keys, float scale, float* a, float* 
 #endif
 }
 
-// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns from `column`. Prefetches the keys of the next heads, unless
-// the pairs are of one head.
+// y_l = Σ_j a[j, l] v_jl / sums[l] for C vectors of columns from `column`. Prefetches the keys of the next heads,
+// unless the pairs are of one head.
 template <int C, class Io>
 HWY_INLINE void cached_mix(const float* a, const CachedPairs& at, const CachedRows& values, int64_t key_width,
                            int64_t column, const float* sums, Io io) {
   Vector sum[kPairs][C];
   clear_tile(sum);
-  const int64_t next = at.k[kPairs - 1] + key_width, next_columns = column == 0 && !at.of_one_head() ? next - at.k[0] : 0;
-  const int64_t common = at.least_keys();
+  const int64_t next = at.k[kPairs - 1] + key_width, common = at.least_keys();
+  const int64_t next_columns = column == 0 && !at.of_one_head() ? next - at.k[0] : 0;
   for (int64_t j = 0; j < common; j++) {
     const float* row = values.row(j) + column;
     prefetch(values.row(j) + next, next_columns);

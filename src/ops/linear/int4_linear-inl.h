@@ -85,7 +85,7 @@ HWY_INLINE IntVector broadcast_four(const int8_t* x) {
   return hn::Set(Ints(), four);
 }
 
-// The weights of R rows of x and C vectors of outputs from `output` that are in the same group of columns.
+// Places of the weights of C vectors of outputs in one group of columns.
 template <int C>
 struct Int4Group {
   const std::byte* scales[C];
@@ -99,13 +99,14 @@ struct Int4Group {
       bytes[c] = W.row_blocks(o) + Int4Matrix::kScaleBytes + 4 * lane;
     }
   }
-  // Moves on from group g.
+  // Moves on from group g, the first of a block if g is even, else the second.
   HWY_INLINE void next(int64_t g) {
-    const int64_t rest = g % 2 == 0 ? 0 : Int4Matrix::kScaleBytes;  // of the block that ends
+    constexpr int64_t kScales = 2 * Int4Matrix::kRows;  // bytes
+    const bool ends_block = g % 2 == 1;
     HWY_UNROLL(2)
     for (int c = 0; c < C; c++) {
-      scales[c] += g % 2 == 0 ? 2 * Int4Matrix::kRows : Int4Matrix::kBlockBytes - 2 * Int4Matrix::kRows;
-      bytes[c] += Int4Matrix::kGroupBytes + rest;
+      scales[c] += ends_block ? Int4Matrix::kBlockBytes - kScales : kScales;
+      bytes[c] += ends_block ? Int4Matrix::kGroupBytes + Int4Matrix::kScaleBytes : Int4Matrix::kGroupBytes;
     }
   }
   HWY_INLINE Vector scale(int c) const {
@@ -133,7 +134,8 @@ HWY_INLINE void add_group(const Int4Group<C>& weights, const int8_t* x, int64_t 
     }
     HWY_UNROLL(16)
     for (int r = 0; r < R; r++) {
-      const IntVector first = broadcast_four(x + r * stride + 4 * k), second = broadcast_four(x + r * stride + 16 + 4 * k);
+      const int8_t* four = x + r * stride + 4 * k;
+      const IntVector first = broadcast_four(four), second = broadcast_four(four + 16);
       HWY_UNROLL(2)
       for (int c = 0; c < C; c++) sum[r][c] = Dot::add(lower[c], first, sum[r][c]);
       HWY_UNROLL(2)
@@ -171,8 +173,8 @@ HWY_INLINE void int4_tile(const SignedBytes& x, const Int4Matrix& W, const float
       const Vector scale = weights.scale(c);
       HWY_UNROLL(16)
       for (int r = 0; r < R; r++)
-        sum[r][c] = hn::MulAdd(hn::ConvertTo(Floats(), products[r][c]), hn::Mul(scale, set(scales[r * groups + g])),
-                               sum[r][c]);
+        sum[r][c] =
+            hn::MulAdd(hn::ConvertTo(Floats(), products[r][c]), hn::Mul(scale, set(scales[r * groups + g])), sum[r][c]);
     }
     weights.next(g);
   }

@@ -27,8 +27,8 @@ void QuantizeRows(Matrix<const float> X, const SignedBytes& to) {
   });
 }
 
-void MultiplyInt4(const SignedBytes& x, const Int4Matrix& W, const float* b, int64_t first, int64_t last,
-                  int64_t begin, int64_t end, Matrix<float> Y) {
+void MultiplyInt4(const SignedBytes& x, const Int4Matrix& W, const float* b, int64_t first, int64_t last, int64_t begin,
+                  int64_t end, Matrix<float> Y) {
 #if HWY_TARGET == HWY_AVX3
   if (has_vnni()) return multiply_int4<NibblesVnni>(x, W, b, first, last, begin, end, Y);
 #endif
