@@ -66,7 +66,13 @@ HWY_INLINE void quantize_row(const float* x, int64_t n, const SignedBytes& to) {
       largest = hn::Max(largest, hn::Abs(v));
       nothing = hn::MulAdd(v, zero(), nothing);
     }
-    const float most = max_of_lanes(largest);
+    const float most = max_of_lanes(largest), spoiled = sum_of_lanes(nothing);  // 0, or NaN
+    if (spoiled != 0) {
+      std::memset(bytes, 0, kGroup);
+      to.scales[n * to.groups + g] = spoiled;
+      to.offsets[n * to.groups + g] = 0;
+      continue;
+    }
     const Vector inverse = set(most > kLeastScaled ? 127 / most : 0);
     IntVector sum = hn::Zero(Ints());
     for (int64_t i = 0; i < kGroup; i += lanes()) {
@@ -74,7 +80,7 @@ HWY_INLINE void quantize_row(const float* x, int64_t n, const SignedBytes& to) {
       sum = hn::Add(sum, rounded);
       hn::StoreU(hn::DemoteTo(d8, rounded), d8, bytes + i);
     }
-    to.scales[n * to.groups + g] = most / 127 + sum_of_lanes(nothing);
+    to.scales[n * to.groups + g] = most / 127;
     to.offsets[n * to.groups + g] = -8 * hn::GetLane(hn::SumOfLanes(Ints(), sum));
   }
 }
