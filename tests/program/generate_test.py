@@ -114,7 +114,7 @@ def test_the_benchmark_reports_its_share_of_the_bandwidth(model):
     used = found["tokens_per_s"] / 2 * found["weight_bytes"] / (1e9 * found["read_gbytes_per_s"])
     assert abs(found["bandwidth_share"] - used) < 1e-6 * used
     shape = ["--preset", "lm-small", "--vocab", 100]
-    plain, int8 = [json.loads(qkv("bench", "generate", *shape, *sizes, *more)[1]) for more in ([], ["--int8"])]
+    plain, int8 = [json.loads(qkv("bench", "generate", *shape, *sizes, *more)[1]) for more in ([], ["--bits", 8])]
     assert plain["parameters"] == int8["parameters"] and plain["weight_bytes"] > 3 * int8["weight_bytes"]
     assert "% of that limit\n" in qkv("bench", "generate", *shape, "--tokens", 3, "--prompt", 2, "--profile")[1]
     assert qkv("bench", "generate", model, "--preset", "gpt2", ok=False)[0] == 2
