@@ -39,8 +39,8 @@ def limit(namespace, device, rate):
     tc = f"ip netns exec {namespace} tc qdisc"
     subprocess.run(f"{tc} del dev {device} root".split(), capture_output=True)
     if rate:
-        burst = max(32, rate // 8)  # KiB: the kernel refills the bucket about a thousand times a second
-        sh(f"{tc} add dev {device} root tbf rate {rate}mbit burst {burst}kb latency 100ms")
+        # The bucket holds two of the largest packets that Linux forms (64 KB), because tbf drops parts of larger ones.
+        sh(f"{tc} add dev {device} root tbf rate {rate}mbit burst 128kb latency 100ms")
 
 
 @contextlib.contextmanager
@@ -69,7 +69,7 @@ def step_seconds(a, folder, ranks, rate):
     for i in range(1, ranks + 1):
         limit(f"qkv-bench-{i}", "eth0", rate)
         limit(SWITCH, f"port{i}", rate)
-    run = folder / f"{ranks}-{rate}"
+    run = pathlib.Path(tempfile.mkdtemp(dir=folder)) / "run"
     hosts = ",".join(f"{NETWORK}.{i}" for i in range(1, ranks + 1))
     mpirun = [folder / "agent", f"{NETWORK}.1", "mpirun.openmpi", "--allow-run-as-root", "-n", ranks, "--host", hosts,
               "--bind-to", "none", "--mca", "plm_rsh_agent", folder / "agent", "--mca", "btl", "tcp,self",
