@@ -61,8 +61,7 @@ bool are_scales_finite(std::span<const std::byte> blocks) {
 
 std::span<const std::byte> blocks_of(const Safetensors& file, const std::string& path, const Parameter<float>& p) {
   const TensorView* tensor = file.find(p.name);
-  const std::vector<int64_t> shape = {p.shape[0] / Int4Matrix::kRows, p.shape[1] / Int4Matrix::kColumns,
-                                      Int4Matrix::kBlockBytes};
+  const std::vector<int64_t> shape = int4_shape(p);
   if (tensor->dtype != DType::u8 || tensor->shape != shape)
     fail("{}: tensor \"{}\" must be {} (is {})", path, p.name, describe(DType::u8, shape),
          describe(tensor->dtype, tensor->shape));
@@ -80,6 +79,10 @@ void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const st
 }
 
 }  // namespace
+
+std::vector<int64_t> int4_shape(const Parameter<float>& p) {
+  return {p.shape[0] / Int4Matrix::kRows, p.shape[1] / Int4Matrix::kColumns, Int4Matrix::kBlockBytes};
+}
 
 bool is_int4(const Safetensors& file, const Parameter<float>& p) {
   const TensorView* tensor = file.find(p.name);

@@ -5,12 +5,14 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "io/safetensors.h"
 #include "layers/parameter.h"
 
 namespace qkv {
 
+std::vector<int64_t> int4_shape(const Parameter<float>& p);  // of its tensor
 bool is_int4(const Safetensors& file, const Parameter<float>& p);
 
 // Makes the list use all 4-bit matrices of the file, without a copy if each begins where the previous one ends. Throws

@@ -18,9 +18,7 @@ struct Tensors {
   void add(const Parameter<float>& p) {
     const size_t size = to_size(p.size());
     if (const Int4Matrix& W = p.int4; W.blocks) {
-      const std::vector<int64_t> shape = {W.rows / Int4Matrix::kRows, W.cols / Int4Matrix::kColumns,
-                                          Int4Matrix::kBlockBytes};
-      int4.push_back({p.name, {DType::u8, shape, {W.blocks, to_size(W.bytes())}}});
+      int4.push_back({p.name, {DType::u8, int4_shape(p), {W.blocks, to_size(W.bytes())}}});
     } else if (p.int8.values.data) {
       int8.push_back({p.name, {DType::i8, p.shape, std::as_bytes(std::span(p.int8.values.data, size))}});
       floats.push_back({int8_scale(p.name), f32_tensor({p.shape[0]}, {p.int8.scale, to_size(p.shape[0])})});
