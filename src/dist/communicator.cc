@@ -94,6 +94,13 @@ void Communicator::Group::post(bool sends, std::byte* bytes, size_t size, int pe
   box.changed.notify_all();
 }
 
+bool Communicator::Group::ended() {
+  Mailbox& box = communicator_.mailbox_;
+  std::unique_lock lock(box.mutex);
+  if (open_ > 0 && box.failed) communicator_.throw_failure(lock);
+  return open_ == 0;
+}
+
 void Communicator::Group::wait() {
   Mailbox& box = communicator_.mailbox_;
   std::unique_lock lock(box.mutex);

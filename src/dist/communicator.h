@@ -60,7 +60,9 @@ class Communicator {
     // Begin a transfer. Between two ranks, bytes are received in the order and in the sizes in which they are sent.
     void send(std::span<const std::byte> bytes, int to);
     void receive(std::span<std::byte> bytes, int from);
-    // Waits until all have ended. Throws Error, or ReportedElsewhere, if a rank has failed.
+    // Returns whether all have ended, or waits until they have. Then the group can be used again. Throw Error, or
+    // ReportedElsewhere, if a rank has failed.
+    bool ended();
     void wait();
 
    private:

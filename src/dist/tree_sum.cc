@@ -29,24 +29,36 @@ std::vector<TreeNode> largest_nodes(int64_t n, int64_t begin, int64_t end) {
 TreeSum::TreeSum(int64_t leaves, int64_t size)
     : leaves_(leaves), size_(size), nodes_(to_size(kept_sums(leaves) * size)) {}
 
+// Adds the kept nodes of these levels, the smallest first, each on the left.
+void TreeSum::add_kept(uint64_t levels, std::span<float> sum, int64_t begin, int64_t end) {
+  for (; levels != 0; levels &= levels - 1) {
+    const float* left = node(std::countr_zero(levels));
+    for (int64_t i = begin; i < end; i++) sum[to_size(i)] = left[i] + sum[to_size(i)];
+  }
+}
+
 // The bits of taken_ are the nodes that wait for their right-hand sides. Adding the count of a new node to taken_
-// clears the bits of the nodes that it completes, the smallest first. The last node completes all that wait.
+// clears the bits of the nodes that it completes.
 void TreeSum::add(std::span<float> sum, int64_t count) {
+  if (taken_ + count == leaves_) {
+    complete(sum, 0, size_);
+    return restart();
+  }
   const uint64_t before = to_size(taken_), after = to_size(taken_ + count);
-  const bool last = taken_ + count == leaves_;
-  const uint64_t completed = last ? before : before & ~after;
-  float* kept = last ? nullptr : node(std::countr_zero(after & ~before));
-  taken_ = last ? 0 : taken_ + count;
-  if (last && completed == 0) return;
+  float* kept = node(std::countr_zero(after & ~before));
+  taken_ += count;
   parallel_blocks(size_, kSumBlock, [&](int64_t begin, int64_t end) {
-    for (uint64_t bits = completed; bits != 0; bits &= bits - 1) {
-      const float* left = node(std::countr_zero(bits));
-      for (int64_t i = begin; i < end; i++) sum[to_size(i)] = left[i] + sum[to_size(i)];
-    }
-    if (!kept) return;
+    add_kept(before & ~after, sum, begin, end);
     std::copy(&sum[to_size(begin)], sum.data() + end, kept + begin);
     std::fill(&sum[to_size(begin)], sum.data() + end, 0.0f);
   });
+}
+
+// The last node completes all that wait.
+void TreeSum::complete(std::span<float> sum, int64_t begin, int64_t end) {
+  if (taken_ == 0) return;
+  parallel_blocks(end - begin, kSumBlock,
+                  [&](int64_t from, int64_t to) { add_kept(to_size(taken_), sum, begin + from, begin + to); });
 }
 
 }  // namespace qkv

@@ -49,6 +49,11 @@ class TreeSum {
   // the last leaf, the sum of all leaves; then the next sum begins.
   void add(std::span<float> sum, int64_t count = 1);
 
+  // Instead of add() for the node that ends with the last leaf: completes elements [begin, end) of the sum. After all
+  // elements, restart() begins the next sum.
+  void complete(std::span<float> sum, int64_t begin, int64_t end);
+  void restart() { taken_ = 0; }
+
   // Sets the number of leaves of the next sums, at most that of the constructor. No sum may be incomplete.
   void set_leaves(int64_t leaves) { leaves_ = leaves; }
 
@@ -56,6 +61,7 @@ class TreeSum {
 
  private:
   float* node(int level) { return nodes_.data() + level * size_; }
+  void add_kept(uint64_t levels, std::span<float> sum, int64_t begin, int64_t end);
 
   int64_t leaves_, size_;
   std::vector<float> nodes_;  // [levels, size]: at level l a node of 2^l leaves, if bit l of taken_ is set

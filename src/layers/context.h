@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/arena.h"
+#include "core/function_ref.h"
 #include "qkv/dropout.h"
 
 namespace qkv {
@@ -18,6 +19,18 @@ struct Context {
   std::span<const int32_t> positions = {};  // of the tokens of a stack, for rotary positions
   bool inference = false;  // no backward follows: products use ops/linear/row_linear.h, and weights may be in 8 bits
 
+  // Let several ranks exchange weights and gradients during a pass (train/step_exchange.h). A forward pass uses the
+  // parameters of a model in the order of declaration, and the backward pass completes their gradients in reverse.
+  FunctionRef<void(int64_t end)> on_use = {};  // called before the first `end` parameters are used
+  FunctionRef<void(int64_t first)> on_complete =
+      {};  // called when the gradients from parameter `first` on are complete
+
+  void use(int64_t end) const {
+    if (on_use) on_use(end);
+  }
+  void complete(int64_t first) const {
+    if (on_complete) on_complete(first);
+  }
   Dropout dropout(double p, uint32_t site) const {
     return training ? Dropout{static_cast<float>(p), seed, step, site} : Dropout{};
   }

@@ -73,6 +73,7 @@ void Replicas::add_gradients(const Transformer<float>& model, int64_t count) con
 
 Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of, Context& c) {
   if (model.parameters().size() > kMaxParameters || model.has_adapters()) return loss_of(model, batch, 0, c);
+  c.use(std::ssize(model.parameters().all()));
   slice(batch);
   const auto slices = std::ssize(slices_) - 1, count = std::min<int64_t>(slices, kMaxReplicas);
   make_replicas(model, to_size(count));

@@ -145,7 +145,8 @@ Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, con
 
 template <class Real>
 Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config,
-                   StackKind kind, DropoutSites& sites, const RotaryTable<Real>* rotary) {
+                   StackKind kind, DropoutSites& sites, const RotaryTable<Real>* rotary)
+    : first_(std::ssize(list.all())) {
   if (config.attention.relative_buckets > 0)
     relative_.emplace(list, name + ".relative_bias", config, kind.causal != Causal::none);
   for (int64_t i = 0; i < layers; i++) {
@@ -153,9 +154,11 @@ Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t l
     const int64_t declared = config.shared_layers ? 0 : i;
     layers_.emplace_back(list, name + ".layers." + std::to_string(declared), i, config, kind, sites, rotary,
                          relative_ ? &*relative_ : nullptr);
+    ends_.push_back(std::ssize(list.all()));
   }
   list.share(false);
   if (config.norm.final) norm_.emplace(list, name + ".norm", config.d_model, config);
+  end_ = std::ssize(list.all());
 }
 
 template <class Real>
@@ -167,9 +170,11 @@ Matrix<Real> Stack<Real>::forward(Matrix<const Real> x, Matrix<const Real> memor
   Matrix<Real> y;
   for (size_t i = 0; i < layers_.size(); i++) {
     s.inputs[i] = x;
+    c.use(ends_[i]);
     const auto layer = [&] { return layers_[i].forward(x, memory, self, cross, c, s.layers[i]); };
     x = y = c.recompute ? result_only<Real>(x, c, layer) : layer();
   }
+  c.use(end_);
   return norm_ ? norm_->forward(y, c, s.norm) : y;
 }
 
@@ -181,6 +186,7 @@ void Stack<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Vi
     const Arena::Scope scope(c.arena);
     if (c.recompute) layers_[i].forward(s.inputs[i], s.memory, self, cross, c, s.layers[i]);
     layers_[i].backward(gradient, dmemory, self, cross, c, s.layers[i]);
+    c.complete(i > 0 ? ends_[i - 1] : first_);
   }
 }
 

@@ -116,11 +116,15 @@ class Stack {
                     Context& c) const;
 
   const std::deque<Layer<Real>>& layers() const { return layers_; }
+  int64_t first_parameter() const { return first_; }  // its number in the list
 
  private:
+  const int64_t first_;  // parameter of the stack
   std::optional<RelativeBias<Real>> relative_;  // of self-attention in all layers
   std::deque<Layer<Real>> layers_;
+  std::vector<int64_t> ends_;  // of the parameters of each layer
   std::optional<Norm<Real>> norm_;
+  int64_t end_ = 0;  // of the parameters
 };
 
 extern template class Layer<float>;

@@ -91,6 +91,7 @@ Context without_backward(Context c) {
 // A second pass over the same batch with other dropout masks.
 Context another_pass(Context c) {
   c.seed += 0xD1B54A32D192ED03u;
+  c.on_complete = {};
   return c;
 }
 
@@ -186,6 +187,7 @@ template <class Real>
 void Transformer<Real>::encode(const Packed& source, Context& c, Saved& s) const {
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_types(source, config_.token_types);
+  c.use(encoder_->first_parameter());
   const Matrix<Real> x = source_embedding_->forward(
       source.ids, source.positions, types_of(source, config_.token_types, c.arena), c, s.source_embedding);
   c.positions = source.positions;
@@ -204,7 +206,10 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
     fail("batch: expected {} source sequences for {} target sequences, found {}", expected, target.sequences(),
          source.sequences());
 
-  if (encoder_) encode(source, c, s);
+  if (encoder_)
+    encode(source, c, s);
+  else
+    c.use(decoder_->first_parameter());
   const Matrix<Real> y = target_embedding_->forward(target.ids, target.positions, target.gaps, c, s.target_embedding);
   c.positions = target.positions;
   s.h = decoder_->forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
@@ -243,6 +248,7 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
   Saved s;
   forward(batch.source, batch.target, c, s);
   const Matrix<Real> dh = c.arena.matrix<Real>(s.h.rows, s.h.cols);
+  c.use(std::ssize(parameters_.all()));
   const Loss loss = loss_of(s.h, dh);
   backward(batch, dh, c, s);
   return loss;

@@ -26,10 +26,14 @@ OptimizerState::Array array(const char* name, DType dtype, std::span<T> values,
 
 }  // namespace
 
-std::vector<Slice> slices_of(const ParameterList<float>& parameters, int64_t rank, int64_t ranks) {
+std::vector<Slice> buckets_of(const ParameterList<float>& parameters, int64_t ranks) {
   std::vector<int64_t> sizes;
   for (const auto& range : parameters.trained_ranges()) sizes.push_back(range.size);
-  return slices_of(sizes, rank, ranks);
+  return buckets_of(sizes, ranks);
+}
+
+std::vector<Slice> slices_of(const ParameterList<float>& parameters, int64_t rank, int64_t ranks) {
+  return slices_of(buckets_of(parameters, ranks), rank, ranks);
 }
 
 template <class T>

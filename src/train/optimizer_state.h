@@ -24,7 +24,9 @@ struct RowGradients {
   std::span<float> others;
 };
 
-// Returns the slices of the trained parameters that a rank owns; a slice's range is one of trained_ranges().
+// Returns the buckets of the parameters that are trained; the range of a bucket is one of trained_ranges().
+std::vector<Slice> buckets_of(const ParameterList<float>& parameters, int64_t ranks);
+// Returns the slices of these buckets that a rank owns.
 std::vector<Slice> slices_of(const ParameterList<float>& parameters, int64_t rank, int64_t ranks);
 
 class OptimizerState {

@@ -114,7 +114,9 @@ std::string RecommendationTask::summary() const {
 }
 
 Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
-  const Loss loss = model_loss_and_gradient(model, c);
+  Context own = c;
+  if (model.feature_table()) own.on_complete = {};  // the gradients of the features follow
+  const Loss loss = model_loss_and_gradient(model, own);
   if (const Parameter<float>* features = model.feature_table()) {
     features_before_.assign(features->value, features->value + features->size());
     // The table holds the sum over all batches of the shard so far, so the gradients of the features are computed from

@@ -17,15 +17,12 @@ size_t bytes_of(const OptimizerState::Array& array, int64_t parameters) {
 
 }  // namespace
 
-StateExchange::StateExchange(Communicator& communicator, const std::vector<std::vector<Slice>>& slices)
+StateExchange::StateExchange(Communicator& communicator, std::span<const Slice> buckets)
     : communicator_(communicator), part_(kPart) {
-  int64_t ranges = 0;
-  for (const auto& own : slices)
-    for (const Slice& slice : own) ranges = std::max(ranges, slice.range + 1);
-  for (int64_t range = 0; range < ranges; range++)
+  for (const Slice& bucket : buckets)
     for (int rank = 0; rank < communicator.size(); rank++)
-      for (const Slice& slice : slices[to_size(rank)])
-        if (slice.range == range) runs_.push_back({rank, slice.size});
+      if (const Slice slice = slice_of(bucket, rank, communicator.size()); slice.size > 0)
+        runs_.push_back({rank, slice.size});
 }
 
 int64_t StateExchange::size_of(const OptimizerState::Array& array) const {

@@ -15,8 +15,7 @@ namespace qkv {
 
 class StateExchange {
  public:
-  // `slices` are those of each rank, at most one of a range.
-  StateExchange(Communicator& communicator, const std::vector<std::vector<Slice>>& slices);
+  StateExchange(Communicator& communicator, std::span<const Slice> buckets);
 
   // Returns the size of an array of all ranks. The array is that of this rank.
   int64_t size_of(const OptimizerState::Array& array) const;

@@ -1,6 +1,7 @@
 #include "train/step_exchange.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "core/fail.h"
@@ -16,7 +17,7 @@ constexpr int64_t kMostTokens = int64_t{1} << 40;  // of a shard
 struct Note {
   int64_t step = 0;
   uint64_t position = 0;  // hash
-  int64_t stops = 0;
+  int64_t stops = 0, pauses = 0;
 };
 
 uint64_t hash_of(const StreamPosition& p) {
@@ -31,10 +32,20 @@ std::string hash_text(std::span<const float> numbers) {
                      hash_bytes({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof numbers[0]}));
 }
 
-std::vector<std::vector<Slice>> slices_by_rank(const ParameterList<float>& parameters, int ranks) {
+std::vector<std::vector<Slice>> slices_by_rank(std::span<const Slice> buckets, int ranks) {
   std::vector<std::vector<Slice>> slices;
-  for (int rank = 0; rank < ranks; rank++) slices.push_back(slices_of(parameters, rank, ranks));
+  for (int rank = 0; rank < ranks; rank++) slices.push_back(slices_of(buckets, rank, ranks));
   return slices;
+}
+
+// Returns the first element of each parameter in `all`, or of the next one that has some there, then the size of `all`.
+std::vector<int64_t> first_elements(const ParameterList<float>& parameters, float* Parameter<float>::*elements,
+                                    std::span<const float> all) {
+  std::vector<int64_t> firsts = {std::ssize(all)};
+  for (const Parameter<float>& p : std::views::reverse(parameters.all()))
+    firsts.push_back(p.*elements ? p.*elements - all.data() : firsts.back());
+  std::ranges::reverse(firsts);
+  return firsts;
 }
 
 // Returns f(range) for each range of parameters that are trained.
@@ -62,35 +73,68 @@ StepExchange::StepExchange(Ranks& ranks, int64_t shards, ParameterList<float>& p
                         [first = int64_t{0}](const auto& range) mutable {
                           return std::exchange(first, first + slice_blocks(range.size));
                         })),
-      slices_(slices_by_rank(parameters, ranks.size())),
+      first_value_(first_elements(parameters, &Parameter<float>::value, parameters.values())),
+      first_gradient_(first_elements(parameters, &Parameter<float>::gradient, parameters.gradients())),
+      buckets_(buckets_of(parameters, ranks.size())),
+      slices_(slices_by_rank(buckets_, ranks.size())),
       shards_(shards),
       own_(share_of(shards, ranks.rank(), ranks.size())),
-      exchange_(ranks.communicator(), shards, slices_, gradients_),
-      state_(ranks.communicator(), slices_),
+      exchange_(ranks.communicator(), shards, buckets_, gradients_),
+      weights_(ranks.communicator(), buckets_, values_, parameters.values()),
+      state_(ranks.communicator(), buckets_),
       leaves_(largest_count(exchange_.nodes()), std::ssize(parameters.gradients())),
       kept_(exchange_.nodes().size() - 1, std::vector<float>(parameters.gradients().size())) {
   leaves_.set_leaves(exchange_.nodes().front().count);
+  for (auto& node : kept_) sums_.emplace_back(node);
+  sums_.push_back(parameters.gradients());
 }
 
 const std::vector<Slice>& StepExchange::slices() const { return slices_[to_size(ranks_.rank())]; }
 
+void StepExchange::begin_step() {
+  complete_ = std::ssize(parameters_.gradients());
+  exchange_.begin(sums_);
+}
+
+void StepExchange::wait_for_weights(int64_t parameters) { weights_.wait_until(first_value_[to_size(parameters)]); }
+
+// The last shard completes the last node of this rank.
+void StepExchange::complete(int64_t first) {
+  const int64_t from = first_gradient_[to_size(first)];
+  if (from >= complete_) return;
+  leaves_.complete(parameters_.gradients(), from, complete_);
+  complete_ = from;
+  exchange_.advance(from);
+}
+
 void StepExchange::add_shard() {
   const std::vector<TreeNode>& nodes = exchange_.nodes();
-  const std::span<float> gradient = parameters_.gradients();
-  leaves_.add(gradient);
-  if (++added_ < nodes[node_].count) return;
-  added_ = 0;
-  if (node_ < kept_.size()) {
-    std::ranges::copy(gradient, kept_[node_].begin());
-    std::ranges::fill(gradient, 0.0f);
+  const bool last_node = node_ + 1 == nodes.size(), completes = ++added_ == nodes[node_].count;
+  if (last_node && completes) {
+    complete(0);
+    leaves_.restart();
+  } else {
+    leaves_.add(parameters_.gradients());
   }
-  node_ = (node_ + 1) % nodes.size();
+  if (!completes) return;
+  added_ = 0;
+  if (!last_node) {
+    std::ranges::copy(parameters_.gradients(), kept_[node_].begin());
+    std::ranges::fill(parameters_.gradients(), 0.0f);
+  }
+  node_ = last_node ? 0 : node_ + 1;
   leaves_.set_leaves(nodes[node_].count);
 }
 
-bool StepExchange::share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position, bool stops) {
+void StepExchange::sum_gradients() {
+  exchange_.finish();
+  weights_.finish();
+}
+
+StepExchange::Pause StepExchange::share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position,
+                                               Pause pause) {
   std::vector<Note> notes(to_size(ranks_.size()));
-  notes[to_size(ranks_.rank())] = {step, hash_of(position), stops ? 1 : 0};
+  notes[to_size(ranks_.rank())] = {step, hash_of(position), pause.stops, pause.pauses};
   std::vector<ByteParts> parts;
   for (int rank = 0; rank < ranks_.size(); rank++) {
     const Share own = share_of(shards_, rank, ranks_.size());
@@ -98,25 +142,19 @@ bool StepExchange::share_losses(std::span<Loss> losses, int64_t step, const Stre
                      std::as_writable_bytes(losses.subspan(to_size(own.begin), to_size(own.end - own.begin)))});
   }
   share_all(ranks_.communicator(), parts);
-  bool any = false;
+  pause.pauses = notes.front().pauses != 0;
   for (int rank = 0; rank < ranks_.size(); rank++) {
     const Note& note = notes[to_size(rank)];
     if (note.step != step || note.position != hash_of(position))
       fail("rank {}: is at step {} and position {:x} of the data; expected step {} and position {:x}", rank, note.step,
            note.position, step, hash_of(position));
-    any |= note.stops != 0;
+    pause.stops |= note.stops != 0;
   }
   for (const Loss& loss : losses)
     if (loss.tokens < 0 || loss.tokens > kMostTokens)
       fail("a rank sent {} as the number of tokens of a shard; must be between 0 and {}", loss.tokens, kMostTokens);
-  return any;
-}
-
-void StepExchange::sum_gradients() {
-  std::vector<std::span<float>> sums;
-  for (auto& node : kept_) sums.emplace_back(node);
-  sums.push_back(parameters_.gradients());
-  exchange_.sum(sums);
+  pause.pauses |= pause.stops;
+  return pause;
 }
 
 // Returns the elements of the slices of each rank; `ranges` are the first elements of the ranges.
@@ -144,7 +182,7 @@ void StepExchange::gather_squares(std::span<double> squares) {
 }
 
 void StepExchange::share_weights() {
-  share_all(ranks_.communicator(), parts_of(parameters_.values(), values_));
+  weights_.begin();
   std::ranges::fill(parameters_.gradients(), 0.0f);
 }
 
@@ -179,8 +217,7 @@ void StepExchange::collect_average(std::span<float> own, std::span<float> averag
 std::string StepExchange::summary() const {
   size_t gradients = 0, own = 0;  // elements
   for (int rank = 0; rank < ranks_.size(); rank++)
-    for (const Slice& slice : slices_[to_size(rank)])
-      (rank == ranks_.rank() ? own : gradients) += to_size(slice.size);
+    for (const Slice& slice : slices_[to_size(rank)]) (rank == ranks_.rank() ? own : gradients) += to_size(slice.size);
   const size_t sent =
       sizeof(float) * (gradients * exchange_.nodes().size() + own * to_size(int64_t{ranks_.size()} - 1));
   const int64_t least = shards_ / ranks_.size(), rest = shards_ % ranks_.size();

@@ -1,6 +1,7 @@
 // A training step by several ranks. Each computes the gradients of its shards, adds them up to nodes of the tree over
 // all shards, and owns slices of the parameters: it gets the sum of the gradients for these, updates them, and sends
-// the new weights to the others.
+// the new weights to the others. Gradients leave while the last backward pass of a step computes further ones, and
+// weights arrive while the first forward pass of the next step uses others.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,9 @@
 
 #include "data/batch_stream.h"
 #include "dist/exchange.h"
+#include "dist/gradient_exchange.h"
 #include "dist/share.h"
+#include "dist/weight_exchange.h"
 #include "layers/output.h"
 #include "layers/parameter.h"
 #include "train/optimizer_state.h"
@@ -28,17 +31,31 @@ class StepExchange {
   StateExchange& state() { return state_; }
   const std::vector<Slice>& slices() const;  // of this rank
   bool owns(int64_t shard) const { return own_.begin <= shard && shard < own_.end; }
+  bool is_last(int64_t shard) const { return shard == own_.end - 1; }  // of this rank
 
+  // Begins a step, whose gradients are zero.
+  void begin_step();
+  // Waits until the first `parameters` parameters have the weights that the step before gave them.
+  void wait_for_weights(int64_t parameters);
+  void wait_for_weights() { weights_.finish(); }
+  // States that the gradients from parameter `first` on are complete, which includes all shards of this rank.
+  void complete(int64_t first);
   // Adds the gradient of the next shard of this rank, and leaves a gradient for the next one to add to.
   void add_shard();
-  // Exchanges the losses of all shards; those of this rank are set. Returns whether a rank asks to stop. Throws Error
-  // unless all ranks are at the same step and the same position in the data.
-  bool share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position, bool stops);
-  // Sets the gradients of the slices of this rank to the sum of all shards.
+  // Sets the gradients of the slices of this rank to the sum of all shards. Then no transfer uses the weights.
   void sum_gradients();
+
+  // The decisions after a step: what one rank may ask for, and rank 0 alone.
+  struct Pause {
+    bool stops = false;   // training ends
+    bool pauses = false;  // rank 0 commands what is next; otherwise it is another step
+  };
+  // Exchanges the losses of all shards, of which those of this rank are set, and the decisions. Throws Error unless all
+  // ranks are at the same step and the same position in the data.
+  Pause share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position, Pause pause);
   // Completes the sums of squares of all blocks: see OptimizerState::Gather.
   void gather_squares(std::span<double> squares);
-  // Sends the weights of the slices of this rank to all, and sets the gradients to zero.
+  // Begins to send the weights of the slices of this rank to all, and sets the gradients to zero.
   void share_weights();
 
   // Sets the values of all other ranks to those of rank 0.
@@ -59,16 +76,21 @@ class StepExchange {
 
   Ranks& ranks_;
   ParameterList<float>& parameters_;
-  std::vector<int64_t> values_, gradients_, blocks_;  // first value, gradient and block of each range
-  std::vector<std::vector<Slice>> slices_;            // of each rank
+  std::vector<int64_t> values_, gradients_, blocks_;   // first value, gradient and block of each range
+  std::vector<int64_t> first_value_, first_gradient_;  // of each parameter and those behind it, then the ends
+  std::vector<Slice> buckets_;
+  std::vector<std::vector<Slice>> slices_;  // of each rank
   int64_t shards_;
   Share own_;  // shards of this rank
   GradientExchange exchange_;
+  WeightExchange weights_;
   StateExchange state_;
   TreeSum leaves_;                        // of a node
   std::vector<std::vector<float>> kept_;  // nodes of this rank but the last one, which is in the gradients
+  std::vector<std::span<float>> sums_;    // all nodes of this rank
   size_t node_ = 0;                       // whose shards are added
   int64_t added_ = 0;                     // shards of this node
+  int64_t complete_ = 0;                  // the first gradient that is complete
 };
 
 }  // namespace qkv

@@ -147,9 +147,9 @@ double Trainer::seconds() const {
 }
 
 // "" while training continues.
-std::string Trainer::reason_to_end() const {
+std::string Trainer::reason_to_end(int64_t step) const {
   if (progress_.finished) return fmt::format("no improvement in {} evaluations", config_.patience);
-  if (config_.max_steps > 0 && progress_.step >= config_.max_steps) return fmt::format("{} steps", progress_.step);
+  if (config_.max_steps > 0 && step >= config_.max_steps) return fmt::format("{} steps", step);
   if (config_.max_epochs > 0 && progress_.data.epoch >= config_.max_epochs)
     return fmt::format("{} epochs", progress_.data.epoch);
   if (config_.max_minutes > 0 && seconds() >= 60 * config_.max_minutes)
@@ -181,6 +181,11 @@ Loss Trainer::shard(int64_t number) {
     if (const StepTable* table = task_.step_table()) optimizer_.catch_up(progress_.step, table->items());
     Context context{arena_, true, static_cast<uint64_t>(config_.seed), batch_number(config_, step, number, i),
                     config_.recompute};
+    const auto on_use = [&](int64_t parameters) { exchange_->wait_for_weights(parameters); };
+    const auto on_complete = [&](int64_t first) { exchange_->complete(first); };
+    if (exchange_ && !adapter_) context.on_use = on_use;
+    if (exchange_ && !adapter_ && exchange_->is_last(number) && i + 1 == batches_of_step(config_, step))
+      context.on_complete = on_complete;
     loss += task_.loss_and_gradient(model_, context);
   }
   return loss;
@@ -191,11 +196,12 @@ StepReport Trainer::step() {
   StepReport done;
   done.epoch = progress_.data.epoch + 1;
   check_batch_numbers(config_, progress_.step + 1);
-  stops_ |= compute_shards();
+  compute_shards();
   const Loss loss = tree_sum<Loss>(losses_);
   progress_.step++;
   done.gradient_norm = update(loss.tokens);
   clear_base_gradients();
+  if (exchange_ && (pause_.pauses || model_.feature_table())) exchange_->wait_for_weights();
   task_.after_step(model_);
   if (!is_first()) return done;  // rank 0 checks and reports
   if (!std::isfinite(loss.loss) || !std::isfinite(done.gradient_norm))
@@ -234,16 +240,17 @@ bool Trainer::train() {
   bool evaluated =
       progress_.step > 0 && !progress_.evaluated_steps.empty() && progress_.evaluated_steps.back() == progress_.step;
   std::string reason;
-  while ((reason = reason_to_end()).empty()) {
-    command(Command::step);
+  while (!pause_.pauses || (reason = reason_to_end(progress_.step)).empty()) {
+    if (pause_.pauses) command(Command::step);
     const StepReport done = step();
     metrics_.append(to_json(done));
     if (observer_.on_step) observer_.on_step(done);
+    if (!pause_.pauses) continue;
 
-    evaluated = config_.eval_every > 0 && progress_.step % config_.eval_every == 0;
+    evaluated = is_time_to_evaluate(progress_.step);
     if (evaluated) evaluate();
-    if (evaluated || is_time_to_save()) save();
-    if (stops_ || (observer_.should_stop && observer_.should_stop())) {
+    if (evaluated || is_time_to_save(progress_.step)) save();
+    if (pause_.stops || (observer_.should_stop && observer_.should_stop())) {
       save();
       command(Command::stop);
       report(fmt::format("stopped at step {}; repeat the command to resume", progress_.step));
@@ -336,8 +343,12 @@ bool Trainer::average_into(std::span<float> weights) {
   return true;
 }
 
-bool Trainer::is_time_to_save() const {
-  if (config_.save_every > 0 && progress_.step % config_.save_every == 0) return true;
+bool Trainer::is_time_to_evaluate(int64_t step) const {
+  return config_.eval_every > 0 && step % config_.eval_every == 0;
+}
+
+bool Trainer::is_time_to_save(int64_t step) const {
+  if (config_.save_every > 0 && step % config_.save_every == 0) return true;
   return config_.save_minutes > 0 && seconds() - saved_at_ >= 60 * config_.save_minutes;
 }
 

@@ -43,11 +43,14 @@ class Trainer {
   bool follow();
   bool is_first() const { return !exchange_ || exchange_->ranks().is_first(); }
   void command(Command command);
-  std::string reason_to_end() const;
+  void describe_step();
+  std::string reason_to_end(int64_t step) const;
   double score_of(const DevScore& dev) const;
   std::string best_score() const;
+  bool pauses_after(int64_t step) const;
   StepReport step();
-  bool compute_shards();
+  void compute_shards();
+  void end_shards();
   Loss shard(int64_t number);
   void skip_shard();
   double update(int64_t tokens);
@@ -57,7 +60,8 @@ class Trainer {
   void evaluate();
   void average_of_all(std::span<float> weights);
   bool average_into(std::span<float> weights);
-  bool is_time_to_save() const;
+  bool is_time_to_evaluate(int64_t step) const;
+  bool is_time_to_save(int64_t step) const;
   void save();
   double seconds() const;
   void report(const std::string& line) const {
@@ -79,8 +83,8 @@ class Trainer {
   std::vector<Loss> losses_;  // of these
   Arena arena_;
   Progress progress_;
-  int64_t saved_step_ = -1;  // of the last saved state; −1: none
-  bool stops_ = false;       // a rank was asked to stop
+  int64_t saved_step_ = -1;                    // of the last saved state; −1: none
+  StepExchange::Pause pause_ = {false, true};  // after the last step
   std::vector<EvaluationReport::Candidate> baselines_;
   double seconds_before_ = 0;
   double saved_at_ = 0;  // seconds() when the state was last saved, or when training began

@@ -41,8 +41,10 @@ void Trainer::skip_shard() {
   for (int64_t i = 0; i < batches_of_step(config_, progress_.step + 1); i++) next_batch();
 }
 
-// Computes losses and gradients of the shards of a step. Returns whether another rank was asked to stop.
-bool Trainer::compute_shards() {
+// Computes losses and gradients of the shards of a step.
+void Trainer::compute_shards() {
+  if (exchange_) exchange_->begin_step();
+  if (exchange_ && adapter_) exchange_->wait_for_weights();
   for (int64_t s = 0; s < config_.shards; s++) {
     if (exchange_ && !exchange_->owns(s)) {
       skip_shard();
@@ -51,16 +53,26 @@ bool Trainer::compute_shards() {
     losses_[to_size(s)] = shard(s);
     exchange_ ? exchange_->add_shard() : gradient_sum_.add(model_.trained().gradients());
   }
-  if (!exchange_) return false;
+  if (exchange_) end_shards();
+}
+
+// Exchanges the results of the shards of a step, and decides whether anything but another step follows it.
+void Trainer::end_shards() {
+  exchange_->sum_gradients();
+  if (is_first()) describe_step();
+  const int64_t step = progress_.step + 1;
   const bool stops = observer_.should_stop && observer_.should_stop();
-  return exchange_->share_losses(losses_, progress_.step + 1, progress_.data, stops);
+  pause_ = exchange_->share_losses(losses_, step, progress_.data, {stops, pauses_after(step)});
+}
+
+bool Trainer::pauses_after(int64_t step) const {
+  return is_time_to_evaluate(step) || is_time_to_save(step) || !reason_to_end(step).empty();
 }
 
 // Updates the weights with the gradients of the step, which has `tokens` tokens. Returns the norm of the gradient.
 double Trainer::update(int64_t tokens) {
   if (const StepTable* table = task_.step_table()) return optimizer_.update(progress_.step, tokens, table->gradients());
   if (!exchange_) return optimizer_.update(progress_.step, tokens);
-  exchange_->sum_gradients();
   const double norm =
       optimizer_.update(progress_.step, tokens, [&](std::span<double> squares) { exchange_->gather_squares(squares); });
   exchange_->share_weights();
@@ -70,14 +82,19 @@ double Trainer::update(int64_t tokens) {
 // Asks the other ranks, if there are any, to take part in what rank 0 does next.
 void Trainer::command(Command command) {
   if (!exchange_) return;
+  describe_step();
+  exchange_->ranks().command(command, progress_.step);
+}
+
+// Sets what failures of other ranks state.
+void Trainer::describe_step() {
   const std::string saved = saved_step_ < 0 ? "no saved state" : fmt::format("last saved state: step {}", saved_step_);
   exchange_->ranks().communicator().set_activity(fmt::format("step {}, {}", progress_.step, saved));
-  exchange_->ranks().command(command, progress_.step);
 }
 
 // Does what rank 0 asks for, until training ends. Returns false if it was stopped.
 bool Trainer::follow() {
-  for (;;) switch (exchange_->ranks().next_command(progress_.step)) {
+  for (;;) switch (pause_.pauses ? exchange_->ranks().next_command(progress_.step) : Command::step) {
       case Command::step:
         step();
         break;

@@ -11,7 +11,9 @@
 #include "core/random.h"
 #include "dist/communicator.h"
 #include "dist/exchange.h"
+#include "dist/gradient_exchange.h"
 #include "dist/transport.h"
+#include "dist/weight_exchange.h"
 #include "qkv/threads.h"
 #include "tests/support/temp_dir.h"
 
@@ -47,7 +49,7 @@ int failures_on_ranks(int size, const std::function<bool(Communicator&)>& f) {
   return failures;
 }
 
-constexpr int64_t kShards = 11, kRanges[] = {5 * kSliceBlock + 17, 3, 2 * kSliceBlock}, kGap = 5;
+constexpr int64_t kShards = 11, kRanges[] = {37 * kSliceBlock + 17, 3, 2 * kSliceBlock}, kGap = 5;
 
 struct Gradients {
   std::vector<int64_t> begins;
@@ -78,19 +80,19 @@ struct Gradients {
 
 bool sums_like_one_process(Communicator& communicator) {
   const Gradients gradients;
-  std::vector<std::vector<Slice>> slices;
-  for (int rank = 0; rank < communicator.size(); rank++)
-    slices.push_back(slices_of(kRanges, rank, communicator.size()));
-  GradientExchange exchange(communicator, kShards, slices, gradients.begins);
+  const std::vector<Slice> buckets = buckets_of(kRanges, communicator.size());
+  GradientExchange exchange(communicator, kShards, buckets, gradients.begins);
   bool same = true;
   for (int step = 0; step < 5; step++) {
     std::vector<std::vector<float>> nodes;
     std::vector<std::span<float>> sums;
     for (const TreeNode& node : exchange.nodes()) nodes.push_back(gradients.sum(node, step));
     for (auto& node : nodes) sums.emplace_back(node);
-    exchange.sum(sums);
+    exchange.begin(sums);
+    for (int64_t first = gradients.size; first > 0; first -= (step + 1) * kSliceBlock) exchange.advance(first);
+    exchange.finish();
     const std::vector<float> expected = gradients.sum({0, kShards}, step);
-    for (const Slice& slice : slices[to_size(communicator.rank())]) {
+    for (const Slice& slice : slices_of(buckets, communicator.rank(), communicator.size())) {
       const auto first = gradients.begins[to_size(slice.range)] + slice.first;
       same &= std::equal(&expected[to_size(first)], expected.data() + first + slice.size, &sums.back()[to_size(first)]);
     }
@@ -101,6 +103,37 @@ bool sums_like_one_process(Communicator& communicator) {
 
 TEST(GradientExchange, SumsLikeOneProcess) {
   for (const int ranks : {2, 3, 7, 11}) EXPECT_EQ(failures_on_ranks(ranks, sums_like_one_process), 0) << ranks;
+}
+
+bool shares_like_one_process(Communicator& communicator) {
+  const Gradients gradients;
+  const std::vector<Slice> buckets = buckets_of(kRanges, communicator.size());
+  std::vector<float> values(to_size(gradients.size));
+  WeightExchange exchange(communicator, buckets, gradients.begins, values);
+  bool same = true;
+  for (int step = 0; step < 5; step++) {
+    const std::vector<float> expected = gradients.of_shard(0, step);
+    const auto is_same = [&](int64_t first, int64_t end) {
+      return std::equal(&expected[to_size(first)], expected.data() + end, &values[to_size(first)]);
+    };
+    for (const Slice& slice : slices_of(buckets, communicator.rank(), communicator.size()))
+      std::copy_n(&expected[to_size(gradients.begins[to_size(slice.range)] + slice.first)], slice.size,
+                  &values[to_size(gradients.begins[to_size(slice.range)] + slice.first)]);
+    exchange.begin();
+    for (int64_t end = 0; end < kRanges[0]; end += (step + 1) * kSliceBlock) {
+      exchange.wait_until(end);
+      same &= is_same(0, end);
+    }
+    exchange.finish();
+    for (size_t range = 0; range < std::size(kRanges); range++)
+      same &= is_same(gradients.begins[range], gradients.begins[range] + kRanges[range]);
+  }
+  communicator.leave();
+  return same;
+}
+
+TEST(WeightExchange, GivesAllRanksTheWeightsOfTheOwners) {
+  for (const int ranks : {2, 3, 7}) EXPECT_EQ(failures_on_ranks(ranks, shares_like_one_process), 0) << ranks;
 }
 
 TEST(Communicator, CarriesMessagesLargerThanThoseOfTheTransport) {

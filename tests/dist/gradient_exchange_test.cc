@@ -1,4 +1,4 @@
-#include "dist/exchange.h"
+#include "dist/gradient_exchange.h"
 
 #include <gtest/gtest.h>
 
