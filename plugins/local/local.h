@@ -55,10 +55,15 @@ struct queue {
   size_t moved;         /* bytes of that header */
 };
 
+/* Requests are taken from a list of unused ones, which grows by many at a time. `new_request` returns NULL if there is no
+ * memory. */
+struct request *new_request(void);
+void end_request(struct request *request);
+
 void append(struct queue *queue, struct request *request);
 void drop_all(struct queue *queue);
 
-/* Move as many bytes as the socket takes or has. `ended` is called for each request that ends, which it frees.
+/* Move as many bytes as the socket takes or has. `ended` takes each request that ends.
  * Return 0, or -1 with an error, after which the connection is unusable. */
 typedef void (*ended_function)(struct request *request);
 int advance_sends(int socket, struct queue *queue, int peer, ended_function ended);

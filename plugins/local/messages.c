@@ -8,6 +8,27 @@
 
 #include "local.h"
 
+enum { REQUESTS = 1024 }; /* that are added to the list at a time */
+
+static struct request *unused;
+
+void end_request(struct request *request) {
+  request->next = unused;
+  unused = request;
+}
+
+struct request *new_request(void) {
+  if (!unused) {
+    struct request *const more = calloc(REQUESTS, sizeof *more);
+    for (int i = 0; more && i < REQUESTS; i++) end_request(&more[i]);
+  }
+  struct request *const request = unused;
+  if (!request) return NULL;
+  unused = request->next;
+  *request = (struct request){0};
+  return request;
+}
+
 void append(struct queue *queue, struct request *request) {
   request->next = NULL;
   if (queue->first)
@@ -25,7 +46,7 @@ static struct request *take_first(struct queue *queue) {
 }
 
 void drop_all(struct queue *queue) {
-  while (queue->first) free(take_first(queue));
+  while (queue->first) end_request(take_first(queue));
 }
 
 enum { MOVED_ALL, WAIT, FAILED };

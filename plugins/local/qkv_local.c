@@ -53,7 +53,7 @@ static int open_ranks(int *rank, int *size) {
 static int add(struct queue *queue, const void *bytes, size_t n, int peer, int tag, int64_t begin, int64_t *number) {
   if (n > QKV_MOST_MESSAGE_BYTES)
     return set_error(-1, "a message has %zu bytes; at most %d are accepted", n, QKV_MOST_MESSAGE_BYTES);
-  struct request *const r = calloc(1, sizeof *r);
+  struct request *const r = new_request();
   if (!r) return set_error(-1, "no memory for a request");
   *number = r->number = ++requests;
   r->bytes = (char *)bytes;
@@ -63,7 +63,7 @@ static int add(struct queue *queue, const void *bytes, size_t n, int peer, int t
   if (peers.socket[peer][tag == 0 ? WATCH : DATA] >= 0)
     append(queue, r);
   else
-    free(r); /* a request to a lost rank never ends */
+    end_request(r); /* one to a lost rank never ends */
   return 0;
 }
 
@@ -111,7 +111,7 @@ static int poll_requests(int64_t *numbers, int most) {
     struct request *const r = done.first;
     done.first = r->next;
     numbers[count++] = r->number;
-    free(r);
+    end_request(r);
   }
   return count;
 }

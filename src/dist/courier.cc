@@ -21,6 +21,9 @@ bool Courier::open() {
   const std::lock_guard lock(mailbox_.mutex);
   if (opened) {
     peers_.resize(to_size(size_));
+    posted_.reserve(kMessages);
+    requests_.reserve(kMessages);
+    mailbox_.posted.reserve(kMessages);
     watch_ = Watch(size_, options_.timeout, now());
     mailbox_.rank = rank_;
     mailbox_.size = size_;
@@ -49,17 +52,17 @@ void Courier::carry() {
 
 // Begins the transfers that the main thread has posted, and learns what else it wants. Returns whether there were any.
 bool Courier::take_posted() {
-  std::vector<Transfer> posted;
   std::string own;
+  posted_.clear();
   {
     const std::lock_guard lock(mailbox_.mutex);
-    posted.swap(mailbox_.posted);
+    posted_.swap(mailbox_.posted);
     leaving_ = mailbox_.leaving;
     if (mailbox_.own_failure && !asked_ && !failing_) own = *mailbox_.own_failure;
   }
   if (!own.empty()) report_own_failure(own);
   if (failing_) return false;
-  for (const Transfer& t : posted) {
+  for (const Transfer& t : posted_) {
     int64_t number = 0;
     const int result = t.sends ? transport_.send(t.bytes, t.size, t.peer, kDataTag, &number)
                                : transport_.receive(t.bytes, t.size, t.peer, kDataTag, &number);
@@ -67,10 +70,10 @@ bool Courier::take_posted() {
       on_transport_error();
       break;
     }
-    requests_[number] = {t.open, t.peer};
+    requests_.push_back({number, t.open, t.peer});
     transfers_++;
   }
-  return !posted.empty();
+  return !posted_.empty();
 }
 
 // Returns whether a transfer ended.
@@ -83,9 +86,9 @@ bool Courier::poll() {
 }
 
 void Courier::complete(int64_t number) {
-  const auto found = requests_.find(number);
+  const auto found = std::ranges::find(requests_, number, &Request::number);
   if (found == requests_.end()) return;
-  const Request request = found->second;
+  const Request request = *found;
   requests_.erase(found);
   if (request.open) {
     transfers_--;
@@ -95,7 +98,7 @@ void Courier::complete(int64_t number) {
     on_message(request.peer);
   } else {
     if (request.is_beat) peers_[to_size(request.peer)].beat_pending = false;
-    messages_.erase(request.message);
+    messages_--;
   }
 }
 
@@ -124,12 +127,12 @@ bool Courier::may_leave() {
     for (int peer = 0; peer < size_; peer++)
       if (watches(peer)) send_watch(peer, WatchKind::end);
   }
-  return all_ended() && messages_.empty();
+  return all_ended() && messages_ == 0;
 }
 
 // Sleeps until the next poll: shortly while bytes are under way, and longer the longer nothing happens.
 void Courier::rest(bool busy) {
-  const bool waits = transfers_ > 0 || !messages_.empty() || failing_;
+  const bool waits = transfers_ > 0 || messages_ > 0 || failing_;
   pause_ = busy ? kLeastPause : std::clamp(pause_ * 1.5, kLeastPause, waits ? kMostPause : kIdlePause);
   std::unique_lock lock(mailbox_.mutex);
   if (!mailbox_.posted.empty() && !failing_) return;

@@ -1,13 +1,14 @@
 // The thread that carries the messages of a rank: it moves transfers from the mailbox to the transport, watches the
 // other ranks, and ends the job in order, or with a failure. Every wait has an end: a rank that is silent, or whose
 // connection is lost, is a failure, and after a failure ranks have some seconds to end before they are killed.
+//
+// It allocates no memory once it has opened the transport, unless more than kMessages are under way at once, or after a
+// failure.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <list>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/clock.h"
@@ -29,21 +30,22 @@ class Courier {
 
  private:
   static constexpr int kWatchTag = 0, kDataTag = 1;
+  static constexpr size_t kMessages = 1024;  // that are under way at once, with room from the start
   using Bytes = std::array<std::byte, kWatchBytes>;
   // A peer with which watch messages are exchanged: rank 0, or of rank 0 all others.
   struct Peer {
     Bytes received = {};
+    std::array<Bytes, 3> sent = {};  // a message of each kind
     bool beat_pending = false;
     bool ended = false, lost = false;
     double lost_at = 0;  // of a peer of a rank above 0
   };
   // A request of the transport: a transfer of the main thread, or a watch message.
   struct Request {
-    int64_t* open = nullptr;
+    int64_t number = 0;
+    int64_t* open = nullptr;  // of a transfer
     int peer = -1;
-    bool receives = false;
-    std::list<Bytes>::iterator message = {};  // that is sent
-    bool is_beat = false;
+    bool receives = false, is_beat = false;
   };
 
   bool open();
@@ -79,9 +81,10 @@ class Courier {
   Watch watch_;
   int rank_ = 0, size_ = 1;
   std::vector<Peer> peers_;
-  std::unordered_map<int64_t, Request> requests_;
-  std::list<Bytes> messages_;  // that are being sent
-  int64_t transfers_ = 0;      // of the main thread, not ended
+  std::vector<Transfer> posted_;   // that are being begun
+  std::vector<Request> requests_;  // in the order of their beginning
+  int64_t messages_ = 0;           // watch messages that are being sent
+  int64_t transfers_ = 0;          // of the main thread, not ended
   bool leaving_ = false, said_end_ = false;
   bool asked_ = false;  // rank 0 was sent a failure of this rank, and has not confirmed it
   bool failing_ = false;

@@ -16,21 +16,19 @@ void Courier::receive_watch(int peer) {
   Bytes& bytes = peers_[to_size(peer)].received;
   int64_t number = 0;
   if (transport_.receive(bytes.data(), bytes.size(), peer, kWatchTag, &number) != 0) return on_transport_error();
-  Request request;
-  request.peer = peer;
-  request.receives = true;
-  requests_[number] = request;
+  requests_.push_back({number, nullptr, peer, true});
 }
 
 void Courier::send_watch(int peer, WatchKind kind, const std::string& text) {
   Peer& to = peers_[to_size(peer)];
   const bool is_beat = kind == WatchKind::beat;
   if (to.lost || (is_beat && (to.beat_pending || to.ended))) return;
-  const auto message = messages_.emplace(messages_.end());
-  write_watch_message({kind, text}, *message);
+  Bytes& message = to.sent[static_cast<size_t>(kind) - 1];
+  write_watch_message({kind, text}, message);
   int64_t number = 0;
-  if (transport_.send(message->data(), message->size(), peer, kWatchTag, &number) != 0) return on_transport_error();
-  requests_[number] = {nullptr, peer, false, message, is_beat};
+  if (transport_.send(message.data(), message.size(), peer, kWatchTag, &number) != 0) return on_transport_error();
+  requests_.push_back({number, nullptr, peer, false, is_beat});
+  messages_++;
   if (is_beat) to.beat_pending = true;
 }
 
@@ -86,10 +84,9 @@ void Courier::on_transport_error() {
 // Drops the watch messages to and from a lost rank, which never end. Transfers stay open: their memory is in use until
 // the transport is closed.
 void Courier::drop_watch_requests(int peer) {
-  std::erase_if(requests_, [&](const auto& entry) {
-    const Request& request = entry.second;
+  std::erase_if(requests_, [&](const Request& request) {
     if (request.peer != peer || request.open) return false;
-    if (!request.receives) messages_.erase(request.message);
+    if (!request.receives) messages_--;
     return true;
   });
 }
@@ -117,7 +114,7 @@ void Courier::begin_failure(const std::string& line, bool reported) {
   if (rank_ == 0) {
     for (int peer = 1; peer < size_; peer++)
       if (!peers_[to_size(peer)].ended) send_watch(peer, WatchKind::failure, line);
-  } else if (reported) {
+  } else if (reported && !said_end_) {
     send_watch(0, WatchKind::end);
   }
   const std::lock_guard lock(mailbox_.mutex);
@@ -142,7 +139,7 @@ bool Courier::may_end_after_failure() {
     acknowledged = mailbox_.acknowledged;
     met = !mailbox_.hosts.empty();
   }
-  const bool others = rank_ == 0 ? all_ended() : messages_.empty() || peers_[0].lost;
+  const bool others = rank_ == 0 ? all_ended() : messages_ == 0 || peers_[0].lost;
   if (acknowledged && others && !stopped_) return true;
   const double patience = (met ? kPatience : kPatienceAtStart) * (rank_ == 0 ? 1 : 2);
   const bool only_stopped_left = acknowledged && others && (rank_ > 0 || all_lost());
