@@ -133,6 +133,7 @@ void add_bench_command(CLI::App& app) {
           *language);
   });
 
+  add_bench_cluster_command(*bench);
   add_bench_decode_command(*bench);
   add_bench_generate_command(*bench);
   add_bench_recommend_command(*bench);

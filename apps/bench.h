@@ -18,6 +18,7 @@ void print_json(nlohmann::ordered_json figures, const std::vector<qkv::OpTime>& 
 // Returns the peak resident memory of this process in bytes.
 int64_t peak_memory();
 
+void add_bench_cluster_command(CLI::App& bench);
 void add_bench_decode_command(CLI::App& bench);
 void add_bench_generate_command(CLI::App& bench);
 void add_bench_recommend_command(CLI::App& bench);

@@ -76,7 +76,7 @@ def step_seconds(a, folder, ranks, rate):
               "--mca", "btl_tcp_if_include", f"{NETWORK}.0/24", "--mca", "oob_tcp_if_include", f"{NETWORK}.0/24",
               "-x", "QKV_TRANSPORT"]
     train = [a.qkv.resolve(), "train", "translate", "--train", TEXT / "train.en", TEXT / "train.de",
-             "--dev", TEXT / "dev.en", TEXT / "dev.de", "--shards", max(a.ranks), "--batch-tokens", 64,
+             "--dev", TEXT / "dev.en", TEXT / "dev.de", "--shards", max(a.ranks), "--batch-tokens", a.batch_tokens,
              "--threads", 1, "--eval-every", 0, "--save-every", 0, "--max-steps", a.steps, "--out", run]
     done = subprocess.run([*map(str, mpirun + train)], capture_output=True, text=True,
                           env={**os.environ, "QKV_TRANSPORT": str(a.plugin.resolve())})
@@ -99,6 +99,7 @@ def main():
     parser.add_argument("--plugin", type=pathlib.Path, help="libqkv_mpi.so [default next to qkv]")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rates", type=int, nargs="+", default=[100, 200, 500, 1000], help="Mbit/s")
+    parser.add_argument("--batch-tokens", type=int, default=64)
     parser.add_argument("--steps", type=int, default=10)
     a = parser.parse_args()
     a.plugin = a.plugin or a.qkv.resolve().parent / "libqkv_mpi.so"

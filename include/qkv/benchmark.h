@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct OpTime {
 struct TrainBenchmark {
   int64_t target_tokens = 0;  // per step
   double median_ms = 0, best_ms = 0, mean_ms = 0;
+  double update_ms = 0;          // median of the part of the optimizer
   double tokens_per_second = 0;  // target tokens, from the median
   int64_t parameters = 0;
   int64_t activation_bytes = 0;
@@ -49,6 +51,42 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& recipe, int64_t it
 // The same for a language model with a vocabulary of `vocab` tokens, on random sequences of length max_length.
 TrainBenchmark benchmark_training(const LanguageRecipe& recipe, int64_t vocab, int64_t tokens,
                                   const TrainBenchmarkOptions& options);
+
+struct ClusterBenchmarkOptions {
+  std::vector<int64_t> ranks = {8, 16, 32, 64};
+  std::vector<double> lines = {1e9, 10e9, 25e9};  // bits per second; not used if the network is measured
+  int64_t shards = 64;                            // per step, at least as many as ranks
+  int64_t tokens = 4096;                          // target tokens per shard, approximately
+  int64_t steps = 5;                              // that are timed on this machine
+  double speed = 1;                               // of a machine of the cluster, relative to this one
+  double efficiency = 0.94;                       // share of a line that carries data: without headers of TCP/IP
+  double message_seconds = 15e-6;                 // of a rank, to send a message and to receive one
+  double spread = 0.02;                           // standard deviation of the time of a shard, relative to it
+  RankOptions launcher;                           // of at least two ranks, whose network is measured; off by default
+};
+
+// A step on R machines, predicted.
+struct ClusterPrediction {
+  int64_t ranks = 0;
+  double line = 0;                                             // bits per second
+  double step_seconds = 0, efficiency = 0;                     // of one machine's time divided by R times this one
+  double synchronous_seconds = 0, synchronous_efficiency = 0;  // if the exchange did not overlap with the computation
+};
+
+struct ClusterBenchmark {
+  double shard_seconds = 0, update_seconds = 0;  // measured on this machine
+  int64_t parameters = 0;
+  int64_t measured_ranks = 0;   // between which the network was measured; 0: it was not
+  double bytes_per_second = 0;  // that each of them sends and receives
+  double message_seconds = 0;
+  std::vector<ClusterPrediction> predictions;  // of all ranks for the first line, then for the second one, …
+};
+
+// Predicts the time of a training step of a translator on several machines from that of a shard on this one. With a
+// launcher, also measures the network between the ranks, and predicts for its speed; ranks above 0 then get nothing.
+// Throws Error for sizes out of range, and if the ranks cannot be connected.
+std::optional<ClusterBenchmark> benchmark_cluster(const TranslationRecipe& recipe,
+                                                  const ClusterBenchmarkOptions& options);
 
 struct DecodeBenchmarkOptions {
   int64_t beam = 4, batch = 32;  // sentences per batch

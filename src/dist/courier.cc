@@ -7,7 +7,9 @@
 namespace qkv {
 namespace {
 
-constexpr double kLeastPause = 50e-6, kMostPause = 1e-3, kIdlePause = 20e-3;  // seconds
+// Seconds between two polls: at least, and at most while bytes are sent, while some are awaited, and otherwise.
+constexpr double kLeastPause = 50e-6, kSendingPause = 100e-6, kAwaitingPause = 1e-3, kIdlePause = 20e-3;
+constexpr int64_t kMostOpen = 4;  // transfers
 
 }  // namespace
 
@@ -50,30 +52,46 @@ void Courier::carry() {
   }
 }
 
-// Begins the transfers that the main thread has posted, and learns what else it wants. Returns whether there were any.
+// Takes the transfers that the main thread has posted, and learns what else it wants. Returns whether any began.
 bool Courier::take_posted() {
   std::string own;
-  posted_.clear();
   {
     const std::lock_guard lock(mailbox_.mutex);
-    posted_.swap(mailbox_.posted);
+    posted_.insert(posted_.end(), mailbox_.posted.begin(), mailbox_.posted.end());
+    transfers_ += std::ssize(mailbox_.posted);
+    mailbox_.posted.clear();
     leaving_ = mailbox_.leaving;
     if (mailbox_.own_failure && !asked_ && !failing_) own = *mailbox_.own_failure;
   }
   if (!own.empty()) report_own_failure(own);
-  if (failing_) return false;
-  for (const Transfer& t : posted_) {
-    int64_t number = 0;
-    const int result = t.sends ? transport_.send(t.bytes, t.size, t.peer, kDataTag, &number)
-                               : transport_.receive(t.bytes, t.size, t.peer, kDataTag, &number);
-    if (result != 0) {
-      on_transport_error();
-      break;
-    }
-    requests_.push_back({number, t.open, t.peer});
-    transfers_++;
+  return !failing_ && begin_posted();
+}
+
+// Begins transfers in order, few at a time: MPI moves parts of all that have begun, so that with many the first would
+// end hardly before the last. Returns whether any began.
+bool Courier::begin_posted() {
+  const size_t count = posted_.size();
+  size_t left = 0;  // transfers that wait
+  for (size_t i = 0; i < count; i++) {
+    const Transfer& t = posted_[i];
+    int64_t& open = peers_[to_size(t.peer)].open[t.sends];
+    if (failing_ || open >= kMostOpen || !begin(t)) posted_[left++] = t;
   }
-  return !posted_.empty();
+  posted_.resize(left);
+  return left < count;
+}
+
+bool Courier::begin(const Transfer& t) {
+  int64_t number = 0;
+  const int result = t.sends ? transport_.send(t.bytes, t.size, t.peer, kDataTag, &number)
+                             : transport_.receive(t.bytes, t.size, t.peer, kDataTag, &number);
+  if (result != 0) {
+    on_transport_error();
+    return false;
+  }
+  requests_.push_back({number, t.open, t.peer, t.sends});
+  peers_[to_size(t.peer)].open[t.sends]++;
+  return true;
 }
 
 // Returns whether a transfer ended.
@@ -91,14 +109,15 @@ void Courier::complete(int64_t number) {
   const Request request = *found;
   requests_.erase(found);
   if (request.open) {
+    peers_[to_size(request.peer)].open[request.sends]--;
     transfers_--;
     const std::lock_guard lock(mailbox_.mutex);
     if (--*request.open == 0) mailbox_.changed.notify_all();
-  } else if (request.receives) {
-    on_message(request.peer);
-  } else {
+  } else if (request.sends) {
     if (request.is_beat) peers_[to_size(request.peer)].beat_pending = false;
     messages_--;
+  } else {
+    on_message(request.peer);
   }
 }
 
@@ -132,8 +151,10 @@ bool Courier::may_leave() {
 
 // Sleeps until the next poll: shortly while bytes are under way, and longer the longer nothing happens.
 void Courier::rest(bool busy) {
-  const bool waits = transfers_ > 0 || messages_ > 0 || failing_;
-  pause_ = busy ? kLeastPause : std::clamp(pause_ * 1.5, kLeastPause, waits ? kMostPause : kIdlePause);
+  const bool sends = std::ranges::any_of(requests_, [](const Request& r) { return r.open && r.sends; });
+  const bool awaits = transfers_ > 0 || messages_ > 0 || failing_;
+  const double longest = sends ? kSendingPause : awaits ? kAwaitingPause : kIdlePause;
+  pause_ = busy ? kLeastPause : std::clamp(pause_ * 1.5, kLeastPause, longest);
   std::unique_lock lock(mailbox_.mutex);
   if (!mailbox_.posted.empty() && !failing_) return;
   mailbox_.changed.wait_for(lock, std::chrono::duration<double>(pause_));

@@ -2,7 +2,7 @@
 // other ranks, and ends the job in order, or with a failure. Every wait has an end: a rank that is silent, or whose
 // connection is lost, is a failure, and after a failure ranks have some seconds to end before they are killed.
 //
-// It allocates no memory once it has opened the transport, unless more than kMessages are under way at once, or after a
+// It allocates no memory once it has opened the transport, unless more than kMessages are posted at once, or after a
 // failure.
 #pragma once
 
@@ -30,7 +30,7 @@ class Courier {
 
  private:
   static constexpr int kWatchTag = 0, kDataTag = 1;
-  static constexpr size_t kMessages = 1024;  // that are under way at once, with room from the start
+  static constexpr size_t kMessages = 1024;  // that are posted at once, with room from the start
   using Bytes = std::array<std::byte, kWatchBytes>;
   // A peer with which watch messages are exchanged: rank 0, or of rank 0 all others.
   struct Peer {
@@ -38,19 +38,22 @@ class Courier {
     std::array<Bytes, 3> sent = {};  // a message of each kind
     bool beat_pending = false;
     bool ended = false, lost = false;
-    double lost_at = 0;  // of a peer of a rank above 0
+    double lost_at = 0;                // of a peer of a rank above 0
+    std::array<int64_t, 2> open = {};  // transfers that are under way: received, sent
   };
   // A request of the transport: a transfer of the main thread, or a watch message.
   struct Request {
     int64_t number = 0;
     int64_t* open = nullptr;  // of a transfer
     int peer = -1;
-    bool receives = false, is_beat = false;
+    bool sends = false, is_beat = false;
   };
 
   bool open();
   void carry();
   bool take_posted();
+  bool begin_posted();
+  bool begin(const Transfer& transfer);
   bool poll();
   void complete(int64_t number);
   void receive_watch(int peer);
@@ -81,10 +84,10 @@ class Courier {
   Watch watch_;
   int rank_ = 0, size_ = 1;
   std::vector<Peer> peers_;
-  std::vector<Transfer> posted_;   // that are being begun
+  std::vector<Transfer> posted_;   // that were not begun yet, in order
   std::vector<Request> requests_;  // in the order of their beginning
   int64_t messages_ = 0;           // watch messages that are being sent
-  int64_t transfers_ = 0;          // of the main thread, not ended
+  int64_t transfers_ = 0;          // that have not ended
   bool leaving_ = false, said_end_ = false;
   bool asked_ = false;  // rank 0 was sent a failure of this rank, and has not confirmed it
   bool failing_ = false;

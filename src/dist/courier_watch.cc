@@ -16,7 +16,7 @@ void Courier::receive_watch(int peer) {
   Bytes& bytes = peers_[to_size(peer)].received;
   int64_t number = 0;
   if (transport_.receive(bytes.data(), bytes.size(), peer, kWatchTag, &number) != 0) return on_transport_error();
-  requests_.push_back({number, nullptr, peer, true});
+  requests_.push_back({number, nullptr, peer, false});
 }
 
 void Courier::send_watch(int peer, WatchKind kind, const std::string& text) {
@@ -27,7 +27,7 @@ void Courier::send_watch(int peer, WatchKind kind, const std::string& text) {
   write_watch_message({kind, text}, message);
   int64_t number = 0;
   if (transport_.send(message.data(), message.size(), peer, kWatchTag, &number) != 0) return on_transport_error();
-  requests_.push_back({number, nullptr, peer, false, is_beat});
+  requests_.push_back({number, nullptr, peer, true, is_beat});
   messages_++;
   if (is_beat) to.beat_pending = true;
 }
@@ -86,7 +86,7 @@ void Courier::on_transport_error() {
 void Courier::drop_watch_requests(int peer) {
   std::erase_if(requests_, [&](const Request& request) {
     if (request.peer != peer || request.open) return false;
-    if (!request.receives) messages_--;
+    if (request.sends) messages_--;
     return true;
   });
 }

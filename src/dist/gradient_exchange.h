@@ -1,15 +1,14 @@
 // The gradients of a training step by several ranks. Every rank has sums of the gradients of its shards, the nodes of a
-// tree over all shards (tree_sum.h). The owner of a slice of the parameters gets the nodes of all ranks for this slice
-// and adds them in the order of the tree, so that the sum has the bytes that one process computes. Bytes are sent
-// directly between all pairs of ranks at once.
+// tree over all shards (tree_sum.h). For each slice of the parameters, the nodes of all ranks are added in the order of
+// the tree, so that the sum has the bytes that one process computes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "core/to_size.h"
 #include "dist/communicator.h"
 #include "dist/slices.h"
 #include "dist/tree_sum.h"
@@ -23,53 +22,30 @@ std::vector<std::vector<TreeNode>> nodes_of_ranks(int64_t shards, int ranks);
 // them. Exchanges while gradients of other buckets are still being computed.
 class GradientExchange {
  public:
-  // `buckets` are those of all parameters. Their ranges begin at the elements `ranges` of each gradient.
-  GradientExchange(Communicator& communicator, int64_t shards, std::span<const Slice> buckets,
-                   std::span<const int64_t> ranges);
+  virtual ~GradientExchange() = default;
 
-  // Nodes of this rank, in the order of the tree.
-  const std::vector<TreeNode>& nodes() const { return nodes_[to_size(communicator_.rank())]; }
-
-  // Begins a sum. `sums` are the gradients of these nodes, which must outlive it.
-  void begin(std::span<const std::span<float>> sums);
+  // Begins a sum. `sums` are the gradients of the nodes of this rank, in the order of the tree, which must outlive it.
+  virtual void begin(std::span<const std::span<float>> sums) = 0;
   // States that elements of `sums` from `first` on are complete.
-  void advance(int64_t first);
-  // States that all are, and waits. Then the slices of this rank in the last one of `sums` are the sum of all shards,
-  // and its other elements are as they were.
-  void finish();
+  virtual void advance(int64_t first) = 0;
+  // States that all are, and waits. Then the slices of this rank in the last one of `sums` are the sum of all shards.
+  // Its other elements are arbitrary.
+  virtual void finish() = 0;
 
-  size_t bytes() const;  // of the buffers
-
- private:
-  struct Piece {
-    int64_t first = 0, size = 0;  // elements of a gradient
-  };
-  // A bucket, and the slices of it that ranks own.
-  struct Round {
-    int64_t first = 0;
-    std::vector<Piece> pieces;  // by rank
-  };
-  static constexpr size_t kInFlight = 3;  // rounds that are received at the same time
-
-  std::vector<Round> rounds_of(std::span<const Slice> buckets, std::span<const int64_t> ranges) const;
-  int64_t largest_piece() const;
-  void receive();
-  void send();
-  void add();
-  std::span<float> buffer(size_t round, size_t node);
-  const Piece& own(size_t round) const { return rounds_[round].pieces[to_size(communicator_.rank())]; }
-
-  Communicator& communicator_;
-  std::vector<std::vector<TreeNode>> nodes_;  // by rank
-  size_t node_count_ = 0;                     // of all ranks
-  std::vector<Round> rounds_;
-  int64_t largest_ = 0;         // piece of this rank
-  std::vector<float> buffers_;  // [rounds in flight, nodes, largest piece]
-  TreeSum tree_;
-  std::deque<Communicator::Group> arriving_;  // by place of a round in the buffers
-  Communicator::Group sent_;
-  std::span<const std::span<float>> sums_;
-  size_t received_ = 0, sending_ = 0, added_ = 0;  // rounds whose transfers have begun, and that were added
+  virtual size_t bytes() const = 0;  // of the buffers
 };
+
+// Ranges of parameters, cut into buckets.
+struct BucketList {
+  std::span<const Slice> buckets;
+  std::span<const int64_t> ranges;  // the first element of each range in an array
+
+  int64_t first(const Slice& slice) const { return ranges[to_size(slice.range)] + slice.first; }
+};
+
+// Returns the exchange that needs the fewest messages: with 64 ranks or more, a power of two, that have a power of two
+// shards each, halving (halving_gradients.h); otherwise the direct one (direct_gradients.h). `list` is read only now.
+std::unique_ptr<GradientExchange> make_gradient_exchange(Communicator& communicator, int64_t shards,
+                                                         const BucketList& list);
 
 }  // namespace qkv

@@ -3,6 +3,7 @@
 // after the other. Each rank owns its share of the blocks of every bucket, so that all ranks send and receive at once.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,8 +23,19 @@ struct Slice {
 // for each rank if that is more. One rank has a bucket for each range.
 std::vector<Slice> buckets_of(std::span<const int64_t> sizes, int64_t ranks);
 
-// Returns the slice of a bucket that a rank owns; its size may be 0.
-Slice slice_of(const Slice& bucket, int64_t rank, int64_t ranks);
+// Returns the slice at `place` of a bucket, one of as many as ranks, in the order of the parameters; its size may be 0.
+Slice slice_at(const Slice& bucket, int64_t place, int64_t ranks);
+
+// Returns the place of the slices of a rank, or the rank of a place. With 2^k ranks it is the reverse of the k bits, so
+// that ranks can halve a bucket with rank xor 1, then with rank xor 2, and so on.
+int64_t place_of(int64_t rank, int64_t ranks);
+
+// Whether ranks exchange by halving and doubling, which needs 2k messages per rank and bucket instead of 2 (2^k − 1).
+inline bool halves(int64_t ranks) { return ranks > 32 && std::has_single_bit(static_cast<uint64_t>(ranks)); }
+
+inline Slice slice_of(const Slice& bucket, int64_t rank, int64_t ranks) {
+  return slice_at(bucket, place_of(rank, ranks), ranks);
+}
 
 // Returns the slices of buckets that a rank owns, without the empty ones.
 std::vector<Slice> slices_of(std::span<const Slice> buckets, int64_t rank, int64_t ranks);

@@ -1,14 +1,12 @@
 // The weights after a training step by several ranks: the owners of slices send what they updated to all others.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "dist/communicator.h"
-#include "dist/slices.h"
+#include "dist/gradient_exchange.h"
 
 namespace qkv {
 
@@ -16,25 +14,19 @@ namespace qkv {
 // uses them.
 class WeightExchange {
  public:
-  // `buckets` are those of all parameters. Their ranges begin at the elements `ranges` of `values`.
-  WeightExchange(Communicator& communicator, std::span<const Slice> buckets, std::span<const int64_t> ranges,
-                 std::span<float> values);
+  virtual ~WeightExchange() = default;
 
   // Begins to send the slices of this rank, and to receive all others.
-  void begin();
+  virtual void begin() = 0;
   // Waits until all values before `end` have arrived.
-  void wait_until(int64_t end);
+  virtual void wait_until(int64_t end) = 0;
   // Waits for all. Must be called before values are changed.
-  void finish();
-
- private:
-  Communicator& communicator_;
-  std::span<float> values_;
-  std::vector<int64_t> firsts_;               // value of each bucket
-  std::vector<std::span<std::byte>> parts_;   // [buckets, ranks]
-  std::deque<Communicator::Group> arriving_;  // of each bucket
-  Communicator::Group sent_;
-  size_t arrived_ = 0;  // buckets
+  virtual void finish() = 0;
 };
+
+// Returns the exchange that needs the fewest messages: direct (direct_weights.h), or by doubling (doubling_weights.h)
+// if halves(ranks). `list` is read only now.
+std::unique_ptr<WeightExchange> make_weight_exchange(Communicator& communicator, const BucketList& list,
+                                                     std::span<float> values);
 
 }  // namespace qkv

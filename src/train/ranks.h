@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "dist/communicator.h"
 #include "dist/rank_messages.h"
 #include "io/run_directory.h"
@@ -53,6 +54,10 @@ class Ranks {
 
 // Returns "", or a line that names a rank whose launcher lets it use a part of a machine of which the rest is idle.
 std::string unused_processors(const std::vector<Hello>& ranks);
+
+// Connects the ranks that a launcher started, and returns work(ranks); `ranks` is null if there is one. A rank that
+// throws ends all. Returns false if rank 0 reports the error of this one.
+bool run_on_ranks(const RankOptions& options, FunctionRef<bool(Ranks* ranks)> work);
 
 // Trains on the ranks that a launcher started, or on one. `train(out, observer, ranks)` does it; `ranks` is null if
 // there is one. On ranks above 0, `out` is a directory that is removed at the end, and the observer reports nothing.

@@ -79,12 +79,13 @@ StepExchange::StepExchange(Ranks& ranks, int64_t shards, ParameterList<float>& p
       slices_(slices_by_rank(buckets_, ranks.size())),
       shards_(shards),
       own_(share_of(shards, ranks.rank(), ranks.size())),
-      exchange_(ranks.communicator(), shards, buckets_, gradients_),
-      weights_(ranks.communicator(), buckets_, values_, parameters.values()),
+      nodes_(nodes_of_ranks(shards, ranks.size())[to_size(ranks.rank())]),
+      exchange_(make_gradient_exchange(ranks.communicator(), shards, {buckets_, gradients_})),
+      weights_(make_weight_exchange(ranks.communicator(), {buckets_, values_}, parameters.values())),
       state_(ranks.communicator(), buckets_),
-      leaves_(largest_count(exchange_.nodes()), std::ssize(parameters.gradients())),
-      kept_(exchange_.nodes().size() - 1, std::vector<float>(parameters.gradients().size())) {
-  leaves_.set_leaves(exchange_.nodes().front().count);
+      leaves_(largest_count(nodes_), std::ssize(parameters.gradients())),
+      kept_(nodes_.size() - 1, std::vector<float>(parameters.gradients().size())) {
+  leaves_.set_leaves(nodes_.front().count);
   for (auto& node : kept_) sums_.emplace_back(node);
   sums_.push_back(parameters.gradients());
 }
@@ -93,10 +94,10 @@ const std::vector<Slice>& StepExchange::slices() const { return slices_[to_size(
 
 void StepExchange::begin_step() {
   complete_ = std::ssize(parameters_.gradients());
-  exchange_.begin(sums_);
+  exchange_->begin(sums_);
 }
 
-void StepExchange::wait_for_weights(int64_t parameters) { weights_.wait_until(first_value_[to_size(parameters)]); }
+void StepExchange::wait_for_weights(int64_t parameters) { weights_->wait_until(first_value_[to_size(parameters)]); }
 
 // The last shard completes the last node of this rank.
 void StepExchange::complete(int64_t first) {
@@ -104,12 +105,11 @@ void StepExchange::complete(int64_t first) {
   if (from >= complete_) return;
   leaves_.complete(parameters_.gradients(), from, complete_);
   complete_ = from;
-  exchange_.advance(from);
+  exchange_->advance(from);
 }
 
 void StepExchange::add_shard() {
-  const std::vector<TreeNode>& nodes = exchange_.nodes();
-  const bool last_node = node_ + 1 == nodes.size(), completes = ++added_ == nodes[node_].count;
+  const bool last_node = node_ + 1 == nodes_.size(), completes = ++added_ == nodes_[node_].count;
   if (last_node && completes) {
     complete(0);
     leaves_.restart();
@@ -123,12 +123,12 @@ void StepExchange::add_shard() {
     std::ranges::fill(parameters_.gradients(), 0.0f);
   }
   node_ = last_node ? 0 : node_ + 1;
-  leaves_.set_leaves(nodes[node_].count);
+  leaves_.set_leaves(nodes_[node_].count);
 }
 
 void StepExchange::sum_gradients() {
-  exchange_.finish();
-  weights_.finish();
+  exchange_->finish();
+  weights_->finish();
 }
 
 StepExchange::Pause StepExchange::share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position,
@@ -182,7 +182,7 @@ void StepExchange::gather_squares(std::span<double> squares) {
 }
 
 void StepExchange::share_weights() {
-  weights_.begin();
+  weights_->begin();
   std::ranges::fill(parameters_.gradients(), 0.0f);
 }
 
@@ -218,8 +218,7 @@ std::string StepExchange::summary() const {
   size_t gradients = 0, own = 0;  // elements
   for (int rank = 0; rank < ranks_.size(); rank++)
     for (const Slice& slice : slices_[to_size(rank)]) (rank == ranks_.rank() ? own : gradients) += to_size(slice.size);
-  const size_t sent =
-      sizeof(float) * (gradients * exchange_.nodes().size() + own * to_size(int64_t{ranks_.size()} - 1));
+  const size_t sent = sizeof(float) * (gradients * nodes_.size() + own * to_size(int64_t{ranks_.size()} - 1));
   const int64_t least = shards_ / ranks_.size(), rest = shards_ % ranks_.size();
   return fmt::format("{}; {} shards per step, {} per rank; {:.3g} MB each way per step", ranks_.summary(), shards_,
                      rest == 0 ? fmt::format("{}", least) : fmt::format("{} or {}", least, least + 1),
@@ -227,7 +226,7 @@ std::string StepExchange::summary() const {
 }
 
 size_t StepExchange::bytes() const {
-  size_t bytes = exchange_.bytes() + leaves_.bytes();
+  size_t bytes = exchange_->bytes() + leaves_.bytes();
   for (const auto& node : kept_) bytes += node.size() * sizeof node[0];
   return bytes;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,7 +38,7 @@ class StepExchange {
   void begin_step();
   // Waits until the first `parameters` parameters have the weights that the step before gave them.
   void wait_for_weights(int64_t parameters);
-  void wait_for_weights() { weights_.finish(); }
+  void wait_for_weights() { weights_->finish(); }
   // States that the gradients from parameter `first` on are complete, which includes all shards of this rank.
   void complete(int64_t first);
   // Adds the gradient of the next shard of this rank, and leaves a gradient for the next one to add to.
@@ -81,9 +82,10 @@ class StepExchange {
   std::vector<Slice> buckets_;
   std::vector<std::vector<Slice>> slices_;  // of each rank
   int64_t shards_;
-  Share own_;  // shards of this rank
-  GradientExchange exchange_;
-  WeightExchange weights_;
+  Share own_;                    // shards of this rank
+  std::vector<TreeNode> nodes_;  // of this rank
+  std::unique_ptr<GradientExchange> exchange_;
+  std::unique_ptr<WeightExchange> weights_;
   StateExchange state_;
   TreeSum leaves_;                        // of a node
   std::vector<std::vector<float>> kept_;  // nodes of this rank but the last one, which is in the gradients

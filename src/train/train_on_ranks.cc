@@ -52,12 +52,17 @@ bool train_rank(Ranks& ranks, const std::string& out, const TrainingObserver& ob
 
 bool train_on_ranks(const RankOptions& options, const std::string& out, const TrainingObserver& observer,
                     const std::vector<std::string>& texts, const TrainOnRank& train) {
+  return run_on_ranks(options, [&](Ranks* ranks) {
+    return ranks ? train_rank(*ranks, out, observer, texts, train) : train(out, observer, nullptr);
+  });
+}
+
+bool run_on_ranks(const RankOptions& options, FunctionRef<bool(Ranks* ranks)> work) {
   std::unique_ptr<Ranks> ranks;
   try {
     ranks = join(options);
-    if (!ranks) return train(out, observer, nullptr);
-    const bool ended = train_rank(*ranks, out, observer, texts, train);
-    ranks->communicator().leave();
+    const bool ended = work(ranks.get());
+    if (ranks) ranks->communicator().leave();
     return ended;
   } catch (const ReportedElsewhere&) {
     return false;

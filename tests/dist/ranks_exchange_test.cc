@@ -5,9 +5,9 @@
 #include <array>
 
 #include "core/random.h"
+#include "dist/doubling_weights.h"
 #include "dist/exchange.h"
-#include "dist/gradient_exchange.h"
-#include "dist/weight_exchange.h"
+#include "dist/halving_gradients.h"
 #include "tests/support/forked_ranks.h"
 
 namespace qkv {
@@ -15,7 +15,7 @@ namespace {
 
 using testing::failures_on_ranks;
 
-constexpr int64_t kShards = 11, kRanges[] = {37 * kSliceBlock + 17, 3, 2 * kSliceBlock}, kGap = 5;
+constexpr int64_t kRanges[] = {20 * kSliceBlock + 17, 3, 2 * kSliceBlock}, kGap = 5;
 
 struct Gradients {
   std::vector<int64_t> begins;
@@ -42,49 +42,66 @@ struct Gradients {
     }
     return leaf;
   }
+  // Calls f(first, size) for the slices of a rank, as elements of a gradient.
+  template <class F>
+  void for_slices_of(const Communicator& c, F&& f) const {
+    for (const Slice& slice : slices_of(buckets_of(kRanges, c.size()), c.rank(), c.size()))
+      f(begins[to_size(slice.range)] + slice.first, slice.size);
+  }
 };
 
-bool sums_like_one_process(Communicator& communicator) {
+bool sums_like_one_process(Communicator& communicator, int64_t shards, GradientExchange& exchange) {
   const Gradients gradients;
-  const std::vector<Slice> buckets = buckets_of(kRanges, communicator.size());
-  GradientExchange exchange(communicator, kShards, buckets, gradients.begins);
+  const auto nodes_of_all = nodes_of_ranks(shards, communicator.size());
   bool same = true;
-  for (int step = 0; step < 5; step++) {
+  for (int step = 0; step < 3; step++) {
     std::vector<std::vector<float>> nodes;
     std::vector<std::span<float>> sums;
-    for (const TreeNode& node : exchange.nodes()) nodes.push_back(gradients.sum(node, step));
+    for (const TreeNode& node : nodes_of_all[to_size(communicator.rank())]) nodes.push_back(gradients.sum(node, step));
     for (auto& node : nodes) sums.emplace_back(node);
     exchange.begin(sums);
     for (int64_t first = gradients.size; first > 0; first -= (step + 1) * kSliceBlock) exchange.advance(first);
     exchange.finish();
-    const std::vector<float> expected = gradients.sum({0, kShards}, step);
-    for (const Slice& slice : slices_of(buckets, communicator.rank(), communicator.size())) {
-      const auto first = gradients.begins[to_size(slice.range)] + slice.first;
-      same &= std::equal(&expected[to_size(first)], expected.data() + first + slice.size, &sums.back()[to_size(first)]);
-    }
+    const std::vector<float> expected = gradients.sum({0, shards}, step);
+    gradients.for_slices_of(communicator, [&](int64_t first, int64_t size) {
+      same &= std::equal(&expected[to_size(first)], expected.data() + first + size, &sums.back()[to_size(first)]);
+    });
   }
   communicator.leave();
   return same;
 }
 
 TEST(GradientExchange, SumsLikeOneProcess) {
-  for (const int ranks : {2, 3, 7, 11}) EXPECT_EQ(failures_on_ranks(ranks, sums_like_one_process), 0) << ranks;
+  const auto exchange = [](Communicator& c) {
+    const Gradients gradients;
+    const std::vector<Slice> buckets = buckets_of(kRanges, c.size());
+    return sums_like_one_process(c, 11, *make_gradient_exchange(c, 11, {buckets, gradients.begins}));
+  };
+  for (const int ranks : {2, 3, 4, 7, 11}) EXPECT_EQ(failures_on_ranks(ranks, exchange), 0) << ranks;
 }
 
-bool shares_like_one_process(Communicator& communicator) {
+TEST(GradientExchange, SumsLikeOneProcessByHalving) {
+  const auto exchange = [](Communicator& c) {
+    const Gradients gradients;
+    const std::vector<Slice> buckets = buckets_of(kRanges, c.size());
+    HalvingGradients halving(c, {buckets, gradients.begins});
+    return sums_like_one_process(c, 2 * c.size(), halving);
+  };
+  for (const int ranks : {2, 4, 8}) EXPECT_EQ(failures_on_ranks(ranks, exchange), 0) << ranks;
+}
+
+bool shares_like_one_process(Communicator& communicator, WeightExchange& exchange, std::span<float> values) {
   const Gradients gradients;
-  const std::vector<Slice> buckets = buckets_of(kRanges, communicator.size());
-  std::vector<float> values(to_size(gradients.size));
-  WeightExchange exchange(communicator, buckets, gradients.begins, values);
   bool same = true;
-  for (int step = 0; step < 5; step++) {
+  exchange.finish();  // nothing has begun
+  for (int step = 0; step < 3; step++) {
     const std::vector<float> expected = gradients.of_shard(0, step);
     const auto is_same = [&](int64_t first, int64_t end) {
       return std::equal(&expected[to_size(first)], expected.data() + end, &values[to_size(first)]);
     };
-    for (const Slice& slice : slices_of(buckets, communicator.rank(), communicator.size()))
-      std::copy_n(&expected[to_size(gradients.begins[to_size(slice.range)] + slice.first)], slice.size,
-                  &values[to_size(gradients.begins[to_size(slice.range)] + slice.first)]);
+    gradients.for_slices_of(communicator, [&](int64_t first, int64_t size) {
+      std::copy_n(&expected[to_size(first)], size, &values[to_size(first)]);
+    });
     exchange.begin();
     for (int64_t end = 0; end < kRanges[0]; end += (step + 1) * kSliceBlock) {
       exchange.wait_until(end);
@@ -99,7 +116,24 @@ bool shares_like_one_process(Communicator& communicator) {
 }
 
 TEST(WeightExchange, GivesAllRanksTheWeightsOfTheOwners) {
-  for (const int ranks : {2, 3, 7}) EXPECT_EQ(failures_on_ranks(ranks, shares_like_one_process), 0) << ranks;
+  const auto exchange = [](Communicator& c) {
+    const Gradients gradients;
+    const std::vector<Slice> buckets = buckets_of(kRanges, c.size());
+    std::vector<float> values(to_size(gradients.size));
+    return shares_like_one_process(c, *make_weight_exchange(c, {buckets, gradients.begins}, values), values);
+  };
+  for (const int ranks : {2, 3, 4, 7}) EXPECT_EQ(failures_on_ranks(ranks, exchange), 0) << ranks;
+}
+
+TEST(WeightExchange, GivesAllRanksTheWeightsOfTheOwnersByDoubling) {
+  const auto exchange = [](Communicator& c) {
+    const Gradients gradients;
+    const std::vector<Slice> buckets = buckets_of(kRanges, c.size());
+    std::vector<float> values(to_size(gradients.size));
+    DoublingWeights doubling(c, {buckets, gradients.begins}, values);
+    return shares_like_one_process(c, doubling, values);
+  };
+  for (const int ranks : {2, 4, 8}) EXPECT_EQ(failures_on_ranks(ranks, exchange), 0) << ranks;
 }
 
 TEST(Communicator, CarriesMessagesLargerThanThoseOfTheTransport) {

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import SMALL, qkv
-from ranks import job, run_job
+from ranks import LIMIT, job, run_job
 from resume_test import contents
 
 LAST = ["--max-steps", 30, "--eval-every", 10, "--save-every", 7, "--shards", 8]
@@ -50,6 +50,29 @@ def test_the_number_of_ranks_changes_no_byte(kind, corpus, tmp_path):
         expect_success(ended)
         assert f"ranks: {size} on 1 host, with 1 thread each; 8 shards per step, " in ended[0][1]
         assert contents(tmp_path / str(size)) == contents(tmp_path / "1"), size
+
+
+def test_64_ranks_that_exchange_by_halving_change_no_byte(corpus, tmp_path):
+    command = [*commands(corpus, tmp_path)["lm"], "--shards", 64, "--max-steps", 3, "--eval-every", 2]
+    qkv(*command, "--out", tmp_path / "1")
+    expect_success(run_job(64, [*command, "--out", tmp_path / "64"]))
+    assert contents(tmp_path / "64") == contents(tmp_path / "1")
+
+
+def test_the_benchmark_predicts_steps_and_measures_the_network_between_ranks():
+    shape = ["bench", "cluster", "--tokens", 64, "--steps", 2, "--shards", 12, "--ranks", 1, 4, 12, "--threads", 1]
+    alone = json.loads(qkv(*shape, "--line", "100M", "10G", "--json")[1])
+    assert [(p["ranks"], p["line_bits_per_second"]) for p in alone["predictions"]] == [
+        (ranks, line) for line in (1e8, 1e10) for ranks in (1, 4, 12)]
+    assert all(p["efficiency"] == pytest.approx(1) for p in alone["predictions"] if p["ranks"] == 1)
+    for slow, fast in zip(alone["predictions"][1:3], alone["predictions"][4:6]):
+        assert slow["synchronous_seconds"] > slow["step_seconds"] > fast["step_seconds"]
+    with job(3, shape) as ranks:
+        printed = [rank.communicate(timeout=LIMIT)[0] for rank in ranks.ranks]
+        assert [rank.returncode for rank in ranks.ranks] == [0, 0, 0] and printed[1:] == ["", ""]
+    assert re.search(r"^network between 3 ranks: [0-9.e+]+ MB/s each way, [0-9.]+ µs per message$", printed[0], re.M)
+    status, _, error = qkv(*shape[:-6], "--ranks", 13, ok=False)
+    assert status == 1 and error == "qkv: benchmark: shards must be at least ranks, 13 (is 12)\n"
 
 
 def test_slow_links_change_no_byte_and_take_their_time(corpus, tmp_path):

@@ -1,0 +1,49 @@
+// Gradients of 2^k ranks, each of which has one node of the tree. A rank sends half of a bucket to rank xor 1 and adds
+// the other half of its node, then a quarter to rank xor 2, and so on: these are the sums of the tree, from the leaves
+// to the root.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "dist/gradient_exchange.h"
+#include "dist/pairwise_rounds.h"
+
+namespace qkv {
+
+// The part of a bucket that 2^(k − level) ranks share at a level of halving, as elements of an array.
+struct SharedPart {
+  int64_t first = 0, size = 0;
+};
+// Returns that of a rank, which consists of the slices of these ranks.
+SharedPart shared_part(const BucketList& list, const Slice& bucket, int64_t rank, int64_t ranks, int level);
+
+class HalvingGradients : public GradientExchange {
+ public:
+  HalvingGradients(Communicator& communicator, const BucketList& list);
+
+  void begin(std::span<const std::span<float>> sums) override;
+  void advance(int64_t first) override;
+  void finish() override;
+  size_t bytes() const override { return buffers_.size() * sizeof buffers_[0]; }
+
+ private:
+  static constexpr size_t kInFlight = 3;  // rounds
+
+  void begin_level(size_t round, int level, Communicator::Group& arriving);
+  void end_level(size_t round, int level);
+  void advance(int64_t first, bool waits);
+  std::span<float> buffer(size_t round, const SharedPart& part);
+
+  Communicator& communicator_;
+  int levels_;
+  std::vector<std::vector<SharedPart>> kept_, given_;  // [rounds][levels]: by this rank
+  std::vector<int64_t> firsts_;                        // element of each round
+  size_t largest_ = 0;                                 // part
+  std::vector<float> buffers_;                         // [rounds in flight, largest part]
+  PairwiseRounds rounds_;
+  Communicator::Group sent_;
+  std::span<float> sum_;
+};
+
+}  // namespace qkv
