@@ -9,7 +9,9 @@ namespace {
 
 // Seconds between two polls: at least, and at most while bytes are sent, while some are awaited, and otherwise.
 constexpr double kLeastPause = 50e-6, kSendingPause = 100e-6, kAwaitingPause = 1e-3, kIdlePause = 20e-3;
-constexpr int64_t kMostOpen = 4;  // transfers
+// Transfers between two ranks in one direction begin while fewer than these are under way.
+constexpr int64_t kOpenTransfers = 2;
+constexpr size_t kOpenBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -74,8 +76,9 @@ bool Courier::begin_posted() {
   size_t left = 0;  // transfers that wait
   for (size_t i = 0; i < count; i++) {
     const Transfer& t = posted_[i];
-    int64_t& open = peers_[to_size(t.peer)].open[t.sends];
-    if (failing_ || open >= kMostOpen || !begin(t)) posted_[left++] = t;
+    const Open& open = peers_[to_size(t.peer)].open[t.sends];
+    const bool waits = open.count >= kOpenTransfers && open.bytes >= kOpenBytes;
+    if (failing_ || waits || !begin(t)) posted_[left++] = t;
   }
   posted_.resize(left);
   return left < count;
@@ -89,8 +92,10 @@ bool Courier::begin(const Transfer& t) {
     on_transport_error();
     return false;
   }
-  requests_.push_back({number, t.open, t.peer, t.sends});
-  peers_[to_size(t.peer)].open[t.sends]++;
+  requests_.push_back({number, t.open, t.peer, t.sends, false, t.size});
+  Open& open = peers_[to_size(t.peer)].open[t.sends];
+  open.count++;
+  open.bytes += t.size;
   return true;
 }
 
@@ -109,7 +114,9 @@ void Courier::complete(int64_t number) {
   const Request request = *found;
   requests_.erase(found);
   if (request.open) {
-    peers_[to_size(request.peer)].open[request.sends]--;
+    Open& open = peers_[to_size(request.peer)].open[request.sends];
+    open.count--;
+    open.bytes -= request.size;
     transfers_--;
     const std::lock_guard lock(mailbox_.mutex);
     if (--*request.open == 0) mailbox_.changed.notify_all();

@@ -32,14 +32,19 @@ class Courier {
   static constexpr int kWatchTag = 0, kDataTag = 1;
   static constexpr size_t kMessages = 1024;  // that are posted at once, with room from the start
   using Bytes = std::array<std::byte, kWatchBytes>;
+  // Transfers that are under way.
+  struct Open {
+    int64_t count = 0;
+    size_t bytes = 0;
+  };
   // A peer with which watch messages are exchanged: rank 0, or of rank 0 all others.
   struct Peer {
     Bytes received = {};
     std::array<Bytes, 3> sent = {};  // a message of each kind
     bool beat_pending = false;
     bool ended = false, lost = false;
-    double lost_at = 0;                // of a peer of a rank above 0
-    std::array<int64_t, 2> open = {};  // transfers that are under way: received, sent
+    double lost_at = 0;             // of a peer of a rank above 0
+    std::array<Open, 2> open = {};  // what is received, and sent
   };
   // A request of the transport: a transfer of the main thread, or a watch message.
   struct Request {
@@ -47,6 +52,7 @@ class Courier {
     int64_t* open = nullptr;  // of a transfer
     int peer = -1;
     bool sends = false, is_beat = false;
+    size_t size = 0;  // of a transfer
   };
 
   bool open();

@@ -20,10 +20,11 @@ DirectGradients::DirectGradients(Communicator& communicator, int64_t shards, con
       node_count_(count_nodes(nodes_)),
       rounds_(rounds_of(list)),
       largest_(largest_piece()),
-      buffers_(kInFlight * node_count_ * to_size(largest_)),
+      in_flight_(buckets_in_flight(node_count_ * to_size(largest_) * sizeof(float), rounds_.size())),
+      buffers_(in_flight_ * node_count_ * to_size(largest_)),
       tree_(shards, largest_),
       sent_(communicator) {
-  for (size_t i = 0; i < kInFlight; i++) arriving_.emplace_back(communicator);
+  for (size_t i = 0; i < in_flight_; i++) arriving_.emplace_back(communicator);
 }
 
 std::vector<DirectGradients::Round> DirectGradients::rounds_of(const BucketList& list) const {
@@ -45,7 +46,7 @@ int64_t DirectGradients::largest_piece() const {
 }
 
 std::span<float> DirectGradients::buffer(size_t round, size_t node) {
-  return std::span(buffers_).subspan((round % kInFlight * node_count_ + node) * to_size(largest_), to_size(largest_));
+  return std::span(buffers_).subspan((round % in_flight_ * node_count_ + node) * to_size(largest_), to_size(largest_));
 }
 
 // Begins to receive the nodes of all other ranks for the piece of this rank.
@@ -55,7 +56,7 @@ void DirectGradients::receive() {
   for (int peer = 0; peer < communicator_.size(); peer++)
     for (size_t i = 0; i < nodes_[to_size(peer)].size(); i++, node++)
       if (peer != communicator_.rank())
-        arriving_[round % kInFlight].receive(std::as_writable_bytes(buffer(round, node).first(size)), peer);
+        arriving_[round % in_flight_].receive(std::as_writable_bytes(buffer(round, node).first(size)), peer);
 }
 
 // Begins to send the nodes of this rank for the pieces of all other ranks.
@@ -86,18 +87,18 @@ void DirectGradients::add() {
 void DirectGradients::begin(std::span<const std::span<float>> sums) {
   sums_ = sums;
   received_ = sending_ = added_ = 0;
-  while (received_ < std::min(kInFlight, rounds_.size())) receive();
+  while (received_ < in_flight_) receive();
 }
 
 void DirectGradients::advance(int64_t first) {
   while (sending_ < rounds_.size() && rounds_[sending_].first >= first) send();
-  while (added_ < sending_ && arriving_[added_ % kInFlight].ended()) add();
+  while (added_ < sending_ && arriving_[added_ % in_flight_].ended()) add();
 }
 
 void DirectGradients::finish() {
   advance(0);
   while (added_ < rounds_.size()) {
-    arriving_[added_ % kInFlight].wait();
+    arriving_[added_ % in_flight_].wait();
     add();
   }
   sent_.wait();

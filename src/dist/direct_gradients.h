@@ -29,8 +29,6 @@ class DirectGradients : public GradientExchange {
     int64_t first = 0;
     std::vector<Piece> pieces;  // by rank
   };
-  static constexpr size_t kInFlight = 3;  // rounds that are received at the same time
-
   std::vector<Round> rounds_of(const BucketList& list) const;
   int64_t largest_piece() const;
   void receive();
@@ -44,6 +42,7 @@ class DirectGradients : public GradientExchange {
   size_t node_count_ = 0;                     // of all ranks
   std::vector<Round> rounds_;
   int64_t largest_ = 0;         // piece of this rank
+  size_t in_flight_ = 0;        // rounds that are received at the same time
   std::vector<float> buffers_;  // [rounds in flight, nodes, largest piece]
   TreeSum tree_;
   std::deque<Communicator::Group> arriving_;  // by place of a round in the buffers

@@ -17,6 +17,11 @@ std::vector<std::vector<TreeNode>> nodes_of_ranks(int64_t shards, int ranks) {
   return nodes;
 }
 
+size_t buckets_in_flight(size_t bytes, size_t buckets) {
+  constexpr size_t kBytes = size_t{24} << 20, kLeast = 3;
+  return std::min(buckets, std::max(kLeast, kBytes / std::max<size_t>(bytes, 1)));
+}
+
 std::unique_ptr<GradientExchange> make_gradient_exchange(Communicator& communicator, int64_t shards,
                                                          const BucketList& list) {
   const int64_t ranks = communicator.size();

@@ -43,6 +43,9 @@ struct BucketList {
   int64_t first(const Slice& slice) const { return ranges[to_size(slice.range)] + slice.first; }
 };
 
+// Returns how many buckets are received at the same time if each takes `bytes`: 24 MiB, or three, or all `buckets`.
+size_t buckets_in_flight(size_t bytes, size_t buckets);
+
 // Returns the exchange that needs the fewest messages: with 64 ranks or more, a power of two, that have a power of two
 // shards each, halving (halving_gradients.h); otherwise the direct one (direct_gradients.h). `list` is read only now.
 std::unique_ptr<GradientExchange> make_gradient_exchange(Communicator& communicator, int64_t shards,

@@ -17,7 +17,6 @@ SharedPart shared_part(const BucketList& list, const Slice& bucket, int64_t rank
 HalvingGradients::HalvingGradients(Communicator& communicator, const BucketList& list)
     : communicator_(communicator),
       levels_(std::countr_zero(to_size(int64_t{communicator.size()}))),
-      rounds_(communicator, list.buckets.size(), levels_, kInFlight),
       sent_(communicator) {
   const int64_t rank = communicator.rank(), ranks = communicator.size();
   for (const Slice& bucket : std::views::reverse(list.buckets)) {
@@ -30,11 +29,13 @@ HalvingGradients::HalvingGradients(Communicator& communicator, const BucketList&
       largest_ = std::max(largest_, to_size(kept.back().size));
     }
   }
-  buffers_.resize(rounds_.in_flight() * largest_);
+  rounds_.emplace(communicator, list.buckets.size(), levels_,
+                  buckets_in_flight(largest_ * sizeof(float), list.buckets.size()));
+  buffers_.resize(rounds_->in_flight() * largest_);
 }
 
 std::span<float> HalvingGradients::buffer(size_t round, const SharedPart& part) {
-  return std::span(buffers_).subspan(round % rounds_.in_flight() * largest_, to_size(part.size));
+  return std::span(buffers_).subspan(round % rounds_->in_flight() * largest_, to_size(part.size));
 }
 
 void HalvingGradients::begin_level(size_t round, int level, Communicator::Group& arriving) {
@@ -55,7 +56,7 @@ void HalvingGradients::end_level(size_t round, int level) {
 
 void HalvingGradients::begin(std::span<const std::span<float>> sums) {
   sum_ = sums.front();
-  rounds_.restart();
+  rounds_->restart();
 }
 
 void HalvingGradients::advance(int64_t first, bool waits) {
@@ -64,7 +65,7 @@ void HalvingGradients::advance(int64_t first, bool waits) {
   };
   const auto end = [&](size_t round, int level) { end_level(round, level); };
   const auto complete = std::ranges::count_if(firsts_, [&](int64_t round) { return round >= first; });
-  waits ? rounds_.finish(to_size(complete), begin, end) : rounds_.advance(to_size(complete), begin, end);
+  waits ? rounds_->finish(to_size(complete), begin, end) : rounds_->advance(to_size(complete), begin, end);
 }
 
 void HalvingGradients::advance(int64_t first) { advance(first, false); }

@@ -3,6 +3,7 @@
 // to the root.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,8 +29,6 @@ class HalvingGradients : public GradientExchange {
   size_t bytes() const override { return buffers_.size() * sizeof buffers_[0]; }
 
  private:
-  static constexpr size_t kInFlight = 3;  // rounds
-
   void begin_level(size_t round, int level, Communicator::Group& arriving);
   void end_level(size_t round, int level);
   void advance(int64_t first, bool waits);
@@ -41,7 +40,7 @@ class HalvingGradients : public GradientExchange {
   std::vector<int64_t> firsts_;                        // element of each round
   size_t largest_ = 0;                                 // part
   std::vector<float> buffers_;                         // [rounds in flight, largest part]
-  PairwiseRounds rounds_;
+  std::optional<PairwiseRounds> rounds_;
   Communicator::Group sent_;
   std::span<float> sum_;
 };

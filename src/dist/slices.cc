@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kBuckets = 16;         // so that a small model has several, too
 constexpr int64_t kMostBlocks = 1 << 7;  // of a bucket: 8 MiB
+constexpr int64_t kLeastBlocks = 4;      // of a bucket, for each rank, so that messages are not small
 
 // Returns the parameters of blocks [begin, end) of a range.
 Slice of_blocks(int64_t range, int64_t size, Share blocks) {
@@ -22,7 +23,7 @@ Slice of_blocks(int64_t range, int64_t size, Share blocks) {
 std::vector<Slice> buckets_of(std::span<const int64_t> sizes, int64_t ranks) {
   int64_t all = 0;
   for (const int64_t size : sizes) all += slice_blocks(size);
-  const int64_t most = ranks == 1 ? all : std::max(ranks, std::min(all / kBuckets, kMostBlocks));
+  const int64_t most = ranks == 1 ? all : std::max(kLeastBlocks * ranks, std::min(all / kBuckets, kMostBlocks));
   std::vector<Slice> buckets;
   for (int64_t range = 0; range < std::ssize(sizes); range++) {
     const int64_t size = sizes[to_size(range)], blocks = slice_blocks(size), count = (blocks + most - 1) / most;

@@ -19,8 +19,8 @@ struct Slice {
   int64_t range = 0, first = 0, size = 0;
 };
 
-// Returns the buckets of ranges of these sizes, in order. A bucket has at most 8 MiB of float32 numbers, or one block
-// for each rank if that is more. One rank has a bucket for each range.
+// Returns the buckets of ranges of these sizes, in order. A bucket has at most 8 MiB of float32 numbers, or four
+// blocks for each rank if that is more. One rank has a bucket for each range.
 std::vector<Slice> buckets_of(std::span<const int64_t> sizes, int64_t ranks);
 
 // Returns the slice at `place` of a bucket, one of as many as ranks, in the order of the parameters; its size may be 0.
