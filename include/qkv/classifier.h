@@ -61,7 +61,7 @@ struct ClassifyOptions {
   int64_t top = 1;
   std::optional<ScoreFunction> scores = {};
   std::optional<int64_t> max_length = {};
-  int64_t batch_tokens = 4096;
+  int64_t batch_tokens = 0;
 
   int64_t first_number = 1;  // number of the first text in errors
 };
@@ -75,8 +75,9 @@ void visit_classifier_fields(Options& o, Visitor&& visit) {
          "text of a pair first; default: the setting of the run",
          "model", between(1, kMaxTokens)});
   visit("batch_tokens", o.batch_tokens,
-        {"Maximum number of tokens that the model reads at once; does not change the result", "execution",
-         between(1, kMaxTokens)});
+        {"Maximum number of tokens that the model reads at once; does not change the result; 0 means 256 for each "
+         "thread, at least 1024",
+         "execution", between(0, kMaxTokens)});
 }
 
 template <class Visitor>
@@ -90,7 +91,7 @@ struct RerankOptions {
   std::string label = "";
   std::optional<ScoreFunction> scores = {};
   std::optional<int64_t> max_length = {};
-  int64_t batch_tokens = 4096;
+  int64_t batch_tokens = 0;
 };
 
 template <class Visitor>

@@ -121,7 +121,7 @@ struct Classifier::State {
     cut += std::ranges::count(truncated, 1);
     std::vector<int64_t> lengths;
     for (const TypedIds& tokens : all) lengths.push_back(std::ssize(tokens.ids));
-    const Batches batches = cut_by_length(lengths, call.batch_tokens);
+    const Batches batches = cut_by_length(lengths, tokens_at_once(call.batch_tokens));
     std::vector<float> scores(inputs.size() * to_size(labels()));
     const Matrix<float> logits(scores.data(), std::ssize(inputs), labels());
     const ArenaPool::Lease lease(arenas, 1);

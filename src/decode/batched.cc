@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/threads.h"
 #include "core/to_size.h"
 #include "decode/decoding.h"
 
@@ -43,6 +44,10 @@ std::vector<std::vector<Decoded>> decode_all(const Ensemble& models, const std::
 }
 
 }  // namespace
+
+int64_t tokens_at_once(int64_t batch_tokens) {
+  return batch_tokens > 0 ? batch_tokens : std::max<int64_t>(1024, 256 * threads());
+}
 
 Batches cut_by_length(const std::vector<int64_t>& lengths, int64_t batch_tokens) {
   Batches result;

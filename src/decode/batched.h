@@ -23,6 +23,10 @@ struct Batches {
   }
 };
 
+// Returns the number of tokens that an encoder reads at once: as given, or for 0 as many as keep the hidden states of a
+// layer in the second-level caches.
+int64_t tokens_at_once(int64_t batch_tokens);
+
 // Sorts sentences by length and groups them into batches.
 Batches cut_by_length(const std::vector<int64_t>& lengths, int64_t batch_tokens);
 

@@ -42,7 +42,7 @@ void embed_ids(const Transformer<float>& model, std::span<const std::vector<int3
                const PoolingOptions& options, Arena& arena, Matrix<float> vectors) {
   std::vector<int64_t> lengths;
   for (const auto& text : texts) lengths.push_back(std::ssize(text));
-  const Batches batches = cut_by_length(lengths, options.batch_tokens);
+  const Batches batches = cut_by_length(lengths, tokens_at_once(options.batch_tokens));
   Packed packed;
   for (size_t b = 0; b < batches.size(); b++) {
     packed.clear();

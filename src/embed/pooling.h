@@ -25,7 +25,7 @@ void normalize(std::span<float> v);
 struct PoolingOptions {
   Pooling pooling = Pooling::mean;
   bool normalize = false;
-  int64_t batch_tokens = 4096;  // tokens per batch; a longer text is a batch of its own
+  int64_t batch_tokens = 0;  // per batch, or 0 (tokens_at_once); a longer text is a batch of its own
 };
 
 // texts: ids, at least one per text -> vectors: [texts, d], assigned. Texts of similar length form batches without

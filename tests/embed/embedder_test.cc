@@ -126,8 +126,8 @@ TEST_F(EmbedderTest, ErrorsNameTheTextOrTheOption) {
   EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 2}); }), "max_length must be between 3 and 16 (is 2)");
   EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.max_length = 17}); }),
             "max_length must be between 3 and 16 (is 17)");
-  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.batch_tokens = 0}); }),
-            "batch_tokens must be between 1 and 16777216 (is 0)");
+  EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.batch_tokens = -1}); }),
+            "batch_tokens must be between 0 and 16777216 (is -1)");
   EXPECT_EQ(error_of([&] { embedder.embed({"a"}, {.prefix = "\xC3"}); }), "prefix is not valid UTF-8");
   EXPECT_EQ(error_of([&] { Embedder("nowhere"); }), "nowhere: is not a run directory");
 }

@@ -64,7 +64,7 @@ def test_concurrent_calls_match_a_single_thread(embedder):
     (lambda e: e.embed(["a"], normalize=3), "normalize must be True or False (is 3)"),
     (lambda e: e.embed(["a"], prefix=3), "prefix must be a str (is 3)"),
     (lambda e: e.embed(["a"], max_length=2), "max_length must be between 3 and 16 (is 2)"),
-    (lambda e: e.embed(["a"], batch_tokens=0), "batch_tokens must be between 1 and 16777216 (is 0)"),
+    (lambda e: e.embed(["a"], batch_tokens=-1), "batch_tokens must be between 0 and 16777216 (is -1)"),
     (lambda e: qkv.Embedder("nowhere"), "nowhere: is not a run directory"),
 ])
 def test_errors_name_the_invalid_argument(embedder, call, message):
