@@ -170,7 +170,7 @@ Command read_command(std::span<const std::byte> bytes, int64_t step) {
   Reader reader(bytes, Kind::command);
   const auto command = reader.take<int32_t>();
   const auto at = reader.take<int64_t>();
-  if (command < 1 || command > 5) fail("sent command {}; expected 1 to 5", command);
+  if (command < 1 || command > 7) fail("sent command {}; expected 1 to 7", command);
   if (at != step) fail("is at step {}; expected {}", at, step);
   return static_cast<Command>(command);
 }

@@ -42,7 +42,15 @@ MessageBytes write_part_header(const PartHeader& header);
 PartHeader read_part_header(std::span<const std::byte> bytes, int64_t items, int64_t most);
 
 // A request of rank 0 to all others.
-enum class Command : int32_t { step = 1, collect_average = 2, save = 3, end = 4, stop = 5 };
+enum class Command : int32_t {
+  step = 1,
+  collect_average = 2,
+  save = 3,
+  end = 4,
+  stop = 5,
+  score_baselines = 6,
+  evaluate = 7,
+};
 MessageBytes write_command(Command command, int64_t step);
 // `step` is the number of completed steps of this rank, which must be that of rank 0.
 Command read_command(std::span<const std::byte> bytes, int64_t step);

@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "dist/deal.h"
 #include "train/schedule.h"
 #include "train/step_table.h"
 #include "train/trainer.h"
@@ -36,16 +37,13 @@ void Trainer::share_state() {
   exchange_->broadcast_weights();
 }
 
-// Moves on in the data past a shard that another rank computes.
-void Trainer::skip_shard() {
-  for (int64_t i = 0; i < batches_of_step(config_, progress_.step + 1); i++) next_batch();
-}
-
 // Computes losses and gradients of the shards of a step. Returns whether another rank was asked to stop.
 bool Trainer::compute_shards() {
+  const int64_t batches = batches_of_step(config_, progress_.step + 1);
+  if (exchange_) task_.look_ahead(config_.shards * batches);
   for (int64_t s = 0; s < config_.shards; s++) {
     if (exchange_ && !exchange_->owns(s)) {
-      skip_shard();
+      for (int64_t i = 0; i < batches; i++) next_batch(false);
       continue;
     }
     losses_[to_size(s)] = shard(s);
@@ -69,7 +67,7 @@ double Trainer::update(int64_t tokens) {
 
 // Asks the other ranks, if there are any, to take part in what rank 0 does next.
 void Trainer::command(Command command) {
-  if (!exchange_) return;
+  if (!exchange_ || !is_first()) return;
   const std::string saved = saved_step_ < 0 ? "no saved state" : fmt::format("last saved state: step {}", saved_step_);
   exchange_->ranks().communicator().set_activity(fmt::format("step {}, {}", progress_.step, saved));
   exchange_->ranks().command(command, progress_.step);
@@ -84,6 +82,12 @@ bool Trainer::follow() {
       case Command::collect_average:
         exchange_->collect_average(optimizer_.ema(), {});
         break;
+      case Command::score_baselines:
+        task_.baselines();
+        break;
+      case Command::evaluate:
+        score_candidate();
+        break;
       case Command::save:
         exchange_->compare_weights();
         exchange_->state().send(optimizer_);
@@ -93,6 +97,13 @@ bool Trainer::follow() {
       case Command::stop:
         return false;
     }
+}
+
+// Scores the candidate of rank 0 on all ranks together.
+DevScore Trainer::score_candidate() {
+  command(Command::evaluate);
+  if (exchange_) spread(exchange_->ranks().communicator(), std::as_writable_bytes(candidate_.trained().values()));
+  return task_.evaluate(candidate_, arena_);
 }
 
 // Assigns the moving average of the weights, parts of which other ranks may have.

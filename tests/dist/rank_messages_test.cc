@@ -32,8 +32,8 @@ TEST(RankMessages, AreReadAsTheyWereWritten) {
 TEST(RankMessages, OfAnotherKindStepOrProgramAreRefused) {
   EXPECT_EQ(error_of([] { read_hello(write_value("x")); }), "sent a message of kind 3; expected 1");
   EXPECT_EQ(error_of([] { read_command(write_command(Command::step, 7), 8); }), "is at step 7; expected 8");
-  EXPECT_EQ(error_of([] { read_command(write_command(static_cast<Command>(6), 8), 8); }),
-            "sent command 6; expected 1 to 5");
+  EXPECT_EQ(error_of([] { read_command(write_command(static_cast<Command>(8), 8), 8); }),
+            "sent command 8; expected 1 to 7");
   EXPECT_EQ(error_of([] { read_value(MessageBytes{}); }), "sent a message that does not come from qkv");
   EXPECT_EQ(error_of([] { read_value(std::span<const std::byte>()); }), "sent a message that is too short");
 }
