@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/fields.h"
+#include "dist/list_message.h"
 #include "dist/rank_messages.h"
 #include "dist/watch_message.h"
 #include "eval/negatives.h"
@@ -106,6 +107,11 @@ void training(const fs::path& directory) {
   add(write_file_header({"training.json", 1234}));
   add(write_value("0123456789abcdef 200"));
   add(write_command(Command::save, 0));
+  add(write_part_header({3, 200}));
+  std::vector<std::byte> tokens;
+  for (const auto& side : {std::vector<int32_t>{2, 5, 6, 1, 4}, {1, 7, 3, 4, 5, 6}}) append_list(side, {100, 20}, tokens);
+  tokens.resize(tokens.size() + 2);  // two pairs
+  add(tokens);
   std::array<std::byte, kWatchBytes> watch;
   write_watch_message({WatchKind::failure, "rank 2 (c3): text.en: cannot be opened"}, watch);
   add(watch);

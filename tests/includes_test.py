@@ -19,8 +19,8 @@ BUILD = Path(os.environ.get("QKV", ROOT / "build/dev/qkv")).resolve().parent
 BELOW = {
     "core": set(),
     "text": {"core"},
-    "data": {"core", "text"},
     "dist": {"core"},
+    "data": {"core", "dist", "text"},
     "ops": {"core"},
     "layers": {"core", "ops"},
     "model": {"core", "ops", "layers", "data"},  # only data/batch.h, which both sides share
@@ -30,7 +30,7 @@ BELOW = {
     "import": {"core", "ops", "layers", "model", "text", "data", "io", "hub"},
     "export": {"core", "ops", "layers", "model", "text", "data", "io", "import"},
     "explain": {"core", "ops", "text"},
-    "eval": {"core", "ops", "layers", "model", "text", "data", "io"},
+    "eval": {"core", "dist", "ops", "layers", "model", "text", "data", "io"},
     "decode": {"core", "ops", "layers", "model", "text", "data", "io"},
     "embed": {"core", "ops", "layers", "model", "text", "data", "io", "decode"},
     "classify": {"core", "ops", "layers", "model", "text", "data", "io", "decode", "embed"},

@@ -29,22 +29,36 @@ int64_t BatchStream::windows() const {
   return (corpus_.chunks() + options_.window_chunks - 1) / options_.window_chunks;
 }
 
+void BatchStream::deal_out(const Deal& deal) {
+  deal_ = deal;
+  current_ = next_window_ = {};
+}
+
 bool BatchStream::seek(const StreamPosition& position) {
   if (position.window >= windows()) return false;
   position_ = position;
   current_ = open(position.epoch, position.window);
+  exchange(current_);
   enter();
   return position_.batch < batches_.size();
 }
 
 void BatchStream::next(Batch& batch) {
   batcher().fill(batches_[position_.batch], batch);
+  skip();
+}
+
+void BatchStream::skip() {
   position_.batch++;
   const size_t done = to_size(position_.batch), all = to_size(batches_.size());
   prepare(next_window_, (next_window_.chunks.size() * done + all - 1) / all);
   if (done < all) return;
   leave();
   enter();
+}
+
+void BatchStream::look_ahead(int64_t batches) {
+  if (batches >= batches_.size() - position_.batch) exchange(next_window_);
 }
 
 // Returns a window with none of its chunks read. If it has the same chunks as the current window, as in a text of one
@@ -54,26 +68,72 @@ BatchStream::Window BatchStream::open(int64_t epoch, int64_t window) const {
   std::iota(order.begin(), order.end(), 0);
   Random(options_.seed, Stream::chunks, static_cast<uint64_t>(epoch)).shuffle(order);
   const auto begin = [&](int64_t w) { return order.begin() + w * corpus_.chunks() / windows(); };
-  Window opened{{begin(window), begin(window + 1)}, 0, nullptr};
+  Window opened;
+  opened.chunks = {begin(window), begin(window + 1)};
   std::sort(opened.chunks.begin(), opened.chunks.end());
   if (opened.chunks == current_.chunks) return current_;
+  opened.texts.resize(opened.chunks.size());
   opened.data = std::make_shared<ParallelData>(source_, target_, longest_, options_.tokens);
-  for (size_t i = 0; i < std::min(kAhead, opened.chunks.size()); i++) corpus_.will_need(opened.chunks[i]);
+  const size_t ahead = std::min(kAhead * to_size(deal_.ranks()), opened.chunks.size());
+  for (size_t i = to_size(deal_.rank()); i < ahead; i += to_size(deal_.ranks())) corpus_.will_need(opened.chunks[i]);
   return opened;
 }
 
-// Reads chunks of a window until `chunks` of them are ready.
+void BatchStream::tokenize(Window& window, size_t chunk) const {
+  window.texts[chunk] = window.data->tokenize(corpus_.read(window.chunks[chunk]));
+}
+
+// Tokenizes the chunks of this rank among the first `chunks` of a window. Ranks proceed by one chunk at the same time.
 void BatchStream::prepare(Window& window, size_t chunks) const {
-  for (; window.ready < chunks; window.ready++) {
-    if (window.ready + kAhead < window.chunks.size()) corpus_.will_need(window.chunks[window.ready + kAhead]);
-    window.data->add(corpus_.read(window.chunks[window.ready]));
+  if (window.complete) return;
+  const size_t ranks = to_size(deal_.ranks()), all = window.chunks.size();
+  for (const size_t end = std::min(all, (chunks + ranks - 1) / ranks * ranks); window.considered < end;
+       window.considered++) {
+    if (!deal_.owns(static_cast<int64_t>(window.considered))) continue;
+    if (const size_t ahead = window.considered + kAhead * ranks; ahead < all) corpus_.will_need(window.chunks[ahead]);
+    tokenize(window, window.considered);
   }
+}
+
+// Completes a window by the chunks of all ranks.
+void BatchStream::exchange(Window& window) const {
+  if (window.complete) return;
+  const size_t all = window.chunks.size();
+  prepare(window, all);
+  std::vector<std::vector<int32_t>> sources(all), targets(all);
+  std::vector<Skipped> skipped(all);
+  deal_.for_own(std::ssize(window.chunks), [&](int64_t i) {
+    TokenizedText& text = *window.texts[to_size(i)];
+    sources[to_size(i)] = std::move(text.source);
+    targets[to_size(i)] = std::move(text.target);
+    skipped[to_size(i)] = text.skipped;
+  });
+  const int64_t most = corpus_.pairs(0) * (1 + longest_);  // the first chunk has no fewer pairs than any other
+  deal_.share_lists(sources, {most, std::max<int64_t>(source_.size(), longest_ + 1)});
+  deal_.share_lists(targets, {most, std::max<int64_t>(target_.size(), longest_ + 1)});
+  deal_.share(std::span(skipped));
+  for (size_t i = 0; i < all; i++) window.texts[i] = {std::move(sources[i]), std::move(targets[i]), skipped[i]};
+  deal_.check_received(std::ssize(window.chunks), [&](int64_t i) {
+    window.data->check(*window.texts[to_size(i)], corpus_.pairs(window.chunks[to_size(i)]));
+  });
+  complete(window);
+}
+
+// Completes a window. This rank tokenizes what is missing.
+void BatchStream::complete(Window& window) const {
+  if (window.complete) return;
+  for (size_t i = 0; i < window.chunks.size(); i++) {
+    if (!window.texts[i]) tokenize(window, i);
+    window.data->add(*window.texts[i]);
+    window.texts[i].reset();
+  }
+  window.complete = true;
 }
 
 // Creates the batches of the current window or, if all its pairs are skipped, of the next window that has usable pairs.
 void BatchStream::enter() {
   for (int64_t tried = 1;; tried++) {
-    prepare(current_, current_.chunks.size());
+    complete(current_);
     const bool last = position_.window + 1 == windows();
     next_window_ = open(position_.epoch + last, last ? 0 : position_.window + 1);
     if (current_.data->size() > 0) break;
@@ -99,8 +159,8 @@ void BatchStream::leave() {
 
 // Returns the pairs skipped in this epoch, including the current window.
 Skipped BatchStream::skipped() const {
-  return {position_.skipped.empty + current_.data->skipped_empty(),
-          position_.skipped.too_long + current_.data->skipped_long()};
+  return {position_.skipped.empty + current_.data->skipped().empty,
+          position_.skipped.too_long + current_.data->skipped().too_long};
 }
 
 std::string BatchStream::summary() const {
@@ -110,7 +170,7 @@ std::string BatchStream::summary() const {
   return fmt::format(
       "training text: {} pairs{} {} source and {} target tokens; skipped {} empty and {} too long (over "
       "{} tokens)",
-      corpus_.size(), window, data.source_tokens(), data.target_tokens(), data.skipped_empty(), data.skipped_long(),
+      corpus_.size(), window, data.source_tokens(), data.target_tokens(), data.skipped().empty, data.skipped().too_long,
       longest_);
 }
 

@@ -3,7 +3,8 @@
 // An epoch visits the chunks of the text in an order shuffled by (seed, epoch), and divides this order into windows.
 // The pairs of a window are shuffled by (seed, epoch, window) and divided into batches, so a text of one window is
 // shuffled as a whole. While the batches of one window are used, the next window is read and tokenized, one share with
-// each batch.
+// each batch. Several ranks divide this work: each reads the chunks that the deal gives it, and all get the tokens of
+// all chunks before the next window begins.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +16,11 @@
 
 #include "data/batcher.h"
 #include "data/parallel_data.h"
+#include "dist/deal.h"
 #include "text/corpus.h"
 #include "text/tokenizer.h"
 
 namespace qkv {
-
-// Numbers of pairs that were skipped.
-struct Skipped {
-  int64_t empty = 0, too_long = 0;
-
-  bool operator==(const Skipped&) const = default;
-};
 
 // The position of the next batch: number `batch` of the window, which is number `window` of the epoch, all from 0.
 struct StreamPosition {
@@ -51,12 +46,20 @@ class BatchStream {
   BatchStream(const ParallelCorpus& corpus, const Tokenizer& source, const Tokenizer& target,
               const StreamOptions& options);
 
+  // Divides the work among ranks. All of them then call seek and look_ahead together, and move through the same batches.
+  void deal_out(const Deal& deal);
+
   // Moves to a position; returns false if there is no such batch. Throws Error if all pairs of the text are skipped.
   bool seek(const StreamPosition& position);
   const StreamPosition& position() const { return position_; }
 
   // Fills `batch` with the next batch: source = x </s>, target = <s> y, labels = y </s>.
   void next(Batch& batch);
+  // Moves past the next batch.
+  void skip();
+  // Exchanges the tokens of the next window if it begins within this number of batches. A window that was not exchanged
+  // before it begins is tokenized as a whole by each rank.
+  void look_ahead(int64_t batches);
 
   int64_t windows() const;                      // in an epoch
   int64_t longest() const { return longest_; }  // largest number of tokens on a side of a pair that is not skipped
@@ -67,12 +70,17 @@ class BatchStream {
  private:
   struct Window {
     std::vector<int64_t> chunks;  // in the order of the text
-    size_t ready = 0;             // number of chunks whose pairs are in data
+    size_t considered = 0;        // number of chunks that this rank has tokenized or left to others
+    std::vector<std::optional<TokenizedText>> texts;  // of each chunk, until data is complete
     std::shared_ptr<ParallelData> data;
+    bool complete = false;
   };
 
   Window open(int64_t epoch, int64_t window) const;
+  void tokenize(Window& window, size_t chunk) const;
   void prepare(Window& window, size_t chunks) const;
+  void exchange(Window& window) const;
+  void complete(Window& window) const;
   void enter();
   void leave();
   Skipped skipped() const;
@@ -81,6 +89,7 @@ class BatchStream {
   const ParallelCorpus& corpus_;
   Tokenizer source_, target_;
   StreamOptions options_;
+  Deal deal_;
   int64_t longest_;
   StreamPosition position_;
   Skipped last_epoch_;

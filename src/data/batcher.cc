@@ -27,7 +27,7 @@ Tokens tokens_of(const ParallelData& data, int64_t pair) {
 Batcher::Batcher(const ParallelData& data, int64_t batch_tokens, uint64_t seed)
     : data_(data), batch_tokens_(batch_tokens), seed_(seed) {
   if (data.size() == 0)
-    fail("batches: no usable sentence pairs ({} empty, {} too long)", data.skipped_empty(), data.skipped_long());
+    fail("batches: no usable sentence pairs ({} empty, {} too long)", data.skipped().empty, data.skipped().too_long);
   if (batch_tokens < data.longest() || batch_tokens > std::numeric_limits<int32_t>::max())
     fail("batches: batch_tokens must be between {}, the longest sequence, and 2^31 - 1 (is {})", data.longest(),
          batch_tokens);

@@ -24,6 +24,20 @@ struct PairTokens {
   }
 };
 
+// Numbers of pairs that were skipped.
+struct Skipped {
+  int64_t empty = 0, too_long = 0;
+
+  bool operator==(const Skipped&) const = default;
+};
+
+// The pairs of a text that are not skipped, without the tokens around them. A side is a list of its texts, one after the
+// other: the number of tokens, then the tokens.
+struct TokenizedText {
+  std::vector<int32_t> source, target;
+  Skipped skipped;
+};
+
 // Pairs of sequences, in the order in which they were added.
 class ParallelData {
  public:
@@ -38,7 +52,11 @@ class ParallelData {
     add(text);
   }
 
-  void add(const ParallelText& text);  // tokenizes on all threads
+  TokenizedText tokenize(const ParallelText& text) const;  // on all threads
+  // Throws Error unless tokenize() can return this text for `pairs` pairs, with any tokenizer of the same vocabulary.
+  void check(const TokenizedText& text, int64_t pairs) const;
+  void add(const TokenizedText& text);
+  void add(const ParallelText& text) { add(tokenize(text)); }
 
   int64_t size() const { return static_cast<int64_t>(source_.offsets.size()) - 1; }  // pairs
   std::span<const int32_t> source(int64_t pair) const { return source_[pair]; }      // x </s>
@@ -47,8 +65,7 @@ class ParallelData {
   int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }           // including </s>
   int64_t target_tokens() const { return static_cast<int64_t>(target_.ids.size()) - size(); }  // to predict
   int64_t longest() const { return longest_; }  // tokens of the longest source or of the longest target to predict
-  int64_t skipped_empty() const { return skipped_empty_; }  // pairs
-  int64_t skipped_long() const { return skipped_long_; }
+  const Skipped& skipped() const { return skipped_; }
 
  private:
   struct Side {
@@ -59,12 +76,16 @@ class ParallelData {
     std::span<const int32_t> operator[](int64_t i) const {
       return {ids.data() + offsets[to_size(i)], ids.data() + offsets[to_size(i) + 1]};
     }
-    void append(const std::vector<int32_t>& sequence);
+    void append(std::span<const int32_t> before, std::span<const int32_t> text, std::span<const int32_t> after);
   };
+
+  int64_t source_around() const { return std::ssize(tokens_.source_before) + std::ssize(tokens_.source_after); }
+  int64_t target_around() const { return std::ssize(tokens_.target_before); }  // a target's last token is no input
 
   Side source_, target_;
   PairTokens tokens_;
-  int64_t max_length_, skipped_empty_ = 0, skipped_long_ = 0, longest_ = 0;
+  int64_t max_length_, longest_ = 0;
+  Skipped skipped_;
 };
 
 }  // namespace qkv

@@ -50,6 +50,11 @@ void Communicator::throw_failure(std::unique_lock<std::mutex>& lock) {
   throw Error(mailbox_.failure);
 }
 
+std::string Communicator::label(int rank) {
+  const std::lock_guard lock(mailbox_.mutex);
+  return mailbox_.label(rank);
+}
+
 void Communicator::set_hosts(std::vector<std::string> hosts) {
   const std::lock_guard lock(mailbox_.mutex);
   mailbox_.hosts = std::move(hosts);

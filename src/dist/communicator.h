@@ -45,6 +45,9 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
+  // Returns the name of a rank for errors, such as "rank 2 (host)".
+  std::string label(int rank);
+
   // Set the names of the hosts, by rank, and what rank 0 does now, such as "step 12", for errors.
   void set_hosts(std::vector<std::string> hosts);
   void set_activity(std::string activity);

@@ -11,11 +11,11 @@ namespace qkv {
 namespace {
 
 constexpr uint32_t kRankMagic = 0x72766b71;  // "qkvr"
-constexpr uint32_t kProtocol = 2;            // of the messages between ranks
+constexpr uint32_t kProtocol = 3;            // of the messages between ranks
 constexpr int64_t kMostFileBytes = int64_t{1} << 40;
 constexpr size_t kMostText = 200;
 
-enum class Kind : uint32_t { hello = 1, file = 2, value = 3, command = 4 };
+enum class Kind : uint32_t { hello = 1, file = 2, value = 3, command = 4, part = 5 };
 
 // Appends numbers and texts to a message.
 class Writer {
@@ -141,6 +141,24 @@ MessageBytes write_value(const std::string& value) {
 
 std::string read_value(std::span<const std::byte> bytes) { return Reader(bytes, Kind::value).take_text(); }
 
+MessageBytes write_part_header(const PartHeader& header) {
+  Writer writer(Kind::part);
+  writer.add(header.items);
+  writer.add(header.size);
+  return writer.bytes();
+}
+
+PartHeader read_part_header(std::span<const std::byte> bytes, int64_t items, int64_t most) {
+  Reader reader(bytes, Kind::part);
+  PartHeader header;
+  header.items = reader.take<int64_t>();
+  header.size = reader.take<int64_t>();
+  if (header.items != items) fail("sent results for {} items; expected {}", header.items, items);
+  if (header.size < 0 || header.size > items * most)
+    fail("sent {} bytes of results for {} items; must be between 0 and {}", header.size, items, items * most);
+  return header;
+}
+
 MessageBytes write_command(Command command, int64_t step) {
   Writer writer(Kind::command);
   writer.add(command);
@@ -152,7 +170,7 @@ Command read_command(std::span<const std::byte> bytes, int64_t step) {
   Reader reader(bytes, Kind::command);
   const auto command = reader.take<int32_t>();
   const auto at = reader.take<int64_t>();
-  if (command < 1 || command > 5) fail("sent command {}; expected 1 to 5", command);
+  if (command < 1 || command > 7) fail("sent command {}; expected 1 to 7", command);
   if (at != step) fail("is at step {}; expected {}", at, step);
   return static_cast<Command>(command);
 }

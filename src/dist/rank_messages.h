@@ -33,8 +33,24 @@ FileHeader read_file_header(std::span<const std::byte> bytes);
 MessageBytes write_value(const std::string& value);
 std::string read_value(std::span<const std::byte> bytes);
 
+// The results of a rank for some items of a deal (deal.h), which follow.
+struct PartHeader {
+  int64_t items = 0, size = 0;  // number of items; bytes of all
+};
+MessageBytes write_part_header(const PartHeader& header);
+// `items` is the number that this rank expects, and `most` the largest number of bytes of one item.
+PartHeader read_part_header(std::span<const std::byte> bytes, int64_t items, int64_t most);
+
 // A request of rank 0 to all others.
-enum class Command : int32_t { step = 1, collect_average = 2, save = 3, end = 4, stop = 5 };
+enum class Command : int32_t {
+  step = 1,
+  collect_average = 2,
+  save = 3,
+  end = 4,
+  stop = 5,
+  score_baselines = 6,
+  evaluate = 7,
+};
 MessageBytes write_command(Command command, int64_t step);
 // `step` is the number of completed steps of this rank, which must be that of rank 0.
 Command read_command(std::span<const std::byte> bytes, int64_t step);

@@ -13,8 +13,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kScoreBytes = int64_t{64} << 20;
-constexpr int64_t kMostRows = 128;     // users per batch of a DenseRanker
-constexpr int64_t kUsersAtOnce = 384;  // users per batch of any ranker
+constexpr int64_t kMostRows = 128;  // users per batch of a DenseRanker
 constexpr int64_t kLeastUsers = 1000;
 
 // Returns the number of other items whose score is not below that of the target.
@@ -162,7 +161,7 @@ SegmentedScore rank_segments(const Interactions& data, const RankingOptions& opt
   std::vector<RankingAnswer> answers;
   for (size_t begin = 0; begin < questions.size(); begin += queries.size()) {
     const auto batch =
-        std::span(questions).subspan(begin).first(std::min(questions.size() - begin, to_size(kUsersAtOnce)));
+        std::span(questions).subspan(begin).first(std::min(questions.size() - begin, to_size(options.users_at_once)));
     queries.clear();
     for (const Question& question : batch) queries.push_back(query_of(question, data, options));
     answers.resize(queries.size());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/fail.h"
 #include "core/sorted_unique.h"
 #include "core/threads.h"
 #include "core/to_size.h"
@@ -65,10 +66,11 @@ double weight_of(size_t i, const Transitions& transitions) {
   return kWeights[i] / std::log1p(transitions.config().scale);
 }
 
+using RanksByWeight = std::array<int64_t, kWeights.size()>;
+
 // Returns the rank of the target for each weight, or kCutoff + 1 if it is larger. Only items that rank above the target
 // without transitions, or have any, can do so with them.
-std::array<int64_t, kWeights.size()> ranks_by_weight(const FitQuestion& question, const Transitions& transitions,
-                                                     std::span<float> scores) {
+RanksByWeight ranks_by_weight(const FitQuestion& question, const Transitions& transitions, std::span<float> scores) {
   std::vector<float> added(scores.size());
   transitions.add(question.history.items, added);
   for (const int32_t item : question.hidden()) {
@@ -79,13 +81,36 @@ std::array<int64_t, kWeights.size()> ranks_by_weight(const FitQuestion& question
   std::vector<std::pair<float, float>> rivals;
   for (size_t item = 0; item < scores.size(); item++)
     if (!(scores[item] < score) || added[item] > 0) rivals.emplace_back(scores[item], added[item]);
-  std::array<int64_t, kWeights.size()> ranks{};
+  RanksByWeight ranks{};
   for (size_t i = 0; i < kWeights.size(); i++) {
     const auto weight = static_cast<float>(weight_of(i, transitions));
     const float least = score + weight * plus;
     for (const auto& [rival, more] : rivals)
       if (!(rival + weight * more < least) && ++ranks[i] > kCutoff) break;
   }
+  return ranks;
+}
+
+// Returns the ranks of the targets of all questions, which are dealt out. `scores` has a row for each of this rank.
+std::vector<RanksByWeight> ranks_of(std::span<const FitQuestion> questions, const Transitions& transitions,
+                                    ScoreItems model, const Deal& deal, Matrix<float> scores) {
+  std::vector<int64_t> own;
+  std::vector<History> histories;
+  deal.for_own(std::ssize(questions), [&](int64_t i) {
+    own.push_back(i);
+    histories.push_back(questions[to_size(i)].history);
+  });
+  std::vector<RanksByWeight> ranks(questions.size());
+  if (!own.empty()) model(histories, scores.row_range(0, std::ssize(own)));
+  parallel_for(std::ssize(own), [&](int64_t row) {
+    const size_t i = to_size(own[to_size(row)]);
+    ranks[i] = ranks_by_weight(questions[i], transitions, {scores.row(row), to_size(scores.cols)});
+  });
+  deal.share(std::span(ranks));
+  deal.check_received(std::ssize(questions), [&](int64_t i) {
+    if (const int64_t least = *std::ranges::min_element(ranks[to_size(i)]); least < 1)
+      fail("sent {} as the rank of an item; must be at least 1", least);
+  });
   return ranks;
 }
 
@@ -121,26 +146,19 @@ void fit_shape(const Interactions& data, const Split& split, bool repeats, Trans
 }
 
 TransitionFit fit_weight(const Interactions& data, const Split& split, bool repeats, const Transitions& transitions,
-                         ScoreItems model) {
+                         ScoreItems model, const Deal& deal) {
   std::vector<FitQuestion> questions = fit_questions(data, split, repeats);
   const int64_t items = data.item_count(), all = std::ssize(questions),
                 users = std::min(all, users_for(items, kMostPairs));
   for (int64_t i = 0; i < users; i++) questions[to_size(i)] = questions[to_size(i * all / users)];
-  const int64_t rows = std::clamp<int64_t>(kFitBytes / (static_cast<int64_t>(sizeof(float)) * items), 1, kMaxRows);
+  const int64_t rows = std::clamp<int64_t>(kFitBytes / (static_cast<int64_t>(sizeof(float)) * items), 1, kMaxRows),
+                at_once = rows * deal.ranks();
   std::vector<float> scores(to_size(rows * items));
   std::array<ScoreAt10, kWeights.size()> sums;
-  for (int64_t begin = 0; begin < users; begin += rows) {
-    const auto batch = std::span(questions).subspan(to_size(begin), to_size(std::min(rows, users - begin)));
-    std::vector<History> histories;
-    for (const FitQuestion& question : batch) histories.push_back(question.history);
-    const Matrix<float> matrix(scores.data(), std::ssize(batch), items);
-    model(histories, matrix);
-    std::vector<std::array<int64_t, kWeights.size()>> ranks(batch.size());
-    parallel_for(matrix.rows, [&](int64_t row) {
-      ranks[to_size(row)] = ranks_by_weight(batch[to_size(row)], transitions, {matrix.row(row), to_size(items)});
-    });
-    for (const auto& row : ranks)
-      for (size_t i = 0; i < kWeights.size(); i++) add_rank(sums[i], row[i]);
+  for (int64_t begin = 0; begin < users; begin += at_once) {
+    const auto batch = std::span(questions).subspan(to_size(begin), to_size(std::min(at_once, users - begin)));
+    for (const RanksByWeight& ranks : ranks_of(batch, transitions, model, deal, {scores.data(), rows, items}))
+      for (size_t i = 0; i < kWeights.size(); i++) add_rank(sums[i], ranks[i]);
   }
   for (ScoreAt10& sum : sums)
     for (double* value : {&sum.ndcg, &sum.hr, &sum.mrr}) *value /= static_cast<double>(std::max<int64_t>(users, 1));

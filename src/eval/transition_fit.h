@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/transitions.h"
+#include "dist/deal.h"
 #include "eval/ranking.h"
 
 namespace qkv {
@@ -28,8 +29,8 @@ Transitions count_transitions(const Interactions& data, const Split& split, Held
 void fit_shape(const Interactions& data, const Split& split, bool repeats, Transitions& transitions);
 
 // Chooses the weight of the best NDCG@10 on the validation from a grid that begins with 0, the smallest among equals.
-// The weight of `transitions` is 1.
+// The weight of `transitions` is 1. Users are dealt out to ranks, which all get the fit.
 TransitionFit fit_weight(const Interactions& data, const Split& split, bool repeats, const Transitions& transitions,
-                         ScoreItems model);
+                         ScoreItems model, const Deal& deal = {});
 
 }  // namespace qkv

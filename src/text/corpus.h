@@ -1,6 +1,7 @@
 // Parallel text: line i of the source belongs to line i of the target.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ class ParallelCorpus {
 
   int64_t size() const { return files_[0].lines(); }  // pairs
   int64_t chunks() const { return files_[0].chunks(); }
+  int64_t pairs(int64_t chunk) const { return std::min(chunk_pairs_, size() - chunk * chunk_pairs_); }
   std::string fingerprint() const;  // of the files' bytes, in hexadecimal: distinguishes texts
 
   ParallelText read(int64_t chunk) const;

@@ -3,6 +3,7 @@
 #include "core/to_size.h"
 #include "decode/batched.h"
 #include "qkv/score.h"
+#include "train/loss_of_batches.h"
 
 namespace qkv {
 
@@ -32,27 +33,41 @@ void Evaluator::set_batch_tokens(int64_t batch_tokens) {
   batch_tokens_ = batch_tokens;
 }
 
-TranslationScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const {
-  Loss loss;
+TranslationScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, const Deal& deal,
+                                     Arena& arena) const {
   Batch batch;
   Context context{arena};
   const Batcher batcher(data_, batch_tokens_, 0);
   const BatchList batches = batcher.in_order();
-  for (int64_t b = 0; b < batches.size(); b++) {
+  const Loss loss = loss_of_batches(deal, batches.size(), [&](int64_t b) {
     batcher.fill(batches[b], batch);
-    loss += model.loss(batch, smoothing, context);
-  }
-
-  std::vector<std::string> hypotheses;
-  for (const auto& found : translate_ids(model, sources_, greedy_, arena, translation_tokens(), {}, start_))
-    hypotheses.push_back(found.empty() ? "" : target_.decode(found.front().ids));
-
+    return model.loss(batch, smoothing, context);
+  });
   const double tokens = static_cast<double>(loss.tokens);
-  return {loss.loss / tokens, loss.nll / tokens, bleu(hypotheses, text_.target).score};
+  return {loss.loss / tokens, loss.nll / tokens, bleu(translations(model, deal, arena), text_.target).score};
 }
 
-void Evaluator::rehearse(const Transformer<float>& model, Arena& arena) const {
-  rehearse_translation(model, sources_, greedy_, arena, translation_tokens(), start_);
+std::vector<std::string> Evaluator::translations(const Transformer<float>& model, const Deal& deal,
+                                                 Arena& arena) const {
+  const auto found = translate_ids(model, sources_of(deal), greedy_, arena, translation_tokens(), {}, start_);
+  std::vector<std::vector<int32_t>> ids(sources_.size());
+  deal.for_own(std::ssize(sources_), [&, i = size_t{0}](int64_t line) mutable {
+    if (const auto& best = found[i++]; !best.empty()) ids[to_size(line)] = best.front().ids;
+  });
+  deal.share_lists(ids, {model.config().max_length, model.config().target_vocab});
+  std::vector<std::string> lines;
+  for (const auto& translation : ids) lines.push_back(translation.empty() ? "" : target_.decode(translation));
+  return lines;
+}
+
+std::vector<std::vector<int32_t>> Evaluator::sources_of(const Deal& deal) const {
+  std::vector<std::vector<int32_t>> own;
+  deal.for_own(std::ssize(sources_), [&](int64_t line) { own.push_back(sources_[to_size(line)]); });
+  return own;
+}
+
+void Evaluator::rehearse(const Transformer<float>& model, const Deal& deal, Arena& arena) const {
+  rehearse_translation(model, sources_of(deal), greedy_, arena, translation_tokens(), start_);
 }
 
 }  // namespace qkv

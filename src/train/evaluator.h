@@ -8,6 +8,7 @@
 #include "data/batcher.h"
 #include "data/parallel_data.h"
 #include "decode/search.h"
+#include "dist/deal.h"
 #include "io/translation_config.h"
 #include "model/transformer.h"
 #include "text/corpus.h"
@@ -34,15 +35,18 @@ class Evaluator {
   // Sets the number of tokens per batch. Throws Error if a sequence has more.
   void set_batch_tokens(int64_t batch_tokens);
 
-  TranslationScore evaluate(const Transformer<float>& model, double smoothing, Arena& arena) const;
+  // Batches and lines are dealt out to ranks, which all get the score.
+  TranslationScore evaluate(const Transformer<float>& model, double smoothing, const Deal& deal, Arena& arena) const;
   // Uses as much of the arena as the translations of evaluate will. Its loss needs less than a training step on
   // sequences of this length.
-  void rehearse(const Transformer<float>& model, Arena& arena) const;
+  void rehearse(const Transformer<float>& model, const Deal& deal, Arena& arena) const;
   int64_t longest() const { return data_.longest(); }  // tokens of the longest source or target
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
  private:
+  std::vector<std::string> translations(const Transformer<float>& model, const Deal& deal, Arena& arena) const;
+  std::vector<std::vector<int32_t>> sources_of(const Deal& deal) const;  // that this rank translates
   int64_t translation_tokens() const { return std::min<int64_t>(batch_tokens_, 4096); }
 
   ParallelText text_;

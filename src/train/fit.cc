@@ -55,7 +55,7 @@ int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Ev
     evaluator.set_batch_tokens(tokens);
     Batch batch;
     rehearse_step(model, config, longest, batch, arena);
-    evaluator.rehearse(model, arena);
+    evaluator.rehearse(model, {}, arena);
     rehearse_average(model.parameters(), arena);
     return arena.high_water();
   };

@@ -7,6 +7,7 @@
 #include "core/fail.h"
 #include "core/hash.h"
 #include "decode/generation.h"
+#include "train/loss_of_batches.h"
 #include "train/objective.h"
 #include "train/rehearsal.h"
 
@@ -48,6 +49,10 @@ bool LanguageTask::seek(const StreamPosition& position) {
 
 void LanguageTask::next() {
   batches_.fill(epoch_, position_.batch, batch_);
+  skip();
+}
+
+void LanguageTask::skip() {
   if (++position_.batch == epoch_.batches()) seek({position_.epoch + 1, 0, 0});
 }
 
@@ -61,14 +66,13 @@ Loss LanguageTask::loss_and_gradient(const Transformer<float>& model, Context& c
 }
 
 DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {
-  Loss loss;
   Batch batch;
   Context context{arena};
   const TextBatches::Epoch epoch = dev_batches_.in_order();
-  for (int64_t b = 0; b < epoch.batches(); b++) {
+  const Loss loss = loss_of_batches(deal_, epoch.batches(), [&](int64_t b) {
     dev_batches_.fill(epoch, b, batch);
-    loss += model.loss(batch, recipe_.training.label_smoothing, context);
-  }
+    return model.loss(batch, recipe_.training.label_smoothing, context);
+  });
   const auto tokens = static_cast<double>(loss.tokens);
   const double bits = loss.nll / std::numbers::ln2 / static_cast<double>(dev_.bytes);
   return {loss.loss / tokens,

@@ -22,9 +22,11 @@ class LanguageTask : public Task {
                const TokenStream& dev);
 
   std::string fingerprint() const override { return fingerprint_; }
+  void deal_out(const Deal& deal) override { deal_ = deal; }
   bool seek(const StreamPosition& position) override;
   const StreamPosition& position() const override { return position_; }
   void next() override;
+  void skip() override;
   std::string summary() const override;
 
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
@@ -39,6 +41,7 @@ class LanguageTask : public Task {
   const TextCodec& codec_;
   const TextEnds& ends_;
   const TokenStream &text_, &dev_;
+  Deal deal_;
   std::string fingerprint_;
   TextBatches batches_, dev_batches_;
   StreamPosition position_;

@@ -61,7 +61,7 @@ auto Ranks::read_from(int from, Read&& read) {
   try {
     return read();
   } catch (const Error& error) {
-    fail("rank {}{}: {}", from, hellos_.empty() ? "" : fmt::format(" ({})", hellos_[to_size(from)].host), error.what());
+    fail("{}: {}", communicator_.label(from), error.what());
   }
 }
 

@@ -7,6 +7,7 @@
 #include "core/to_size.h"
 #include "data/log_shape.h"
 #include "eval/baselines.h"
+#include "eval/dealt_ranker.h"
 #include "eval/transition_fit.h"
 #include "io/run_config.h"
 #include "recommend/item_scores.h"
@@ -100,6 +101,10 @@ void RecommendationTask::next() {
     step_table_->clear();  // negatives first: those that are shared remain in increasing order
     for (std::vector<int32_t>* ids : {&candidates_, &batch_.target.ids, &batch_.labels}) step_table_->replace(*ids);
   }
+  skip();
+}
+
+void RecommendationTask::skip() {
   if (++position_.batch == list_.size()) seek({position_.epoch + 1, 0, 0});
 }
 
@@ -160,24 +165,27 @@ void RecommendationTask::after_step(const Transformer<float>& model) {
 DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& arena) {
   if (transitions_) return evaluate_with_transitions(model, arena);
   ModelRanker ranker(model, recipe_.recommendation.positions_from_end, arena);
-  const RankingScore found = rank_targets(log_, validation(), ranker);
+  const RankingScore found = rank_validation(ranker);
   return {0, found.ndcg[1], measures_of(found)};
 }
 
 std::vector<EvaluationReport::Candidate> RecommendationTask::baselines() {
   baselines_.clear();
   rank_baselines(log_, split_, HeldOut::validation, [&](const char* name, ItemRanker& ranker) {
-    baselines_.push_back({name, measures_of(rank_targets(log_, validation(), ranker))});
+    baselines_.push_back({name, measures_of(rank_validation(ranker))});
   });
   return baselines_;
 }
 
-RankingOptions RecommendationTask::validation() const {
-  return {.split = split_,
-          .part = HeldOut::validation,
-          .repeats = recipe_.recommendation.repeats,
-          .next = recipe_.recommendation.holdout,
-          .most_users = users_for(log_.item_count(), kMostPairs)};
+RankingScore RecommendationTask::rank_validation(ItemRanker& ranker) const {
+  const RankingOptions options{.split = split_,
+                               .part = HeldOut::validation,
+                               .repeats = recipe_.recommendation.repeats,
+                               .next = recipe_.recommendation.holdout,
+                               .most_users = users_for(log_.item_count(), kMostPairs),
+                               .users_at_once = kUsersAtOnce * deal_.ranks()};
+  DealtRanker dealt(ranker, log_.item_count(), deal_);
+  return rank_targets(log_, options, dealt);
 }
 
 std::string RecommendationTask::verdict(double best) const {
@@ -195,7 +203,7 @@ DevScore RecommendationTask::evaluate_with_transitions(const Transformer<float>&
   const auto score = [&](Histories histories, Matrix<float> scores) {
     score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
   };
-  const TransitionFit fit = fit_weight(log_, split_, recipe_.recommendation.repeats, *transitions_, score);
+  const TransitionFit fit = fit_weight(log_, split_, recipe_.recommendation.repeats, *transitions_, score, deal_);
   TransitionConfig config = transitions_->config();
   config.weight = fit.weight;
   if (fit.without.ndcg > best_without_) {

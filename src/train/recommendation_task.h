@@ -29,9 +29,11 @@ class RecommendationTask : public Task {
                      const ItemFeatures& features = {});
 
   std::string fingerprint() const override { return fingerprint_; }
+  void deal_out(const Deal& deal) override { deal_ = deal; }
   bool seek(const StreamPosition& position) override;
   const StreamPosition& position() const override { return position_; }
   void next() override;
+  void skip() override;
   std::string summary() const override;
 
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
@@ -49,7 +51,8 @@ class RecommendationTask : public Task {
   size_t bytes() const override { return replicas_.bytes() + (step_table_ ? step_table_->bytes() : 0); }
 
  private:
-  RankingOptions validation() const;
+  // The score of a ranker on the validation, whose users are dealt out to ranks.
+  RankingScore rank_validation(ItemRanker& ranker) const;
   // The score of a model with transitions, with the weight that is best for it.
   DevScore evaluate_with_transitions(const Transformer<float>& model, Arena& arena);
   // Leaves out the gradients of the features.
@@ -59,6 +62,7 @@ class RecommendationTask : public Task {
 
   const RecommendationRecipe& recipe_;
   const Interactions& log_;
+  Deal deal_;
   Split split_;
   std::string fingerprint_;
   ItemBatches batches_;

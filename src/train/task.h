@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/batch_stream.h"
+#include "dist/deal.h"
 #include "io/run_directory.h"
 #include "model/transformer.h"
 #include "qkv/training.h"
@@ -35,12 +36,19 @@ class Task {
 
   // Identifies the training data in saved states.
   virtual std::string fingerprint() const = 0;
+  // Divides evaluation and the preparation of data among ranks. All of them then call seek, look_ahead, evaluate,
+  // baselines and rehearse together, and get the same results.
+  virtual void deal_out(const Deal& deal) = 0;
   // Moves to a batch. Must be called before the functions below. Returns false if there is no such batch.
   virtual bool seek(const StreamPosition& position) = 0;
   // Returns the position of the next batch.
   virtual const StreamPosition& position() const = 0;
   // Makes the next batch the current one. Batches depend only on data, options and position.
   virtual void next() = 0;
+  // Moves past the next batch.
+  virtual void skip() = 0;
+  // Announces the number of batches before the next call of look_ahead, so that ranks can exchange what these need.
+  virtual void look_ahead(int64_t) {}
   // Describes the data in one line.
   virtual std::string summary() const = 0;
   // Describes the previous epoch in one line; "" if there is nothing to report.

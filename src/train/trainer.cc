@@ -62,6 +62,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       gradient_sum_(exchange_ ? 1 : config_.shards, std::ssize(model_.trained().gradients())),
       losses_(to_size(config_.shards)),
       started_(std::chrono::steady_clock::now()) {
+  if (ranks) task_.deal_out(Deal(ranks->communicator()));
   resume();
   rehearse();
 }
@@ -164,9 +165,10 @@ void Trainer::clear_base_gradients() {
   std::fill(gradients.begin(), gradients.end(), 0.0f);
 }
 
-void Trainer::next_batch() {
+// Moves on in the data, past a batch that another rank computes unless it is this rank's own.
+void Trainer::next_batch(bool is_own) {
   const int64_t epoch = progress_.data.epoch;
-  task_.next();
+  is_own ? task_.next() : task_.skip();
   progress_.data = task_.position();
   const std::string line = progress_.data.epoch > epoch ? task_.epoch_summary() : "";
   if (!line.empty()) report(line);
@@ -177,7 +179,7 @@ Loss Trainer::shard(int64_t number) {
   Loss loss;
   const int64_t step = progress_.step + 1;
   for (int64_t i = 0; i < batches_of_step(config_, step); i++) {
-    next_batch();
+    next_batch(true);
     if (const StepTable* table = task_.step_table()) optimizer_.catch_up(progress_.step, table->items());
     Context context{arena_, true, static_cast<uint64_t>(config_.seed), batch_number(config_, step, number, i),
                     config_.recompute};
@@ -222,6 +224,7 @@ StepReport Trainer::step() {
 
 // Baselines on the dev data. A run has them once in its metrics, as step 0.
 void Trainer::score_baselines() {
+  command(Command::score_baselines);
   baselines_ = task_.baselines();
   if (baselines_.empty()) return;
   std::string line = "baselines on dev:";
@@ -291,7 +294,7 @@ void Trainer::evaluate() {
   double best_score = 0;
   std::function<void(const RunDirectory&)> write_more;  // of the best candidate
   const auto consider = [&](const std::string& name) {
-    const DevScore dev = task_.evaluate(candidate_, arena_);
+    const DevScore dev = score_candidate();
     evaluation.candidates.push_back({name, dev.measures});
     const double score = score_of(dev);
     if (evaluation.best.empty() || score > best_score) {

@@ -52,11 +52,11 @@ class Trainer {
   void compute_shards();
   void end_shards();
   Loss shard(int64_t number);
-  void skip_shard();
   double update(int64_t tokens);
   void clear_base_gradients();
-  void next_batch();
+  void next_batch(bool is_own);
   void score_baselines();
+  DevScore score_candidate();
   void evaluate();
   void average_of_all(std::span<float> weights);
   bool average_into(std::span<float> weights);

@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "dist/deal.h"
 #include "train/schedule.h"
 #include "train/step_table.h"
 #include "train/trainer.h"
@@ -36,18 +37,17 @@ void Trainer::share_state() {
   exchange_->broadcast_weights();
 }
 
-// Moves on in the data past a shard that another rank computes.
-void Trainer::skip_shard() {
-  for (int64_t i = 0; i < batches_of_step(config_, progress_.step + 1); i++) next_batch();
-}
-
 // Computes losses and gradients of the shards of a step.
 void Trainer::compute_shards() {
-  if (exchange_) exchange_->begin_step();
-  if (exchange_ && adapter_) exchange_->wait_for_weights();
+  const int64_t batches = batches_of_step(config_, progress_.step + 1);
+  if (exchange_) {
+    task_.look_ahead(config_.shards * batches);
+    exchange_->begin_step();
+    if (adapter_) exchange_->wait_for_weights();
+  }
   for (int64_t s = 0; s < config_.shards; s++) {
     if (exchange_ && !exchange_->owns(s)) {
-      skip_shard();
+      for (int64_t i = 0; i < batches; i++) next_batch(false);
       continue;
     }
     losses_[to_size(s)] = shard(s);
@@ -81,7 +81,7 @@ double Trainer::update(int64_t tokens) {
 
 // Asks the other ranks, if there are any, to take part in what rank 0 does next.
 void Trainer::command(Command command) {
-  if (!exchange_) return;
+  if (!exchange_ || !is_first()) return;
   describe_step();
   exchange_->ranks().command(command, progress_.step);
 }
@@ -101,6 +101,12 @@ bool Trainer::follow() {
       case Command::collect_average:
         exchange_->collect_average(optimizer_.ema(), {});
         break;
+      case Command::score_baselines:
+        task_.baselines();
+        break;
+      case Command::evaluate:
+        score_candidate();
+        break;
       case Command::save:
         exchange_->compare_weights();
         exchange_->state().send(optimizer_);
@@ -110,6 +116,13 @@ bool Trainer::follow() {
       case Command::stop:
         return false;
     }
+}
+
+// Scores the candidate of rank 0 on all ranks together.
+DevScore Trainer::score_candidate() {
+  command(Command::evaluate);
+  if (exchange_) spread(exchange_->ranks().communicator(), std::as_writable_bytes(candidate_.trained().values()));
+  return task_.evaluate(candidate_, arena_);
 }
 
 // Assigns the moving average of the weights, parts of which other ranks may have.

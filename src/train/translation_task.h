@@ -15,9 +15,12 @@ class TranslationTask : public Task {
       : config_(recipe.training), stream_(stream), evaluator_(evaluator) {}
 
   std::string fingerprint() const override { return stream_.fingerprint(); }
+  void deal_out(const Deal& deal) override;
   bool seek(const StreamPosition& position) override { return stream_.seek(position); }
   const StreamPosition& position() const override { return stream_.position(); }
   void next() override { stream_.next(batch_); }
+  void skip() override { stream_.skip(); }
+  void look_ahead(int64_t batches) override { stream_.look_ahead(batches); }
   std::string summary() const override { return stream_.summary(); }
   std::string epoch_summary() const override { return stream_.windows() > 1 ? stream_.epoch_summary() : ""; }
 
@@ -30,6 +33,7 @@ class TranslationTask : public Task {
   const TrainingConfig& config_;
   BatchStream& stream_;
   const Evaluator& evaluator_;
+  Deal deal_;
   Batch batch_;
 };
 

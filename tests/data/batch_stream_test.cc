@@ -10,6 +10,7 @@
 #include "core/threads.h"
 #include "core/to_size.h"
 #include "tests/support/errors.h"
+#include "tests/support/forked_ranks.h"
 #include "tests/support/sentences.h"
 #include "tests/support/temp_dir.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 using testing::error_of;
 using testing::expect_contains;
+using testing::failures_on_ranks;
 using testing::TempFile;
 using Ids = std::vector<int32_t>;
 
@@ -221,6 +223,67 @@ TEST(BatchStream, ReportsATextThatShrinks) {
   const std::string message = error_of([&] { epoch_of(stream); });
   expect_contains(message, text.file.path() + ": lines ");
   expect_contains(message, " have changed since they were first read");
+}
+
+// Moves through the batches of three epochs in steps of `step` batches, of which this rank uses every one that it owns.
+// Returns whether positions and batches are those of one process.
+bool same_as_alone(const Text& text, const StreamOptions& o, const Deal& deal, int64_t step) {
+  BatchStream alone = text.stream(o), dealt = text.stream(o);
+  dealt.deal_out(deal);
+  bool same = alone.seek({}) && dealt.seek({});
+  for (int64_t i = 0; alone.position().epoch < 3; i++) {
+    if (i % step == 0) dealt.look_ahead(step);
+    Batch expected, batch;
+    alone.next(expected);
+    if (deal.owns(i)) {
+      dealt.next(batch);
+      same &= batch.source.ids == expected.source.ids && batch.labels == expected.labels;
+    } else {
+      dealt.skip();
+    }
+    same &= dealt.position() == alone.position();
+  }
+  return same && dealt.epoch_summary() == alone.epoch_summary();
+}
+
+TEST(BatchStream, OfSeveralRanksIsThatOfOne) {
+  const Text text(300);
+  const auto compare = [&](Communicator& communicator) {
+    bool same = true;
+    for (const int64_t window : {1, 2, 5, 1000})
+      for (const int64_t step : {1, 3, 8, 50})
+        same &= same_as_alone(text, options(window), Deal(communicator), step);
+    communicator.leave();
+    return same;
+  };
+  for (const int ranks : {2, 3}) EXPECT_EQ(failures_on_ranks(ranks, compare), 0) << ranks;
+}
+
+// Returns the text with an x for each character of the source in every chunk that another rank reads.
+std::string hide_other_chunks(std::string text, const Deal& deal) {
+  int64_t line = 0;
+  bool is_source = true;
+  for (char& c : text) {
+    if (c == '\t') is_source = false;
+    if (is_source && !deal.owns(line / kChunk)) c = 'x';
+    if (c == '\n') line++, is_source = true;
+  }
+  return text;
+}
+
+TEST(BatchStream, ARankReadsOnlyTheChunksThatItOwns) {
+  const std::string whole = numbered(100);
+  const auto read_hidden = [&](Communicator& communicator) {
+    const Deal deal(communicator);
+    const Text expected(whole), text(whole);
+    BatchStream alone = expected.stream(options(1000)), dealt = text.stream(options(1000));
+    std::ofstream(text.file.path(), std::ios::trunc) << hide_other_chunks(whole, deal);
+    dealt.deal_out(deal);
+    const bool found = alone.seek({}) && dealt.seek({});
+    communicator.leave();
+    return found && epoch_of(dealt) == epoch_of(alone);
+  };
+  EXPECT_EQ(failures_on_ranks(3, read_hidden), 0);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "core/fail.h"
 #include "core/threads.h"
 #include "core/to_size.h"
 #include "data/batcher.h"
@@ -15,6 +16,7 @@
 namespace qkv {
 namespace {
 
+using testing::error_if_any;
 using testing::error_of;
 using testing::sentences;
 using Ids = std::vector<int32_t>;
@@ -58,8 +60,7 @@ TEST(ParallelData, SkipsAndCountsEmptyAndLongPairs) {
                              {"ter", "ba", "\t", "", "ba", lengthy, exact}};
   const ParallelData data(text, tokenizer(), tokenizer(), limit);
   EXPECT_EQ(data.size(), 2);
-  EXPECT_EQ(data.skipped_empty(), 3);
-  EXPECT_EQ(data.skipped_long(), 2);
+  EXPECT_EQ(data.skipped(), (Skipped{3, 2}));
   EXPECT_EQ(static_cast<int64_t>(data.source(1).size()), limit);
 }
 
@@ -175,9 +176,34 @@ TEST(Batcher, BatchesTatoeba) {
   both.insert(both.end(), text.target.begin(), text.target.end());
   const Tokenizer joint = Tokenizer::train(both, {.vocab_size = 500});
   const ParallelData data(text, joint, joint, 256);
-  EXPECT_EQ(data.size() + data.skipped_long() + data.skipped_empty(), 1000);
-  EXPECT_EQ(data.skipped_empty(), 0);
+  EXPECT_EQ(data.size() + data.skipped().too_long, 1000);
+  EXPECT_EQ(data.skipped().empty, 0);
   EXPECT_EQ(joint.decode(data.target(0)), "Es gibt keinen Grund zur Panik.");
+}
+
+TEST(ParallelData, ChecksATokenizedText) {
+  const Tokenizer& t = tokenizer();
+  const ParallelData data(t, t, 10);
+  const int32_t size = t.size();
+  const auto error_for = [&](const TokenizedText& text, int64_t pairs) {
+    return error_if_any([&] { data.check(text, pairs); });
+  };
+  EXPECT_EQ(error_for({{1, 5, 2, 5, 6}, {1, 5, 1, 5}, {1, 2}}, 5), "");
+  EXPECT_EQ(error_for({{9, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {9, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {}}, 1), "");
+  EXPECT_EQ(error_for({{1, 5}, {1, 5}, {}}, 2),
+            "sent 1 sources and 1 targets, with 0 and 0 pairs skipped; expected 2 pairs");
+  EXPECT_EQ(error_for({{1, 5}, {}, {}}, 1),
+            "sent 1 sources and 0 targets, with 0 and 0 pairs skipped; expected 1 pairs");
+  EXPECT_EQ(error_for({{}, {}, {-1, 2}}, 1),
+            "sent 0 sources and 0 targets, with -1 and 2 pairs skipped; expected 1 pairs");
+  for (const int32_t length : {-1, 0, 3, 10})
+    EXPECT_EQ(error_for({{length, 5, 5}, {1, 5}, {}}, 1),
+              fmt::format("sent a text of {} tokens; must be between 1 and 2", length));
+  EXPECT_EQ(error_for({{10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 5}, {}}, 1),
+            "sent a text of 10 tokens; must be between 1 and 9");
+  for (const int32_t id : {-1, size})
+    EXPECT_EQ(error_for({{1, 5}, {1, id}, {}}, 1),
+              fmt::format("sent the token {}; must be between 0 and {}", id, size - 1));
 }
 
 }  // namespace

@@ -26,15 +26,24 @@ TEST(RankMessages, AreReadAsTheyWereWritten) {
   EXPECT_EQ(file.size, 70);
   EXPECT_EQ(read_value(write_value("00ff 12")), "00ff 12");
   EXPECT_EQ(read_command(write_command(Command::save, 12), 12), Command::save);
+  EXPECT_EQ(read_part_header(write_part_header({3, 40}), 3, 16).size, 40);
 }
 
 TEST(RankMessages, OfAnotherKindStepOrProgramAreRefused) {
   EXPECT_EQ(error_of([] { read_hello(write_value("x")); }), "sent a message of kind 3; expected 1");
   EXPECT_EQ(error_of([] { read_command(write_command(Command::step, 7), 8); }), "is at step 7; expected 8");
-  EXPECT_EQ(error_of([] { read_command(write_command(static_cast<Command>(6), 8), 8); }),
-            "sent command 6; expected 1 to 5");
+  EXPECT_EQ(error_of([] { read_command(write_command(static_cast<Command>(8), 8), 8); }),
+            "sent command 8; expected 1 to 7");
   EXPECT_EQ(error_of([] { read_value(MessageBytes{}); }), "sent a message that does not come from qkv");
   EXPECT_EQ(error_of([] { read_value(std::span<const std::byte>()); }), "sent a message that is too short");
+}
+
+TEST(RankMessages, ResultsOfOtherItemsOrOfTooManyBytesAreRefused) {
+  EXPECT_EQ(error_of([] { read_part_header(write_part_header({4, 40}), 3, 16); }),
+            "sent results for 4 items; expected 3");
+  for (const int64_t size : {-1, 49})
+    EXPECT_EQ(error_of([&] { read_part_header(write_part_header({3, size}), 3, 16); }),
+              fmt::format("sent {} bytes of results for 3 items; must be between 0 and 48", size));
 }
 
 TEST(RankMessages, NamesOfFilesCannotLeadOutOfTheRun) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "eval/baselines.h"
+#include "tests/support/forked_ranks.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {
@@ -102,6 +103,21 @@ TEST(TransitionFit, DoesNotDependOnTheThreads) {
     });
   };
   EXPECT_EQ(fit(1), fit(3));
+}
+
+TEST(TransitionFit, DoesNotDependOnTheRanks) {
+  const Interactions log = walks(0.3);
+  const auto fit = [&](const Deal& deal) {
+    const Transitions transitions = count_transitions(log, {}, HeldOut::validation, {.weight = 1});
+    const TransitionFit found = fit_weight(log, {}, false, transitions, arbitrary, deal);
+    return std::tuple(found.weight, found.with.ndcg, found.with.mrr, found.without.ndcg, found.without.hr);
+  };
+  const auto compare = [&](Communicator& communicator) {
+    const bool same = fit(Deal(communicator)) == fit({});
+    communicator.leave();
+    return same;
+  };
+  for (const int ranks : {2, 3}) EXPECT_EQ(testing::failures_on_ranks(ranks, compare), 0) << ranks;
 }
 
 TEST(TransitionsAlone, ItemsWithoutTransitionsFollowByPopularity) {

@@ -36,6 +36,18 @@ def commands(corpus, folder):
     }
 
 
+def scores(run):
+    """The records of metrics.jsonl, without the times."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in line.items() if key not in ("seconds", "tokens_per_second")}
+            for line in lines]
+
+
+def expect_same(run, expected):
+    assert contents(run) == contents(expected), run
+    assert scores(run) == scores(expected), run
+
+
 def expect_success(ended):
     assert [status for status, _ in ended] == [0] * len(ended), ended
     assert all(error == "" for _, error in ended[1:]), ended
@@ -49,7 +61,40 @@ def test_the_number_of_ranks_changes_no_byte(kind, corpus, tmp_path):
         ended = run_job(size, [*command, "--out", tmp_path / str(size)])
         expect_success(ended)
         assert f"ranks: {size} on 1 host, with 1 thread each; 8 shards per step, " in ended[0][1]
-        assert contents(tmp_path / str(size)) == contents(tmp_path / "1"), size
+        expect_same(tmp_path / str(size), tmp_path / "1")
+
+
+def test_users_of_a_recommender_with_transitions_are_dealt_out(corpus, tmp_path):
+    command = [*commands(corpus, tmp_path)["recommend"], "--transitions", "true", "--shards", 4, "--max-steps", 6,
+               "--eval-every", 3]
+    qkv(*command, "--out", tmp_path / "1")
+    for size in (2, 3, 4):
+        expect_success(run_job(size, [*command, "--out", tmp_path / str(size)]))
+        expect_same(tmp_path / str(size), tmp_path / "1")
+
+
+def test_a_text_of_two_windows_is_tokenized_by_all_ranks(tmp_path):
+    """A step may also be longer than a window, as the last one of three is here, with four epochs in all."""
+    numbers = random.Random(4)
+    words = ["red", "green", "blue", "house", "tree", "runs", "sees", "big"]
+    pairs = [numbers.choices(words, k=numbers.randrange(4)) for _ in range(66_000)]
+    for side, order in (("en", 1), ("de", -1)):
+        (tmp_path / side).write_text("".join(" ".join(pair[::order]) + "\n" for pair in pairs))
+        (tmp_path / f"dev.{side}").write_text("".join(" ".join(pair[::order]) + "\n" for pair in pairs[:30]))
+    command = ["train", "translate", "--train", tmp_path / "en", tmp_path / "de", "--dev", tmp_path / "dev.en",
+               tmp_path / "dev.de", *SMALL, "--vocab-size", 60, "--d-model", 8, "--heads", 1, "--ffn", 8,
+               "--batch-tokens", 2048, "--average", 1, "--save-every", 0, "--shards", 3]
+    for name, options in {"windows": ["--max-epochs", 2, "--eval-every", 40],
+                          "steps": ["--accumulate", 24, "--max-epochs", 4, "--eval-every", 2]}.items():
+        qkv(*command, *options, "--out", tmp_path / name)
+        for size in (2, 3):
+            run = tmp_path / f"{name}-{size}"
+            ended = run_job(size, [*command, *options, "--out", run])
+            expect_success(ended)
+            assert "in 2 windows" in ended[0][1]
+            expect_same(run, tmp_path / name)
+    stopped = [*command, "--max-steps", 30, "--eval-every", 40, "--out", tmp_path / "resumed"]
+    expect_success(run_job(3, stopped))
 
 
 def test_64_ranks_that_exchange_by_halving_change_no_byte(corpus, tmp_path):

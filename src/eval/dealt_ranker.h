@@ -1,0 +1,28 @@
+// Ranking whose queries are dealt out to several processes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dist/deal.h"
+#include "eval/ranking.h"
+
+namespace qkv {
+
+class DealtRanker : public ItemRanker {
+ public:
+  // Each rank answers its part of the queries by `ranker`, which ranks `items` items, and gets the other answers. All
+  // ranks make the same calls. The ranker must outlive this one.
+  DealtRanker(ItemRanker& ranker, int64_t items, const Deal& deal) : ranker_(ranker), items_(items), deal_(deal) {}
+
+  void rank(std::span<const RankingQuery> queries, std::span<RankingAnswer> answers) override;
+
+ private:
+  void rank_own(std::span<const RankingQuery> queries, std::span<RankingAnswer> answers);
+
+  ItemRanker& ranker_;
+  int64_t items_;
+  Deal deal_;
+};
+
+}  // namespace qkv
