@@ -48,7 +48,8 @@ bool Trainer::compute_shards() {
       skip_shard();
       continue;
     }
-    losses_[to_size(s)] = shard(s);
+    Loss& loss = losses_[to_size(s)] = shard(s);
+    if (config_.shards > 1) loss.gradient_squares = noise_.squares_of_shard(loss.tokens);
     exchange_ ? exchange_->add_shard() : gradient_sum_.add(model_.trained().gradients());
   }
   if (!exchange_) return false;

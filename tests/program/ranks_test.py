@@ -36,6 +36,11 @@ def commands(corpus, folder):
     }
 
 
+def noise_scales(run):
+    steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [(step["step"], step["noise_scale"]) for step in steps if "noise_scale" in step]
+
+
 def expect_success(ended):
     assert [status for status, _ in ended] == [0] * len(ended), ended
     assert all(error == "" for _, error in ended[1:]), ended
@@ -50,6 +55,7 @@ def test_the_number_of_ranks_changes_no_byte(kind, corpus, tmp_path):
         expect_success(ended)
         assert f"ranks: {size} on 1 host, with 1 thread each; 8 shards per step, " in ended[0][1]
         assert contents(tmp_path / str(size)) == contents(tmp_path / "1"), size
+        assert noise_scales(tmp_path / str(size)) == noise_scales(tmp_path / "1") != [], size
 
 
 def test_slow_links_change_no_byte_and_take_their_time(corpus, tmp_path):
