@@ -211,6 +211,9 @@ struct StepReport {
   int64_t target_tokens = 0;
   double seconds = 0;            // since the start of the run, including the time before it was resumed
   double tokens_per_second = 0;  // target tokens of this step divided by its time
+  // With several shards, the number of target tokens above which a larger step gains little (McCandlish et al., 2018);
+  // averaged over about 100 steps since training was started or resumed. 0: unknown.
+  double noise_scale = 0;
 };
 
 // One evaluation on the dev data.

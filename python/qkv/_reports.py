@@ -29,6 +29,7 @@ class StepReport:
     target_tokens: int  # of this step
     seconds: float  # since the start of the run, including the time before it was resumed
     tokens_per_second: float  # of this step
+    noise_scale: float = 0.0  # target tokens above which a larger step gains little; 0: unknown, as with one shard
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Reporter:
         self.steps += 1
         report = StepReport(
             found.step, found.epoch, found.max_steps, found.loss, found.nll, found.learning_rate, found.gradient_norm,
-            found.target_tokens, found.seconds, found.tokens_per_second,
+            found.target_tokens, found.seconds, found.tokens_per_second, found.noise_scale,
         )
         self._bar.step(report)
         return self._on_step is not None and bool(self._on_step(report))

@@ -20,11 +20,13 @@ struct LogitRanks;                                               // ops/logits/l
 struct Loss {
   double loss = 0, nll = 0;
   int64_t tokens = 0;
+  double gradient_squares = 0;  // of shards: Σ |gradient|² / tokens (train/noise_scale.h)
 
   Loss& operator+=(const Loss& other) {
     loss += other.loss;
     nll += other.nll;
     tokens += other.tokens;
+    gradient_squares += other.gradient_squares;
     return *this;
   }
 };

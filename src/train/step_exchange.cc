@@ -7,6 +7,7 @@
 #include "core/fail.h"
 #include "core/hash.h"
 #include "core/to_size.h"
+#include "ops/optimizer/adam.h"
 
 namespace qkv {
 namespace {
@@ -67,6 +68,7 @@ int64_t largest_count(const std::vector<TreeNode>& nodes) {
 StepExchange::StepExchange(Ranks& ranks, int64_t shards, ParameterList<float>& parameters)
     : ranks_(ranks),
       parameters_(parameters),
+      ranges_(parameters.trained_ranges()),
       values_(of_ranges(parameters, [](const auto& range) { return range.value; })),
       gradients_(of_ranges(parameters, [](const auto& range) { return range.gradient; })),
       blocks_(of_ranges(parameters,
@@ -86,6 +88,7 @@ StepExchange::StepExchange(Ranks& ranks, int64_t shards, ParameterList<float>& p
       leaves_(largest_count(nodes_), std::ssize(parameters.gradients())),
       kept_(nodes_.size() - 1, std::vector<float>(parameters.gradients().size())) {
   leaves_.set_leaves(nodes_.front().count);
+  squares_.resize(to_size(blocks_.empty() ? 0 : blocks_.back() + slice_blocks(ranges_.back().size)));
   for (auto& node : kept_) sums_.emplace_back(node);
   sums_.push_back(parameters.gradients());
 }
@@ -99,24 +102,53 @@ void StepExchange::begin_step() {
 
 void StepExchange::wait_for_weights(int64_t parameters) { weights_->wait_until(first_value_[to_size(parameters)]); }
 
+// Returns the first element at or behind the given one that is not within a block of parameters.
+int64_t StepExchange::block_behind(int64_t element) const {
+  for (const auto& range : ranges_)
+    if (range.gradient < element && element < range.gradient + range.size)
+      return range.gradient + std::min(range.size, slice_blocks(element - range.gradient) * kSliceBlock);
+  return element;
+}
+
+// Sets the sums of squares of the blocks from element `begin` up to, but without, `end`, which are not within blocks.
+void StepExchange::sum_squares(int64_t begin, int64_t end) {
+  for (size_t i = 0; i < ranges_.size(); i++) {
+    const auto& range = ranges_[i];
+    const int64_t first = std::max(begin, range.gradient), last = std::min(end, range.gradient + range.size);
+    if (first >= last) continue;
+    sum_of_squares<float>(parameters_.gradients().subspan(to_size(first), to_size(last - first)),
+                          std::span(squares_).subspan(to_size(blocks_[i] + (first - range.gradient) / kSliceBlock),
+                                                      to_size(slice_blocks(last - first))));
+  }
+}
+
+double StepExchange::squares_of_all() const {
+  double sum = 0;
+  for (size_t i = 0; i < ranges_.size(); i++)
+    sum += sum_of_blocks(std::span(squares_).subspan(to_size(blocks_[i]), to_size(slice_blocks(ranges_[i].size))));
+  return sum;
+}
+
 // The last shard completes the last node of this rank.
 void StepExchange::complete(int64_t first) {
-  const int64_t from = first_gradient_[to_size(first)];
+  const int64_t from = block_behind(first_gradient_[to_size(first)]);
   if (from >= complete_) return;
+  sum_squares(from, complete_);
   leaves_.complete(parameters_.gradients(), from, complete_);
   complete_ = from;
   exchange_->advance(from);
 }
 
-void StepExchange::add_shard() {
+double StepExchange::add_shard() {
   const bool last_node = node_ + 1 == nodes_.size(), completes = ++added_ == nodes_[node_].count;
   if (last_node && completes) {
     complete(0);
     leaves_.restart();
   } else {
+    sum_squares(0, std::ssize(parameters_.gradients()));
     leaves_.add(parameters_.gradients());
   }
-  if (!completes) return;
+  if (!completes) return squares_of_all();
   added_ = 0;
   if (!last_node) {
     std::ranges::copy(parameters_.gradients(), kept_[node_].begin());
@@ -124,6 +156,7 @@ void StepExchange::add_shard() {
   }
   node_ = last_node ? 0 : node_ + 1;
   leaves_.set_leaves(nodes_[node_].count);
+  return squares_of_all();
 }
 
 void StepExchange::sum_gradients() {

@@ -41,8 +41,9 @@ class StepExchange {
   void wait_for_weights() { weights_->finish(); }
   // States that the gradients from parameter `first` on are complete, which includes all shards of this rank.
   void complete(int64_t first);
-  // Adds the gradient of the next shard of this rank, and leaves a gradient for the next one to add to.
-  void add_shard();
+  // Adds the gradient of the next shard of this rank, and leaves a gradient for the next one to add to. Returns the
+  // squared norm of the gradient.
+  double add_shard();
   // Sets the gradients of the slices of this rank to the sum of all shards. Then no transfer uses the weights.
   void sum_gradients();
 
@@ -72,11 +73,15 @@ class StepExchange {
   std::string summary() const;
 
  private:
+  int64_t block_behind(int64_t element) const;
+  void sum_squares(int64_t begin, int64_t end);
+  double squares_of_all() const;
   template <class T>
   std::vector<ByteParts> parts_of(std::span<T> all, std::span<const int64_t> ranges) const;
 
   Ranks& ranks_;
   ParameterList<float>& parameters_;
+  std::vector<ParameterList<float>::Range> ranges_;
   std::vector<int64_t> values_, gradients_, blocks_;   // first value, gradient and block of each range
   std::vector<int64_t> first_value_, first_gradient_;  // of each parameter and those behind it, then the ends
   std::vector<Slice> buckets_;
@@ -93,6 +98,7 @@ class StepExchange {
   size_t node_ = 0;                       // whose shards are added
   int64_t added_ = 0;                     // shards of this node
   int64_t complete_ = 0;                  // the first gradient that is complete
+  std::vector<double> squares_;           // Σ gradient² of each block, of a shard
 };
 
 }  // namespace qkv

@@ -18,15 +18,17 @@ namespace qkv {
 namespace {
 
 nlohmann::ordered_json to_json(const StepReport& r) {
-  return {{"step", r.step},
-          {"epoch", r.epoch},
-          {"loss", r.loss},
-          {"nll", r.nll},
-          {"learning_rate", r.learning_rate},
-          {"gradient_norm", r.gradient_norm},
-          {"target_tokens", r.target_tokens},
-          {"tokens_per_second", r.tokens_per_second},
-          {"seconds", r.seconds}};
+  nlohmann::ordered_json json = {{"step", r.step},
+                                 {"epoch", r.epoch},
+                                 {"loss", r.loss},
+                                 {"nll", r.nll},
+                                 {"learning_rate", r.learning_rate},
+                                 {"gradient_norm", r.gradient_norm},
+                                 {"target_tokens", r.target_tokens},
+                                 {"tokens_per_second", r.tokens_per_second},
+                                 {"seconds", r.seconds}};
+  if (r.noise_scale > 0) json["noise_scale"] = r.noise_scale;
+  return json;
 }
 
 nlohmann::ordered_json to_json(const std::vector<EvaluationReport::Candidate>& candidates) {
@@ -61,6 +63,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
                            : OptimizerState(config_, prepare(), task_.step_table() != nullptr)),
       gradient_sum_(exchange_ ? 1 : config_.shards, std::ssize(model_.trained().gradients())),
       losses_(to_size(config_.shards)),
+      noise_(model_.trained()),
       started_(std::chrono::steady_clock::now()) {
   if (ranks) task_.deal_out(Deal(ranks->communicator()));
   resume();
@@ -219,6 +222,7 @@ StepReport Trainer::step() {
   done.target_tokens = loss.tokens;
   done.seconds = seconds();
   done.tokens_per_second = tokens / (done.seconds - begin);
+  if (config_.shards > 1) done.noise_scale = noise_.add(config_.shards, loss, done.gradient_norm);
   return done;
 }
 

@@ -15,6 +15,7 @@
 #include "model/transformer.h"
 #include "qkv/training.h"
 #include "train/checkpoint.h"
+#include "train/noise_scale.h"
 #include "train/optimizer_state.h"
 #include "train/ranks.h"
 #include "train/step_exchange.h"
@@ -50,6 +51,7 @@ class Trainer {
   bool pauses_after(int64_t step) const;
   StepReport step();
   void compute_shards();
+  double add_shard();
   void end_shards();
   Loss shard(int64_t number);
   double update(int64_t tokens);
@@ -81,6 +83,7 @@ class Trainer {
   OptimizerState optimizer_;
   TreeSum gradient_sum_;      // of the shards of a step, with one rank
   std::vector<Loss> losses_;  // of these
+  NoiseScale noise_;
   Arena arena_;
   Progress progress_;
   int64_t saved_step_ = -1;                    // of the last saved state; −1: none

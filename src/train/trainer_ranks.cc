@@ -50,10 +50,18 @@ void Trainer::compute_shards() {
       for (int64_t i = 0; i < batches; i++) next_batch(false);
       continue;
     }
-    losses_[to_size(s)] = shard(s);
-    exchange_ ? exchange_->add_shard() : gradient_sum_.add(model_.trained().gradients());
+    Loss& loss = losses_[to_size(s)] = shard(s);
+    loss.gradient_squares = add_shard() / static_cast<double>(std::max<int64_t>(loss.tokens, 1));
   }
   if (exchange_) end_shards();
+}
+
+// Adds the gradient of a shard to that of the step, and returns its squared norm, unless there is only one shard.
+double Trainer::add_shard() {
+  if (exchange_) return exchange_->add_shard();
+  const double squares = config_.shards > 1 ? noise_.squares_of_shard() : 0;
+  gradient_sum_.add(model_.trained().gradients());
+  return squares;
 }
 
 // Exchanges the results of the shards of a step, and decides whether anything but another step follows it.

@@ -1,6 +1,7 @@
 // Steps of several shards: their batches, the sums of their gradients, and the bytes of runs.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "core/random.h"
@@ -143,6 +144,31 @@ TEST(Shards, DifferFromAccumulatedBatchesByRoundingOnly) {
                     2 * 256 * 16 * 0x1p-24 * batches[i].gradient_norm);
       }
     }
+}
+
+// The learning rate is 0, so that the steps of one shard have the gradients of the shards.
+TEST(Shards, TheNoiseScaleIsThatOfTheirGradients) {
+  constexpr size_t kMany = 3, kLast = 4;
+  const TempDir directory;
+  for (const Case& c : cases(directory)) {
+    const auto run = [&](size_t shards, size_t steps) {
+      const std::string json = fmt::format(R"({{"shards": {}, "learning_rate": 0, "max_steps": {}}})", shards, steps);
+      return steps_of(c, json, directory / fmt::format("{}-{}", c.name, shards));
+    };
+    const std::vector<StepReport> single = run(1, kMany * kLast), many = run(kMany, kLast);
+    double variance = 0, square = 0;  // of the gradient of a token, as averages
+    for (size_t i = 0; i < kLast; i++) {
+      const double T = static_cast<double>(many[i].target_tokens), B = std::pow(many[i].gradient_norm, 2);
+      double A = 0;
+      for (size_t s = i * kMany; s < (i + 1) * kMany; s++)
+        A += static_cast<double>(single[s].target_tokens) * std::pow(single[s].gradient_norm, 2) / T;
+      variance = 0.99 * variance + T * (A - B) / (kMany - 1);
+      square = 0.99 * square + (kMany * B - A) / (kMany - 1);
+      EXPECT_NEAR(many[i].noise_scale, square > 0 ? variance / square : 0, 1e-3 * many[i].noise_scale) << c.name;
+    }
+    EXPECT_GT(many.back().noise_scale, 0) << c.name;
+    EXPECT_EQ(single.back().noise_scale, 0) << c.name;
+  }
 }
 
 TEST(Shards, AStepTakesTheBatchesOfAllItsShards) {
