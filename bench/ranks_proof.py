@@ -30,7 +30,6 @@ SHAPE = ["--decoder-layers", 2, "--d-model", 64, "--ffn", 128, "--dropout", 0.1,
          "--shards", 8, "--max-steps", 30, "--eval-every", 10, "--save-every", 4]
 LIMIT = 900  # seconds until a job counts as one that never ends; the machine may be busy
 STOP_TIMEOUT = 5  # --rank-timeout where a rank is stopped; seconds
-PATIENCE = 15  # seconds in which the others end after a failure
 
 
 def commands(folder):
@@ -54,6 +53,14 @@ def digests(run):
             if path.is_file() and path.name != "metrics.jsonl" and ".tmp-" not in path.name}
 
 
+def wait_until(holds, job, what):
+    end = time.monotonic() + LIMIT
+    while not holds():
+        if time.monotonic() > end:
+            raise SystemExit(f"{what}, not within {LIMIT} s; processes {job.ranks()}:\n{job.text()}")
+        time.sleep(0.05)
+
+
 class Job:
     def __init__(self, a, transport, ranks, command, run):
         self.run = str(run)
@@ -71,14 +78,14 @@ class Job:
                           for line, environment in started]
 
     def ranks(self):
-        """The processes that train, in the order of their numbers."""
+        """The processes that train."""
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 line = (entry / "cmdline").read_text().split("\0")
                 if line[1:2] == ["train"] and self.run in line:
                     found.append(int(entry.name))
-        return sorted(found)
+        return found
 
     def signal(self, number, draws):
         """Sends a signal to a rank drawn at random; returns its process, or None if there is none."""
@@ -94,11 +101,7 @@ class Job:
 
     def wait(self):
         """Returns whether all processes succeeded."""
-        end = time.monotonic() + LIMIT
-        while not self.has_ended():
-            if time.monotonic() > end:
-                raise SystemExit(f"{self.run}: processes {self.ranks()} did not end:\n{self.text()}")
-            time.sleep(0.05)
+        wait_until(self.has_ended, self, "the end of a job")
         return all(process.returncode == 0 for process in self.processes)
 
     def text(self):
@@ -106,6 +109,7 @@ class Job:
 
 
 def expect_equal(run, expected, what):
+    """Compares the digests of a run, and removes it."""
     found = digests(run)
     differing = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
     if differing:
@@ -139,27 +143,28 @@ def kill_ranks(a, name, command, expected, seconds, draws):
     print(f"{name}: {kills} ranks killed in {starts} starts; files equal at {ends} of {ends} ends", flush=True)
 
 
+def stop_rank(a, transport, command, draws):
+    """Stops a rank of a job without an end; returns after how many seconds it was reported."""
+    run = a.folder / "run"
+    endless = [*command, "--max-steps", 100000, "--rank-timeout", STOP_TIMEOUT]
+    job = Job(a, transport, draws.choice(a.ranks), endless, run)
+    metrics = run / "metrics.jsonl"
+    wait_until(lambda: metrics.exists() and metrics.stat().st_size, job, "a step")
+    time.sleep(draws.uniform(0, 1))
+    stopped, begin = job.signal(signal.SIGSTOP, draws), time.monotonic()
+    wait_until(lambda: "not heard for" in job.text(), job, "the report of a stopped rank")
+    seconds = time.monotonic() - begin
+    wait_until(lambda: job.ranks() in ([], [stopped]), job, "the end of the others")
+    with contextlib.suppress(ProcessLookupError):  # without a launcher, nothing kills a stopped rank 0
+        os.kill(stopped, signal.SIGCONT)
+    job.wait()
+    shutil.rmtree(run)
+    return seconds
+
+
 def stop_ranks(a, command, draws):
     for transport in a.transports:
-        seconds = []
-        for _ in range(a.stops):
-            run = a.folder / "run"
-            job = Job(a, transport, draws.choice(a.ranks), [*command, "--max-steps", 100000, "--rank-timeout",
-                                                            STOP_TIMEOUT], run)
-            while not (run / "metrics.jsonl").exists() or not (run / "metrics.jsonl").stat().st_size:
-                time.sleep(0.01)
-            time.sleep(draws.uniform(0, 1))
-            stopped, begin = job.signal(signal.SIGSTOP, draws), time.monotonic()
-            while "not heard for" not in job.text() and time.monotonic() < begin + LIMIT:
-                time.sleep(0.05)
-            seconds.append(time.monotonic() - begin)
-            end = time.monotonic() + PATIENCE
-            while job.ranks() not in ([], [stopped]) and time.monotonic() < end:
-                time.sleep(0.05)
-            with contextlib.suppress(ProcessLookupError):  # without a launcher, nothing kills a stopped rank 0
-                os.kill(stopped, signal.SIGCONT)
-            job.wait()
-            shutil.rmtree(run)
+        seconds = [stop_rank(a, transport, command, draws) for _ in range(a.stops)]
         print(f"{transport}: {a.stops} stopped ranks found after {min(seconds):.1f} to {max(seconds):.1f} s "
               f"(--rank-timeout {STOP_TIMEOUT})", flush=True)
 
@@ -186,7 +191,8 @@ def main():
             seconds, expected = time.monotonic() - begin, digests(a.folder / "run")
             shutil.rmtree(a.folder / "run")
             compare_sizes(a, kind, command, expected)
-            kill_ranks(a, kind, command, expected, seconds, draws)
+            if a.kills > 0:
+                kill_ranks(a, kind, command, expected, seconds, draws)
         if a.stops > 0:
             stop_ranks(a, kinds[a.kinds[-1]], draws)
 
