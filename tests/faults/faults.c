@@ -25,9 +25,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum Kind { kWrite, kRead, kSync, kRename, kOpen, kMkdir, kUnlink, kTruncate, kLock, kMap, kProtect, kAlloc, kThread, kKinds };
-static const char* const kNames[kKinds] = {"write", "read", "fsync",   "rename", "open",  "mkdir", "unlink",
-                                           "truncate", "flock", "mmap", "mprotect", "alloc", "thread"};
+// clang-format off
+#define KINDS(X) \
+  X(write) X(read) X(fsync) X(rename) X(open) X(mkdir) X(unlink) X(truncate) X(flock) \
+  X(mmap) X(mprotect) X(alloc) X(thread)
+// clang-format on
+#define VALUE(name) k_##name,
+#define NAME(name) #name,
+enum Kind { KINDS(VALUE) kKinds };
+static const char* const kNames[] = {KINDS(NAME)};
 
 static atomic_long counts[kKinds];
 static int wanted = -1, error_number, is_short, repeats;
@@ -91,36 +97,36 @@ static int transfer_fails(enum Kind kind, int file, size_t* size) {
 }
 
 ssize_t write(int file, const void* bytes, size_t size) {
-  return transfer_fails(kWrite, file, &size) ? -1 : syscall(SYS_write, file, bytes, size);
+  return transfer_fails(k_write, file, &size) ? -1 : syscall(SYS_write, file, bytes, size);
 }
 ssize_t pwrite(int file, const void* bytes, size_t size, off_t offset) {
-  return transfer_fails(kWrite, file, &size) ? -1 : syscall(SYS_pwrite64, file, bytes, size, offset);
+  return transfer_fails(k_write, file, &size) ? -1 : syscall(SYS_pwrite64, file, bytes, size, offset);
 }
 ssize_t writev(int file, const struct iovec* parts, int count) {
   size_t size = (size_t)count;
-  return transfer_fails(kWrite, file, &size) ? -1 : syscall(SYS_writev, file, parts, size);
+  return transfer_fails(k_write, file, &size) ? -1 : syscall(SYS_writev, file, parts, size);
 }
 ssize_t read(int file, void* bytes, size_t size) {
-  return transfer_fails(kRead, file, &size) ? -1 : syscall(SYS_read, file, bytes, size);
+  return transfer_fails(k_read, file, &size) ? -1 : syscall(SYS_read, file, bytes, size);
 }
 ssize_t pread(int file, void* bytes, size_t size, off_t offset) {
-  return transfer_fails(kRead, file, &size) ? -1 : syscall(SYS_pread64, file, bytes, size, offset);
+  return transfer_fails(k_read, file, &size) ? -1 : syscall(SYS_pread64, file, bytes, size, offset);
 }
 ssize_t pwrite64(int, const void*, size_t, off_t) __attribute__((alias("pwrite")));
 ssize_t pread64(int, void*, size_t, off_t) __attribute__((alias("pread")));
 
-int fsync(int file) { return is_watched_file(file) && fails(kSync) ? -1 : (int)syscall(SYS_fsync, file); }
-int fdatasync(int file) { return is_watched_file(file) && fails(kSync) ? -1 : (int)syscall(SYS_fdatasync, file); }
+int fsync(int file) { return is_watched_file(file) && fails(k_fsync) ? -1 : (int)syscall(SYS_fsync, file); }
+int fdatasync(int file) { return is_watched_file(file) && fails(k_fsync) ? -1 : (int)syscall(SYS_fdatasync, file); }
 int ftruncate(int file, off_t size) {
-  return is_watched_file(file) && fails(kTruncate) ? -1 : (int)syscall(SYS_ftruncate, file, size);
+  return is_watched_file(file) && fails(k_truncate) ? -1 : (int)syscall(SYS_ftruncate, file, size);
 }
 int ftruncate64(int, off_t) __attribute__((alias("ftruncate")));
 int flock(int file, int operation) {
-  return is_watched_file(file) && fails(kLock) ? -1 : (int)syscall(SYS_flock, file, operation);
+  return is_watched_file(file) && fails(k_flock) ? -1 : (int)syscall(SYS_flock, file, operation);
 }
 
 int renameat(int from_folder, const char* from, int to_folder, const char* to) {
-  if (is_watched_at(to_folder, to) && fails(kRename)) return -1;
+  if (is_watched_at(to_folder, to) && fails(k_rename)) return -1;
   return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, 0);
 }
 int rename(const char* from, const char* to) { return renameat(AT_FDCWD, from, AT_FDCWD, to); }
@@ -130,7 +136,7 @@ int openat(int directory, const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
-  if (is_watched_at(directory, path) && fails(kOpen)) return -1;
+  if (is_watched_at(directory, path) && fails(k_open)) return -1;
   return (int)syscall(SYS_openat, directory, path, flags, mode);
 }
 int open(const char* path, int flags, ...) {
@@ -142,21 +148,25 @@ int open(const char* path, int flags, ...) {
 }
 int open64(const char*, int, ...) __attribute__((alias("open")));
 int openat64(int, const char*, int, ...) __attribute__((alias("openat")));
+// Nothing can interrupt these two on the files that a run has.
+static int opening_fails(const char* path) {
+  return is_watched(path) && !(wanted == k_open && error_number == EINTR) && fails(k_open);
+}
 FILE* fopen(const char* path, const char* mode) {
   FILE* (*const next)(const char*, const char*) = (FILE * (*)(const char*, const char*)) dlsym(RTLD_NEXT, "fopen");
-  return is_watched(path) && fails(kOpen) ? NULL : next(path, mode);
+  return opening_fails(path) ? NULL : next(path, mode);
 }
 FILE* fopen64(const char*, const char*) __attribute__((alias("fopen")));
 DIR* opendir(const char* path) {
   DIR* (*const next)(const char*) = (DIR * (*)(const char*)) dlsym(RTLD_NEXT, "opendir");
-  return is_watched(path) && fails(kOpen) ? NULL : next(path);
+  return opening_fails(path) ? NULL : next(path);
 }
 
 int mkdir(const char* path, mode_t mode) {
-  return is_watched(path) && fails(kMkdir) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+  return is_watched(path) && fails(k_mkdir) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 int unlinkat(int directory, const char* path, int flags) {
-  return is_watched_at(directory, path) && fails(kUnlink) ? -1 : (int)syscall(SYS_unlinkat, directory, path, flags);
+  return is_watched_at(directory, path) && fails(k_unlink) ? -1 : (int)syscall(SYS_unlinkat, directory, path, flags);
 }
 int unlink(const char* path) { return unlinkat(AT_FDCWD, path, 0); }
 int rmdir(const char* path) { return unlinkat(AT_FDCWD, path, AT_REMOVEDIR); }
@@ -167,12 +177,12 @@ int remove(const char* path) {
 
 void* mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) {
   const int counted = file >= 0 ? is_watched_file(file) : size >= least_bytes;
-  if (counted && fails(kMap)) return MAP_FAILED;
+  if (counted && fails(k_mmap)) return MAP_FAILED;
   return (void*)syscall(SYS_mmap, address, size, protection, flags, file, offset);
 }
 void* mmap64(void*, size_t, int, int, int, off_t) __attribute__((alias("mmap")));
 int mprotect(void* address, size_t size, int protection) {
-  return size >= least_bytes && fails(kProtect) ? -1 : (int)syscall(SYS_mprotect, address, size, protection);
+  return size >= least_bytes && fails(k_mprotect) ? -1 : (int)syscall(SYS_mprotect, address, size, protection);
 }
 
 extern void* __libc_malloc(size_t size);
@@ -180,7 +190,7 @@ extern void* __libc_calloc(size_t count, size_t size);
 extern void* __libc_realloc(void* block, size_t size);
 extern void* __libc_memalign(size_t alignment, size_t size);
 
-static int alloc_fails(size_t size) { return size >= least_bytes && fails(kAlloc); }
+static int alloc_fails(size_t size) { return size >= least_bytes && fails(k_alloc); }
 
 void* malloc(size_t size) { return alloc_fails(size) ? NULL : __libc_malloc(size); }
 void* calloc(size_t count, size_t size) { return alloc_fails(count * size) ? NULL : __libc_calloc(count, size); }
@@ -196,5 +206,5 @@ int posix_memalign(void** block, size_t alignment, size_t size) {
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
   typedef int Create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   Create* const next = (Create*)dlsym(RTLD_NEXT, "pthread_create");
-  return fails(kThread) ? error_number : next(thread, attributes, start, argument);
+  return fails(k_thread) ? error_number : next(thread, attributes, start, argument);
 }

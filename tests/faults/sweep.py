@@ -91,7 +91,7 @@ class Fault:
 class End:
     """How a process ended; status is None for one that hung."""
     status: int | None
-    output: bytes
+    output: str
     errors: str
 
 
@@ -111,12 +111,14 @@ def run(command, environment):
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return End(None, b"", "")
-    return End(process.returncode, output, (errors + rest).decode(errors="replace"))
+        return End(None, "", "")
+    return End(process.returncode, output.decode(errors="replace"), (errors + rest).decode(errors="replace"))
 
 
 def content(path):
-    """The bytes of a file, without the times that metrics.jsonl contains."""
+    """The bytes of a file, without the times that metrics.jsonl contains and the owner that a lock may keep."""
+    if path.name == "lock":
+        return b""
     if path.name != "metrics.jsonl":
         return path.read_bytes()
     records = [json.loads(line) for line in path.read_text().splitlines()]
@@ -140,13 +142,13 @@ class Sweep:
         end, self.counts = self.disturbed(whole, None)
         if end.status != 0:
             raise SystemExit(f"{self.name}: the undisturbed command failed: {end.errors}")
-        self.output, self.files = self.output_of(end, whole), contents(whole)
+        self.output, self.files = self.without_folder(end.output, whole), contents(whole)
+        self.warnings = self.without_folder(end.errors, whole).splitlines()
         shutil.rmtree(whole)
 
     @staticmethod
-    def output_of(end, folder):
-        """The output of a command, which may name its folder."""
-        return end.output.replace(str(folder).encode(), b"")
+    def without_folder(text, folder):
+        return text.replace(str(folder), "FOLDER")
 
     def command(self, folder):
         return [self.qkv, *shlex.split(COMMANDS[self.name].format(**{"in": self.inputs, "out": folder / "out"}))]
@@ -175,20 +177,24 @@ class Sweep:
         """Returns what is wrong with the end of a disturbed command; "" if nothing is."""
         folder = self.work / str(number)
         end, _ = self.disturbed(folder, fault)
-        found = self.wrong_end(end, folder) or self.wrong_run(folder) or self.wrong_repetition(folder)
+        found = self.wrong_end(end, fault, folder) or self.wrong_run(folder) or self.wrong_repetition(folder)
         shutil.rmtree(folder)
         return found and f"{self.name}: {fault}: {found}"
 
-    def wrong_end(self, end, folder):
+    def wrong_end(self, end, fault, folder):
         if end.status is None:
             return "hangs"
         if end.status == 0:
-            return "" if self.output_of(end, folder) == self.output and contents(folder) == self.files else "another output"
-        lines = end.errors.splitlines()
-        errors = [line for line in lines if line.startswith("qkv: ") and ": serving" not in line]
+            same = self.without_folder(end.output, folder) == self.output
+            return "" if same and (contents(folder) == self.files or "not stored: " in end.errors) else "another output"
+        if fault.error in ("EINTR", "short"):
+            return f"is not continued: {end.errors[-300:]!r}"
+        lines = self.without_folder(end.errors, folder).splitlines()
+        errors = [line for line in lines if line.startswith("qkv: ") and line not in self.warnings
+                  and not line.startswith("qkv: serving ")]
         if end.status != 1 or len(errors) != 1 or errors != lines[-1:]:
             return f"status {end.status}, {end.errors[-300:]!r}"
-        names = str(self.work.parent) in errors[0] or re.search(r"\d+ (bytes|MiB)|thread", errors[0])
+        names = re.search(r"FOLDER|/in/|\d+ (bytes|MiB)|thread", errors[0])
         return "" if names else f"names nothing: {errors[0]}"
 
     def wrong_run(self, folder):
@@ -209,7 +215,7 @@ class Sweep:
         differing = sorted(name for name in {*found, *self.files} if found.get(name) != self.files.get(name))
         if differing:
             return f"after the repeated command these differ: {differing}"
-        return "" if self.output_of(end, folder) == self.output else "another output of the repeated command"
+        return "" if self.without_folder(end.output, folder) == self.output else "another output of the repeated command"
 
 
 def drawn(faults, most, seed):
