@@ -1,12 +1,16 @@
 // The program qkv. Exit status: 0 for success, 1 for failure, 2 for wrong usage. Errors are one line on standard error.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -61,9 +65,28 @@ int run_command(int argc, char** argv) {
 // Returns false if buffered output cannot be written, for instance because the disk is full.
 bool flush_output() { return std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout); }
 
+const std::terminate_handler default_handler = std::get_terminate();
+
+// Ends the program for a lack of memory on a thread of another library, such as SentencePiece's trainer, whose
+// exceptions nobody can catch. Several threads may lack it.
+[[noreturn]] void end_without_memory() {
+  static std::atomic_flag ends;
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc& error) {
+    while (ends.test_and_set()) pause();
+    fmt::print(stderr, "qkv: {}\n", error.what());
+    std::_Exit(1);
+  } catch (...) {
+  }
+  default_handler();
+  std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(end_without_memory);
   try {
     const int status = run_command(argc, argv);
     if (flush_output()) return status;

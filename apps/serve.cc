@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <future>
 #include <memory>
-#include <thread>
+#include <system_error>
+#include <utility>
 
 #include "commands.h"
 #include "passed_sockets.h"
@@ -81,23 +83,32 @@ bool drain(qkv::Server& server, const Signals& signals, const qkv::ServerOptions
   return false;
 }
 
+template <class F>
+std::future<void> run_in_thread(F&& f) try {
+  return std::async(std::launch::async, std::forward<F>(f));
+} catch (const std::system_error& error) {
+  throw qkv::Error(fmt::format("server: a thread cannot be started: {}", error.code().message()));
+}
+
+// Ends the program if a signal comes before the models are loaded.
+void load(qkv::Server& server, const Signals& signals) {
+  std::future<void> loaded = run_in_thread([&] { server.load(); });
+  while (loaded.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    if (ends(signals.wait(0.01))) std::_Exit(0);
+  loaded.get();
+}
+
 void serve(const qkv::ServerOptions& options) {
   const Signals signals;
   const std::vector<int> sockets = passed_sockets();
   qkv::Server server(options);
   const std::vector<std::string> addresses = server.listen(sockets);
-  std::future<void> served = std::async(std::launch::async, [&] { server.serve(); });
-  std::future<void> loaded = std::async(std::launch::async, [&] { server.load(); });
-  const auto stop = [&] {
+  std::future<void> served = run_in_thread([&] { server.serve(); });
+  try {
+    load(server, signals);
+  } catch (...) {
     server.stop();
     served.wait();
-  };
-  while (loaded.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-    if (ends(signals.wait(0.01))) std::_Exit(0);
-  try {
-    loaded.get();
-  } catch (...) {
-    stop();
     throw;
   }
   for (const std::string& address : addresses)
@@ -105,8 +116,8 @@ void serve(const qkv::ServerOptions& options) {
                        options.tls_cert.empty() || address.starts_with("unix:") ? "http" : "https", address));
   if (options.api_keys.empty() && !std::all_of(addresses.begin(), addresses.end(), is_local))
     report("warning: anybody who reaches these addresses can use the models (see --api-keys)");
-  while (true) {
-    const int signal = signals.wait(3600);
+  while (served.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    const int signal = signals.wait(1);
     if (signal == SIGHUP)
       for (const std::string& error : server.reload()) report(error);
     if (ends(signal)) break;
@@ -115,6 +126,7 @@ void serve(const qkv::ServerOptions& options) {
     served.wait();
     throw Interrupted();
   }
+  served.get();
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // A POSIX file descriptor that is closed by its destructor.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,6 +27,34 @@ class FileDescriptor {
  private:
   int value_;
 };
+
+// Repeats a call to the system that a signal interrupts: f returns −1 with EINTR in errno then.
+template <class F>
+auto uninterrupted(F&& f) {
+  while (true)
+    if (const auto result = f(); result != -1 || errno != EINTR) return result;
+}
+
+// open(2), close-on-exec. No descriptor with errno set on error.
+FileDescriptor open_file(const std::string& path, int flags, unsigned mode = 0666);
+
+// Reads up to bytes.size() bytes from an offset on; fewer only at the end of the file. Throws Error, naming `path`.
+size_t read_at(int file, std::span<std::byte> bytes, int64_t offset, const std::string& path);
+
+// Reads some bytes, at most bytes.size(); 0 at the end of the file. Throws Error, naming `path`.
+size_t read_some(int file, std::span<std::byte> bytes, const std::string& path);
+
+// Reads a whole file. Throws Error if it cannot be read or has more than max_bytes.
+std::string read_file(const std::string& path, size_t max_bytes);
+
+// Returns the first bytes of a file, fewer if it is shorter; none if it cannot be read.
+std::string read_beginning(const std::string& path, size_t bytes);
+
+// Waits until the bytes of a file are on disk. Returns false with errno set on error.
+bool sync_file(int file);
+
+// Shortens a file, or extends it with zeros. Returns false with errno set on error.
+bool resize_file(int file, int64_t bytes);
 
 // Writes all bytes, with as many calls as needed. Returns false with errno set on error.
 bool write_all(int file, std::span<const std::byte> bytes);

@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/start_thread.h"
 #include "core/to_size.h"
 #include "decode/attend.h"
 #include "decode/batched.h"
@@ -163,11 +164,13 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
 
 std::future<std::vector<Translation>> Translator::translate_async(std::vector<std::string> lines,
                                                                   TranslateOptions options) const {
-  return std::async(std::launch::async,
-                    [this, count = threads(), lines = std::move(lines), options = std::move(options)] {
-                      set_threads(count);  // a new thread starts with the count of the environment
-                      return translate(lines, options);
-                    });
+  return starting_threads("translate_async", [&] {
+    return std::async(std::launch::async,
+                      [this, count = threads(), lines = std::move(lines), options = std::move(options)] {
+                        set_threads(count);  // a new thread starts with the count of the environment
+                        return translate(lines, options);
+                      });
+  });
 }
 
 std::vector<Translation> Translator::State::score(const std::vector<std::string>& sources,

@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "core/fail.h"
+#include "core/start_thread.h"
 #include "dist/courier.h"
 
 namespace qkv {
 
 Communicator::Communicator(const qkv_transport& transport, int expected, const std::string& source,
                            const CommunicatorOptions& options)
-    : courier_([this, &transport, options] { Courier(transport, mailbox_, options).run(); }) {
+    : courier_(start_thread("ranks", [this, &transport, options] { Courier(transport, mailbox_, options).run(); })) {
   std::unique_lock lock(mailbox_.mutex);
   mailbox_.changed.wait(lock, [&] { return mailbox_.opened || mailbox_.closed; });
   rank_ = mailbox_.rank;

@@ -27,9 +27,7 @@ bool is_hexadecimal(std::string_view text) {
 }  // namespace
 
 IncompleteBlob::IncompleteBlob(const std::string& blob)
-    : blob_(blob),
-      path_(blob + ".incomplete"),
-      file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+    : blob_(blob), path_(blob + ".incomplete"), file_(open_file(path_, O_RDWR | O_CREAT | O_APPEND)) {
   struct stat status;
   if (!file_ || ::fstat(file_.get(), &status) != 0) fail_file(path_, "cannot be opened");
   size_ = status.st_size;
@@ -41,7 +39,7 @@ void IncompleteBlob::write(std::string_view bytes) {
 }
 
 void IncompleteBlob::restart() {
-  if (::ftruncate(file_.get(), 0) != 0) fail_file(path_, "cannot be written");
+  if (!resize_file(file_.get(), 0)) fail_file(path_, "cannot be written");
   size_ = 0;
 }
 
@@ -52,19 +50,17 @@ std::string IncompleteBlob::checksum_like(const std::string& etag, FunctionRef<v
   if (!sha256) digest.add(fmt::format("blob {}", size_) + '\0');
   std::vector<char> buffer(kReadBytes);
   for (int64_t begin = 0; begin < size_;) {
-    const ssize_t count = ::pread(file_.get(), buffer.data(), buffer.size(), begin);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_file(path_, "cannot be read");
+    const size_t count = read_at(file_.get(), std::as_writable_bytes(std::span(buffer)), begin, path_);
     if (count == 0) break;
-    digest.add({buffer.data(), to_size(count)});
-    begin += count;
+    digest.add({buffer.data(), count});
+    begin += static_cast<int64_t>(count);
     alive();
   }
   return digest.hex();
 }
 
 void IncompleteBlob::commit() {
-  if (::fsync(file_.get()) != 0 || !file_.close() || std::rename(path_.c_str(), blob_.c_str()) != 0)
+  if (!sync_file(file_.get()) || !file_.close() || std::rename(path_.c_str(), blob_.c_str()) != 0)
     fail_file(blob_, "cannot be written");
   sync_directory_of(blob_);
 }

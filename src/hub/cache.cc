@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "hub/name.h"
 #include "io/atomic_file.h"
@@ -92,10 +93,9 @@ FileDescriptor HubCache::lock(const std::string& etag, FunctionRef<void()> alive
   const std::string folder = fmt::format("{}/.locks/{}", cache_, folder_);
   make_directory(folder);
   const std::string path = fmt::format("{}/{}.lock", folder, etag);
-  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0664));
+  FileDescriptor file = open_file(path, O_RDWR | O_CREAT, 0664);
   if (!file) fail_file(path, "cannot be opened");
-  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
+  while (uninterrupted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0) {
     // A file system without locks: the checksum refuses what two processes wrote into one file.
     if (errno != EWOULDBLOCK) break;
     alive();

@@ -8,8 +8,8 @@
 #include <initializer_list>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
-#include "io/atomic_file.h"
 
 namespace qkv {
 namespace {

@@ -4,10 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "core/to_size.h"
 #include "import/foreign_tensors.h"
@@ -329,11 +329,7 @@ std::vector<int64_t> GgufMetadata::integers(const std::string& key, uint64_t mos
   return integers;
 }
 
-bool is_gguf(const std::string& path) {
-  char magic[kGgufMagic.size()] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-  return std::string_view(magic, sizeof magic) == kGgufMagic;
-}
+bool is_gguf(const std::string& path) { return read_beginning(path, kGgufMagic.size()) == kGgufMagic; }
 
 GgufFile parse_gguf(std::span<const std::byte> bytes, const std::string& where) {
   GgufReader reader(bytes, where);

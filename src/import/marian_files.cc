@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "import/yaml.h"
-#include "io/atomic_file.h"
 #include "text/vocabulary.h"
 
 namespace qkv {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "core/to_size.h"
 
@@ -39,11 +39,7 @@ ModelFiles ModelFiles::of_directory(const std::string& path) {
   return files;
 }
 
-bool ModelFiles::is_archive(const std::string& path) {
-  char magic[4] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-  return std::string_view(magic, sizeof magic) == std::string_view("PK\3\4", 4);
-}
+bool ModelFiles::is_archive(const std::string& path) { return read_beginning(path, 4) == "PK\3\4"; }
 
 ModelFiles ModelFiles::of_archive(const std::string& path) {
   ModelFiles files;

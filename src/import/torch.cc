@@ -3,11 +3,11 @@
 // nn.Transformer.
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "import/imported_model.h"
 #include "import/shards.h"
 #include "import/tensor_map.h"
-#include "io/atomic_file.h"
 #include "text/vocabulary.h"
 
 namespace qkv {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "core/to_size.h"
 #include "import/foreign_tensors.h"
@@ -160,10 +160,7 @@ class TensorReader {
 }  // namespace
 
 bool TorchCheckpoint::recognizes(const std::string& path) {
-  char begin[32] = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(begin, sizeof begin);
-  const std::string_view bytes(begin, to_size(file.gcount()));
+  const std::string bytes = read_beginning(path, 32);
   return is_zip(bytes) || old_torch_header(bytes) > 0;
 }
 

@@ -6,12 +6,13 @@
 
 #include "core/digest.h"
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "core/threads.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
-#include "io/quantized_weights.h"
 #include "io/mapped_file.h"
+#include "io/quantized_weights.h"
 #include "io/safetensors.h"
 #include "io/weights.h"
 

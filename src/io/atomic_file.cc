@@ -12,32 +12,51 @@
 
 #include "core/fail.h"
 #include "core/file_descriptor.h"
-#include "core/to_size.h"
+#include "core/in_use.h"
 
 namespace qkv {
 namespace {
 
-FileDescriptor create(const std::string& path) {
-  return FileDescriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporarySuffix = ".tmp-";
+
+FileDescriptor create(const std::string& path) { return open_file(path, O_WRONLY | O_CREAT | O_EXCL); }
+
+std::string folder_of(const std::string& path) {
+  const std::string parent = fs::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+// Removes the temporary files of `path` that processes left when they ended, as far as possible.
+void remove_abandoned(const std::string& path) {
+  const std::string begin = fs::path(path).filename().string() + std::string(kTemporarySuffix);
+  std::error_code error;
+  for (fs::directory_iterator entry(folder_of(path), error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(begin) || name.find_first_not_of("0123456789-", begin.size()) != name.npos) continue;
+    const FileDescriptor file = open_file(entry->path().string(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (file && is_abandoned(file)) ::unlink(entry->path().c_str());
+  }
 }
 
 }  // namespace
 
 void sync_directory_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  const std::string directory = parent.empty() ? "." : parent;
-  const FileDescriptor file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::string directory = folder_of(path);
+  const FileDescriptor file = open_file(directory, O_RDONLY | O_DIRECTORY);
   if (!file && errno == EACCES) return;  // the user may write to it but not read it
   // EINVAL: the file system cannot sync directories.
-  if (!file || (::fsync(file.get()) != 0 && errno != EINVAL)) fail_file(directory, "cannot sync the directory");
+  if (!file || (!sync_file(file.get()) && errno != EINVAL)) fail_file(directory, "cannot sync the directory");
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  remove_abandoned(path);
   static std::atomic<int> counter = 0;
-  do {  // a killed process with the same id may have left a file of this name
-    temporary_ = fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter++);
+  do {  // a process of another machine may have a file of this name
+    temporary_ = fmt::format("{}{}{}-{}", path, kTemporarySuffix, ::getpid(), counter++);
     file_ = create(temporary_);
-  } while (!file_ && errno == EEXIST);
+  } while (file_ ? !mark_in_use(file_, temporary_) : errno == EEXIST);
   if (!file_) fail_file(path_, "cannot be written");
 }
 
@@ -61,9 +80,10 @@ void AtomicFile::overwrite(std::string_view text) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(file_.get()) != 0 || !file_.close() || std::rename(temporary_.c_str(), path_.c_str()) != 0)
+  if (!sync_file(file_.get()) || std::rename(temporary_.c_str(), path_.c_str()) != 0)
     fail_file(path_, "cannot be written");
   temporary_.clear();
+  file_.close();  // after the rename: until then the file is marked as in use; errors of writing were those of the sync
   sync_directory_of(path_);
 }
 
@@ -73,42 +93,33 @@ void write_file_atomic(const std::string& path, std::string_view content) {
   file.commit();
 }
 
-std::string read_file(const std::string& path, size_t max_bytes) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) fail_file(path, "cannot be opened");
-  std::string content;
-  char buffer[1 << 16];
-  for (;;) {
-    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_file(path, "cannot be read");
-    if (count == 0) return content;
-    if (to_size(count) > max_bytes - content.size()) fail("{}: has more than {} bytes", path, max_bytes);
-    content.append(buffer, to_size(count));
-  }
-}
-
 void make_directory(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::create_directories(path, error); error)
-    fail("{}: directory cannot be created: {}", path, error.message());
+  if (fs::create_directories(path, error); error) fail("{}: directory cannot be created: {}", path, error.message());
   sync_directory_of(path);
+}
+
+void remove_file(const std::string& path) {
+  std::error_code error;
+  if (fs::remove(path, error); error) fail("{}: cannot be removed: {}", path, error.message());
 }
 
 void write_directory_atomic(const std::string& path, const std::function<void(const std::string&)>& write) {
   const std::string partial = path + ".partial";
   std::error_code error;
-  std::filesystem::remove_all(partial, error);
+  if (fs::remove_all(partial, error); error) fail("{}: cannot be removed: {}", partial, error.message());
   make_directory(partial);
+  std::string made = partial;
   try {
     write(partial);
+    fs::rename(partial, path, error);
+    if (error) fail("{}: cannot be created: {}", path, error.message());
+    made = path;
+    sync_directory_of(path);
   } catch (...) {
-    std::filesystem::remove_all(partial, error);
+    fs::remove_all(made, error);
     throw;
   }
-  std::filesystem::rename(partial, path, error);
-  if (error) fail("{}: cannot be created: {}", path, error.message());
-  sync_directory_of(path);
 }
 
 }  // namespace qkv

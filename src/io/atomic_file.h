@@ -1,4 +1,4 @@
-// Files that are written completely or not at all, and read up to a size limit.
+// Files that are written completely or not at all.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace qkv {
 
 // A file that replaces `path` when it is complete. It writes to a temporary file next to `path`; commit() syncs that
 // file to disk and renames it to `path`. Without commit() the temporary file is removed and `path` stays as it was. A
-// killed process leaves only the temporary file, `path`.tmp-PID-N. Every Error names the file and the system's reason.
-// Not thread-safe.
+// killed process leaves only the temporary file, `path`.tmp-PID-N, which the next one that writes `path` removes. Every
+// Error names the file and the system's reason. Not thread-safe.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -40,11 +40,11 @@ void write_file_atomic(const std::string& path, std::string_view content);
 // Syncs the directory that contains `path`: until then a power failure may lose its new name.
 void sync_directory_of(const std::string& path);
 
-// Reads a whole file. Throws Error if it cannot be read or has more than max_bytes.
-std::string read_file(const std::string& path, size_t max_bytes);
-
 // Makes the directory and those above it; one that exists is fine.
 void make_directory(const std::string& path);
+
+// Removes a file or an empty directory. Throws Error if it cannot be removed; one that does not exist is fine.
+void remove_file(const std::string& path);
 
 // Makes the directory `path`, which must not exist, with the files that write(PARTIAL) writes: whole or not at all. A
 // process that is killed in between leaves `path`.partial.

@@ -14,7 +14,7 @@ namespace qkv {
 
 MappedFile::MappedFile(const std::string& path) {
   // O_NONBLOCK: a named pipe is refused below, not waited for.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor file = open_file(path, O_RDONLY | O_NONBLOCK);
   struct stat status;
   if (!file || ::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
   if (!S_ISREG(status.st_mode)) fail("{}: not a regular file", path);

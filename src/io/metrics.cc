@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "io/atomic_file.h"
 
@@ -27,7 +28,7 @@ json parse_record(std::string_view line, const std::string& where) {
 }  // namespace
 
 MetricsWriter::MetricsWriter(const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+    : path_(path), file_(open_file(path, O_WRONLY | O_CREAT | O_APPEND)) {
   if (!file_) fail_file(path_, "cannot be opened for appending");
 }
 

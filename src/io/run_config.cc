@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/file_descriptor.h"
 #include "core/to_size.h"
 
 namespace qkv {

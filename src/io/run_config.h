@@ -9,6 +9,7 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/file_descriptor.h"
 #include "io/atomic_file.h"
 #include "io/run_directory.h"
 #include "qkv/config.h"

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/host_name.h"
-#include "io/atomic_file.h"
 
 namespace qkv {
 namespace {
@@ -20,21 +20,21 @@ std::string this_process() { return fmt::format("process {} on host {}", ::getpi
 
 }  // namespace
 
-RunLock::RunLock(const RunDirectory& run) : file_(::open(run.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+RunLock::RunLock(const RunDirectory& run) : file_(open_file(run.lock(), O_RDWR | O_CREAT)) {
   if (!file_) fail_file(run.lock(), "cannot be opened");
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (uninterrupted([&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) {
     const std::string owner = read_file(run.lock(), kMaxOwnerBytes);
     fail("{}: is being trained by {}; wait until it ends, or use another directory", run.root(),
          owner.empty() ? "another process" : owner);
   }
   // Any other error means that the file system has no locks.
   const std::string owner = this_process();
-  if (::ftruncate(file_.get(), 0) != 0 || !write_all(file_.get(), std::as_bytes(std::span(owner))))
+  if (!resize_file(file_.get(), 0) || !write_all(file_.get(), std::as_bytes(std::span(owner))))
     fail_file(run.lock(), "cannot be written");
 }
 
 RunLock::~RunLock() {
-  if (file_ && ::ftruncate(file_.get(), 0) != 0) return;  // the next owner truncates it
+  if (file_) resize_file(file_.get(), 0);  // if it cannot be shortened, the next owner does it
 }
 
 }  // namespace qkv

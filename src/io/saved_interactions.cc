@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"

@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "io/atomic_file.h"
 #include "text/tokenizer_json.h"

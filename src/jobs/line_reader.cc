@@ -23,7 +23,7 @@ constexpr size_t kWindowBytes = size_t{1} << 24;  // bytes per window; the line 
 
 LineReader::LineReader(const std::string& path, std::function<void()> on_signal)
     : name_(path == "-" ? "standard input" : path), on_signal_(std::move(on_signal)), owned_(path != "-") {
-  if (owned_) fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (owned_) fd_ = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (fd_ < 0) fail_file(path, "cannot be opened");
 }
 

@@ -49,7 +49,7 @@ void check_apart(const std::string& source, const std::string& target) {
 
 // Opens a regular file. Never waits, as for the writer of a pipe.
 FileDescriptor open_regular(const std::string& path, const std::string& shown, struct stat& status) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  FileDescriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!file || ::fstat(file.get(), &status) != 0) fail_file(shown, "cannot be opened");
   if (!S_ISREG(status.st_mode)) fail("{}: is not a regular file", shown);
   return file;

@@ -3,17 +3,15 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "core/fail.h"
 #include "core/file_descriptor.h"
-#include "core/to_size.h"
 #include "serve/ascii.h"
 
 namespace qkv {
@@ -33,16 +31,11 @@ Sum sum_of(std::string_view key) {
 class SecretText {
  public:
   explicit SecretText(const std::string& path) {
-    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const FileDescriptor file = open_file(path, O_RDONLY);
     if (!file) fail_file(path, "cannot be opened");
-    while (size_ < text_.size()) {
-      const ssize_t count = ::read(file.get(), text_.data() + size_, text_.size() - size_);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail_file(path, "cannot be read");
-      if (count == 0) return;
-      size_ += to_size(count);
-    }
-    fail("{}: has more than {} bytes", path, kMostBytes);
+    while (const size_t count = read_some(file.get(), std::as_writable_bytes(std::span(text_).subspan(size_)), path))
+      size_ += count;
+    if (size_ > kMostBytes) fail("{}: has more than {} bytes", path, kMostBytes);
   }
   ~SecretText() { OPENSSL_cleanse(text_.data(), size_); }
   SecretText(const SecretText&) = delete;

@@ -14,6 +14,7 @@
 
 #include "core/fail.h"
 #include "core/signals_blocked.h"
+#include "core/start_thread.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "serve/has_memory.h"
@@ -28,27 +29,19 @@ std::string errno_text() { return std::generic_category().message(errno); }
 // Reads up to a block at an offset. Returns fewer bytes only at the end of the file.
 std::string read_block(int file, int64_t offset, const std::string& path) {
   std::string block(kBlock, '\0');
-  size_t count = 0;
-  while (count < block.size()) {
-    const ssize_t n = ::pread(file, block.data() + count, block.size() - count, offset + static_cast<int64_t>(count));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_file(path, "cannot be read");
-    if (n == 0) break;
-    count += to_size(n);
-  }
-  block.resize(count);
+  block.resize(read_at(file, std::as_writable_bytes(std::span(block)), offset, path));
   return block;
 }
 
 }  // namespace
 
 AppendFile::AppendFile(const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666)) {
+    : path_(path), file_(open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK)) {
   if (!file_) fail_file(path_, "cannot be opened");
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) fail_file(path_, "cannot be opened");
   if (!S_ISREG(status.st_mode)) fail("{}: must be a regular file", path_);
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (uninterrupted([&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) != 0) {
     if (errno == EWOULDBLOCK) fail("{}: is in use by another process", path_);
     fail_file(path_, "cannot be locked");
   }
@@ -56,7 +49,7 @@ AppendFile::AppendFile(const std::string& path)
   if (size_ == 0) sync_directory_of(path_);  // it may be new
   // The signals of the process are for other threads. A file beyond the limit of the process is an error of write(2).
   const SignalsBlocked blocked;
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("server", [this] { run(); });
 }
 
 AppendFile::~AppendFile() {
@@ -93,7 +86,7 @@ void AppendFile::recover(size_t longest, FunctionRef<void(const Line&)> check) {
 
 void AppendFile::cut(int64_t size) {
   size_ = size;
-  if (!restore_size() || ::fsync(file_.get()) != 0) fail_file(path_, "cannot be written");
+  if (!restore_size() || !sync_file(file_.get())) fail_file(path_, "cannot be written");
 }
 
 bool AppendFile::append(std::string record, Done done) {
@@ -126,7 +119,7 @@ void AppendFile::run() {
 void AppendFile::write(std::vector<Record>& records) {
   const int64_t before = size_;
   for (Record& record : records) record.error = write_one(record.bytes);
-  if (size_ == before || ::fsync(file_.get()) == 0) return;
+  if (size_ == before || sync_file(file_.get())) return;
   const std::string error = errno_text();
   size_ = before;
   has_rest_ = true;
@@ -150,8 +143,7 @@ std::string AppendFile::write_one(std::string_view bytes) {
 
 // Removes incomplete bytes. If that fails, the next record tries again.
 bool AppendFile::restore_size() {
-  while (::ftruncate(file_.get(), size_) != 0)
-    if (errno != EINTR) return false;
+  if (!resize_file(file_.get(), size_)) return false;
   has_rest_ = false;
   return true;
 }

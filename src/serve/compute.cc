@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/start_thread.h"
 #include "core/threads.h"
 #include "serve/has_memory.h"
 
@@ -12,7 +13,7 @@ constexpr std::chrono::seconds kIdle{10};  // after which lanes give memory back
 
 }  // namespace
 
-ComputeThread::ComputeThread(ThreadShare& share) : share_(share), thread_([this] { run(); }) {}
+ComputeThread::ComputeThread(ThreadShare& share) : share_(share), thread_(start_thread("server", [this] { run(); })) {}
 
 ComputeThread::~ComputeThread() {
   {

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/start_thread.h"
 #include "core/to_size.h"
 #include "serve/has_memory.h"
 #include "serve/log_line.h"
@@ -156,7 +157,8 @@ bool RequestLog::State::has_given_up() {
 
 RequestLog::RequestLog(LogFormat format, int file, const LogLimits& limits, Now now)
     : state_(std::make_shared<State>(format, file, limits, std::move(now))) {
-  if (format != LogFormat::none) std::thread([state = state_] { state->run(); }).detach();
+  if (format == LogFormat::none) return;
+  start_thread("server", [state = state_] { state->run(); }).detach();
 }
 
 RequestLog::~RequestLog() {

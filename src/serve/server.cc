@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "core/fail.h"
+#include "core/start_thread.h"
 #include "serve/metrics_handler.h"
 #include "serve/service.h"
 #include "serve/tls.h"
@@ -61,7 +62,7 @@ std::vector<std::string> Server::listen(const std::vector<int>& sockets) {
 }
 
 void Server::serve() {
-  std::thread metrics([this] { state_->metrics_http.run(); });
+  std::thread metrics = start_thread("server", [this] { state_->metrics_http.run(); });
   state_->http.run();
   state_->metrics_http.stop();
   metrics.join();

@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
+#include "core/start_thread.h"
 #include "core/threads.h"
 #include "serve/gorse_history.h"
 #include "serve/send_batch.h"
@@ -60,7 +61,7 @@ Service::Service(const ServerOptions& options)
   }
   const int workers = options.workers > 0 ? static_cast<int>(options.workers) : std::min(threads_of(options), kWorkers);
   for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(share_));
-  thread_ = std::thread([this] {
+  thread_ = start_thread("server", [this] {
     set_threads(1);
     while (!has_memory_for([&] { prepare_.run(); })) {
     }

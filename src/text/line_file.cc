@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <span>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/hash.h"
 #include "core/to_size.h"
 #include "text/unicode.h"
@@ -21,37 +21,19 @@ namespace {
 
 constexpr size_t kBuffer = 1 << 16;  // bytes, to begin with
 
-// Up to bytes.size() bytes; fewer only at the end of the file.
-size_t read_at(int file, const std::string& path, std::span<char> bytes, int64_t offset) {
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = ::pread(file, bytes.data() + done, bytes.size() - done, offset + static_cast<int64_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_file(path, "cannot be read");
-    if (count == 0) break;
-    done += to_size(count);
-  }
-  return done;
-}
-
 // All that `file` still gives, in a file without a name.
 FileDescriptor copy_of(const FileDescriptor& file, const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> temporary(std::tmpfile(), std::fclose);
   FileDescriptor copy(temporary ? ::dup(::fileno(temporary.get())) : -1);
   if (!copy) fail_file(path, "cannot be copied to a temporary file");
   std::vector<std::byte> buffer(kBuffer);
-  for (;;) {
-    const ssize_t count = ::read(file.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_file(path, "cannot be read");
-    if (count == 0) return copy;
-    if (!write_all(copy.get(), {buffer.data(), to_size(count)}))
-      fail_file(path, "cannot be copied to a temporary file");
-  }
+  while (const size_t count = read_some(file.get(), buffer, path))
+    if (!write_all(copy.get(), {buffer.data(), count})) fail_file(path, "cannot be copied to a temporary file");
+  return copy;
 }
 
 FileDescriptor open_regular(const std::string& path) {
-  FileDescriptor file(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor file(path == "-" ? FileDescriptor(::dup(STDIN_FILENO)) : open_file(path, O_RDONLY));
   struct stat status;
   if (!file || ::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
   const bool rereadable = S_ISREG(status.st_mode) && path != "-";  // somebody may have read a part of standard input
@@ -96,7 +78,7 @@ class ChunkReader {
     end_ -= begin_;
     begin_ = 0;
     if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
-    const size_t count = read_at(file_, path_, std::span(buffer_).subspan(end_), offset_);
+    const size_t count = read_at(file_, std::as_writable_bytes(std::span(buffer_).subspan(end_)), offset_, path_);
     offset_ += static_cast<int64_t>(count);
     end_ += count;
     return count > 0;
@@ -155,7 +137,7 @@ int64_t LineFile::bytes_of(int64_t chunk) const { return offsets_[to_size(chunk)
 
 std::string LineFile::bytes(int64_t chunk) const {
   std::string read(to_size(bytes_of(chunk)), '\0');
-  const size_t count = read_at(file_.get(), path_, read, offsets_[to_size(chunk)]);
+  const size_t count = read_at(file_.get(), std::as_writable_bytes(std::span(read)), offsets_[to_size(chunk)], path_);
   if (count < read.size() || hash_bytes(read) != hashes_[to_size(chunk)])
     fail("{}: lines {} to {} have changed since they were first read", path_, chunk * chunk_lines_ + 1,
          std::min(lines_, (chunk + 1) * chunk_lines_));

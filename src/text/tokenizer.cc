@@ -6,15 +6,14 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <unordered_map>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
+#include "core/start_thread.h"
 #include "core/to_size.h"
 #include "text/sentencepiece_check.h"
 #include "text/vocabulary.h"
@@ -165,18 +164,13 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
       settings[name] = value;
   Sentences iterator(std::move(usable));
   std::string bytes;
-  const sp::util::Status status = sp::SentencePieceTrainer::Train(settings, &iterator, &bytes);
+  const sp::util::Status status =
+      starting_threads("tokenizer", [&] { return sp::SentencePieceTrainer::Train(settings, &iterator, &bytes); });
   if (!status.ok()) fail("tokenizer: vocab_size {}: {}", options.vocab_size, reason(status));
   return from_serialized(std::move(bytes), "tokenizer");
 }
 
-SentencePieceFile SentencePieceFile::read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("{}: cannot be opened: {}", path, std::strerror(errno));
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) fail("{}: cannot be read: {}", path, std::strerror(errno));
-  return {std::move(bytes), path};
-}
+SentencePieceFile SentencePieceFile::read(const std::string& path) { return {read_file(path, kMaxModelBytes), path}; }
 
 Tokenizer Tokenizer::load(const std::string& path) {
   SentencePieceFile file = SentencePieceFile::read(path);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "io/atomic_file.h"
 #include "io/run.h"
 #include "text/unicode.h"

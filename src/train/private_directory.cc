@@ -2,28 +2,20 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
+#include "core/in_use.h"
+
 namespace qkv {
 namespace {
 
 constexpr const char* kPrefix = "qkv-rank-";
 
-FileDescriptor open_directory(const std::string& path) {
-  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-}
-
-// Returns whether a path is that of an open directory, which another process may have removed.
-bool is_path_of(const std::string& path, const FileDescriptor& directory) {
-  struct stat there = {}, here = {};
-  return ::lstat(path.c_str(), &there) == 0 && ::fstat(directory.get(), &here) == 0 && there.st_ino == here.st_ino &&
-         there.st_dev == here.st_dev;
-}
+FileDescriptor open_directory(const std::string& path) { return open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW); }
 
 bool is_own(const FileDescriptor& directory) {
   struct stat status = {};
@@ -39,18 +31,15 @@ void remove_abandoned(const std::filesystem::path& folder) {
     if (!path.filename().string().starts_with(kPrefix)) continue;
     const FileDescriptor directory = open_directory(path.string());
     std::error_code ignored;
-    if (directory && is_own(directory) && ::flock(directory.get(), LOCK_EX | LOCK_NB) == 0)
-      std::filesystem::remove_all(path, ignored);
+    if (directory && is_own(directory) && is_abandoned(directory)) std::filesystem::remove_all(path, ignored);
   }
 }
 
-// Marks a new directory as in use. Returns whether it still exists: another process may have removed it before.
-// Without locks of the file system, it cannot have done so.
+// Marks a new directory as in use. Returns whether it still exists.
 bool mark(const std::string& path, FileDescriptor& lock) {
   lock = open_directory(path);
   if (!lock && errno != ENOENT) fail_file(path, "cannot be opened");
-  if (!lock || (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)) return false;
-  return is_path_of(path, lock);
+  return lock && mark_in_use(lock, path);
 }
 
 }  // namespace

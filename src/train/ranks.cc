@@ -1,12 +1,14 @@
 #include "train/ranks.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/host_name.h"
 #include "core/isa.h"
 #include "core/processors.h"
@@ -132,14 +134,13 @@ void Ranks::receive_run(const RunDirectory& run) {
     const FileHeader header = read_from(0, [&] { return read_file_header(message); });
     if (header.name.empty()) return;
     const std::string path = run.root() + "/" + header.name;
-    std::ofstream file(path, std::ios::binary);
+    const FileDescriptor file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!file) fail_file(path, "cannot be written");
     for (int64_t at = 0; at < header.size; at += kFilePart) {
       part.resize(to_size(std::min(kFilePart, header.size - at)));
       broadcast(communicator_, {std::span(part)});
-      file.write(reinterpret_cast<const char*>(part.data()), std::ssize(part));
+      if (!write_all(file.get(), part)) fail_file(path, "cannot be written");
     }
-    file.close();
-    if (!file) fail("{}: cannot be written", path);
   }
 }
 

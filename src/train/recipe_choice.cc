@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/fail.h"
-#include "io/atomic_file.h"
+#include "core/file_descriptor.h"
 #include "io/run_directory.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"

@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "io/atomic_file.h"
 #include "io/metrics.h"
 #include "io/weights.h"
 #include "train/rehearsal.h"
@@ -114,7 +115,7 @@ bool Trainer::resume_files() {
     const std::vector<int64_t>& kept = progress_.evaluated_steps;
     const auto is_entry = [&](int64_t step) { return entry.path() == run_.weights(step); };
     if (entry.path() != run_.state() && entry.path() != run_.lock() && std::none_of(kept.begin(), kept.end(), is_entry))
-      std::filesystem::remove(entry.path());
+      remove_file(entry.path().string());
   }
   const auto last = truncate_metrics_after(run_.metrics(), saved ? progress_.step : -1);
   metrics_ = MetricsWriter(run_.metrics());
@@ -373,7 +374,7 @@ void Trainer::save() {
              exchange_ ? &exchange_->state() : nullptr);
   saved_at_ = seconds();
   saved_step_ = progress_.step;
-  for (const int64_t step : old) std::filesystem::remove(run_.weights(step));
+  for (const int64_t step : old) remove_file(run_.weights(step));
 }
 
 }  // namespace qkv

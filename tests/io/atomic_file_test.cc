@@ -1,6 +1,7 @@
 // A file is written completely or stays as it was.
 #include "io/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "core/file_descriptor.h"
 #include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -43,6 +45,21 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   const TempDir directory;
   { AtomicFile(directory / "a").write("lost"); }
   EXPECT_EQ(files_in(directory), 0u);
+}
+
+TEST(AtomicFile, RemovesWhatDeadProcessesLeftOfTheSameFile) {
+  const TempDir directory;
+  const std::string path = directory / "a";
+  for (const char* name : {"a.tmp-123-0", "a.tmp-notes", "b.tmp-123-0"})
+    FileDescriptor(::creat((directory / name).c_str(), 0600));
+  AtomicFile living(path);
+  living.write("first");
+  write_file_atomic(path, "second");
+  EXPECT_FALSE(std::filesystem::exists(directory / "a.tmp-123-0"));
+  EXPECT_TRUE(std::filesystem::exists(directory / "a.tmp-notes"));
+  EXPECT_TRUE(std::filesystem::exists(directory / "b.tmp-123-0"));
+  living.commit();
+  EXPECT_EQ(read_file(path, 100), "first");
 }
 
 TEST(AtomicFile, HasThePermissionsOfAnyNewFile) {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "io/atomic_file.h"
+#include "core/file_descriptor.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "io/atomic_file.h"
+#include "core/file_descriptor.h"
 #include "io/quantized_weights.h"
 #include "io/run.h"
 #include "tests/support/errors.h"

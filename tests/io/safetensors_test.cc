@@ -9,8 +9,8 @@
 #include <fstream>
 #include <numeric>
 
+#include "core/file_descriptor.h"
 #include "core/to_size.h"
-#include "io/atomic_file.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "core/file_descriptor.h"
 #include "core/random.h"
-#include "io/atomic_file.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
