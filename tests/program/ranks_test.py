@@ -64,6 +64,16 @@ def test_the_number_of_ranks_changes_no_byte(kind, corpus, tmp_path):
         expect_same(tmp_path / str(size), tmp_path / "1")
 
 
+def test_a_dev_text_of_fewer_lines_than_ranks_is_evaluated(corpus, tmp_path):
+    for side in ("en", "de"):
+        (tmp_path / f"dev.{side}").write_text("Haus.\n")
+    command = ["train", "translate", *corpus[:3], "--dev", tmp_path / "dev.en", tmp_path / "dev.de", *SMALL, "--shards",
+               3, "--max-steps", 2, "--eval-every", 1]
+    qkv(*command, "--out", tmp_path / "1")
+    expect_success(run_job(3, [*command, "--out", tmp_path / "3"]))
+    expect_same(tmp_path / "3", tmp_path / "1")
+
+
 def test_users_of_a_recommender_with_transitions_are_dealt_out(corpus, tmp_path):
     command = [*commands(corpus, tmp_path)["recommend"], "--transitions", "true", "--shards", 4, "--max-steps", 6,
                "--eval-every", 3]
