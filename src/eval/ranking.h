@@ -17,7 +17,7 @@
 
 namespace qkv {
 
-constexpr int64_t kUsersAtOnce = 384;
+constexpr int64_t kUsersAtOnce = 384;  // whose targets a ranker gets in one call
 
 // A user whose targets are to be ranked. The candidates are the targets and, if `drawn` is empty, all items that are
 // not hidden; otherwise the drawn ones.
@@ -72,7 +72,7 @@ struct RankingOptions {
   const ItemCounts* counts = nullptr;  // for novelty and popularity, which are 0 without them
   const Segments* segments = nullptr;  // groups of users that are evaluated separately as well
   FunctionRef<void(int64_t user, std::span<const ScoredToken> list)> on_list = {};  // called in the order of users
-  int64_t users_at_once = kUsersAtOnce;  // users whose targets the ranker gets in one call
+  int64_t users_at_once = kUsersAtOnce;
 };
 
 struct SegmentedScore {

@@ -134,6 +134,20 @@ def test_a_stopped_rank_is_found_and_killed(corpus, tmp_path):
     assert len(lines) == 1 and lines[0].startswith(f"qkv: rank 1 ({HOST}): not heard for 3 s; step "), ended
 
 
+def test_a_rank_that_is_lost_while_all_evaluate_is_named(corpus, tmp_path):
+    """The dev text is the training text, so that nearly all of the time is spent on evaluations."""
+    for victim, number in ((1, signal.SIGKILL), (2, signal.SIGSTOP)):
+        options = ["--dev", *corpus[1:3], "--eval-every", 1, "--max-steps", 100000, "--rank-timeout", 4]
+        with job(3, command(corpus[:3], tmp_path / str(victim), *options)) as started:
+            wait_for_step(started.ranks[0])
+            started.ranks[victim].send_signal(number)
+            ended = started.wait()
+        assert [status for status, _ in ended] == [-signal.SIGKILL if rank == victim else 1 for rank in range(3)], ended
+        lines = [line for _, error in ended for line in error.splitlines() if line.startswith("qkv: ")]
+        what = "the connection was lost" if number == signal.SIGKILL else "not heard for 4 s"
+        assert len(lines) == 1 and lines[0].startswith(f"qkv: rank {victim} ({HOST}): {what}; step "), ended
+
+
 def test_an_interrupt_of_any_rank_saves_the_state(corpus, tmp_path):
     for rank, number in ((0, signal.SIGINT), (1, signal.SIGINT), (1, signal.SIGTERM), (0, signal.SIGUSR1)):
         run = tmp_path / f"{rank}-{number}"
