@@ -131,35 +131,36 @@ int renameat(int from_folder, const char* from, int to_folder, const char* to) {
 }
 int rename(const char* from, const char* to) { return renameat(AT_FDCWD, from, AT_FDCWD, to); }
 
+// Counts an opening. fopen and directories are not interrupted: on the files of a run, nothing can do that.
+static int opening_fails(int interruptible) { return !(error_number == EINTR && !interruptible) && fails(k_open); }
+
+static int takes_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }
+
 int openat(int directory, const char* path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
-  const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+  const mode_t mode = takes_mode(flags) ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
-  if (is_watched_at(directory, path) && fails(k_open)) return -1;
+  if (is_watched_at(directory, path) && opening_fails(!(flags & O_DIRECTORY))) return -1;
   return (int)syscall(SYS_openat, directory, path, flags, mode);
 }
 int open(const char* path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
-  const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+  const mode_t mode = takes_mode(flags) ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
   return openat(AT_FDCWD, path, flags, mode);
 }
 int open64(const char*, int, ...) __attribute__((alias("open")));
 int openat64(int, const char*, int, ...) __attribute__((alias("openat")));
-// Nothing can interrupt these two on the files that a run has.
-static int opening_fails(const char* path) {
-  return is_watched(path) && !(wanted == k_open && error_number == EINTR) && fails(k_open);
-}
 FILE* fopen(const char* path, const char* mode) {
   FILE* (*const next)(const char*, const char*) = (FILE * (*)(const char*, const char*)) dlsym(RTLD_NEXT, "fopen");
-  return opening_fails(path) ? NULL : next(path, mode);
+  return is_watched(path) && opening_fails(0) ? NULL : next(path, mode);
 }
 FILE* fopen64(const char*, const char*) __attribute__((alias("fopen")));
 DIR* opendir(const char* path) {
   DIR* (*const next)(const char*) = (DIR * (*)(const char*)) dlsym(RTLD_NEXT, "opendir");
-  return opening_fails(path) ? NULL : next(path);
+  return is_watched(path) && opening_fails(0) ? NULL : next(path);
 }
 
 int mkdir(const char* path, mode_t mode) {

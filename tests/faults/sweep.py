@@ -29,12 +29,13 @@ BYTES = 16384  # size of the smallest allocation that fails
 TIMEOUT = 600  # seconds; the machine may be busy
 
 TINY = ("--d-model 8 --heads 2 --ffn 16 --max-length 24 --learning-rate 0.02 --warmup-steps 4 --max-steps 4 "
-        "--eval-every 2 --save-every 1 --average 2 ")
+        "--eval-every 1 --save-every 2 --average 1 ")
+TEXTS = ("--train {in}/text/train.en {in}/text/train.de --dev {in}/text/dev.en {in}/text/dev.de --batch-tokens 200 "
+         "--encoder-layers 1 --decoder-layers 1 ")
 # {in}: the inputs, {out}: a path that does not exist.
 COMMANDS = {
-    "train translate": "train translate --train {in}/text/train.en {in}/text/train.de --dev {in}/text/dev.en "
-                       "{in}/text/dev.de --batch-tokens 200 --encoder-layers 1 --decoder-layers 1 --vocab-size 80 "
-                       + TINY + "--out {out}",
+    "train translate": "train translate --source-tokenizer {in}/text/tokenizer.model " + TEXTS + TINY + "--out {out}",
+    "train tokenizer": "train translate --vocab-size 80 " + TEXTS + TINY + "--max-steps 1 --out {out}",
     "train recommend": "train recommend --data {in}/log/log.csv --features {in}/log/titles.csv --feature-columns "
                        "item,genre --batch-tokens 64 --decoder-layers 1 " + TINY + "--out {out}",
     "train lm": "train lm --text {in}/text/train.en --batch-tokens 96 --decoder-layers 1 " + TINY + "--out {out}",

@@ -13,9 +13,9 @@ KILLS = 20
 
 
 def contents(run):
-    """The files of a run except metrics.jsonl, which contains times, and temporary files of killed processes."""
+    """The files of a run except metrics.jsonl, which contains times."""
     return {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.rglob("*"))
-            if path.is_file() and path.name != "metrics.jsonl" and ".tmp-" not in path.name}
+            if path.is_file() and path.name != "metrics.jsonl"}
 
 
 def test_twenty_kills_change_no_byte(corpus, tmp_path):
