@@ -105,6 +105,19 @@ def test_a_text_of_two_windows_is_tokenized_by_all_ranks(tmp_path):
             expect_same(run, tmp_path / name)
 
 
+@pytest.mark.parametrize("options", [
+    ["--lora-rank", 4], ["--freeze", "encoder.layers.0.feed_forward,decoder.layers.0.self_attention,embeddings"],
+    ["--r-drop", 1, "--recompute", "true"]])
+def test_fine_tuning_and_other_ways_to_train_change_no_byte(options, corpus, tmp_path):
+    steps = ["--shards", 4, "--eval-every", 3, "--max-steps", 6, "--threads", 1]
+    qkv("train", "translate", *corpus, *SMALL, *steps, "--out", tmp_path / "base")
+    command = ["train", "translate", *corpus, *steps, "--init", tmp_path / "base", *options, "--batch-tokens", 256]
+    qkv(*command, "--out", tmp_path / "1")
+    for size in (2, 3):
+        expect_success(run_job(size, [*command, "--out", tmp_path / str(size)]))
+        expect_same(tmp_path / str(size), tmp_path / "1")
+
+
 def test_64_ranks_that_exchange_by_halving_change_no_byte(corpus, tmp_path):
     command = [*commands(corpus, tmp_path)["lm"], "--shards", 64, "--max-steps", 3, "--eval-every", 2]
     qkv(*command, "--out", tmp_path / "1")
