@@ -14,7 +14,7 @@
 
 #include "qkv/transport.h"
 
-enum { FAREWELL_MILLISECONDS = 30000, OUTPUT_MILLISECONDS = 500, ABORT_SECONDS = 10 };
+enum { FAREWELL_MILLISECONDS = 30000, SEND_MILLISECONDS = 1000, OUTPUT_MILLISECONDS = 500, ABORT_SECONDS = 10 };
 
 /* A request of the caller. Its MPI_Request has the same index in `handles`. */
 struct request {
@@ -199,13 +199,26 @@ static void cancel_receives(void) {
   drop_ended();
 }
 
-/* MPI_Finalize waits for all ranks and all messages, so it is called only if none can be missing. Otherwise the process
- * is to exit without it. */
+static int is_sending(void) {
+  for (int i = 0; i < used; i++)
+    if (!requests[i].receives) return 1;
+  return 0;
+}
+
+/* Returns whether all messages of this rank were sent. Does not wait for ever. */
+static int finish_sends(void) {
+  for (int passed = 0; passed < SEND_MILLISECONDS && is_sending(); passed++) {
+    if (test_requests() != 0) return 0;
+    if (is_sending()) rest(1);
+  }
+  return !is_sending();
+}
+
+/* MPI_Finalize waits for all ranks and all messages that are sent, so it is called only if none can be missing.
+ * Otherwise the process is to exit without it, and launchers kill those that have not done so yet. */
 static int close_ranks(void) {
-  int clean = !failed;
   if (rank_count == 0) return 0;
-  for (int i = 0; i < used; i++) clean = clean && requests[i].receives && requests[i].tag == 0;
-  clean = is_clean_on_all_ranks(clean);
+  const int clean = is_clean_on_all_ranks(!failed && finish_sends());
   cancel_receives();
   return clean && MPI_Finalize() != MPI_SUCCESS ? set_error("MPI_Finalize failed") : 0;
 }
