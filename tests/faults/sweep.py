@@ -85,7 +85,7 @@ class Fault:
                 **({"QKV_FAULT_REPEAT": "1"} if self.repeat else {})}
 
     def __str__(self):
-        return f"{self.kind} {self.at} {'and later ' if self.repeat else ''}{self.error}"
+        return f"{self.kind} {self.at} {self.error}{' all' if self.repeat else ''}"
 
 
 @dataclass
@@ -180,7 +180,7 @@ class Sweep:
         end, _ = self.disturbed(folder, fault)
         found = self.wrong_end(end, fault, folder) or self.wrong_run(folder) or self.wrong_repetition(folder)
         shutil.rmtree(folder)
-        return found and f"{self.name}: {fault}: {found}"
+        return found and f"{found} (tests/faults/sweep.py --commands \"{self.name}\" --fault \"{fault}\")"
 
     def wrong_end(self, end, fault, folder):
         if end.status is None:
@@ -216,7 +216,8 @@ class Sweep:
         differing = sorted(name for name in {*found, *self.files} if found.get(name) != self.files.get(name))
         if differing:
             return f"after the repeated command these differ: {differing}"
-        return "" if self.without_folder(end.output, folder) == self.output else "another output of the repeated command"
+        same = self.without_folder(end.output, folder) == self.output
+        return "" if same else "another output of the repeated command"
 
 
 def drawn(faults, most, seed):
@@ -233,8 +234,7 @@ def drawn(faults, most, seed):
 
 
 def sweep(qkv, library, names, most=0, seed=0, jobs=2, only=None):
-    """Returns the number of points by command and kind, and what was wrong. At most `most` points of each command."""
-    counts, wrong = {}, []
+    """Yields each command with the number of its points by kind and what was wrong. `only`: a single point."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         work = pathlib.Path(folder)
         for source in INPUTS:
@@ -242,9 +242,8 @@ def sweep(qkv, library, names, most=0, seed=0, jobs=2, only=None):
         for name in names:
             disturbed = Sweep(name, qkv, library, work)
             faults = [only] if only else drawn(disturbed.faults(), most, seed)
-            counts[name] = collections.Counter(fault.kind for fault in faults)
-            found = [line for line in pool.map(disturbed.wrong, range(len(faults)), faults) if line]
-            yield name, counts[name], found
+            wrong = [line for line in pool.map(disturbed.wrong, range(len(faults)), faults) if line]
+            yield name, collections.Counter(fault.kind for fault in faults), wrong
 
 
 def parse_fault(text):
@@ -259,7 +258,7 @@ def main():
     parser.add_argument("--most", type=int, default=0, help="points per command; 0 is all [0]")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of points [0]")
     parser.add_argument("--jobs", type=int, default=2, help="commands that run at once [2]")
-    parser.add_argument("--fault", type=parse_fault, help='one point: "KIND AT ERROR", with "all" behind it if repeated')
+    parser.add_argument("--fault", type=parse_fault, help='one point: "KIND AT ERROR" or "KIND AT ERROR all"')
     options = parser.parse_args()
     qkv = pathlib.Path(options.qkv).resolve()
     bad = total = 0

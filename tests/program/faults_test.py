@@ -11,7 +11,7 @@ sys.path.insert(0, str(ROOT / "tests/faults"))
 from sweep import COMMANDS, sweep  # noqa: E402
 
 LIBRARY = pathlib.Path(QKV).parent / "tests/libqkv_faults.so"
-POINTS = 60  # of each command
+POINTS = 40  # of each command
 
 
 @pytest.mark.parametrize("command", COMMANDS)
