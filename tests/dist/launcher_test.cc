@@ -1,5 +1,6 @@
 #include "dist/launcher.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,5 +1,6 @@
 #include "dist/rank_messages.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
