@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <limits>
+#include <new>
 #include <unordered_map>
 
 #include "core/fail.h"
@@ -37,11 +39,25 @@ std::string reason(const sp::util::Status& status) {
   return message;
 }
 
+// Calls SentencePiece. Its tries report a lack of memory by an exception of their own, which has lost the size.
+template <class F>
+sp::util::Status with_memory(const std::string& where, F&& f) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail("{}: memory for the pieces cannot be allocated: {}", where, error.what());
+  }
+}
+
 std::shared_ptr<const sp::SentencePieceProcessor> load_processor(const std::string& bytes, const std::string& where) {
   if (bytes.size() > kMaxModelBytes) fail("{}: {} bytes, expected at most {}", where, bytes.size(), kMaxModelBytes);
   check_sentencepiece(bytes, where);
   auto processor = std::make_shared<sp::SentencePieceProcessor>();
-  const sp::util::Status status = processor->LoadFromSerializedProto(bytes);
+  const auto status = with_memory(where, [&] { return processor->LoadFromSerializedProto(bytes); });
   if (!status.ok()) fail("{}: not a SentencePiece model: {}", where, reason(status));
   return processor;
 }
@@ -164,8 +180,8 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
       settings[name] = value;
   Sentences iterator(std::move(usable));
   std::string bytes;
-  const sp::util::Status status =
-      starting_threads("tokenizer", [&] { return sp::SentencePieceTrainer::Train(settings, &iterator, &bytes); });
+  const auto train = [&] { return sp::SentencePieceTrainer::Train(settings, &iterator, &bytes); };
+  const auto status = with_memory("tokenizer", [&] { return starting_threads("tokenizer", train); });
   if (!status.ok()) fail("tokenizer: vocab_size {}: {}", options.vocab_size, reason(status));
   return from_serialized(std::move(bytes), "tokenizer");
 }
