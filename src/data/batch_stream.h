@@ -46,7 +46,8 @@ class BatchStream {
   BatchStream(const ParallelCorpus& corpus, const Tokenizer& source, const Tokenizer& target,
               const StreamOptions& options);
 
-  // Divides the work among ranks. All of them then call seek and look_ahead together, and move through the same batches.
+  // Divides the work among ranks. All of them then call seek and look_ahead together, and move through the same
+  // batches.
   void deal_out(const Deal& deal);
 
   // Moves to a position; returns false if there is no such batch. Throws Error if all pairs of the text are skipped.
@@ -69,8 +70,8 @@ class BatchStream {
 
  private:
   struct Window {
-    std::vector<int64_t> chunks;  // in the order of the text
-    size_t considered = 0;        // number of chunks that this rank has tokenized or left to others
+    std::vector<int64_t> chunks;                      // in the order of the text
+    size_t considered = 0;                            // number of chunks that this rank has tokenized or left to others
     std::vector<std::optional<TokenizedText>> texts;  // of each chunk, until data is complete
     std::shared_ptr<ParallelData> data;
     bool complete = false;

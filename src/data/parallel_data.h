@@ -31,8 +31,8 @@ struct Skipped {
   bool operator==(const Skipped&) const = default;
 };
 
-// The pairs of a text that are not skipped, without the tokens around them. A side is a list of its texts, one after the
-// other: the number of tokens, then the tokens.
+// The pairs of a text that are not skipped, without the tokens around them. A side is a list of its texts, one after
+// the other: the number of tokens, then the tokens.
 struct TokenizedText {
   std::vector<int32_t> source, target;
   Skipped skipped;

@@ -6,7 +6,6 @@
 #include "core/to_size.h"
 #include "dist/exchange.h"
 #include "dist/rank_messages.h"
-#include "dist/share.h"
 
 namespace qkv {
 
@@ -71,21 +70,6 @@ void Deal::share_lists(std::span<std::vector<int32_t>> results, const ListLimits
       if (!rest.empty()) fail("sent {} bytes after its results", rest.size());
     });
   }
-}
-
-void spread(Communicator& c, std::span<std::byte> bytes) {
-  std::vector<ByteParts> parts;
-  for (int r = 0; r < c.size(); r++) {
-    const Share part = share_of(std::ssize(bytes), r, c.size());
-    parts.push_back({bytes.subspan(to_size(part.begin), to_size(part.end - part.begin))});
-  }
-  {
-    Communicator::Group group(c);
-    if (c.rank() > 0) group.receive(parts[to_size(c.rank())].front(), 0);
-    for (int r = 1; c.rank() == 0 && r < c.size(); r++) group.send(parts[to_size(r)].front(), r);
-    group.wait();
-  }
-  share_all(c, parts);
 }
 
 }  // namespace qkv

@@ -54,7 +54,4 @@ class Deal {
   Communicator* communicator_ = nullptr;
 };
 
-// Sends bytes of rank 0 to all others, which receive them. Each passes a part on to the others.
-void spread(Communicator& communicator, std::span<std::byte> bytes);
-
 }  // namespace qkv

@@ -1,7 +1,6 @@
 #include "dist/direct_gradients.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace qkv {
 namespace {
@@ -29,10 +28,10 @@ DirectGradients::DirectGradients(Communicator& communicator, int64_t shards, con
 
 std::vector<DirectGradients::Round> DirectGradients::rounds_of(const BucketList& list) const {
   std::vector<Round> rounds;
-  for (const Slice& bucket : std::views::reverse(list.buckets)) {
-    Round& round = rounds.emplace_back(Round{list.first(bucket), {}});
+  for (auto bucket = list.buckets.rbegin(); bucket != list.buckets.rend(); ++bucket) {
+    Round& round = rounds.emplace_back(Round{list.first(*bucket), {}});
     for (int rank = 0; rank < communicator_.size(); rank++) {
-      const Slice slice = slice_of(bucket, rank, communicator_.size());
+      const Slice slice = slice_of(*bucket, rank, communicator_.size());
       round.pieces.push_back({list.first(slice), slice.size});
     }
   }

@@ -13,15 +13,9 @@ DoublingWeights::DoublingWeights(Communicator& communicator, const BucketList& l
       levels_(std::countr_zero(to_size(int64_t{communicator.size()}))),
       rounds_(communicator, list.buckets.size(), levels_, list.buckets.size()),
       sent_(communicator) {
-  const int64_t rank = communicator.rank(), ranks = communicator.size();
   for (const Slice& bucket : list.buckets) {
     firsts_.push_back(list.first(bucket));
-    auto& own = own_.emplace_back();
-    auto& other = other_.emplace_back();
-    for (int level = levels_; level > 0; level--) {
-      own.push_back(shared_part(list, bucket, rank, ranks, level));
-      other.push_back(shared_part(list, bucket, rank ^ int64_t{1} << (level - 1), ranks, level));
-    }
+    parts_.push_back(halved_parts(list, bucket, communicator.rank(), communicator.size()));
   }
 }
 
@@ -32,12 +26,13 @@ void DoublingWeights::begin() {
 
 void DoublingWeights::advance(size_t buckets, bool waits) {
   const auto begin = [&](size_t bucket, int level, Communicator::Group& arriving) {
-    const int partner = communicator_.rank() ^ 1 << (levels_ - 1 - level);
-    const auto bytes_of = [&](const SharedPart& part) {
-      return std::as_writable_bytes(values_.subspan(to_size(part.first), to_size(part.size)));
+    const int halving = levels_ - 1 - level, partner = communicator_.rank() ^ 1 << halving;
+    const HalvedPart& part = parts_[bucket][to_size(halving)];
+    const auto bytes_of = [&](int64_t first, int64_t size) {
+      return std::as_writable_bytes(values_.subspan(to_size(first), to_size(size)));
     };
-    arriving.receive(bytes_of(other_[bucket][to_size(level)]), partner);
-    sent_.send(bytes_of(own_[bucket][to_size(level)]), partner);
+    arriving.receive(bytes_of(part.other, part.other_size), partner);
+    sent_.send(bytes_of(part.own, part.own_size), partner);
   };
   const auto end = [](size_t, int) {};
   waits ? rounds_.finish(buckets, begin, end) : rounds_.advance(buckets, begin, end);

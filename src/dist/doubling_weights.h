@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "dist/halving_gradients.h"
+#include "dist/halved_parts.h"
+#include "dist/pairwise_rounds.h"
 #include "dist/weight_exchange.h"
 
 namespace qkv {
@@ -24,8 +25,8 @@ class DoublingWeights : public WeightExchange {
   Communicator& communicator_;
   std::span<float> values_;
   int levels_;
-  std::vector<std::vector<SharedPart>> own_, other_;  // [buckets][levels]: sent and received
-  std::vector<int64_t> firsts_;                       // value of each bucket
+  std::vector<std::vector<HalvedPart>> parts_;  // [buckets][levels of halving]
+  std::vector<int64_t> firsts_;                 // value of each bucket
   PairwiseRounds rounds_;
   Communicator::Group sent_;
 };

@@ -1,6 +1,7 @@
 #include "dist/exchange.h"
 
 #include "core/to_size.h"
+#include "dist/share.h"
 
 namespace qkv {
 namespace {
@@ -35,6 +36,21 @@ void broadcast(Communicator& c, const ByteParts& parts) {
   if (c.rank() > 0) receive_all(group, parts, 0);
   for (int peer = 1; c.rank() == 0 && peer < c.size(); peer++) send_all(group, parts, peer);
   group.wait();
+}
+
+void spread(Communicator& c, std::span<std::byte> bytes) {
+  std::vector<ByteParts> parts;
+  for (int r = 0; r < c.size(); r++) {
+    const Share part = share_of(std::ssize(bytes), r, c.size());
+    parts.push_back({bytes.subspan(to_size(part.begin), to_size(part.end - part.begin))});
+  }
+  {
+    Communicator::Group group(c);
+    if (c.rank() > 0) group.receive(parts[to_size(c.rank())].front(), 0);
+    for (int r = 1; c.rank() == 0 && r < c.size(); r++) group.send(parts[to_size(r)].front(), r);
+    group.wait();
+  }
+  share_all(c, parts);
 }
 
 }  // namespace qkv

@@ -20,5 +20,7 @@ void collect(Communicator& communicator, const std::vector<ByteParts>& parts);
 
 // Sends parts of rank 0 to all others, which receive them.
 void broadcast(Communicator& communicator, const ByteParts& parts);
+// The same for many bytes: each of the others gets a part from rank 0, and passes it on.
+void spread(Communicator& communicator, std::span<std::byte> bytes);
 
 }  // namespace qkv

@@ -35,14 +35,6 @@ class GradientExchange {
   virtual size_t bytes() const = 0;  // of the buffers
 };
 
-// Ranges of parameters, cut into buckets.
-struct BucketList {
-  std::span<const Slice> buckets;
-  std::span<const int64_t> ranges;  // the first element of each range in an array
-
-  int64_t first(const Slice& slice) const { return ranges[to_size(slice.range)] + slice.first; }
-};
-
 // Returns how many buckets are received at the same time if each takes `bytes`: 24 MiB, or three, or all `buckets`.
 size_t buckets_in_flight(size_t bytes, size_t buckets);
 

@@ -8,16 +8,10 @@
 #include <vector>
 
 #include "dist/gradient_exchange.h"
+#include "dist/halved_parts.h"
 #include "dist/pairwise_rounds.h"
 
 namespace qkv {
-
-// The part of a bucket that 2^(k − level) ranks share at a level of halving, as elements of an array.
-struct SharedPart {
-  int64_t first = 0, size = 0;
-};
-// Returns that of a rank, which consists of the slices of these ranks.
-SharedPart shared_part(const BucketList& list, const Slice& bucket, int64_t rank, int64_t ranks, int level);
 
 class HalvingGradients : public GradientExchange {
  public:
@@ -32,14 +26,14 @@ class HalvingGradients : public GradientExchange {
   void begin_level(size_t round, int level, Communicator::Group& arriving);
   void end_level(size_t round, int level);
   void advance(int64_t first, bool waits);
-  std::span<float> buffer(size_t round, const SharedPart& part);
+  std::span<float> buffer(size_t round, int level);
 
   Communicator& communicator_;
   int levels_;
-  std::vector<std::vector<SharedPart>> kept_, given_;  // [rounds][levels]: by this rank
-  std::vector<int64_t> firsts_;                        // element of each round
-  size_t largest_ = 0;                                 // part
-  std::vector<float> buffers_;                         // [rounds in flight, largest part]
+  std::vector<std::vector<HalvedPart>> parts_;  // [rounds][levels]
+  std::vector<int64_t> firsts_;                 // element of each round
+  size_t largest_ = 0;                          // part
+  std::vector<float> buffers_;                  // [rounds in flight, largest part]
   std::optional<PairwiseRounds> rounds_;
   Communicator::Group sent_;
   std::span<float> sum_;

@@ -1,5 +1,5 @@
-// Lists of numbers as bytes of a message: for each list its length, in 4 bytes, then its numbers. A number takes 2 bytes
-// if all that are accepted fit, otherwise 4.
+// Lists of numbers as bytes of a message: for each list its length, in 4 bytes, then its numbers. A number takes 2
+// bytes if all that are accepted fit, otherwise 4.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,6 @@ class PairwiseRounds {
   using End = FunctionRef<void(size_t round, int level)>;
   PairwiseRounds(Communicator& communicator, size_t rounds, int levels, size_t in_flight);
 
-  size_t size() const { return states_.size(); }
   size_t in_flight() const { return groups_.size(); }
   void restart();  // all rounds, none of which has begun before
   // Does what is possible for the first `count` rounds without waiting. Between two ranks, rounds are in order.

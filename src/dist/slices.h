@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "core/to_size.h"
+
 namespace qkv {
 
 constexpr int64_t kSliceBlock = int64_t{1} << 14;
@@ -31,11 +33,19 @@ Slice slice_at(const Slice& bucket, int64_t place, int64_t ranks);
 int64_t place_of(int64_t rank, int64_t ranks);
 
 // Whether ranks exchange by halving and doubling, which needs 2k messages per rank and bucket instead of 2 (2^k − 1).
-inline bool halves(int64_t ranks) { return ranks > 32 && std::has_single_bit(static_cast<uint64_t>(ranks)); }
+inline bool halves(int64_t ranks) { return ranks > 32 && std::has_single_bit(to_size(ranks)); }
 
 inline Slice slice_of(const Slice& bucket, int64_t rank, int64_t ranks) {
   return slice_at(bucket, place_of(rank, ranks), ranks);
 }
+
+// Ranges of parameters, cut into buckets.
+struct BucketList {
+  std::span<const Slice> buckets;
+  std::span<const int64_t> ranges;  // the first element of each range in an array
+
+  int64_t first(const Slice& slice) const { return ranges[to_size(slice.range)] + slice.first; }
+};
 
 // Returns the slices of buckets that a rank owns, without the empty ones.
 std::vector<Slice> slices_of(std::span<const Slice> buckets, int64_t rank, int64_t ranks);

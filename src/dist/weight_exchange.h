@@ -6,7 +6,7 @@
 #include <span>
 
 #include "dist/communicator.h"
-#include "dist/gradient_exchange.h"
+#include "dist/slices.h"
 
 namespace qkv {
 

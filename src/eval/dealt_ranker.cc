@@ -46,9 +46,8 @@ void DealtRanker::rank_own(std::span<const RankingQuery> queries, std::span<Rank
   if (own.empty()) return;
   std::vector<RankingAnswer> found(own.size());
   ranker_.rank(own, found);
-  deal_.for_own(std::ssize(queries), [&, next = found.begin()](int64_t i) mutable {
-    answers[to_size(i)] = std::move(*next++);
-  });
+  deal_.for_own(std::ssize(queries),
+                [&, next = found.begin()](int64_t i) mutable { answers[to_size(i)] = std::move(*next++); });
 }
 
 void DealtRanker::rank(std::span<const RankingQuery> queries, std::span<RankingAnswer> answers) {

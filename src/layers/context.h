@@ -21,9 +21,10 @@ struct Context {
 
   // Let several ranks exchange weights and gradients during a pass (train/step_exchange.h). A forward pass uses the
   // parameters of a model in the order of declaration, and the backward pass completes their gradients in reverse.
-  FunctionRef<void(int64_t end)> on_use = {};  // called before the first `end` parameters are used
-  FunctionRef<void(int64_t first)> on_complete =
-      {};  // called when the gradients from parameter `first` on are complete
+  // on_use is called before the first `end` parameters are used, on_complete when the gradients from parameter `first`
+  // on are complete.
+  FunctionRef<void(int64_t end)> on_use = {};
+  FunctionRef<void(int64_t first)> on_complete = {};
 
   void use(int64_t end) const {
     if (on_use) on_use(end);
@@ -31,6 +32,7 @@ struct Context {
   void complete(int64_t first) const {
     if (on_complete) on_complete(first);
   }
+
   Dropout dropout(double p, uint32_t site) const {
     return training ? Dropout{static_cast<float>(p), seed, step, site} : Dropout{};
   }

@@ -119,7 +119,7 @@ class Stack {
   int64_t first_parameter() const { return first_; }  // its number in the list
 
  private:
-  const int64_t first_;  // parameter of the stack
+  const int64_t first_;                         // parameter of the stack
   std::optional<RelativeBias<Real>> relative_;  // of self-attention in all layers
   std::deque<Layer<Real>> layers_;
   std::vector<int64_t> ends_;  // of the parameters of each layer

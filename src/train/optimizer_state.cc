@@ -36,6 +36,16 @@ std::vector<Slice> slices_of(const ParameterList<float>& parameters, int64_t ran
   return slices_of(buckets_of(parameters, ranks), rank, ranks);
 }
 
+double sum_of_ranges(std::span<const double> squares, std::span<const ParameterList<float>::Range> ranges) {
+  double sum = 0;
+  for (const auto& range : ranges) {
+    const size_t blocks = to_size(slice_blocks(range.size));
+    sum += sum_of_blocks(squares.first(blocks));
+    squares = squares.subspan(blocks);
+  }
+  return sum;
+}
+
 template <class T>
 std::span<T> OptimizerState::zeros(int64_t count) {
   return {memory_.zeros<T>(1, count).data, to_size(count)};
@@ -138,14 +148,7 @@ std::span<double> OptimizerState::squares_of(const Part& part) {
 
 double OptimizerState::sum_of_squares_of_all(Gather gather) {
   if (gather) gather(squares_);
-  double sum = 0;
-  std::span<const double> left = squares_;
-  for (const auto& range : ranges_) {
-    const size_t blocks = to_size(slice_blocks(range.size));
-    sum += sum_of_blocks(left.first(blocks));
-    left = left.subspan(blocks);
-  }
-  return sum;
+  return sum_of_ranges(squares_, ranges_);
 }
 
 // Updates the parameters of a part and sets the sums of the squares of their gradients.

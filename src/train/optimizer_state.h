@@ -29,6 +29,9 @@ std::vector<Slice> buckets_of(const ParameterList<float>& parameters, int64_t ra
 // Returns the slices of these buckets that a rank owns.
 std::vector<Slice> slices_of(const ParameterList<float>& parameters, int64_t rank, int64_t ranks);
 
+// Returns the sum of squares of which those of all blocks are given, one range after the other.
+double sum_of_ranges(std::span<const double> squares, std::span<const ParameterList<float>::Range> ranges);
+
 class OptimizerState {
  public:
   // Frozen parameters have no state and are not updated. With lazy_rows, a row of the first parameter is updated only

@@ -1,7 +1,6 @@
 #include "train/step_exchange.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "core/fail.h"
@@ -43,8 +42,8 @@ std::vector<std::vector<Slice>> slices_by_rank(std::span<const Slice> buckets, i
 std::vector<int64_t> first_elements(const ParameterList<float>& parameters, float* Parameter<float>::*elements,
                                     std::span<const float> all) {
   std::vector<int64_t> firsts = {std::ssize(all)};
-  for (const Parameter<float>& p : std::views::reverse(parameters.all()))
-    firsts.push_back(p.*elements ? p.*elements - all.data() : firsts.back());
+  for (auto p = parameters.all().rbegin(); p != parameters.all().rend(); ++p)
+    firsts.push_back((*p).*elements ? (*p).*elements - all.data() : firsts.back());
   std::ranges::reverse(firsts);
   return firsts;
 }
@@ -122,13 +121,6 @@ void StepExchange::sum_squares(int64_t begin, int64_t end) {
   }
 }
 
-double StepExchange::squares_of_all() const {
-  double sum = 0;
-  for (size_t i = 0; i < ranges_.size(); i++)
-    sum += sum_of_blocks(std::span(squares_).subspan(to_size(blocks_[i]), to_size(slice_blocks(ranges_[i].size))));
-  return sum;
-}
-
 // The last shard completes the last node of this rank.
 void StepExchange::complete(int64_t first) {
   const int64_t from = block_behind(first_gradient_[to_size(first)]);
@@ -148,7 +140,7 @@ double StepExchange::add_shard() {
     sum_squares(0, std::ssize(parameters_.gradients()));
     leaves_.add(parameters_.gradients());
   }
-  if (!completes) return squares_of_all();
+  if (!completes) return sum_of_ranges(squares_, ranges_);
   added_ = 0;
   if (!last_node) {
     std::ranges::copy(parameters_.gradients(), kept_[node_].begin());
@@ -156,7 +148,7 @@ double StepExchange::add_shard() {
   }
   node_ = last_node ? 0 : node_ + 1;
   leaves_.set_leaves(nodes_[node_].count);
-  return squares_of_all();
+  return sum_of_ranges(squares_, ranges_);
 }
 
 void StepExchange::sum_gradients() {
@@ -219,9 +211,7 @@ void StepExchange::share_weights() {
   std::ranges::fill(parameters_.gradients(), 0.0f);
 }
 
-void StepExchange::broadcast_weights() {
-  broadcast(ranks_.communicator(), {std::as_writable_bytes(parameters_.values())});
-}
+void StepExchange::broadcast_weights() { spread(ranks_.communicator(), std::as_writable_bytes(parameters_.values())); }
 
 void StepExchange::compare_weights() {
   ranks_.agree("other weights than", hash_text(parameters_.values()),

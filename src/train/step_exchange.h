@@ -75,7 +75,6 @@ class StepExchange {
  private:
   int64_t block_behind(int64_t element) const;
   void sum_squares(int64_t begin, int64_t end);
-  double squares_of_all() const;
   template <class T>
   std::vector<ByteParts> parts_of(std::span<T> all, std::span<const int64_t> ranges) const;
 

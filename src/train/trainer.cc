@@ -189,8 +189,9 @@ Loss Trainer::shard(int64_t number) {
                     config_.recompute};
     const auto on_use = [&](int64_t parameters) { exchange_->wait_for_weights(parameters); };
     const auto on_complete = [&](int64_t first) { exchange_->complete(first); };
-    if (exchange_ && !adapter_) context.on_use = on_use;
-    if (exchange_ && !adapter_ && exchange_->is_last(number) && i + 1 == batches_of_step(config_, step))
+    const bool overlaps = exchange_ && !adapter_;
+    if (overlaps) context.on_use = on_use;
+    if (overlaps && exchange_->is_last(number) && i + 1 == batches_of_step(config_, step))
       context.on_complete = on_complete;
     loss += task_.loss_and_gradient(model_, context);
   }

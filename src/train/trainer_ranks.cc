@@ -5,7 +5,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "dist/deal.h"
+#include "dist/exchange.h"
 #include "train/schedule.h"
 #include "train/step_table.h"
 #include "train/trainer.h"

@@ -251,8 +251,7 @@ TEST(BatchStream, OfSeveralRanksIsThatOfOne) {
   const auto compare = [&](Communicator& communicator) {
     bool same = true;
     for (const int64_t window : {1, 2, 5, 1000})
-      for (const int64_t step : {1, 3, 8, 50})
-        same &= same_as_alone(text, options(window), Deal(communicator), step);
+      for (const int64_t step : {1, 3, 8, 50}) same &= same_as_alone(text, options(window), Deal(communicator), step);
     communicator.leave();
     return same;
   };

@@ -8,6 +8,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "dist/exchange.h"
 #include "tests/support/forked_ranks.h"
 
 namespace qkv {

@@ -40,10 +40,14 @@ TEST(RankMessages, OfAnotherKindStepOrProgramAreRefused) {
 }
 
 TEST(RankMessages, ResultsOfOtherItemsOrOfTooManyBytesAreRefused) {
-  EXPECT_EQ(error_of([] { read_part_header(write_part_header({4, 40}), 3, 16); }),
+  EXPECT_EQ(error_of([] {
+              read_part_header(write_part_header({4, 40}), 3, 16);
+            }),
             "sent results for 4 items; expected 3");
   for (const int64_t size : {-1, 49})
-    EXPECT_EQ(error_of([&] { read_part_header(write_part_header({3, size}), 3, 16); }),
+    EXPECT_EQ(error_of([&] {
+                read_part_header(write_part_header({3, size}), 3, 16);
+              }),
               fmt::format("sent {} bytes of results for 3 items; must be between 0 and 48", size));
 }
 
