@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "choices.h"
 #include "commands.h"
 #include "qkv/benchmark.h"
 #include "qkv/threads.h"
@@ -81,6 +82,11 @@ std::shared_ptr<TrainBenchOptions> add_training_options(CLI::App& command) {
   command.add_option("--tokens", options->tokens, "Target tokens per batch, approximately")->capture_default_str();
   command.add_option("--steps", options->timing.steps, "Steps to time")->capture_default_str();
   command.add_flag("--recompute", options->timing.recompute, "Recompute activations in the backward pass");
+  command
+      .add_option("--precision", options->timing.precision,
+                  choice_help("Numbers that linear layers multiply", options->timing.precision))
+      ->transform(choices<qkv::Precision>())
+      ->option_text("NAME");
   command.add_flag("--json", options->json, "Print as JSON");
   command.add_flag("--profile", options->timing.profile, "Time every op and compare it with the limits of the machine");
   add_threads_option(command);

@@ -37,6 +37,7 @@ struct TrainBenchmarkOptions {
   int64_t steps = 20;      // timed steps, after three that are not timed
   bool recompute = false;  // recompute activations in the backward pass
   bool profile = false;    // also time every op
+  Precision precision = Precision::float32;
 };
 
 // Measures training steps (forward, backward, Adam) of a translator on about tokens / 16 random sentences of 8 to 16

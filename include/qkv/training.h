@@ -27,6 +27,10 @@ constexpr std::array<std::string_view, 2> names_of(Selection) { return {"metric"
 enum class Moments { float32, bfloat16, int8 };
 constexpr std::array<std::string_view, 3> names_of(Moments) { return {"float32", "bfloat16", "int8"}; }
 
+// The numbers that the linear layers multiply in training. Weights, gradients and results are float32.
+enum class Precision { float32, int8 };
+constexpr std::array<std::string_view, 2> names_of(Precision) { return {"float32", "int8"}; }
+
 // The training configuration, training.json of a run. A limit of 0 is off. visit_fields below describes every field.
 struct TrainingConfig {
   Optimizer optimizer = Optimizer::adam;
@@ -44,6 +48,7 @@ struct TrainingConfig {
   int64_t shards = 1;
   int64_t growth_steps = 0;
   bool recompute = false;
+  Precision precision = Precision::float32;
 
   int64_t max_steps = 0, max_epochs = 0;
   double max_minutes = 0;
@@ -107,6 +112,8 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
         {"Steps over which the batches per shard rise from 1 to accumulate; 0 is off", "optimizer", kCount});
   visit("recompute", c.recompute,
         {"Recompute activations in the backward pass: less memory, more time, the same result", "optimizer"});
+  visit("precision", c.precision,
+        {"Numbers that linear layers multiply: float32, or int8, which is faster and rounds more", "optimizer"});
   visit("max_steps", c.max_steps, {"Stop after this many steps; 0 is no limit", "checkpoints", kCount, kCommon});
   visit("max_epochs", c.max_epochs,
         {"Stop after this many passes over the data; 0 is no limit", "checkpoints", kCount, kCommon});

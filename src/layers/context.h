@@ -16,6 +16,7 @@ struct Context {
   uint64_t seed = 0;                        // of the dropout masks
   uint32_t step = 0;                        // number of batches so far
   bool recompute = false;                   // a stack keeps only the inputs of its layers (model/recompute.h)
+  bool int8 = false;                        // linear layers use ops/linear/int8_linear.h, in both passes
   std::span<const int32_t> positions = {};  // of the tokens of a stack, for rotary positions
   bool inference = false;  // no backward follows: products use ops/linear/row_linear.h, and weights may be in 8 bits
 

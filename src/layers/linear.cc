@@ -2,6 +2,7 @@
 
 #include "core/threads.h"
 #include "ops/linear/int4_linear.h"
+#include "ops/linear/int8_linear.h"
 #include "ops/linear/row_linear.h"
 
 namespace qkv {
@@ -29,11 +30,26 @@ void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin,
   }
   const Matrix<const Real> W(weight.value + begin * in, end - begin, in);
   if (c.inference) return row_linear<Real>(x, W, bias, y, c.arena, after);
+  if constexpr (std::is_same_v<Real, float>)
+    if (c.int8) return int8_linear(x, W, bias, y, c.arena, after);
   linear<Real>(x, W, bias, y, c.arena, after);
 }
 
 template <class Real>
-Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, int64_t in, bool bias) : in_(in) {
+void product_backward(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end,
+                      Matrix<const Real> dy, Matrix<Real> dx, Real* db, Context& c, bool accumulate,
+                      AfterBlock after_dx) {
+  const int64_t in = weight.shape[1], out = end - begin;
+  const Matrix<const Real> W(weight.value + begin * in, out, in);
+  const Matrix<Real> dW{weight.gradient ? weight.gradient + begin * in : nullptr, out, in};
+  const LinearGradients<Real> gradients{dx, dW, db, accumulate, after_dx};
+  if constexpr (std::is_same_v<Real, float>)
+    if (c.int8) return int8_linear_backward(x, W, dy, gradients, c.arena);
+  linear_backward<Real>(x, W, dy, gradients, c.arena);
+}
+
+template <class Real>
+Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, int64_t in, bool bias) {
   for (const auto& [name, out] : outputs) {
     const auto* weight = list.add(name + ".weight", {out, in}, Init::xavier(in, out), 4, weight_ != nullptr);
     if (!weight_) weight_ = weight;
@@ -66,12 +82,10 @@ Matrix<Real> Linear<Real>::forward(Matrix<const Real> x, Context& c, int64_t out
 template <class Real>
 void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
                             int64_t out_begin, int64_t out_end, AfterBlock after_dx) const {
-  Real* gradient = weight_->gradient ? weight_->gradient + out_begin * in_ : nullptr;
-  const Matrix<Real> dW{gradient, out_end - out_begin, in_};
-  const Matrix<const Real> W(weight_->value + out_begin * in_, out_end - out_begin, in_);
   Real* db = bias_ ? bias_->gradient + out_begin : nullptr;
-  if (weight_->updates.empty()) return linear_backward<Real>(x, W, dy, {dx, dW, db, accumulate, after_dx}, c.arena);
-  linear_backward<Real>(x, W, dy, {dx, dW, db, accumulate}, c.arena);
+  const bool updated = !weight_->updates.empty();
+  product_backward<Real>(x, *weight_, out_begin, out_end, dy, dx, db, c, accumulate, updated ? AfterBlock() : after_dx);
+  if (!updated) return;
   for (const LowRank<Real>& update : weight_->updates) update.backward(x, dy, dx, out_begin, c);
   for_row_blocks(dx, after_dx);
 }
@@ -80,6 +94,10 @@ template void product(Matrix<const float>, const Parameter<float>&, int64_t, int
                       Context&, AfterBlock);
 template void product(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, const double*, Matrix<double>,
                       Context&, AfterBlock);
+template void product_backward(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, Matrix<const float>,
+                               Matrix<float>, float*, Context&, bool, AfterBlock);
+template void product_backward(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, Matrix<const double>,
+                               Matrix<double>, double*, Context&, bool, AfterBlock);
 template class Linear<float>;
 template class Linear<double>;
 

@@ -40,17 +40,23 @@ class Linear {
   int64_t out() const { return out_; }
 
  private:
-  int64_t in_, out_ = 0;
+  int64_t out_ = 0;
   const Parameter<Real>* weight_ = nullptr;  // [out, in], of the first output
   const Parameter<Real>* bias_ = nullptr;    // [out], or null
 };
 
 // Computes y = x Wᵀ + b for rows [begin, end) of the weight, which may extend into the weights that follow it. `bias`
-// points to the element of row `begin`, or is null. The context selects the op: training, inference or quantized
-// weights.
+// points to the element of row `begin`, or is null. The context selects the op: training in float32 or in
+// 8 bits, inference, or quantized weights.
 template <class Real>
 void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
              Matrix<Real> y, Context& c, AfterBlock after = {});
+
+// Computes the gradients of product().
+template <class Real>
+void product_backward(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end,
+                      Matrix<const Real> dy, Matrix<Real> dx, Real* db, Context& c, bool accumulate = false,
+                      AfterBlock after_dx = {});
 
 extern template class Linear<float>;
 extern template class Linear<double>;

@@ -167,8 +167,7 @@ void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> capped, Mat
     parallel_rows(h.rows, dlogits.cols, [&](int64_t begin, int64_t end) {
       softcap_backward<Real>(capped.row_range(begin, end), cap_, dlogits.row_range(begin, end));
     });
-  linear_backward<Real>(h, weight_->matrix(), dlogits,
-                        {dh, weight_->gradient_matrix(), bias_ ? bias_->gradient : nullptr, false}, c.arena);
+  product_backward<Real>(h, *weight_, 0, dlogits.cols, dlogits, dh, bias_ ? bias_->gradient : nullptr, c);
 }
 
 template class Output<float>;

@@ -86,7 +86,7 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
       const int64_t begin = slices_[to_size(i)], end = slices_[to_size(i) + 1];
       copy(batch, begin, end, worker.slice);
       const uint64_t seed = c.seed + static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15u;
-      Context context{worker.arena, c.training, seed, c.step, c.recompute};
+      Context context{worker.arena, c.training, seed, c.step, c.recompute, c.int8};
       const Arena::Scope scope(worker.arena);
       loss += loss_of(replica, worker.slice, batch.target.offsets[to_size(begin)], context);
     }

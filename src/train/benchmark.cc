@@ -66,7 +66,8 @@ TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64
   for (int64_t step = 1; step <= options.steps + kWarmup; step++) {
     if (options.profile && step == kWarmup + 1) profile.emplace();
     const Clock::time_point begin = Clock::now();
-    Context context{arena, true, 1, static_cast<uint32_t>(step), options.recompute};
+    Context context{
+        arena, true, 1, static_cast<uint32_t>(step), options.recompute, options.precision == Precision::int8};
     const int64_t found = loss(context).tokens;
     const double gradient = seconds_since(begin);
     optimizer.update(step, found);

@@ -91,7 +91,7 @@ std::string LanguageTask::sample(const Transformer<float>& model, Arena& arena) 
 
 void LanguageTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
   rehearse_step(model, recipe_.training, std::max(batches_.longest(), dev_batches_.longest()), batch_, arena);
-  Context context{arena, true};
+  Context context = training_context(arena, recipe_.training, 0);
   loss_and_gradient(model, context);
   sample(candidate, arena);
 }

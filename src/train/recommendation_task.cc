@@ -228,7 +228,7 @@ void RecommendationTask::rehearse(const Transformer<float>& model, const Transfo
     if (const int64_t tokens = batches_.tokens(list_[b]); tokens > most) most = tokens, position_.batch = b;
   next();
   seek(present);
-  Context context{arena, true, static_cast<uint64_t>(recipe_.training.seed), 0, recipe_.training.recompute};
+  Context context = training_context(arena, recipe_.training, 0);
   loss_and_gradient(model, context);
   evaluate(candidate, arena);
 }

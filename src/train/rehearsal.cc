@@ -19,7 +19,7 @@ void rehearse_step(const Transformer<float>& model, const TrainingConfig& config
     batch.labels.insert(batch.labels.end(), ids.begin(), ids.end());
   }
   for (Packed* side : {&batch.source, &batch.target}) side->offsets.reserve(to_size(budget) + 1);
-  Context context{arena, true, static_cast<uint64_t>(config.seed), 0, config.recompute};
+  Context context = training_context(arena, config, 0);
   model.loss_and_gradient(batch, objective_of(config), context);
 }
 

@@ -10,6 +10,7 @@
 #include "io/atomic_file.h"
 #include "io/metrics.h"
 #include "io/weights.h"
+#include "train/objective.h"
 #include "train/rehearsal.h"
 #include "train/schedule.h"
 #include "train/step_table.h"
@@ -185,8 +186,7 @@ Loss Trainer::shard(int64_t number) {
   for (int64_t i = 0; i < batches_of_step(config_, step); i++) {
     next_batch(true);
     if (const StepTable* table = task_.step_table()) optimizer_.catch_up(progress_.step, table->items());
-    Context context{arena_, true, static_cast<uint64_t>(config_.seed), batch_number(config_, step, number, i),
-                    config_.recompute};
+    Context context = training_context(arena_, config_, batch_number(config_, step, number, i));
     const auto on_use = [&](int64_t parameters) { exchange_->wait_for_weights(parameters); };
     const auto on_complete = [&](int64_t first) { exchange_->complete(first); };
     const bool overlaps = exchange_ && !adapter_;

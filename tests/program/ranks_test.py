@@ -31,8 +31,8 @@ def commands(corpus, folder):
                       "--attention-dropout", "0.1", "--accumulate", 2, "--clip-norm", 1],
         "recommend": ["train", "recommend", "--data", folder / "log.txt", "--features", folder / "items.csv",
                       "--preset", "films", "--max-epochs", 0, "--schedule", "constant", *SHAPE],
-        "lm": ["train", "lm", "--text", folder / "text.txt", "--moments", "int8", "--schedule", "constant",
-               "--ema-decay", "0.9", *SHAPE],
+        "lm": ["train", "lm", "--text", folder / "text.txt", "--moments", "int8", "--precision", "int8",
+               "--schedule", "constant", "--ema-decay", "0.9", *SHAPE],
     }
 
 

@@ -41,7 +41,7 @@ std::vector<int32_t> random_symbols(Random& random) {
 }
 
 // Returns the share of 100 new sequences for which greedy search finds the answer.
-double train_and_test(const ModelConfig& config, Task task, int64_t steps) {
+double train_and_test(const ModelConfig& config, Task task, int64_t steps, bool int8) {
   TrainingConfig training;
   training.learning_rate = 3e-3;
   training.warmup_steps = 100;
@@ -60,7 +60,7 @@ double train_and_test(const ModelConfig& config, Task task, int64_t steps) {
       const std::vector<int32_t> x = random_symbols(random);
       append_pair(batch, x, answer(task, x));
     }
-    Context context{arena, true, 1, static_cast<uint32_t>(step)};
+    Context context{arena, true, 1, static_cast<uint32_t>(step), false, int8};
     optimizer.update(step, model.loss_and_gradient(batch, Objective{0.1}, context).tokens);
   }
 
@@ -80,11 +80,13 @@ double train_and_test(const ModelConfig& config, Task task, int64_t steps) {
 }
 
 // On one thread, as the steps are too small to divide.
-double score(const ModelConfig& config, Task task, int64_t steps) {
-  return with_threads(1, [&] { return train_and_test(config, task, steps); });
+double score(const ModelConfig& config, Task task, int64_t steps, bool int8 = false) {
+  return with_threads(1, [&] { return train_and_test(config, task, steps, int8); });
 }
 
 TEST(Overfit, PostNormLearnsToCopy) { EXPECT_EQ(score(config_for_symbols(), Task::copy, 500), 1); }
+
+TEST(Overfit, LearnsToCopyWithProductsInEightBits) { EXPECT_EQ(score(config_for_symbols(), Task::copy, 500, true), 1); }
 
 TEST(Overfit, PostNormLearnsToReverse) { EXPECT_EQ(score(config_for_symbols(), Task::reverse, 500), 1); }
 

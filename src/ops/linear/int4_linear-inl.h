@@ -12,15 +12,13 @@
 #include <cstring>
 
 #include "core/int4_matrix.h"
+#include "ops/linear/four_bytes-inl.h"
 #include "ops/linear/row_linear.h"
 #include "ops/linear/signed_bytes.h"
 #include "ops/simd/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
-
-using Ints = hn::RebindToSigned<Floats>;
-using IntVector = hn::Vec<Ints>;
 
 // Adds the products of four unsigned weights below 16 and four signed bytes of x in every lane.
 struct Nibbles {

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "core/arena.h"
+#include "ops/linear/four_bytes-inl.h"
 #include "ops/linear/row_linear.h"
 #include "ops/simd/tile-inl.h"
 #include "ops/simd/transpose-inl.h"
@@ -27,9 +28,6 @@ constexpr int64_t kOutputGroup = 16;                                            
 constexpr int64_t kPanelWidth = kPanelVectors * 16;
 constexpr int64_t kPage = 4096;  // bytes; the hardware prefetcher does not cross this boundary
 
-using Ints = hn::RebindToSigned<Floats>;
-using IntVector = hn::Vec<Ints>;
-
 // Division of the rows of X into panels of whole vectors, as equal in width as possible. A panel holds [depth, width]
 // elements of 32 bits.
 struct Panels {
@@ -42,64 +40,6 @@ struct Panels {
   HWY_INLINE int64_t width(int64_t panel) const { return begin(panel + 1) - begin(panel); }
   HWY_INLINE int64_t offset(int64_t panel) const { return begin(panel) * depth; }
 };
-
-// Multiplies four 8-bit numbers of every row of X by four weights.
-struct FourBytes {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  // Even and odd bytes are widened to 16 bits. The sum of two 16-bit products is exact in 32 bits.
-  struct X {
-    hn::Vec<hn::Repartition<int16_t, Ints>> even, odd;
-  };
-  static HWY_INLINE X of(Vector bytes) {
-    const hn::Repartition<uint16_t, Ints> d16;
-    const hn::Repartition<int16_t, Ints> s16;
-    const auto x = hn::BitCast(d16, bytes);
-    return {hn::BitCast(s16, hn::And(x, hn::Set(d16, 0xFF))), hn::BitCast(s16, hn::ShiftRight<8>(x))};
-  }
-  static HWY_INLINE IntVector add(const X& x, IntVector weights, IntVector sum) {
-    const hn::Repartition<int16_t, Ints> s16;
-    const auto w = hn::BitCast(s16, weights);
-    const auto even = hn::ShiftRight<8>(hn::ShiftLeft<8>(w)), odd = hn::ShiftRight<8>(w);
-#if HWY_TARGET == HWY_AVX3
-    const IntVector products{
-        _mm512_add_epi32(_mm512_madd_epi16(x.even.raw, even.raw), _mm512_madd_epi16(x.odd.raw, odd.raw))};
-#else
-    const IntVector products{
-        _mm256_add_epi32(_mm256_madd_epi16(x.even.raw, even.raw), _mm256_madd_epi16(x.odd.raw, odd.raw))};
-#endif
-    return hn::Add(sum, products);
-  }
-#else
-  struct X {
-    uint8_t bytes[64];
-  };
-  static HWY_INLINE X of(Vector bytes) {
-    X x;
-    hn::StoreU(bytes, Floats(), reinterpret_cast<float*>(x.bytes));
-    return x;
-  }
-  static HWY_INLINE IntVector add(const X& x, IntVector weights, IntVector sum) {
-    int8_t w[64];
-    hn::StoreU(weights, Ints(), reinterpret_cast<int32_t*>(w));
-    alignas(64) int32_t products[16] = {};
-    for (int64_t i = 0; i < 4 * lanes(); i++) products[i / 4] += int32_t{x.bytes[i]} * w[i];
-    return hn::Add(sum, hn::Load(Ints(), products));
-  }
-#endif
-};
-
-#if HWY_TARGET == HWY_AVX3
-// The same in one instruction (AVX512-VNNI).
-struct FourBytesVnni {
-  using X = IntVector;
-  static HWY_INLINE X of(Vector bytes) { return hn::BitCast(Ints(), bytes); }
-  static HWY_INLINE IntVector add(X x, IntVector weights, IntVector sum) {
-    __m512i result = sum.raw;
-    asm("vpdpbusd %2, %1, %0" : "+v"(result) : "v"(x.raw), "v"(weights.raw));
-    return IntVector{result};
-  }
-};
-#endif
 
 // Memory to prefetch. Each step of a tile prefetches a few cache lines; prefetching many at once would delay the loads
 // of the tile itself.
