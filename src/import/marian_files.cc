@@ -84,7 +84,7 @@ std::vector<std::string> npz_files(const std::string& directory) {
   std::vector<std::string> files;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error))
-    if (is_npz(entry.path())) files.push_back(entry.path());
+    if (is_npz(entry.path()) && !entry.path().native().ends_with(".optimizer.npz")) files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
 }

@@ -11,7 +11,7 @@ namespace qkv {
 // Returns whether a path names an .npz archive.
 bool is_npz(const std::string& path);
 
-// Returns the .npz archives of a directory.
+// Returns the .npz archives of a directory, except the states of Marian's optimizer.
 std::vector<std::string> npz_files(const std::string& directory);
 
 // Reads the vocabularies: those of the options, of the vocabs in NAME.npz.decoder.yml, decoder.yml or NAME.npz.yml, or

@@ -17,8 +17,9 @@ constexpr size_t kMaxNpyHeader = 1 << 16;  // bytes
 constexpr size_t kMaxNpyRank = 8;
 
 constexpr std::pair<std::string_view, DType> kNpyTypes[] = {
-    {"<f4", DType::f32}, {"<f2", DType::f16}, {"<f8", DType::f64}, {"|i1", DType::i8},      {"|u1", DType::u8},
-    {"<i2", DType::i16}, {"<i4", DType::i32}, {"<i8", DType::i64}, {"|b1", DType::boolean},
+    {"<f4", DType::f32},     {"<f2", DType::f16}, {"<f8", DType::f64}, {"|i1", DType::i8},
+    {"|u1", DType::u8},      {"<i2", DType::i16}, {"<i4", DType::i32}, {"<i8", DType::i64},
+    {"|b1", DType::boolean}, {"<i1", DType::i8},  // as Marian writes it
 };
 
 // The dictionary of one array.

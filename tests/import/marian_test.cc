@@ -91,6 +91,7 @@ TEST(Marian, ListsOfPiecesAreUsedWithSentencePieceModels) {
   const std::string folder = directory / "opus";
   std::filesystem::create_directory(folder);
   std::filesystem::copy(kMarian + "spm/model.npz", folder + "/opus.npz");
+  spill(folder + "/opus.npz.optimizer.npz", "");
   for (const char* name : {"/source.spm", "/target.spm"})
     std::filesystem::copy(kMarian + "spm/vocab.spm", folder + name);
   const Tokenizer tokenizer = Tokenizer::load(folder + "/source.spm");
@@ -126,7 +127,7 @@ class MarianErrors : public ::testing::Test {
       npz.add(name + ".npy",
               npy("<f4", shape, {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()}));
     }
-    npz.add("special:model.yml.npy", npy("|i1", std::to_string(text.size()) + ",", text));
+    npz.add("special:model.yml.npy", npy("<i1", std::to_string(text.size()) + ",", text));
     return error(npz.bytes());
   }
   // With a member of the configuration replaced, or added.
