@@ -1,34 +1,25 @@
-"""Compares training and decoding with Marian's CPU back end (pymarian), on the same text, vocabulary and shapes. Prints
-the table in bench/RESULTS.md.
+"""Compares training with Marian's CPU back end (pymarian), on the same text, vocabulary and shapes. Prints the table in
+bench/RESULTS.md.
 
     python3 bench/peers/marian.py --peers VENV/bin/python --data DIR --models DIR [--qkv build/release/qkv]
         [--scripts ../shared/peers] [--rounds 3] [--case NAME ...] [--write]
 
 VENV has pymarian and sentencepiece; --data has train.en, train.de, val.en and val.de. Both sides train with steps of
-4,096 target pieces of a joint vocabulary of 10,000, and report target pieces a second: the median of the steps after the
-first ones. Then both translate lines of val.en with the model that Marian trained for some steps, qkv to 24 pieces each,
-Marian to as many as the model gives. Both use two threads. A round runs qkv, then Marian. Figures are medians over the
-rounds, ratios are medians of the ratios of consecutive runs.
+4,096 target pieces of a joint vocabulary of 10,000 on two threads, and report target pieces a second: the median of the
+steps after the first ones. A round runs qkv, then Marian. Figures are medians over the rounds, ratios are medians of the
+ratios of consecutive runs.
 """
 
 import argparse
 import json
-import shutil
 import statistics
 import subprocess
 import tempfile
 from pathlib import Path
 
-from common import Table, measure, run_command
+from common import Table, measure
 
-# name: model, what, steps or (beam, batch, lines, 8 bits)
-CASES = {
-    "tiny, training": ("tiny", "train", 40),
-    "base, training": ("base", "train", 8),
-    "tiny, beam 5, batch 64": ("tiny", "decode", (5, 64, 512, False)),
-    "base, beam 4, batch 32": ("base", "decode", (4, 32, 128, False)),
-    "base, beam 4, batch 32, int8": ("base", "decode", (4, 32, 128, True)),
-}
+CASES = {"tiny": 40, "base": 8}  # steps; Marian, which reports in eight parts, takes twice as many
 
 
 def make_vocabulary(a):
@@ -54,49 +45,19 @@ def our_training(a, model, steps):
         return statistics.median([line["tokens_per_second"] for line in lines if "tokens_per_second" in line][2:])
 
 
-def marian(a, what, model, *options):
-    found, _ = measure([a.peers, f"{a.scripts}/marian_cpu.py", what, "--model", model, "--run",
-                        str(a.models / f"marian-run-{model}"), "--vocab", str(make_vocabulary(a)), *options])
-    return found["target_words_per_s" if what == "train" else "pieces_per_s"]
-
-
 def their_training(a, model, steps):
-    return marian(a, "train", model, "--text", str(a.data / "train.en"), str(a.data / "train.de"), "--updates",
-                  str(2 * steps), "--words", "4096")
-
-
-def import_run(a, model):
-    """Imports the model that Marian trained; returns the run."""
-    run = a.models / f"qkv-of-marian-{model}"
-    if not run.exists():
-        source = a.models / f"marian-run-{model}"
-        if not (source / "model.npz").exists():
-            their_training(a, model, 20)
-        shutil.copy(make_vocabulary(a), source)  # which the model names
-        run_command([a.qkv, "import", str(source), str(run)])
-        run_command([a.qkv, "quantize", str(run), "--int8"])
-    return run
-
-
-def our_decoding(a, model, shape):
-    beam, batch, lines, int8 = shape
-    run = f"{import_run(a, model)}-int8" if int8 else str(import_run(a, model))
-    found, _ = measure([a.qkv, "bench", "decode", run, "--text", str(a.data / "val.en"), "--beam", str(beam), "--batch",
-                        str(batch), "--lines", str(lines), "--json"])
-    return found["tokens_per_s"]
-
-
-def their_decoding(a, model, shape):
-    beam, batch, lines, int8 = shape
-    return marian(a, "decode", model, "--text", str(a.data / "val.en"), "--beam", str(beam), "--batch", str(batch),
-                  "--lines", str(lines), *(["--int8"] if int8 else []))
+    found, _ = measure([a.peers, f"{a.scripts}/marian_cpu.py", "train", "--model", model, "--run",
+                        str(a.models / f"marian-run-{model}"), "--vocab", str(make_vocabulary(a)), "--text",
+                        str(a.data / "train.en"), str(a.data / "train.de"), "--updates", str(2 * steps), "--words",
+                        "4096"])
+    return found["target_words_per_s"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", required=True, help="Python interpreter with pymarian")
     parser.add_argument("--data", required=True, type=Path, help="folder of the texts")
-    parser.add_argument("--models", required=True, type=Path, help="folder of the models and the vocabulary")
+    parser.add_argument("--models", required=True, type=Path, help="folder of Marian's models and the vocabulary")
     parser.add_argument("--scripts", default="../shared/peers", help="folder of Marian's script (default: %(default)s)")
     parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
@@ -104,14 +65,13 @@ def main():
     parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
     a = parser.parse_args()
     table = Table()
-    table.show("| case | qkv, target pieces/s | Marian, target pieces/s | ratio |")
+    table.show("| model | qkv, target pieces/s | Marian, target pieces/s | ratio |")
     table.show("|---|---|---|---|")
     for name in a.case:
-        model, what, shape = CASES[name]
-        ours, theirs = (our_training, their_training) if what == "train" else (our_decoding, their_decoding)
-        rounds = [(ours(a, model, shape), theirs(a, model, shape)) for _ in range(a.rounds)]
+        steps = CASES[name]
+        rounds = [(our_training(a, name, steps), their_training(a, name, steps)) for _ in range(a.rounds)]
         x, y, ratio = (statistics.median(column) for column in zip(*((x, y, x / y) for x, y in rounds)))
-        table.show(f"| {name} | {x:,.0f} | {y:,.0f} | {ratio:.2f} |")
+        table.show(f"| `{name}` | {x:,.0f} | {y:,.0f} | {ratio:.2f} |")
     if a.write:
         table.write("marian")
 
