@@ -48,7 +48,7 @@ build() {
 
 check
 mkdir -p "$out"
-python3 -m pip install -q --target "$work/tools" --no-deps --only-binary :all: --python-version 3.11 \
+python3 -m pip install -q --root-user-action ignore --target "$work/tools" --no-deps --only-binary :all: --python-version 3.11 \
   -r packaging/requirements.txt
 for suite in "${suites[@]}"; do build "$suite"; done
 (cd "$out" && LC_ALL=C sha256sum -- * > SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS)

@@ -20,7 +20,7 @@ declare -A pythons=([bookworm]=3.11 [trixie]=3.13)
 # run COMMAND: in the root of this test.
 run() {
   QKV_MOUNTS="$files:/files $PWD/examples:/tour/examples $PWD/packaging:/tour/packaging $PWD/tests/packaging:/tour/user $work/pypi-$suite:/pypi" \
-  QKV_ENV="PIP_NO_INDEX=1 PIP_FIND_LINKS=/pypi ${QKV_BUILD_ENV:-}" in_root "$root" bash -ec "$1"
+  QKV_ENV="PIP_ROOT_USER_ACTION=ignore PIP_NO_INDEX=1 PIP_FIND_LINKS=/pypi ${QKV_BUILD_ENV:-}" in_root "$root" bash -ec "$1"
 }
 
 # Runs a command that installs, and prints its seconds and the growth of the root.
