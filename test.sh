@@ -3,7 +3,8 @@
 # program's (pytest), and in a virtual environment with packages from PyPI the Python module's and those with clients of
 # others. The last line says how many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the
 # library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs Open MPI and MPICH,
-# without which the tests of training by MPI are skipped.
+# without which the tests of training by MPI are skipped; as root, with debootstrap, it also makes the files of a
+# release and tests them in bare Debians, which takes an hour.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh ${CI:+libopenmpi-dev libmpich-dev}
@@ -44,7 +45,7 @@ test_module() {
   local install=("$venv/pip" install -q --disable-pip-version-check)
   echo "== python"
   [ -x "$venv/pip" ] || /usr/bin/python3 -m venv "$folder/venv" || return 1
-  "${install[@]}" scikit-build-core nanobind numpy ml_dtypes pytest mypy pandas polars pyarrow || return 1
+  "${install[@]}" scikit-build-core nanobind nanobind-backend numpy ml_dtypes pytest mypy pandas polars pyarrow || return 1
   cmake --install "$build" --prefix "$folder/prefix" > /dev/null || return 1
   "${install[@]}" --no-build-isolation --no-deps --force-reinstall . --config-settings=build-dir="$folder/build" \
     --config-settings=cmake.define.QKV_USE_INSTALLED=ON \
@@ -84,6 +85,12 @@ fi
 if [ -n "${CI:-}" ]; then
   echo "== fuzz"
   fuzz/run.sh --seconds 5 2>&1 | tee -a "$log" || status=1
+fi
+if [ -n "${CI:-}" ] && [ "$(id -u)" -eq 0 ] && command -v debootstrap > /dev/null; then
+  echo "== packages"
+  rm -rf build/release-files
+  { packaging/release.sh build/release-files && packaging/test_in_debian.sh build/release-files; } 2>&1 | tee -a "$log" \
+    || status=1
 fi
 wait "$pytest" || status=1
 tee -a "$log" < build/pytest.log

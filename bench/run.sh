@@ -12,7 +12,7 @@ build/bench/bench/qkv_bench --benchmark_min_time=0.5
 
 peers=$(realpath "$1")
 cmake --install build/bench --prefix build/bench/prefix > /dev/null
-"$peers/bin/pip" install -q scikit-build-core nanobind
+"$peers/bin/pip" install -q scikit-build-core nanobind nanobind-backend
 "$peers/bin/pip" install -q --no-build-isolation --no-deps --force-reinstall . \
   --config-settings=build-dir="$PWD/build/bench/python" --config-settings=cmake.define.QKV_USE_INSTALLED=ON \
   --config-settings=cmake.define.CMAKE_PREFIX_PATH="$PWD/build/bench/prefix"

@@ -15,7 +15,7 @@
 #include "qkv/bfloat16.h"
 #include "qkv/dropout.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Element e of head h of token n of sequence s is data[s * sequence_stride + n * token_stride + h * head_stride + e].
 // Packed sequences [N, H, Dh] are {data, H * Dh, Dh}; a batch [B, H, T, Dh] is {data, Dh, T * Dh, H * T * Dh}.

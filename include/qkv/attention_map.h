@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The weights of one head: rows × columns, row-major. Each row is a distribution over the columns.
 struct AttentionHead {

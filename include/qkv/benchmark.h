@@ -11,7 +11,7 @@
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The time of one op on one shape.
 struct OpTime {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 struct bfloat16 {
   uint16_t bits = 0;

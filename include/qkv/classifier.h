@@ -12,7 +12,7 @@
 
 #include "qkv/embedder.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // How the logits z of the labels become scores:
 //   softmax  exp(z_i) / Σ_j exp(z_j): one of the labels is true

@@ -10,7 +10,7 @@
 
 #include "qkv/field.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 enum class Activation { relu, gelu, silu, gelu_tanh };
 constexpr std::array<std::string_view, 4> names_of(Activation) { return {"relu", "gelu", "silu", "gelu_tanh"}; }

@@ -5,7 +5,7 @@
 
 #include "qkv/field.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // A bound on lengths and counts of tokens, beyond every model.
 inline constexpr double kMaxTokens = 1 << 24;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Drops each value with probability p and multiplies the others by 1 / (1 − p); p = 0 keeps all values. The mask is a
 // function of (seed, step, site, row, column). `site` is the place in the network; its low 12 bits are free for the

@@ -13,7 +13,7 @@
 #include "qkv/decoding.h"
 #include "qkv/language.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // How the last hidden states of a text's tokens, including those around it, become one vector: their mean, or the state
 // of the first or the last token.

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Reports every error in a call, an option or a file. what() is one line that names the op, file, option or tensor,
 // what was found and what is accepted. The library never prints and never exits.

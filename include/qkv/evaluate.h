@@ -8,7 +8,7 @@
 #include "qkv/interactions.h"
 #include "qkv/ranking.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // An evaluation protocol; docs/evaluation-protocols.md describes them.
 struct RankingProtocol {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The type of the written weights.
 enum class ExportType { float32, float16, bfloat16 };

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The numbers that an option accepts. They are always finite.
 struct Range {

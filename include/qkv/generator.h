@@ -13,7 +13,7 @@
 #include "qkv/attention_map.h"
 #include "qkv/decoding.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 struct GenerateOptions : SamplingOptions {
   int64_t max_tokens = 256;

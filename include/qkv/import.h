@@ -9,7 +9,7 @@
 
 #include "qkv/config.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Description of a PyTorch model around nn.Transformer, for what its state dictionary does not say. It requires
 // source_embedding and heads.

@@ -9,7 +9,7 @@
 
 #include "qkv/config.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The kind of a run, as config.json states it.
 enum class RunKind { translator, language_model, recommender, encoder, classifier };

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The time of an event whose time is unknown.
 inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();

@@ -11,7 +11,7 @@
 #include "qkv/text.h"
 #include "qkv/training.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The unit of text that is one token: a character (a code point of the training text), a byte, or a SentencePiece
 // piece. Imported models may also have the pieces of a tokenizer.json: byte-level BPE (byte_pieces) or WordPiece

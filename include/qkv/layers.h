@@ -21,7 +21,8 @@
 #include "qkv/config.h"
 #include "qkv/matrix.h"
 
-namespace qkv::layers {
+namespace qkv {
+namespace [[gnu::visibility("default")]] layers {
 
 // A row-major array with a name.
 template <class T>
@@ -249,4 +250,5 @@ template <class Real>
 CrossEntropy cross_entropy(Matrix<const Real> logits, std::span<const int32_t> labels, double label_smoothing = 0,
                            Matrix<Real> dlogits = {}, int32_t ignored = -100);
 
-}  // namespace qkv::layers
+}  // namespace layers
+}  // namespace qkv

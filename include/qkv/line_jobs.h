@@ -17,7 +17,7 @@
 #include "qkv/titles.h"
 #include "qkv/translator.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Where answers go. Functions are called from the calling thread.
 struct LineOutput {

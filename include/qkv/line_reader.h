@@ -8,7 +8,7 @@
 
 #include "qkv/translator.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Reads the same lines as read_lines, but does not check that they are UTF-8. A line has at most 16 MiB.
 class LineReader {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Rows [row_begin, row_end) and columns [col_begin, col_end) of a matrix.
 struct Block {

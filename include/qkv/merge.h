@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 struct MergeReport {
   std::string base;        // the run that the adapter changes

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 class AtomicFile;
 

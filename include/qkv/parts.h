@@ -13,7 +13,7 @@
 #include "qkv/line_jobs.h"
 #include "qkv/line_reader.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 enum class PartState { written, present, failed };
 constexpr std::array<std::string_view, 3> names_of(PartState) { return {"written", "present", "failed"}; }

@@ -7,7 +7,7 @@
 
 #include "qkv/field.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Returns the number of bytes that a whole number stands for. K, M, G and T, or KiB, MiB, GiB and TiB, in any case, are
 // powers of 1024; "64K" is 65536. Throws Error for other text, and beyond 2^63 − 1.

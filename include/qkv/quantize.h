@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 struct QuantizeReport {
   std::string out;                               // the run directory that was written

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 constexpr std::array<int64_t, 3> kCutoffs = {5, 10, 20};
 using AtCutoffs = std::array<double, kCutoffs.size()>;  // one value for each cutoff k

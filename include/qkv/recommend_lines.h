@@ -13,7 +13,7 @@
 #include "qkv/recommender.h"
 #include "qkv/titles.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // A request. The answer is that of Recommender::similar if `similar` is set, else of Recommender::recommend.
 struct RecommendLine {

@@ -12,7 +12,7 @@
 #include "qkv/interactions.h"
 #include "qkv/training.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The loss of one position, where s_v = h · E[v] is the score of item v, v is the next item, and k negatives are drawn:
 //   softmax          −log softmax(s)_v over all items

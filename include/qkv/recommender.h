@@ -13,7 +13,7 @@
 #include "qkv/field.h"
 #include "qkv/interactions.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 struct RecommendOptions {
   int64_t top = 10;

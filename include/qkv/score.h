@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Corpus BLEU: Papineni et al. (2002), with the 13a tokenization and exponential smoothing of sacreBLEU.
 struct BleuScore {

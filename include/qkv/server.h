@@ -10,7 +10,7 @@
 
 #include "qkv/quantities.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // How requests are logged: as names and values, as JSON, or not at all.
 enum class LogFormat { text, json, none };

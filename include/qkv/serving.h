@@ -14,7 +14,7 @@
 #include "qkv/generator.h"
 #include "qkv/translator.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Limits on what runs at once. They change no result.
 struct LoopLimits {

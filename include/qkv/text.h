@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 enum class TokenizerKind { unigram, bpe };
 constexpr std::array<std::string_view, 2> names_of(TokenizerKind) { return {"unigram", "bpe"}; }

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // Set and get the number of threads of calls from this thread, from 1 to 1,024. Default: OMP_NUM_THREADS, else one per
 // processor that the process may use, by its affinity and the quota of its control group. It changes no result.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // A table of titles. Comparison ignores case and repeated blanks. "Matrix, The (1999)" also matches "The Matrix
 // (1999)", and both match without the year. Immutable; methods may be called from several threads.

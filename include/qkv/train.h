@@ -8,7 +8,7 @@
 #include "qkv/text.h"
 #include "qkv/training.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // How parallel text is read, text.json of a run.
 struct TextConfig {

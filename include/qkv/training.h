@@ -12,7 +12,7 @@
 #include "qkv/config.h"
 #include "qkv/field.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 enum class Optimizer { adam, adamw };
 constexpr std::array<std::string_view, 2> names_of(Optimizer) { return {"adam", "adamw"}; }

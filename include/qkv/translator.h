@@ -12,7 +12,7 @@
 #include "qkv/attention_map.h"
 #include "qkv/decoding.h"
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // A token of a translation, reported during decoding.
 struct TokenReport {

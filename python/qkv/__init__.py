@@ -27,8 +27,6 @@ The examples of all docstrings begin with these two imports. Their files are sma
 documentation, and runs/en-de, runs/lm, runs/films and others are run directories of small models.
 """
 
-from importlib.metadata import version as _version
-
 from . import batch, layers
 from ._attention import attention, attention_backward
 from ._attention_map import AttentionKind, AttentionMap
@@ -38,7 +36,7 @@ from ._evaluate import evaluate
 from ._export import ExportReport, QuantizeReport, export_model, quantize
 from ._generator import GeneratedToken, Generation, Generator, TokenAlternative
 from ._import import DownloadProgress, ImportReport, import_model
-from ._qkv import Error
+from ._qkv import Error, __version__
 from ._recommender import Recommendation, Recommendations, Recommender
 from ._reports import EvaluationReport, StepReport, TrainingResult
 from ._score import BleuScore, bleu, chrf
@@ -46,7 +44,6 @@ from ._translator import Hypothesis, TokenReport, Translation, Translator
 from ._system import active_isa, fma_peak, set_threads, threads
 from ._training import train_language_model, train_recommender, train_translator
 
-__version__ = _version("qkv")
 Error.__module__ = "qkv"
 Error.__doc__ = """An invalid argument or file, described in one line: its name, what was found and what is accepted.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 from typing import Any, Callable, TypeVar
 
 from . import _qkv
+from ._option_texts import TEXTS
 from ._tables import arrow_texts, is_arrow
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -16,11 +16,7 @@ def documents_options(name: str) -> Callable[[Function], Function]:
     """Decorator that appends the description of each option of this struct to a docstring."""
 
     def append(function: Function) -> Function:
-        lines = ["Options:"]
-        for field in _qkv.option_fields()[name]:
-            text = f"{field['name']}: {field['help']} (default {field['default']})."
-            lines += textwrap.wrap(text, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
-        function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", *lines]) + "\n"
+        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{TEXTS[name]}"
         return function
 
     return append

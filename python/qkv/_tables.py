@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from typing import Any, Iterable, Iterator, Mapping, Protocol, Sequence, TypeVar
 
 from . import _qkv
@@ -51,6 +50,12 @@ def table_like(table: object, columns: Mapping[str, Sequence[Any]]) -> Any:
     return columns
 
 
+def _temporary_folder() -> contextlib.AbstractContextManager[str]:
+    import tempfile  # slow to import
+
+    return tempfile.TemporaryDirectory(prefix="qkv-")
+
+
 @contextlib.contextmanager
 def log_files(name: str, logs: Any, columns: Iterable[str]) -> Iterator[tuple[list[str], list[str]]]:
     """Yields the paths of logs, and their columns: those given, or of temporary files with the tables given.
@@ -64,7 +69,7 @@ def log_files(name: str, logs: Any, columns: Iterable[str]) -> Iterator[tuple[li
     if not tables:
         yield [os.fspath(log) for log in found], list(columns)
         return
-    with tempfile.TemporaryDirectory(prefix="qkv-") as folder:
+    with _temporary_folder() as folder:
         names = [name if len(found) == 1 else f"{name}[{i}]" for i in range(len(found))]
         paths = [os.path.join(folder, own) for own in names]
         for table, own, path in zip(found, names, paths):
@@ -80,7 +85,7 @@ def text_files(name: str, texts: Any, separator: str = "\n") -> Iterator[list[st
     separator: after each string: a line break, or what ends a document. A string that contains it is an Error.
     """
     found = listed(texts)
-    with tempfile.TemporaryDirectory(prefix="qkv-") as folder:
+    with _temporary_folder() as folder:
         paths = []
         for i, text in enumerate(found):
             own = name if len(found) == 1 else f"{name}[{i}]"

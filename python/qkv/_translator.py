@@ -6,7 +6,6 @@ import itertools
 import os
 import threading
 import warnings
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
@@ -16,6 +15,8 @@ from ._attention_map import AttentionMap
 from ._tables import arrow_texts, is_arrow
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Unpack
@@ -153,6 +154,8 @@ class Translator:
 
         Arguments are those of translate; what it raises, future.result() raises.
         """
+        from concurrent.futures import Future  # slow to import
+
         texts, count, done = _lines(lines), _qkv.threads(), Future[list[Translation]]()
 
         def work() -> None:

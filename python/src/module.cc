@@ -32,6 +32,7 @@ void raise_error(const std::exception_ptr& thrown, void* type) {
 NB_MODULE(_qkv, m) {
   const nb::exception<qkv::Error> error(m, "Error", PyExc_ValueError);
   nb::register_exception_translator(raise_error, error.ptr());
+  m.attr("__version__") = QKV_VERSION;
   m.def("set_threads", [](int64_t count) {
     if (count < 1 || count > 1024)
       throw qkv::Error("set_threads: count must be between 1 and 1024 (is " + std::to_string(count) + ")");

@@ -1,8 +1,10 @@
 #include "dist/transport.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "core/fail.h"
 
@@ -18,11 +20,26 @@ std::string load_error(const std::string& path) {
   return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
 }
 
+// Returns the folder of the program or library that contains this function; empty if it is unknown.
+std::filesystem::path own_folder() {
+  Dl_info info;
+  link_map* map = nullptr;
+  const void* const here = reinterpret_cast<const void*>(&own_folder);
+  if (!::dladdr1(here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP)) return {};
+  std::error_code ignored;
+  const bool library = map && map->l_name && *map->l_name;
+  return (library ? map->l_name : std::filesystem::read_symlink("/proc/self/exe", ignored)).parent_path();
+}
+
 }  // namespace
 
 std::string plugin_path(const std::string& kind) {
   const char* const given = std::getenv("QKV_TRANSPORT");
-  return given && *given ? given : fmt::format("{}/libqkv_{}.so", QKV_PLUGIN_DIR, kind);
+  if (given && *given) return given;
+  const std::string name = fmt::format("libqkv_{}.so", kind);
+  const std::filesystem::path near = own_folder() / name;
+  std::error_code ignored;
+  return std::filesystem::exists(near, ignored) ? near.string() : fmt::format("{}/{}", QKV_PLUGIN_DIR, name);
 }
 
 const qkv_transport& load_transport(const std::string& path) {

@@ -8,8 +8,8 @@
 
 namespace qkv {
 
-// Returns the path of the plugin "local" or "mpi": the environment variable QKV_TRANSPORT, or libqkv_KIND.so in the
-// folder where plugins are installed.
+// Returns the path of the plugin "local" or "mpi": the environment variable QKV_TRANSPORT, or libqkv_KIND.so next to the
+// program or library that contains this function, or else in the folder where plugins are installed.
 std::string plugin_path(const std::string& kind);
 
 // Loads a plugin, which is never unloaded. Throws Error, naming the file and what is accepted, if it cannot be loaded

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
@@ -30,9 +33,13 @@ TEST(TransportPlugin, OfOneMachineHasTheInterface) {
   EXPECT_EQ(std::string(local.name()), "qkv_local");
 }
 
-TEST(TransportPlugin, IsTheInstalledOneOrThatOfTheEnvironment) {
+TEST(TransportPlugin, IsTheInstalledOneOrThatOfTheEnvironmentOrThatOfTheProgramsFolder) {
   ::unsetenv("QKV_TRANSPORT");
   EXPECT_TRUE(plugin_path("mpi").ends_with("/qkv/libqkv_mpi.so")) << plugin_path("mpi");
+  const std::string near = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libqkv_sample.so";
+  testing::spill(near, "");
+  EXPECT_EQ(plugin_path("sample"), near);
+  std::filesystem::remove(near);
   ::setenv("QKV_TRANSPORT", "/some/plugin.so", 1);
   EXPECT_EQ(plugin_path("mpi"), "/some/plugin.so");
   ::unsetenv("QKV_TRANSPORT");

@@ -1,0 +1,54 @@
+# Functions that work in a bare Debian of their own: a folder made by debootstrap. They need root. To be sourced.
+# QKV_ROOTS, by default build/roots, keeps an archive of each bare Debian, so that it is fetched once.
+
+need_root() {
+  [ "$(id -u)" -eq 0 ] || { echo "$0: must run as root" >&2; return 1; }
+  command -v debootstrap > /dev/null || { echo "$0: debootstrap is not installed (apt install debootstrap)" >&2; return 1; }
+}
+
+# Prints the address from which apt fetches Debian here.
+debian_mirror() {
+  apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian' | head -n 1
+}
+
+# make_root SUITE FOLDER: a Debian with the packages of priority "required", and apt.
+make_root() {
+  local suite=$1 folder=$2 archive=${QKV_ROOTS:-build/roots}/$1.tar
+  mkdir -p "$(dirname "$archive")"
+  if [ ! -s "$archive" ]; then
+    debootstrap --variant=minbase "$suite" "$archive.root" "$(debian_mirror)" > "$archive.log" 2>&1 \
+      || { tail "$archive.log" >&2; return 1; }
+    tar -C "$archive.root" -c . > "$archive.new"
+    mv "$archive.new" "$archive"
+    rm -rf "$archive.root"
+  fi
+  mkdir -p "$folder"
+  tar -C "$folder" -xf "$archive"
+  cp --remove-destination /etc/resolv.conf "$folder/etc/resolv.conf"
+  # As in the images of Debian: no services, no documentation of packages, no translations of apt's lists.
+  printf '#!/bin/sh\nexit 101\n' > "$folder/usr/sbin/policy-rc.d"
+  chmod +x "$folder/usr/sbin/policy-rc.d"
+  printf 'path-exclude /usr/share/man/*\n' > "$folder/etc/dpkg/dpkg.cfg.d/bare"
+  printf 'Acquire::Languages "none";\n' > "$folder/etc/apt/apt.conf.d/bare"
+}
+
+# in_root FOLDER COMMAND...: runs it there, in an environment of its own, with /proc, /dev and the mounts of QKV_MOUNTS
+# (FROM:TO, separated by spaces), which end with the command.
+in_root() {
+  QKV_ROOT=$1 unshare --mount bash -ec '
+    mount --rbind /proc "$QKV_ROOT/proc"
+    mount --rbind /dev "$QKV_ROOT/dev"
+    for pair in ${QKV_MOUNTS:-}; do
+      mkdir -p "$QKV_ROOT${pair#*:}"
+      mount --bind "${pair%%:*}" "$QKV_ROOT${pair#*:}"
+    done
+    exec env -i ${QKV_ENV:-} HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+      PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$QKV_ROOT" "$@"' in_root "${@:2}"
+}
+
+# install_in FOLDER PACKAGE...
+install_in() {
+  in_root "$1" apt-get update -q > /dev/null
+  in_root "$1" apt-get install -y -q --no-install-recommends "${@:2}" > "$1/install.log" 2>&1 \
+    || { tail "$1/install.log" >&2; return 1; }
+}
