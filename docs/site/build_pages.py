@@ -17,10 +17,12 @@ sys.path += [str(HERE), str(ROOT / "tests")]
 
 import cpp_pages  # noqa: E402
 import http_pages  # noqa: E402
+import notebook_pages  # noqa: E402
 import python_pages  # noqa: E402
-from docs_test import LINK, without_code  # noqa: E402
+from docs_test import LINE, LINK, without_code  # noqa: E402
 
-GENERATED = {"@cpp": cpp_pages.pages, "@http": http_pages.pages, "@python": python_pages.pages}
+GENERATED = {"@cpp": cpp_pages.pages, "@http": http_pages.pages, "@notebooks": notebook_pages.pages,
+             "@python": python_pages.pages}
 IMAGES = (".png", ".svg")
 
 
@@ -36,6 +38,10 @@ def name_of(page):
     """The name of a page in the folder of its section."""
     parts = page.relative_to(ROOT).with_suffix("").parts
     return parts[-1] if parts[0] == "docs" else "-".join(parts).lower().removesuffix("-readme")
+
+
+def relative(path, place):
+    return os.path.relpath(path, os.path.dirname(place) or ".")
 
 
 class Site:
@@ -59,42 +65,33 @@ class Site:
 
     def add_pages(self, folder, pattern):
         if pattern in GENERATED:
-            for name, text in GENERATED[pattern](ROOT):
+            for name, text, file in GENERATED[pattern](ROOT):
                 self.texts[f"{folder}/{name}"] = (text, ROOT)
-                self.places[f"@{name}"] = f"{folder}/{name}"
+                self.places[f"@{name}"] = self.places[file] = f"{folder}/{name}"
             return
         found = repository_pages(pattern)
         assert found, f"contents.toml: there is no page {pattern}"
         for page in found:
             self.add(f"{folder}/{name_of(page)}", page)
 
-    def target(self, link, folder):
-        """The place of a linked file: a page, an image, or its source, which conf.py shows."""
-        path = link["path"]
-        if re.match(r"[a-z]+:", path):
+    def target(self, link, place, folder):
+        """The link of the site: to a page, to an image, or else to the source, which site_sources.py shows."""
+        path, anchor = link["path"], f"#{link['anchor']}" if link["anchor"] else ""
+        if not path or re.match(r"[a-z]+:", path):
             return link.group()
-        anchor = f"#{link['anchor']}" if link["anchor"] else ""
-        file = (folder / path).resolve() if path and path not in self.places else path
-        if not path:
-            return f"[{link['text']}]({anchor})"
-        if file in self.places:
-            return f"[{link['text']}]({{{self.places[file]}}}{anchor})"
+        file = path if path in self.places else (folder / path).resolve()
+        page = self.places.get(file)
+        if page and page != place and not LINE.fullmatch(link["anchor"] or ""):
+            return f"[{link['text']}]({relative(page + '.md', place)}{anchor})"
         if file.suffix in IMAGES:
-            return f"[{link['text']}](<{{images/{file.name}}}>)"
+            return f"[{link['text']}]({relative(f'images/{file.name}', place)})"
         return f"[{link['text']}](source:{quote(str(file.relative_to(ROOT)))}{anchor})"
 
     def page(self, place):
         """The text of a page with the links of the site."""
         text, folder = self.texts[place]
-        begin = os.path.dirname(place) or "."
-
-        def relative(found):
-            name = found[1] if found[1].startswith("images/") else found[1] + ".md"
-            return os.path.relpath(name, begin)
-
         for link in reversed(list(LINK.finditer(without_code(text)))):
-            changed = re.sub(r"\{([\w./-]+)\}(?=[#>)])", relative, self.target(link, folder))
-            text = text[: link.start()] + changed + text[link.end() :]
+            text = text[: link.start()] + self.target(link, place, folder) + text[link.end() :]
         return text + self.toctree(place)
 
     def toctree(self, place):

@@ -35,7 +35,14 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
 
+def set_levels(app, pagename, templatename, context, doctree):
+    """Gives the captions of the navigation the level that a heading needs."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
 def setup(app):
+    app.connect("html-page-context", set_levels, priority=900)
     site_math.setup(app)
     site_search.setup(app)
     site_sources.setup(app)

@@ -82,7 +82,7 @@ def summary(path):
 
 
 def pages(root):
-    """Pairs (name, text): the list of headers, and a page for each."""
+    """Triples (name, text, file that it shows): the list of headers, and a page for each."""
     headers = sorted((root / "include/qkv").glob("*.h"))
     found = {f"cpp/{path.stem.replace('_', '-')}": (path, *header(path)) for path in headers}
     rows = [f"| [{path.name}](@{name}) | {summary(path)} | {', '.join(f'`{n}`' for n in names)} |"
@@ -91,4 +91,4 @@ def pages(root):
                       "`qkv/qkv.h` includes the headers that most programs need. Errors are exceptions of the type "
                       "`qkv::Error`. [CMake finds the library](@home) as the package `qkv`.", "",
                       "| header | | names |", "|---|---|---|", *rows]) + "\n"
-    return [("cpp/index", text), *((name, page) for name, (_, page, _) in found.items())]
+    return [("cpp/index", text, root / "include/qkv"), *((name, page, path) for name, (path, page, _) in found.items())]

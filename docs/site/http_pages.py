@@ -102,4 +102,5 @@ class Page:
 
 
 def pages(root):
-    return [("http", Page(json.loads((root / DOCUMENT).read_text(encoding="utf-8"))).text())]
+    """Triples (name, text, file that it shows)."""
+    return [("http", Page(json.loads((root / DOCUMENT).read_text(encoding="utf-8"))).text(), root / DOCUMENT)]

@@ -100,7 +100,7 @@ def page(module, title, names):
 
 
 def pages(root):
-    """Pairs (name, text): the list of modules, and a page for each."""
+    """Triples (name, text, file that it shows): the list of modules, and a page for each."""
     package = griffe.load("qkv", search_paths=[str(root / "python")], resolve_aliases=True)
     found = []
     rows = []
@@ -109,9 +109,9 @@ def pages(root):
         title = f"qkv.{short}" if short else "qkv"
         names = [str(name).strip("'\"") for name in module.exports]
         name = f"python-names/{title.replace('.', '-')}"
-        found.append((name, page(module, title, names)))
+        found.append((name, page(module, title, names), module.filepath))
         first = escaped(inspect.cleandoc(module.docstring.value).partition("\n\n")[0].replace("\n", " "))
         rows.append(f"| [{title}](@{name}) | {first} | {', '.join(f'`{n}`' for n in names if n != '__version__')} |")
     text = "\n".join(["# Python names", "", "Every public name of the module, from its docstring. [Python module]"
                       "(docs/python.md) describes how to use them.", "", "| module | | names |", "|---|---|---|", *rows])
-    return [("python-names/index", text + "\n"), *found]
+    return [("python-names/index", text + "\n", root / "python/qkv"), *found]

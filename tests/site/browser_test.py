@@ -34,7 +34,7 @@ QUESTIONS = {  # question -> pages of which one must be among the first three re
 
 class SiteBrowser(page_browser.Browser):
     def open(self, url):
-        self.url = "file:"
+        self.url = ("file:", "data:")  # beginnings of requests that are not to elsewhere
         self.driver.get("about:blank")
         self.driver.get_log("browser"), self.driver.get_log("performance")
         self.driver.get(url)
