@@ -14,11 +14,9 @@ int main(int argc, char** argv) {
     // Returns at once if the run is complete, and resumes it if it was stopped.
     const auto recipe =
         qkv::recommendation_recipe({.preset = "films", .values = {{"max_epochs", argc > 5 ? argv[5] : "40"}}});
-    qkv::train_recommendation({.data = {log}}, recipe, run,
-                              {.on_message = [](const std::string& line) { std::cout << line << "\n"; },
-                               .on_step = {},
-                               .on_evaluation = {},
-                               .should_stop = {}});
+    qkv::TrainingObserver observer;
+    observer.on_message = [](const std::string& line) { std::cout << line << "\n"; };
+    qkv::train_recommendation({.data = {log}}, recipe, run, observer);
 
     const qkv::Recommender recommender(run);
     const qkv::Titles titles(argv[2], {}, [&](std::string_view item) { return recommender.has_item(item); });
