@@ -1,0 +1,33 @@
+"""The index of the search: the sections of all pages, with their text. search.js reads it, also from a file: URL."""
+
+import json
+from pathlib import Path
+
+from docutils import nodes
+
+
+def text_of(section):
+    """The text of a section without that of its sections."""
+    parts = [child.astext() for child in section.children if not isinstance(child, (nodes.section, nodes.title))]
+    return " ".join(" ".join(parts).split())
+
+
+def sections(app):
+    for name in sorted(app.env.all_docs):
+        page = app.env.titles[name].astext()
+        for section in app.env.get_doctree(name).findall(nodes.section):
+            title = section.next_node(nodes.title).astext()
+            url = app.builder.get_target_uri(name) + ("" if title == page else f"#{section['ids'][0]}")
+            yield [page, title, url, text_of(section)]
+
+
+def write_index(app, error):
+    if error is None:
+        index = json.dumps(list(sections(app)), ensure_ascii=False, separators=(",", ":"))
+        Path(app.outdir, "_static/search_index.js").write_text(f"const sections = {index};\n", encoding="utf-8")
+        for unused in ("searchindex.js", "objects.inv", "_static/searchtools.js", "_static/language_data.js"):
+            Path(app.outdir, unused).unlink(missing_ok=True)
+
+
+def setup(app):
+    app.connect("build-finished", write_index)

@@ -1,0 +1,95 @@
+"""The site in Chromium from file: URLs: the search, narrow and wide screens, light and dark, and axe-core."""
+
+import pathlib
+
+import pytest
+
+import page_browser
+
+PAGES = ("index.html", "guide/questions.html", "explanation/math.html", "reference/commands.html", "reference/http.html",
+         "reference/cpp/translator.html", "reference/python-names/qkv.html", "results/results.html",
+         "search.html?q=beam", "source/include/qkv/score.h.html")
+
+# Rules that the theme breaks: its buttons for narrow screens are labels without a role, and its sections for screen
+# readers lie outside of the landmarks.
+OF_THE_THEME = {"region", "landmark-unique", "landmark-complementary-is-top-level", "skip-link"}
+
+QUESTIONS = {  # question -> pages of which one must be among the first three results
+    "how do I train on my own text files?": ("guide/questions.html", "guide/first-translation-model.html"),
+    "how much memory does a step need?": ("guide/questions.html", "reference/run-directory.html"),
+    "which license?": ("guide/questions.html",),
+    "how do I serve on port 80 behind nginx?": ("guide/serve-a-model.html",),
+    "how do I continue an interrupted run?": ("guide/questions.html", "reference/run-directory.html"),
+    "how do I use GPT-2?": ("guide/questions.html", "guide/import-and-fine-tune.html"),
+    "what does beam do?": ("guide/questions.html", "tasks/decoding.html"),
+    "how do I get attention weights in Python?": ("guide/questions.html", "tasks/python.html"),
+    "how do I run on 4 machines?": ("guide/questions.html", "guide/cluster.html"),
+    "is it deterministic?": ("guide/questions.html", "design/determinism.html"),
+    "resum": ("reference/run-directory.html",),
+    "translate_async": ("reference/python-names/qkv.html", "reference/cpp/translator.html"),
+    "--label-smoothing": ("reference/commands.html", "explanation/math.html"),
+    "POST /v1/embeddings": ("reference/http.html",),
+}
+
+
+class SiteBrowser(page_browser.Browser):
+    def open(self, url):
+        self.url = ("file:", "data:")  # beginnings of requests that are not to elsewhere
+        self.driver.get("about:blank")
+        self.driver.get_log("browser"), self.driver.get_log("performance")
+        self.driver.get(url)
+
+
+@pytest.fixture(scope="module")
+def browser(site):
+    if page_browser.missing():
+        pytest.skip(page_browser.missing())
+    found = SiteBrowser()
+    yield found
+    found.quit()
+
+
+def url(site, page):
+    path, _, query = page.partition("?")
+    return pathlib.Path(site, path).as_uri() + (f"?{query}" if query else "")
+
+
+def results(browser):
+    return browser.script("all('#search-results a').map(link => link.href)")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_search_answers_questions(site, browser, question):
+    browser.open(url(site, "search.html"))
+    browser.script("document.getElementById('query').focus()")
+    browser.keys(question)
+    first = results(browser)[:3]
+    assert any(f"/{page}" in link for page in QUESTIONS[question] for link in first), first
+    assert browser.complaints() == []
+
+
+def test_the_search_of_each_page_leads_to_results(site, browser):
+    browser.show_as("light", 1280)
+    browser.open(url(site, "explanation/math.html"))
+    browser.driver.find_element("css selector", ".sidebar-search").send_keys("positional encoding\n")
+    browser.wait("document.getElementById('search-status')")
+    assert "sections" in browser.text("search-status")
+    browser.driver.find_element("css selector", "#search-results a").click()
+    browser.wait("document.title.startsWith('The mathematics')")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_as_wide_as_the_screen(site, browser, page, width):
+    browser.show_as("light", width)
+    browser.open(url(site, page))
+    assert browser.script("document.documentElement.scrollWidth") <= width
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", PAGES)
+def test_axe_finds_nothing(site, browser, page, scheme):
+    browser.show_as(scheme, 1280)
+    browser.open(url(site, page))
+    assert [found for found in browser.findings() if found[0] not in OF_THE_THEME] == []
