@@ -50,9 +50,10 @@ template <class Real>
 void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
                                 AfterBlock after) const {
   const Real* bias = bias_ ? bias_->value + out_begin : nullptr;
-  if (weight_->updates.empty()) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, after);
+  if (weight_->updates.empty() && !c.check) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, after);
   product<Real>(x, *weight_, out_begin, out_end, bias, y, c);
   for (const LowRank<Real>& update : weight_->updates) update.add(x, y, out_begin, c);
+  c.checked("linear", y);
   for_row_blocks(y, after);
 }
 
@@ -70,9 +71,13 @@ void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<
   const Matrix<Real> dW{gradient, out_end - out_begin, in_};
   const Matrix<const Real> W(weight_->value + out_begin * in_, out_end - out_begin, in_);
   Real* db = bias_ ? bias_->gradient + out_begin : nullptr;
-  if (weight_->updates.empty()) return linear_backward<Real>(x, W, dy, {dx, dW, db, accumulate, after_dx}, c.arena);
+  if (weight_->updates.empty() && !c.check)
+    return linear_backward<Real>(x, W, dy, {dx, dW, db, accumulate, after_dx}, c.arena);
   linear_backward<Real>(x, W, dy, {dx, dW, db, accumulate}, c.arena);
   for (const LowRank<Real>& update : weight_->updates) update.backward(x, dy, dx, out_begin, c);
+  c.checked("linear", dx, Pass::backward);
+  c.checked_gradient("linear", dW);
+  c.checked_gradient("linear", Matrix<Real>{db, 1, out_end - out_begin});
   for_row_blocks(dx, after_dx);
 }
 
