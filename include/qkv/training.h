@@ -56,6 +56,9 @@ struct TrainingConfig {
   int64_t save_every = 500;
   double save_minutes = 10;
   int64_t patience = 0;
+  int64_t max_skipped_steps = 10;
+  double rollback_on_spike = 0;
+  bool detect_anomaly = false;
   Selection selection = Selection::metric;
   int64_t average = 5;
   double ema_decay = 0.999;
@@ -130,6 +133,18 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
          kWeight});
   visit("patience", c.patience,
         {"Stop after this many evaluations without improvement; 0 is off", "checkpoints", kCount});
+  visit("max_skipped_steps", c.max_skipped_steps,
+        {"Steps in a row that may be skipped because their loss or gradient is not finite; one more ends training",
+         "checkpoints", kCount});
+  visit("rollback_on_spike", c.rollback_on_spike,
+        {"Return to the state of the last evaluation or save_every, and continue with the next batches, if a loss is "
+         "above the median of the last 100 by more than this times their median absolute deviation; 0 is off",
+         "checkpoints", kWeight});
+  visit(
+      "detect_anomaly", c.detect_anomaly,
+      {"Check the output of every op, forward and backward, and end training at the first that is not finite: slower, "
+       "the same result",
+       "checkpoints"});
   visit(
       "selection", c.selection,
       {"How the best weights are chosen on the dev data: by the metric (BLEU, bits per byte or NDCG@10) or by the loss",
@@ -215,6 +230,8 @@ struct StepReport {
   int64_t step = 0, epoch = 0, max_steps = 0;
   double loss = 0, nll = 0;  // per target token, natural logarithm
   double learning_rate = 0, gradient_norm = 0;
+  int64_t skipped_steps = 0;  // so far: steps that were not applied, because loss or gradient was not finite
+  int64_t rollbacks = 0;      // so far: returns to an earlier state after a loss far above the recent ones
   int64_t target_tokens = 0;
   double seconds = 0;            // since the start of the run, including the time before it was resumed
   double tokens_per_second = 0;  // target tokens of this step divided by its time

@@ -30,6 +30,8 @@ class StepReport:
     seconds: float  # since the start of the run, including the time before it was resumed
     tokens_per_second: float  # of this step
     noise_scale: float = 0.0  # target tokens above which a larger step gains little; 0: unknown, as with one shard
+    skipped_steps: int = 0  # so far: steps that were not applied because their loss or gradient was not finite
+    rollbacks: int = 0  # so far: returns to an earlier state after a loss far above the recent ones
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class Reporter:
         report = StepReport(
             found.step, found.epoch, found.max_steps, found.loss, found.nll, found.learning_rate, found.gradient_norm,
             found.target_tokens, found.seconds, found.tokens_per_second, found.noise_scale,
+            found.skipped_steps, found.rollbacks,
         )
         self._bar.step(report)
         return self._on_step is not None and bool(self._on_step(report))

@@ -187,7 +187,9 @@ void bind_training(nb::module_& m) {
       .def_ro("target_tokens", &StepReport::target_tokens)
       .def_ro("seconds", &StepReport::seconds)
       .def_ro("tokens_per_second", &StepReport::tokens_per_second)
-      .def_ro("noise_scale", &StepReport::noise_scale);
+      .def_ro("noise_scale", &StepReport::noise_scale)
+      .def_ro("skipped_steps", &StepReport::skipped_steps)
+      .def_ro("rollbacks", &StepReport::rollbacks);
   nb::class_<EvaluationReport>(m, "EvaluationReport")
       .def_ro("step", &EvaluationReport::step)
       .def_prop_ro("candidates", [](const EvaluationReport& report) { return pairs_of(report.candidates); })

@@ -1,6 +1,7 @@
 // A batch of packed token ids, the interface between data and model. There is no padding.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,6 +23,15 @@ struct Packed {
   std::span<const int32_t> sequence(int64_t s) const {
     const int32_t *begin = offsets.data() + s, *end = begin + 1;
     return std::span(ids).subspan(to_size(*begin), to_size(*end - *begin));
+  }
+  // Returns the sequences of these tokens, each once.
+  std::vector<int64_t> sequences_of(std::span<const int64_t> tokens) const {
+    std::vector<int64_t> found;
+    for (const int64_t token : tokens) {
+      const int64_t s = std::upper_bound(offsets.begin(), offsets.end(), token) - offsets.begin() - 1;
+      if (std::find(found.begin(), found.end(), s) == found.end()) found.push_back(s);
+    }
+    return found;
   }
   void clear() {
     ids.clear();

@@ -1,6 +1,7 @@
 #include "data/batch_stream.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -56,6 +57,18 @@ void BatchStream::skip() {
   if (done < all) return;
   leave();
   enter();
+}
+
+std::vector<int64_t> BatchStream::lines() const {
+  std::map<size_t, std::vector<int64_t>> usable;  // pairs of each chunk
+  std::vector<int64_t> lines;
+  for (const int64_t pair : batches_[position_.batch]) {
+    const auto i = to_size(std::ranges::upper_bound(current_.ends, pair) - current_.ends.begin());
+    const int64_t chunk = current_.chunks[i], before = i == 0 ? 0 : current_.ends[i - 1];
+    if (!usable.contains(i)) usable[i] = current_.data->usable(corpus_.read(chunk));
+    lines.push_back(chunk * corpus_.pairs(0) + usable[i].at(to_size(pair - before)) + 1);
+  }
+  return lines;
 }
 
 void BatchStream::look_ahead(int64_t batches) {
@@ -126,6 +139,7 @@ void BatchStream::complete(Window& window) const {
   for (size_t i = 0; i < window.chunks.size(); i++) {
     if (!window.texts[i]) tokenize(window, i);
     window.data->add(*window.texts[i]);
+    window.ends.push_back(window.data->size());
     window.texts[i].reset();
   }
   window.complete = true;

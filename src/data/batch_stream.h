@@ -58,6 +58,8 @@ class BatchStream {
   void next(Batch& batch);
   // Moves past the next batch.
   void skip();
+  // Returns the line, from 1, of each pair of the next batch.
+  std::vector<int64_t> lines() const;
   // Exchanges the tokens of the next window if it begins within this number of batches. A window that was not exchanged
   // before it begins is tokenized as a whole by each rank.
   void look_ahead(int64_t batches);
@@ -65,6 +67,7 @@ class BatchStream {
   int64_t windows() const;                      // in an epoch
   int64_t longest() const { return longest_; }  // largest number of tokens on a side of a pair that is not skipped
   std::string fingerprint() const { return corpus_.fingerprint(); }
+  const std::string& path() const { return corpus_.path(); }
   std::string summary() const;        // one line about the text and the current window
   std::string epoch_summary() const;  // the same for the previous epoch
 
@@ -74,6 +77,7 @@ class BatchStream {
     size_t considered = 0;                            // number of chunks that this rank has tokenized or left to others
     std::vector<std::optional<TokenizedText>> texts;  // of each chunk, until data is complete
     std::shared_ptr<ParallelData> data;
+    std::vector<int64_t> ends;  // number of pairs in data after each chunk
     bool complete = false;
   };
 

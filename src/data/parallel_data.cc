@@ -11,10 +11,6 @@ namespace {
 
 constexpr int64_t kBlock = 32;  // pairs that a thread tokenizes at once
 
-struct EncodedPair {
-  std::vector<int32_t> source, target;
-};
-
 void append_text(const std::vector<int32_t>& ids, std::vector<int32_t>& to) {
   to.push_back(static_cast<int32_t>(ids.size()));
   to.insert(to.end(), ids.begin(), ids.end());
@@ -57,7 +53,7 @@ ParallelData::ParallelData(const Tokenizer& source, const Tokenizer& target, int
   if (max_length < 2) fail("parallel data: max_length must be at least 2 (is {})", max_length);
 }
 
-TokenizedText ParallelData::tokenize(const ParallelText& text) const {
+std::vector<ParallelData::EncodedPair> ParallelData::encode(const ParallelText& text) const {
   if (text.source.size() != text.target.size())
     fail("parallel data: source and target must have the same number of lines (have {} and {})", text.source.size(),
          text.target.size());
@@ -67,19 +63,39 @@ TokenizedText ParallelData::tokenize(const ParallelText& text) const {
     const size_t begin = to_size(block * kBlock), end = std::min(pairs.size(), begin + kBlock);
     for (size_t i = begin; i < end; i++) pairs[i] = {source.encode(text.source[i]), target.encode(text.target[i])};
   });
+  return pairs;
+}
+
+ParallelData::Use ParallelData::use_of(const EncodedPair& pair) const {
+  if (pair.source.empty() || pair.target.empty()) return Use::empty;
+  const bool too_long = std::ssize(pair.source) + source_around() > max_length_ ||
+                        std::ssize(pair.target) + target_around() > max_length_;
+  return too_long ? Use::too_long : Use::usable;
+}
+
+TokenizedText ParallelData::tokenize(const ParallelText& text) const {
   TokenizedText tokenized;
-  for (const EncodedPair& pair : pairs) {
-    if (pair.source.empty() || pair.target.empty()) {
-      tokenized.skipped.empty++;
-    } else if (std::ssize(pair.source) + source_around() > max_length_ ||
-               std::ssize(pair.target) + target_around() > max_length_) {
-      tokenized.skipped.too_long++;
-    } else {
-      append_text(pair.source, tokenized.source);
-      append_text(pair.target, tokenized.target);
+  for (const EncodedPair& pair : encode(text)) switch (use_of(pair)) {
+      case Use::empty:
+        tokenized.skipped.empty++;
+        break;
+      case Use::too_long:
+        tokenized.skipped.too_long++;
+        break;
+      case Use::usable:
+        append_text(pair.source, tokenized.source);
+        append_text(pair.target, tokenized.target);
+        break;
     }
-  }
   return tokenized;
+}
+
+std::vector<int64_t> ParallelData::usable(const ParallelText& text) const {
+  const std::vector<EncodedPair> pairs = encode(text);
+  std::vector<int64_t> indices;
+  for (size_t i = 0; i < pairs.size(); i++)
+    if (use_of(pairs[i]) == Use::usable) indices.push_back(static_cast<int64_t>(i));
+  return indices;
 }
 
 void ParallelData::check(const TokenizedText& text, int64_t pairs) const {

@@ -53,6 +53,8 @@ class ParallelData {
   }
 
   TokenizedText tokenize(const ParallelText& text) const;  // on all threads
+  // Returns the indices of the pairs that are not skipped.
+  std::vector<int64_t> usable(const ParallelText& text) const;
   // Throws Error unless tokenize() can return this text for `pairs` pairs, with any tokenizer of the same vocabulary.
   void check(const TokenizedText& text, int64_t pairs) const;
   void add(const TokenizedText& text);
@@ -79,6 +81,12 @@ class ParallelData {
     void append(std::span<const int32_t> before, std::span<const int32_t> text, std::span<const int32_t> after);
   };
 
+  enum class Use { usable, empty, too_long };
+  struct EncodedPair {
+    std::vector<int32_t> source, target;
+  };
+  std::vector<EncodedPair> encode(const ParallelText& text) const;
+  Use use_of(const EncodedPair& pair) const;
   int64_t source_around() const { return std::ssize(tokens_.source_before) + std::ssize(tokens_.source_after); }
   int64_t target_around() const { return std::ssize(tokens_.target_before); }  // a target's last token is no input
 

@@ -13,12 +13,19 @@
 
 namespace qkv {
 
+// The beginning of a document: number of its file, from 0, and line, from 1.
+struct TextPlace {
+  int64_t file = 0, line = 1;
+};
+
 // Tokenized documents.
 struct TokenStream {
   std::vector<int32_t> ids;
-  std::vector<int64_t> starts;  // index of the start token of each document
-  int64_t bytes = 0;            // total size of the text
-  bool shares_ends = true;      // whether the end token of a document is the start token of the next one
+  std::vector<int64_t> starts;          // index of the start token of each document
+  std::vector<std::string> files = {};  // of the text
+  std::vector<TextPlace> places = {};   // of each document
+  int64_t bytes = 0;                    // total size of the text
+  bool shares_ends = true;              // whether the end token of a document is the start token of the next one
 
   // Returns the number of tokens that have a label.
   int64_t predictions() const { return std::ssize(ids) - (shares_ends ? 1 : std::ssize(starts)); }

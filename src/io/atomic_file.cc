@@ -104,6 +104,14 @@ void remove_file(const std::string& path) {
   if (fs::remove(path, error); error) fail("{}: cannot be removed: {}", path, error.message());
 }
 
+void link_file(const std::string& from, const std::string& to) {
+  remove_file(to);
+  std::error_code error;
+  if (fs::create_hard_link(from, to, error); error) fs::copy_file(from, to, error);
+  if (error) fail("{}: cannot be written: {}", to, error.message());
+  sync_directory_of(to);
+}
+
 void write_directory_atomic(const std::string& path, const std::function<void(const std::string&)>& write) {
   const std::string partial = path + ".partial";
   std::error_code error;

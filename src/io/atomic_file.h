@@ -46,6 +46,10 @@ void make_directory(const std::string& path);
 // Removes a file or an empty directory. Throws Error if it cannot be removed; one that does not exist is fine.
 void remove_file(const std::string& path);
 
+// Makes `to` another name of the file `from`, or a copy where the file system has no such names. Neither may change
+// afterwards but by replacement. A process that is killed may leave no `to` or a part of it.
+void link_file(const std::string& from, const std::string& to);
+
 // Makes the directory `path`, which must not exist, with the files that write(PARTIAL) writes: whole or not at all. A
 // process that is killed in between leaves `path`.partial.
 void write_directory_atomic(const std::string& path, const std::function<void(const std::string& partial)>& write);

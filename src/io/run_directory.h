@@ -45,6 +45,7 @@ class RunDirectory {
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
   std::string state() const { return checkpoints() + "/state.safetensors"; }  // everything that resuming needs
+  std::string rollback() const { return checkpoints() + "/rollback.safetensors"; }  // the state to return to
   std::string lock() const { return checkpoints() + "/lock"; }                // of the process that trains the run
   std::string weights(int64_t step) const;                                    // at one evaluation, for averaging
 

@@ -174,6 +174,7 @@ void MultiHeadAttention<Real>::project(Context& c, Saved& s) const {
     s.v = qkv_.forward(s.u, c, Q + K, all);  // V = U W_Vᵀ + b_V
   } else if (s.z.data != s.x.data) {
     s.q = qkv_.forward(s.x, c, 0, Q);
+    const FiniteCheck::Part part(c.check, "keys and values", TokenSide::none);
     const Matrix<Real> kv = qkv_.forward(s.z, c, Q, all);  // K and V in one product
     s.k = kv.col_range(0, K);
     s.v = kv.col_range(K, kv.cols);
@@ -194,6 +195,8 @@ void MultiHeadAttention<Real>::place(const Sequences& sequences, Context& c, Sav
   if (!angles_.data) return;
   rotate(s.k, c.positions, Turn::forward);
   rotate(s.q, s.x.rows == s.z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
+  c.checked("rotary", s.k);
+  c.checked("rotary", s.q);
 }
 
 template <class Real>
@@ -210,6 +213,7 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
   s.lse = c.arena.take<Real>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
   run_attention(input(s, keys, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1}, c.arena);
+  c.checked("attention", s.heads);
   return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
 }
 
@@ -240,6 +244,7 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}, ddistances};
   run_attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
                                as_heads<const Real>(dheads, value_width_), gradients, c.arena);
+  c.checked("attention", dq, Pass::backward);
   if (relative_) relative_->backward(ddistances);
   rotate(dk, c.positions, Turn::back);
   rotate(dq, c.positions, Turn::back);
@@ -248,6 +253,9 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
     normalize_backward(*k_norm_, dk, c, s.k_norms);
   }
   qkv_.backward(s.x, dqkv, dx, c, accumulate, 0, dqkv.cols);
+  const FiniteCheck::Part part(c.check, "keys and values", TokenSide::none);
+  c.checked("attention", dk, Pass::backward);
+  c.checked("attention", dv, Pass::backward);
   if (!same_keys) qkv_.backward(s.z, dkv, dz, c, true, Q, Q + dkv.cols);
   if (!same_values) qkv_.backward(s.u, dv, du, c, true, Q + K, all);
 }

@@ -31,6 +31,7 @@ Matrix<Real> FeedForward<Real>::forward(Matrix<const Real> x, Context& c, Saved&
     s.hidden = c.arena.matrix<Real>(x.rows, first_.out() / 2);
     first_.forward_into(x, s.a, c, {});
     gated_activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden);
+    c.checked("gated activation", s.hidden);
     return second_.forward(s.hidden, c);
   }
   // The output of relu is enough for backward: the gradient is 0 unless it is positive. So activations overwrite
@@ -38,6 +39,7 @@ Matrix<Real> FeedForward<Real>::forward(Matrix<const Real> x, Context& c, Saved&
   s.hidden = kind_ == Activation::relu || c.inference ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
   first_.forward_into(x, s.a, c,
                       [&](const Block& block) { activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden, block); });
+  c.checked("activation", s.hidden);
   return second_.forward(s.hidden, c);
 }
 
@@ -50,12 +52,14 @@ void FeedForward<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool ac
     const Matrix<Real> dhidden = c.arena.matrix<Real>(s.hidden.rows, s.hidden.cols);
     second_.backward(s.hidden, dy, dhidden, c);
     gated_activation_backward<Real>(kind_, s.a, dhidden, c.dropout(p_, site_), d);
+    c.checked("gated activation", d, Pass::backward);
     first_.backward(s.x, d, dx, c, accumulate);
     return;
   }
   second_.backward(s.hidden, dy, d, c, false, [&](const Block& block) {
     activation_backward<Real>(kind_, s.a, d, c.dropout(p_, site_), d, block);
   });
+  c.checked("activation", d, Pass::backward);
   first_.backward(s.x, d, dx, c, accumulate);
 }
 

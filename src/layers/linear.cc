@@ -66,9 +66,10 @@ template <class Real>
 void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
                                 AfterBlock after) const {
   const Real* bias = bias_ ? bias_->value + out_begin : nullptr;
-  if (weight_->updates.empty()) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, after);
+  if (weight_->updates.empty() && !c.check) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, after);
   product<Real>(x, *weight_, out_begin, out_end, bias, y, c);
   for (const LowRank<Real>& update : weight_->updates) update.add(x, y, out_begin, c);
+  c.checked("linear", y);
   for_row_blocks(y, after);
 }
 
@@ -83,10 +84,15 @@ template <class Real>
 void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
                             int64_t out_begin, int64_t out_end, AfterBlock after_dx) const {
   Real* db = bias_ ? bias_->gradient + out_begin : nullptr;
-  const bool updated = !weight_->updates.empty();
-  product_backward<Real>(x, *weight_, out_begin, out_end, dy, dx, db, c, accumulate, updated ? AfterBlock() : after_dx);
-  if (!updated) return;
+  const bool more = !weight_->updates.empty() || c.check;  // work on dx
+  product_backward<Real>(x, *weight_, out_begin, out_end, dy, dx, db, c, accumulate, more ? AfterBlock() : after_dx);
+  if (!more) return;
   for (const LowRank<Real>& update : weight_->updates) update.backward(x, dy, dx, out_begin, c);
+  c.checked("linear", dx, Pass::backward);
+  const int64_t in = weight_->shape[1];
+  if (weight_->gradient)
+    c.checked_gradient("linear", Matrix<Real>(weight_->gradient + out_begin * in, out_end - out_begin, in));
+  c.checked_gradient("linear", Matrix<Real>{db, 1, out_end - out_begin});
   for_row_blocks(dx, after_dx);
 }
 

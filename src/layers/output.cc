@@ -113,6 +113,7 @@ Loss Output<Real>::loss(Matrix<const Real> h, std::span<const int32_t> labels, d
 template <class Real>
 Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing,
                                      Matrix<Real> dh, Context& c) const {
+  const FiniteCheck::Part part(c.check, "output", TokenSide::target);
   Loss total;
   const int64_t block = rows_at_once(weight_->shape[0]);
   for (int64_t begin = 0; begin < h.rows; begin += block) {
@@ -122,9 +123,11 @@ Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q
     const Matrix<const Real> capped = keep_capped(d, c);
+    c.checked("logits", d, Pass::forward, begin);
     cross_entropy_with_gradient<Real>(d, labels.subspan(to_size(begin), to_size(n)), static_cast<Real>(smoothing),
                                       Real(1), loss, nll);
-    backward(rows, capped, d, dh.row_range(begin, end), c);
+    c.checked("loss", Matrix<Real>(loss, n, 1), Pass::forward, begin);
+    backward(rows, capped, d, dh.row_range(begin, end), c, begin);
     total += sum(loss, nll, n);
   }
   return total;
@@ -133,6 +136,7 @@ Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32
 template <class Real>
 Loss Output<Real>::r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> other, std::span<const int32_t> labels,
                                        Objective objective, Matrix<Real> dh, Matrix<Real> dother, Context& c) const {
+  const FiniteCheck::Part part(c.check, "output", TokenSide::target);
   Loss total;
   const int64_t block = rows_at_once(weight_->shape[0]);
   for (int64_t begin = 0; begin < h.rows; begin += block) {
@@ -142,11 +146,14 @@ Loss Output<Real>::r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> 
     Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> da = logits(a, c), db = logits(b, c);
     const Matrix<const Real> capped_a = keep_capped(da, c), capped_b = keep_capped(db, c);
+    c.checked("logits", da, Pass::forward, begin);
+    c.checked("logits", db, Pass::forward, begin);
     r_drop_with_gradient<Real>(da, db, labels.subspan(to_size(begin), to_size(n)),
                                static_cast<Real>(objective.label_smoothing), static_cast<Real>(objective.r_drop), loss,
                                nll);
-    backward(a, capped_a, da, dh.row_range(begin, end), c);
-    backward(b, capped_b, db, dother.row_range(begin, end), c);
+    c.checked("loss", Matrix<Real>(loss, n, 1), Pass::forward, begin);
+    backward(a, capped_a, da, dh.row_range(begin, end), c, begin);
+    backward(b, capped_b, db, dother.row_range(begin, end), c, begin);
     total += sum(loss, nll, n);
   }
   return total;
@@ -162,12 +169,16 @@ Matrix<const Real> Output<Real>::keep_capped(Matrix<const Real> logits, Context&
 
 template <class Real>
 void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> capped, Matrix<Real> dlogits, Matrix<Real> dh,
-                            Context& c) const {
+                            Context& c, int64_t first) const {
+  c.checked("loss", dlogits, Pass::backward, first);
   if (cap_ > 0)
     parallel_rows(h.rows, dlogits.cols, [&](int64_t begin, int64_t end) {
       softcap_backward<Real>(capped.row_range(begin, end), cap_, dlogits.row_range(begin, end));
     });
   product_backward<Real>(h, *weight_, 0, dlogits.cols, dlogits, dh, bias_ ? bias_->gradient : nullptr, c);
+  c.checked("logits", dh, Pass::backward, first);
+  c.checked_gradient("logits", weight_->gradient_matrix());
+  if (bias_) c.checked_gradient("logits", Matrix<Real>(bias_->gradient, 1, bias_->size()));
 }
 
 template class Output<float>;

@@ -74,9 +74,9 @@ class Output {
  private:
   // Returns a copy of the logits for backward, which needs them if they are capped.
   Matrix<const Real> keep_capped(Matrix<const Real> logits, Context& c) const;
-  // Overwrites dlogits.
-  void backward(Matrix<const Real> h, Matrix<const Real> capped, Matrix<Real> dlogits, Matrix<Real> dh,
-                Context& c) const;
+  // Overwrites dlogits. The rows are those of the tokens from `first` on.
+  void backward(Matrix<const Real> h, Matrix<const Real> capped, Matrix<Real> dlogits, Matrix<Real> dh, Context& c,
+                int64_t first) const;
 
   const Parameter<Real>*weight_, *bias_;
   Real cap_;

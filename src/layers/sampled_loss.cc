@@ -119,11 +119,17 @@ template <class Real>
 Loss sampled_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> h, const Candidates& candidates,
                                SampledLoss kind, Matrix<Real> dh, Context& c) {
   const Arena::Scope scope(c.arena);
+  const FiniteCheck::Part part(c.check, "output", TokenSide::target);
   const Matrix<Real> s = c.arena.matrix<Real>(candidates.ids.rows, candidates.ids.cols);
   Real* loss = c.arena.take<Real>(s.rows);
   chosen_logits<Real>(h, weight.matrix(), candidates.ids, s);
+  c.checked("logits", s);
   sampled_loss<Real>(kind, candidates.log_draws, s, loss);
+  c.checked("loss", Matrix<Real>(loss, s.rows, 1));
+  c.checked("loss", s, Pass::backward);
   chosen_logits_backward<Real>(h, weight.matrix(), candidates.ids, s, dh, weight.gradient_matrix(), c.arena);
+  c.checked("logits", dh, Pass::backward);
+  c.checked_gradient("logits", weight.gradient_matrix());
   return sum(loss, s.rows);
 }
 
@@ -132,6 +138,7 @@ template <class Real>
 Loss shared_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> h, std::span<const int32_t> labels,
                               const SharedNegatives& negatives, SampledLoss kind, Matrix<Real> dh, Context& c) {
   const Arena::Scope scope(c.arena);
+  const FiniteCheck::Part part(c.check, "output", TokenSide::target);
   const int64_t K = std::ssize(negatives.ids), d = h.cols;
   const Matrix<Real> E = c.arena.matrix<Real>(K, d), dE = c.arena.zeros<Real>(K, d);
   for (int64_t k = 0; k < K; k++) std::copy_n(weight.matrix().row(negatives.ids[to_size(k)]), d, E.row(k));
@@ -152,16 +159,21 @@ Loss shared_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> 
     Real* loss = c.arena.take<Real>(rows);
     linear<Real>(x, E, correction, s.negatives, c.arena);
     chosen_logits<Real>(x, weight.matrix(), chosen, s.label);
+    c.checked("logits", s.all, Pass::forward, begin);
     hide_labels(label, negatives.ids, s.negatives);
     shared_loss(kind, s, loss, c.arena);
+    c.checked("loss", Matrix<Real>(loss, rows, 1), Pass::forward, begin);
+    c.checked("loss", s.all, Pass::backward, begin);
     chosen_logits_backward<Real>(x, weight.matrix(), chosen, s.label, dx, weight.gradient_matrix(), c.arena);
     linear_backward<Real>(x, E, s.negatives, {dx, dE, nullptr, true}, c.arena);
+    c.checked("logits", dx, Pass::backward, begin);
     total += sum(loss, rows);
   }
   for (int64_t k = 0; k < K; k++) {
     Real* row = weight.gradient_matrix().row(negatives.ids[to_size(k)]);
     for (int64_t j = 0; j < d; j++) row[j] += dE(k, j);
   }
+  c.checked_gradient("logits", weight.gradient_matrix());
   return total;
 }
 

@@ -71,12 +71,22 @@ void Replicas::add_gradients(const Transformer<float>& model, int64_t count) con
   });
 }
 
+// The first slice with an output that is not finite counts.
+void Replicas::take_checks(const Batch& batch, const Context& c) const {
+  const bool has_source = batch.source.sequences() > 0;
+  for (size_t i = 0; i < checks_.size(); i++) {
+    const size_t first = to_size(slices_[i]);
+    c.check->take(checks_[i], has_source ? batch.source.offsets[first] : 0, batch.target.offsets[first]);
+  }
+}
+
 Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& batch, LossOf loss_of, Context& c) {
   if (model.parameters().size() > kMaxParameters || model.has_adapters()) return loss_of(model, batch, 0, c);
   c.use(std::ssize(model.parameters().all()));
   slice(batch);
   const auto slices = std::ssize(slices_) - 1, count = std::min<int64_t>(slices, kMaxReplicas);
   make_replicas(model, to_size(count));
+  checks_.assign(c.check ? to_size(slices) : 0, {});
   parallel_for_throwing(count, [&](int64_t r) {
     const Transformer<float>& replica = *replicas_[to_size(r)];
     Worker& worker = workers_[to_size(thread_number())];
@@ -87,10 +97,12 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
       copy(batch, begin, end, worker.slice);
       const uint64_t seed = c.seed + static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15u;
       Context context{worker.arena, c.training, seed, c.step, c.recompute, c.int8};
+      if (c.check) context.check = &checks_[to_size(i)];
       const Arena::Scope scope(worker.arena);
       loss += loss_of(replica, worker.slice, batch.target.offsets[to_size(begin)], context);
     }
   });
+  take_checks(batch, c);
   add_gradients(model, count);
   Loss total;
   for (const Loss& loss : losses_) total += loss;

@@ -27,9 +27,11 @@ Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, int64_t i
 template <class Real>
 template <class Attend>
 Matrix<Real> Layer<Real>::forward_parallel(Matrix<const Real> x, Context& c, Saved& s, Attend&& attend) const {
+  FiniteCheck::Part part(c.check, "self-attention");
   const Matrix<const Real> n = self_attention_residual_.input(x, c, s.self_attention_residual);
   const Matrix<const Real> m = shares_norm() ? n : feed_forward_residual_.input(x, c, s.feed_forward_residual);
   const Matrix<Real> y = self_attention_residual_.add(x, attend(n), c);
+  part.rename("feed-forward");
   return feed_forward_residual_.add(y, feed_forward_.forward(m, c, s.feed_forward), c);
 }
 
@@ -37,9 +39,11 @@ template <class Real>
 void Layer<Real>::backward_parallel(Matrix<Real> gradient, const VisibleKeys<Real>& self, Context& c,
                                     const Saved& s) const {
   const Arena::Scope scope(c.arena);
+  FiniteCheck::Part part(c.check, "feed-forward");
   const Matrix<Real> dm = c.arena.matrix<Real>(gradient.rows, gradient.cols);
   feed_forward_residual_.add_backward(gradient, c, dm);
   feed_forward_.backward(dm, dm, false, c, s.feed_forward);
+  part.rename("self-attention");
   const Matrix<Real> dn = c.arena.matrix<Real>(gradient.rows, gradient.cols);
   self_attention_residual_.add_backward(gradient, c, dn);
   self_attention_.backward(dn, dn, false, {}, self, causal_, c, s.self_attention);
@@ -59,13 +63,16 @@ Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memor
     return forward_parallel(x, c, s, [&](Matrix<const Real> n) {
       return self_attention_.forward(n, n, self, causal_, c, s.self_attention);
     });
+  FiniteCheck::Part part(c.check, "self-attention");
   Matrix<Real> y = self_attention_residual_.forward(x, c, s.self_attention_residual, [&](Matrix<const Real> h) {
     return self_attention_.forward(h, keys_input(x, h), self, causal_, c, s.self_attention);
   });
+  part.rename("cross-attention");
   if (cross_)
     y = cross_->residual.forward(y, c, s.cross_attention_residual, [&](Matrix<const Real> h) {
       return cross_->attention.forward(h, memory, cross, Causal::none, c, s.cross_attention);
     });
+  part.rename("feed-forward");
   return feed_forward_residual_.forward(
       y, c, s.feed_forward_residual, [&](Matrix<const Real> h) { return feed_forward_.forward(h, c, s.feed_forward); });
 }
@@ -74,15 +81,18 @@ template <class Real>
 void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const VisibleKeys<Real>& self,
                            const VisibleKeys<Real>& cross, Context& c, const Saved& s) const {
   if (is_parallel()) return backward_parallel(gradient, self, c, s);
+  FiniteCheck::Part part(c.check, "feed-forward");
   feed_forward_residual_.backward(gradient, c, s.feed_forward_residual,
                                   [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
                                     feed_forward_.backward(d, dx, accumulate, c, s.feed_forward);
                                   });
+  part.rename("cross-attention");
   if (cross_)
     cross_->residual.backward(
         gradient, c, s.cross_attention_residual, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
           cross_->attention.backward(d, dx, accumulate, dmemory, cross, Causal::none, c, s.cross_attention);
         });
+  part.rename("self-attention");
   const Arena::Scope scope(c.arena);
   const Matrix<Real> dkeys = keys_of_x_ ? c.arena.zeros<Real>(gradient.rows, gradient.cols) : Matrix<Real>{};
   self_attention_residual_.backward(
@@ -171,6 +181,7 @@ Matrix<Real> Stack<Real>::forward(Matrix<const Real> x, Matrix<const Real> memor
   for (size_t i = 0; i < layers_.size(); i++) {
     s.inputs[i] = x;
     c.use(ends_[i]);
+    const FiniteCheck::Part part(c.check, "layer", static_cast<int64_t>(i));
     const auto layer = [&] { return layers_[i].forward(x, memory, self, cross, c, s.layers[i]); };
     x = y = c.recompute ? result_only<Real>(x, c, layer) : layer();
   }
@@ -184,6 +195,7 @@ void Stack<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Vi
   if (norm_) norm_->backward(gradient, c, s.norm);
   for (size_t i = layers_.size(); i-- > 0;) {
     const Arena::Scope scope(c.arena);
+    const FiniteCheck::Part part(c.check, "layer", static_cast<int64_t>(i));
     if (c.recompute) layers_[i].forward(s.inputs[i], s.memory, self, cross, c, s.layers[i]);
     layers_[i].backward(gradient, dmemory, self, cross, c, s.layers[i]);
     c.complete(i > 0 ? ends_[i - 1] : first_);

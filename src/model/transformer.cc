@@ -188,6 +188,7 @@ void Transformer<Real>::encode(const Packed& source, Context& c, Saved& s) const
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_types(source, config_.token_types);
   c.use(encoder_->first_parameter());
+  const FiniteCheck::Part part(c.check, "encoder", TokenSide::source);
   const Matrix<Real> x = source_embedding_->forward(
       source.ids, source.positions, types_of(source, config_.token_types, c.arena), c, s.source_embedding);
   c.positions = source.positions;
@@ -210,6 +211,7 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
     encode(source, c, s);
   else
     c.use(decoder_->first_parameter());
+  const FiniteCheck::Part part(c.check, "decoder", TokenSide::target);
   const Matrix<Real> y = target_embedding_->forward(target.ids, target.positions, target.gaps, c, s.target_embedding);
   c.positions = target.positions;
   s.h = decoder_->forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
@@ -258,10 +260,14 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
 template <class Real>
 void Transformer<Real>::backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const {
   const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
-  decoder_->backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source), c,
-                     s.decoder);
-  target_embedding_->backward(dh, batch.target.ids, batch.target.positions, batch.target.gaps, c, s.target_embedding);
+  {
+    const FiniteCheck::Part part(c.check, "decoder", TokenSide::target);
+    decoder_->backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source),
+                       c, s.decoder);
+    target_embedding_->backward(dh, batch.target.ids, batch.target.positions, batch.target.gaps, c, s.target_embedding);
+  }
   if (encoder_) {
+    const FiniteCheck::Part part(c.check, "encoder", TokenSide::source);
     c.positions = batch.source.positions;
     encoder_->backward(dmemory, {}, sequences_of(batch.source, batch.source), {}, c, s.encoder);
     source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions,

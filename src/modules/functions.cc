@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/to_size.h"
+#include "modules/check_matrix.h"
 #include "ops/embedding.h"
 #include "ops/logits/cross_entropy.h"
 #include "ops/logits/softmax.h"
@@ -16,6 +17,7 @@ namespace {
 
 template <class A, class B>
 void check_same_shape(const char* function, const char* name, Matrix<A> found, Matrix<B> wanted) {
+  check_matrix(function, name, found);
   if (found.rows != wanted.rows || found.cols != wanted.cols)
     fail("{}: {} has shape [{}, {}], expected [{}, {}]", function, name, found.rows, found.cols, wanted.rows,
          wanted.cols);
@@ -47,6 +49,7 @@ template <class Real>
 void positional_encoding(Matrix<Real> P, Positions kind) {
   ModelConfig config;
   config.positions = kind;
+  check_matrix("positional_encoding", "P", P);
   if (!config.has_sinusoids()) fail("positional_encoding: kind must be sinusoidal (is {})", name_of(kind));
   if (kind != Positions::interleaved && (P.cols % 2 != 0 || P.cols < 4))
     fail("positional_encoding: the width must be even and at least 4 (is {})", P.cols);
@@ -55,20 +58,23 @@ void positional_encoding(Matrix<Real> P, Positions kind) {
 
 template <class Real>
 void softmax(Matrix<const Real> x, Matrix<Real> y) {
+  check_matrix("softmax", "x", x);
   check_same_shape("softmax", "y", y, x);
-  qkv::softmax(x, y);
+  if (x.cols > 0) qkv::softmax(x, y);
 }
 
 template <class Real>
 void softmax_backward(Matrix<const Real> y, Matrix<const Real> dy, Matrix<Real> dx) {
+  check_matrix("softmax_backward", "y", y);
   check_same_shape("softmax_backward", "dy", dy, y);
   check_same_shape("softmax_backward", "dx", dx, y);
-  qkv::softmax_backward(y, dy, dx);
+  if (y.cols > 0) qkv::softmax_backward(y, dy, dx);
 }
 
 template <class Real>
 CrossEntropy cross_entropy(Matrix<const Real> logits, std::span<const int32_t> labels, double label_smoothing,
                            Matrix<Real> dlogits, int32_t ignored) {
+  check_matrix("cross_entropy", "logits", logits);
   check_cross_entropy(logits.rows, logits.cols, labels, label_smoothing, ignored);
   if (dlogits.data) check_same_shape("cross_entropy", "dlogits", dlogits, logits);
   CrossEntropy result;

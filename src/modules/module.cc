@@ -7,6 +7,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "modules/body.h"
+#include "modules/check_matrix.h"
 #include "modules/parameter_names.h"
 #include "ops/rows.h"
 #include "qkv/layers.h"
@@ -28,9 +29,11 @@ void check_inputs(const Body<Real>& body, std::span<const Matrix<const Real>> in
     fail("{}: expected {} inputs, found {}", body.name(),
          required == std::ssize(kinds) ? fmt::to_string(required) : fmt::format("{} to {}", required, kinds.size()),
          inputs.size());
-  for (size_t i = 0; i < inputs.size(); i++)
+  for (size_t i = 0; i < inputs.size(); i++) {
+    check_matrix(body.name(), kinds[i].name, inputs[i]);
     if (inputs[i].cols != kinds[i].width)
       fail("{}: {} has width {}, expected {}", body.name(), kinds[i].name, inputs[i].cols, kinds[i].width);
+  }
 }
 
 template <class Real>
@@ -131,6 +134,7 @@ void Module<Real>::load_state_dict(std::span<const NamedArray<const Real>> value
     if (found->second.shape != value.shape)
       fail("{}: parameter {} has shape [{}], expected [{}]", module, value.name, fmt::join(value.shape, ", "),
            fmt::join(found->second.shape, ", "));
+    if (!value.data) fail("{}: parameter {} must not be null", module, value.name);
   }
   for (const auto& [name, array] : wanted)
     if (!seen.contains(name)) fail("{}: parameter {} is missing", module, name);
@@ -200,6 +204,7 @@ std::vector<Matrix<const Real>> Module<Real>::backward(Matrix<const Real> dy) {
   if (dy.rows != s.output->given || dy.cols != s.output_width)
     fail("{}: the gradient has shape [{}, {}], expected that of the output, [{}, {}]", s.body->name(), dy.rows, dy.cols,
          s.output->given, s.output_width);
+  check_matrix(s.body->name(), "the gradient", dy);
   s.require_gradients();
   s.backward_pass.reset();
   s.backward_pass.emplace(s.arena);

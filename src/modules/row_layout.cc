@@ -7,6 +7,8 @@
 namespace qkv::layers {
 namespace {
 
+constexpr int64_t kMaxRows = std::numeric_limits<int32_t>::max();
+
 void check_offsets(const std::vector<int32_t>& offsets, int64_t rows, const std::string& where) {
   if (offsets.front() != 0 || offsets.back() != rows)
     fail("{}: offsets must be from 0 to {}, the number of rows (are from {} to {})", where, rows, offsets.front(),
@@ -17,9 +19,8 @@ void check_offsets(const std::vector<int32_t>& offsets, int64_t rows, const std:
 
 void check_lengths(const Rows& rows, int64_t given, const std::string& where) {
   const int64_t batch = static_cast<int64_t>(rows.lengths.size());
-  if (rows.width < 0 || batch * rows.width != given)
-    fail("{}: expected {} rows for {} lengths in a batch of width {}, found {}", where, batch * rows.width, batch,
-         rows.width, given);
+  if (rows.width < 0 || rows.width > kMaxRows || batch * rows.width != given)
+    fail("{}: expected rows for {} lengths in a batch of width {}, found {} rows", where, batch, rows.width, given);
   for (const int32_t length : rows.lengths)
     if (length < 0 || length > rows.width)
       fail("{}: lengths must be from 0 to {}, the width of the batch (found {})", where, rows.width, length);
@@ -28,8 +29,7 @@ void check_lengths(const Rows& rows, int64_t given, const std::string& where) {
 }  // namespace
 
 RowLayout::RowLayout(const Rows& rows, int64_t n, const std::string& where) : given(n) {
-  if (n > std::numeric_limits<int32_t>::max())
-    fail("{}: at most {} rows are possible (has {})", where, std::numeric_limits<int32_t>::max(), n);
+  if (n > kMaxRows) fail("{}: at most {} rows are possible (has {})", where, kMaxRows, n);
   if (!rows.offsets.empty() && rows.width > 0) fail("{}: rows must be packed or padded, not both", where);
   if (rows.width > 0 || !rows.lengths.empty()) {
     check_lengths(rows, n, where);

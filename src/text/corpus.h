@@ -27,13 +27,14 @@ class ParallelCorpus {
   int64_t size() const { return files_[0].lines(); }  // pairs
   int64_t chunks() const { return files_[0].chunks(); }
   int64_t pairs(int64_t chunk) const { return std::min(chunk_pairs_, size() - chunk * chunk_pairs_); }
+  const std::string& path() const { return files_[0].path(); }  // of the only file, or of the source
   std::string fingerprint() const;  // of the files' bytes, in hexadecimal: distinguishes texts
 
   ParallelText read(int64_t chunk) const;
   void will_need(int64_t chunk) const;  // soon: see LineFile
 
-  // All pairs. For a text with more than `most` pairs, about `most` in whole chunks, one from each of equal parts of the
-  // text, the same ones each time.
+  // All pairs. For a text with more than `most` pairs, about `most` in whole chunks, one from each of equal parts of
+  // the text, the same ones each time.
   ParallelText sample(int64_t most) const;
 
  private:

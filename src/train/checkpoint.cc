@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "io/safetensors.h"
+#include "train/loss_spikes.h"
 
 namespace qkv {
 namespace {
@@ -58,6 +59,8 @@ void save_state(const std::string& path, const Progress& p, const std::string& d
       {"format", kFormat},
       {"data", data},
       {"step", fmt::format("{}", p.step)},
+      {"skipped_steps", fmt::format("{}", p.skipped_steps)},
+      {"skipped_in_row", fmt::format("{}", p.skipped_in_row)},
       {"epoch", fmt::format("{}", p.data.epoch)},
       {"window", fmt::format("{}", p.data.window)},
       {"batch", fmt::format("{}", p.data.batch)},
@@ -66,11 +69,15 @@ void save_state(const std::string& path, const Progress& p, const std::string& d
       {"best", fmt::format("{}", p.best)},
       {"best_step", fmt::format("{}", p.best_step)},
       {"evaluations_since_best", fmt::format("{}", p.evaluations_since_best)},
+      {"rollbacks", fmt::format("{}", p.rollbacks)},
+      {"rollbacks_in_row", fmt::format("{}", p.rollbacks_in_row)},
+      {"losses", fmt::format("{}", p.losses.size())},
       {"finished", p.finished ? "1" : "0"},
       {"evaluations", fmt::format("{}", p.evaluated_steps.size())},
   };
   for (size_t i = 0; i < p.evaluated_steps.size(); i++)
     metadata[fmt::format("evaluation.{}", i)] = fmt::format("{}", p.evaluated_steps[i]);
+  for (size_t i = 0; i < p.losses.size(); i++) metadata[fmt::format("loss.{}", i)] = fmt::format("{}", p.losses[i]);
   std::vector<Array> arrays = optimizer.arrays();
   arrays.insert(arrays.begin(), weights_of(parameters));
   std::vector<TensorEntry> tensors;
@@ -104,6 +111,14 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   Progress p;
   p.step = parse_count(file, path, "step");
   optimizer.check_rows(path, p.step);
+  if (metadata.contains("skipped_steps")) {  // absent in older states
+    p.skipped_steps = parse_count(file, path, "skipped_steps");
+    p.skipped_in_row = parse_count(file, path, "skipped_in_row");
+    p.rollbacks = parse_count(file, path, "rollbacks");
+    p.rollbacks_in_row = parse_count(file, path, "rollbacks_in_row");
+    const int64_t losses = parse_count(file, path, "losses", LossSpikes::kSteps);
+    for (int64_t i = 0; i < losses; i++) p.losses.push_back(parse<double>(file, path, fmt::format("loss.{}", i)));
+  }
   p.data.epoch = parse_count(file, path, "epoch");
   p.data.window = parse_count(file, path, "window");
   p.data.batch = parse_count(file, path, "batch");

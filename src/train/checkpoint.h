@@ -21,6 +21,11 @@ struct Progress {
   int64_t evaluations_since_best = 0;
   bool finished = false;                 // patience is exhausted
   std::vector<int64_t> evaluated_steps;  // steps whose weights are kept for averaging, oldest first
+  int64_t skipped_steps = 0;             // that were not applied, and do not count as steps
+  int64_t skipped_in_row = 0;            // since the last step that was applied
+  int64_t rollbacks = 0;                 // to the state that rollback_on_spike keeps
+  int64_t rollbacks_in_row = 0;          // since the last such state
+  std::vector<double> losses = {};       // of the last steps, for rollback_on_spike; oldest first
 };
 
 // Writes a state. `data` identifies the training data. With `exchange`, the optimizer has the slices of rank 0, and the

@@ -7,6 +7,7 @@
 
 #include "core/fail.h"
 #include "core/file_descriptor.h"
+#include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/run.h"
 #include "text/unicode.h"
@@ -40,6 +41,24 @@ struct Text {
   Text(const Text&) = delete;  // documents points into contents
   Text& operator=(const Text&) = delete;
 };
+
+// Returns the beginning of each document in the files, in the order of the files.
+std::vector<TextPlace> places_of(const Text& text) {
+  std::vector<TextPlace> places;
+  TextPlace place;
+  const auto end_of_file = [&] { return std::to_address(text.contents[to_size(place.file)].end()); };
+  const char* at = text.contents.front().data();  // the position of `place`
+  for (const std::string_view document : text.documents) {
+    while (document.data() < text.contents[to_size(place.file)].data() || document.data() >= end_of_file()) {
+      place = {place.file + 1, 1};
+      at = text.contents[to_size(place.file)].data();
+    }
+    place.line += std::count(at, document.data(), '\n');
+    at = document.data();
+    places.push_back(place);
+  }
+  return places;
+}
 
 // A SentencePiece model, trained from all lines or, if the text is long, from every nth line.
 Tokenizer train_pieces(const LanguageConfig& config, const std::vector<std::string_view>& train) {
@@ -129,6 +148,8 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
   }
   const DocumentEnds ends{ends_.start, ends_.ends.front()};
   train_ = stream_of(text.documents, codec_, files.text.front(), ends);
+  train_.files = files.text;
+  train_.places = places_of(text);
   dev_ = stream_of(dev, codec_, has_dev ? files.dev.front() : files.text.front(), ends);
   session.report(fmt::format("text: {} bytes for training, {} bytes for evaluation, {} distinct tokens", train_.bytes,
                              dev_.bytes, codec_.size()));

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "core/fail.h"
 #include "core/hash.h"
+#include "core/to_size.h"
 #include "decode/generation.h"
 #include "train/loss_of_batches.h"
 #include "train/objective.h"
+#include "train/place_list.h"
 #include "train/rehearsal.h"
 
 namespace qkv {
@@ -63,6 +66,46 @@ std::string LanguageTask::summary() const {
 
 Loss LanguageTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
   return replicas_.loss_and_gradient(model, batch_, objective_of(recipe_.training), c);
+}
+
+std::vector<TextPlace> LanguageTask::places_of(std::span<const int64_t> tokens) const {
+  std::vector<TextPlace> places;
+  int64_t at = 0;  // token of the last place
+  for (const int64_t token : tokens) {
+    const auto document = std::ranges::upper_bound(text_.starts, token) - text_.starts.begin() - 1;
+    const int64_t start = text_.starts[to_size(document)];
+    TextPlace place = text_.places[to_size(document)];
+    if (at > start) place = places.back();
+    at = std::max(at, start + 1);  // the start token is no text
+    if (token > at) {
+      const std::string between = codec_.decode(std::span(text_.ids).subspan(to_size(at), to_size(token - at)));
+      place.line += std::ranges::count(between, '\n');
+      at = token;
+    }
+    places.push_back(place);
+  }
+  return places;
+}
+
+std::string LanguageTask::places(const StreamPosition& position, TokenSide, std::span<const int64_t> rows) {
+  seek(position);
+  std::vector<TextBatches::Piece> ranges;  // of tokens
+  const auto piece = [&](int64_t s) { return epoch_.pieces[to_size(epoch_.offsets[to_size(position.batch)] + s)]; };
+  for (const int64_t row : rows) {
+    const int64_t s = batch_.target.sequences_of({&row, 1}).front();
+    const int64_t token = piece(s).begin + row - batch_.target.offsets[to_size(s)];
+    ranges.push_back({token, token + 1});
+  }
+  for (int64_t s = 0; rows.empty() && s < batch_.target.sequences(); s++) ranges.push_back(piece(s));
+  std::ranges::sort(ranges, {}, &TextBatches::Piece::begin);
+  std::vector<int64_t> ends;  // the first and the last token of each range
+  for (const auto& [begin, end] : ranges) ends.insert(ends.end(), {begin, end - 1});
+  const std::vector<TextPlace> places = places_of(ends);
+  std::map<int64_t, LineRanges> lines;  // by file
+  for (size_t i = 0; i < places.size(); i += 2) lines[places[i].file].emplace_back(places[i].line, places[i + 1].line);
+  std::vector<std::string> names;
+  for (const auto& [file, own] : lines) names.push_back(name_lines(own, text_.files[to_size(file)]));
+  return fmt::format("{}", fmt::join(names, "; "));
 }
 
 DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {

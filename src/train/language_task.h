@@ -30,6 +30,7 @@ class LanguageTask : public Task {
   std::string summary() const override;
 
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  std::string places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"bits/byte", false}; }
   std::string sample(const Transformer<float>& model, Arena& arena) override;
@@ -37,6 +38,9 @@ class LanguageTask : public Task {
   size_t bytes() const override { return replicas_.bytes(); }
 
  private:
+  // Returns the file and the line of each token of the text; `tokens` increase.
+  std::vector<TextPlace> places_of(std::span<const int64_t> tokens) const;
+
   const LanguageRecipe& recipe_;
   const TextCodec& codec_;
   const TextEnds& ends_;

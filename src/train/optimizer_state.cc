@@ -108,7 +108,7 @@ void OptimizerState::allocate() {
     std::copy_n(parameters_.values().data() + part.value, part.slice.size, ema_.data() + part.state);
 }
 
-// `mean` is 1 / tokens. `squares` is only read if there is clipping.
+// `mean` is 1 / tokens.
 AdamStep OptimizerState::adam_step(int64_t step, double mean, double squares) const {
   AdamStep s;
   s.learning_rate = learning_rate(config_, step);
@@ -127,16 +127,19 @@ AdamStep OptimizerState::adam_step(int64_t step, double mean, double squares) co
 
 double OptimizerState::update(int64_t step, int64_t tokens, Gather gather) {
   const double mean = mean_factor(tokens);
-  double squares = 0;
-  if (config_.clip_norm > 0) {
-    for (const Part& part : parts_) sum_of_squares<float>(gradient_of(part), squares_of(part));
-    squares = sum_of_squares_of_all(gather);
+  for (const Part& part : parts_) sum_of_squares<float>(gradient_of(part), squares_of(part));
+  const double squares = sum_of_squares_of_all(gather);
+  if (std::isfinite(squares)) {
+    const AdamStep s = adam_step(step, mean, squares);
+    for (const Part& part : parts_) update_part(s, part);
+    clear_other_gradients();
+  } else {
+    clear_gradients();
   }
-  const AdamStep s = adam_step(step, mean, squares);
-  for (const Part& part : parts_) update_part(s, part);
-  clear_other_gradients();
-  return std::sqrt(sum_of_squares_of_all(gather)) * mean;
+  return std::sqrt(squares) * mean;
 }
+
+void OptimizerState::clear_gradients() { std::ranges::fill(parameters_.gradients(), 0.0f); }
 
 std::span<float> OptimizerState::gradient_of(const Part& part) const {
   return parameters_.gradients().subspan(to_size(part.gradient), to_size(part.slice.size));
@@ -151,7 +154,6 @@ double OptimizerState::sum_of_squares_of_all(Gather gather) {
   return sum_of_ranges(squares_, ranges_);
 }
 
-// Updates the parameters of a part and sets the sums of the squares of their gradients.
 void OptimizerState::update_part(AdamStep s, const Part& part) {
   const auto of = [](auto all, int64_t from, int64_t count) {
     return all.empty() ? all : all.subspan(to_size(from), to_size(count));
@@ -160,20 +162,19 @@ void OptimizerState::update_part(AdamStep s, const Part& part) {
   const int64_t from = part.block * kMomentBlock, padded = blocks * kMomentBlock;
   const std::span<float> w = of(parameters_.values(), part.value, size), gradient = gradient_of(part),
                          average = of(ema_, part.state, size);
-  const std::span<double> squares = squares_of(part);
   // Another stream of random numbers for the rounding of each range.
   s.seed += 0x9E3779B97F4A7C15u * static_cast<uint64_t>(part.slice.range);
   s.first_block = part.slice.first / kMomentBlock;
   if (const auto* f = std::get_if<Float32Moments>(&moments_)) {
-    adam_update<float>(s, w, gradient, of(f->m, part.state, size), of(f->v, part.state, size), average, squares);
+    adam_update<float>(s, w, gradient, of(f->m, part.state, size), of(f->v, part.state, size), average);
   } else if (const auto* b = std::get_if<Bfloat16Moments>(&moments_)) {
-    adam_update(s, w, gradient, Bfloat16Moments{of(b->m, from, padded), of(b->v, from, padded)}, average, squares);
+    adam_update(s, w, gradient, Bfloat16Moments{of(b->m, from, padded), of(b->v, from, padded)}, average);
   } else {
     const Int8Moments& i = std::get<Int8Moments>(moments_);
     adam_update(s, w, gradient,
                 Int8Moments{of(i.m, from, padded), of(i.v, from, padded), of(i.m_scale, part.block, blocks),
                             of(i.v_scale, part.block, blocks)},
-                average, squares);
+                average);
   }
 }
 
@@ -190,19 +191,20 @@ AdamRow<float> OptimizerState::table() const {
 
 double OptimizerState::update(int64_t step, int64_t tokens, const RowGradients& g) {
   const double mean = mean_factor(tokens);
-  double squares = 0;
-  if (config_.clip_norm > 0)
-    squares =
-        sum_of_squares<float>({g.table.data, to_size(g.table.rows * g.table.cols)}) + sum_of_squares<float>(g.others);
-  const AdamStep s = adam_step(step, mean, squares);
+  const double squares =
+      sum_of_squares<float>({g.table.data, to_size(g.table.rows * g.table.cols)}) + sum_of_squares<float>(g.others);
+  if (std::isfinite(squares)) apply(adam_step(step, mean, squares), g);
+  return std::sqrt(squares) * mean;
+}
+
+void OptimizerState::apply(AdamStep s, const RowGradients& g) {
   const Float32Moments& f = std::get<Float32Moments>(moments_);
   const auto others = [&](std::span<float> all) {
     return all.empty() ? all : all.subspan(all.size() - g.others.size());
   };
-  squares = adam_update<float>(s, others(parameters_.values()), g.others, others(f.m), others(f.v), others(ema_));
-  squares += adam_update_rows<float>(s, g.rows, g.table, table());
-  for (const int32_t row : g.rows) last_[to_size(row)] = static_cast<int32_t>(step);
-  return std::sqrt(squares) * mean;
+  adam_update<float>(s, others(parameters_.values()), g.others, others(f.m), others(f.v), others(ema_));
+  adam_update_rows<float>(s, g.rows, g.table, table());
+  for (const int32_t row : g.rows) last_[to_size(row)] = static_cast<int32_t>(s.step);
 }
 
 namespace {

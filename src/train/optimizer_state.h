@@ -42,12 +42,14 @@ class OptimizerState {
   OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, std::span<const Slice> slices);
 
   // Completes the sums of the squares of the gradients in all blocks of all ranges, of which those of the slices are
-  // set. Called once, or twice if the gradients are clipped.
+  // set.
   using Gather = FunctionRef<void(std::span<double> squares)>;
   // Performs one step of Adam and of the moving average with the gradients, which are summed over `tokens` tokens, and
-  // sets the gradients to zero. Returns the norm of the mean gradient before clipping. Requires `gather` unless the
-  // slices are all parameters.
+  // sets the gradients to zero. Returns the norm of the mean gradient before clipping. If the norm is not finite, only
+  // the gradients change. Requires `gather` unless the slices are all parameters.
   double update(int64_t step, int64_t tokens, Gather gather = {});
+  // Sets the gradients to zero.
+  void clear_gradients();
 
   // The same with lazy rows. Before the gradients are computed, the rows must have caught up with the step before.
   double update(int64_t step, int64_t tokens, const RowGradients& gradients);
@@ -98,6 +100,7 @@ class OptimizerState {
   std::span<double> squares_of(const Part& part);
   void update_part(AdamStep step, const Part& part);
   double sum_of_squares_of_all(Gather gather);
+  void apply(AdamStep step, const RowGradients& gradients);
   void clear_other_gradients();
   AdamStep adam_step(int64_t step, double mean, double squares) const;
   int64_t width() const { return parameters_.all().front().shape[1]; }  // of the table

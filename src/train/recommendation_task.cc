@@ -14,6 +14,7 @@
 #include "recommend/model_ranker.h"
 #include "train/fit_to_log.h"
 #include "train/objective.h"
+#include "train/place_list.h"
 
 namespace qkv {
 namespace {
@@ -128,8 +129,19 @@ Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Cont
     // scratch.
     std::fill_n(features->gradient, features->size(), 0.0f);
     features_.add_gradient(model.item_table().gradient_matrix(), features->gradient_matrix());
+    c.checked_gradient("item features", features->gradient_matrix());
   }
   return loss;
+}
+
+std::string RecommendationTask::places(const StreamPosition& position, TokenSide, std::span<const int64_t> rows) {
+  seek(position);
+  const std::span<const int64_t> users = list_[position.batch];
+  std::vector<std::string> names;
+  for (const int64_t s : batch_.target.sequences_of(rows)) names.push_back(log_.users[to_size(users[to_size(s)])]);
+  if (rows.empty())
+    for (const int64_t user : users) names.push_back(log_.users[to_size(user)]);
+  return name_users(names);
 }
 
 Loss RecommendationTask::model_loss_and_gradient(const Transformer<float>& model, Context& c) {

@@ -37,6 +37,7 @@ class RecommendationTask : public Task {
   std::string summary() const override;
 
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  std::string places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) override;
   const StepTable* step_table() const override { return step_table_ ? &*step_table_ : nullptr; }
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;

@@ -19,6 +19,8 @@ inline void keep_limits(TrainingConfig& given, const TrainingConfig& saved) {
   given.max_minutes = saved.max_minutes;
   given.save_minutes = saved.save_minutes;
   given.patience = saved.patience;
+  given.max_skipped_steps = saved.max_skipped_steps;
+  given.detect_anomaly = saved.detect_anomaly;
   given.recompute = saved.recompute;
 }
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "data/batch_stream.h"
 #include "dist/deal.h"
 #include "io/run_directory.h"
+#include "layers/finite_check.h"
 #include "model/transformer.h"
 #include "qkv/training.h"
 
@@ -61,6 +63,10 @@ class Task {
   virtual const StepTable* step_table() const { return nullptr; }
   // Called after every step of the optimizer.
   virtual void after_step(const Transformer<float>&) {}
+  // Names the sequences of the current batch to which rows of one side belong, as a user finds them in the training
+  // data: "line 17 of train.en". Without rows, names all of the batch, which was the next one at `position`. Used to
+  // end training: needs no other rank, and moves to this position.
+  virtual std::string places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) = 0;
   // Scores a model on the dev data.
   virtual DevScore evaluate(const Transformer<float>& model, Arena& arena) = 0;
   virtual Metric metric() const = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/fail.h"
 #include "core/to_size.h"
@@ -30,6 +31,8 @@ nlohmann::ordered_json to_json(const StepReport& r) {
                                  {"tokens_per_second", r.tokens_per_second},
                                  {"seconds", r.seconds}};
   if (r.noise_scale > 0) json["noise_scale"] = r.noise_scale;
+  if (r.skipped_steps > 0) json["skipped_steps"] = r.skipped_steps;
+  if (r.rollbacks > 0) json["rollbacks"] = r.rollbacks;
   return json;
 }
 
@@ -66,6 +69,8 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       gradient_sum_(exchange_ ? 1 : config_.shards, std::ssize(model_.trained().gradients())),
       losses_(to_size(config_.shards)),
       noise_(model_.trained()),
+      spikes_(config_.rollback_on_spike),
+      checks_outputs_(config_.detect_anomaly),
       started_(std::chrono::steady_clock::now()) {
   if (ranks) task_.deal_out(Deal(ranks->communicator()));
   resume();
@@ -96,12 +101,13 @@ ParameterList<float>& Trainer::prepare() {
 }
 
 void Trainer::resume() {
-  const bool saved = is_first() ? resume_files() : load();
+  const bool saved = is_first() ? resume_files() : load(run_.state());
   if (exchange_) {
     report(exchange_->summary());
     if (const auto unused = unused_processors(exchange_->ranks().hellos()); !unused.empty()) report(unused);
     share_state();
   }
+  spikes_.set_losses(progress_.losses);
   if (!task_.seek(progress_.data))
     fail("{}: epoch {}, window {}, batch {} does not exist in the training data", run_.state(), progress_.data.epoch,
          progress_.data.window, progress_.data.batch);
@@ -111,13 +117,13 @@ void Trainer::resume() {
 
 // Loads the saved state, and makes the files of the run those of its step.
 bool Trainer::resume_files() {
-  const bool saved = load();  // a killed process may leave weights without a state
-  for (const auto& entry : std::filesystem::directory_iterator(run_.checkpoints())) {
-    const std::vector<int64_t>& kept = progress_.evaluated_steps;
-    const auto is_entry = [&](int64_t step) { return entry.path() == run_.weights(step); };
-    if (entry.path() != run_.state() && entry.path() != run_.lock() && std::none_of(kept.begin(), kept.end(), is_entry))
-      remove_file(entry.path().string());
-  }
+  const bool saved = load(run_.state());  // a killed process may leave weights without a state
+  std::set<std::string> kept = {run_.state(), run_.lock()};
+  if (saved && spikes_.is_on()) kept.insert(run_.rollback());
+  for (const int64_t step : progress_.evaluated_steps) kept.insert(run_.weights(step));
+  for (const auto& entry : std::filesystem::directory_iterator(run_.checkpoints()))
+    if (const std::string path = entry.path().string(); !kept.contains(path)) remove_file(path);
+  if (saved) keep_state();
   const auto last = truncate_metrics_after(run_.metrics(), saved ? progress_.step : -1);
   metrics_ = MetricsWriter(run_.metrics());
   if (saved && last && last->contains("seconds") && (*last)["seconds"].is_number())
@@ -184,46 +190,62 @@ Loss Trainer::shard(int64_t number) {
   Loss loss;
   const int64_t step = progress_.step + 1;
   for (int64_t i = 0; i < batches_of_step(config_, step); i++) {
+    const StreamPosition position = task_.position();
     next_batch(true);
     if (const StepTable* table = task_.step_table()) optimizer_.catch_up(progress_.step, table->items());
     Context context = training_context(arena_, config_, batch_number(config_, step, number, i));
     const auto on_use = [&](int64_t parameters) { exchange_->wait_for_weights(parameters); };
     const auto on_complete = [&](int64_t first) { exchange_->complete(first); };
-    const bool overlaps = exchange_ && !adapter_;
+    const bool overlaps = exchange_ && !adapter_ && !repeats_;
     if (overlaps) context.on_use = on_use;
     if (overlaps && exchange_->is_last(number) && i + 1 == batches_of_step(config_, step))
       context.on_complete = on_complete;
+    FiniteCheck check;
+    if (checks_outputs_) context.check = &check;
     loss += task_.loss_and_gradient(model_, context);
+    if (check.found()) fail_for(*check.found(), position);
   }
   return loss;
 }
 
-StepReport Trainer::step() {
+// Returns nothing if the step was not applied: its loss or its gradient is not finite, or its loss led to a rollback.
+// All ranks decide alike.
+std::optional<StepReport> Trainer::step() {
   const double begin = seconds();
+  const StreamPosition position = progress_.data;
   StepReport done;
-  done.epoch = progress_.data.epoch + 1;
+  done.epoch = position.epoch + 1;
   check_batch_numbers(config_, progress_.step + 1);
   compute_shards();
   const Loss loss = tree_sum<Loss>(losses_);
-  progress_.step++;
-  done.gradient_norm = update(loss.tokens);
+  done.loss = loss.loss / static_cast<double>(loss.tokens);
+  if (std::isfinite(done.loss) && done.loss > spikes_.bound()) {
+    roll_back(done.loss);
+    return std::nullopt;
+  }
+  done.gradient_norm = update(progress_.step + 1, loss);
   clear_base_gradients();
   if (exchange_ && (pause_.pauses || model_.feature_table())) exchange_->wait_for_weights();
+  if (!std::isfinite(done.gradient_norm)) {
+    skip_step(position, loss);
+    return std::nullopt;
+  }
+  progress_.step++;
+  progress_.skipped_in_row = 0;
+  spikes_.add(done.loss);
   task_.after_step(model_);
-  if (!is_first()) return done;  // rank 0 checks and reports
-  if (!std::isfinite(loss.loss) || !std::isfinite(done.gradient_norm))
-    fail("training: the loss is not finite at step {}; try a lower learning_rate (the last saved state is kept)",
-         progress_.step);
+  if (!is_first()) return done;  // rank 0 reports
 
   const double tokens = static_cast<double>(loss.tokens);
   done.step = progress_.step;
   done.max_steps = config_.max_steps;
-  done.loss = loss.loss / tokens;
   done.nll = loss.nll / tokens;
   done.learning_rate = learning_rate(config_, progress_.step);
   done.target_tokens = loss.tokens;
   done.seconds = seconds();
   done.tokens_per_second = tokens / (done.seconds - begin);
+  done.skipped_steps = progress_.skipped_steps;
+  done.rollbacks = progress_.rollbacks;
   if (config_.shards > 1) done.noise_scale = noise_.add(config_.shards, loss, done.gradient_norm);
   return done;
 }
@@ -246,19 +268,20 @@ bool Trainer::train() {
   if (!is_first()) return follow();
   score_baselines();
   saved_at_ = seconds();
-  bool evaluated =
-      progress_.step > 0 && !progress_.evaluated_steps.empty() && progress_.evaluated_steps.back() == progress_.step;
+  if (spikes_.is_on() && saved_step_ < 0) save();
   std::string reason;
   while (!pause_.pauses || (reason = reason_to_end(progress_.step)).empty()) {
     if (pause_.pauses) command(Command::step);
-    const StepReport done = step();
-    metrics_.append(to_json(done));
-    if (observer_.on_step) observer_.on_step(done);
+    const std::optional<StepReport> done = step();
+    if (done) metrics_.append(to_json(*done));
+    if (done && observer_.on_step) observer_.on_step(*done);
     if (!pause_.pauses) continue;
 
-    evaluated = is_time_to_evaluate(progress_.step);
-    if (evaluated) evaluate();
-    if (evaluated || is_time_to_save(progress_.step)) save();
+    if (done) {
+      if (keeps_state_of(progress_.step)) progress_.rollbacks_in_row = 0;
+      if (is_time_to_evaluate(progress_.step)) evaluate();
+      if (is_evaluated() || is_time_to_save(progress_.step)) save();
+    }
     if (pause_.stops || (observer_.should_stop && observer_.should_stop())) {
       save();
       command(Command::stop);
@@ -266,7 +289,7 @@ bool Trainer::train() {
       return false;
     }
   }
-  if (!evaluated && progress_.step > 0) {
+  if (!is_evaluated() && progress_.step > 0) {
     evaluate();
     save();
   }
@@ -352,6 +375,11 @@ bool Trainer::average_into(std::span<float> weights) {
   return true;
 }
 
+// Whether the last step was evaluated.
+bool Trainer::is_evaluated() const {
+  return !progress_.evaluated_steps.empty() && progress_.evaluated_steps.back() == progress_.step;
+}
+
 bool Trainer::is_time_to_evaluate(int64_t step) const {
   return config_.eval_every > 0 && step % config_.eval_every == 0;
 }
@@ -369,12 +397,14 @@ void Trainer::save() {
     old.push_back(steps.front());
     steps.erase(steps.begin());
   }
+  progress_.losses = spikes_.losses();
   command(Command::save);
   if (exchange_) exchange_->compare_weights();
   save_state(run_.state(), progress_, data_id_, model_.trained(), optimizer_,
              exchange_ ? &exchange_->state() : nullptr);
   saved_at_ = seconds();
   saved_step_ = progress_.step;
+  keep_state();
   for (const int64_t step : old) remove_file(run_.weights(step));
 }
 

@@ -15,6 +15,7 @@
 #include "model/transformer.h"
 #include "qkv/training.h"
 #include "train/checkpoint.h"
+#include "train/loss_spikes.h"
 #include "train/noise_scale.h"
 #include "train/optimizer_state.h"
 #include "train/ranks.h"
@@ -38,7 +39,7 @@ class Trainer {
   ParameterList<float>& prepare();
   void resume();
   bool resume_files();
-  bool load();
+  bool load(const std::string& state);
   void share_state();
   void rehearse();
   bool follow();
@@ -49,12 +50,19 @@ class Trainer {
   double score_of(const DevScore& dev) const;
   std::string best_score() const;
   bool pauses_after(int64_t step) const;
-  StepReport step();
+  std::optional<StepReport> step();
   void compute_shards();
   double add_shard();
   void end_shards();
   Loss shard(int64_t number);
-  double update(int64_t tokens);
+  double update(int64_t step, const Loss& loss);
+  void skip_step(const StreamPosition& begin, const Loss& loss);
+  [[noreturn]] void explain_skipped(const StreamPosition& begin);
+  [[noreturn]] void fail_for(const NotFinite& found, const StreamPosition& position);
+  std::string ending() const;
+  bool keeps_state_of(int64_t step) const;
+  void keep_state();
+  void roll_back(double loss);
   void clear_base_gradients();
   void next_batch(bool is_own);
   void score_baselines();
@@ -62,6 +70,7 @@ class Trainer {
   void evaluate();
   void average_of_all(std::span<float> weights);
   bool average_into(std::span<float> weights);
+  bool is_evaluated() const;
   bool is_time_to_evaluate(int64_t step) const;
   bool is_time_to_save(int64_t step) const;
   void save();
@@ -84,6 +93,9 @@ class Trainer {
   TreeSum gradient_sum_;      // of the shards of a step, with one rank
   std::vector<Loss> losses_;  // of these
   NoiseScale noise_;
+  LossSpikes spikes_;
+  bool checks_outputs_;   // of all ops
+  bool repeats_ = false;  // a shard, to find the reason for its skipped step
   Arena arena_;
   Progress progress_;
   int64_t saved_step_ = -1;                    // of the last saved state; −1: none

@@ -1,7 +1,9 @@
 // Parts of the training loop that differ if several processes train a run.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "core/fail.h"
 #include "core/to_size.h"
@@ -12,14 +14,13 @@
 
 namespace qkv {
 
-// Loads the saved state, if there is one. With several ranks, each gets its part of it from rank 0.
-bool Trainer::load() {
-  int64_t saved = is_first() && std::filesystem::exists(run_.state()) ? 1 : 0;
+// Loads a saved state, if there is one. With several ranks, each gets its part of it from rank 0.
+bool Trainer::load(const std::string& state) {
+  int64_t saved = is_first() && std::filesystem::exists(state) ? 1 : 0;
   if (exchange_) broadcast(exchange_->ranks().communicator(), {std::as_writable_bytes(std::span(&saved, 1))});
   if (saved == 0) return false;
   if (is_first())
-    progress_ =
-        load_state(run_.state(), data_id_, model_.trained(), optimizer_, exchange_ ? &exchange_->state() : nullptr);
+    progress_ = load_state(state, data_id_, model_.trained(), optimizer_, exchange_ ? &exchange_->state() : nullptr);
   else
     exchange_->state().receive(optimizer_);
   saved_step_ = progress_.step;
@@ -29,11 +30,21 @@ bool Trainer::load() {
 // Sets weights, step and position of all ranks to those of rank 0.
 void Trainer::share_state() {
   StreamPosition& p = progress_.data;
-  std::array<int64_t, 6> numbers = {progress_.step, p.epoch, p.window, p.batch, p.skipped.empty, p.skipped.too_long};
+  std::array<int64_t, 7> numbers = {
+      progress_.step, p.epoch, p.window, p.batch, p.skipped.empty, p.skipped.too_long, progress_.skipped_in_row};
   broadcast(exchange_->ranks().communicator(), {std::as_writable_bytes(std::span(numbers))});
   progress_.step = numbers[0];
   p = {numbers[1], numbers[2], numbers[3], {numbers[4], numbers[5]}};
+  progress_.skipped_in_row = numbers[6];
   if (*std::ranges::min_element(numbers) < 0) fail("rank 0 sent a position in the data with negative numbers");
+  int64_t count = std::ssize(progress_.losses);
+  std::array<double, LossSpikes::kSteps> losses = {};
+  std::ranges::copy(progress_.losses, losses.begin());
+  broadcast(exchange_->ranks().communicator(),
+            {std::as_writable_bytes(std::span(&count, 1)), std::as_writable_bytes(std::span(losses))});
+  if (count < 0 || count > LossSpikes::kSteps)
+    fail("rank 0 sent {} losses; must be between 0 and {}", count, LossSpikes::kSteps);
+  progress_.losses.assign(losses.begin(), losses.begin() + count);
   exchange_->broadcast_weights();
 }
 
@@ -77,13 +88,19 @@ bool Trainer::pauses_after(int64_t step) const {
   return is_time_to_evaluate(step) || is_time_to_save(step) || !reason_to_end(step).empty();
 }
 
-// Updates the weights with the gradients of the step, which has `tokens` tokens. Returns the norm of the gradient.
-double Trainer::update(int64_t tokens) {
-  if (const StepTable* table = task_.step_table()) return optimizer_.update(progress_.step, tokens, table->gradients());
-  if (!exchange_) return optimizer_.update(progress_.step, tokens);
-  const double norm =
-      optimizer_.update(progress_.step, tokens, [&](std::span<double> squares) { exchange_->gather_squares(squares); });
-  exchange_->share_weights();
+// Updates the weights with the gradients of a step. Returns the norm of the gradient. If the loss or the norm is not
+// finite, the weights stay, and neither is the result.
+double Trainer::update(int64_t step, const Loss& loss) {
+  double norm = std::numeric_limits<double>::quiet_NaN();
+  if (!std::isfinite(loss.loss))
+    optimizer_.clear_gradients();
+  else if (const StepTable* table = task_.step_table())
+    norm = optimizer_.update(step, loss.tokens, table->gradients());
+  else if (exchange_)
+    norm = optimizer_.update(step, loss.tokens, [&](std::span<double> all) { exchange_->gather_squares(all); });
+  else
+    norm = optimizer_.update(step, loss.tokens);
+  if (exchange_) exchange_->share_weights();
   return norm;
 }
 

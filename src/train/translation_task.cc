@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "core/to_size.h"
 #include "train/objective.h"
+#include "train/place_list.h"
 #include "train/rehearsal.h"
 
 namespace qkv {
@@ -15,6 +18,18 @@ void TranslationTask::deal_out(const Deal& deal) {
 
 Loss TranslationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
   return model.loss_and_gradient(batch_, objective_of(config_), c);
+}
+
+std::string TranslationTask::places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) {
+  deal_out({});
+  seek(position);
+  const std::vector<int64_t> lines = stream_.lines();
+  LineRanges ranges;
+  for (const int64_t s : (side == TokenSide::source ? batch_.source : batch_.target).sequences_of(rows))
+    ranges.emplace_back(lines.at(to_size(s)), lines.at(to_size(s)));
+  if (rows.empty())
+    for (const int64_t line : lines) ranges.emplace_back(line, line);
+  return name_lines(std::move(ranges), stream_.path());
 }
 
 DevScore TranslationTask::evaluate(const Transformer<float>& model, Arena& arena) {

@@ -25,6 +25,7 @@ class TranslationTask : public Task {
   std::string epoch_summary() const override { return stream_.windows() > 1 ? stream_.epoch_summary() : ""; }
 
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  std::string places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"BLEU"}; }
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;

@@ -74,27 +74,25 @@ TEST(AdamRows, AreUpdatedAsByAdamAndOthersAreNotTouched) {
     for (size_t i = 0; i < ids.size(); i++) ids[i] = static_cast<int32_t>(i * 7 % 1000);
     const auto updated = [&]<class Real>(Table<Real>& table, auto&& update) {
       std::vector<Real> gradient = normal<Real>(std::ssize(ids) * d, 9);
-      const double squares = update(Matrix<Real>(gradient.data(), std::ssize(ids), d), table.row());
+      update(Matrix<Real>(gradient.data(), std::ssize(ids), d), table.row());
       for (const Real g : gradient) EXPECT_EQ(g, 0);
-      return squares;
     };
-    const auto plain = [&](auto gradient, auto row) { return reference::adam_update_rows(step, ids, gradient, row); };
+    const auto plain = [&](auto gradient, auto row) { reference::adam_update_rows(step, ids, gradient, row); };
     const auto fast = [&](Matrix<float> gradient, AdamRow<float> row) {
-      return adam_update_rows<float>(step, ids, gradient, row);
+      adam_update_rows<float>(step, ids, gradient, row);
     };
     Table<double> exact(V * d);
-    const double squares = updated(exact, plain);
+    updated(exact, plain);
     testing::for_each_isa([&] {
       Table<float> slow(V * d), table(V * d);
       updated(slow, plain);
-      EXPECT_NEAR(updated(table, fast), squares, 1e-6 * squares);
+      updated(table, fast);
       expect_as_accurate(table.all(), slow.all(), exact.all(), 2);
-      Table<float> again(V * d);
-      EXPECT_EQ(testing::with_threads(3, [&] { return updated(again, fast); }), testing::with_threads(1, [&] {
-                  Table<float> one(V * d);
-                  return updated(one, fast);
-                }));
-      EXPECT_EQ(again.all(), table.all());
+      for (const int threads : {1, 3}) {
+        Table<float> again(V * d);
+        const auto all = testing::with_threads(threads, [&] { return updated(again, fast), again.all(); });
+        EXPECT_EQ(all, table.all());
+      }
     });
   }
 }

@@ -58,31 +58,16 @@ TEST(Adam, KernelIsAsAccurateAsTheReference) {
   });
 }
 
-// At step 1, m / (1 − β1) = g and v / (1 − β2) = g², so every weight moves by the learning rate in the direction
-// opposite to its gradient.
-TEST(Adam, ReturnsTheSumOfSquaresOfTheGradient) {
-  for_each_isa([] {
-    for (const size_t n : {size_t{0}, size_t{5}, size_t{40000}}) {
-      State<float> state(n);
-      const double expected = sum_of_squares<float>(std::span<const float>(state.gradient).subspan(3));
-      state.update({}, [&](auto... args) { EXPECT_EQ(adam_update<float>(args...), expected); });
-    }
-  });
-}
-
-TEST(Adam, GivesTheSumOfSquaresOfEachBlock) {
+TEST(SumOfSquares, GivesTheSumOfEachBlock) {
   for_each_isa([] {
     constexpr size_t kBlock = kAdamBlock, kSize = 300 * kBlock + 5;  // some of the 256 parts of a sum have two blocks
     const std::vector<float> x = normal<float>(kSize, 1);
-    std::vector<double> squares(301), updated(301);
+    std::vector<double> squares(301);
     const double sum = sum_of_squares<float>(x, squares);
     EXPECT_EQ(sum, sum_of_squares<float>(x));
     EXPECT_EQ(sum, sum_of_blocks(squares));
     for (const size_t b : {0, 150, 299, 300})
       EXPECT_EQ(squares[b], sum_of_squares<float>(std::span(x).subspan(b * kBlock).first(b < 300 ? kBlock : 5)));
-    std::vector<float> w(kSize), gradient = x, m(kSize), v(kSize);
-    EXPECT_EQ(adam_update<float>({}, w, gradient, m, v, {}, updated), sum);
-    EXPECT_EQ(updated, squares);
   });
   const std::vector<double> x = testing::normal<double>(kAdamBlock + 2, 1);
   std::vector<double> squares(2);
@@ -90,6 +75,8 @@ TEST(Adam, GivesTheSumOfSquaresOfEachBlock) {
   EXPECT_EQ(squares[1], x[kAdamBlock] * x[kAdamBlock] + x[kAdamBlock + 1] * x[kAdamBlock + 1]);
 }
 
+// At step 1, m / (1 − β1) = g and v / (1 − β2) = g², so every weight moves by the learning rate in the direction
+// opposite to its gradient.
 TEST(Adam, FirstStepMovesByTheLearningRate) {
   std::vector<double> w = {1, 2, 3}, g = {0.5, -0.001, 100}, m(3), v(3);
   adam_update<double>({.learning_rate = 0.1}, w, g, m, v);

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/isa.h"
@@ -411,6 +412,16 @@ TEST(Attention, RejectsInvalidShapes) {
   in = p.input(), in.distance_bias.reach = -1;
   EXPECT_THROW(p.forward(in), Error);
   in = p.input(), in.value_width = 1025;
+  EXPECT_THROW(p.forward(in), Error);
+  in = p.input(), in.scale = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(p.forward(in), Error);
+  in = p.input(), in.dropout.p = 1;
+  EXPECT_THROW(p.forward(in), Error);
+  in = p.input(), in.window.right = std::numeric_limits<int64_t>::max();
+  EXPECT_THROW(p.forward(in), Error);
+  in = p.input(), in.sequences.count = -1;
+  EXPECT_THROW(p.forward(in), Error);
+  in = p.input(), in.q.data = nullptr;
   EXPECT_THROW(p.forward(in), Error);
   std::vector<std::byte> small(attention_workspace(p.input()) / 2);
   EXPECT_THROW(attention<float>(p.input(), p.queries(p.out.data(), 8), {}, small), Error);

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/to_size.h"
+#include "ops/attention/attention_check.h"
 #include "ops/attention/attention_reference.h"
 #include "ops/attention/attention_workspace.h"
 
@@ -172,7 +173,7 @@ class BackwardPass {
 
 template <class T>
 void backward(const BackwardCall<T>& call, std::span<std::byte> workspace) {
-  check_attention(call.in);
+  check_backward(call.in, call.out, call.lse, call.dout, call.gradients);
   const Plan plan(call.in);
   BackwardPass<T>(call, plan, workspace).compute();
 }
@@ -181,12 +182,12 @@ void backward(const BackwardCall<T>& call, std::span<std::byte> workspace) {
 
 template <>
 size_t attention_backward_workspace<float>(const AttentionInput<float>& in) {
-  check_attention(in);
+  check_attention<float>(in);
   return Plan(in).bytes();
 }
 template <>
 size_t attention_backward_workspace<bfloat16>(const AttentionInput<bfloat16>& in) {
-  check_attention(in);
+  check_attention<float>(in);
   return Plan(in).bytes();
 }
 template <>

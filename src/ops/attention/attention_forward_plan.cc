@@ -3,6 +3,7 @@
 // queries.
 #include "core/isa.h"
 #include "core/to_size.h"
+#include "ops/attention/attention_check.h"
 #include "ops/attention/attention_workspace.h"
 
 namespace qkv {
@@ -91,7 +92,7 @@ void attend_split(const ForwardCall<T>& call, int64_t first, int64_t count, cons
 
 template <class T>
 void forward(const AttentionInput<T>& in, Heads<T> out, Heads<float> lse, std::span<std::byte> workspace) {
-  check_attention(in);
+  check_forward(in, out, lse);
   const Plan plan(in);
   const Rooms rooms(in, plan, workspace);
   const ForwardCall<T> call{in, out, lse};
@@ -105,12 +106,12 @@ void forward(const AttentionInput<T>& in, Heads<T> out, Heads<float> lse, std::s
 
 template <>
 size_t attention_workspace<float>(const AttentionInput<float>& in) {
-  check_attention(in);
+  check_attention<float>(in);
   return Plan(in).bytes();
 }
 template <>
 size_t attention_workspace<bfloat16>(const AttentionInput<bfloat16>& in) {
-  check_attention(in);
+  check_attention<float>(in);
   return Plan(in).bytes();
 }
 template <>

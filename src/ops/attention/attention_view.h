@@ -86,11 +86,6 @@ int64_t distance_place(const AttentionOptions<Real>& in, const Span& at, int64_t
 }
 
 constexpr int64_t kMaxHeadWidth = 1024;
-constexpr int64_t kMaxReach = int64_t{1} << 24;  // of a distance bias
-
-// Throws Error if the numbers of heads or their widths are invalid.
-template <class Real>
-void check_attention(const AttentionOptions<Real>& in);
 
 // Sets every entry of a mask that belongs to some query and key to zero.
 template <class Real>

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/to_size.h"
+#include "ops/attention/attention_check.h"
 #include "ops/attention/attention_workspace.h"
 
 namespace qkv {
@@ -36,7 +37,7 @@ void weights_by_tiles(const AttentionInput<T>& in, Heads<const float> lse, const
 template <class T>
 void compute_weights(const AttentionInput<T>& in, Heads<const float> lse, const AttentionRows& rows, float* data,
                      int64_t stride) {
-  check_attention(in);
+  check_weights(in, lse, rows, data, stride);
   const Span at = span(in.sequences, rows.sequence);
   const Matrix<float> A(data, rows.end - rows.begin, at.S, stride ? stride : at.S);
   at.T > kFewQueries ? weights_by_tiles(in, lse, rows, A) : weights_by_rows(in, lse, rows, A);

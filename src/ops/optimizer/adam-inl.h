@@ -32,10 +32,8 @@ HWY_INLINE double sum_of_squares_range(const float* x, int64_t count) {
 
 // One Adam step, then the moving average unless it is null. With η the learning rate and λ the decoupled weight decay:
 //   w ← w (1 − η λ) − η/(1 − β1^t) · m / (√(v / (1 − β2^t)) + ε)
-// Returns Σ gradient², computed in a first pass that also brings the gradient into the cache for the second.
-HWY_INLINE double adam_range(const AdamFactors& f, float* w, float* gradient, float* m, float* v, float* average,
-                             int64_t count) {
-  const double squares = sum_of_squares_range(gradient, count);
+HWY_INLINE void adam_range(const AdamFactors& f, float* w, float* gradient, float* m, float* v, float* average,
+                           int64_t count) {
   const Vector scale = set(f.scale), coupled = set(f.coupled), shrink = set(f.shrink), epsilon = set(f.epsilon);
   const Vector beta1 = set(f.beta1), rest1 = set(f.rest1), beta2 = set(f.beta2), rest2 = set(f.rest2);
   const Vector rate = set(f.rate), correction2 = set(f.correction2), kept = set(f.kept), rest = set(f.rest);
@@ -53,7 +51,6 @@ HWY_INLINE double adam_range(const AdamFactors& f, float* w, float* gradient, fl
     io.store(zero(), gradient + i);
     if (average) io.store(hn::MulAdd(kept, io.load(average + i), hn::Mul(rest, w_next)), average + i);
   });
-  return squares;
 }
 
 }  // namespace qkv::HWY_NAMESPACE

@@ -15,8 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
-double AdamRange(const AdamFactors& f, float* w, float* gradient, float* m, float* v, float* average, int64_t count) {
-  return adam_range(f, w, gradient, m, v, average, count);
+void AdamRange(const AdamFactors& f, float* w, float* gradient, float* m, float* v, float* average, int64_t count) {
+  adam_range(f, w, gradient, m, v, average, count);
 }
 
 double SumOfSquaresRange(const float* x, int64_t count) { return sum_of_squares_range(x, count); }
@@ -31,16 +31,15 @@ HWY_EXPORT(AdamRange);
 HWY_EXPORT(SumOfSquaresRange);
 
 template <>
-double adam_update<float>(const AdamStep& step, std::span<float> w, std::span<float> gradient, std::span<float> m,
-                          std::span<float> v, std::span<float> average, std::span<double> squares) {
+void adam_update<float>(const AdamStep& step, std::span<float> w, std::span<float> gradient, std::span<float> m,
+                        std::span<float> v, std::span<float> average) {
   const ProfiledOp profiled("adam", {std::ssize(w)}, memory_work(average.empty() ? 8 : 10, 1, std::ssize(w)));
   const auto kernel = QKV_DISPATCH(AdamRange);
   const AdamFactors factors(step);
-  const auto update = [&](int64_t begin, int64_t end) {
-    return kernel(factors, &w[begin], &gradient[begin], &m[begin], &v[begin],
-                  average.empty() ? nullptr : &average[begin], end - begin);
-  };
-  return sum_over_blocks(std::ssize(w), update, squares);
+  parallel_blocks(std::ssize(w), kAdamBlock, [&](int64_t begin, int64_t end) {
+    kernel(factors, &w[begin], &gradient[begin], &m[begin], &v[begin], average.empty() ? nullptr : &average[begin],
+           end - begin);
+  });
 }
 
 template <>
@@ -61,11 +60,9 @@ double sum_of_squares<double>(std::span<const double> x, std::span<double> squar
 }
 
 template <>
-double adam_update<double>(const AdamStep& step, std::span<double> w, std::span<double> gradient, std::span<double> m,
-                           std::span<double> v, std::span<double> average, std::span<double> squares) {
-  const double sum = sum_of_squares<double>(gradient, squares);
+void adam_update<double>(const AdamStep& step, std::span<double> w, std::span<double> gradient, std::span<double> m,
+                         std::span<double> v, std::span<double> average) {
   reference::adam_update(step, w, gradient, m, v, average);
-  return sum;
 }
 
 double sum_of_blocks(std::span<const double> squares) {

@@ -26,20 +26,18 @@ struct AdamStep {
   int64_t first_block = 0;  // number of the first block of packed moments, if w is a part of a larger array
 };
 
-// Parameters are updated, and their squares are summed, in blocks of this size.
+// Parameters are updated, and squares are summed, in blocks of this size.
 constexpr int64_t kAdamBlock = int64_t{1} << 14;
 
 // Updates w, m, v and the average in one pass and sets the gradient to zero. All arrays have the same length; the
-// average may be empty. Returns Σ gradient² as sum_of_squares does, without extra memory traffic, and assigns that of
-// each block to `squares` unless it is empty.
+// average may be empty.
 template <class Real>
-double adam_update(const AdamStep& step, std::span<Real> w, std::span<Real> gradient, std::span<Real> m,
-                   std::span<Real> v, std::span<Real> average = {}, std::span<double> squares = {});
+void adam_update(const AdamStep& step, std::span<Real> w, std::span<Real> gradient, std::span<Real> m,
+                 std::span<Real> v, std::span<Real> average = {});
 
 // The same with moments stored in 16 or 8 bits (moment_codes.h). Rounding is stochastic; it depends on step.seed,
 // step.step, step.first_block and the index, not on the number of threads. Arrays of moments are as long as w, rounded
-// up to whole blocks of 256. Scales have one entry per block, its largest magnitude. Σ gradient² is summed by those
-// blocks.
+// up to whole blocks of 256. Scales have one entry per block, its largest magnitude.
 struct Bfloat16Moments {
   std::span<bfloat16> m, v;
 };
@@ -47,18 +45,18 @@ struct Int8Moments {
   std::span<uint8_t> m, v;
   std::span<float> m_scale, v_scale;
 };
-double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
-                   std::span<float> average = {}, std::span<double> squares = {});
-double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
-                   std::span<float> average = {}, std::span<double> squares = {});
+void adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
+                 std::span<float> average = {});
+void adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
+                 std::span<float> average = {});
 
 // Returns Σ x², summed in double over fixed blocks in a fixed order. Assigns the sum of each block to `squares` unless
 // it is empty.
 template <class Real>
 double sum_of_squares(std::span<const Real> x, std::span<double> squares = {});
 
-// Returns the sum of an array of which the sums of all blocks are given, with the bits of sum_of_squares or adam_update
-// over the whole array.
+// Returns the sum of an array of which the sums of all blocks are given, with the bits of sum_of_squares over the whole
+// array.
 double sum_of_blocks(std::span<const double> squares);
 
 }  // namespace qkv

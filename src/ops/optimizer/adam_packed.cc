@@ -115,28 +115,25 @@ HWY_INLINE void pack(const UnpackedMoments& in, uint32_t key, int64_t block, con
 }
 
 template <class Moments>
-HWY_INLINE double adam_blocks(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
-                              const Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
+HWY_INLINE void adam_blocks(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
+                            const Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
   UnpackedMoments unpacked;
-  double squares = 0;
   for (int64_t i = begin; i < end; i += kMomentBlock) {
     const int64_t block = i / kMomentBlock, count = HWY_MIN(kMomentBlock, end - i);
     unpack(moments, block, unpacked);
-    squares +=
-        adam_range(f, &w[i], &gradient[i], unpacked.m, unpacked.v, average.empty() ? nullptr : &average[i], count);
+    adam_range(f, &w[i], &gradient[i], unpacked.m, unpacked.v, average.empty() ? nullptr : &average[i], count);
     pack(unpacked, rounding_key(step.seed, step.step, step.first_block + block), block, moments);
   }
-  return squares;
 }
 
-double AdamBfloat16(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
-                    const Bfloat16Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
-  return adam_blocks(f, step, w, gradient, moments, average, begin, end);
+void AdamBfloat16(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
+                  const Bfloat16Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
+  adam_blocks(f, step, w, gradient, moments, average, begin, end);
 }
 
-double AdamInt8(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
-                const Int8Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
-  return adam_blocks(f, step, w, gradient, moments, average, begin, end);
+void AdamInt8(const AdamFactors& f, const AdamStep& step, std::span<float> w, std::span<float> gradient,
+              const Int8Moments& moments, std::span<float> average, int64_t begin, int64_t end) {
+  adam_blocks(f, step, w, gradient, moments, average, begin, end);
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -152,26 +149,25 @@ namespace {
 
 // passes: memory traffic without the average, in units of the size of w.
 template <class Kernel, class Moments>
-double update(const char* op, int passes, Kernel kernel, const AdamStep& step, std::span<float> w,
-              std::span<float> gradient, const Moments& moments, std::span<float> average, std::span<double> squares) {
+void update(const char* op, int passes, Kernel kernel, const AdamStep& step, std::span<float> w,
+            std::span<float> gradient, const Moments& moments, std::span<float> average) {
   const ProfiledOp profiled(op, {std::ssize(w)}, memory_work(passes + (average.empty() ? 0 : 2), 1, std::ssize(w)));
   const AdamFactors factors(step);
-  const auto blocks = [&](int64_t begin, int64_t end) {
-    return kernel(factors, step, w, gradient, moments, average, begin, end);
-  };
-  return sum_over_blocks(std::ssize(w), blocks, squares);
+  parallel_blocks(std::ssize(w), kAdamBlock, [&](int64_t begin, int64_t end) {
+    kernel(factors, step, w, gradient, moments, average, begin, end);
+  });
 }
 
 }  // namespace
 
-double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
-                   std::span<float> average, std::span<double> squares) {
-  return update("adam, bfloat16", 6, QKV_DISPATCH(AdamBfloat16), step, w, gradient, moments, average, squares);
+void adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Bfloat16Moments& moments,
+                 std::span<float> average) {
+  update("adam, bfloat16", 6, QKV_DISPATCH(AdamBfloat16), step, w, gradient, moments, average);
 }
 
-double adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
-                   std::span<float> average, std::span<double> squares) {
-  return update("adam, int8", 5, QKV_DISPATCH(AdamInt8), step, w, gradient, moments, average, squares);
+void adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
+                 std::span<float> average) {
+  update("adam, int8", 5, QKV_DISPATCH(AdamInt8), step, w, gradient, moments, average);
 }
 
 }  // namespace qkv

@@ -55,15 +55,13 @@ void DecayMoments(const MissedSteps& missed, float* m, float* v, int64_t cols) {
 }
 
 // Rows [begin, end) of `gradient`.
-double AdamRows(const AdamFactors& f, std::span<const int32_t> ids, Matrix<float> gradient, AdamRow<float> table,
-                int64_t begin, int64_t end) {
-  double squares = 0;
+void AdamRows(const AdamFactors& f, std::span<const int32_t> ids, Matrix<float> gradient, AdamRow<float> table,
+              int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) {
     const int64_t first = ids[static_cast<size_t>(i)] * gradient.cols;
-    squares += adam_range(f, table.w + first, gradient.row(i), table.m + first, table.v + first,
-                          table.average ? table.average + first : nullptr, gradient.cols);
+    adam_range(f, table.w + first, gradient.row(i), table.m + first, table.v + first,
+               table.average ? table.average + first : nullptr, gradient.cols);
   }
-  return squares;
 }
 
 }  // namespace qkv::HWY_NAMESPACE
@@ -96,15 +94,14 @@ void catch_up<float>(const MissedSteps& missed, AdamRow<float> row, int64_t cols
 }
 
 template <>
-double adam_update_rows<float>(const AdamStep& step, std::span<const int32_t> ids, Matrix<float> gradient,
-                               AdamRow<float> table) {
+void adam_update_rows<float>(const AdamStep& step, std::span<const int32_t> ids, Matrix<float> gradient,
+                             AdamRow<float> table) {
   const int64_t rows = std::ssize(ids);
   const ProfiledOp profiled("adam, rows", {rows, gradient.cols},
                             memory_work(table.average ? 10 : 8, rows, gradient.cols));
   const auto kernel = QKV_DISPATCH(AdamRows);
   const AdamFactors factors(step);
-  return sum_over_blocks<128>(
-      rows, [&](int64_t begin, int64_t end) { return kernel(factors, ids, gradient, table, begin, end); });
+  parallel_blocks(rows, 128, [&](int64_t begin, int64_t end) { kernel(factors, ids, gradient, table, begin, end); });
 }
 
 }  // namespace qkv

@@ -41,6 +41,6 @@ void caught_up_average(const MissedSteps& missed, AdamRow<const Real> row, int64
 
 // adam_update for rows `ids` of a table, whose gradients are the rows of `gradient`: [ids, d]. No row may occur twice.
 template <class Real>
-double adam_update_rows(const AdamStep& step, std::span<const int32_t> ids, Matrix<Real> gradient, AdamRow<Real> table);
+void adam_update_rows(const AdamStep& step, std::span<const int32_t> ids, Matrix<Real> gradient, AdamRow<Real> table);
 
 }  // namespace qkv

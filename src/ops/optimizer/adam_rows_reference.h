@@ -41,18 +41,14 @@ void catch_up(const MissedSteps& missed, AdamRow<Real> row, int64_t cols) {
 }
 
 template <class Real>
-double adam_update_rows(const AdamStep& step, std::span<const int32_t> ids, Matrix<Real> gradient,
-                        AdamRow<Real> table) {
-  double squares = 0;
+void adam_update_rows(const AdamStep& step, std::span<const int32_t> ids, Matrix<Real> gradient, AdamRow<Real> table) {
   const size_t d = to_size(gradient.cols);
   for (int64_t i = 0; i < std::ssize(ids); i++) {
     const int64_t first = ids[to_size(i)] * gradient.cols;
     const std::span<Real> row(gradient.row(i), d);
     const std::span<Real> average = table.average ? std::span(table.average + first, d) : std::span<Real>();
-    squares += reference::sum_of_squares<Real>(row);
     reference::adam_update<Real>(step, {table.w + first, d}, row, {table.m + first, d}, {table.v + first, d}, average);
   }
-  return squares;
 }
 
 }  // namespace qkv::reference
