@@ -61,4 +61,7 @@ void add_server_options(CLI::App& command, qkv::ServerOptions& options) {
   command.add_option("run", options.runs, "Runs to serve, each RUN or NAME=RUN")->type_name("[NAME=]RUN");
   ServerOptionAdder adder(command);
   visit_fields(options, adder);
+  // A run may follow an option that can be repeated.
+  for (CLI::Option* option : command.get_options())
+    if (option->nonpositional()) option->allow_extra_args(false);
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 # Headers that are compiled into the program and the library, and are no library of their own.
 HEADERS = ("libboost1.81-dev", "libcli11-dev", "nlohmann-json3-dev")
-# The licences of the parts that are bundled, by Debian's name of the source package. What is not here is an error.
+# The licences of the parts that are bundled, by Debian's name of the source package. A missing entry is an error.
 LICENSES = {
     "boost1.81": "BSL-1.0",
     "bzip2": "bzip2-1.0.6",

@@ -130,6 +130,12 @@ def test_hadolint_accepts_the_dockerfile():
     assert status == 0, text
 
 
+def test_runs_may_follow_the_entry_point_of_the_image():
+    words = json.loads(re.search(r"^ENTRYPOINT (.*)$", text_of("Dockerfile"), re.MULTILINE)[1])
+    status, text = run(QKV, *words[1:], "en-de=nowhere")
+    assert status == 1 and "nowhere" in text
+
+
 def test_the_image_has_the_libraries_of_the_program():
     objdump, dpkg = tool("objdump", "binutils"), tool("dpkg-query", "dpkg")
     needed = re.findall(r"NEEDED\s+(\S+)", run(objdump, "-p", QKV)[1])
