@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from conftest import ROOT, parsed
+from site_pages import ROOT, parsed
 
 
 def broken_links(page):
