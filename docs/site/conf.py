@@ -17,6 +17,7 @@ version = release = re.search(r"project\(qkv VERSION ([0-9.]+)", (ROOT / "CMakeL
 extensions = ["myst_parser"]
 exclude_patterns = []
 highlight_language = "none"
+smartquotes = False  # "--" is the beginning of an option
 
 myst_enable_extensions = ["dollarmath"]
 myst_fence_as_directive = ["math"]
