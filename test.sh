@@ -3,11 +3,15 @@
 # program's (pytest), and in a virtual environment with packages from PyPI the Python module's and those with clients of
 # others. The last line says how many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the
 # library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs Open MPI and MPICH,
+<<<<<<< HEAD
 # without which the tests of training by MPI are skipped; as root, with debootstrap, it also makes the files of a
 # release and tests them in bare Debians, which takes an hour.
+=======
+# without which the tests of training by MPI are skipped, and hunspell for the spelling of the documentation.
+>>>>>>> site
 set -euo pipefail
 cd "$(dirname "$0")"
-./install.sh ${CI:+libopenmpi-dev libmpich-dev}
+./install.sh ${CI:+libopenmpi-dev libmpich-dev hunspell hunspell-en-gb}
 log=build/test.log
 mkdir -p build
 : > "$log"
@@ -34,7 +38,7 @@ test_program() {
   local python=python3
   "$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
   echo "== program"
-  QKV="$PWD/$build/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python \
+  QKV="$PWD/$build/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python --ignore tests/site \
     "${clients[@]/#/--ignore=}"
 }
 
@@ -68,6 +72,15 @@ test_clients() {
   PYTHONPATH="$older" QKV="$PWD/$build/qkv" "${pytest[@]}" "${clients[0]}" -k openai_
 }
 
+# Builds the documentation site and checks it.
+test_site() {
+  local venv="$PWD/build/python/venv/bin"
+  echo "== site"
+  "$venv/pip" install -q --disable-pip-version-check -r docs/site/requirements.txt || return 1
+  PYTHON="$venv/python" docs/site/build.sh > /dev/null || return 1
+  QKV_SITE=build/site/html "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/site
+}
+
 run_tests "$(basename "$build")"
 # pytest leaves a core idle half of the time, so it runs in parallel with the sanitizers' builds.
 trap wait EXIT
@@ -76,6 +89,7 @@ trap wait EXIT
   test_program || status=1
   test_module || status=1
   test_clients || status=1
+  test_site || status=1
   exit "$status"
 ) > build/pytest.log 2>&1 &
 pytest=$!

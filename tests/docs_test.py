@@ -109,6 +109,16 @@ def test_anchors_are_headings():
     assert not complaints(check)
 
 
+def test_each_page_has_one_place_on_the_site():
+    import tomllib
+
+    contents = tomllib.loads((ROOT / "docs/site/contents.toml").read_text(encoding="utf-8"))
+    patterns = [contents["home"], "examples/notebooks/README.md"]  # the second is generated
+    patterns += [name for section in contents["section"] for name in section["pages"] if not name.startswith("@")]
+    placed = [page for pattern in patterns for page in ROOT.glob(pattern)]
+    assert sorted(placed) == PAGES, "docs/site/contents.toml has one entry for each page"
+
+
 def test_no_page_holds_the_marks_of_a_merge():
     marks = re.compile(r"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
     assert not [str(page.relative_to(ROOT)) for page in PAGES if marks.search(page.read_text(encoding="utf-8"))]

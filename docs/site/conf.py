@@ -17,6 +17,7 @@ version = release = re.search(r"project\(qkv VERSION ([0-9.]+)", (ROOT / "CMakeL
 extensions = ["myst_parser"]
 exclude_patterns = []
 highlight_language = "none"
+smartquotes = False  # "--" is the beginning of an option
 
 myst_enable_extensions = ["dollarmath"]
 myst_fence_as_directive = ["math"]
@@ -35,14 +36,15 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
 
-def set_levels(app, pagename, templatename, context, doctree):
-    """Gives the captions of the navigation the level that a heading needs."""
-    tree = context.get("furo_navigation_tree", "")
+def help_screen_readers(app, pagename, templatename, context, doctree):
+    """Gives captions of the navigation a level, and makes code that scrolls reachable by keyboard."""
+    tree, body = context.get("furo_navigation_tree", ""), context.get("body", "")
     context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+    context["body"] = body.replace("<pre>", '<pre tabindex="0">')
 
 
 def setup(app):
-    app.connect("html-page-context", set_levels, priority=900)
+    app.connect("html-page-context", help_screen_readers, priority=900)
     site_math.setup(app)
     site_search.setup(app)
     site_sources.setup(app)

@@ -2,7 +2,8 @@
 
 import re
 
-FIELD = re.compile(r"^(\w[\w.]*(?:, \w[\w.]*)*): (.+)$")
+FIELD = re.compile(r"^(\w[\w.]*(?:, \w[\w.]*)*): (.+)$")  # q, k: their shapes
+COLUMNS = re.compile(r"^  |\S {3,}\S")  # lines that are aligned with others
 PAGE = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
 CODE = re.compile(r"\b(?:\w+::)+\w+\b|\bqkv(?:\.\w+)+|\b\w+_\w+(?:\(\))?|\b\w+\[[^\]\s]*\](?:\[[^\]\s]*\])*|\b\w+\(\)")
 
@@ -28,36 +29,38 @@ def fence(text, language="text"):
     return f"````{language}\n{text}\n````"
 
 
+def item(name, text):
+    return f"- **{plain(name)}**: {escaped(text)}"
+
+
 def fields(lines):
-    """The lines `name: text`, with continuation lines that are indented, as a list."""
+    """The lines `name: text`, with continuation lines that are indented, as a list; other text may follow."""
     found = []
-    for line in lines:
-        start = FIELD.match(line)
-        if start:
+    for number, line in enumerate(lines):
+        if start := FIELD.match(line):
             found.append([start[1], start[2]])
-        elif found and line.startswith(" "):
+        elif line.startswith(" "):
             found[-1][1] += " " + line.strip()
-        elif found:  # a sentence after the list
-            return "\n".join(map(item, found)) + "\n\n" + prose("\n".join(lines[lines.index(line):]))
-    return "\n".join(map(item, found))
-
-
-def item(field):
-    return f"- **{plain(field[0])}**: {escaped(field[1])}"
+        else:
+            return "\n".join(item(*field) for field in found) + "\n\n" + prose("\n".join(lines[number:]))
+    return "\n".join(item(*field) for field in found)
 
 
 def paragraph(block):
+    """A paragraph: text, then perhaps an example, a list of fields, or aligned lines."""
     lines = block.split("\n")
-    if lines[0].startswith(">>> "):
-        return fence(block, "pycon")
-    if any(line.startswith("  ") for line in lines) and not FIELD.match(lines[0]) or re.search(r"\S {3,}\S", block):
-        first = next(i for i, line in enumerate(lines) if line.startswith("  ") or re.search(r"\S {3,}\S", line))
-        head = escaped("\n".join(lines[:first])) + "\n\n" if first else ""
-        return head + fence("\n".join(lines[first:]))
-    first = next((i for i, line in enumerate(lines) if FIELD.match(line)), None)
-    if first is not None and (first == 0 or lines[first - 1].endswith((".", ":"))) and " " not in lines[first].partition(":")[0].replace(", ", ","):
-        head = escaped("\n".join(lines[:first])) + "\n\n" if first else ""
-        return head + fields(lines[first:])
+    for number, line in enumerate(lines):
+        begins = number == 0 or lines[number - 1].endswith((".", ":"))
+        rest = lines[number:]
+        if line.startswith(">>> "):
+            found = fence("\n".join(rest), "pycon")
+        elif begins and FIELD.match(line):
+            found = fields(rest)
+        elif COLUMNS.search(line):
+            found = fence("\n".join(rest))
+        else:
+            continue
+        return "\n\n".join(filter(None, [escaped("\n".join(lines[:number])), found]))
     return escaped(block)
 
 

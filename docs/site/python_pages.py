@@ -1,6 +1,7 @@
 """Pages of the Python module, from its docstrings and signatures, without importing it."""
 
 import inspect
+import textwrap
 
 import griffe
 
@@ -53,10 +54,10 @@ def docstring(item):
 
 def fields(item):
     """The members of a data class as they are written, with their comments."""
+    members = {m.lineno: m.endlineno for m in item.members.values() if m.is_attribute and "property" not in m.labels}
     lines = item.source.split("\n")
-    return inspect.cleandoc("\n".join(["", *(line for number, line in enumerate(lines, item.lineno)
-                                             if any(number == m.lineno and m.is_attribute and "property" not in m.labels
-                                                    for m in item.members.values() if not m.is_alias))]))
+    return "\n".join(textwrap.dedent("\n".join(lines[begin - item.lineno : end - item.lineno + 1]))
+                     for begin, end in sorted(members.items()))
 
 
 def is_public(name, member):

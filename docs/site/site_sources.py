@@ -35,7 +35,8 @@ def code_of(path):
     text = path.read_text(encoding="utf-8", errors="replace")
     numbers = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True, wrapcode=True)
     page = re.sub(r' name="L-\d+"', "", highlight(text, lexer, numbers))
-    return re.sub(r'((?:id="|href="#)L)-(?=\d)', r"\1", page)
+    page = re.sub(r'((?:id="|href="#)L)-(?=\d)', r"\1", page)
+    return page.replace("<pre>", '<pre tabindex="0">')  # so that a keyboard can scroll it
 
 
 def listing(path):

@@ -6,6 +6,7 @@ usage: write_commands.py PROGRAM > docs/commands.md
 import re
 import subprocess
 import sys
+import textwrap
 
 HEAD = """# Commands
 
@@ -48,7 +49,7 @@ def section(program, words):
     if text.returncode:
         text = subprocess.run([program, *words[1:], "--help"], capture_output=True, text=True, check=True)
     description, usage, groups, footer = parsed(text.stdout)
-    lines = [f"## {' '.join(words)}", "", cell(description) + ".", "", "```", usage.removeprefix("Usage: "), "```", ""]
+    lines = [f"## {' '.join(words)}", "", textwrap.fill(cell(description) + ".", 118), "", "```", usage.removeprefix("Usage: "), "```", ""]
     commands = []
     for group, entries in groups:
         if "COMMAND" in usage and group != "Options":
@@ -63,7 +64,7 @@ def section(program, words):
             lines += [f"**{group}**", "", "| | |", "|---|---|"]
             lines += [f"| {name.replace('|', chr(92) + '|')} | {cell(' '.join(filter(None, text)))} |" for name, text in entries]
             lines.append("")
-    return lines + ([cell(footer), ""] if footer else []), commands
+    return lines + ([textwrap.fill(cell(footer), 118), ""] if footer else []), commands
 
 
 def page(program):

@@ -10,14 +10,14 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMost = 40;
+constexpr size_t kMostPlaces = 40;
 
-// "3", "3 and 4", "3, 4 and 5", or with more than kMost "3, 4, … and 7 more".
+// "3", "3 and 4", "3, 4 and 5", or with more than kMostPlaces "3, 4, … and 7 more".
 std::string list(std::vector<std::string> names) {
   std::string last = names.back();
-  if (names.size() > kMost) {
-    last = fmt::format("{} more", names.size() - kMost);
-    names.resize(kMost);
+  if (names.size() > kMostPlaces) {
+    last = fmt::format("{} more", names.size() - kMostPlaces);
+    names.resize(kMostPlaces);
   } else {
     names.pop_back();
   }

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from conftest import ROOT, parsed
+from site_pages import ROOT, parsed
 
 
 def broken_links(page):
@@ -88,6 +88,12 @@ def test_every_python_name_has_a_section(site):
                      if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
         assert names
         assert {f"{prefix}.{name}" for name in names} - {"qkv.__version__"} <= titles
+
+
+def test_data_classes_show_their_fields_with_comments(site):
+    text = re.sub(r"<[^>]*>", "", (site / "reference/python-names/qkv.html").read_text(encoding="utf-8"))
+    assert "hypotheses: list[Hypothesis]" in text
+    assert "line: int  # from 0" in text
 
 
 def test_every_header_has_a_page_with_its_names(site):

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from site_pages import ROOT
 
 WORDS = ROOT / "tests/site/words.txt"
 NAME = re.compile(r"\S*[\d_/\\@=<>#{}|^~+*&%$:]\S*|\S+\.\w\S*|--?\w\S*")  # paths, numbers, options and code

@@ -3,6 +3,7 @@
 
 const stopWords = new Set(('a an and are as at be by can do does for from get have how i if in into is it its me my of on ' +
   'or own that the this to use using was what when where which who why will with you your').split(' '));
+const referenceWeight = 0.7;  // of pages that list names, which are many and short
 const titleWeight = 6, k1 = 1.2, b = 0.5, shown = 25;
 
 // Words in lower case without common endings, so that "training" finds "train".
@@ -20,7 +21,8 @@ const pages = sections.map(([page, title, url, text]) => {
   const body = wordsOf(text);
   const counts = countsOf(wordsOf(page), title === page ? titleWeight : 2,
                           countsOf(wordsOf(title), title === page ? 0 : titleWeight, countsOf(body, 1)));
-  return {page, title, url, text, counts, length: body.length + 20};
+  const weight = /^reference\/(?:cpp|python|http)/.test(url) ? referenceWeight : 1;
+  return {page, title, url, text, weight, counts, length: body.length + 20};
 });
 const meanLength = pages.reduce((sum, page) => sum + page.length, 0) / pages.length;
 
@@ -41,7 +43,7 @@ function search(query) {
     const matches = found.filter(Boolean).length;
     const rarity = Math.log(1 + (pages.length - matches + 0.5) / (matches + 0.5));
     found.forEach((n, p) => {
-      scores[p] += rarity * n * (k1 + 1) / (n + k1 * (1 - b + b * pages[p].length / meanLength));
+      scores[p] += pages[p].weight * rarity * n * (k1 + 1) / (n + k1 * (1 - b + b * pages[p].length / meanLength));
     });
   });
   const order = pages.map((_, p) => p).filter(p => scores[p] > 0).sort((p, q) => scores[q] - scores[p]);
