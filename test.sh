@@ -3,12 +3,8 @@
 # program's (pytest), and in a virtual environment with packages from PyPI the Python module's and those with clients of
 # others. The last line says how many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the
 # library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs Open MPI and MPICH,
-<<<<<<< HEAD
-# without which the tests of training by MPI are skipped; as root, with debootstrap, it also makes the files of a
-# release and tests them in bare Debians, which takes an hour.
-=======
-# without which the tests of training by MPI are skipped, and hunspell for the spelling of the documentation.
->>>>>>> site
+# without which the tests of training by MPI are skipped, and hunspell for the spelling of the documentation. RELEASE=1,
+# as root, also makes the files of a release and tests them in bare Debians, which takes an hour.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./install.sh ${CI:+libopenmpi-dev libmpich-dev hunspell hunspell-en-gb}
@@ -100,7 +96,7 @@ if [ -n "${CI:-}" ]; then
   echo "== fuzz"
   fuzz/run.sh --seconds 5 2>&1 | tee -a "$log" || status=1
 fi
-if [ -n "${CI:-}" ] && [ "$(id -u)" -eq 0 ] && command -v debootstrap > /dev/null; then
+if [ -n "${RELEASE:-}" ]; then
   echo "== packages"
   rm -rf build/release-files
   { packaging/release.sh build/release-files && packaging/test_in_debian.sh build/release-files; } 2>&1 | tee -a "$log" \

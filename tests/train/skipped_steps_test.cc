@@ -122,8 +122,8 @@ PoisonCase poisoned_translation(const TempDir& directory) {
   spill(directory / "train.b", lines + "\n" + "b\n" + lines);
   spill(directory / "dev.a", dev);
   spill(directory / "dev.b", dev);
-  const TranslationFiles files{{directory / "train.a", directory / "train.b"},
-                               {directory / "dev.a", directory / "dev.b"}};
+  const TranslationFiles files{
+      {directory / "train.a", directory / "train.b"}, {directory / "dev.a", directory / "dev.b"}, "", ""};
   return {
       "translate", "source_embedding.weight", "line 122 of " + (directory / "train.a"),
       [](const RunDirectory& run) { return read_run<TranslatorRun>(run).tokenizers.source.encode("ZZ ZZ").back(); },
