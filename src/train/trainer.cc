@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
+#include "core/memory_limit.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/metrics.h"
 #include "io/weights.h"
+#include "train/memory_check.h"
 #include "train/rehearsal.h"
 #include "train/schedule.h"
 #include "train/step_table.h"
@@ -57,6 +59,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       observer_(observer),
       metrics_(run.metrics()),
       data_id_(task.fingerprint()),
+      used_before_(used_memory()),
       model_(recipe.model, recipe.items),
       candidate_(recipe.model, recipe.items),
       exchange_(ranks ? std::make_unique<StepExchange>(*ranks, config_.shards, prepare()) : nullptr),
@@ -65,6 +68,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       gradient_sum_(exchange_ ? 1 : config_.shards, std::ssize(model_.trained().gradients())),
       losses_(to_size(config_.shards)),
       noise_(model_.trained()),
+      arena_(room_for_steps(used_before_, fixed_bytes())),
       started_(std::chrono::steady_clock::now()) {
   if (ranks) task_.deal_out(Deal(ranks->communicator()));
   resume();
@@ -124,11 +128,19 @@ bool Trainer::resume_files() {
   return saved;
 }
 
+// Returns the bytes of all but the steps' activations.
+size_t Trainer::fixed_bytes() const {
+  return (base_ ? base_->parameters().values().size_bytes() : 0) + 2 * model_.trained().values().size_bytes() +
+         model_.trained().gradients().size_bytes() + gradient_sum_.bytes() + (exchange_ ? exchange_->bytes() : 0) +
+         optimizer_.bytes();
+}
+
 // Makes memory known, and its pages present, before the first step.
 void Trainer::rehearse() {
   const std::span<float> weights = model_.trained().values(), gradients = model_.trained().gradients();
   std::copy(weights.begin(), weights.end(), candidate_.trained().values().begin());
-  task_.rehearse(model_, candidate_, arena_);
+  rehearse_within_memory(used_before_ + fixed_bytes(), config_.batch_tokens,
+                         [&] { task_.rehearse(model_, candidate_, arena_); });
   if (exchange_) exchange_->compare_gradients();
   std::fill(gradients.begin(), gradients.end(), 0.0f);
   clear_base_gradients();
