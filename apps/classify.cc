@@ -10,6 +10,7 @@
 #include "parts.h"
 #include "qkv/classifier.h"
 #include "qkv/line_jobs.h"
+#include "signals.h"
 
 namespace {
 
@@ -30,7 +31,7 @@ void classify(const ClassifyCommand& options) {
   listen_for_interrupts();
   qkv::LineReader lines(options.input.empty() ? options.file : options.input, stop_if_interrupted);
   qkv::LineOutput output{print_out};
-  output.note = [](const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); };
+  output.note = [](const std::string& text) { print_error("qkv: {}\n", text); };
   output.progress = [](int64_t) {
     flush_out();
     stop_if_interrupted();

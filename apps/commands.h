@@ -1,10 +1,14 @@
 // The commands of the program. Each function adds one command with its options and its action.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 void add_train_command(CLI::App& app);
 void add_translate_command(CLI::App& app);
@@ -25,21 +29,19 @@ void add_quantize_command(CLI::App& app);
 void add_merge_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
-// Thrown by a command that was interrupted and has reported it: the program ends with status 1 and no further output.
-struct Interrupted {};
-
-// Starts to catch Ctrl-C, SIGTERM and SIGUSR1: after the first one, interrupted() returns true and
-// stop_if_interrupted() throws Interrupted. The second one ends the program.
-void listen_for_interrupts();
-bool interrupted();
-void stop_if_interrupted();
-
 // Adds --threads, which takes effect when it is parsed.
 void add_threads_option(CLI::App& command);
 
-// Write to standard output. Throw qkv::Error if it cannot be written.
+// Write to standard output. Throw std::system_error if it cannot be written.
 void print_out(std::string_view text);
 void flush_out();
+
+// Prints to standard error as far as that can be written: its loss ends no command.
+template <class... T>
+void print_error(fmt::format_string<T...> format, T&&... arguments) {
+  const std::string text = fmt::format(format, std::forward<T>(arguments)...);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 // Returns the contents of a file. Throws qkv::Error, naming it, if it cannot be read.
 std::string read_text_file(const std::string& path);

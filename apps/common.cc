@@ -1,38 +1,16 @@
 // Functions that several commands share.
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "commands.h"
 #include "qkv/error.h"
 #include "qkv/output_file.h"
 #include "qkv/threads.h"
-
-namespace {
-
-std::atomic<bool> was_interrupted = false;
-
-}  // namespace
-
-void listen_for_interrupts() {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1})
-    std::signal(signal, [](int number) {
-      was_interrupted = true;
-      std::signal(number, SIG_DFL);
-    });
-}
-
-bool interrupted() { return was_interrupted; }
-
-void stop_if_interrupted() {
-  if (interrupted()) throw Interrupted();
-}
 
 void add_threads_option(CLI::App& command) {
   command.add_option_function<int>("--threads", qkv::set_threads, "Threads [default one per processor]")
@@ -42,11 +20,11 @@ void add_threads_option(CLI::App& command) {
 
 void print_out(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-    throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
+    throw std::system_error(errno, std::generic_category(), "standard output");
 }
 
 void flush_out() {
-  if (std::fflush(stdout) != 0) throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "standard output");
 }
 
 std::string read_text_file(const std::string& path) {

@@ -34,8 +34,8 @@ void DownloadLine::show(const qkv::DownloadProgress& progress) {
   }
   const bool noted = std::exchange(note_, progress.note) != progress.note && !note_.empty();
   if (!terminal_) {
-    if (noted) fmt::print(stderr, "{}\n", note_);
-    if (progress.complete) fmt::print(stderr, "downloaded {} ({})\n", progress.file, size_text(progress.received));
+    if (noted) print_error("{}\n", note_);
+    if (progress.complete) print_error("downloaded {} ({})\n", progress.file, size_text(progress.received));
     return;
   }
   if (!noted && !progress.complete && now - shown_ < kBetween) return;
@@ -51,7 +51,7 @@ void DownloadLine::show(const qkv::DownloadProgress& progress) {
 }
 
 void DownloadLine::rewrite(const std::string& text) {
-  fmt::print(stderr, "\r{:<{}}{}", text, width_, text.empty() ? "\r" : "");
+  print_error("\r{:<{}}{}", text, width_, text.empty() ? "\r" : "");
   std::fflush(stderr);
   width_ = text.size();
 }

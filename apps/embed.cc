@@ -12,6 +12,7 @@
 #include "qkv/error.h"
 #include "qkv/line_jobs.h"
 #include "qkv/output_file.h"
+#include "signals.h"
 
 namespace {
 
@@ -44,7 +45,7 @@ void embed(const EmbedOptions& options) {
   listen_for_interrupts();
   qkv::LineReader lines(options.file, stop_if_interrupted);
   qkv::LineOutput output{print_out};
-  output.note = [](const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); };
+  output.note = [](const std::string& text) { print_error("qkv: {}\n", text); };
   output.progress = [](int64_t) {
     flush_out();
     stop_if_interrupted();

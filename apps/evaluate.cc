@@ -99,7 +99,7 @@ void evaluate(const EvaluateCommand& options) {
   protocol.split = named.split, protocol.negatives = named.negatives;
   const qkv::RankingTable table = is_run ? qkv::evaluate_run(options.sources[0], protocol, options.evaluate)
                                          : qkv::evaluate_logs(options.sources, options.log, protocol, options.evaluate);
-  for (const std::string& line : table.messages) fmt::print(stderr, "{}\n", line);
+  for (const std::string& line : table.messages) print_error("{}\n", line);
   if (options.json)
     fmt::print("{}\n", qkv::to_json(table));
   else

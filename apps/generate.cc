@@ -12,6 +12,7 @@
 #include "qkv/generator.h"
 #include "qkv/line_jobs.h"
 #include "qkv/text.h"
+#include "signals.h"
 
 namespace {
 

@@ -1,25 +1,39 @@
-// The program qkv. Exit status: 0 for success, 1 for failure, 2 for wrong usage. Errors are one line on standard error.
+// The program qkv. Exit status: 0 for success, 1 for failure, 2 for wrong usage, 128 + N after signal N. Errors are one
+// line on standard error.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <iostream>
 #include <memory>
 #include <new>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "commands.h"
 #include "help.h"
 #include "qkv/version.h"
+#include "signals.h"
+#include "signals.h"
 #include "usage_error.h"
 
 namespace {
+
+// Prints an error in one line. Names of files may have control characters, which become "?".
+void print_failure(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  print_error("qkv: {}\n", text);
+}
 
 void add_commands(CLI::App& app) {
   using AddCommand = void (*)(CLI::App&);
@@ -49,14 +63,14 @@ int run_command(int argc, char** argv) {
   add_help_all(app);
   const std::string wrong = command_error(app, {argv + 1, argv + argc});
   if (!wrong.empty()) {
-    fmt::print(stderr, "qkv: {}\n", wrong);
+    print_failure(wrong);
     return 2;
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "qkv: {}\n", usage_error(app, error));
+    print_failure(usage_error(app, error));
     return 2;
   }
   return 0;
@@ -75,7 +89,7 @@ const std::terminate_handler default_handler = std::get_terminate();
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc& error) {
     while (ends.test_and_set()) pause();
-    fmt::print(stderr, "qkv: {}\n", error.what());
+    std::fprintf(stderr, "qkv: %s\n", error.what());  // without memory
     std::_Exit(1);
   } catch (...) {
   }
@@ -83,17 +97,35 @@ const std::terminate_handler default_handler = std::get_terminate();
   std::abort();
 }
 
+// Returns the exit status after an error of standard output. A pipe that its reader closed is no failure to report.
+int end_of_output(const std::error_code& error) {
+  if (error == std::errc::broken_pipe) return status_of_signal(SIGPIPE);
+  print_failure("standard output: " + error.message());
+  return 1;
+}
+
+// Opens the standard streams that are closed, so that no file takes their place. Reads and writes of them still fail.
+void occupy_standard_streams() {
+  for (const auto& [stream, flags] : {std::pair{0, O_WRONLY}, {1, O_RDONLY}, {2, O_RDONLY}})
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF) open("/dev/null", flags);  // takes the lowest free number
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::set_terminate(end_without_memory);
+  occupy_standard_streams();
+  prepare_signals();
   try {
     const int status = run_command(argc, argv);
-    if (flush_output()) return status;
-    fmt::print(stderr, "qkv: standard output: {}\n", std::strerror(errno));
-  } catch (const Interrupted&) {
+    return flush_output() ? status : end_of_output({errno, std::generic_category()});
+  } catch (const Interrupted& interrupted) {
+    return interrupted.status;
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout)) return end_of_output(error.code());
+    print_failure(error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "qkv: {}\n", error.what());
+    print_failure(error.what());
   }
   return 1;
 }

@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "qkv/error.h"
+#include "signals.h"
 
 namespace {
 
@@ -29,7 +30,7 @@ std::string worker_error(const std::string& text) {
 
 // Lets the work report, and stop after Ctrl-C.
 void work_on(const qkv::PartWork& work, qkv::LineReader& lines, qkv::LineOutput& output) {
-  output.note = [&](const std::string& text) { fmt::print(stderr, "qkv: {}: {}\n", lines.name(), text); };
+  output.note = [&](const std::string& text) { print_error("qkv: {}: {}\n", lines.name(), text); };
   output.progress = [](int64_t) { stop_if_interrupted(); };
   work(lines, output);
 }
@@ -67,11 +68,11 @@ void PartsJob::run(const qkv::PartWork& work) {
     number++;
     counts[static_cast<size_t>(report.state)]++;
     if (report.state == qkv::PartState::written)
-      fmt::print(stderr, "{} of {}: {}, {} lines\n", number, names_.size(), folders_.shown(name), report.lines);
-    if (report.state == qkv::PartState::failed) fmt::print(stderr, "qkv: {}\n", report.error);
+      print_error("{} of {}: {}, {} lines\n", number, names_.size(), folders_.shown(name), report.lines);
+    if (report.state == qkv::PartState::failed) print_error("qkv: {}\n", report.error);
   }
   folders_.remove_leftovers();
   const auto [written, present, failed] = counts;
-  fmt::print(stderr, "{} parts: {} written, {} present, {} failed\n", names_.size(), written, present, failed);
+  print_error("{} parts: {} written, {} present, {} failed\n", names_.size(), written, present, failed);
   if (failed > 0) throw qkv::Error(fmt::format("{} of {} parts failed", failed, names_.size()));
 }

@@ -13,6 +13,7 @@
 #include "qkv/recommend_lines.h"
 #include "qkv/result_json.h"
 #include "qkv/text.h"
+#include "signals.h"
 
 namespace {
 
@@ -31,7 +32,7 @@ struct RecommendOptions {
   }
 };
 
-void note(const std::string& text) { fmt::print(stderr, "qkv: {}\n", text); }
+void note(const std::string& text) { print_error("qkv: {}\n", text); }
 
 qkv::Titles read_titles(const RecommendOptions& options, const qkv::Recommender& recommender) {
   const auto is_item = [&](std::string_view name) { return recommender.has_item(name); };

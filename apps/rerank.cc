@@ -11,6 +11,7 @@
 #include "qkv/error.h"
 #include "qkv/line_reader.h"
 #include "qkv/result_json.h"
+#include "signals.h"
 
 namespace {
 

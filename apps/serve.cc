@@ -18,6 +18,7 @@
 #include "qkv/error.h"
 #include "qkv/server.h"
 #include "server_options.h"
+#include "signals.h"
 
 namespace {
 
@@ -124,7 +125,7 @@ void serve(const qkv::ServerOptions& options) {
   }
   if (!drain(server, signals, options, served)) {
     served.wait();
-    throw Interrupted();
+    throw Interrupted{1};
   }
   served.get();
 }

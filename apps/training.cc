@@ -9,6 +9,7 @@
 #include "help.h"
 #include "options.h"
 #include "qkv/error.h"
+#include "signals.h"
 
 namespace {
 
@@ -25,7 +26,7 @@ class ProgressLine {
 
   void message(const std::string& line) {
     clear();
-    fmt::print(stderr, "{}\n", line);
+    print_error("{}\n", line);
   }
 
   void step(const qkv::StepReport& r) {
@@ -39,10 +40,10 @@ class ProgressLine {
     const std::string line = fmt::format("step {}  epoch {}  loss {:.3f}  lr {:.2e}  {:.0f} tokens/s  {}{}", r.step,
                                          r.epoch, r.loss, r.learning_rate, speed, duration(r.seconds), eta(r, elapsed));
     if (terminal_) {
-      fmt::print(stderr, "\r{}\033[K", line);
+      print_error("\r{}\033[K", line);
       drawn_ = true;
     } else {
-      fmt::print(stderr, "{}\n", line);
+      print_error("{}\n", line);
     }
   }
 
@@ -57,7 +58,7 @@ class ProgressLine {
   }
 
   void clear() {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
+    if (drawn_) print_error("\r\033[K");
     drawn_ = false;
   }
 
@@ -133,7 +134,7 @@ qkv::RecipeValues RecipeOptions::given() const {
 
 void add_rank_options(CLI::App& command, qkv::RankOptions& ranks) {
   ranks.distributed = qkv::Distributed::automatic;
-  ranks.on_abort = [](const std::string& line) { fmt::print(stderr, "qkv: {}\n", line); };
+  ranks.on_abort = [](const std::string& line) { print_error("qkv: {}\n", line); };
   command
       .add_option(
           "--distributed", ranks.distributed,
@@ -154,10 +155,18 @@ void show_training(const qkv::TrainingConfig& limits, const std::function<bool(c
   ProgressLine progress(limits);
   qkv::TrainingObserver observer;
   observer.on_message = [&](const std::string& line) { progress.message(line); };
-  observer.on_step = [&](const qkv::StepReport& r) { progress.step(r); };
+  observer.on_step = [&](const qkv::StepReport& r) {
+    end_at_once(nullptr);
+    progress.step(r);
+  };
   observer.on_evaluation = [&](const qkv::EvaluationReport& r) { progress.evaluation(r); };
-  observer.should_stop = interrupted;
+  observer.should_stop = [] {
+    end_at_once(nullptr);  // several ranks ask this when they have joined
+    return interrupted();
+  };
+  end_at_once("qkv: stopped before the first step, with nothing to save; repeat the command\n");
   listen_for_interrupts();
+  listen_for_closed_pipes();
   bool ended = false;
   try {
     ended = train(observer);
@@ -166,5 +175,5 @@ void show_training(const qkv::TrainingConfig& limits, const std::function<bool(c
     throw;
   }
   progress.clear();
-  if (!ended) throw Interrupted();
+  if (!ended) throw interruption();
 }

@@ -35,6 +35,6 @@ class RecipeOptions {
 // Adds --distributed and --rank-timeout.
 void add_rank_options(CLI::App& command, qkv::RankOptions& ranks);
 
-// Calls `train`, which returns false if it was stopped early, and shows its progress. The first Ctrl-C ends training
-// after the current step, with its state saved, and throws Interrupted; the second one ends the program.
+// Calls `train`, which returns false if it was stopped early, and shows its progress. A signal ends training after the
+// current step, with its state saved, and throws Interrupted; before the first step it ends the program at once.
 void show_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train);

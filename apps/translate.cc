@@ -15,6 +15,7 @@
 #include "qkv/error.h"
 #include "qkv/line_jobs.h"
 #include "qkv/translator.h"
+#include "signals.h"
 
 namespace {
 
@@ -32,16 +33,16 @@ struct TranslateOptions {
 class Progress {
  public:
   ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
+    if (shown_) print_error("\r\033[K");
   }
-  void report(const std::string& text) const { fmt::print(stderr, "{}qkv: {}\n", shown_ ? "\r\033[K" : "", text); }
+  void report(const std::string& text) const { print_error("{}qkv: {}\n", shown_ ? "\r\033[K" : "", text); }
   void add(int64_t lines) {
     done_ += lines;
     const Clock::time_point now = Clock::now();
     if (!terminal_ || now - last_ < std::chrono::milliseconds(200)) return;
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    fmt::print(stderr, "\r{} lines, {:.1f} per second\033[K", done_, static_cast<double>(done_) / seconds);
+    print_error("\r{} lines, {:.1f} per second\033[K", done_, static_cast<double>(done_) / seconds);
     shown_ = true;
   }
 

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <string>
 #include <thread>
+
+#include "core/control_group.h"
 
 namespace qkv {
 namespace {
@@ -18,14 +19,6 @@ int quota_in(const std::filesystem::path& directory) {
   double quota = 0, period = 0;
   if (!(file >> quota >> period) || !(quota > 0) || !(period > 0)) return 0;
   return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, 1e6));
-}
-
-// Returns the process's control group: the line "0::/PATH" of its list.
-std::filesystem::path own_group() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("0::/")) return line.substr(4);
-  return {};
 }
 
 }  // namespace
@@ -39,10 +32,8 @@ int allowed_processors() {
 int machine_processors() { return std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))); }
 
 int quota_of(const std::filesystem::path& root, const std::filesystem::path& group) {
-  int least = quota_in(root);
-  std::filesystem::path directory = root;
-  for (const std::filesystem::path& part : group) {
-    directory /= part;
+  int least = 0;
+  for (const std::filesystem::path& directory : directories_of(root, group)) {
     const int quota = quota_in(directory);
     if (quota > 0) least = least > 0 ? std::min(least, quota) : quota;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.h"
+#include "core/memory_limit.h"
 #include "dist/tree_sum.h"
 #include "train/optimizer_state.h"
 #include "train/rehearsal.h"
@@ -38,8 +39,8 @@ int64_t largest_that_fits(int64_t least, int64_t most, size_t limit,
 }
 
 int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Evaluator& evaluator, size_t memory) {
-  if (memory > physical_memory())
-    fail("memory: {:.0f} MiB requested, the machine has {:.0f} MiB", mebibytes(memory), mebibytes(physical_memory()));
+  if (const MemoryLimit limit = memory_limit(); memory > limit.bytes)
+    fail("memory: {:.1f} MiB requested, {}", mebibytes(memory), limit.text());
   Transformer<float> model(recipe.model, recipe.items);
   freeze(recipe.training, model.parameters());
   model.parameters().allocate_gradients();

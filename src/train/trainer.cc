@@ -7,10 +7,12 @@
 #include <set>
 
 #include "core/fail.h"
+#include "core/memory_limit.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/metrics.h"
 #include "io/weights.h"
+#include "train/memory_check.h"
 #include "train/objective.h"
 #include "train/rehearsal.h"
 #include "train/schedule.h"
@@ -61,6 +63,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       observer_(observer),
       metrics_(run.metrics()),
       data_id_(task.fingerprint()),
+      used_before_(used_memory()),
       model_(recipe.model, recipe.items),
       candidate_(recipe.model, recipe.items),
       exchange_(ranks ? std::make_unique<StepExchange>(*ranks, config_.shards, prepare()) : nullptr),
@@ -71,6 +74,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       noise_(model_.trained()),
       spikes_(config_.rollback_on_spike),
       checks_outputs_(config_.detect_anomaly),
+      arena_(room_for_steps(used_before_, fixed_bytes())),
       started_(std::chrono::steady_clock::now()) {
   if (ranks) task_.deal_out(Deal(ranks->communicator()));
   resume();
@@ -131,11 +135,19 @@ bool Trainer::resume_files() {
   return saved;
 }
 
+// Returns the bytes of all but the steps' activations.
+size_t Trainer::fixed_bytes() const {
+  return (base_ ? base_->parameters().values().size_bytes() : 0) + 2 * model_.trained().values().size_bytes() +
+         model_.trained().gradients().size_bytes() + gradient_sum_.bytes() + (exchange_ ? exchange_->bytes() : 0) +
+         optimizer_.bytes();
+}
+
 // Makes memory known, and its pages present, before the first step.
 void Trainer::rehearse() {
   const std::span<float> weights = model_.trained().values(), gradients = model_.trained().gradients();
   std::copy(weights.begin(), weights.end(), candidate_.trained().values().begin());
-  task_.rehearse(model_, candidate_, arena_);
+  rehearse_within_memory(used_before_ + fixed_bytes(), config_.batch_tokens,
+                         [&] { task_.rehearse(model_, candidate_, arena_); });
   if (exchange_) exchange_->compare_gradients();
   std::fill(gradients.begin(), gradients.end(), 0.0f);
   clear_base_gradients();

@@ -75,6 +75,7 @@ class Trainer {
   bool is_time_to_save(int64_t step) const;
   void save();
   double seconds() const;
+  size_t fixed_bytes() const;
   void report(const std::string& line) const {
     if (observer_.on_message) observer_.on_message(line);
   }
@@ -85,6 +86,7 @@ class Trainer {
   const TrainingObserver& observer_;
   MetricsWriter metrics_;
   std::string data_id_;
+  size_t used_before_;                        // bytes of memory
   std::optional<Adapter> adapter_;            // the one that is trained, if the run is an adapter
   std::unique_ptr<Transformer<float>> base_;  // whose weights model_ and candidate_ use then
   Transformer<float> model_, candidate_;      // trained, evaluated
@@ -96,7 +98,7 @@ class Trainer {
   LossSpikes spikes_;
   bool checks_outputs_;   // of all ops
   bool repeats_ = false;  // a shard, to find the reason for its skipped step
-  Arena arena_;
+  Arena arena_;  // of at most the memory that is left
   Progress progress_;
   int64_t saved_step_ = -1;                    // of the last saved state; −1: none
   StepExchange::Pause pause_ = {false, true};  // after the last step

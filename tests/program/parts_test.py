@@ -277,7 +277,7 @@ def test_a_signal_ends_the_job_without_a_half_output_and_it_continues(trained, p
     wait_for(lambda: done.exists() and any(name.startswith(".1.txt") for name in os.listdir(done)))
     worker.send_signal(number)
     _, err = worker.communicate(timeout=240)
-    assert worker.returncode == 1 and "failed" not in err
+    assert worker.returncode == 128 + number and "failed" not in err
     assert all(not name.startswith(".") for name in os.listdir(done)) and (done / "0.txt").exists()
     assert len(os.listdir(done)) < 7
     job(trained, parts, done)

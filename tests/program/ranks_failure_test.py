@@ -155,7 +155,7 @@ def test_an_interrupt_of_any_rank_saves_the_state(corpus, tmp_path):
             wait_for_step(started.ranks[0])
             started.ranks[rank].send_signal(number)
             ended = started.wait()
-        assert [status for status, _ in ended] == [1, 1], ended
+        assert [status for status, _ in ended] == [128 + number if i == rank else 1 for i in range(2)], ended
         assert "repeat the command to resume" in ended[0][1] and ended[1][1] == "", ended
         assert (run / "checkpoints/state.safetensors").exists()
 

@@ -136,7 +136,8 @@ def test_a_signal_to_one_rank_saves_the_state_and_ends_all(mpi, corpus, tmp_path
         job.wait_for_step()
         os.kill(job.processes()[2], signal.SIGUSR1)
         status, error = job.wait()
-        assert status == 1 and not errors(error) and "repeat the command to resume" in error, error
+        assert status in (1, 128 + signal.SIGUSR1), error  # of the rank that ended first
+        assert not errors(error) and "repeat the command to resume" in error, error
     assert (tmp_path / "run/checkpoints/state.safetensors").exists()
 
 

@@ -1,15 +1,15 @@
 """A run that is killed at any moment and resumed ends with the same bytes as one that was not."""
 
-import random
-import signal
-import subprocess
-import time
+import sys
 
-from conftest import QKV, SMALL, qkv
+import pytest
 
-STEPS = ["--max-steps", "60", "--eval-every", "10", "--save-every", "4", "--average", "3", "--dropout", "0.2",
-         "--attention-dropout", "0.1", "--accumulate", "2"]
-KILLS = 20
+from conftest import QKV, ROOT, SMALL, qkv
+
+sys.path.insert(0, str(ROOT / "tests/faults"))
+from kills import TRAININGS, kill  # noqa: E402
+
+KILLS = 8  # of each training
 
 
 def contents(run):
@@ -18,32 +18,11 @@ def contents(run):
             if path.is_file() and path.name != "metrics.jsonl"}
 
 
-def test_twenty_kills_change_no_byte(corpus, tmp_path):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    command = ["train", "translate", *corpus, *SMALL, *STEPS]
-    begin = time.monotonic()
-    qkv(*command, "--out", whole)
-    duration = time.monotonic() - begin
-
-    moments = random.Random(7)
-    kills = 0
-    for _ in range(10 * KILLS):
-        process = subprocess.Popen([QKV, *map(str, command), "--out", str(broken)], stderr=subprocess.DEVNULL)
-        try:
-            process.wait(timeout=moments.uniform(0.02, 0.5) * duration)
-            assert process.returncode == 0
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-        if kills == KILLS:
-            break
-        if process.returncode == 0:  # it finished between two kills: repeat from the start
-            assert contents(broken) == contents(whole)
-            subprocess.run(["rm", "-r", str(broken)], check=True)
-    assert kills == KILLS
-    qkv(*command, "--out", broken)
-    assert contents(broken) == contents(whole)
+@pytest.mark.parametrize("training", TRAININGS)
+def test_kills_change_no_byte(training):
+    """A sample of those of tests/faults/kills.py."""
+    report, wrong = kill(QKV, training, KILLS)
+    assert report.kills == KILLS and report.runs > 0 and not wrong, wrong
 
 
 def test_threads_change_no_byte(corpus, tmp_path):
@@ -65,20 +44,6 @@ def test_packed_moments_resume_with_the_same_bytes(corpus, tmp_path):
         (whole / "training.json").unlink()  # holds the first command's limits
         (parts / "training.json").unlink()
         assert contents(parts) == contents(whole)
-
-
-def test_an_interrupted_run_saves_its_state(corpus, tmp_path):
-    command = ["train", "translate", *corpus, *SMALL, "--max-steps", "100000", "--eval-every", "0", "--save-every", "0",
-               "--out", str(tmp_path / "run")]
-    process = subprocess.Popen([QKV, *map(str, command)], stderr=subprocess.PIPE, text=True)
-    for line in process.stderr:
-        if line.startswith("step "):
-            break
-    process.send_signal(signal.SIGINT)
-    rest = process.stderr.read()
-    assert process.wait(timeout=60) == 1
-    assert "repeat the command to resume" in rest
-    assert (tmp_path / "run/checkpoints/state.safetensors").exists()
 
 
 def test_evaluations_keep_the_weights_that_an_average_needs(films, tmp_path):
