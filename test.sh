@@ -2,11 +2,11 @@
 # Builds and runs all tests: the library's under AddressSanitizer and UBSan, the numerical ones optimized as well, the
 # program's (pytest), and in a virtual environment with packages from PyPI the Python module's and those with clients of
 # others. The last line says how many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the
-# library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs Open MPI and MPICH,
-# without which the tests of training by MPI are skipped.
+# library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs Open MPI, MPICH,
+# shells and readers of manual pages, without which the tests of training by MPI, of completions and of pages are skipped.
 set -euo pipefail
 cd "$(dirname "$0")"
-./install.sh ${CI:+libopenmpi-dev libmpich-dev}
+./install.sh ${CI:+libopenmpi-dev libmpich-dev zsh fish man-db mandoc}
 log=build/test.log
 mkdir -p build
 : > "$log"

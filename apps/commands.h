@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,12 @@ void add_import_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_quantize_command(CLI::App& app);
 void add_merge_command(CLI::App& app);
+void add_data_command(CLI::App& app);
+void add_plot_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_completions_command(CLI::App& app);
+void add_manual_command(CLI::App& app);
 
 // Thrown by a command that was interrupted and has reported it: the program ends with status 1 and no further output.
 struct Interrupted {};
@@ -40,6 +46,8 @@ void add_threads_option(CLI::App& command);
 // Write to standard output. Throw qkv::Error if it cannot be written.
 void print_out(std::string_view text);
 void flush_out();
+// Writes a value in one line. Text that is not UTF-8 gets U+FFFD.
+void write_json_line(const nlohmann::ordered_json& json);
 
 // Returns the contents of a file. Throws qkv::Error, naming it, if it cannot be read.
 std::string read_text_file(const std::string& path);

@@ -49,6 +49,10 @@ void flush_out() {
   if (std::fflush(stdout) != 0) throw qkv::Error(fmt::format("standard output: {}", std::strerror(errno)));
 }
 
+void write_json_line(const nlohmann::ordered_json& json) {
+  print_out(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
 std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (file) try {

@@ -20,15 +20,15 @@ int quota_in(const std::filesystem::path& directory) {
   return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, 1e6));
 }
 
-// Returns the process's control group: the line "0::/PATH" of its list.
-std::filesystem::path own_group() {
+}  // namespace
+
+// The line "0::/PATH" of the process's list.
+std::filesystem::path control_group() {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("0::/")) return line.substr(4);
   return {};
 }
-
-}  // namespace
 
 int allowed_processors() {
   cpu_set_t allowed;
@@ -50,7 +50,7 @@ int quota_of(const std::filesystem::path& root, const std::filesystem::path& gro
 }
 
 int processors() {
-  const int allowed = allowed_processors(), quota = quota_of("/sys/fs/cgroup", own_group());
+  const int allowed = allowed_processors(), quota = quota_of(kControlGroups, control_group());
   return quota > 0 ? std::min(allowed, quota) : allowed;
 }
 

@@ -17,4 +17,8 @@ int machine_processors();
 // 0 without a quota. root: the directory of the hierarchy; group: its directory in it.
 int quota_of(const std::filesystem::path& root, const std::filesystem::path& group);
 
+// Returns the directory of the process's control group in the hierarchy (cgroup v2); "" if there is none.
+std::filesystem::path control_group();
+inline constexpr const char* kControlGroups = "/sys/fs/cgroup";  // the directory of the hierarchy
+
 }  // namespace qkv

@@ -218,6 +218,7 @@ StepReport Trainer::step() {
   const double tokens = static_cast<double>(loss.tokens);
   done.step = progress_.step;
   done.max_steps = config_.max_steps;
+  done.max_epochs = config_.max_epochs;
   done.loss = loss.loss / tokens;
   done.nll = loss.nll / tokens;
   done.learning_rate = learning_rate(config_, progress_.step);
