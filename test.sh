@@ -2,12 +2,12 @@
 # Builds and runs all tests: the library's under AddressSanitizer and UBSan, the numerical ones optimized as well, the
 # program's (pytest), and in a virtual environment with packages from PyPI the Python module's and those with clients of
 # others. The last line says how many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the
-# library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs Open MPI and MPICH,
-# without which the tests of training by MPI are skipped, and hunspell for the spelling of the documentation. RELEASE=1,
-# as root, also makes the files of a release and tests them in bare Debians, which takes an hour.
+# library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs what some tests need
+# and are skipped without: Open MPI and MPICH, shells and readers of manual pages, hunspell. RELEASE=1, as root, also
+# makes the files of a release and tests them in bare Debians, which takes an hour.
 set -euo pipefail
 cd "$(dirname "$0")"
-./install.sh ${CI:+libopenmpi-dev libmpich-dev hunspell hunspell-en-gb}
+./install.sh ${CI:+libopenmpi-dev libmpich-dev zsh fish man-db mandoc hunspell hunspell-en-gb}
 log=build/test.log
 mkdir -p build
 : > "$log"

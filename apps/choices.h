@@ -17,7 +17,7 @@ CLI::Validator choices() {
     value = std::to_string(place - names.begin());
     return "";
   };
-  return {number_of, "", "choices"};
+  return {number_of, fmt::format("{{{}}}", fmt::join(names_of(Enum{}), ",")), "choices"};
 }
 
 // Returns "TEXT: relu, gelu, … [relu]", where the default is in brackets.

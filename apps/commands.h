@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,7 +28,12 @@ void add_import_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_quantize_command(CLI::App& app);
 void add_merge_command(CLI::App& app);
+void add_data_command(CLI::App& app);
+void add_plot_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_completions_command(CLI::App& app);
+void add_manual_command(CLI::App& app);
 
 // Adds --threads, which takes effect when it is parsed.
 void add_threads_option(CLI::App& command);
@@ -35,6 +41,8 @@ void add_threads_option(CLI::App& command);
 // Write to standard output. Throw std::system_error if it cannot be written.
 void print_out(std::string_view text);
 void flush_out();
+// Writes a value in one line. Text that is not UTF-8 gets U+FFFD.
+void write_json_line(const nlohmann::ordered_json& json);
 
 // Prints to standard error as far as that can be written: its loss ends no command.
 template <class... T>

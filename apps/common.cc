@@ -27,6 +27,10 @@ void flush_out() {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "standard output");
 }
 
+void write_json_line(const nlohmann::ordered_json& json) {
+  print_out(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
 std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (file) try {

@@ -1,12 +1,12 @@
 #include "download_line.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <utility>
 
 #include "commands.h"
+#include "terminal.h"
 
 namespace {
 
@@ -19,7 +19,7 @@ std::string size_text(int64_t bytes) {
 
 }  // namespace
 
-DownloadLine::DownloadLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
+DownloadLine::DownloadLine() : terminal_(rewrites_lines()) {}
 
 DownloadLine::~DownloadLine() {
   if (width_ > 0) rewrite("");

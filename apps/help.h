@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "command_text.h"
+
 // The description of an option.
 struct OptionHelp {
   std::string text;      // what the option does
@@ -17,8 +19,8 @@ struct OptionHelp {
 // Sets the description of an option, and the group that lists it: its own one or, for a common option, the first.
 void describe(CLI::Option& option, const OptionHelp& help);
 
-// The name of the group of common options. Options that no group was set for are in it.
-inline constexpr const char* kCommonOptions = "Options";
+// Returns what follows the name of a command: "RUN [OPTIONS]".
+std::string usage(const CommandText& command);
 
 class HelpFormatter : public CLI::FormatterBase {
  public:

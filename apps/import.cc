@@ -15,6 +15,7 @@ namespace {
 struct ImportOptions {
   std::string source, out;
   qkv::ImportOptions model;
+  bool json = false;
 };
 
 // Lists what can be imported.
@@ -36,6 +37,14 @@ qkv::ImportReport import_with_progress(ImportOptions options) {
 
 void import_model(const ImportOptions& options) {
   const qkv::ImportReport report = import_with_progress(options);
+  if (options.json)
+    return write_json_line({{"out", options.out},
+                            {"kind", report.kind},
+                            {"encoder_layers", report.config.encoder_layers},
+                            {"decoder_layers", report.config.decoder_layers},
+                            {"d_model", report.config.d_model},
+                            {"parameters", report.parameters},
+                            {"notes", report.notes}});
   fmt::print("{}: {} model, {} + {} layers of width {}, {} parameters\n", options.out, report.kind,
              report.config.encoder_layers, report.config.decoder_layers, report.config.d_model, report.parameters);
   for (const std::string& note : report.notes) fmt::print("{}\n", note);
@@ -48,6 +57,7 @@ void add_import_command(CLI::App& app) {
   const auto options = std::make_shared<ImportOptions>();
   command->add_option("source", options->source, source_help())->required();
   command->add_option("out", options->out, "Run directory to write, which must not exist")->required();
+  command->add_flag("--json", options->json, "Print as JSON");
   add_options(*command, options->model);
   command->callback([options] { import_model(*options); });
 }

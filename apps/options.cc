@@ -9,6 +9,8 @@
 
 namespace {
 
+constexpr const char* kBoolean = "BOOLEAN:{true,false}";  // type and words, as CLI11 writes those of CLI::IsMember
+
 // Accepts numbers in the range. Texts that are not numbers are left to the conversion, which refuses them.
 CLI::Validator in_range(const qkv::Range& range) {
   const auto error = [range](const std::string& text) {
@@ -55,7 +57,7 @@ void OptionAdder::add_number(std::string_view name, Number& member, const qkv::F
 void OptionAdder::operator()(std::string_view name, bool& member, const qkv::Field& field) {
   if (!offers(name, field)) return;
   if (member)
-    add(command_.add_option(flag_of(name), member)->default_str("true"), field, "true or false");
+    add(command_.add_option(flag_of(name), member)->default_str("true")->type_name(kBoolean), field, "true or false");
   else
     add(command_.add_flag(flag_of(name), member), field);
 }

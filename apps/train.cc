@@ -2,6 +2,8 @@
 // a log, or a language model from plain text.
 #include "qkv/train.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "commands.h"
@@ -11,8 +13,12 @@
 
 namespace {
 
-void add_out_option(CLI::App& command, std::string& out) {
-  command.add_option("--out", out, "Run directory to write; an existing one is resumed")->required()->type_name("RUN");
+// Adds --out and --json.
+void add_out_option(CLI::App& command, TrainedRun& run) {
+  add_json_option(command, run);
+  command.add_option("--out", run.out, "Run directory to write; an existing one is resumed")
+      ->required()
+      ->type_name("RUN");
 }
 
 // Adds --init, which takes the place of the preset.
@@ -28,7 +34,7 @@ void add_translate(CLI::App& train) {
     qkv::TranslationFiles files;
     RecipeOptions recipe;
     qkv::RankOptions ranks;
-    std::string out;
+    TrainedRun run;
     uint64_t memory = 0;  // bytes; 0: not given
   };
   const auto options = std::make_shared<Options>();
@@ -42,7 +48,7 @@ void add_translate(CLI::App& train) {
       ->required()
       ->expected(1, 2)
       ->type_name("FILE [FILE]");
-  add_out_option(*command, options->out);
+  add_out_option(*command, options->run);
   command
       ->add_option("--source-tokenizer", options->files.source_tokenizer,
                    "SentencePiece model of the source, or of both sides with a joint vocabulary; trained if not given")
@@ -68,9 +74,10 @@ void add_translate(CLI::App& train) {
   add_init_option(*command, options->files.init, "shape, tokenizers and special tokens");
   command->callback([options] {
     const std::string& init = options->files.init;
-    const auto recipe = qkv::translation_recipe(options->recipe.choice(init.empty()), init, options->out);
-    show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_translation(options->files, recipe, options->out, observer,
+    const auto recipe = qkv::translation_recipe(options->recipe.choice(init.empty()), init, options->run.out);
+    options->run.next = fmt::format("qkv translate {} < TEXT", options->run.out);
+    show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
+      return qkv::train_translation(options->files, recipe, options->run.out, observer,
                                     static_cast<int64_t>(options->memory), options->ranks);
     });
   });
@@ -80,7 +87,7 @@ void add_recommend(CLI::App& train) {
   CLI::App* command = train.add_subcommand("recommend", "Train a recommender from a log of users and items");
   struct Options {
     qkv::RecommendationFiles files;
-    std::string out;
+    TrainedRun run;
     RecipeOptions recipe;
     qkv::RankOptions ranks;
   };
@@ -95,7 +102,7 @@ void add_recommend(CLI::App& train) {
                    "Columns of user, item and time: names or numbers, such as 1,2,4")
       ->delimiter(',')
       ->type_name("NAMES");
-  add_out_option(*command, options->out);
+  add_out_option(*command, options->run);
   command
       ->add_option("--init,--warm-start", options->files.init,
                    "Run whose weights training starts from; its items keep their ids (--warm-start is the old name)")
@@ -121,8 +128,9 @@ void add_recommend(CLI::App& train) {
       "model's size, batches, loss, dropout, schedule and length of training that are not given.");
   command->callback([options] {
     const auto recipe = qkv::recommendation_recipe(options->recipe.choice());
-    show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_recommendation(options->files, recipe, options->out, observer, options->ranks);
+    options->run.next = fmt::format("qkv recommend {} --history ITEM,ITEM", options->run.out);
+    show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
+      return qkv::train_recommendation(options->files, recipe, options->run.out, observer, options->ranks);
     });
   });
 }
@@ -131,7 +139,7 @@ void add_lm(CLI::App& train) {
   CLI::App* command = train.add_subcommand("lm", "Train a language model from plain text");
   struct Options {
     qkv::LanguageFiles files;
-    std::string out;
+    TrainedRun run;
     RecipeOptions recipe;
     qkv::RankOptions ranks;
   };
@@ -144,7 +152,7 @@ void add_lm(CLI::App& train) {
                    "SentencePiece model, for unit pieces; trained if not given")
       ->type_name("FILE")
       ->group("Data");
-  add_out_option(*command, options->out);
+  add_out_option(*command, options->run);
   add_threads_option(*command);
   add_rank_options(*command, options->ranks);
   options->recipe.add_options(*command, qkv::kLanguagePreset, "lm-small, lm-med or gpt2",
@@ -152,9 +160,10 @@ void add_lm(CLI::App& train) {
   add_init_option(*command, options->files.init, "shape and tokenizer");
   command->callback([options] {
     const std::string& init = options->files.init;
-    const auto recipe = qkv::language_recipe(options->recipe.choice(init.empty()), init, options->out);
-    show_training(recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_language(options->files, recipe, options->out, observer, options->ranks);
+    const auto recipe = qkv::language_recipe(options->recipe.choice(init.empty()), init, options->run.out);
+    options->run.next = fmt::format("qkv generate {} --prompt TEXT", options->run.out);
+    show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
+      return qkv::train_language(options->files, recipe, options->run.out, observer, options->ranks);
     });
   });
 }

@@ -1,7 +1,6 @@
 #include "training.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -10,6 +9,7 @@
 #include "options.h"
 #include "qkv/error.h"
 #include "signals.h"
+#include "terminal.h"
 
 namespace {
 
@@ -19,10 +19,18 @@ std::string duration(double seconds) {
                    : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
-// Shows progress: a line that is redrawn on a terminal, otherwise a new line every 10 seconds.
+// Returns ":{adam,adamw}", the accepted words as a part of the type; "" if others are accepted, too.
+std::string words_of(const qkv::RecipeOption& option) {
+  if (option.type != qkv::RecipeOption::Type::choice) return "";
+  std::string words = option.accepted;
+  std::erase(words, ' ');
+  return ":{" + words + "}";
+}
+
+// Shows progress: a bar that is redrawn on a terminal, otherwise a new line every 10 seconds.
 class ProgressLine {
  public:
-  explicit ProgressLine(const qkv::TrainingConfig& limits) : limits_(limits), terminal_(isatty(STDERR_FILENO) == 1) {}
+  explicit ProgressLine(const qkv::TrainingConfig& limits) : limits_(limits), terminal_(rewrites_lines()) {}
 
   void message(const std::string& line) {
     clear();
@@ -31,15 +39,18 @@ class ProgressLine {
 
   void step(const qkv::StepReport& r) {
     tokens_ += static_cast<double>(r.target_tokens);
-    if (first_seconds_ < 0) first_seconds_ = r.seconds, first_step_ = r.step, tokens_ = 0;
+    if (first_seconds_ < 0) first_seconds_ = r.seconds, first_step_ = r.step, epoch_ = r.epoch, tokens_ = 0;
+    if (r.epoch != epoch_) epoch_ = r.epoch, epoch_steps_ = (r.step - 1) / std::max<int64_t>(1, r.epoch - 1);
     const double since = r.seconds - shown_;
     if (shown_ >= 0 && since < (terminal_ ? 0.2 : 10.0)) return;
     shown_ = r.seconds;
     const double elapsed = r.seconds - first_seconds_;
     const double speed = elapsed > 0 ? tokens_ / elapsed : r.tokens_per_second;
-    const std::string line = fmt::format("step {}  epoch {}  loss {:.3f}  lr {:.2e}  {:.0f} tokens/s  {}{}", r.step,
-                                         r.epoch, r.loss, r.learning_rate, speed, duration(r.seconds), eta(r, elapsed));
+    std::string line = fmt::format("step {}  epoch {}  loss {:.3f}  lr {:.2e}  {:.0f} tokens/s  {}{}", r.step, r.epoch,
+                                   r.loss, r.learning_rate, speed, duration(r.seconds), eta(r, elapsed));
     if (terminal_) {
+      if (const double done = fraction(r); done >= 0) line = progress_bar(done) + "  " + line;
+      line.resize(std::min(line.size(), terminal_width() - 1));
       print_error("\r{}\033[K", line);
       drawn_ = true;
     } else {
@@ -71,11 +82,26 @@ class ProgressLine {
     return text.empty() ? text : "  |" + text;
   }
 
+  // The steps until the limit of steps or of epochs; 0 without one, or before the length of an epoch is known.
+  int64_t total_steps(const qkv::StepReport& r) const {
+    const int64_t of_epochs = epoch_steps_ * r.max_epochs;
+    return r.max_steps > 0 && of_epochs > 0 ? std::min(r.max_steps, of_epochs) : std::max(r.max_steps, of_epochs);
+  }
+
+  // The part of training that is done, by the limit that comes first; −1 without a limit.
+  double fraction(const qkv::StepReport& r) const {
+    double done = -1;
+    if (const int64_t total = total_steps(r); total > 0)
+      done = static_cast<double>(r.step) / static_cast<double>(total);
+    return limits_.max_minutes > 0 ? std::max(done, r.seconds / (60 * limits_.max_minutes)) : done;
+  }
+
   // The time until the first limit of steps or minutes.
   std::string eta(const qkv::StepReport& r, double elapsed) const {
     double left = -1;
     const double steps = static_cast<double>(r.step - first_step_);
-    if (limits_.max_steps > 0 && steps > 0) left = elapsed / steps * static_cast<double>(limits_.max_steps - r.step);
+    if (const int64_t total = total_steps(r); total > 0 && steps > 0)
+      left = elapsed / steps * static_cast<double>(std::max<int64_t>(0, total - r.step));
     if (limits_.max_minutes > 0) {
       const double minutes_left = 60 * limits_.max_minutes - r.seconds;
       left = left < 0 ? minutes_left : std::min(left, minutes_left);
@@ -86,8 +112,33 @@ class ProgressLine {
   const qkv::TrainingConfig limits_;
   bool terminal_, drawn_ = false;
   double shown_ = -1, first_seconds_ = -1, tokens_ = 0;
-  int64_t first_step_ = 0;
+  int64_t first_step_ = 0, epoch_ = 0, epoch_steps_ = 0;
 };
+
+// Returns "bleu 34.20, loss 2.310": the measures of the best candidate; "" if there is none.
+std::string best_measures(const qkv::EvaluationReport& r) {
+  std::vector<std::string> texts;
+  for (const auto& candidate : r.candidates)
+    if (candidate.name == r.best)
+      for (const auto& m : candidate.measures) texts.push_back(fmt::format("{} {:.{}f}", m.name, m.value, m.digits));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+// Reports where the model is, how good it is and how it is used.
+void print_summary(const TrainedRun& run, const qkv::EvaluationReport& best) {
+  std::string text = fmt::format("model: {}", run.out);
+  if (best.step > 0) text += fmt::format(" (best at step {}: {})", best.step, best_measures(best));
+  fmt::print(stderr, "{}\nnext:  {}\n       qkv plot {}\n", text, run.next, run.out);
+}
+
+void print_best(const TrainedRun& run, const qkv::EvaluationReport& best) {
+  nlohmann::ordered_json json = {{"run", run.out}, {"best_step", nullptr}, {"dev", nullptr}};
+  if (best.step > 0) json["best_step"] = best.step;
+  for (const auto& candidate : best.candidates)
+    if (candidate.name == best.best)
+      for (const auto& m : candidate.measures) json["dev"][m.name] = m.value;
+  write_json_line(json);
+}
 
 }  // namespace
 
@@ -108,7 +159,7 @@ void RecipeOptions::add_options(CLI::App& command, const std::string& preset, co
     const bool is_list = o.type == qkv::RecipeOption::Type::list;
     CLI::Option* option = command.add_option_function<std::string>(flag_of(o.name), [](const std::string&) {});
     describe(*option, {o.help, is_flag ? "true or false" : o.accepted, o.value, o.group, o.common});
-    option->type_name(is_flag ? "" : is_list ? "LIST" : "VALUE")->expected(is_flag ? 0 : 1, 1);
+    option->type_name(is_flag ? "" : is_list ? "LIST" : "VALUE" + words_of(o))->expected(is_flag ? 0 : 1, 1);
     is_list ? option->take_all() : option->take_last();
     options_.emplace_back(o.name, option);
   }
@@ -151,15 +202,28 @@ void add_rank_options(CLI::App& command, qkv::RankOptions& ranks) {
       ->group("Processes");
 }
 
-void show_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train) {
+void add_json_option(CLI::App& command, TrainedRun& run) {
+  command.add_flag("--json", run.json, "Print the best evaluation of this call as JSON at the end");
+}
+
+void show_training(const TrainedRun& run, const qkv::TrainingConfig& limits,
+                   const std::function<bool(const qkv::TrainingObserver&)>& train) {
+  qkv::EvaluationReport best;
   ProgressLine progress(limits);
   qkv::TrainingObserver observer;
-  observer.on_message = [&](const std::string& line) { progress.message(line); };
+  bool reports = false;  // other processes of the run are silent
+  observer.on_message = [&](const std::string& line) {
+    reports = true;
+    progress.message(line);
+  };
   observer.on_step = [&](const qkv::StepReport& r) {
     end_at_once(nullptr);
     progress.step(r);
   };
-  observer.on_evaluation = [&](const qkv::EvaluationReport& r) { progress.evaluation(r); };
+  observer.on_evaluation = [&](const qkv::EvaluationReport& r) {
+    progress.evaluation(r);
+    if (r.improved) best = r;
+  };
   observer.should_stop = [] {
     end_at_once(nullptr);  // several ranks ask this when they have joined
     return interrupted();
@@ -176,4 +240,7 @@ void show_training(const qkv::TrainingConfig& limits, const std::function<bool(c
   }
   progress.clear();
   if (!ended) throw interruption();
+  if (!reports) return;
+  print_summary(run, best);
+  if (run.json) print_best(run, best);
 }

@@ -35,6 +35,18 @@ class RecipeOptions {
 // Adds --distributed and --rank-timeout.
 void add_rank_options(CLI::App& command, qkv::RankOptions& ranks);
 
+// The run that a command trains.
+struct TrainedRun {
+  std::string out;   // its directory
+  std::string next;  // a command that uses it
+  bool json = false;
+};
+
+// Adds --json.
+void add_json_option(CLI::App& command, TrainedRun& run);
+
 // Calls `train`, which returns false if it was stopped early, and shows its progress. A signal ends training after the
-// current step, with its state saved, and throws Interrupted; before the first step it ends the program at once.
-void show_training(const qkv::TrainingConfig& limits, const std::function<bool(const qkv::TrainingObserver&)>& train);
+// current step, with its state saved, and throws Interrupted; before the first step it ends the program at once. At the
+// end it reports where the model is.
+void show_training(const TrainedRun& run, const qkv::TrainingConfig& limits,
+                   const std::function<bool(const qkv::TrainingObserver&)>& train);

@@ -16,6 +16,7 @@
 #include "qkv/line_jobs.h"
 #include "qkv/translator.h"
 #include "signals.h"
+#include "terminal.h"
 
 namespace {
 
@@ -48,7 +49,7 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  const bool terminal_ = isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 0;
+  const bool terminal_ = rewrites_lines() && isatty(STDOUT_FILENO) == 0;
   const Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = start_;
   int64_t done_ = 0;

@@ -96,7 +96,7 @@ void training(const fs::path& directory) {
   FewParameters parameters;
   const TrainingConfig config;
   const OptimizerState optimizer(config, parameters);
-  Seeds states(directory, "state"), metrics(directory, "metrics");
+  Seeds states(directory, "state"), metrics(directory, "metrics"), plots(directory, "plot");
   save_state(states.path(), {1234, {5, 2, 67, {8, 9}}, 0.25, 1200, 3, true, {1100, 1200}}, "text", parameters,
              optimizer);
   Seeds messages(directory, "rank_messages");
@@ -116,6 +116,9 @@ void training(const fs::path& directory) {
   write_watch_message({WatchKind::failure, "rank 2 (c3): text.en: cannot be opened"}, watch);
   add(watch);
   metrics.add("{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"dev\": {\"last\": {\"bleu\": 1.5}}}\n{\"step\": 3");
+  plots.add(
+      "{\"step\": 1, \"loss\": 2.5, \"learning_rate\": 0.1, \"tokens_per_second\": 9, \"seconds\": 1}\n"
+      "{\"step\": 1, \"dev\": {\"ema\": {\"loss\": 2, \"bleu\": 1.5}}, \"best\": \"ema\", \"improved\": true}\n");
 }
 
 void weights(const fs::path& directory) {
@@ -134,7 +137,8 @@ void weights(const fs::path& directory) {
 }
 
 void texts(const fs::path& directory) {
-  Seeds seeds(directory, "text");
+  Seeds seeds(directory, "text"), pairs(directory, "pairs");
+  pairs.add("one\teins\none\teins\n\u00C3\u00A4\tb\n\xFF\tc\nd\n \te\nsame\tsame\n");
   seeds.add("one\teins\r\ntwo\tzwei\n\u00A0three \U0001F600\tdrei");
   seeds.add("\uFEFFIÉß\n\n\u2028ba\xFF\n");
 }

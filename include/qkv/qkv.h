@@ -13,6 +13,9 @@
 //   qkv::train_translation, qkv::train_recommendation, qkv::train_language
 //                     train a run directory on parallel text, a log of events, or plain text
 //   qkv::explain_attention   computes every step of attention on small matrices
+//   qkv::check_corpus, qkv::clean_corpus   report and remove defects of parallel text
+//   qkv::plot_html         draws training curves
+//   qkv::examine_machine   reports on the machine, with advice
 //   qkv::bleu, qkv::chrf   score translations
 //   qkv::layers::Encoder, qkv::layers::MultiHeadAttention, ...   run single layers forward and backward
 //   qkv::attention         computes attention on arrays
@@ -24,6 +27,8 @@
 #include "qkv/classifier.h"       // IWYU pragma: export
 #include "qkv/classify_lines.h"   // IWYU pragma: export
 #include "qkv/config.h"           // IWYU pragma: export
+#include "qkv/corpus.h"           // IWYU pragma: export
+#include "qkv/doctor.h"           // IWYU pragma: export
 #include "qkv/embedder.h"         // IWYU pragma: export
 #include "qkv/error.h"            // IWYU pragma: export
 #include "qkv/explain.h"          // IWYU pragma: export
@@ -40,6 +45,7 @@
 #include "qkv/merge.h"            // IWYU pragma: export
 #include "qkv/output_file.h"      // IWYU pragma: export
 #include "qkv/parts.h"            // IWYU pragma: export
+#include "qkv/plot.h"             // IWYU pragma: export
 #include "qkv/quantize.h"         // IWYU pragma: export
 #include "qkv/recommend_lines.h"  // IWYU pragma: export
 #include "qkv/recommendation.h"   // IWYU pragma: export

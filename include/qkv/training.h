@@ -227,7 +227,8 @@ struct RecipeChoice {
 
 // One training step, as it is also written to metrics.jsonl.
 struct StepReport {
-  int64_t step = 0, epoch = 0, max_steps = 0;
+  int64_t step = 0, epoch = 0;
+  int64_t max_steps = 0, max_epochs = 0;  // limits; 0: none
   double loss = 0, nll = 0;  // per target token, natural logarithm
   double learning_rate = 0, gradient_norm = 0;
   int64_t skipped_steps = 0;  // so far: steps that were not applied, because loss or gradient was not finite

@@ -180,6 +180,7 @@ void bind_training(nb::module_& m) {
       .def_ro("step", &StepReport::step)
       .def_ro("epoch", &StepReport::epoch)
       .def_ro("max_steps", &StepReport::max_steps)
+      .def_ro("max_epochs", &StepReport::max_epochs)
       .def_ro("loss", &StepReport::loss)
       .def_ro("nll", &StepReport::nll)
       .def_ro("learning_rate", &StepReport::learning_rate)

@@ -7,6 +7,8 @@
 
 namespace qkv {
 
+inline constexpr const char* kControlGroups = "/sys/fs/cgroup";  // the directory of the hierarchy
+
 // Returns this process's group in the hierarchy of a controller (version 1), or in the unified one (version 2) for "".
 // "" if it has none.
 std::filesystem::path own_group(std::string_view controller = "");

@@ -26,7 +26,7 @@ size_t group_memory_limit(const std::filesystem::path& root, const std::filesyst
 }
 
 MemoryLimit memory_limit() {
-  const std::filesystem::path root = "/sys/fs/cgroup";
+  const std::filesystem::path root = kControlGroups;
   const size_t machine = physical_memory(),
                group = std::min(group_memory_limit(root, own_group(), "memory.max"),
                                 group_memory_limit(root / "memory", own_group("memory"), "memory.limit_in_bytes"));

@@ -41,7 +41,7 @@ int quota_of(const std::filesystem::path& root, const std::filesystem::path& gro
 }
 
 int processors() {
-  const int allowed = allowed_processors(), quota = quota_of("/sys/fs/cgroup", own_group());
+  const int allowed = allowed_processors(), quota = quota_of(kControlGroups, own_group());
   return quota > 0 ? std::min(allowed, quota) : allowed;
 }
 

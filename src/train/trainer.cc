@@ -251,6 +251,7 @@ std::optional<StepReport> Trainer::step() {
   const double tokens = static_cast<double>(loss.tokens);
   done.step = progress_.step;
   done.max_steps = config_.max_steps;
+  done.max_epochs = config_.max_epochs;
   done.nll = loss.nll / tokens;
   done.learning_rate = learning_rate(config_, progress_.step);
   done.target_tokens = loss.tokens;

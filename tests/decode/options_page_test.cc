@@ -12,6 +12,7 @@
 
 #include "core/fields.h"
 #include "qkv/classifier.h"
+#include "qkv/corpus.h"
 #include "qkv/embedder.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"
@@ -98,9 +99,9 @@ std::string section(const std::string& title, const std::string& text) {
 std::string page() {
   return std::string(R"(# Options
 
-The options of translation, generation, recommendation, embedding, classification, import and the server. This page is
-generated from the descriptions in the public headers: do not edit it; regenerate it as described at the top of
-`tests/decode/options_page_test.cc`.
+The options of translation, generation, recommendation, embedding, classification, import, filters of text and the
+server. This page is generated from the descriptions in the public headers: do not edit it; regenerate it as described
+at the top of `tests/decode/options_page_test.cc`.
 
 An option has one name everywhere: `no_repeat_ngram` is a member of the C++ struct, a keyword argument in Python, and
 `--no-repeat-ngram` on the command line. Where the command line differs, the section says so.
@@ -135,6 +136,9 @@ value of the run ([classify.md](classify.md)).)") +
              "Import",
              R"(`qkv import`, `qkv::ImportOptions` in C++, where the last group is the member `torch`. [import.md](import.md) says which
 models are read.)") +
+         section<PairFilters>("Filters of training text",
+                              "`qkv data check` and `qkv data clean`, `qkv::PairFilters` in C++. [data.md](data.md) "
+                              "describes them.") +
          section<ServerOptions>(
              "Server",
              R"(`qkv serve`, `qkv::ServerOptions` in C++. `--config FILE` reads them from a JSON object with these names; the command

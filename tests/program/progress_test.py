@@ -1,0 +1,62 @@
+"""The progress of `qkv train`: a bar on a terminal, lines elsewhere, and a summary at the end."""
+
+import json
+import os
+import pty
+import subprocess
+
+import pytest
+from conftest import QKV, SMALL, qkv
+
+LIMITS = ["--max-steps", "30", "--eval-every", "15"]
+
+
+def train(corpus, run, *more):
+    return ["train", "translate", *map(str, corpus), *SMALL, *LIMITS, "--out", str(run), *more]
+
+
+def on_terminal(arguments, **environment):
+    """Runs the program with standard error on a terminal; returns what it shows."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([QKV, *arguments], stdout=subprocess.PIPE, stderr=theirs,
+                          env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **environment}) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # the terminal is closed
+                break
+            if not part:
+                break
+            shown += part
+        process.wait()
+    os.close(ours)
+    assert process.returncode == 0, shown
+    return shown.decode()
+
+
+def test_a_terminal_shows_a_bar(corpus, tmp_path):
+    shown = on_terminal(train(corpus, tmp_path / "run"))
+    assert "\r[" in shown and "%  step " in shown
+    bars = [line for line in shown.split("\r") if line.startswith("[")]
+    assert all(len(line.split("\033")[0]) < 80 for line in bars)
+    assert f"model: {tmp_path / 'run'} (best at step " in shown
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_plain_terminals_show_lines(environment, corpus, tmp_path):
+    shown = on_terminal(train(corpus, tmp_path / "run"), **environment)
+    assert "\033" not in shown and "[#" not in shown and "[-" not in shown and "step 1  epoch 1  loss" in shown
+
+
+def test_the_summary_names_the_run_and_the_next_command(corpus, tmp_path):
+    run = tmp_path / "run"
+    _, output, error = qkv(*train(corpus, run, "--json"))
+    assert error.splitlines()[-3].startswith(f"model: {run} (best at step ") and "bleu" in error.splitlines()[-3]
+    assert error.splitlines()[-2:] == [f"next:  qkv translate {run} < TEXT", f"       qkv plot {run}"]
+    assert "\033" not in error and "\r" not in error
+    best = json.loads(output)
+    assert best["run"] == str(run) and best["best_step"] in (15, 30) and "bleu" in best["dev"]
+    _, output, error = qkv(*train(corpus, run, "--json"))  # nothing is left to train
+    assert json.loads(output)["best_step"] is None and f"\nmodel: {run}\n" in error

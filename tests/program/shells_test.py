@@ -1,0 +1,164 @@
+"""Completions complete every command and option in bash, zsh and fish; manual pages have all of them, without warnings.
+
+The commands and options to expect are read from the help.
+"""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import QKV, qkv
+
+SHELLS = [pytest.param(shell, marks=pytest.mark.skipif(not shutil.which(shell), reason=f"{shell} is not installed"))
+          for shell in ("bash", "zsh", "fish")]
+
+BASH = r"""
+source "$1"
+compopt() { :; }
+while IFS= read -r line; do
+  line=${line//=/ = }  # readline separates words at this character, too
+  COMP_WORDS=($line); [ "${line: -1}" = ' ' ] && COMP_WORDS+=('')
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  _qkv
+  echo "${COMPREPLY[*]}"
+done
+"""
+# Replaces the function that adds matches by one that prints them; completion itself runs in a terminal of its own.
+ZSH = r"""
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1= PROMPT= ; stty rows 9999 columns 9999; autoload -Uz compinit; compinit -u -D; source $1"
+zpty -w shell 'bindkey "^I" complete-word; zstyle ":completion:*" list-max 0; LISTMAX=0
+compadd() { local -a found; [[ ${@[(I)-[OAD]]} -gt 0 ]] && { builtin compadd "$@"; return }
+  builtin compadd -O found "$@"; print -r -- "<found>${found[*]}</found>"; builtin compadd "$@" }
+done-complete() { print -r -- "<end>"; zle kill-buffer }
+zle -N done-complete; bindkey "^X" done-complete; print -r -- "<re""ady>"'
+zpty -r shell text '*<ready>*'
+while IFS= read -r line; do
+  zpty -w -n shell "$line"$'\t\x18'
+  zpty -r shell text '*<end>*'
+  print -r -- "${(j: :)${(@M)${(f)text}:#*<found>*}}"
+done
+zpty -d shell
+"""
+FISH = "source $argv[1]\nwhile read -l line\n  string join ' ' (complete -C \"$line\" | string split -f 1 \\t)\nend\n"
+
+
+def entries(page, heading):
+    """Names in a section of the help."""
+    section = page.split(f"\n{heading}:\n", 1)[-1] if f"\n{heading}:\n" in page else ""
+    return re.findall(r"^  (\S+)", section.split("\n\n")[0], re.MULTILINE)
+
+
+def all_commands():
+    """Pairs of a command, as a tuple of words, and the words that may follow: commands and options."""
+    found, left = {}, [()]
+    while left:
+        path = left.pop()
+        page = qkv(*path, "--help")[1]
+        if "--help-all" in page:
+            page = qkv(*path, "--help-all")[1]
+        options = [name for names in re.findall(r"^  (-\S+)", page, re.MULTILINE) for name in names.split(",")]
+        groups = re.findall(r"^(\S.*):$", page, re.MULTILINE) if " COMMAND\n" in page else []
+        below = [name for group in groups for name in entries(page, group) if not name.startswith("-")]
+        found[path] = [name.removesuffix("...") for name in below], [name.removesuffix("...") for name in options]
+        left += [(*path, name) for name in below]
+    return found
+
+
+@pytest.fixture(scope="module")
+def commands():
+    return all_commands()
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory):
+    """A function that completes lines in a shell; returns the set of matches of each."""
+    folder = tmp_path_factory.mktemp("completions")
+
+    def run(shell, lines):
+        script, program = folder / f"_qkv.{shell}", folder / shell
+        script.write_text(qkv("completions", shell)[1])
+        program.write_text({"bash": BASH, "zsh": ZSH, "fish": FISH}[shell])
+        done = subprocess.run([shell, program, script], input="".join(line + "\n" for line in lines), text=True,
+                              capture_output=True, timeout=300, cwd=folder)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return [set(re.sub("</?found>", " ", line).split()) for line in done.stdout.splitlines()]
+    return run
+
+
+def line_of(path, word):
+    return " ".join(("qkv", *path, word))
+
+
+def test_the_help_lists_all_commands(commands):
+    assert {("train", "lm"), ("bench", "peak"), ("doctor",), ("translate",)} <= set(commands)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_command_and_option_is_completed(shell, commands, complete):
+    lines = [line_of(path, word) for path in commands for word in ("", "--")]
+    matches = iter(complete(shell, lines))
+    for path, (below, options) in commands.items():
+        after_space, after_dashes = next(matches), next(matches)
+        assert set(below) <= after_space, (path, after_space)
+        long_options = {option for option in options if option.startswith("--")}
+        assert long_options == {match.removesuffix("=") for match in after_dashes if match.startswith("--")}, path
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_values_are_completed(shell, complete, tmp_path):
+    lines = ["qkv completions ", "qkv score ", "qkv train translate --optimizer ", "qkv train lm --unit by",
+             "qkv export a b --dtype ", "qkv train translate --optimizer=", "qkv train translate --seed "]
+    shells, metrics, optimizers, units, types, after_equals, numbers = complete(shell, lines)
+    assert shells == {"bash", "zsh", "fish"} and metrics >= {"bleu", "chrf"}
+    assert optimizers == {"adam", "adamw"} and units == {"bytes", "byte_pieces"} and "float32" in types
+    assert {match.removeprefix("--optimizer=") for match in after_equals} == {"adam", "adamw"}
+    assert not numbers
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+def test_bash_completes_by_the_tabulator(tmp_path):
+    """In an interactive shell, so that readline calls the function itself."""
+    script = tmp_path / "qkv"
+    script.write_text(qkv("completions", "bash")[1])
+    keys = f"source {script}\nPS1=\nqkv insp\t\x01: \n"
+    done = subprocess.run(["bash", "--norc", "--noprofile", "-i"], input=keys, capture_output=True, text=True,
+                          timeout=60)
+    assert ": qkv inspect" in done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("man")
+    qkv("manual", folder)
+    return folder
+
+
+def test_there_is_a_page_of_every_command(commands, pages):
+    assert {page.name for page in pages.iterdir()} == {"-".join(("qkv", *path)) + ".1" for path in commands}
+    for path, (below, options) in commands.items():
+        page = (pages / ("-".join(("qkv", *path)) + ".1")).read_text(encoding="ascii").replace("\\-", "-")
+        assert all(f"\\fB{name}\\fR" in page for name in below + options), path
+
+
+@pytest.mark.skipif(not shutil.which("man"), reason="man is not installed")
+def test_man_shows_the_pages_without_warnings(pages):
+    for page in pages.iterdir():
+        done = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, timeout=60,
+                              env={"LC_ALL": "C.UTF-8", "MANWIDTH": "80", "PATH": "/usr/bin:/bin"})
+        assert done.returncode == 0 and not done.stderr and "NAME" in done.stdout, (page.name, done.stderr)
+
+
+@pytest.mark.skipif(not shutil.which("mandoc"), reason="mandoc is not installed")
+def test_mandoc_finds_nothing_wrong(pages):
+    done = subprocess.run(["mandoc", "-Tlint", "-W", "warning", *pages.iterdir()], capture_output=True, text=True,
+                          timeout=60)
+    assert not done.stdout and not done.stderr, done.stdout
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert qkv("manual", tmp_path / "file", ok=False)[0] == 1
+    assert (tmp_path / "file").read_text() == ""
