@@ -5,13 +5,20 @@ import re
 from prose import escaped, fence, plain, prose
 
 NAME = re.compile(
-    r"(?:^|\n)(?:template <[^\n]*>\n)?(?:struct|class|enum class|union)\s+(?P<type>\w+)(?:<[^>]*>)?\s*(?:final\s*)?[:{;]"
+    r"(?:^|\n)(?:template <[^\n]*>\n)?(?:struct|class|enum class)\s+(?P<type>\w+)(?:<[^>]*>)?\s*[:{;]"
     r"|(?:^|\n)(?:template <.*>\n)?using\s+(?P<alias>\w+)"
     r"|\bconstexpr\s[\w:<>, *]*?(?P<constant>k[A-Z]\w*)(?=\s*[={;,])"
     r"|(?P<function>\w+|operator\S+)\(",
     re.DOTALL,
 )
 VISIT = re.compile(r'visit\(\s*"(\w+)",\s*[^{"]*\{((?:"(?:[^"\\]|\\.)*"\s*)+)', re.DOTALL)
+
+
+INDEX = """# C++ headers
+
+All names are in the namespace `qkv`, those of `layers.h` in `qkv::layers`. `qkv/qkv.h` includes the headers that most
+programs need. Errors are exceptions of the type `qkv::Error`. [CMake finds the library](@home) as the package `qkv`.
+"""
 
 
 def blocks(text):
@@ -41,7 +48,9 @@ def name_of(code):
 def public(code):
     """The declaration without private members and without bodies of functions of several lines."""
     code = re.sub(r"\n private:\n.*?\n};", "\n};", code, flags=re.DOTALL)
-    return re.sub(r" \{\n(?:    .*\n|\n)*  \}(?=\n)", ";", code) if re.search(r"^(?:struct|class) ", code, re.M) else code
+    if re.search(r"^(?:struct|class) ", code, re.MULTILINE):
+        code = re.sub(r" \{\n(?:    .*\n|\n)*  \}(?=\n)", ";", code)
+    return code
 
 
 def options(code):
@@ -87,8 +96,5 @@ def pages(root):
     found = {f"cpp/{path.stem.replace('_', '-')}": (path, *header(path)) for path in headers}
     rows = [f"| [{path.name}](@{name}) | {summary(path)} | {', '.join(f'`{n}`' for n in names)} |"
             for name, (path, _, names) in found.items()]
-    text = "\n".join(["# C++ headers", "", "All names are in the namespace `qkv`, those of `layers.h` in `qkv::layers`. "
-                      "`qkv/qkv.h` includes the headers that most programs need. Errors are exceptions of the type "
-                      "`qkv::Error`. [CMake finds the library](@home) as the package `qkv`.", "",
-                      "| header | | names |", "|---|---|---|", *rows]) + "\n"
+    text = "\n".join([INDEX, "| header | | names |", "|---|---|---|", *rows]) + "\n"
     return [("cpp/index", text, root / "include/qkv"), *((name, page, path) for name, (path, page, _) in found.items())]

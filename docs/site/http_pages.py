@@ -54,7 +54,8 @@ class Page:
         for name, value in schema.get("properties", {}).items():
             need = "yes" if name in schema.get("required", []) else ""
             default = f" Default `{json.dumps(value['default'], ensure_ascii=False)}`." if "default" in value else ""
-            rows.append(f"| `{name}` | {self.type_of(value)} | {need} | {cell(value.get('description', ''))}{default} |")
+            text = cell(value.get("description", "")) + default
+            rows.append(f"| `{name}` | {self.type_of(value)} | {need} | {text} |")
         return ["", "| member | type | required | |", "|---|---|---|---|", *rows, ""] if rows else []
 
     def schema(self, name, schema):
@@ -71,8 +72,10 @@ class Page:
     def route(self, method, path, operation):
         lines = [f"### {method.upper()} {plain(path)}", "", cell(operation["summary"]) + ".", ""]
         lines += [cell(operation.get("description", "")), ""]
-        rows = [f"| `{p['name']}` | {p['in']} | {self.type_of(p.get('schema', {}))} | {cell(p.get('description', ''))} |"
-                for p in map(self.resolved, operation.get("parameters", []))]
+        rows = []
+        for p in map(self.resolved, operation.get("parameters", [])):
+            kind, text = self.type_of(p.get("schema", {})), cell(p.get("description", ""))
+            rows.append(f"| `{p['name']}` | {p['in']} | {kind} | {text} |")
         if rows:
             lines += ["| parameter | in | type | |", "|---|---|---|---|", *rows, ""]
         if "requestBody" in operation:

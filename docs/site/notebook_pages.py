@@ -10,8 +10,9 @@ FOLDER = "examples/notebooks"
 
 def page(script, cells):
     (_, head), *rest = cells
+    source = f"[{FOLDER}/{script.name}]({FOLDER}/{script.name}) is the source of this page."
     parts = [text if kind == "markdown" else fence(text, "python") for kind, text in rest]
-    return "\n\n".join([head, f"[{FOLDER}/{script.name}]({FOLDER}/{script.name}) is the source of this page.", *parts]) + "\n"
+    return "\n\n".join([head, source, *parts]) + "\n"
 
 
 def pages(root):
@@ -23,6 +24,8 @@ def pages(root):
     text = readme.read_text(encoding="utf-8")
     scripts = [root / FOLDER / name for name in re.findall(r"^\| \[(\w+\.py)\]", text, re.MULTILINE)]
     text = re.sub(r"\]\((?=\w+\.py\))", f"]({FOLDER}/", text.replace("](../../", "]("))
-    return [("notebooks/index", text, readme),
-            *((f"notebooks/{script.stem.replace('_', '-')}", page(script, cells(script.read_text(encoding="utf-8"))), script)
-              for script in scripts)]
+    found = [("notebooks/index", text, readme)]
+    for script in scripts:
+        name = f"notebooks/{script.stem.replace('_', '-')}"
+        found.append((name, page(script, cells(script.read_text(encoding="utf-8"))), script))
+    return found

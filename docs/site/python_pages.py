@@ -21,6 +21,14 @@ OPTIONS = {  # type of keyword arguments -> where they are described
     "LanguageRecipe": "docs/commands.md#qkv-train-lm",
     "LayerOptions": "docs/commands.md#qkv-train-translate",
 }
+INDEX = """# Python names
+
+Every public name of the module, from its docstring. [Python module](docs/python.md) describes how to use them.
+"""
+ERROR = """## qkv.Error
+
+An invalid argument or file, described in one line: its name, what was found and what is accepted. A subclass of
+`ValueError`."""
 STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
 
 
@@ -95,8 +103,7 @@ def page(module, title, names):
         if not member.is_module and name not in ("__version__", "Error"):
             text += describe(member, f"{title}.{name}")
     if "Error" in names:
-        text += ["## qkv.Error", "An invalid argument or file, described in one line: its name, what was found and what is "
-                 "accepted. A subclass of `ValueError`."]
+        text.append(ERROR)
     return "\n\n".join(filter(None, text)) + "\n"
 
 
@@ -113,6 +120,5 @@ def pages(root):
         found.append((name, page(module, title, names), module.filepath))
         first = escaped(inspect.cleandoc(module.docstring.value).partition("\n\n")[0].replace("\n", " "))
         rows.append(f"| [{title}](@{name}) | {first} | {', '.join(f'`{n}`' for n in names if n != '__version__')} |")
-    text = "\n".join(["# Python names", "", "Every public name of the module, from its docstring. [Python module]"
-                      "(docs/python.md) describes how to use them.", "", "| module | | names |", "|---|---|---|", *rows])
+    text = "\n".join([INDEX, "| module | | names |", "|---|---|---|", *rows])
     return [("python-names/index", text + "\n", root / "python/qkv"), *found]

@@ -42,28 +42,33 @@ def cell(text):
     return re.sub(r"<[^<>\s]+>", lambda found: f"`{found.group()}`", text)
 
 
+def help_of(program, words):
+    """The longest help of a command: one without groups of options has no --help-all."""
+    for flag in ("--help-all", "--help"):
+        done = subprocess.run([program, *words[1:], flag], capture_output=True, text=True)
+        if done.returncode == 0:
+            return done.stdout
+    raise SystemExit(done.stderr)
+
+
+def table(group, rows):
+    lines = [f"| {name} | {cell(' '.join(filter(None, text)))} |" for name, text in rows]
+    return [f"**{group}**", "", "| | |", "|---|---|", *lines, ""] if rows else []
+
+
 def section(program, words):
     """The lines of a command, and the names of its subcommands."""
-    flag = "--help-all" if words[1:] else "--help"
-    text = subprocess.run([program, *words[1:], flag], capture_output=True, text=True)
-    if text.returncode:
-        text = subprocess.run([program, *words[1:], "--help"], capture_output=True, text=True, check=True)
-    description, usage, groups, footer = parsed(text.stdout)
-    lines = [f"## {' '.join(words)}", "", textwrap.fill(cell(description) + ".", 118), "", "```", usage.removeprefix("Usage: "), "```", ""]
+    description, usage, groups, footer = parsed(help_of(program, words))
+    lines = [f"## {' '.join(words)}", "", textwrap.fill(cell(description) + ".", 118), ""]
+    lines += ["```", usage.removeprefix("Usage: "), "```", ""]
     commands = []
     for group, entries in groups:
         if "COMMAND" in usage and group != "Options":
             commands += [name for name, _ in entries]
-            entries = [(f"[{name}](#{'-'.join([*words, name])})", text) for name, text in entries]
-        elif words[1:]:
-            entries = [(f"`{name}`", text) for name, text in entries
-                       if not name.startswith(("-h,", "--help-all"))]
+            lines += table(group, [(f"[{name}](#{'-'.join([*words, name])})", text) for name, text in entries])
         else:
-            entries = [(f"`{name}`", text) for name, text in entries]
-        if entries:
-            lines += [f"**{group}**", "", "| | |", "|---|---|"]
-            lines += [f"| {name.replace('|', chr(92) + '|')} | {cell(' '.join(filter(None, text)))} |" for name, text in entries]
-            lines.append("")
+            shown = [entry for entry in entries if not words[1:] or not entry[0].startswith(("-h,", "--help-all"))]
+            lines += table(group, [("`{}`".format(name.replace("|", r"\|")), text) for name, text in shown])
     return lines + ([textwrap.fill(cell(footer), 118), ""] if footer else []), commands
 
 

@@ -56,8 +56,8 @@ int main() {
   std::vector<std::byte> backward_workspace(qkv::attention_backward_workspace(in));
   qkv::AttentionGradients<float> gradients;
   gradients.dq = heads(dq.data()), gradients.dk = heads(dk.data()), gradients.dv = heads(dv.data());
-  qkv::attention_backward<float>(in, heads<const float>(out.data()), {lse.data(), 1, T}, heads<const float>(dout.data()),
-                                 gradients, backward_workspace);
+  qkv::attention_backward<float>(in, heads<const float>(out.data()), {lse.data(), 1, T},
+                                 heads<const float>(dout.data()), gradients, backward_workspace);
 
   // The gradient of one number of q is the change of the loss when it changes a little.
   const auto loss = [&] {

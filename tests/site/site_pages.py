@@ -10,7 +10,7 @@ CODE = {"code", "pre", "math", "script", "style", "svg", "title", "footer"}
 
 
 class Page(html.parser.HTMLParser):
-    """The parts of a page that tests check: its ids, targets of links, resources, headings, images and words of prose."""
+    """The parts of a page that tests check: ids, targets of links, resources, headings, images and words of prose."""
 
     def __init__(self, path):
         super().__init__()

@@ -13,8 +13,8 @@ NAME = re.compile(r"\S*[\d_/\\@=<>#{}|^~+*&%$:]\S*|\S+\.\w\S*|--?\w\S*")  # path
 
 
 def unknown(texts):
-    words = set(re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)*", NAME.sub(" ", "\n".join(texts))))
-    plain = "\n".join(sorted(word.replace("’", "'") for word in words if word.isascii()))
+    words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", NAME.sub(" ", "\n".join(texts)))
+    plain = "\n".join(sorted({word.removesuffix("'s") for word in words if word.isascii()}))
     found = subprocess.run(["hunspell", "-d", "en_GB", "-l"], input=plain, capture_output=True, text=True, check=True)
     return set(found.stdout.split())
 

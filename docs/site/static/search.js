@@ -1,15 +1,16 @@
 // Search over sections, best first by BM25 (Robertson and Zaragoza, 2009), with words of titles counted several times.
 'use strict';
 
-const stopWords = new Set(('a an and are as at be by can do does for from get have how i if in into is it its me my of on ' +
-  'or own that the this to use using was what when where which who why will with you your').split(' '));
+const stopWords = new Set(('a an and are as at be by can do does for from get have how i if in into is it its me my of ' +
+  'on or own that the this to use using was what when where which who why will with you your').split(' '));
 const referenceWeight = 0.7;  // of pages that list names, which are many and short
 const titleWeight = 6, k1 = 1.2, b = 0.5, shown = 25;
 
 // Words in lower case without common endings, so that "training" finds "train".
 function wordsOf(text) {
   const words = text.toLowerCase().normalize('NFKD').match(/[\p{L}\p{N}]+/gu) || [];
-  return words.map(word => word.length > 4 ? word.replace(/(?:ies|y)$/, 'i').replace(/(?:ings?|ed|es|s|e)$/, '') : word);
+  return words.map(word =>
+    word.length > 4 ? word.replace(/(?:ies|y)$/, 'i').replace(/(?:ings?|ed|es|s|e)$/, '') : word);
 }
 
 function countsOf(words, weight, counts = new Map()) {
