@@ -1,4 +1,4 @@
-"""What the tests of hostile surroundings share: tiny commands, users without rights, and small file systems."""
+"""Shared by the tests of hostile surroundings: tiny commands, users without rights, and small file systems."""
 
 import contextlib
 import os
