@@ -48,7 +48,7 @@ struct MachineReport {
   std::vector<PluginState> plugins;
 };
 
-// Examines the machine. What cannot be found out is left unknown. Throws Error only if QKV_ISA names an instruction set
+// Examines the machine, and leaves unknown whatever it cannot find out. Throws Error only if QKV_ISA names an instruction set
 // that the machine lacks.
 MachineReport examine_machine();
 
