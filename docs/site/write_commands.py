@@ -13,7 +13,8 @@ HEAD = """# Commands
 Every command and option of the program, from the text of `--help-all`. This page is generated: after a change of an
 option, run `python3 docs/site/write_commands.py build/dev/qkv > docs/commands.md`.
 
-[The program](program.md) describes what all commands share, such as the exit status. [Options](options.md) has the same descriptions by the names of C++ and Python.
+[The program](program.md) describes what all commands share, such as the exit status.
+[Options](options.md) has the same descriptions by the names of C++ and Python.
 """
 
 
