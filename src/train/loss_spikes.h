@@ -1,6 +1,6 @@
 // Recognizes a loss that is far above the recent ones: above their median by more than a factor times the median of
-// their distances from it (the median absolute deviation), both of the last 100 steps. A few spikes hardly change the median
-// of 100 losses.
+// their distances from it (the median absolute deviation), both of the last 100 steps. A few spikes hardly change the
+// median of 100 losses.
 #pragma once
 
 #include <cstdint>

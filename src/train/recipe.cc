@@ -9,6 +9,7 @@
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {
@@ -160,6 +161,8 @@ template <class R>
 void set_recipe_options(R& recipe, const RecipeValues& values) {
   nlohmann::json given = nlohmann::json::object();
   for (const auto& [name, value] : values) {
+    if (find_invalid_utf8(name + value) != std::string::npos)
+      fail("recipe: {} must be UTF-8 (is {})", excerpt(name), excerpt(value));
     TextFinder finder{name};
     visit_recipe(recipe, finder);
     const bool is_text = finder.found || !nlohmann::json::accept(value);  // refused later, with the type expected

@@ -68,6 +68,7 @@ TEST(FiniteCheck, NamesThePartOfTheModelWhoseParameterIsInfinite) {
 
 TEST(FiniteCheck, NamesTheTokensOfARareWord) {
   ModelConfig config = testing::small_config();
+  config.shared_embeddings = config.tied_output = false;
   for (const bool is_source : {true, false}) {
     Checked checked(config);
     const std::string table = is_source ? "source_embedding.weight" : "target_embedding.weight";
@@ -104,7 +105,7 @@ TEST(FiniteCheck, CountsTheTokensOfSlicesFromTheBeginningOfTheBatch) {
   ModelConfig config = testing::small_config();
   config.encoder_layers = 0;
   config.source_vocab = 0;
-  config.shared_embeddings = false;
+  config.shared_embeddings = config.tied_output = false;
   config.max_length = 90;
   Checked checked(config);
   Batch batch;

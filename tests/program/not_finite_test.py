@@ -133,7 +133,8 @@ def test_ranks_roll_back_together(tmp_path):
     text.write_text("0123456789\n" * 500 + "".join(numbers.choices(string.ascii_lowercase, k=200)) + "\n" +
                     "0123456789\n" * 200)
     train = ["train", "lm", "--text", text, *SMALL, "--shards", 2, "--rollback-on-spike", 60, "--save-every", 10,
-             "--learning-rate", 0.01, "--eval-every", 0, "--max-epochs", 3, "--ema-decay", 0, "--average", 0]
+             "--learning-rate", 0.01, "--eval-every", 0, "--max-epochs", 6, "--ema-decay", 0, "--average", 0,
+             "--batch-tokens", 64]
     _, _, report = qkv(*train, "--out", tmp_path / "one")
     assert "; returned to the state of step " in report
     ended = run_job(2, [*train, "--out", tmp_path / "two"])

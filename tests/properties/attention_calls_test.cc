@@ -39,7 +39,8 @@ class AttentionCall {
     const AttentionRows rows{a_.size(kBatch) - 1, a_.size(kHeads) - 1, a_.up_to(2), a_.size(kTokens)};
     std::vector<Real> A(to_size(2 * kTokens * kTokens * kBatch));
     if (a_.one_in(2))
-      attention_weights<T>(in_, heads<const Real>(real()), rows, A.data(), a_.one_in(2) ? 0 : a_.size(2 * kTokens));
+      attention_weights<T>(in_, heads<const Real>(real()), rows, A.data(),
+                           a_.one_in(2) ? 0 : a_.up_to(2 * kTokens) - 1);
     std::vector<std::byte> more(workspace_bytes(attention_backward_workspace<T>(in_)));
     AttentionGradients<T> gradients{own_heads<T>(dq_), own_heads<T>(dk_), own_heads<T>(dv_), {}, nullptr};
     if (a_.one_in(4)) gradients.dmask = mask<Real>(own_real(dmask_));

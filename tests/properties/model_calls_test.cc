@@ -119,8 +119,9 @@ TEST(RandomCalls, OfRecommendersSucceedOrThrow) {
         recommender.history(a.text());
         break;
       case 3:
-        recommender.recommend_all({history, a.texts(2)}, options,
-                                  a.one_in(4) ? std::vector{times} : std::vector<std::vector<int64_t>>());
+        recommender.recommend_all(
+            {history, a.texts(2)}, options,
+            a.one_in(4) ? std::vector<std::vector<int64_t>>{times} : std::vector<std::vector<int64_t>>());
         break;
       default:
         recommender.recommend(history, options, times);
@@ -166,19 +167,19 @@ void drive(Loop& loop, Arguments& a, Prepare&& prepare) {
 TEST(RandomCalls, OfLoopsSucceedOrThrow) {
   const Translator translator(tiny_run("mt"));
   const Generator generator(tiny_run("lm"), 1 << 16);
-  const auto limits = [](Arguments& a) {
+  const auto random_limits = [](Arguments& a) {
     LoopLimits limits;
     if (a.one_in(3)) limits.rows = a.size(9);
     if (a.one_in(3)) limits.cache_bytes = a.size(1 << 16);
     return limits;
   };
   make_calls(calls(400), [&](Arguments& a) {
-    TranslationLoop loop(translator, limits(a));
+    TranslationLoop loop(translator, random_limits(a));
     const auto options = random_options<TranslateOptions>(a, {"max_length", "min_length", "beam", "n_best"});
     drive(loop, a, [&] { return loop.prepare({a.text()}, options); });
   });
   make_calls(calls(400), [&](Arguments& a) {
-    GenerationLoop loop(generator, limits(a));
+    GenerationLoop loop(generator, random_limits(a));
     auto options = random_options<GenerateOptions>(a, {"max_tokens"});
     options.max_tokens = std::min<int64_t>(options.max_tokens, 8);
     drive(loop, a,

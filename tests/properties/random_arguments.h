@@ -71,14 +71,14 @@ class RandomFields {
       : arguments_(arguments), small_(std::move(small)), one_in_(one_in) {}
 
   template <class T>
-  void operator()(const char* name, T& member, const Field&) {
+  void operator()(std::string_view name, T& member, const Field&) {
     if (!arguments_.one_in(one_in_)) return;
     set(name, member);
   }
 
  private:
   template <class T>
-  void set(const char* name, T& member) {
+  void set(std::string_view name, T& member) {
     if constexpr (std::is_same_v<T, bool>) {
       member = arguments_.one_in(2);
     } else if constexpr (std::is_same_v<T, double>) {

@@ -89,8 +89,12 @@ TEST_F(RollbackTest, ARunThatIsStoppedAfterEachStepEndsWithTheSameBytes) {
 }
 
 TEST_F(RollbackTest, TooManyFromOneStateEndTraining) {
-  const std::string error = error_of([&] { train(R"({"rollback_on_spike": 0.001, "max_skipped_steps": 2})", "run"); });
-  expect_contains(error, "(rollback_on_spike is 0.001); 3 rollbacks to the state of step ");
+  const std::string error = error_of([&] {
+    train(R"({"rollback_on_spike": 0.001, "max_skipped_steps": 2, "save_every": 0,
+      "max_epochs": 0, "max_steps": 1000})",
+          "run");
+  });
+  expect_contains(error, "(rollback_on_spike is 0.001); 3 rollbacks to the state of step 0 ");
   expect_contains(error, "are more than max_skipped_steps (2)");
 }
 

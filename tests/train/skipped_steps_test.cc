@@ -153,13 +153,15 @@ PoisonCase poisoned_language(const TempDir& directory) {
       }};
 }
 
-// A user's training sequence is the last 25 of 38 events, and the history of the validation the last 24.
+// The training sequence of user 41 is the last 25 of 38 events, and the history of the validation the last 24. The item
+// occurs twice, because one with a single event is dropped.
 PoisonCase poisoned_recommendation(const TempDir& directory) {
   Random random(3, Stream::test);
   std::string log;
   for (int64_t user = 0; user < 60; user++)
     for (int64_t i = 0; i < (user == 41 ? 40 : 10); i++)
-      log += fmt::format("u{} {}\n", user, user == 41 && i == 13 ? "rare" : std::to_string(random.below(30)));
+      log +=
+          fmt::format("u{} {}\n", user, user == 41 && (i == 5 || i == 13) ? "rare" : std::to_string(random.below(30)));
   const RecommendationFiles files{{directory / "log.txt"}, {}};
   spill(files.data.front(), log);
   return {
@@ -170,7 +172,7 @@ PoisonCase poisoned_recommendation(const TempDir& directory) {
       },
       [=](const std::string& init, const std::string& json, const std::string& out, const TrainingObserver& observer) {
         const auto recipe = recipe_of(recommendation_preset("films"), json, R"({"schedule": "constant",
-                "min_events": 1, "loss": "sampled_softmax", "negatives": 4, "label_smoothing": 0})");
+                "loss": "sampled_softmax", "negatives": 4, "label_smoothing": 0})");
         RecommendationFiles own = files;
         own.init = init;
         return train_recommendation(own, recipe, out, observer);
