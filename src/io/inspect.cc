@@ -7,6 +7,7 @@
 #include "io/adapter.h"
 #include "io/quantized_weights.h"
 #include "io/run_config.h"
+#include "io/unchanged.h"
 #include "io/weights.h"
 #include "layers/name_pattern.h"
 #include "ops/optimizer/moment_codes.h"
@@ -51,10 +52,7 @@ int64_t training_bytes(const RunDirectory& run, const TrainingConfig& config, co
   return (2 * all.size() + gradients * T) * kFloat + moment_bytes(config.moments, T);
 }
 
-}  // namespace
-
-RunInfo inspect(const std::string& run_directory) {
-  const RunDirectory run(run_directory);
+RunInfo inspect_once(const RunDirectory& run) {
   const RunConfig config = read_config(run);
   RunInfo info;
   info.kind = config.kind;
@@ -72,6 +70,12 @@ RunInfo inspect(const std::string& run_directory) {
   if (std::filesystem::exists(run.training()))
     info.training_bytes = training_bytes(run, read_fields<TrainingConfig>(run, run.training()), model->parameters());
   return info;
+}
+
+}  // namespace
+
+RunInfo inspect(const std::string& run_directory) {
+  return read_unchanged(run_directory, [&] { return inspect_once(RunDirectory(run_directory)); });
 }
 
 }  // namespace qkv

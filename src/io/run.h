@@ -14,6 +14,7 @@
 #include "io/recommender_run.h"
 #include "io/run_config.h"
 #include "io/translator_run.h"
+#include "io/unchanged.h"
 #include "io/weights.h"
 
 namespace qkv {
@@ -54,10 +55,8 @@ Run read_run(const RunDirectory& run) {
   return read_parts<Run>(run, config);
 }
 
-// Loads a run of any of these kinds with its weights. Nothing in the directory is trusted. Throws Error like read_run.
 template <class... Runs>
-std::variant<Runs...> load_one_of(const std::string& directory) {
-  const RunDirectory run(directory);
+std::variant<Runs...> load_once(const RunDirectory& run) {
   const RunConfig config = read_config(run);
   expect_kind(run, config.kind, {Runs::kKind...});
   std::optional<std::variant<Runs...>> loaded;
@@ -68,6 +67,13 @@ std::variant<Runs...> load_one_of(const std::string& directory) {
   };
   (load(std::in_place_type<Runs>), ...);
   return std::move(*loaded);
+}
+
+// Loads a run of any of these kinds with its weights, whole even if it is replaced meanwhile. Nothing in the directory
+// is trusted. Throws Error like read_run.
+template <class... Runs>
+std::variant<Runs...> load_one_of(const std::string& directory) {
+  return read_unchanged(directory, [&] { return load_once<Runs...>(RunDirectory(directory)); });
 }
 
 template <class Run>

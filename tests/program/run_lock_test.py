@@ -1,4 +1,4 @@
-"""Only one training at a time may write a run."""
+"""Only one training at a time may write a run. Readers see a whole one at any time."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -60,3 +61,26 @@ def test_a_file_system_without_locks_is_no_obstacle(corpus, tmp_path):
     process = subprocess.run([QKV, *map(str, command), "--max-steps", "1", "--out", str(run)], capture_output=True,
                              env={**os.environ, "LD_PRELOAD": str(library)}, timeout=300)
     assert process.returncode == 0, process.stderr
+
+
+RENAMES = """
+import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+for _ in range(1000):
+    assert libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2) == 0  # RENAME_EXCHANGE
+    time.sleep(0.005)
+"""
+
+
+def test_readers_see_a_whole_run_while_it_is_replaced_a_thousand_times(trained, corpus, tmp_path):
+    run, other = tmp_path / "run", tmp_path / "other"
+    shutil.copytree(trained, run)
+    qkv("train", "translate", *corpus, *SMALL, "--vocab-size", 320, "--d-model", 16, "--max-steps", 4, "--out", other)
+    commands = (["inspect", run], ["translate", run, "--beam", 1])
+    expected = {(i, qkv(command[0], folder, *command[2:], text="A dog.\n")[1])
+                for i, command in enumerate(commands) for folder in (run, other)}
+    found = set()
+    with subprocess.Popen([sys.executable, "-c", RENAMES, run, other]) as renames:
+        while renames.poll() is None:
+            found |= {(i, qkv(*command, text="A dog.\n")[1]) for i, command in enumerate(commands)}
+    assert renames.returncode == 0 and len(expected) >= 3 and found <= expected
