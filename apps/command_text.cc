@@ -41,8 +41,8 @@ std::string description(const CLI::Option& option, bool positional) {
   return text;
 }
 
-OptionText describe_option(const CLI::Option& option) {
-  const bool positional = option.get_positional();
+// positional: describes the argument of an option that also has names.
+OptionText describe_option(const CLI::Option& option, bool positional) {
   const std::string type = option.get_type_name();
   OptionText text;
   text.help = description(option, positional);
@@ -69,7 +69,7 @@ std::vector<OptionText> options_of(const CLI::App& app, const std::string& group
   std::ranges::stable_partition(
       options, [&](const CLI::Option* o) { return o != app.get_help_ptr() && o != app.get_help_all_ptr(); });
   std::vector<OptionText> texts;
-  for (const CLI::Option* option : options) texts.push_back(describe_option(*option));
+  for (const CLI::Option* option : options) texts.push_back(describe_option(*option, false));
   return texts;
 }
 
@@ -115,7 +115,7 @@ CommandText text_of(const CLI::App& command) {
   text.help = command.get_description();
   text.footer = command.get_footer();
   for (const CLI::Option* option : command.get_options([](const CLI::Option* o) { return o->get_positional(); }))
-    text.arguments.push_back(describe_option(*option));
+    text.arguments.push_back(describe_option(*option, true));
   text.groups = groups_of(command);
   for (const CLI::App* below : command.get_subcommands({})) {
     const auto is_it = [&](const auto& group) { return group.first == below->get_group(); };

@@ -158,7 +158,7 @@ std::string manual_page(const CommandText& command) {
   std::ranges::transform(title, title.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   std::string version = qkv::version();
   version.resize(version.find(" ("));
-  return fmt::format(".TH {} 1 \"\" \"{}\" \"User Commands\"\n", title, version) + name_and_synopsis(command) +
+  return fmt::format(".TH {} 1 {} \"{}\" \"User Commands\"\n", title, QKV_DATE, version) + name_and_synopsis(command) +
          commands_section(command) + options_section(command) + notes_section(command) +
          list_section("EXIT STATUS", kStatuses) + list_section("ENVIRONMENT", kVariables) + see_also_section(command);
 }

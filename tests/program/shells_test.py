@@ -3,6 +3,8 @@
 The commands and options to expect are read from the help.
 """
 
+import os
+import pty
 import re
 import shutil
 import subprocess
@@ -13,10 +15,11 @@ from conftest import QKV, qkv
 SHELLS = [pytest.param(shell, marks=pytest.mark.skipif(not shutil.which(shell), reason=f"{shell} is not installed"))
           for shell in ("bash", "zsh", "fish")]
 
+# Each prints the matches of each argument after the first, the completion script, in one line.
 BASH = r"""
 source "$1"
-compopt() { :; }
-while IFS= read -r line; do
+compopt() { :; }  # it is only for real completion
+for line in "${@:2}"; do
   line=${line//=/ = }  # readline separates words at this character, too
   COMP_WORDS=($line); [ "${line: -1}" = ' ' ] && COMP_WORDS+=('')
   COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -24,25 +27,30 @@ while IFS= read -r line; do
   echo "${COMPREPLY[*]}"
 done
 """
-# Replaces the function that adds matches by one that prints them; completion itself runs in a terminal of its own.
+# Completion runs in a terminal of its own, where the function that adds matches also prints them.
 ZSH = r"""
 zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell "PS1= PROMPT= ; stty rows 9999 columns 9999; autoload -Uz compinit; compinit -u -D; source $1"
-zpty -w shell 'bindkey "^I" complete-word; zstyle ":completion:*" list-max 0; LISTMAX=0
-compadd() { local -a found; [[ ${@[(I)-[OAD]]} -gt 0 ]] && { builtin compadd "$@"; return }
+zpty -w shell "PS1= PROMPT= ; unsetopt promptsp autolist automenu; autoload -Uz compinit; compinit -u -D"
+zpty -w shell "source $1; bindkey '^I' complete-word"
+zpty -w shell 'compadd() { local -a found; [[ ${@[(I)-[OAD]]} -gt 0 ]] && { builtin compadd "$@"; return }
   builtin compadd -O found "$@"; print -r -- "<found>${found[*]}</found>"; builtin compadd "$@" }
-done-complete() { print -r -- "<end>"; zle kill-buffer }
-zle -N done-complete; bindkey "^X" done-complete; print -r -- "<re""ady>"'
+end-line() { print -r -- "<end>"; zle kill-buffer }; zle -N end-line; bindkey "^X" end-line; print -r -- "<re""ady>"'
 zpty -r shell text '*<ready>*'
-while IFS= read -r line; do
+for line in "${@:2}"; do
   zpty -w -n shell "$line"$'\t\x18'
   zpty -r shell text '*<end>*'
-  print -r -- "${(j: :)${(@M)${(f)text}:#*<found>*}}"
+  print -r -- "${text//[^[:print:]]/ }"
 done
 zpty -d shell
 """
-FISH = "source $argv[1]\nwhile read -l line\n  string join ' ' (complete -C \"$line\" | string split -f 1 \\t)\nend\n"
+FISH = r"""
+source $argv[1]
+for line in $argv[2..]
+  string join -- ' ' '' (complete -C "$line" | string split -f 1 \t)
+end
+exit 0
+"""
 
 
 def entries(page, heading):
@@ -81,10 +89,12 @@ def complete(tmp_path_factory):
         script, program = folder / f"_qkv.{shell}", folder / shell
         script.write_text(qkv("completions", shell)[1])
         program.write_text({"bash": BASH, "zsh": ZSH, "fish": FISH}[shell])
-        done = subprocess.run([shell, program, script], input="".join(line + "\n" for line in lines), text=True,
-                              capture_output=True, timeout=300, cwd=folder)
+        done = subprocess.run([shell, program, script, *lines], text=True, capture_output=True, timeout=300, cwd=folder)
         assert done.returncode == 0 and not done.stderr, done.stderr
-        return [set(re.sub("</?found>", " ", line).split()) for line in done.stdout.splitlines()]
+        matches = done.stdout.splitlines()
+        if shell == "zsh":
+            matches = [" ".join(re.findall("<found>(.*?)</found>", text)) for text in matches]
+        return [set(text.split()) for text in matches]
     return run
 
 
@@ -112,10 +122,18 @@ def test_values_are_completed(shell, complete, tmp_path):
     lines = ["qkv completions ", "qkv score ", "qkv train translate --optimizer ", "qkv train lm --unit by",
              "qkv export a b --dtype ", "qkv train translate --optimizer=", "qkv train translate --seed "]
     shells, metrics, optimizers, units, types, after_equals, numbers = complete(shell, lines)
-    assert shells == {"bash", "zsh", "fish"} and metrics >= {"bleu", "chrf"}
+    assert shells >= {"bash", "zsh", "fish"} and metrics >= {"bleu", "chrf"}
     assert optimizers == {"adam", "adamw"} and units == {"bytes", "byte_pieces"} and "float32" in types
     assert {match.removeprefix("--optimizer=") for match in after_equals} == {"adam", "adamw"}
     assert not numbers
+
+
+def read(terminal):
+    """Returns what a terminal shows next; nothing at its end."""
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
@@ -123,10 +141,17 @@ def test_bash_completes_by_the_tabulator(tmp_path):
     """In an interactive shell, so that readline calls the function itself."""
     script = tmp_path / "qkv"
     script.write_text(qkv("completions", "bash")[1])
-    keys = f"source {script}\nPS1=\nqkv insp\t\x01: \n"
-    done = subprocess.run(["bash", "--norc", "--noprofile", "-i"], input=keys, capture_output=True, text=True,
-                          timeout=60)
-    assert ": qkv inspect" in done.stdout + done.stderr
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], stdin=theirs, stdout=theirs, stderr=theirs,
+                          env={"PATH": "/usr/bin:/bin", "TERM": "xterm"}, start_new_session=True) as shell:
+        os.close(theirs)
+        os.write(ours, f"source {script}\nqkv insp\t\x01echo \x05; exit\n".encode())
+        shown = b""
+        while part := read(ours):
+            shown += part
+    os.close(ours)
+    plain = re.sub(rb"\x1b\[[?\d;]*[A-Za-z@]|\r", b"", shown)  # without commands to the terminal
+    assert b"\nqkv inspect" in plain, shown
 
 
 @pytest.fixture(scope="module")
