@@ -203,7 +203,7 @@ void add_rank_options(CLI::App& command, qkv::RankOptions& ranks) {
 }
 
 void add_json_option(CLI::App& command, TrainedRun& run) {
-  command.add_flag("--json", run.json, "Print the best evaluation of this call as JSON at the end");
+  command.add_flag("--json", run.json, "Print the best evaluation of this call as JSON at the end")->group("Output");
 }
 
 void show_training(const TrainedRun& run, const qkv::TrainingConfig& limits,

@@ -3,9 +3,15 @@
 import importlib.util
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
+
+# A shell starts commands in the background with signals ignored, which the programs under test would inherit.
+for ignored in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, signal.default_int_handler if ignored == signal.SIGINT else signal.SIG_DFL)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 QKV = os.environ.get("QKV", str(ROOT / "build/dev/qkv"))

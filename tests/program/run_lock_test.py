@@ -68,7 +68,7 @@ import ctypes, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 for _ in range(1000):
     assert libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2) == 0  # RENAME_EXCHANGE
-    time.sleep(0.005)
+    time.sleep(0.02)
 """
 
 
