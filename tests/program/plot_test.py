@@ -12,7 +12,7 @@ LOSS = "figure:first-child"
 
 @pytest.fixture(scope="module")
 def runs(trained, counting):
-    return [trained, counting / "run"]
+    return [trained, counting]
 
 
 def test_the_figures_are_those_of_the_metrics(trained):
