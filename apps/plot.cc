@@ -21,7 +21,7 @@ struct PlotOptions {
 
 void write_plot(const std::string& path, const std::string& text) {
   write_text_file(path, text);
-  fmt::print(stderr, "{}\n", path);
+  print_error("{}\n", path);
 }
 
 void plot(const PlotOptions& options) {

@@ -128,7 +128,7 @@ std::string best_measures(const qkv::EvaluationReport& r) {
 void print_summary(const TrainedRun& run, const qkv::EvaluationReport& best) {
   std::string text = fmt::format("model: {}", run.out);
   if (best.step > 0) text += fmt::format(" (best at step {}: {})", best.step, best_measures(best));
-  fmt::print(stderr, "{}\nnext:  {}\n       qkv plot {}\n", text, run.next, run.out);
+  print_error("{}\nnext:  {}\n       qkv plot {}\n", text, run.next, run.out);
 }
 
 void print_best(const TrainedRun& run, const qkv::EvaluationReport& best) {
