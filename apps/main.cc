@@ -23,7 +23,6 @@
 #include "help.h"
 #include "qkv/version.h"
 #include "signals.h"
-#include "signals.h"
 #include "usage_error.h"
 
 namespace {

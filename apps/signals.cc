@@ -29,6 +29,7 @@ void catch_signal(int number) {
   struct sigaction action = {};
   if (::sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
   action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
   ::sigaction(number, &action, nullptr);
 }
 
