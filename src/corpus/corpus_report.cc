@@ -34,7 +34,8 @@ void advise(const PairReport& text, bool is_dev, std::vector<std::string>& advic
   if (!is_dev && text.pairs - text.kept > 0)
     advice.push_back(fmt::format("{}: qkv data clean keeps {} of {} pairs", names, text.kept, text.pairs));
   if (!is_dev && count_of(text, "overlap") > 0)
-    advice.push_back(names + ": shares sources with the dev text, so dev scores will be too good");
+    advice.push_back(fmt::format("{}: {} sources are also in the dev text, which makes dev scores too good", names,
+                                 count_of(text, "overlap")));
   if (share(count_of(text, "swapped") + count_of(text, "language"), text) > 0.05)
     advice.push_back(names + ": many pairs are not in the languages of the others; look at some of them");
 }
