@@ -23,6 +23,7 @@ void print_processor(const qkv::MachineReport& m) {
   print_line("processor", known(m.processor));
   std::string sets = fmt::format("{} (available: {})", m.instruction_set, fmt::join(m.instruction_sets, ", "));
   if (m.vnni) sets += ", VNNI";
+  if (m.amx) sets += ", AMX";
   if (m.bfloat16_products) sets += ", bfloat16 products";
   print_line("instruction set", sets);
   std::string count = fmt::format("{} (cores: {}, allowed by affinity: {}", m.processors, m.cores, m.allowed);

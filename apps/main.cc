@@ -27,12 +27,8 @@
 
 namespace {
 
-// Prints an error in one line. Names of files may have control characters, which become "?".
-void print_failure(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  print_error("qkv: {}\n", text);
-}
+// Prints an error in one line.
+void print_failure(const std::string& text) { print_error("qkv: {}\n", qkv::Error(text).what()); }
 
 void add_commands(CLI::App& app) {
   using AddCommand = void (*)(CLI::App&);

@@ -30,7 +30,7 @@ struct MachineReport {
   std::string processor;                      // model name; "" if unknown
   std::vector<std::string> instruction_sets;  // that qkv can use here, best first
   std::string instruction_set;                // that qkv uses
-  bool vnni = false, bfloat16_products = false;
+  bool vnni = false, amx = false, bfloat16_products = false;  // instructions that kernels use
 
   int cores = 0;                                        // of the machine, without hyper-threads
   int processors = 0;                                   // of the machine, with hyper-threads

@@ -10,7 +10,8 @@ namespace [[gnu::visibility("default")]] qkv {
 // what was found and what is accepted. The library never prints and never exits.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  // Replaces control characters, which names of files may have, by "?".
+  explicit Error(std::string text);
 };
 
 }  // namespace qkv

@@ -85,6 +85,7 @@ ExplainInput layer_example();
 // columns. `where` names the text in errors. Throws Error, naming the member, for a value that is not as described, and
 // for results that are not finite.
 ExplainInput explain_input_from_json(std::string_view text, const std::string& where);
+// Throws Error as explain_attention does.
 std::string explain_input_to_json(const ExplainInput& input);
 
 // The steps of the forward pass: projections, scores, scaling, mask, exponentials, row sums, weights, output of each

@@ -4,6 +4,12 @@
 
 #include <cstdlib>
 
+#if HWY_ARCH_X86_64 && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "core/fail.h"
 
 namespace qkv {
@@ -60,6 +66,24 @@ Extra& vnni() {
   return extra;
 }
 
+// Asks the system for the tiles of this process.
+bool machine_has_amx() {
+#if HWY_ARCH_X86_64 && defined(__linux__)
+  constexpr unsigned kLeaf = 7, kTiles = 1u << 24, kBytes = 1u << 25;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (!__get_cpuid_count(kLeaf, 0, &eax, &ebx, &ecx, &edx) || !(edx & kTiles) || !(edx & kBytes)) return false;
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+Extra& amx() {
+  static Extra extra{machine_has_amx() && vnni().there};
+  return extra;
+}
+
 Extra& bfloat16_products() {
   static Extra extra{QKV_MACHINE_HAS("avx512bf16")};
   return extra;
@@ -69,6 +93,9 @@ Extra& bfloat16_products() {
 
 bool has_vnni() { return vnni().use; }
 void force_vnni(bool use) { vnni().force(use); }
+
+bool has_amx() { return amx().use; }
+void force_amx(bool use) { amx().force(use); }
 
 bool has_bfloat16_products() { return bfloat16_products().use; }
 void force_bfloat16_products(bool use) { bfloat16_products().force(use); }

@@ -20,6 +20,10 @@ void force_isa(const std::string& name);
 bool has_vnni();
 void force_vnni(bool use);  // for tests: false does without
 
+// The same of products of tiles of 8-bit integers (AMX-INT8).
+bool has_amx();
+void force_amx(bool use);
+
 // The same of products of bfloat16 (AVX512-BF16).
 bool has_bfloat16_products();
 void force_bfloat16_products(bool use);

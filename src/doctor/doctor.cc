@@ -79,6 +79,7 @@ void examine_processors(MachineReport& m) {
   m.instruction_sets = available_isas();
   m.instruction_set = active_isa();
   m.vnni = has_vnni();
+  m.amx = has_amx();
   m.bfloat16_products = has_bfloat16_products();
   m.cores = count_cores("/sys/devices/system/cpu");
   m.processors = machine_processors();

@@ -47,6 +47,7 @@ std::string to_json(const MachineReport& m) {
                                {"instruction_sets", m.instruction_sets},
                                {"instruction_set", m.instruction_set},
                                {"vnni", m.vnni},
+                               {"amx", m.amx},
                                {"bfloat16_products", m.bfloat16_products}}},
                              {"threads",
                               {{"cores", known(m.cores)},

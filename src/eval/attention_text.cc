@@ -49,11 +49,11 @@ std::string trimmed(std::string line) {
 std::string attention_to_text(const AttentionKind& kind, int layer, int head) {
   check(kind);
   if (layer < 0 || layer >= std::ssize(kind.layers))
-    fail("attention \"{}\": layer must be between 1 and {} (is {})", kind.name, kind.layers.size(), layer + 1);
+    fail("attention \"{}\": layer must be between 1 and {} (is {})", kind.name, kind.layers.size(), int64_t{layer} + 1);
   const std::vector<AttentionHead>& heads = kind.layers[to_size(layer)];
   if (head < 0 || head >= std::ssize(heads))
     fail("attention \"{}\": head must be between 1 and {} in layer {} (is {})", kind.name, heads.size(), layer + 1,
-         head + 1);
+         int64_t{head} + 1);
   const std::vector<float>& weights = heads[to_size(head)].weights;
   const size_t C = kind.columns.size();
 

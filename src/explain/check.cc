@@ -16,11 +16,14 @@ class ShapeCheck {
   void require(const NumberTable& table, const std::string& name, int64_t rows, int64_t columns) const {
     if (table.rows != rows || table.columns != columns)
       fail("{}: {} is {} × {}, expected {} × {}", where_, name, table.rows, table.columns, rows, columns);
+    values(table, name);
   }
   void size(const NumberTable& table, const std::string& name) const {
-    if (table.empty() || table.rows > kLargestTable || table.columns > kLargestTable)
+    const auto fits = [](int64_t count) { return count >= 1 && count <= kLargestTable; };
+    if (!fits(table.rows) || !fits(table.columns))
       fail("{}: {} is {} × {}, expected 1 to {} rows and columns", where_, name, table.rows, table.columns,
            kLargestTable);
+    values(table, name);
   }
   void labels(const std::vector<std::string>& labels, const std::string& name, int64_t count) const {
     if (std::ssize(labels) != count) fail("{}: {} has {} labels, expected {}", where_, name, labels.size(), count);
@@ -31,6 +34,11 @@ class ShapeCheck {
   }
 
  private:
+  void values(const NumberTable& table, const std::string& name) const {
+    if (std::ssize(table.values) != table.rows * table.columns)
+      fail("{}: {} has {} values, expected {} × {}", where_, name, table.values.size(), table.rows, table.columns);
+  }
+
   std::string where_;
 };
 

@@ -147,6 +147,7 @@ ExplainInput explain_input_from_json(std::string_view text, const std::string& w
 }
 
 std::string explain_input_to_json(const ExplainInput& in) {
+  check_explain_input(in, "explain");
   Json heads = Json::array();
   for (const ExplainedHead& head : in.heads)
     heads.push_back(

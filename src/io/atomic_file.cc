@@ -40,6 +40,8 @@ void remove_abandoned(const std::string& path) {
   }
 }
 
+std::string partial_name(const std::string& path) { return path + ".partial"; }
+
 }  // namespace
 
 void sync_directory_of(const std::string& path) {
@@ -113,7 +115,7 @@ void link_file(const std::string& from, const std::string& to) {
 }
 
 void write_directory_atomic(const std::string& path, const std::function<void(const std::string&)>& write) {
-  const std::string partial = path + ".partial";
+  const std::string partial = partial_name(path);
   std::error_code error;
   if (fs::remove_all(partial, error); error) fail("{}: cannot be removed: {}", partial, error.message());
   make_directory(partial);
@@ -128,6 +130,12 @@ void write_directory_atomic(const std::string& path, const std::function<void(co
     fs::remove_all(made, error);
     throw;
   }
+}
+
+void remove_directory_atomic(const std::string& path) {
+  std::error_code error;
+  fs::rename(path, partial_name(path), error);
+  fs::remove_all(partial_name(path), error);
 }
 
 }  // namespace qkv

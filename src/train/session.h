@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "io/atomic_file.h"
 #include "io/run_directory.h"
 #include "io/run_lock.h"
 #include "qkv/training.h"
@@ -68,6 +69,18 @@ inline void agree(Ranks& ranks, const TrainingSession& session, const Task& task
   ranks.agree("other training data than", task.fingerprint(), "all ranks must read the same files");
 }
 
+// Removes the run that this process has created again if it cannot be trained, for example for a lack of memory, so that
+// the next command may have other options.
+template <class MakeTrainer>
+std::unique_ptr<Trainer> start_new_run(const RunDirectory& run, const MakeTrainer& make) {
+  try {
+    return make();
+  } catch (...) {
+    remove_directory_atomic(run.root());
+    throw;
+  }
+}
+
 // Trains a model on Data. Returns false if should_stop of the observer ended training early. `ranks` is null unless
 // several processes train the run.
 template <class Data, class R, class... Inputs>
@@ -97,11 +110,11 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
   const bool is_new = !session.resumed;
   if (is_new) task->seek({});  // data without a batch throw here and leave no run behind
   if (ranks) agree(*ranks, session, *task, [&](const RunDirectory& run) { data.create_run(run, recipe); });
-  if (is_new) {
-    data.create_run(session.run, recipe);
-    lock.emplace(session.run);
-  }
-  return Trainer(recipe, session.run, *task, observer, ranks).train();
+  const auto make_trainer = [&] { return std::make_unique<Trainer>(recipe, session.run, *task, observer, ranks); };
+  if (!is_new) return make_trainer()->train();
+  data.create_run(session.run, recipe);
+  lock.emplace(session.run);
+  return start_new_run(session.run, make_trainer)->train();
 }
 
 }  // namespace qkv

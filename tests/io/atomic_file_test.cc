@@ -138,5 +138,16 @@ TEST(MakeDirectory, MakesParentsAndKeepsExistingOnes) {
   expect_contains(error_of([&] { make_directory(directory / "file/a"); }), "cannot be created: Not a directory");
 }
 
+TEST(WriteDirectoryAtomic, TakesThePlaceOfADirectoryThatWasRemoved) {
+  const TempDir directory;
+  const std::string path = directory / "run";
+  for (const char* content : {"first", "second"}) {
+    write_directory_atomic(path, [&](const std::string& partial) { write_file_atomic(partial + "/a", content); });
+    EXPECT_EQ(read_file(path + "/a", 10), content);
+    remove_directory_atomic(path);
+    EXPECT_EQ(files_in(directory), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace qkv

@@ -61,27 +61,24 @@ TEST(RowLinear, FloatsAreAsAccurateAsPlainLoops) {
 
 // The integer sums are equal and three roundings follow. The scale of a row is equal as well.
 TEST(RowLinear, Int8ProductsMatchPlainLoops) {
-  for (const bool vnni : {false, true}) {
-    force_vnni(vnni);
-    testing::for_each_isa([] {
-      for (const int64_t N : kRows)
-        for (const int64_t in : {4, 64, 132})
-          for (const int64_t out : {1, 9, 131}) {
-            SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
-            const Weights w(out, in);
-            Padded<float> x({N, in}, 1), y({N, out}, 3), plain({N, out}, 4);
-            const std::vector<float> b = normal<float>(out + 1, 6);
-            Arena arena;
-            row_linear(x.view(), w.view, &b[1], y.view(), arena);
-            reference::row_linear(x.view(), w.view, &b[1], plain.view());
-            y.expect_gaps_untouched();
-            float largest = 4;  // of the bias
-            for (const float value : plain.values()) largest = std::max(largest, std::abs(value));
-            const std::vector<float> fast = y.values(), slow = plain.values();
-            for (size_t i = 0; i < fast.size(); i++) ASSERT_NEAR(fast[i], slow[i], 4 * 0x1p-24 * (largest + 4));
-          }
-    });
-  }
+  testing::for_each_byte_isa([] {
+    for (const int64_t N : kRows)
+      for (const int64_t in : {4, 64, 132})
+        for (const int64_t out : {1, 9, 131}) {
+          SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
+          const Weights w(out, in);
+          Padded<float> x({N, in}, 1), y({N, out}, 3), plain({N, out}, 4);
+          const std::vector<float> b = normal<float>(out + 1, 6);
+          Arena arena;
+          row_linear(x.view(), w.view, &b[1], y.view(), arena);
+          reference::row_linear(x.view(), w.view, &b[1], plain.view());
+          y.expect_gaps_untouched();
+          float largest = 4;  // of the bias
+          for (const float value : plain.values()) largest = std::max(largest, std::abs(value));
+          const std::vector<float> fast = y.values(), slow = plain.values();
+          for (size_t i = 0; i < fast.size(); i++) ASSERT_NEAR(fast[i], slow[i], 4 * 0x1p-24 * (largest + 4));
+        }
+  });
 }
 
 TEST(RowLinear, ARowDoesNotDependOnOtherRows) {

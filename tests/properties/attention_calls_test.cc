@@ -36,7 +36,7 @@ class AttentionCall {
   void run() {
     std::vector<std::byte> workspace(workspace_bytes(attention_workspace<T>(in_)));
     attention<T>(in_, own_heads<T>(out_), own_heads<Real>(lse_), workspace);
-    const AttentionRows rows{a_.size(kBatch) - 1, a_.size(kHeads) - 1, a_.up_to(2), a_.size(kTokens)};
+    const AttentionRows rows{a_.index(kBatch), a_.index(kHeads), a_.up_to(2), a_.size(kTokens)};
     std::vector<Real> A(to_size(2 * kTokens * kTokens * kBatch));
     if (a_.one_in(2))
       attention_weights<T>(in_, heads<const Real>(real()), rows, A.data(),

@@ -34,6 +34,8 @@ class Arguments {
 
   // A size that is usually from 1 to `most`.
   int64_t size(int64_t most) { return one_in(20) ? absurd_integer() : one_in(20) ? 0 : 1 + up_to(most - 1); }
+  // An index that is usually valid for `count` elements.
+  int64_t index(int64_t count) { return one_in(20) ? absurd_integer() : up_to(count) - 1; }
   int64_t absurd_integer() {
     constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
     return one_of<int64_t>({-kLargest - 1, kLargest, -1, -2, int64_t{1} << 31, -(int64_t{1} << 31), int64_t{1} << 32,

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/isa.h"
@@ -28,6 +29,17 @@ void for_each_isa(F&& f) {
     f();
   }
   force_isa(before);
+}
+
+// The same with each kind of instructions for products of 8-bit integers.
+template <class F>
+void for_each_byte_isa(F&& f) {
+  for (const auto& [vnni, amx] : {std::pair{false, false}, {true, false}, {true, true}}) {
+    SCOPED_TRACE(::testing::Message() << "VNNI " << vnni << ", AMX " << amx);
+    force_vnni(vnni);
+    force_amx(amx);
+    for_each_isa(f);
+  }
 }
 
 template <class F>

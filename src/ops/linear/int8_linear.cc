@@ -14,6 +14,7 @@
 #include <hwy/highway.h>
 
 #include "ops/linear/int8_product-inl.h"
+#include "ops/linear/int8_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
@@ -32,42 +33,44 @@ void QuantizeInt8Rows(Matrix<const float> X, int64_t begin, int64_t end, const I
 }
 
 // Y = A B + b, or Y += A B, for a block of Y.
-template <class Four>
+template <class Products>
 HWY_INLINE void MultiplyRowsBy(const Int8Rows& A, const Int8Columns& B, const float* b, bool accumulate,
                                const Block& at, Matrix<float> Y) {
   for (int64_t i = 0; i < A.blocks.count(); i++) {
     const auto* fours = reinterpret_cast<const int32_t*>(A.bytes + A.blocks.begin(i));
     const Int8Left left{fours, A.stride / 4, 1, A.scales + i * A.rows, A.offsets + i * A.rows};
-    multiply_block<Four>(left.from(at.row_begin), B, i, at.col_begin, i == 0 && b ? b + at.col_begin : nullptr,
-                         accumulate || i > 0, Y.block(at));
+    Products::multiply(left.from(at.row_begin), B, i, at.col_begin, i == 0 && b ? b + at.col_begin : nullptr,
+                       accumulate || i > 0, Y.block(at));
   }
 }
 
 // Y += Aᵀ B for a block of Y.
-template <class Four>
+template <class Products>
 HWY_INLINE void MultiplyColumnsBy(const Int8Columns& A, const Int8Columns& B, const Block& at, Matrix<float> Y) {
   for (int64_t i = 0; i < A.blocks.count(); i++)
     for (int64_t r = at.row_begin; r < at.row_end; r += panel_width()) {
-      const int64_t end = HWY_MIN(at.row_end, r + panel_width()), width = (end - r + lanes() - 1) / lanes() * lanes();
+      const int64_t end = HWY_MIN(at.row_end, r + panel_width()), width = width_of_panel(end - r);
       const int64_t scales = i * A.stride + r;
       const Int8Left left{A.block(i) + r * A.blocks.groups(i), 1, width, A.scales + scales, A.offsets + scales};
-      multiply_block<Four>(left, B, i, at.col_begin, nullptr, true, Y.block({r, end, at.col_begin, at.col_end}));
+      Products::multiply(left, B, i, at.col_begin, nullptr, true, Y.block({r, end, at.col_begin, at.col_end}));
     }
 }
 
 void MultiplyInt8Rows(const Int8Rows& A, const Int8Columns& B, const float* b, bool accumulate, const Block& at,
                       Matrix<float> Y) {
 #if HWY_TARGET == HWY_AVX3
-  if (has_vnni()) return MultiplyRowsBy<FourBytesVnni>(A, B, b, accumulate, at, Y);
+  if (has_amx()) return MultiplyRowsBy<ByTiles>(A, B, b, accumulate, at, Y);
+  if (has_vnni()) return MultiplyRowsBy<ByVectors<FourBytesVnni>>(A, B, b, accumulate, at, Y);
 #endif
-  MultiplyRowsBy<FourBytes>(A, B, b, accumulate, at, Y);
+  MultiplyRowsBy<ByVectors<FourBytes>>(A, B, b, accumulate, at, Y);
 }
 
 void MultiplyInt8Columns(const Int8Columns& A, const Int8Columns& B, const Block& at, Matrix<float> Y) {
 #if HWY_TARGET == HWY_AVX3
-  if (has_vnni()) return MultiplyColumnsBy<FourBytesVnni>(A, B, at, Y);
+  if (has_amx()) return MultiplyColumnsBy<ByTiles>(A, B, at, Y);
+  if (has_vnni()) return MultiplyColumnsBy<ByVectors<FourBytesVnni>>(A, B, at, Y);
 #endif
-  MultiplyColumnsBy<FourBytes>(A, B, at, Y);
+  MultiplyColumnsBy<ByVectors<FourBytes>>(A, B, at, Y);
 }
 
 }  // namespace qkv::HWY_NAMESPACE

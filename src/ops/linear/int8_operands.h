@@ -7,7 +7,7 @@
 namespace qkv {
 
 struct DepthBlocks {
-  static constexpr int64_t kMost = 512;
+  static constexpr int64_t kMost = 512, kLongest = kMost + 4;  // of equal blocks, and rounded to groups
   int64_t depth;
 
   int64_t count() const { return (depth + kMost - 1) / kMost; }
@@ -38,6 +38,7 @@ struct Int8Rows {
 // than round(x / scale). As a left operand, whose rows they are then, they are signed.
 struct Int8Columns {
   static constexpr int64_t kWidth = 64;
+  static constexpr int64_t kReadBeyond = 15 * kWidth;  // fours after the last that tiles of 16 rows read
   DepthBlocks blocks;
   int64_t cols, stride;
   int32_t* fours;
@@ -48,7 +49,7 @@ struct Int8Columns {
       : blocks{depth},
         cols(col_count),
         stride((cols + 15) / 16 * 16),
-        fours(arena.take<int32_t>(blocks.all_groups() * stride)),
+        fours(arena.take<int32_t>(blocks.all_groups() * stride + kReadBeyond)),
         scales(arena.take<float>(blocks.count() * stride)),
         offsets(arena.take<int32_t>(blocks.count() * stride)) {}
 

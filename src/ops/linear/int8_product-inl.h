@@ -20,6 +20,10 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
 HWY_INLINE int64_t panel_width() { return kProductVectors * lanes(); }
+// Returns the width of the panel that begins `cols` columns before the end, which is whole vectors.
+HWY_INLINE int64_t width_of_panel(int64_t cols) {
+  return (HWY_MIN(cols, panel_width()) + lanes() - 1) / lanes() * lanes();
+}
 
 // The largest magnitude, and the factor and the scale of quantization.
 struct Int8Scale {
@@ -66,7 +70,7 @@ HWY_INLINE void quantize_columns(const Each& each, int32_t* to, int64_t width, f
 template <class F>
 HWY_INLINE void for_panel_vectors(const Int8Columns& to, int64_t block, int64_t begin, int64_t end, const F& f) {
   for (int64_t p = begin; p < end; p += panel_width()) {
-    const int64_t width = (HWY_MIN(end - p, panel_width()) + lanes() - 1) / lanes() * lanes();
+    const int64_t width = width_of_panel(end - p);
     int32_t* panel = to.block(block) + p * to.blocks.groups(block);
     for (int64_t c = 0; c < width; c += lanes()) f(p + c, panel + c, width);
   }
@@ -113,7 +117,8 @@ HWY_INLINE void quantize_row(const float* x, int64_t n, const Int8Rows& to) {
     IntVector sum = hn::Zero(Ints());
     int8_t* bytes = to.bytes + n * to.stride + first;
     for_columns(count, [&](int64_t c, auto io) HWY_ATTR {
-      const IntVector i = hn::NearestInt(hn::Mul(io.load(x + first + c), inverse));
+      // At least −127, also if x is NaN, so that sums do not overflow.
+      const IntVector i = hn::Max(hn::NearestInt(hn::Mul(io.load(x + first + c), inverse)), hn::Set(Ints(), -127));
       sum = hn::Add(sum, i);
       hn::StoreU(hn::DemoteTo(d8, i), d8, bytes + c);
     });
@@ -134,6 +139,11 @@ struct Int8Left {
     return {fours + row * row_stride, row_stride, depth_stride, scales + row, offsets + row};
   }
 };
+
+// Returns a vector of a row of A B + `start` in one block of the depth.
+HWY_INLINE Vector scaled_sum(IntVector sum, float row_scale, Vector scale, Vector start) {
+  return hn::MulAdd(hn::ConvertTo(Floats(), sum), hn::Mul(set(row_scale), scale), start);
+}
 
 // Y = A B + b for R rows and a panel of C vectors of columns, or Y += A B if `accumulate` is set. b: [Y.cols] or null.
 template <class Four, int R, int C>
@@ -162,29 +172,30 @@ HWY_NOINLINE void int8_tile(const Int8Left& a, int64_t groups, const int32_t* pa
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
       float* y = Y.row(r) + c * lanes();
-      const Vector sum_r = hn::ConvertTo(Floats(), sum[r][c]), both = hn::Mul(set(a.scales[r]), scale);
-      io.store(hn::MulAdd(sum_r, both, accumulate ? io.load(y) : start), y);
+      io.store(scaled_sum(sum[r][c], a.scales[r], scale, accumulate ? io.load(y) : start), y);
     }
   });
 }
 
-// Y = A B + b, or Y += A B, in one block of the depth, for the columns of B that begin at `begin`; Y has as many.
 template <class Four>
-HWY_INLINE void multiply_block(const Int8Left& a, const Int8Columns& B, int64_t block, int64_t begin, const float* b,
-                               bool accumulate, Matrix<float> Y) {
-  const int64_t groups = B.blocks.groups(block);
-  for (int64_t c = 0; c < Y.cols; c += panel_width()) {
-    const int64_t end = HWY_MIN(Y.cols, c + panel_width());
-    const int32_t* panel = B.block(block) + (begin + c) * groups;
-    const float* scales = B.scales + block * B.stride + begin + c;
-    for_tiles<kProductRows>(Y.rows, [&](int64_t r, int64_t n) HWY_ATTR {
-      with_shape<kProductRows, kProductVectors>(n, (end - c + lanes() - 1) / lanes(), [&](auto R, auto C) HWY_ATTR {
-        int8_tile<Four, R(), C()>(a.from(r), groups, panel, scales, b ? b + c : nullptr, accumulate,
-                                  Y.row_range(r, r + n).col_range(c, end));
+struct ByVectors {
+  // Y = A B + b, or Y += A B, in one block of the depth, for the columns of B that begin at `begin`; Y has as many.
+  static HWY_INLINE void multiply(const Int8Left& a, const Int8Columns& B, int64_t block, int64_t begin, const float* b,
+                                  bool accumulate, Matrix<float> Y) {
+    const int64_t groups = B.blocks.groups(block);
+    for (int64_t c = 0; c < Y.cols; c += panel_width()) {
+      const int64_t end = HWY_MIN(Y.cols, c + panel_width());
+      const int32_t* panel = B.block(block) + (begin + c) * groups;
+      const float* scales = B.scales + block * B.stride + begin + c;
+      for_tiles<kProductRows>(Y.rows, [&](int64_t r, int64_t n) HWY_ATTR {
+        with_shape<kProductRows, kProductVectors>(n, width_of_panel(end - c) / lanes(), [&](auto R, auto C) HWY_ATTR {
+          int8_tile<Four, R(), C()>(a.from(r), groups, panel, scales, b ? b + c : nullptr, accumulate,
+                                    Y.row_range(r, r + n).col_range(c, end));
+        });
       });
-    });
+    }
   }
-}
+};
 
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -23,7 +23,7 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
 
 constexpr int kPanelVectors = 3;                                                    // vectors of rows of X in a panel
-constexpr int kOutputs = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;  // outputs of a register tile
+constexpr int kOutputs = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;  // outputs of a tile in vectors
 constexpr int64_t kOutputGroup = 16;                                                // outputs that are stored together
 constexpr int64_t kPanelWidth = kPanelVectors * 16;
 constexpr int64_t kPage = 4096;  // bytes; the hardware prefetcher does not cross this boundary
@@ -59,16 +59,19 @@ struct Ahead {
 
 // Returns the weights of the group of outputs that begins at `output`, to be prefetched while the tiles of the group
 // before are computed.
-template <class T>
+template <int kTileOutputs = kOutputs, class T>
 HWY_INLINE Ahead weights_ahead(Matrix<const T> W, int64_t output, int64_t depth, int64_t panels) {
   if (output + kOutputGroup > W.rows) return {nullptr, 0};
   const int64_t lines = kOutputGroup * W.stride * static_cast<int64_t>(sizeof(T)) / 64;
-  const int64_t steps = kOutputGroup / kOutputs * panels * ((depth + Ahead::kDepthStep - 1) / Ahead::kDepthStep);
+  const int64_t steps = kOutputGroup / kTileOutputs * panels * ((depth + Ahead::kDepthStep - 1) / Ahead::kDepthStep);
   return {reinterpret_cast<const char*>(W.row(output)), (lines + steps - 1) / steps};
 }
 
 // Products with float32 weights. A tile is R outputs × C vectors of rows of X.
 struct FloatProducts {
+  static constexpr int kTileOutputs = kOutputs;
+  struct Setup {};  // of a thread
+
   Matrix<const float> W;
   const float* b;  // may be null
 
@@ -99,6 +102,10 @@ struct FloatProducts {
 // Products with 8-bit weights and inputs. `depth` counts groups of four.
 template <class Four>
 struct ByteProducts {
+  static constexpr int kTileOutputs = kOutputs;
+  static constexpr int64_t kReadBeyond = 0;  // elements after the last panel that are read
+  struct Setup {};
+
   Int8Matrix W;
   const float* b;       // may be null
   const float* scales;  // one scale per row of X
@@ -132,14 +139,15 @@ struct ByteProducts {
     }
     HWY_UNROLL(8)
     for (int r = 0; r < R; r++) {
-      const Vector scale = set(W.scale[output + r]), bias = set(b ? b[output + r] : 0.0f);
       HWY_UNROLL(8)
-      for (int c = 0; c < C; c++) {
-        const Vector s = hn::Mul(hn::LoadU(Floats(), scales + row + c * lanes()), scale);
-        const Vector y = hn::MulAdd(hn::ConvertTo(Floats(), sum[r][c]), s, bias);
-        hn::Store(y, Floats(), to + r * kPanelWidth + c * lanes());
-      }
+      for (int c = 0; c < C; c++) finish(output + r, row + c * lanes(), sum[r][c], to + r * kPanelWidth + c * lanes());
     }
+  }
+
+  // Assigns a vector of one output, of the rows that begin at `row`.
+  HWY_INLINE void finish(int64_t output, int64_t row, IntVector sum, float* to) const {
+    const Vector scale = hn::Mul(hn::LoadU(Floats(), scales + row), set(W.scale[output]));
+    hn::Store(hn::MulAdd(hn::ConvertTo(Floats(), sum), scale, set(b ? b[output] : 0.0f)), Floats(), to);
   }
 };
 
@@ -170,6 +178,8 @@ HWY_INLINE void store_transposed(const float* x, int64_t outputs, Matrix<float> 
 template <class Products>
 HWY_INLINE void multiply_panels(const Products& products, const Panels& panels, const float* packed, int64_t first,
                                 int64_t last, int64_t begin, int64_t end, Matrix<float> Y) {
+  constexpr int kTileOutputs = Products::kTileOutputs;
+  [[maybe_unused]] const typename Products::Setup setup;
   alignas(64) float tile[kOutputGroup * kPanelWidth];
   const int64_t top = panels.begin(first);
   for (int64_t o = begin; o < end; o += kOutputGroup) {
@@ -182,8 +192,8 @@ HWY_INLINE void multiply_panels(const Products& products, const Panels& panels, 
       ahead.results = y;
       with_shape<1, kPanelVectors>(1, width / lanes(), [&](auto, auto C) HWY_ATTR {
         int64_t r = 0;
-        for (; r + kOutputs <= outputs; r += kOutputs)
-          products.template tile<kOutputs, C()>(o + r, x, width, panels.depth, row, ahead, tile + r * kPanelWidth);
+        for (; r + kTileOutputs <= outputs; r += kTileOutputs)
+          products.template tile<kTileOutputs, C()>(o + r, x, width, panels.depth, row, ahead, tile + r * kPanelWidth);
         for (; r < outputs; r++)
           products.template tile<1, C()>(o + r, x, width, panels.depth, row, ahead, tile + r * kPanelWidth);
       });

@@ -14,6 +14,7 @@
 #include <hwy/highway.h>
 
 #include "ops/linear/row_linear-inl.h"
+#include "ops/linear/row_linear_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {
@@ -121,34 +122,35 @@ HWY_INLINE void RowLinearFew(Matrix<const float> X, const Int8Matrix& W, const f
   });
 }
 
-template <class Four>
+template <class Products>
 HWY_INLINE void RowLinearMany(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink,
                               Arena& scratch) {
   const RowBlocks blocks{{X.rows, X.cols / 4}, W.values.rows};
   const Panels& panels = blocks.panels;
   const int64_t rows = panels.vectors() * lanes();
-  float* packed = scratch.take<float>(rows * panels.depth);
+  float* packed = scratch.take<float>(rows * panels.depth + Products::kReadBeyond);
   const Bytes bytes(rows, X.cols, scratch);
   const auto pack = [&](int64_t p, float* to) HWY_ATTR {
     for (int64_t n = panels.begin(p); n < panels.begin(p + 1); n++) bytes.set_row(n, X);
     const Matrix<const float> fours(reinterpret_cast<const float*>(bytes.data), X.rows, panels.depth, bytes.stride / 4);
     transpose(fours.row_range(panels.begin(p), panels.end(p)), Matrix<float>(to, panels.depth, panels.width(p)));
   };
-  multiply_packed(blocks, packed, pack, ByteProducts<Four>{W, b, bytes.scales}, sink);
+  multiply_packed(blocks, packed, pack, Products{W, b, bytes.scales}, sink);
 }
 
-template <class Four>
+template <class Four, class Many>
 HWY_INLINE void RowLinearBytes(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink,
                                Arena& scratch) {
   if (X.rows <= kFewRows) return RowLinearFew<Four>(X, W, b, sink, scratch);
-  RowLinearMany<Four>(X, W, b, sink, scratch);
+  RowLinearMany<Many>(X, W, b, sink, scratch);
 }
 
 void RowLinearInt8(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink, Arena& scratch) {
 #if HWY_TARGET == HWY_AVX3
-  if (has_vnni()) return RowLinearBytes<FourBytesVnni>(X, W, b, sink, scratch);
+  if (has_amx()) return RowLinearBytes<FourBytesVnni, ByteTileProducts>(X, W, b, sink, scratch);
+  if (has_vnni()) return RowLinearBytes<FourBytesVnni, ByteProducts<FourBytesVnni>>(X, W, b, sink, scratch);
 #endif
-  RowLinearBytes<FourBytes>(X, W, b, sink, scratch);
+  RowLinearBytes<FourBytes, ByteProducts<FourBytes>>(X, W, b, sink, scratch);
 }
 
 }  // namespace qkv::HWY_NAMESPACE
