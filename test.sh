@@ -3,11 +3,11 @@
 # program's (pytest), and in a virtual environment with packages from PyPI the Python module's and those with clients of
 # others. The last line says how many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the
 # library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs what some tests need
-# and are skipped without: Open MPI and MPICH, shells and readers of manual pages, hunspell. RELEASE=1, as root, also
-# makes the files of a release and tests them in bare Debians, which takes an hour.
+# and are skipped without: Open MPI and MPICH, shells and readers of manual pages, hunspell, libclang, YAML for Python.
+# RELEASE=1, as root, also makes the files of a release and tests them in bare Debians, which takes an hour.
 set -euo pipefail
 cd "$(dirname "$0")"
-./install.sh ${CI:+libopenmpi-dev libmpich-dev zsh fish man-db mandoc hunspell hunspell-en-gb}
+./install.sh ${CI:+libopenmpi-dev libmpich-dev zsh fish man-db mandoc hunspell hunspell-en-gb python3-clang python3-yaml}
 log=build/test.log
 mkdir -p build
 : > "$log"

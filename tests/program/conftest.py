@@ -89,3 +89,19 @@ def counting(tmp_path_factory):
     assert "12 distinct tokens" in report and "bits/byte 0.0" in report
     assert "resumed at step 120" in qkv(*train)[2]
     return folder / "run"
+
+
+def kept_releases():
+    """The module that writes the runs of a release (tests/golden/releases/make.py)."""
+    spec = importlib.util.spec_from_file_location("kept_releases", ROOT / "tests/golden/releases/make.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def fresh_runs(tmp_path_factory):
+    """A folder with the runs that are kept of a release, written by the program under test."""
+    folder = tmp_path_factory.mktemp("fresh")
+    kept_releases().make_runs(str(pathlib.Path(QKV).resolve()), folder)
+    return folder
