@@ -54,7 +54,7 @@ void link_file(const std::string& from, const std::string& to);
 // process that is killed in between leaves `path`.partial.
 void write_directory_atomic(const std::string& path, const std::function<void(const std::string& partial)>& write);
 
-// Removes a directory that write_directory_atomic has made. What cannot be removed stays in `path`.partial.
+// Removes a directory that write_directory_atomic has made. Parts that cannot be removed stay in `path`.partial.
 void remove_directory_atomic(const std::string& path);
 
 }  // namespace qkv
