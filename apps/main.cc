@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -21,6 +20,7 @@
 
 #include "commands.h"
 #include "help.h"
+#include "qkv/error.h"
 #include "qkv/version.h"
 #include "signals.h"
 #include "usage_error.h"

@@ -5,12 +5,11 @@
 #include "explain/assets/explain.html.h"
 #include "explain/assets/explain_math.js.h"
 #include "explain/assets/explain_view.js.h"
-#include "explain/check.h"
+#include "qkv/explain.h"
 
 namespace qkv {
 
 std::string explanation_to_html(const ExplainInput& input) {
-  check_explain_input(input, "explain");
   const std::string script = std::string(kExplainMathJs).append(kExplainViewJs);
   return fill_in(
       kExplainHtml,

@@ -6,6 +6,7 @@
 #include "core/to_size.h"
 #include "ops/linear/int4_linear_reference.h"
 #include "tests/support/kernels.h"
+#include "tests/support/quantized_products.h"
 
 namespace qkv {
 namespace {
@@ -42,19 +43,13 @@ TEST(Int4Linear, MatchesPlainLoops) {
         for (const int64_t out : {16, 144, 304}) {
           SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
           const Int4Weights w(out, in);
-          Padded<float> x({N, in}, 1), y({N, out}, 3), plain({N, out}, 4);
-          const std::vector<float> b = normal<float>(out + 1, 6);
-          Arena arena;
-          row_linear(x.view(), w.view, &b[1], y.view(), arena);
-          reference::row_linear(x.view(), w.view, &b[1], plain.view());
-          y.expect_gaps_untouched();
-          const std::vector<float> fast = y.values(), slow = plain.values();
+          const auto [x, b, fast, slow] = testing::quantized_products(w.view, N, in, out);
           const float groups = static_cast<float>(in / Int4Matrix::kGroup);
           for (int64_t n = 0; n < N; n++) {
             float largest = 0;
-            for (int64_t i = 0; i < in; i++) largest = std::max(largest, std::abs(x.view()(n, i)));
+            for (int64_t i = 0; i < in; i++) largest = std::max(largest, std::abs(x[to_size(n * in + i)]));
             for (int64_t o = 0; o < out; o++) {
-              float sum = std::abs(b[to_size(o + 1)]);
+              float sum = std::abs(b[to_size(o)]);
               for (int64_t i = 0; i < in; i += Int4Matrix::kGroup)
                 sum += 32 * largest * 8 * std::abs(reference::int4_scale(w.view, o, i));
               ASSERT_NEAR(fast[to_size(n * out + o)], slow[to_size(n * out + o)], 3 * groups * sum * 0x1p-24f);

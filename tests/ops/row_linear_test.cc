@@ -6,6 +6,7 @@
 #include "ops/linear/linear_reference.h"
 #include "ops/linear/row_linear_reference.h"
 #include "tests/support/kernels.h"
+#include "tests/support/quantized_products.h"
 
 namespace qkv {
 namespace {
@@ -67,15 +68,9 @@ TEST(RowLinear, Int8ProductsMatchPlainLoops) {
         for (const int64_t out : {1, 9, 131}) {
           SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
           const Weights w(out, in);
-          Padded<float> x({N, in}, 1), y({N, out}, 3), plain({N, out}, 4);
-          const std::vector<float> b = normal<float>(out + 1, 6);
-          Arena arena;
-          row_linear(x.view(), w.view, &b[1], y.view(), arena);
-          reference::row_linear(x.view(), w.view, &b[1], plain.view());
-          y.expect_gaps_untouched();
+          const auto [x, b, fast, slow] = testing::quantized_products(w.view, N, in, out);
           float largest = 4;  // of the bias
-          for (const float value : plain.values()) largest = std::max(largest, std::abs(value));
-          const std::vector<float> fast = y.values(), slow = plain.values();
+          for (const float value : slow) largest = std::max(largest, std::abs(value));
           for (size_t i = 0; i < fast.size(); i++) ASSERT_NEAR(fast[i], slow[i], 4 * 0x1p-24 * (largest + 4));
         }
   });

@@ -1,6 +1,4 @@
 // Calls of functions of values: scores, configurations, explanations and views of attention.
-#include <span>
-
 #include "qkv/attention_map.h"
 #include "qkv/config.h"
 #include "qkv/explain.h"

@@ -100,8 +100,9 @@ struct FloatProducts {
 };
 
 // Products with 8-bit weights and inputs. `depth` counts groups of four.
-template <class Four>
+template <class FourBytesOfSet>
 struct ByteProducts {
+  using Four = FourBytesOfSet;
   static constexpr int kTileOutputs = kOutputs;
   static constexpr int64_t kReadBeyond = 0;  // elements after the last panel that are read
   struct Setup {};

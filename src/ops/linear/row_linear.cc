@@ -138,19 +138,19 @@ HWY_INLINE void RowLinearMany(Matrix<const float> X, const Int8Matrix& W, const 
   multiply_packed(blocks, packed, pack, Products{W, b, bytes.scales}, sink);
 }
 
-template <class Four, class Many>
+template <class Products>
 HWY_INLINE void RowLinearBytes(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink,
                                Arena& scratch) {
-  if (X.rows <= kFewRows) return RowLinearFew<Four>(X, W, b, sink, scratch);
-  RowLinearMany<Many>(X, W, b, sink, scratch);
+  if (X.rows <= kFewRows) return RowLinearFew<typename Products::Four>(X, W, b, sink, scratch);
+  RowLinearMany<Products>(X, W, b, sink, scratch);
 }
 
 void RowLinearInt8(Matrix<const float> X, const Int8Matrix& W, const float* b, BlockSink sink, Arena& scratch) {
 #if HWY_TARGET == HWY_AVX3
-  if (has_amx()) return RowLinearBytes<FourBytesVnni, ByteTileProducts>(X, W, b, sink, scratch);
-  if (has_vnni()) return RowLinearBytes<FourBytesVnni, ByteProducts<FourBytesVnni>>(X, W, b, sink, scratch);
+  if (has_amx()) return RowLinearBytes<ByteTileProducts>(X, W, b, sink, scratch);
+  if (has_vnni()) return RowLinearBytes<ByteProducts<FourBytesVnni>>(X, W, b, sink, scratch);
 #endif
-  RowLinearBytes<FourBytes, ByteProducts<FourBytes>>(X, W, b, sink, scratch);
+  RowLinearBytes<ByteProducts<FourBytes>>(X, W, b, sink, scratch);
 }
 
 }  // namespace qkv::HWY_NAMESPACE
