@@ -11,8 +11,8 @@ namespace layers = qkv::layers;
 template <class Real>
 struct RandomMatrix {
   RandomMatrix(Arguments& a, int64_t rows, int64_t cols) {
-    const int64_t stride = a.one_in(10) ? a.size(2 * std::max<int64_t>(cols, 1)) : cols;
     constexpr int64_t kMost = 1 << 12;
+    const int64_t stride = a.one_in(10) ? a.size(2 * std::clamp<int64_t>(cols, 1, kMost)) : cols;
     if (rows > 0 && cols > 0 && stride > 0 && rows < kMost && cols < kMost && stride < kMost)
       values.resize(to_size(rows * std::max(stride, cols)));
     for (Real& x : values) x = static_cast<Real>(a.one_in(50) ? a.real() : a.random().normal());

@@ -117,8 +117,9 @@ HWY_INLINE void quantize_row(const float* x, int64_t n, const Int8Rows& to) {
     IntVector sum = hn::Zero(Ints());
     int8_t* bytes = to.bytes + n * to.stride + first;
     for_columns(count, [&](int64_t c, auto io) HWY_ATTR {
-      // At least −127, also if x is NaN, so that sums do not overflow.
-      const IntVector i = hn::Max(hn::NearestInt(hn::Mul(io.load(x + first + c), inverse)), hn::Set(Ints(), -127));
+      // Within ±127 also if x is NaN, so that the sum does not overflow.
+      const IntVector i = hn::Clamp(hn::NearestInt(hn::Mul(io.load(x + first + c), inverse)), hn::Set(Ints(), -127),
+                                    hn::Set(Ints(), 127));
       sum = hn::Add(sum, i);
       hn::StoreU(hn::DemoteTo(d8, i), d8, bytes + c);
     });
