@@ -52,3 +52,35 @@ install_in() {
   in_root "$1" apt-get install -y -q --no-install-recommends "${@:2}" > "$1/install.log" 2>&1 \
     || { tail "$1/install.log" >&2; return 1; }
 }
+
+# add_arm FOLDER: adds what builds qkv for 64-bit Arm there, and runs it: the cross compiler, Arm's libraries, and the
+# emulator of Debian 13. That of Debian 12 needs memory for every page of the addresses that a program reserves, and an
+# arena of qkv reserves as many as the machine has memory. The kernel then runs programs for Arm with this emulator, in
+# all roots, until stop_emulator. A machine that has an emulator already keeps it.
+add_arm() {
+  make_root trixie "$1.emulator"
+  install_in "$1.emulator" qemu-user
+  mv "$1.emulator/usr/bin/qemu-aarch64" "$1/usr/local/bin/"
+  rm -rf "$1.emulator"
+  in_root "$1" dpkg --add-architecture arm64
+  install_in "$1" crossbuild-essential-arm64
+  mkdir -p "$1/srv/dependencies"
+  cp -r debian "$1/srv/dependencies/"
+  in_root "$1" apt-get build-dep -y -q --no-install-recommends --host-architecture arm64 -P cross,nocheck \
+    /srv/dependencies >> "$1/install.log" 2>&1 || { tail "$1/install.log" >&2; return 1; }
+  emulate_arm "$1/usr/local/bin/qemu-aarch64"
+}
+
+emulate_arm() {
+  local formats=/proc/sys/fs/binfmt_misc
+  [ -e $formats/register ] || mount -t binfmt_misc none $formats
+  [ ! -e $formats/qemu-aarch64 ] || return 0
+  # The first 20 bytes of a file: an ELF file of 64 bits, a program or a library, for processor 183.
+  local magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
+  local mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
+  echo ":qkv-aarch64:M::$magic:$mask:$1:F" > $formats/register
+}
+
+stop_emulator() {
+  [ ! -e /proc/sys/fs/binfmt_misc/qkv-aarch64 ] || echo -1 > /proc/sys/fs/binfmt_misc/qkv-aarch64
+}
