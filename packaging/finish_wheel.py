@@ -2,15 +2,15 @@
 
 usage: finish_wheel.py WHEEL FOLDER
 
-Adds OpenMP's runtime under its own name (packaging/build.sh says why). In the wheel's .dist-info: sboms/qkv.spdx.json, the list of what is bundled (SPDX 2.3, PEP 770), and licenses/, the
-copyright files of Debian's packages. FOLDER also gets the list as a file of its own. Each file gets the time
-SOURCE_DATE_EPOCH.
+Adds OpenMP's runtime of the wheel's processor, DEB_HOST_MULTIARCH, under its own name (packaging/build.sh says why).
+In the wheel's .dist-info: sboms/qkv.spdx.json, the list of what is bundled (SPDX 2.3, PEP 770), and licenses/, the
+copyright files of Debian's packages. FOLDER also gets the list as a file of its own, by the wheel's name. Each file
+gets the time SOURCE_DATE_EPOCH.
 """
 
 import base64
 import hashlib
 import os
-import subprocess
 import sys
 import time
 import zipfile
@@ -50,8 +50,7 @@ def write(path, files):
 
 
 def openmp_runtime():
-    command = ["cc", "-print-file-name=libgomp.so.1"]
-    return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()).read_bytes()
+    return Path("/usr/lib", os.environ["DEB_HOST_MULTIARCH"], "libgomp.so.1").read_bytes()
 
 
 def main(wheel, folder):
@@ -67,7 +66,7 @@ def main(wheel, folder):
     del files[f"{info}/RECORD"]
     files[f"{info}/RECORD"] = (record_of(files, f"{info}/RECORD"), False)
     write(Path(folder) / Path(wheel).name, files)
-    Path(folder, "qkv.spdx.json").write_bytes(document)
+    Path(folder, f"{Path(wheel).stem}.spdx.json").write_bytes(document)
 
 
 if __name__ == "__main__":

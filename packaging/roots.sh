@@ -53,10 +53,10 @@ install_in() {
     || { tail "$1/install.log" >&2; return 1; }
 }
 
-# add_arm FOLDER: adds what builds qkv for 64-bit Arm there, and runs it: the cross compiler, Arm's libraries, and the
-# emulator of Debian 13. That of Debian 12 needs memory for every page of the addresses that a program reserves, and an
-# arena of qkv reserves as many as the machine has memory. The kernel then runs programs for Arm with this emulator, in
-# all roots, until stop_emulator. A machine that has an emulator already keeps it.
+# add_arm FOLDER: adds what builds qkv for 64-bit Arm there, and runs it: the cross compiler, Arm's libraries, Python for
+# Arm as python3-arm64, and the emulator of Debian 13. That of Debian 12 needs memory for every page of the addresses
+# that a program reserves, and an arena of qkv reserves as many as the machine has memory. The kernel then runs programs
+# for Arm with this emulator, in all roots, until stop_emulator. A machine that has an emulator already keeps it.
 add_arm() {
   make_root trixie "$1.emulator"
   install_in "$1.emulator" qemu-user
@@ -68,6 +68,11 @@ add_arm() {
   cp -r debian "$1/srv/dependencies/"
   in_root "$1" apt-get build-dep -y -q --no-install-recommends --host-architecture arm64 -P cross,nocheck \
     /srv/dependencies >> "$1/install.log" 2>&1 || { tail "$1/install.log" >&2; return 1; }
+  in_root "$1" bash -ec '
+    version=$(python3 -c "import sysconfig; print(sysconfig.get_config_var(\"LDVERSION\"))")
+    echo "#include <Python.h>
+      int main(int count, char** arguments) { return Py_BytesMain(count, arguments); }" \
+      | aarch64-linux-gnu-gcc -x c - -o /usr/local/bin/python3-arm64 "-I/usr/include/python$version" "-lpython$version"'
   emulate_arm "$1/usr/local/bin/qemu-aarch64"
 }
 

@@ -41,8 +41,9 @@ class Package:
 
 
 def query(name, field):
-    command = ["dpkg-query", "-W", "-f", f"${{{field}}}", name]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    """A field of an installed package; a library may be there for two processors, in the same version."""
+    command = ["dpkg-query", "-W", "-f", f"${{{field}}}\\n", name]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
 def owner(library):
@@ -50,7 +51,7 @@ def owner(library):
     original = re.sub(r"-[0-9a-f]{8}(?=\.so)", "", library)
     found = subprocess.run(["dpkg-query", "-S", f"*/{original}"], capture_output=True, text=True, check=True).stdout
     owners = {line.partition(": ")[0].partition(":")[0] for line in found.splitlines()}
-    names = sorted(name for name in owners if not name.endswith(("-dev", "-dbg")))
+    names = sorted(name for name in owners if not name.endswith(("-dev", "-dbg", "-cross")))
     if not names:
         raise SystemExit(f"{library}: no package of Debian contains {original}")
     return names[0]

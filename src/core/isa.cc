@@ -20,7 +20,9 @@ struct Isa {
   int64_t target;
 };
 
-constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", HWY_NEON}, {"portable", HWY_STATIC_TARGET}};
+// On Arm the code without any instruction set that is chosen at run time is that of NEON.
+constexpr int64_t kPortable = HWY_STATIC_TARGET == HWY_NEON ? 0 : HWY_STATIC_TARGET;
+constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", HWY_NEON}, {"portable", kPortable}};
 
 // Sets that the machine has and the library is built for. Highway remembers the processor's own list until it is
 // replaced, so it is read once, before any replacement.
