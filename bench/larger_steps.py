@@ -3,7 +3,9 @@
 
 A step of `--shards` S consists of S batches, so a run with S = 16 has a sixteenth of the steps. The learning rate is
 multiplied by S to the power given, and the moving average spans the same number of batches. The warm-up has the same
-number of steps. A run that is there is not trained again, and one that was interrupted is resumed. Example:
+number of steps. With `--time-scale T` the warm-up and Adam's means span the same number of batches, too: as many as with
+the defaults at S = T (the scaling rule of Malladi et al., 2022, "On the SDEs and scaling rules for adaptive gradient
+algorithms"). A run that is there is not trained again, and one that was interrupted is resumed. Example:
 
   bench/larger_steps.py build/release/qkv --train train.en train.de --dev val.en val.de --out FOLDER --jobs 2
 """
@@ -30,6 +32,9 @@ def train(a, setting):
                "learning-rate": a.rate * shards**power, "warmup-steps": a.warmup, "schedule": "cosine",
                "max-steps": steps, "eval-every": steps // EVALUATIONS, "ema-decay": 1 - a.average * shards,
                "average": 1, "threads": a.threads, "out": name_of(a, setting)}
+    if a.time_scale:
+        ratio = shards / a.time_scale
+        options |= {"warmup-steps": round(a.warmup / ratio), "beta1": 1 - 0.1 * ratio, "beta2": 1 - 0.02 * ratio}
     command = [a.qkv, "train", "translate", "--lowercase", "--train", *a.train, "--dev", *a.dev]
     for name, value in options.items():
         command += [f"--{name}", str(value)]
@@ -70,6 +75,7 @@ def main():
     parser.add_argument("--batch-tokens", type=int, default=512)
     parser.add_argument("--rate", type=float, default=1.8e-3, help="learning rate of one shard")
     parser.add_argument("--warmup", type=int, default=200, help="steps")
+    parser.add_argument("--time-scale", type=int, help="S at which the warm-up and Adam have their usual settings")
     parser.add_argument("--average", type=float, default=5e-4, help="share of a batch in the moving average")
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
     parser.add_argument("--threads", type=int, default=1, help="of each run")
