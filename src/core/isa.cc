@@ -2,6 +2,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #if HWY_ARCH_X86_64 && defined(__linux__)
@@ -20,9 +21,8 @@ struct Isa {
   int64_t target;
 };
 
-// On Arm the code without any instruction set that is chosen at run time is that of NEON.
-constexpr int64_t kPortable = HWY_STATIC_TARGET == HWY_NEON ? 0 : HWY_STATIC_TARGET;
-constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", HWY_NEON}, {"portable", kPortable}};
+// Best first. On Arm, the portable code is that of NEON, which is then its only name.
+constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", HWY_NEON}, {"portable", HWY_STATIC_TARGET}};
 
 // Sets that the machine has and the library is built for. Highway remembers the processor's own list until it is
 // replaced, so it is read once, before any replacement.
@@ -31,11 +31,13 @@ int64_t machine_targets() {
   return targets;
 }
 
+const Isa& first_of(int64_t target) { return *std::ranges::find(kIsas, target, &Isa::target); }
+
 const Isa& find(const std::string& name) {
   for (const Isa& isa : kIsas)
     if (name == isa.name) {
       if (!(machine_targets() & isa.target)) fail("QKV_ISA: this machine, or this build, has no {}", name);
-      return isa;
+      return first_of(isa.target);
     }
   fail("QKV_ISA: unknown instruction set \"{}\" (choose from avx512, avx2, neon, portable)", name);
 }
@@ -124,7 +126,7 @@ std::string active_isa() {
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
   for (const Isa& isa : kIsas)
-    if (machine_targets() & isa.target) names.emplace_back(isa.name);
+    if (machine_targets() & isa.target && &isa == &first_of(isa.target)) names.emplace_back(isa.name);
   return names;
 }
 
