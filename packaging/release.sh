@@ -41,9 +41,11 @@ build() {
   git archive --prefix="srv/qkv-$version/" HEAD | tar -C "$root" -x
   cp -r "$work/tools-$architecture" "$root/srv/tools"
   install_in "$root" build-essential ${QKV_BUILD_PACKAGES:-}
-  in_root "$root" apt-get build-dep -y -q --no-install-recommends "$source" >> "$root/install.log" 2>&1 \
-    || { tail "$root/install.log" >&2; return 1; }
-  [ "$architecture" != arm64 ] || add_arm "$root"
+  if [ "$architecture" = arm64 ]; then
+    add_arm "$root"
+  else
+    install_build_dependencies "$root"
+  fi
   local number
   number=$(. "$root/etc/os-release" && echo "$VERSION_ID")
   QKV_MOUNTS="${QKV_BUILD_MOUNTS:-}" \

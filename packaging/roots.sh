@@ -53,6 +53,14 @@ install_in() {
     || { tail "$1/install.log" >&2; return 1; }
 }
 
+# install_build_dependencies FOLDER [OPTION...]: installs what debian/control names; the options are those of apt-get.
+install_build_dependencies() {
+  mkdir -p "$1/srv/dependencies"
+  cp -r debian "$1/srv/dependencies/"
+  in_root "$1" apt-get build-dep -y -q --no-install-recommends "${@:2}" /srv/dependencies >> "$1/install.log" 2>&1 \
+    || { tail "$1/install.log" >&2; return 1; }
+}
+
 # add_arm FOLDER: adds what builds qkv for 64-bit Arm there, and runs it: the cross compiler, Arm's libraries, Python for
 # Arm as python3-arm64, and the emulator of Debian 13. That of Debian 12 needs memory for every page of the addresses
 # that a program reserves, and an arena of qkv reserves as many as the machine has memory. The kernel then runs programs
@@ -64,10 +72,7 @@ add_arm() {
   rm -rf "$1.emulator"
   in_root "$1" dpkg --add-architecture arm64
   install_in "$1" crossbuild-essential-arm64
-  mkdir -p "$1/srv/dependencies"
-  cp -r debian "$1/srv/dependencies/"
-  in_root "$1" apt-get build-dep -y -q --no-install-recommends --host-architecture arm64 -P cross,nocheck \
-    /srv/dependencies >> "$1/install.log" 2>&1 || { tail "$1/install.log" >&2; return 1; }
+  install_build_dependencies "$1" --host-architecture arm64 -P cross,nocheck
   in_root "$1" bash -ec '
     version=$(python3 -c "import sysconfig; print(sysconfig.get_config_var(\"LDVERSION\"))")
     echo "#include <Python.h>
@@ -79,7 +84,7 @@ add_arm() {
 emulate_arm() {
   local formats=/proc/sys/fs/binfmt_misc
   [ -e $formats/register ] || mount -t binfmt_misc none $formats
-  [ ! -e $formats/qemu-aarch64 ] || return 0
+  [ ! -e $formats/qemu-aarch64 ] && [ ! -e $formats/qkv-aarch64 ] || return 0
   # The first 20 bytes of a file: an ELF file of 64 bits, a program or a library, for processor 183.
   local magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
   local mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
