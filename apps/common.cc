@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -37,7 +38,7 @@ std::string read_text_file(const std::string& path) {
       return {std::istreambuf_iterator<char>(file), {}};
     } catch (const std::ios_base::failure&) {  // a directory, for instance
     }
-  throw qkv::Error(fmt::format("{}: cannot be read", path));
+  throw qkv::Error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
 }
 
 void write_text_file(const std::string& path, const std::string& text) {

@@ -5,14 +5,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstdio>
-#include <memory>
 #include <optional>
 
 #include "arrow_export.h"
 #include "bindings.h"
 #include "qkv/error.h"
 #include "qkv/interactions.h"
+#include "qkv/output_file.h"
 
 namespace nb = nanobind;
 
@@ -118,22 +117,28 @@ void append_time(std::string& line, const ArrowTime& time) {
   }
 }
 
-// A file to write. Throws Error, naming it, if it cannot be written.
-class OutFile {
+// A file that is written in large parts.
+class TextFile {
  public:
-  explicit OutFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb"), std::fclose) {
-    check(file_ != nullptr);
+  explicit TextFile(const std::string& path) : file_(path) {}
+  void write(std::string_view text) {
+    text_ += text;
+    if (text_.size() >= kPart) flush();
   }
-  void write(std::string_view text) { check(std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()); }
-  void close() { check(std::fclose(file_.release()) == 0); }
+  void commit() {
+    flush();
+    file_.commit();
+  }
 
  private:
-  void check(bool written) const {
-    if (!written) throw Error(path_ + ": cannot be written");
+  static constexpr size_t kPart = size_t{1} << 20;
+  void flush() {
+    file_.write(text_);
+    text_.clear();
   }
 
-  std::string path_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  OutputFile file_;
+  std::string text_;
 };
 
 // Writes the events of a table as CSV with the columns user, item and, if the table has times, time.
@@ -141,7 +146,7 @@ void write_events(nb::handle table, const std::string& name, const std::vector<s
                   const std::string& path) {
   ArrowChunks stream = exported(name, table);
   const EventColumns found = find_event_columns(column_names(stream), columns, name);
-  OutFile file(path);
+  TextFile file(path);
   file.write(found.time < 0 ? "user,item\n" : "user,item,time\n");
   std::string line;
   for_events(stream, found, [&](const ArrowColumn& user, const ArrowColumn& item, const ArrowColumn* time, int64_t i) {
@@ -153,7 +158,7 @@ void write_events(nb::handle table, const std::string& name, const std::vector<s
     line += '\n';
     file.write(line);
   });
-  file.close();
+  file.commit();
 }
 
 // Writes a column of strings, each followed by a separator: a line break, or what ends a document, and a line break.
@@ -162,7 +167,7 @@ void write_texts(nb::handle object, const std::string& name, const std::string& 
   const bool lines = separator == "\n";
   if (separator.empty()) throw Error(fmt::format("{}: strings need a separator (is empty)", name));
   ArrowChunks stream = exported(name, object);
-  OutFile file(path);
+  TextFile file(path);
   while (stream.next()) {
     const ArrowColumn column = stream.column();
     for (int64_t i = 0; i < stream.rows(); i++) {
@@ -175,7 +180,7 @@ void write_texts(nb::handle object, const std::string& name, const std::string& 
       if (!lines) file.write("\n");
     }
   }
-  file.close();
+  file.commit();
 }
 
 }  // namespace

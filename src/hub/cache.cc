@@ -31,6 +31,11 @@ std::string folder_of(std::string repository) {
 
 }  // namespace
 
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
 HubCache::HubCache(std::string cache, const std::string& repository)
     : cache_(std::move(cache)), folder_(folder_of(repository)) {}
 
@@ -83,10 +88,11 @@ void HubCache::link(const std::string& commit, const std::string& name, const st
   for (const char c : name)
     if (c == '/') target += "../";
   target += "blobs/" + etag;
-  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
-  ::unlink(temporary.c_str());
-  if (::symlink(target.c_str(), temporary.c_str()) != 0 || std::rename(temporary.c_str(), path.c_str()) != 0)
-    fail_file(path, "link cannot be created");
+  while (::symlink(target.c_str(), path.c_str()) != 0) {
+    if (errno != EEXIST) fail_file(path, "link cannot be created");
+    if (is_file(path)) return;  // another process was faster
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_file(path, "cannot be replaced");
+  }
 }
 
 FileDescriptor HubCache::lock(const std::string& etag, FunctionRef<void()> alive) const {

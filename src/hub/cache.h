@@ -16,6 +16,9 @@
 
 namespace qkv {
 
+// Returns whether the path is a file, or a link to one.
+bool is_file(const std::string& path);
+
 // The part of the cache that belongs to one repository. File names must be safe paths (hub/name.h).
 class HubCache {
  public:
@@ -30,7 +33,7 @@ class HubCache {
   std::vector<std::string> files(const std::string& commit) const;             // names of those that are there
 
   std::string blob(const std::string& etag) const;  // path
-  // Makes `name` in the snapshot a link to the blob.
+  // Makes `name` in the snapshot a link to the blob, unless it is a file already.
   void link(const std::string& commit, const std::string& name, const std::string& etag) const;
   // Waits until no other process downloads the blob. The lock ends with the descriptor. Calls `alive` while it waits.
   FileDescriptor lock(const std::string& etag, FunctionRef<void()> alive) const;

@@ -14,11 +14,6 @@ namespace {
 
 constexpr size_t kMaxDescription = size_t{16} << 20;  // bytes
 
-bool is_file(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error);
-}
-
 }  // namespace
 
 HubSnapshot::HubSnapshot(const HubName& name, const HubSettings& settings, OnDownload on_download)

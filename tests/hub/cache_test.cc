@@ -52,6 +52,8 @@ TEST_F(HubCacheTest, LinksFilesToBlobs) {
   cache_.link(kCommit, "config.json", "e");  // again
   cache_.link(kCommit, "missing", "other");
   EXPECT_EQ(cache_.files(kCommit), (std::vector<std::string>{"1_Pooling/config.json", "config.json"}));
+  cache_.link(kCommit, "missing", "e");  // the blob that it named was removed, for instance
+  EXPECT_EQ(slurp(cache_.file(kCommit, "missing")), "text");
 }
 
 TEST_F(HubCacheTest, KeepsWhatHasArrivedOfABlob) {

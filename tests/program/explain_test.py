@@ -57,7 +57,7 @@ def test_options_choose_what_is_shown(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["--json", "absent.json"], "absent.json: cannot be read"),
+    (["--json", "absent.json"], "absent.json: cannot be read: No such file or directory"),
     (["--positions", "7"], "explain: the width of positions is 7, expected an even number from 2 to 1024"),
     (["--html", "/absent/page.html"], "/absent/page.html: cannot be written: No such file or directory")])
 def test_errors_are_one_line(arguments, message):
