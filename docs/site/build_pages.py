@@ -82,10 +82,15 @@ class Site:
         file = path if path in self.places else (folder / path).resolve()
         page = self.places.get(file)
         if page and page != place and not LINE.fullmatch(link["anchor"] or ""):
-            return f"[{link['text']}]({relative(page + '.md', place)}{anchor})"
+            return f"[{self.link_text(link['text'], page)}]({relative(page + '.md', place)}{anchor})"
         if file.suffix in IMAGES:
             return f"[{link['text']}]({relative(f'images/{file.name}', place)})"
         return f"[{link['text']}](source:{quote(str(file.relative_to(ROOT)))}{anchor})"
+
+    def link_text(self, text, page):
+        """The title of the page instead of the name of its file, which the site does not have."""
+        title = re.search(r"^# (.+)", self.texts[page][0], re.MULTILINE)
+        return title[1] if title and re.fullmatch(r"[\w\\/.-]+\.md", text) else text
 
     def page(self, place):
         """The text of a page with the links of the site."""

@@ -13,6 +13,7 @@ import site_search  # noqa: E402
 import site_sources  # noqa: E402
 
 project = "qkv"
+copyright = "2026, qkv contributors"
 version = release = re.search(r"project\(qkv VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 extensions = ["myst_parser"]
 exclude_patterns = []

@@ -1,14 +1,26 @@
 """The index of the search: the sections of all pages, with their text. search.js reads it, also from a file: URL."""
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
 
 
+def words_of(node):
+    """The text of a node as the page shows it: without comments, and with the letters of formulas."""
+    if isinstance(node, (nodes.comment, nodes.raw, nodes.math_block)):
+        return ""
+    if isinstance(node, nodes.math):
+        return re.sub(r"\\[a-zA-Z]+|[\\{}^_]", " ", node.astext())
+    if isinstance(node, nodes.Text) or not node.children:
+        return node.astext()
+    return ("" if isinstance(node, nodes.TextElement) else "\n").join(map(words_of, node.children))
+
+
 def text_of(section):
     """The text of a section without that of its sections."""
-    parts = [child.astext() for child in section.children if not isinstance(child, (nodes.section, nodes.title))]
+    parts = [words_of(child) for child in section.children if not isinstance(child, (nodes.section, nodes.title))]
     return " ".join(" ".join(parts).split())
 
 

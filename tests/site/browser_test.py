@@ -29,6 +29,13 @@ QUESTIONS = {  # question -> pages of which one must be among the first three re
     "positional encoding": ("explanation/math.html",),
     "how do I stop training early": ("guide/questions.html",),
     "API key": ("guide/questions.html", "tasks/serve.html"),
+    "authentication": ("guide/questions.html", "tasks/serve.html"),
+    "who can use my server": ("guide/questions.html", "tasks/serve.html"),
+    "troubleshooting": ("guide/questions.html",),
+    "my loss does not fall": ("guide/questions.html",),
+    "smaller and faster model": ("guide/questions.html",),
+    "semantic search": ("guide/questions.html", "tasks/embed.html"),
+    "supported models": ("tasks/models.html",),
     "resum": ("reference/run-directory.html",),
     "translate_async": ("reference/python-names/qkv.html", "reference/cpp/translator.html"),
     "--label-smoothing": ("reference/commands.html", "explanation/math.html"),
@@ -74,6 +81,13 @@ def test_the_search_answers_questions(site, browser, question):
     first = results(browser)[:3]
     assert any(f"/{page}" in link for page in QUESTIONS[question] for link in first), first
     assert browser.complaints() == []
+
+
+def test_a_search_without_results_leads_to_the_questions(site, browser):
+    browser.open(url(site, "search.html?q=xyzzy"))
+    assert browser.text("search-status") == "No sections"
+    browser.driver.find_element("css selector", "#search-hint a").click()
+    browser.wait("document.title.startsWith('Questions and answers')")
 
 
 def test_the_search_of_each_page_leads_to_results(site, browser):

@@ -81,6 +81,7 @@ function show(query) {
     return item;
   });
   document.getElementById('search-results').replaceChildren(...items);
+  document.getElementById('search-hint').hidden = !query.trim() || found.length > 0;
   document.getElementById('search-status').textContent =
     !query.trim() ? '' : found.length === 1 ? '1 section' :
     found.length > shown ? `The best ${shown} of ${found.length} sections` : `${found.length || 'No'} sections`;
