@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "core/fail.h"
@@ -50,9 +51,13 @@ inline uint32_t batch_number(const TrainingConfig& c, int64_t step, int64_t shar
   return static_cast<uint32_t>(((step - 1) * c.shards + shard) * c.accumulate + i);
 }
 
-// Throws Error unless all batches of the steps up to `step` have different numbers.
-inline void check_batch_numbers(const TrainingConfig& c, int64_t step) {
+// The last step of a run: states hold for each row the step that changed it last, as an int32.
+inline constexpr int64_t kLastStep = std::numeric_limits<int32_t>::max();
+
+// Throws Error unless `step` can be the last of a run, and all batches of the steps up to it have different numbers.
+inline void check_last_step(const TrainingConfig& c, int64_t step) {
   constexpr int64_t kNumbers = int64_t{1} << 32;
+  if (step > kLastStep) fail("training: {} steps are more than the {} of a run", step, kLastStep);
   if (step > kNumbers / c.accumulate / c.shards)
     fail("training: {} steps with shards {} and accumulate {} are more than 2^32 batches", step, c.shards,
          c.accumulate);

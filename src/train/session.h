@@ -69,8 +69,8 @@ inline void agree(Ranks& ranks, const TrainingSession& session, const Task& task
   ranks.agree("other training data than", task.fingerprint(), "all ranks must read the same files");
 }
 
-// Removes the run that this process has created again if it cannot be trained, for example for a lack of memory, so that
-// the next command may have other options.
+// Removes the run that this process has created again if it cannot be trained, for example for a lack of memory, so
+// that the next command may have other options.
 template <class MakeTrainer>
 std::unique_ptr<Trainer> start_new_run(const RunDirectory& run, const MakeTrainer& make) {
   try {
@@ -88,7 +88,7 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
               const Inputs&... inputs) {
   check(given.training);
   check_schedule(given.training, Data::kCountsBatches);
-  check_batch_numbers(given.training, given.training.max_steps);
+  check_last_step(given.training, given.training.max_steps);
   Data::check(given, inputs...);
   if (ranks) ranks->check_shards(given.training.shards);
 

@@ -227,7 +227,7 @@ std::optional<StepReport> Trainer::step() {
   const StreamPosition position = progress_.data;
   StepReport done;
   done.epoch = position.epoch + 1;
-  check_batch_numbers(config_, progress_.step + 1);
+  check_last_step(config_, progress_.step + 1);
   compute_shards();
   const Loss loss = tree_sum<Loss>(losses_);
   done.loss = loss.loss / static_cast<double>(loss.tokens);

@@ -93,11 +93,15 @@ TEST(Schedule, EveryBatchHasItsNumber) {
   c.shards = 4096;
   c.accumulate = 16;
   EXPECT_EQ(batch_number(c, 65536, 4095, 15), 0xFFFFFFFFu);
-  EXPECT_NO_THROW(check_batch_numbers(c, 65536));
-  EXPECT_EQ(error_of([&] { check_batch_numbers(c, 65537); }),
+  EXPECT_NO_THROW(check_last_step(c, 65536));
+  EXPECT_EQ(error_of([&] { check_last_step(c, 65537); }),
             "training: 65537 steps with shards 4096 and accumulate 16 are more than 2^32 batches");
   c.accumulate = int64_t{1} << 62;
-  EXPECT_NE(error_of([&] { check_batch_numbers(c, 1); }), "");
+  EXPECT_NE(error_of([&] { check_last_step(c, 1); }), "");
+  c.accumulate = c.shards = 1;
+  EXPECT_NO_THROW(check_last_step(c, kLastStep));
+  EXPECT_EQ(error_of([&] { check_last_step(c, kLastStep + 1); }),
+            "training: 2147483648 steps are more than the 2147483647 of a run");
 }
 
 TEST(Schedule, StartsAtThePeakWithoutWarmup) {
