@@ -81,6 +81,8 @@ def test_a_long_line_is_translated_in_parts(trained):
     _, output, error = qkv("translate", trained, "--beam", 2, text=sentence * 20 + "\n")
     assert output.count("\n") == 1
     assert "line 1: longer than the model's 40 tokens, translated in" in error
+    *notes, last = qkv("translate", trained, "--beam", 1, text=(sentence * 10 + "\n") * 13)[2].splitlines()
+    assert len(notes) == 10 and last == "qkv: 3 further lines were translated in parts"
 
 
 def test_errors_of_invalid_text_name_the_line(trained):
