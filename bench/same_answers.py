@@ -101,7 +101,7 @@ def answers(a, task, run_directory, isa, way, lines, draws):
 
 
 def parts_of(value):
-    """What an answer says, without its numbers, and its numbers."""
+    """The words of an answer in its structure, and its numbers."""
     if isinstance(value, float):
         return None, [value]
     if isinstance(value, dict):
