@@ -21,8 +21,15 @@ struct Isa {
   int64_t target;
 };
 
-// Best first. On Arm, the portable code is that of NEON, which is then its only name.
-constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", HWY_NEON}, {"portable", HWY_STATIC_TARGET}};
+// On Arm, the portable code is that of NEON.
+#if HWY_ARCH_ARM
+constexpr int64_t kNeon = HWY_STATIC_TARGET;
+#else
+constexpr int64_t kNeon = HWY_NEON;
+#endif
+
+// Best first. Of two names of one target, the first is used.
+constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", kNeon}, {"portable", HWY_STATIC_TARGET}};
 
 // Sets that the machine has and the library is built for. Highway remembers the processor's own list until it is
 // replaced, so it is read once, before any replacement.

@@ -133,7 +133,7 @@ std::string libre_answer(const LibreRequest& request, const std::vector<Translat
       detected.push_back({{"confidence", text.detected->confidence}, {"language", text.detected->code}});
     ordered_json others = ordered_json::array();
     for (int64_t k = 1; k <= request.alternatives; k++) {
-      std::string other = text_with(text, translations, static_cast<size_t>(k));
+      ordered_json other = text_with(text, translations, static_cast<size_t>(k));
       if (other != texts.back() && std::find(others.begin(), others.end(), other) == others.end())
         others.push_back(std::move(other));
     }
