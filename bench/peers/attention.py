@@ -1,6 +1,6 @@
 """Compares attention with PyTorch's scaled_dot_product_attention, in one process, case by case.
 
-    python bench/peers/attention.py [--threads 2] [--dtype float32] [--rounds 15] [--case NAME ...] [--write]
+    VENV/bin/python bench/peers/attention.py [--threads 2] [--dtype float32] [--rounds 15] [--case NAME ...] [--write]
 
 Requires a Python with PyTorch and the qkv module; bench/run.sh provides it. --write writes the table to
 bench/RESULTS.md. Each round times PyTorch, then qkv, then the machine's FMA peak, so that a slow period affects all

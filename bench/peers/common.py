@@ -73,12 +73,17 @@ def recommender_parser(doc, epochs):
     return parser
 
 
-def compare_training(doc, peer, cases, compare, columns, name):
+def train_with_torch(a, case, steps, threads):
+    """Trains a case of torch_training.py; returns what it measured and its peak memory in MiB."""
+    script = Path(__file__).with_name("torch_training.py")
+    return measure([a.torch, str(script), "--model", case, "--steps", str(steps), "--threads", str(threads)])
+
+
+def compare_training(doc, cases, compare, columns, name):
     """Reads the command line and prints one row, compare(case, threads, arguments), per case and number of threads.
     With --write, writes the table to bench/RESULTS.md as `name`."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", required=True, help="Python interpreter with PyTorch")
-    parser.add_argument("--peer", default=f"../shared/peers/{peer}", help="script that trains with PyTorch")
     parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2],
                         help="numbers of threads to compare (default: 1 2)")

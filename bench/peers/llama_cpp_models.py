@@ -1,5 +1,4 @@
-"""llama.cpp's side of llama.py: makes models, quantizes them, and measures speed and loss. Needs llama-cpp-python, gguf,
-safetensors and NumPy.
+"""llama.cpp's side of llama.py: makes models, quantizes them, and measures speed and loss.
 
     python llama_cpp_models.py make SIZE FILE
     python llama_cpp_models.py convert DIR FILE

@@ -3,9 +3,9 @@ docs/results.md.
 
     python3 bench/peers/llama_quality.py RUN --text FILE --llama VENV/bin/python --models DIR [--qkv build/release/qkv]
 
-RUN is a Llama with pieces that `qkv train lm` made; VENV is that of llama.py, with sentencepiece and safetensors. Both
-sides read the same tokens: windows of the text, after the model's start token, as long as the model reads. A loss is
-the mean of −log p over all tokens of a window but the first, in nats; the perplexity is e to its power.
+RUN is a Llama with pieces that `qkv train lm` made; VENV is that of llama.py. Both sides read the same tokens: windows
+of the text, after the model's start token, as long as the model reads. A loss is the mean of −log p over all tokens of
+a window but the first, in nats; the perplexity is e to its power.
 """
 
 import argparse

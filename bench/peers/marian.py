@@ -2,24 +2,30 @@
 bench/RESULTS.md.
 
     python3 bench/peers/marian.py --peers VENV/bin/python --data DIR --models DIR [--qkv build/release/qkv]
-        [--scripts ../shared/peers] [--rounds 3] [--case NAME ...] [--write]
+        [--rounds 3] [--case NAME ...] [--write]
 
-VENV has pymarian and sentencepiece; --data has train.en, train.de, val.en and val.de. Both sides train with steps of
-4,096 target pieces of a joint vocabulary of 10,000 on two threads, and report target pieces a second: the median of the
-steps after the first ones. A round runs qkv, then Marian. Figures are medians over the rounds, ratios are medians of the
-ratios of consecutive runs.
+`bench/peers/install.sh VENV marian` creates VENV; --data has train.en, train.de, val.en and val.de: parallel text that
+is long enough for a joint vocabulary of 10,000 pieces. Both sides train with steps of 4,096 target pieces on two
+threads, and report target pieces a second: the median of the steps after the first ones. A round runs qkv, then
+Marian. Figures are medians over the rounds, ratios are medians of the ratios of consecutive runs.
 """
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
-from common import Table, measure
+from common import Table
 
 CASES = {"tiny": 40, "base": 8}  # steps; Marian, which reports in eight parts, takes twice as many
+SHAPES = {"tiny": "--enc-depth 4 --dec-depth 4 --dim-emb 128 --transformer-heads 4 --transformer-dim-ffn 256 "
+                  "--transformer-dropout 0.3",
+          "base": "--enc-depth 6 --dec-depth 6 --dim-emb 512 --transformer-heads 8 --transformer-dim-ffn 2048 "
+                  "--transformer-dropout 0.1"}
 
 
 def make_vocabulary(a):
@@ -46,19 +52,26 @@ def our_training(a, model, steps):
 
 
 def their_training(a, model, steps):
-    found, _ = measure([a.peers, f"{a.scripts}/marian_cpu.py", "train", "--model", model, "--run",
-                        str(a.models / f"marian-run-{model}"), "--vocab", str(make_vocabulary(a)), "--text",
-                        str(a.data / "train.en"), str(a.data / "train.de"), "--updates", str(2 * steps), "--words",
-                        "4096"])
-    return found["target_words_per_s"]
+    vocabulary = make_vocabulary(a)
+    with tempfile.TemporaryDirectory() as folder:
+        options = (f"--type transformer --model {folder}/model.npz --train-sets {a.data}/train.en {a.data}/train.de "
+                   f"--vocabs {vocabulary} {vocabulary} --tied-embeddings-all {SHAPES[model]} --label-smoothing 0.1 "
+                   "--mini-batch-words 4096 --maxi-batch 100 --sync-sgd --optimizer-params 0.9 0.98 1e-09 "
+                   f"--learn-rate 0.0003 --disp-freq {max(1, steps // 4)}u --after {2 * steps}u --seed 1 "
+                   "--cpu-threads 2 --workspace 3000")
+        train = f"import pymarian; pymarian.Trainer({options!r}).train()"
+        run = subprocess.run([a.peers, "-c", train], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    speeds = [float(speed) for speed in re.findall(r"([\d.]+) words/s", run.stdout)]
+    if run.returncode != 0 or len(speeds) < 3:
+        sys.exit(f"Marian: exit status {run.returncode}, {len(speeds)} reports of its speed\n{run.stdout[-3000:]}")
+    return statistics.median(speeds[1:])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", required=True, help="Python interpreter with pymarian")
     parser.add_argument("--data", required=True, type=Path, help="folder of the texts")
-    parser.add_argument("--models", required=True, type=Path, help="folder of Marian's models and the vocabulary")
-    parser.add_argument("--scripts", default="../shared/peers", help="folder of Marian's script (default: %(default)s)")
+    parser.add_argument("--models", required=True, type=Path, help="folder of the vocabulary")
     parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
     parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES), help="cases (default: all)")

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Trains RecBole's SASRec on a log of `user item` lines with the settings of its published runs, and evaluates it.
 
-    python bench/peers/recommend_recbole.py --data beauty.txt --threads 2 --epochs 300
+    VENV/bin/python bench/peers/recommend_recbole.py --data beauty.txt --threads 2 --epochs 300
 
-Needs RecBole (PyPI) with numpy below 2. Two layers of width 64, two heads, dropout 0.5, the softmax over all items, Adam at 0.001, batches
-of 2,048 prefixes of histories of at most 50 events; ends after 10 epochs without a better MRR@10. The last event of
-each user is the test and the one before it the validation, among all items. After every epoch it prints a line of JSON:
-seconds of training so far and the measures of the validation; at the end those of the test.
+`bench/peers/install.sh VENV recbole` creates VENV. Two layers of width 64, two heads, dropout 0.5, the softmax over all
+items, Adam at 0.001, batches of 2,048 prefixes of histories of at most 50 events; ends after 10 epochs without a better
+MRR@10. The last event of each user is the test and the one before it the validation, among all items. After every epoch
+it prints a line of JSON: seconds of training so far and the measures of the validation; at the end those of the test.
 """
 
 import json
+import os
 import sys
 import tempfile
 import time
@@ -54,6 +55,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         write_log(a.data, directory, a.users)
+        os.chdir(directory)  # RecBole writes its logs into the current folder
         config = Config(model="SASRec", dataset="log", config_dict={
             "data_path": name, "checkpoint_dir": name, "show_progress": False, "state": "ERROR", "seed": 1,
             "USER_ID_FIELD": "user_id", "ITEM_ID_FIELD": "item_id", "TIME_FIELD": "timestamp",

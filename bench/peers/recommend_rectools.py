@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Trains RecTools' SASRec on a log of `user item` lines, and evaluates it as `qkv evaluate` does.
 
-    python bench/peers/recommend_rectools.py --data beauty.txt --threads 2 --epochs 100
+    VENV/bin/python bench/peers/recommend_rectools.py --data beauty.txt --threads 2 --epochs 100
 
-Needs RecTools with its extra `torch` (PyPI). The settings are those published for Beauty with sampled softmax: one
-block of width 64, 256 uniform negatives, dropout 0.2, the last 50 events, batches of 128 users, Adam at 0.001. Every
---every epochs it prints a line of JSON: seconds of training so far, and HR@10 and NDCG@10 on the validation (the last
-but one event of each user) and on the test (the last one), among all items but those of the user before it.
+`bench/peers/install.sh VENV rectools` creates VENV. The settings are those published for Beauty with sampled softmax:
+one block of width 64, 256 uniform negatives, dropout 0.2, the last 50 events, batches of 128 users, Adam at 0.001.
+Every --every epochs it prints a line of JSON: seconds of training so far, and HR@10 and NDCG@10 on the validation (the
+last but one event of each user) and on the test (the last one), among all items but those of the user before it.
 """
 
 import json

@@ -1,10 +1,10 @@
 """Compares PyTorch and transformers with and without qkv.torch, in one process, case by case.
 
-    python bench/peers/torch_models.py [--threads 2] [--rounds 5] [--case NAME ...] [--write]
+    VENV/bin/python bench/peers/torch_models.py [--threads 2] [--rounds 5] [--case NAME ...] [--write]
 
-Requires a Python with PyTorch, transformers and the qkv module. --write writes the table to bench/RESULTS.md. Each round
-times PyTorch, then qkv. Figures are medians over the rounds, ratios are medians of the ratios of a round. PyTorch runs
-with tcmalloc, if it is installed, and denormals flushed; flex_attention is compiled.
+Requires a Python with PyTorch, transformers and the qkv module. --write writes the table to bench/RESULTS.md. Each
+round times PyTorch, then qkv. Figures are medians over the rounds, ratios are medians of the ratios of a round.
+PyTorch runs with tcmalloc, if it is installed, and denormals flushed; flex_attention is compiled.
 """
 
 import argparse

@@ -1,17 +1,18 @@
 """Compares training speed and memory with PyTorch on the same machine. Prints the table in bench/RESULTS.md.
 
-    python3 bench/peers/train.py --torch VENV/bin/python --peer ../shared/peers/train_torch.py [--qkv build/release/qkv]
-        [--threads 1 2] [--rounds 3] [--case tiny base] [--write]
+    python3 bench/peers/train.py --torch VENV/bin/python [--qkv build/release/qkv] [--threads 1 2] [--rounds 3]
+        [--case tiny base] [--write]
 
---write writes the table to bench/RESULTS.md. Both run the same shapes, sentence lengths and optimizer; PyTorch uses its
-fastest layers (--lean) and tcmalloc. A round runs qkv, then PyTorch. Figures are medians over the rounds, ratios are
-medians of the ratios of consecutive runs. Memory is the peak of the whole process as counted by the kernel, including
-Python's libraries; "libraries" is the memory of `import torch` alone. "int8" is the same with --precision int8.
+`bench/peers/install.sh VENV` creates VENV. --write writes the table to bench/RESULTS.md. Both run the same shapes,
+sentence lengths and optimizer, PyTorch with torch_training.py. A round runs qkv, then PyTorch. Figures are medians
+over the rounds, ratios are medians of the ratios of consecutive runs. Memory is the peak of the whole process as
+counted by the kernel, including Python's libraries; "libraries" is the memory of `import torch` alone. "int8" is the
+same with --precision int8.
 """
 
 import statistics
 
-from common import compare_training, measure
+from common import compare_training, measure, train_with_torch
 
 CASES = {"tiny": (4096, 20), "base": (1024, 8)}  # tokens per batch, steps
 
@@ -24,7 +25,7 @@ def compare(model, threads, a):
     for _ in range(a.rounds):
         ours, our_peak = measure([a.qkv, "bench", "train", *shape, "--json"])
         int8, _ = measure([a.qkv, "bench", "train", *shape, "--precision", "int8", "--json"])
-        theirs, their_peak = measure([a.torch, a.peer, "--lean", *shape])
+        theirs, their_peak = train_with_torch(a, model, steps, threads)
         assert ours["target_tokens_per_step"] == theirs["target_tokens_per_step"], "the batches differ"
         x, x8, y = (figures["target_tokens_per_s"] for figures in (ours, int8, theirs))
         rounds.append((x, x8, y, x / y, x8 / y, x8 / x, our_peak, their_peak, our_peak / their_peak))
@@ -33,6 +34,6 @@ def compare(model, threads, a):
             f"{our_peak:,.0f} | {their_peak:,.0f} | {share:.2f} |")
 
 
-compare_training(__doc__, "train_torch.py", list(CASES), compare,
+compare_training(__doc__, list(CASES), compare,
                  ["model", "threads", "qkv, target tokens/s", "qkv int8", "PyTorch", "ratio", "ratio int8",
                   "int8 / float32", "qkv, MiB", "PyTorch, MiB", "share"], "training")
