@@ -28,7 +28,7 @@ constexpr int64_t kNeon = HWY_STATIC_TARGET;
 constexpr int64_t kNeon = HWY_NEON;
 #endif
 
-// Best first. Of two names of one target, the first is used.
+// Best first. The first of two names of one target is used.
 constexpr Isa kIsas[] = {{"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"neon", kNeon}, {"portable", HWY_STATIC_TARGET}};
 
 // Sets that the machine has and the library is built for. Highway remembers the processor's own list until it is
