@@ -1,6 +1,7 @@
 // metrics.jsonl: lines are appended whole, and a resumed run drops those that it will write again.
 #include "io/metrics.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,6 +44,20 @@ TEST(Metrics, AreTruncatedAfterAStep) {
     EXPECT_EQ(read_file(path, 1000), kThree.substr(0, size));
     EXPECT_EQ(last ? (*last)["step"].get<int>() : 0, 10 * lines);
   }
+}
+
+TEST(Metrics, OfManyStepsAreTruncatedAfterOne) {
+  const TempDir directory;
+  const std::string path = directory / "m";
+  std::string kept, all;
+  for (int step = 1; step <= 40000; step++) {  // 2 to 4 MB: several blocks, whose ends are within lines
+    const std::string line = fmt::format("{{\"step\":{},\"note\":\"{}\"}}\n", step, std::string(step % 100, 'x'));
+    if (step <= 30000) kept += line;
+    all += line;
+  }
+  spill(path, all);
+  EXPECT_EQ((*truncate_metrics_after(path, 30000))["step"], 30000);
+  EXPECT_EQ(read_file(path, all.size()), kept);
 }
 
 TEST(Metrics, LoseOnlyATruncatedLine) {
