@@ -18,6 +18,9 @@ constexpr int64_t kScoredRows = 256;  // tokens whose log p are held at once
 std::vector<GeneratedToken> Generator::score(const std::vector<int32_t>& tokens, int64_t alternatives) const {
   if (tokens.empty()) return {};
   const Transformer<float>& model = *model_->run.model;
+  const int64_t vocab = model.config().target_vocab;
+  for (const int32_t token : tokens)
+    if (token < 0 || token >= vocab) fail("tokens must be from 0 to {} (one is {})", vocab - 1, token);
   std::vector<int32_t> read = model_->run.ends.beginning(tokens);
   read.pop_back();
   if (std::ssize(read) > max_length())

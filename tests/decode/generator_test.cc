@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <thread>
 
 #include "core/profile.h"
@@ -222,6 +223,11 @@ TEST_F(GeneratorTest, ScoresAsManyTokensAsItReads) {
   const std::vector<int32_t> longest(count, generator.encode("x").front());
   EXPECT_LT(generator.score(longest).back().log_probability, 0);
   const std::vector<int32_t> longer(count + 1, longest.front());
+  for (const int32_t token : {-1, 1 << 20, std::numeric_limits<int32_t>::min()}) {
+    const std::string error = error_of([&] { generator.score({longest.front(), token}); });
+    EXPECT_TRUE(error.starts_with("tokens must be from 0 to ") && error.ends_with(fmt::format(" (one is {})", token)))
+        << error;
+  }
   EXPECT_EQ(error_of([&] { generator.score(longer); }),
             fmt::format("tokens must be at most {}, the start token included (are {})", count + 1, count + 2));
 }
