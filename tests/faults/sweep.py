@@ -98,8 +98,9 @@ class End:
 
 def run(command, environment):
     """Runs a command. A server is stopped as soon as it serves."""
+    # Without a buffer, so that communicate() sees what follows the line of the loop.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env={**os.environ, **environment})
+                               bufsize=0, env={**os.environ, **environment})
     errors = b""
     if "serve" in command[1:2]:
         for line in process.stderr:
