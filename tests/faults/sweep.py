@@ -55,7 +55,8 @@ INPUTS = [*(GOLDEN / "runs" / name for name in ("translator", "language", "recom
 # The errors of each kind of call, and whether all later calls fail too.
 ONCE, ALL = False, True
 FAULTS = {
-    "write": [("ENOSPC", ONCE), ("ENOSPC", ALL), ("EIO", ONCE), ("EINTR", ONCE), ("short", ONCE), ("short", ALL)],
+    "write": [("ENOSPC", ONCE), ("ENOSPC", ALL), ("EDQUOT", ALL), ("EIO", ONCE), ("EINTR", ONCE), ("short", ONCE),
+              ("short", ALL)],
     "read": [("EIO", ONCE), ("EIO", ALL), ("EINTR", ONCE), ("short", ONCE), ("short", ALL)],
     "fsync": [("EIO", ONCE), ("ENOSPC", ALL), ("EINTR", ONCE)],
     "rename": [("ENOSPC", ONCE), ("EACCES", ALL)],
@@ -136,8 +137,9 @@ def contents(folder):
 class Sweep:
     """The disturbed runs of one command, each in a folder of its own below `work`."""
 
-    def __init__(self, name, qkv, library, work):
+    def __init__(self, name, qkv, library, work, smallest=BYTES):
         self.name, self.qkv, self.library, self.work = name, str(qkv), str(library), work / name.replace(" ", "-")
+        self.smallest = smallest
         self.inputs = work / "in"
         self.work.mkdir()
         whole = self.work / "whole"
@@ -157,7 +159,7 @@ class Sweep:
 
     def environment(self, folder, fault):
         return {"OMP_NUM_THREADS": "2", "LD_PRELOAD": self.library, "QKV_FAULT_PATH": str(self.work.parent),
-                "QKV_FAULT_BYTES": str(BYTES), "QKV_FAULT_REPORT": str(folder) + ".calls",
+                "QKV_FAULT_BYTES": str(self.smallest), "QKV_FAULT_REPORT": str(folder) + ".calls",
                 **(fault.environment() if fault else {})}
 
     def disturbed(self, folder, fault):
@@ -234,15 +236,15 @@ def drawn(faults, most, seed):
     return random.Random(seed).sample(kept, most)
 
 
-def sweep(qkv, library, names, most=0, seed=0, jobs=2, only=None):
+def sweep(qkv, library, names, most=0, seed=0, jobs=2, only=None, calls=tuple(FAULTS), smallest=BYTES):
     """Yields each command with the number of its points by kind and what was wrong. `only`: a single point."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         work = pathlib.Path(folder)
         for source in INPUTS:
             shutil.copytree(source, work / "in" / source.name)
         for name in names:
-            disturbed = Sweep(name, qkv, library, work)
-            faults = [only] if only else drawn(disturbed.faults(), most, seed)
+            disturbed = Sweep(name, qkv, library, work, smallest)
+            faults = [only] if only else drawn([f for f in disturbed.faults() if f.kind in calls], most, seed)
             wrong = [line for line in pool.map(disturbed.wrong, range(len(faults)), faults) if line]
             yield name, collections.Counter(fault.kind for fault in faults), wrong
 
@@ -256,6 +258,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--qkv", default=ROOT / "build/ci/qkv", help="program to test [build/ci/qkv]")
     parser.add_argument("--commands", nargs="*", default=[*COMMANDS], help="commands to test [all]")
+    parser.add_argument("--calls", nargs="*", default=[*FAULTS], choices=[*FAULTS], help="calls that fail [all]")
+    parser.add_argument("--smallest", type=int, default=BYTES,
+                        help="bytes of the smallest allocation that fails [%(default)s]")
     parser.add_argument("--most", type=int, default=0, help="points per command; 0 is all [0]")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of points [0]")
     parser.add_argument("--jobs", type=int, default=2, help="commands that run at once [2]")
@@ -264,7 +269,7 @@ def main():
     qkv = pathlib.Path(options.qkv).resolve()
     bad = total = 0
     for name, counts, wrong in sweep(qkv, qkv.parent / "tests/libqkv_faults.so", options.commands, options.most,
-                                     options.seed, options.jobs, options.fault):
+                                     options.seed, options.jobs, options.fault, options.calls, options.smallest):
         kinds = ", ".join(f"{kind} {count}" for kind, count in counts.items())
         print(f"{name}: {sum(counts.values())} points ({kinds}), {len(wrong)} wrong", *wrong, sep="\n  ", flush=True)
         bad, total = bad + len(wrong), total + sum(counts.values())
