@@ -2,7 +2,23 @@
 #include "core/fields.h"
 #include "fuzz/reader.h"
 #include "io/run_config.h"
+#include "io/translation_config.h"
 #include "qkv/train.h"
+
+namespace {
+
+// The tokens that the configuration of a translator names, in a small vocabulary.
+void look_up(const qkv::TranslationConfig& config) {
+  static const auto pieces =
+      qkv::Tokenizer::with_pieces({}, {"<unk>", "<s>", "</s>", "__de__", "__en__", "a"}, "<unk>", "");
+  static const qkv::TokenizerPair tokenizers{pieces, pieces};
+  const qkv::TranslationTokens tokens = qkv::tokens_of(config, tokenizers, "config.json");
+  qkv::ids_without_text(config, pieces);
+  for (const char* source : {"", "de", "__en__"})
+    for (const char* target : {"", "de", "fr"}) qkv::fuzz::attempt([&] { qkv::edges_of(tokens, source, target); });
+}
+
+}  // namespace
 
 void qkv::fuzz::fuzz_config(std::string_view bytes) {
   const std::string text(bytes);
@@ -11,6 +27,11 @@ void qkv::fuzz::fuzz_config(std::string_view bytes) {
     require(config.format >= 0 && config.format <= kRunFormat, "the format is one that can be read");
     const RunConfig again = parse_run_config(json_from_fields(config), "again", {});
     require(again.kind == config.kind && again.model == config.model, "a run's configuration survives writing");
+  });
+  attempt([&] {
+    TranslationConfig config;
+    fields_from_json(config, text, "config.json", Missing::kept);
+    look_up(config);
   });
   attempt([&] {
     TrainingConfig config, again;

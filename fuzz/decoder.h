@@ -1,6 +1,7 @@
 // Imports a decoder-only model whose model.safetensors is the fuzzer's bytes. The run that is written can be loaded.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "fuzz/import.h"
@@ -26,14 +27,17 @@ inline ModelConfig small_decoder(const std::string& type) {
   return c;
 }
 
-// A process imports one type only.
 inline void import_decoder(const std::string& type, std::string_view bytes) {
-  static const SourceDirectory source(
-      "model.safetensors",
-      {{"config.json", write_config(*find_architecture(type), small_decoder(type), "config.json").dump()},
-       {"tokenizer.model", small_tokenizer().serialized()}});
+  static std::map<std::string, SourceDirectory> sources;
+  if (!sources.contains(type)) {
+    const std::string config = write_config(*find_architecture(type), small_decoder(type), "config.json").dump();
+    const std::string pieces = small_tokenizer().serialized();
+    sources.try_emplace(type, "model.safetensors",
+                        std::initializer_list<std::pair<const char*, std::string>>{{"config.json", config},
+                                                                                   {"tokenizer.model", pieces}});
+  }
   const MemoryFile file(bytes);
-  import_and_load(source.path(), {}, [](const std::string& run) { load_run<LanguageRun>(run); });
+  import_and_load(sources.at(type).path(), {}, [](const std::string& run) { load_run<LanguageRun>(run); });
 }
 
 }  // namespace qkv::fuzz

@@ -46,6 +46,7 @@ void qkv::fuzz::fuzz_interactions(std::string_view bytes) {
       }
       for (const int64_t count : counts)
         require(count >= std::max<int64_t>(1, options.core), "items have enough events");
+      report.lines();
       if (!data.times.empty()) Markov(data, Split::at_share(data, 0.2), HeldOut::test);
     });
 }

@@ -1,6 +1,8 @@
 // A table of what is known of items: features rise, and each is one that went before or is of two items.
 #include "data/item_features.h"
 
+#include <algorithm>
+
 #include "core/to_size.h"
 #include "fuzz/reader.h"
 
@@ -8,7 +10,7 @@ void qkv::fuzz::fuzz_item_features(std::string_view bytes) {
   static const std::vector<std::string> items = {"1", "2", "3", "Heat, 1995"}, known = {"genres: Drama", "2: a"};
   const MemoryFile file(bytes);
   for (const std::vector<std::string>& columns :
-       {std::vector<std::string>{}, {"1", "2:words", "3"}, {"title", "genres"}})
+       {std::vector<std::string>{}, {"1", "2:words", "3"}, {"title", "genres"}}) {
     attempt([&] {
       std::string report;
       const ItemFeatures features = read_item_features(file.path(), columns, items, known, report);
@@ -26,4 +28,12 @@ void qkv::fuzz::fuzz_item_features(std::string_view bytes) {
         require(id < known.size() ? features.names[id] == known[id] : counts[id] >= 2,
                 "a feature went before or is of two items");
     });
+    if (!columns.empty())
+      attempt([&] {
+        const NewItems added = read_new_items(file.path(), columns, items, known);
+        require(added.features.items() == std::ssize(added.names), "every new item has its place");
+        for (const std::string& name : added.names)
+          require(std::ranges::find(items, name) == items.end(), "a new item is not in the log");
+      });
+  }
 }

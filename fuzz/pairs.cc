@@ -1,15 +1,30 @@
 // Parallel text that is checked.
+#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/json.h"
 #include "fuzz/reader.h"
 #include "qkv/corpus.h"
 
+namespace {
+
+// Every pair is counted once, and the report is JSON.
+void check(const qkv::CorpusReport& report) {
+  const auto add = [](int64_t sum, const qkv::Defect& defect) { return sum + defect.pairs; };
+  for (const qkv::PairReport& text : {report.train, report.dev})
+    qkv::fuzz::require(std::accumulate(text.defects.begin(), text.defects.end(), text.kept, add) == text.pairs,
+                       "every pair is counted once");
+  qkv::advice_for(report);
+  qkv::parse_json(qkv::to_json(report), "report");
+}
+
+}  // namespace
+
+// As one file, as both sides of a text, and as a text and its dev text.
 void qkv::fuzz::fuzz_pairs(std::string_view bytes) {
   const MemoryFile file(bytes);
-  attempt([&] {
-    const PairReport report = check_corpus({file.path()}).train;
-    const auto add = [](int64_t sum, const Defect& defect) { return sum + defect.pairs; };
-    require(std::accumulate(report.defects.begin(), report.defects.end(), report.kept, add) == report.pairs,
-            "every pair is counted once");
-  });
+  const std::string& path = file.path();
+  attempt([&] { check(check_corpus({path})); });
+  attempt([&] { check(check_corpus({path, path})); });
+  attempt([&] { check(check_corpus({path}, {path})); });
 }

@@ -37,6 +37,8 @@ void count_free(const volatile void* place) {
   if (place) live -= static_cast<int64_t>(__sanitizer_get_allocated_size(const_cast<void*>(place)));
 }
 
+int64_t attempts = 0, accepted = 0;  // of the input that is read now
+
 struct SharedFile {
   FileDescriptor file{::memfd_create("qkv-fuzz", MFD_CLOEXEC)};
   std::string path = "/proc/self/fd/" + std::to_string(file.get());
@@ -54,15 +56,19 @@ void require(bool holds, const char* what) {
   std::abort();
 }
 
-void attempt(FunctionRef<void()> f) {
+bool attempt(FunctionRef<void()> f) {
+  attempts++;
   try {
     f();
+    accepted++;
+    return true;
   } catch (const Error& error) {
     const std::string_view message = error.what();
     if (message.empty() || message.size() > kLongestError || message.find('\n') != std::string_view::npos)
       std::fprintf(stderr, "qkv: the message: %s\n", error.what());
     require(!message.empty() && message.find('\n') == std::string_view::npos, "an Error is one line");
     require(message.size() <= kLongestError, "an Error is short");
+    return false;
   }
 }
 
@@ -88,10 +94,12 @@ bool watch_memory() {
   return __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free) > 0;
 }
 
-void run(Read target, std::string_view bytes) {
+bool run(Read target, std::string_view bytes) {
   most_live = live + std::ssize(bytes) + kSpareMemory;
-  attempt([&] { target(bytes); });
+  attempts = accepted = 0;
+  const bool whole = attempt([&] { target(bytes); });
   most_live = INT64_MAX;
+  return attempts == 1 ? whole : accepted > whole;  // the target itself is one of the attempts
 }
 
 }  // namespace qkv::fuzz

@@ -19,8 +19,8 @@ namespace qkv::fuzz {
   target(metrics) target(multipart) target(npz) target(pairs) target(pickle) target(plot) target(rank_messages) \
   target(requests) target(safetensors) target(saved_interactions) target(sentencepiece) target(server_completions) \
   target(server_embeddings) target(server_gorse) target(server_translate) target(settings) target(state) target(text) \
-  target(text_requests) target(titles) target(tokenizer_json) target(torch) target(weights) \
-  target(weights_int4)
+  target(text_requests) target(titles) target(tokenizer_json) target(torch) \
+  target(vocabulary_files) target(weights) target(weights_int4)
 // clang-format on
 #define QKV_DECLARE(name) void fuzz_##name(std::string_view bytes);
 QKV_FUZZ_TARGETS(QKV_DECLARE)
@@ -34,11 +34,12 @@ Read find_target(std::string_view name);
 // Begins to count the memory that is allocated; false if the program lacks AddressSanitizer.
 bool watch_memory();
 
-// Runs a target; a finding ends the program.
-void run(Read target, std::string_view bytes);
+// Runs a target; a finding ends the program. Returns whether the bytes were read without an Error, in one way at least
+// if the target attempts several.
+bool run(Read target, std::string_view bytes);
 
-// Calls f, which may throw an Error. For a target that reads the same bytes in several ways.
-void attempt(FunctionRef<void()> f);
+// Calls f, which may throw an Error; returns false then. For a target that reads the same bytes in several ways.
+bool attempt(FunctionRef<void()> f);
 
 // A finding unless it holds; `what` says what should.
 void require(bool holds, const char* what);

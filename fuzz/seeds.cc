@@ -7,10 +7,12 @@
 #include "dist/rank_messages.h"
 #include "dist/watch_message.h"
 #include "eval/negatives.h"
+#include "fuzz/byte_vocabulary.h"
 #include "fuzz/small.h"
 #include "io/quantized_weights.h"
 #include "io/run_config.h"
 #include "io/saved_interactions.h"
+#include "io/translation_config.h"
 #include "io/weights.h"
 #include "qkv/config.h"
 #include "qkv/explain.h"
@@ -50,12 +52,20 @@ void configurations(const fs::path& directory) {
     seeds.add(text);
     json.add(text);
   }
+  TranslationConfig languages;
+  languages.languages = {"de", "en"};
+  languages.language_tokens = {"__de__", "__en__"};
+  languages.source_language = SourceLanguage::before;
+  languages.target_language = TargetLanguage::first;
+  languages.source_end = "</s>";
+  seeds.add(json_from_fields(languages));
   json.add(R"([1, -2, 3.5e-7, 18446744073709551615, true, null, "\u00e9\ud83d\ude00\n", {"a": {"b": [[], {}]}}])");
 }
 
 void tokenizers(const fs::path& directory) {
   Seeds models(directory, "sentencepiece"), tables(directory, "charsmap");
   models.add(spm::with_pieces(spm::piece("▁", 1, -1) + spm::piece("a", 1, -2) + spm::piece("▁aa", 4)));
+  models.add(spm::with_pieces(spm::piece("ab", 4) + spm::piece("a", 4) + spm::piece("abc", 4)));
   models.add(spm::kControl + spm::piece("a") + spm::piece("<0x41>", 6) +
              spm::field(2, spm::varint(3 << 3) + spm::varint(2)) + spm::field(3, ""));  // BPE
   for (const TokenizerKind kind : {TokenizerKind::unigram, TokenizerKind::bpe})
@@ -74,7 +84,7 @@ void tokenizer_files(const fs::path& directory) {
   for (int byte = 0; byte < 256; byte++) spec.pieces.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
   spec.pieces.insert(spec.pieces.end(), {"Ġt", "he", "Ġthe"});
   spec.added = {{.id = 259, .text = "<|endoftext|>"},
-                {.id = 260, .text = "é", .single_word = true, .strips_left = true, .normalized = true}};
+                {.id = 260, .text = "née", .single_word = true, .strips_left = true, .normalized = true}};
   spec.before = 259;
   spec.model = BytePieces{.merges = "Ġ t\nh e\nĠt he\n"};
   seeds.add(to_json(spec));
@@ -90,6 +100,18 @@ void tokenizer_files(const fs::path& directory) {
                      .before = 1,
                      .after = 2,
                      .model = WordPieceModel{}}));
+}
+
+void vocabulary_files(const fs::path& directory) {
+  Seeds seeds(directory, "vocabulary_files");
+  seeds.add(byte_vocabulary());
+  seeds.add("#version: 0.2\na b\n");
+  seeds.add("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n##b\n");
+  seeds.add(R"({"<|im_end|>": 6, "<mask>": 7})");
+  seeds.add(
+      R"({"tokenizer_class": "BertTokenizer", "do_lower_case": false, "strip_accents": null, "add_bos_token": true,
+    "bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": false}, "unk_token": "<unk>", "mask_token": "<mask>",
+    "added_tokens_decoder": {"6": {"content": "<mask>", "lstrip": true, "special": true}}})");
 }
 
 void training(const fs::path& directory) {
@@ -109,7 +131,8 @@ void training(const fs::path& directory) {
   add(write_command(Command::save, 0));
   add(write_part_header({3, 200}));
   std::vector<std::byte> tokens;
-  for (const auto& side : {std::vector<int32_t>{2, 5, 6, 1, 4}, {1, 7, 3, 4, 5, 6}}) append_list(side, {100, 20}, tokens);
+  for (const auto& side : {std::vector<int32_t>{2, 5, 6, 1, 4}, {1, 7, 3, 4, 5, 6}})
+    append_list(side, {100, 20}, tokens);
   tokens.resize(tokens.size() + 2);  // two pairs
   add(tokens);
   std::array<std::byte, kWatchBytes> watch;
@@ -170,6 +193,8 @@ void documents(const fs::path& directory) {
   seeds.add(
       "<b>A <i>B</b> C</i> D<script><!--<script></script>--></script><textarea></textarea><span class=notranslate>");
   seeds.add(
+      "<p>&#65;&#x41;&#X1F600;&#0;&#128;&#xD800;&#1114112;&amp&notit;&nosuch;&lt;b&gt;&quot;<![CDATA[x]]><?y?></p>");
+  seeds.add(
       "1\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}<i>Two dogs</i>\r\n- run\r\n\r\n2\r\n00:00:03,000 --> "
       "00:00:04,000\n");
 }
@@ -221,8 +246,9 @@ void tables(const fs::path& directory) {
 }  // namespace
 
 void write_seeds(const fs::path& directory) {
-  for (const auto write : {safetensors, configurations, tokenizers, tokenizer_files, training, weights, texts, http,
-                           forms, documents, logs, tables, arrow_seeds, import_seeds, server_seeds})
+  for (const auto write :
+       {safetensors, configurations, tokenizers, tokenizer_files, vocabulary_files, training, weights, texts, http,
+        forms, documents, logs, tables, arrow_seeds, import_seeds, server_seeds})
     write(directory);
 }
 

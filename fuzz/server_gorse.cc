@@ -1,5 +1,6 @@
 // The body of a request of Gorse's clients, or of one for recommendations in the server's own form, for a server with a
-// tiny recommender; then the recommendations for a user of this name, whose events the requests before may have added.
+// tiny recommender; then the recommendations for a user of this name, whose events the requests before may have added,
+// and the items that are found by it.
 #include <fmt/format.h>
 
 #include "fuzz/reader.h"
@@ -20,6 +21,8 @@ void qkv::fuzz::fuzz_server_gorse(std::string_view bytes) {
   serve({"POST", "/api/feedback", kJson}, bytes);
   serve({"POST", "/v1/recommend", kJson}, bytes);
   const size_t length = bytes.find_first_of("\",");
-  const std::string target = fmt::format("/api/recommend/{}?n=4&offset=1", percent_encoded(bytes.substr(0, length)));
-  if (target.size() < 2000) serve({"GET", target, kJson}, "");
+  const std::string name = percent_encoded(bytes.substr(0, length));
+  if (name.size() > 1900) return;
+  serve({"GET", fmt::format("/api/recommend/{}?n=4&offset=1", name), kJson}, "");
+  serve({"GET", fmt::format("/v1/items?n=2&q={}", name), kJson}, "");
 }

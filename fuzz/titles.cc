@@ -15,6 +15,7 @@ void qkv::fuzz::fuzz_titles(std::string_view bytes) {
     attempt([&] {
       const Titles titles(file.path(), columns, is_item);
       require(titles.near(asked).size() <= 3, "no more titles are near than are wanted");
+      require(titles.suggest(asked, 2, {"1", "12"}).size() <= 2, "no more titles are suggested than are wanted");
       for (const std::string& part : titles.split(asked)) {
         require(!part.empty() && asked.find(part) != asked.npos, "a list is cut into pieces of it");
         for (const std::string& item : titles.find(part)) {
