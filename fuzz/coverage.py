@@ -51,11 +51,15 @@ def fuzz(target, seconds):
     folders = [corpus, BUILD / "seeds" / target, *([found] if found.exists() else [])]
     limit = f"-max_total_time={seconds}" if seconds else "-runs=0"
     done = subprocess.run([BUILD / f"fuzz/fuzz_{target}", limit, "-timeout=60", "-rss_limit_mb=2048", "-max_len=65536",
-                           f"-artifact_prefix={BUILD}/{target}-", *folders], capture_output=True, text=True, errors="replace",
-                          env={**os.environ, "LLVM_PROFILE_FILE": str(counts)})
+                           f"-artifact_prefix={BUILD}/{target}-", *folders], capture_output=True, text=True,
+                          errors="replace", env={**os.environ, "LLVM_PROFILE_FILE": str(counts)})
     if done.returncode:
         raise SystemExit(f"{target}: {done.stderr[-2000:]}")
     return counts
+
+
+def relative(path):
+    return str(pathlib.Path(path).relative_to(ROOT))
 
 
 def sources():
@@ -72,7 +76,7 @@ def line_counts(counts):
     for record in text.splitlines():
         key, _, value = record.partition(":")
         if key == "SF":
-            lines = files.setdefault(str(pathlib.Path(value).relative_to(ROOT)), {})
+            lines = files.setdefault(relative(value), {})
         elif key == "DA":
             line, times = value.split(",")[:2]
             lines[int(line)] = max(lines.get(int(line), 0), int(times))
@@ -90,7 +94,9 @@ def functions(path):
 
 
 def left_out(path, name):
-    return any(fnmatch.fnmatchcase(f"{path}:{name}", f"*/{pattern}") for pattern in READERS["without"])
+    """Returns the pattern that leaves out a function, if one does."""
+    matching = (pattern for pattern in READERS["without"] if fnmatch.fnmatchcase(f"{path}:{name}", f"*/{pattern}"))
+    return next(matching, None)
 
 
 def report(path, lines):
@@ -119,9 +125,13 @@ def main():
             print(f"{path}: {run} of {counted} lines, {100 * run / counted:.1f} %")
         if pathlib.Path(path).name in options.missed:
             print(*missed, sep="\n")
+    paths = map(relative, sources())
+    stale = set(READERS["without"]) - {left_out(path, name) for path in paths for name in functions(path)}
+    if stale:
+        print("readers.json: these match no function:", *sorted(stale))
     print(f"{len(targets)} targets reach {reached} of {total} lines of readers, {100 * reached / total:.1f} %; "
           f"{low} of {len(sources())} files below {WANTED} %")
-    sys.exit(low > 0)
+    sys.exit(low > 0 or bool(stale))
 
 
 if __name__ == "__main__":
