@@ -3,16 +3,18 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
-#include "text/byte_pairs.h"
+#include "tests/support/byte_pieces.h"
 
 namespace qkv::fuzz {
 
 inline std::string byte_vocabulary() {
-  nlohmann::json pieces;
-  for (int byte = 0; byte < 256; byte++) pieces[spell_bytes(std::string(1, static_cast<char>(byte)))] = byte;
-  for (const char* piece : {"ab", "<s>", "</s>", "<unk>", "<mask>", "<|endoftext|>"}) pieces[piece] = pieces.size();
-  return pieces.dump();
+  std::vector<std::string> pieces = testing::pieces_of_bytes();
+  pieces.insert(pieces.end(), {"ab", "<s>", "</s>", "<unk>", "<mask>", "<|endoftext|>"});
+  nlohmann::json ids;
+  for (const std::string& piece : pieces) ids[piece] = ids.size();
+  return ids.dump();
 }
 
 }  // namespace qkv::fuzz

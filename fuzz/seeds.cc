@@ -17,10 +17,10 @@
 #include "qkv/config.h"
 #include "qkv/explain.h"
 #include "qkv/train.h"
+#include "tests/support/byte_pieces.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/support/sentences.h"
 #include "tests/support/temp_dir.h"
-#include "text/byte_pairs.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_json.h"
 #include "train/checkpoint.h"
@@ -81,7 +81,7 @@ void tokenizers(const fs::path& directory) {
 void tokenizer_files(const fs::path& directory) {
   Seeds seeds(directory, "tokenizer_json");
   TokenizerSpec spec;
-  for (int byte = 0; byte < 256; byte++) spec.pieces.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
+  spec.pieces = testing::pieces_of_bytes();
   spec.pieces.insert(spec.pieces.end(), {"Ġt", "he", "Ġthe"});
   spec.added = {{.id = 259, .text = "<|endoftext|>"},
                 {.id = 260, .text = "née", .single_word = true, .strips_left = true, .normalized = true}};
@@ -131,8 +131,7 @@ void training(const fs::path& directory) {
   add(write_command(Command::save, 0));
   add(write_part_header({3, 200}));
   std::vector<std::byte> tokens;
-  for (const auto& side : {std::vector<int32_t>{2, 5, 6, 1, 4}, {1, 7, 3, 4, 5, 6}})
-    append_list(side, {100, 20}, tokens);
+  for (const auto& side : {std::vector<int32_t>{2, 5, 6, 1, 4}, {1, 7, 3, 4, 5, 6}}) append_list(side, {100, 20}, tokens);
   tokens.resize(tokens.size() + 2);  // two pairs
   add(tokens);
   std::array<std::byte, kWatchBytes> watch;

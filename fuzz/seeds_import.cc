@@ -8,11 +8,11 @@
 #include "fuzz/decoder.h"
 #include "fuzz/seeds.h"
 #include "fuzz/small_adapter.h"
+#include "tests/support/byte_pieces.h"
 #include "tests/support/foreign_models.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/hostile_checkpoints.h"
 #include "tests/support/npz_writer.h"
-#include "text/byte_pairs.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -109,9 +109,8 @@ void add_gguf(const std::filesystem::path& directory) {
   testing::add_small_pieces(pieces);
   seeds.add(pieces.bytes());
 
-  std::vector<std::string> tokens;
+  std::vector<std::string> tokens = testing::pieces_of_bytes();
   std::vector<int32_t> types(258, 1);
-  for (int byte = 0; byte < 256; byte++) tokens.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
   tokens.push_back("ab");
   tokens.push_back("<|end|>");
   types.back() = 3;

@@ -19,18 +19,10 @@ constexpr uint64_t kInputs = 1000, kMostChanges = 8;
 void change(std::string& bytes, const std::string& other, Random& random) {
   const size_t place = random.below(bytes.size() + 1), length = std::min(1 + random.below(8), bytes.size() - place);
   switch (random.below(6)) {
-    case 0:
-      bytes.erase(place, length);
-      break;
-    case 1:
-      bytes.insert(place, other.substr(random.below(other.size() + 1), 1 + random.below(64)));
-      break;
-    case 2:
-      bytes.insert(place, bytes.substr(place, length));
-      break;
-    case 3:
-      bytes.replace(place, length, length, "\0\1\x7f\xff"[random.below(4)]);
-      break;
+    case 0: bytes.erase(place, length); break;
+    case 1: bytes.insert(place, other.substr(random.below(other.size() + 1), 1 + random.below(64))); break;
+    case 2: bytes.insert(place, bytes.substr(place, length)); break;
+    case 3: bytes.replace(place, length, length, "\0\1\x7f\xff"[random.below(4)]); break;
     case 4:
       if (random.below(8) == 0) bytes.resize(place);
       break;

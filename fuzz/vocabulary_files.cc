@@ -24,13 +24,13 @@ void read(const SourceDirectory& source, const Read& read) {
 }  // namespace
 
 void qkv::fuzz::fuzz_vocabulary_files(std::string_view bytes) {
-  static const std::string kPieces = byte_vocabulary();
+  static const std::string vocabulary = byte_vocabulary();
   static const SourceDirectory pieces("vocab.json", {{"merges.txt", kMerges}}),
-      merges("merges.txt", {{"vocab.json", kPieces}}),
-      settings("tokenizer_config.json", {{"vocab.json", kPieces}, {"merges.txt", kMerges}, {"vocab.txt", kLines}}),
+      merges("merges.txt", {{"vocab.json", vocabulary}}),
+      settings("tokenizer_config.json", {{"vocab.json", vocabulary}, {"merges.txt", kMerges}, {"vocab.txt", kLines}}),
       added("added_tokens.json",
-            {{"vocab.json", kPieces}, {"merges.txt", kMerges}, {"tokenizer_config.json", kSettings}}),
-      special("special_tokens_map.json", {{"vocab.json", kPieces}, {"merges.txt", kMerges}, {"vocab.txt", kLines}}),
+            {{"vocab.json", vocabulary}, {"merges.txt", kMerges}, {"tokenizer_config.json", kSettings}}),
+      special("special_tokens_map.json", {{"vocab.json", vocabulary}, {"merges.txt", kMerges}, {"vocab.txt", kLines}}),
       lines("vocab.txt", {});
   const MemoryFile file(bytes);
   const auto read_pairs = [](const SourceDirectory& source, const char* tokenizer_class) {

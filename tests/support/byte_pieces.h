@@ -2,16 +2,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "text/byte_pairs.h"
 #include "text/tokenizer_json.h"
 
 namespace qkv::testing {
 
+// The piece of each byte.
+inline std::vector<std::string> pieces_of_bytes() {
+  std::vector<std::string> pieces;
+  for (int byte = 0; byte < 256; byte++) pieces.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
+  return pieces;
+}
+
 // All bytes, "ab", and <end>, which is 257.
 inline TokenizerSpec byte_pieces() {
   TokenizerSpec spec;
-  for (int byte = 0; byte < 256; byte++) spec.pieces.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
+  spec.pieces = pieces_of_bytes();
   spec.pieces.push_back("ab");
   spec.added = {{.id = 257, .text = "<end>"}};
   spec.model = BytePieces{.merges = "a b\n"};
