@@ -6,6 +6,7 @@
 #include "core/profile.h"
 #include "core/threads.h"
 #include "ops/linear/int8_operands.h"
+#include "ops/linear/result_blocks.h"
 #include "ops/linear/tile_linear.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -109,17 +110,6 @@ void run_parts(std::initializer_list<Part> parts) {
   });
 }
 
-// Division of a result into blocks.
-struct ResultBlocks {
-  int64_t rows, cols, row_block, col_block;
-
-  int64_t col_blocks() const { return (cols + col_block - 1) / col_block; }
-  int64_t count() const { return (rows + row_block - 1) / row_block * col_blocks(); }
-  Block operator[](int64_t i) const {
-    const int64_t r = i / col_blocks() * row_block, c = i % col_blocks() * col_block;
-    return {r, std::min(rows, r + row_block), c, std::min(cols, c + col_block)};
-  }
-};
 ResultBlocks blocks_of_rows(int64_t rows, int64_t cols) {
   return {rows, cols, std::clamp<int64_t>((rows + 47) / 48 * 6, 48, 192), 512};
 }

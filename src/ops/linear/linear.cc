@@ -12,6 +12,7 @@
 #include "core/signals_blocked.h"
 #include "core/threads.h"
 #include "ops/linear/linear_reference.h"
+#include "ops/linear/result_blocks.h"
 #include "ops/linear/tile_linear.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -76,37 +77,21 @@ void product(Matrix<const float> A, Matrix<const float> B, bool transpose_B, flo
 // Division of a product's result into blocks, each computed by one call of oneDNN. There are few blocks, because every
 // call packs its operands, but enough for several threads. The division depends only on the shape, so that the result
 // does not depend on the number of threads.
-struct ProductBlocks {
-  int64_t rows, cols, row_block, col_block;
-
-  ProductBlocks(int64_t r, int64_t c, int64_t row_parts, int64_t col_parts)
-      : rows(r), cols(c), row_block(part(r, row_parts, 16)), col_block(part(c, col_parts, 128)) {}
-
-  // Blocks of Y = X Wᵀ and dX = dY W.
-  static ProductBlocks for_rows(int64_t rows, int64_t cols) {
-    const int64_t blocks = std::clamp<int64_t>(rows * cols >> 18, 8, 64);
-    const int64_t row_parts = std::clamp<int64_t>(rows / (cols < 512 ? 64 : 184), 1, blocks);
-    return {rows, cols, row_parts, std::clamp<int64_t>(cols / (row_parts == 1 ? 128 : 256), 1, blocks / row_parts)};
-  }
-  // Blocks of dW = dYᵀ X: bands of rows whose part of dYᵀ fits in the second-level cache.
-  static ProductBlocks for_weights(int64_t rows, int64_t cols) {
-    return {rows, cols, std::max<int64_t>(4, (rows + kBand - 1) / kBand), 1};
-  }
-  static constexpr int64_t kBand = 128;
-
-  int64_t col_blocks() const { return (cols + col_block - 1) / col_block; }
-  int64_t count() const { return (rows + row_block - 1) / row_block * col_blocks(); }
-
-  Block operator[](int64_t i) const {
-    const int64_t r = i / col_blocks() * row_block, c = i % col_blocks() * col_block;
-    return {r, std::min(rows, r + row_block), c, std::min(cols, c + col_block)};
-  }
-
- private:
-  static int64_t part(int64_t size, int64_t parts, int64_t unit) {
-    return std::max<int64_t>(unit, ((size + parts - 1) / parts + unit - 1) / unit * unit);
-  }
-};
+ResultBlocks product_blocks(int64_t rows, int64_t cols, int64_t row_parts, int64_t col_parts) {
+  return {rows, cols, ResultBlocks::part(rows, row_parts, 16), ResultBlocks::part(cols, col_parts, 128)};
+}
+// Blocks of Y = X Wᵀ and dX = dY W.
+ResultBlocks blocks_of_product(int64_t rows, int64_t cols) {
+  const int64_t blocks = std::clamp<int64_t>(rows * cols >> 18, 8, 64);
+  const int64_t row_parts = std::clamp<int64_t>(rows / (cols < 512 ? 64 : 184), 1, blocks);
+  const int64_t col_parts = std::clamp<int64_t>(cols / (row_parts == 1 ? 128 : 256), 1, blocks / row_parts);
+  return product_blocks(rows, cols, row_parts, col_parts);
+}
+// Blocks of dW = dYᵀ X: bands of rows whose part of dYᵀ fits in the second-level cache.
+ResultBlocks bands_of_weights(int64_t rows, int64_t cols) {
+  constexpr int64_t kBand = 128;
+  return product_blocks(rows, cols, std::max<int64_t>(4, (rows + kBand - 1) / kBand), 1);
+}
 
 // Floating-point operations and bytes of a product [M, K] × [K, N].
 Work product_work(int64_t M, int64_t K, int64_t N) {
@@ -122,7 +107,7 @@ void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix
   const ProfiledOp profiled("linear", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows));
   if (suits_tiles(W)) return tile_linear(X, W, b, Y, arena, after);
   const auto add_bias = QKV_DISPATCH(AddBias);
-  const ProductBlocks blocks = ProductBlocks::for_rows(Y.rows, Y.cols);
+  const ResultBlocks blocks = blocks_of_product(Y.rows, Y.cols);
   parallel_for(blocks.count(), [&](int64_t i) {
     const Block at = blocks[i];
     product(X.row_range(at.row_begin, at.row_end), W.row_range(at.col_begin, at.col_end), true, 0, Y.block(at));
@@ -144,7 +129,7 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
   if (suits_tiles(W)) return tile_linear_backward(X, W, dY, g, arena);
   const auto transposed = QKV_DISPATCH(Transpose);
 
-  const ProductBlocks bands = ProductBlocks::for_weights(out, in), blocks = ProductBlocks::for_rows(N, in);
+  const ResultBlocks bands = bands_of_weights(out, in), blocks = blocks_of_product(N, in);
   const Arena::Scope scope(arena);
   const int64_t stride = (N + 15) / 16 * 16 + 16;  // not a power of two, whose rows would share cache sets
   float* memory = arena.take<float>(g.dW.data ? threads() * bands.row_block * stride : 0);
