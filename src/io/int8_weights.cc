@@ -1,7 +1,6 @@
 #include "io/int8_weights.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "core/arena.h"
@@ -55,10 +54,9 @@ void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const in
   int32_t* sums = weights->sums.data();
   for (const size_t i : chosen) {
     const int64_t out = list.all()[i].shape[0], in = list.all()[i].shape[1];
-    parallel_blocks(out, 64, [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; o++) sums[o] = std::accumulate(values + o * in, values + (o + 1) * in, 0);
-    });
-    list.use_int8(i, {{values, out, in}, scales, sums}, weights);
+    const Matrix<const int8_t> W(values, out, in);
+    sum_rows(W, sums);
+    list.use_int8(i, {W, scales, sums}, weights);
     values += out * in;
     scales += out;
     sums += out;

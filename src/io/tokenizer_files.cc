@@ -9,6 +9,7 @@
 #include "core/fields.h"
 #include "core/file_descriptor.h"
 #include "core/json.h"
+#include "core/threads.h"
 #include "io/atomic_file.h"
 #include "text/tokenizer_json.h"
 #include "text/vocabulary.h"
@@ -83,9 +84,16 @@ TokenizerPair read_tokenizers(const RunDirectory& run, const std::string& unknow
                     target_model = file_of(run.target_tokenizer(), run.tokenizer()),
                     source_list = file_of(run.source_vocabulary(), run.vocabulary()),
                     target_list = file_of(run.target_vocabulary(), run.vocabulary());
-  const Tokenizer source = read_side(run, source_model, source_list, unknown);
-  if (source_model == target_model && source_list == target_list) return {source, source};
-  return {source, read_side(run, target_model, target_list, unknown)};
+  const auto read_source = [&] { return read_side(run, source_model, source_list, unknown); };
+  if (source_model == target_model && source_list == target_list) {
+    const Tokenizer both = read_source();
+    return {both, both};
+  }
+  std::optional<Tokenizer> source, target;
+  parallel_for_throwing(2, [&](int64_t side) {
+    side == 0 ? source = read_source() : target = read_side(run, target_model, target_list, unknown);
+  });
+  return {*source, *target};
 }
 
 TextCodec read_codec(const RunDirectory& run, TextUnit unit) {

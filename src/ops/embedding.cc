@@ -6,6 +6,7 @@
 
 #include "core/isa.h"
 #include "core/profile.h"
+#include "core/threads.h"
 #include "core/to_size.h"
 #include "ops/embedding_reference.h"
 #include "ops/rows.h"
@@ -66,7 +67,7 @@ void sinusoidal_positions(Positions kind, Matrix<Real> P) {
   const bool closed = kind == Positions::closed_halves || kind == Positions::second_halves;
   const int64_t first = kind == Positions::second_halves ? 2 : kind == Positions::closed_halves ? 1 : 0;
   const int64_t h = P.cols / 2;
-  for (int64_t c = 0; c < P.cols; c++) {
+  parallel_for(P.cols, [&](int64_t c) {
     const int64_t j = interleaved ? c / 2 : c % h;
     const bool cosine = interleaved ? c % 2 == 1 : c >= h;
     const double exponent = closed ? static_cast<double>(j) / static_cast<double>(h - 1)
@@ -76,7 +77,7 @@ void sinusoidal_positions(Positions kind, Matrix<Real> P) {
       const double angle = static_cast<double>(p + first) * rate;
       P(p, c) = static_cast<Real>(cosine ? std::cos(angle) : std::sin(angle));
     }
-  }
+  });
 }
 template void sinusoidal_positions<float>(Positions, Matrix<float>);
 template void sinusoidal_positions<double>(Positions, Matrix<double>);

@@ -1,6 +1,8 @@
 // Linear layers for inference: as accurate as plain loops, and each row independent of the others.
 #include "ops/linear/row_linear.h"
 
+#include <numeric>
+
 #include "core/random.h"
 #include "core/to_size.h"
 #include "ops/linear/linear_reference.h"
@@ -73,6 +75,21 @@ TEST(RowLinear, Int8ProductsMatchPlainLoops) {
           for (const float value : slow) largest = std::max(largest, std::abs(value));
           for (size_t i = 0; i < fast.size(); i++) ASSERT_NEAR(fast[i], slow[i], 4 * 0x1p-24 * (largest + 4));
         }
+  });
+}
+
+TEST(RowLinear, SumsRowsOfBytes) {
+  testing::for_each_isa([] {
+    for (const int64_t cols : {0, 1, 4, 15, 16, 17, 132}) {
+      const int64_t rows = 70, stride = cols + 3;
+      std::vector<int8_t> values(to_size(rows * stride));
+      for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<int8_t>(i * 37 % 256 - 128);
+      const Matrix<const int8_t> W(values.data(), rows, cols, stride);
+      std::vector<int32_t> sums(to_size(rows), -1);
+      sum_rows(W, sums.data());
+      for (int64_t r = 0; r < rows; r++)
+        EXPECT_EQ(sums[to_size(r)], std::accumulate(W.row(r), W.row(r) + cols, 0)) << cols << " columns, row " << r;
+    }
   });
 }
 

@@ -153,6 +153,17 @@ void RowLinearInt8(Matrix<const float> X, const Int8Matrix& W, const float* b, B
   RowLinearBytes<ByteProducts<FourBytes>>(X, W, b, sink, scratch);
 }
 
+void SumRows(Matrix<const int8_t> W, int32_t* sums) {
+  const hn::Rebind<int8_t, Floats> d8;
+  for (int64_t o = 0; o < W.rows; o++) {
+    IntVector sum = hn::Zero(Ints());
+    int64_t i = 0;
+    for (; i + lanes() <= W.cols; i += lanes()) sum = hn::Add(sum, hn::PromoteTo(Ints(), hn::LoadU(d8, W.row(o) + i)));
+    sums[o] = hn::GetLane(hn::SumOfLanes(Ints(), sum));
+    for (; i < W.cols; i++) sums[o] += W(o, i);
+  }
+}
+
 }  // namespace qkv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -161,6 +172,7 @@ namespace qkv {
 
 HWY_EXPORT(RowLinear);
 HWY_EXPORT(RowLinearInt8);
+HWY_EXPORT(SumRows);
 
 namespace {
 
@@ -179,6 +191,11 @@ void quantize_rows(Matrix<const float> W, int8_t* values, float* scale) {
     const float inverse = most > kLeastScaled ? 127 / most : 0;
     for (int64_t i = 0; i < W.cols; i++) values[i] = static_cast<int8_t>(std::nearbyint(W(o, i) * inverse));
   }
+}
+
+void sum_rows(Matrix<const int8_t> W, int32_t* sums) {
+  const auto sum = QKV_DISPATCH(SumRows);
+  parallel_blocks(W.rows, 64, [&](int64_t begin, int64_t end) { sum(W.row_range(begin, end), sums + begin); });
 }
 
 void row_linear_blocks(Matrix<const float> X, Matrix<const float> W, const float* b, BlockSink sink, Arena& scratch) {

@@ -13,6 +13,9 @@ namespace qkv {
 // Assigns values: [out, in] and scale: [out].
 void quantize_rows(Matrix<const float> W, int8_t* values, float* scale);
 
+// Assigns sums[o] = Σ_i W(o, i), on all threads.
+void sum_rows(Matrix<const int8_t> W, int32_t* sums);
+
 // Y = X Wᵀ + b. X: [N, in]; W: [out, in]; b: [out] or null; Y: [N, out]. Y is assigned and must not overlap another
 // matrix. Sums run over i in order, starting from b.
 template <class Real>
