@@ -7,3 +7,4 @@ set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)
 set(ENV{PKG_CONFIG_LIBDIR} /usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(MPI_SKIP_COMPILER_WRAPPER ON)  # mpicc is that of the build machine; pkg-config knows the library of Arm

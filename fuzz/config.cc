@@ -1,8 +1,10 @@
-// config.json and training.json: a configuration that is accepted survives writing and reading.
+// config.json, training.json and the options of a server: a configuration that is accepted survives writing and
+// reading.
 #include "core/fields.h"
 #include "fuzz/reader.h"
 #include "io/run_config.h"
 #include "io/translation_config.h"
+#include "qkv/server.h"
 #include "qkv/train.h"
 
 namespace {
@@ -39,6 +41,11 @@ void qkv::fuzz::fuzz_config(std::string_view bytes) {
     check(config);
     fields_from_json(again, json_from_fields(config), "again", Missing::refused);
     require(again == config, "a training configuration survives writing");
+  });
+  attempt([&] {
+    ServerOptions options;
+    merge_server_json(options, text, "--config");
+    check(options);
   });
   attempt([&] {
     TranslationRecipe recipe = translation_preset("tiny");

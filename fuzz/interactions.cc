@@ -26,8 +26,8 @@ void check_names(const std::vector<std::string>& names) {
 
 void qkv::fuzz::fuzz_interactions(std::string_view bytes) {
   const MemoryFile file(bytes);
-  for (const InteractionOptions& options :
-       {InteractionOptions{{}, 1, 0}, InteractionOptions{{"2", "1", "3"}, 0, 2}, InteractionOptions{{"a", "b"}, 3, 3}})
+  for (const InteractionOptions& options : {InteractionOptions{{}, 1, 0}, InteractionOptions{{"2", "1", "3"}, 0, 2},
+                                            InteractionOptions{{"a", "b"}, 3, 3}, InteractionOptions{{}, 3, 0, true}})
     attempt([&] {
       ReadReport report;
       const Interactions data = read_interactions({file.path()}, options, report);
@@ -40,7 +40,7 @@ void qkv::fuzz::fuzz_interactions(std::string_view bytes) {
               "offsets are those of the users");
       std::vector<int64_t> counts(data.items.size());
       for (int64_t user = 0; user < data.user_count(); user++) {
-        require(std::ssize(data.of(user)) >= std::max(options.min_events, options.core), "users have enough events");
+        require(std::ssize(data.of(user)) >= std::max(report.min_events, options.core), "users have enough events");
         require(std::ranges::is_sorted(data.times_of(user)), "events are in the order of time");
         for (const int32_t item : data.of(user)) counts.at(to_size(item))++;
       }

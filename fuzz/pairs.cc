@@ -1,10 +1,12 @@
 // Parallel text that is checked.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/json.h"
 #include "fuzz/reader.h"
 #include "qkv/corpus.h"
+#include "tests/support/temp_dir.h"
 
 namespace {
 
@@ -20,11 +22,16 @@ void check(const qkv::CorpusReport& report) {
 
 }  // namespace
 
-// As one file, as both sides of a text, and as a text and its dev text.
+// As one file, as both sides of a text, as the source of a fixed target, and as a text and its dev text.
 void qkv::fuzz::fuzz_pairs(std::string_view bytes) {
   const MemoryFile file(bytes);
   const std::string& path = file.path();
+  static const testing::TempDir directory;
+  const std::string target = directory / "target";
+  if (!std::filesystem::exists(target)) testing::spill(target, "eins\nzwei\n");
   attempt([&] { check(check_corpus({path})); });
+  attempt([&] { check(check_corpus({path, target})); });
   attempt([&] { check(check_corpus({path, path})); });
+  attempt([&] { check(check_corpus({path, target, path})); });
   attempt([&] { check(check_corpus({path}, {path})); });
 }

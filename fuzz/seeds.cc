@@ -1,5 +1,6 @@
 #include "fuzz/seeds.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/fields.h"
@@ -7,8 +8,8 @@
 #include "dist/rank_messages.h"
 #include "dist/watch_message.h"
 #include "eval/negatives.h"
-#include "fuzz/byte_vocabulary.h"
 #include "fuzz/small.h"
+#include "io/int8_weights.h"
 #include "io/quantized_weights.h"
 #include "io/run_config.h"
 #include "io/saved_interactions.h"
@@ -17,19 +18,14 @@
 #include "qkv/config.h"
 #include "qkv/explain.h"
 #include "qkv/train.h"
-#include "tests/support/byte_pieces.h"
-#include "tests/support/sentencepiece_model.h"
-#include "tests/support/sentences.h"
+#include "tests/support/rewrite_tensors.h"
 #include "tests/support/temp_dir.h"
-#include "text/tokenizer.h"
-#include "text/tokenizer_json.h"
 #include "train/checkpoint.h"
 
 namespace qkv::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
-namespace spm = qkv::testing::spm;
 
 void safetensors(const fs::path& directory) {
   const std::vector<float> numbers = {1, -2, 0.5f, 3, 4, 5};
@@ -47,8 +43,11 @@ void configurations(const fs::path& directory) {
   model.source_vocab = model.target_vocab = 100;
   Seeds seeds(directory, "config"), json(directory, "json");
   const RunConfig run{kRunFormat, RunKind::translator, "0.1.0", model, {}};
-  for (const std::string& text : {json_from_fields(run), to_json(model), json_from_fields(TrainingConfig()),
-                                  std::string(R"({"heads": 2})"), std::string(R"({"format": 2, "version": "9"})")}) {
+  RunConfig features = run;
+  features.items.features = 3;
+  for (const std::string& text :
+       {json_from_fields(run), to_json(model), json_from_fields(TrainingConfig()), json_from_fields(features),
+        std::string(R"({"heads": 2})"), std::string(R"({"format": 2, "version": "9"})")}) {
     seeds.add(text);
     json.add(text);
   }
@@ -59,59 +58,14 @@ void configurations(const fs::path& directory) {
   languages.target_language = TargetLanguage::first;
   languages.source_end = "</s>";
   seeds.add(json_from_fields(languages));
-  json.add(R"([1, -2, 3.5e-7, 18446744073709551615, true, null, "\u00e9\ud83d\ude00\n", {"a": {"b": [[], {}]}}])");
-}
-
-void tokenizers(const fs::path& directory) {
-  Seeds models(directory, "sentencepiece"), tables(directory, "charsmap");
-  models.add(spm::with_pieces(spm::piece("▁", 1, -1) + spm::piece("a", 1, -2) + spm::piece("▁aa", 4)));
-  models.add(spm::with_pieces(spm::piece("ab", 4) + spm::piece("a", 4) + spm::piece("abc", 4)));
-  models.add(spm::kControl + spm::piece("a") + spm::piece("<0x41>", 6) +
-             spm::field(2, spm::varint(3 << 3) + spm::varint(2)) + spm::field(3, ""));  // BPE
-  for (const TokenizerKind kind : {TokenizerKind::unigram, TokenizerKind::bpe})
-    models.add(Tokenizer::train(testing::sentences(100, 1),
-                                {.kind = kind, .vocab_size = 60, .normalization = Normalization::none})
-                   .serialized());
-  for (const spm::Trie& trie : {spm::Trie(), spm::Trie::of_one_key(), spm::Trie::of_repeated_keys(3)}) {
-    tables.add(trie.charsmap(std::string("a\0bc\0", 5)));
-    models.add(spm::with_charsmap(trie.charsmap(std::string("a\0bc\0", 5))));
+  seeds.add(R"({"runs": ["mt=runs/mt"], "port": 8080, "max_body": "1M", "bodies": 1, "deadline": 5, "cache": null})");
+  for (const std::vector<std::string>& codes : {std::vector<std::string>{}, {"de", "de"}, {"de", ""}}) {
+    languages.languages = codes;
+    seeds.add(json_from_fields(languages));
   }
-}
-
-void tokenizer_files(const fs::path& directory) {
-  Seeds seeds(directory, "tokenizer_json");
-  TokenizerSpec spec;
-  spec.pieces = testing::pieces_of_bytes();
-  spec.pieces.insert(spec.pieces.end(), {"Ġt", "he", "Ġthe"});
-  spec.added = {{.id = 259, .text = "<|endoftext|>"},
-                {.id = 260, .text = "née", .single_word = true, .strips_left = true, .normalized = true}};
-  spec.before = 259;
-  spec.model = BytePieces{.merges = "Ġ t\nh e\nĠt he\n"};
-  seeds.add(to_json(spec));
-  spec.model = BytePieces{.merges = "h e\nĠ t\n",
-                          .whole_words = true,
-                          .compose = true,
-                          .splits = {WordPattern::digit, WordPattern::qwen2},
-                          .space_first = true,
-                          .gpt2_words = false};
-  seeds.add(to_json(spec));
-  seeds.add(to_json({.pieces = {"[UNK]", "[CLS]", "[SEP]", "a", "##a", "##á"},
-                     .added = {{.id = 1, .text = "[CLS]"}},
-                     .before = 1,
-                     .after = 2,
-                     .model = WordPieceModel{}}));
-}
-
-void vocabulary_files(const fs::path& directory) {
-  Seeds seeds(directory, "vocabulary_files");
-  seeds.add(byte_vocabulary());
-  seeds.add("#version: 0.2\na b\n");
-  seeds.add("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n##b\n");
-  seeds.add(R"({"<|im_end|>": 6, "<mask>": 7})");
-  seeds.add(
-      R"({"tokenizer_class": "BertTokenizer", "do_lower_case": false, "strip_accents": null, "add_bos_token": true,
-    "bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": false}, "unk_token": "<unk>", "mask_token": "<mask>",
-    "added_tokens_decoder": {"6": {"content": "<mask>", "lstrip": true, "special": true}}})");
+  languages.first = "<s>";
+  seeds.add(json_from_fields(languages));
+  json.add(R"([1, -2, 3.5e-7, 18446744073709551615, true, null, "\u00e9\ud83d\ude00\n", {"a": {"b": [[], {}]}}])");
 }
 
 void training(const fs::path& directory) {
@@ -131,12 +85,16 @@ void training(const fs::path& directory) {
   add(write_command(Command::save, 0));
   add(write_part_header({3, 200}));
   std::vector<std::byte> tokens;
-  for (const auto& side : {std::vector<int32_t>{2, 5, 6, 1, 4}, {1, 7, 3, 4, 5, 6}}) append_list(side, {100, 20}, tokens);
+  for (const auto& side : {std::vector<int32_t>{2, 5, 6, 1, 4}, {1, 7, 3, 4, 5, 6}})
+    append_list(side, {100, 20}, tokens);
   tokens.resize(tokens.size() + 2);  // two pairs
   add(tokens);
   std::array<std::byte, kWatchBytes> watch;
   write_watch_message({WatchKind::failure, "rank 2 (c3): text.en: cannot be opened"}, watch);
   add(watch);
+  std::string many;
+  for (int step = 1; step <= 520; step++) many += fmt::format("{{\"step\": {}, \"loss\": 2}}\n", step);
+  plots.add(many);
   metrics.add("{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"dev\": {\"last\": {\"bleu\": 1.5}}}\n{\"step\": 3");
   plots.add(
       "{\"step\": 1, \"loss\": 2.5, \"learning_rate\": 0.1, \"tokens_per_second\": 9, \"seconds\": 1}\n"
@@ -151,6 +109,22 @@ void weights(const fs::path& directory) {
   save_weights(seeds.path(), parameters, parameters.values());
   quantize(parameters);
   save_quantized(seeds.path(), parameters);
+  const std::string apart = seeds.path(), reshaped = seeds.path(), mixed = seeds.path();
+  save_quantized(apart, parameters);
+  testing::rewrite_tensors(apart, [](auto& tensors) { std::ranges::reverse(tensors); });
+  save_quantized(reshaped, parameters);
+  testing::rewrite_tensors(reshaped, [](auto& tensors) {
+    for (testing::Tensor& tensor : tensors)
+      if (tensor.dtype == DType::i8) std::ranges::reverse(tensor.shape), tensor.shape.push_back(1);
+  });
+
+  save_quantized(mixed, parameters);
+  testing::rewrite_tensors(mixed, [](auto& tensors) {  // one matrix has floats
+    const auto first = std::ranges::find(tensors, DType::i8, &testing::Tensor::dtype);
+    first->dtype = DType::f32;
+    first->bytes.resize(4 * first->bytes.size());
+    std::erase_if(tensors, [&](const auto& tensor) { return tensor.name == int8_scale(first->name); });
+  });
 
   Transformer<float> wider(small_int4_model());
   wider.parameters().initialize(1);
@@ -207,6 +181,9 @@ void logs(const fs::path& directory) {
   seeds.add("a\tb\ttime\nu\ti\t2024-05-01T10:30:05.5+02:00\nu\tj\t2024-05-01\n");
   seeds.add("{\"user\": \"a\", \"item\": 5, \"ts\": 1.5}\n{\"user\": 1, \"item\": \"b\", \"ts\": \"2\"}\n");
   seeds.add(
+      "{\"user\": \"a\", \"x\": [1, {\"y\": 2}], \"item\": 5}\n{\"user\": null, \"item\": 5}\n{\"user\": true, "
+      "\"item\": 5}\n");
+  seeds.add(
       "userId,venueId,utcTimestamp\n1,a,Tue Apr 03 18:00:09 +0000 2012\n,a,\n1,b,Tue Apr 03 18:00:10 +0000 2012\n");
   requests.add(R"({"history": ["i1", "The Matrix", 5], "times": [1, null, 60], "top": 3, "explain": true, "id": {}})");
   requests.add(
@@ -220,6 +197,9 @@ void logs(const fs::path& directory) {
   texts.add("A dog runs.\tAn animal moves.");
   Seeds matrices(directory, "explain");
   matrices.add(explain_input_to_json(layer_example()));
+  matrices.add(R"({"X": [[1, 2]], "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2], [1]], "layer":
+    {"W_1": [[1], [1]], "W_2": [[1, 1]]}})");
+  matrices.add(R"({"X": [[1, 2]], "heads": []})");
   matrices.add(R"({"X": [[1, 2]], "memory": [[3, 4], [-5e-1, 0]], "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2, 1],
     [1, 2]], "mask": [[0, null]], "scale": 0.5, "dO": [[1, 2]]})");
   Interactions data;
@@ -245,9 +225,8 @@ void tables(const fs::path& directory) {
 }  // namespace
 
 void write_seeds(const fs::path& directory) {
-  for (const auto write :
-       {safetensors, configurations, tokenizers, tokenizer_files, vocabulary_files, training, weights, texts, http,
-        forms, documents, logs, tables, arrow_seeds, import_seeds, server_seeds})
+  for (const auto write : {safetensors, configurations, tokenizer_seeds, training, weights, texts, http, forms,
+                           documents, logs, tables, arrow_seeds, import_seeds, gguf_seeds, server_seeds})
     write(directory);
 }
 

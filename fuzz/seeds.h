@@ -27,6 +27,12 @@ void write_seeds(const std::filesystem::path& directory);
 // Those of what `qkv import` reads.
 void import_seeds(const std::filesystem::path& directory);
 
+// Those of tokenizers.
+void tokenizer_seeds(const std::filesystem::path& directory);
+
+// Those of GGUF files.
+void gguf_seeds(const std::filesystem::path& directory);
+
 // Those of the Arrow C data interface.
 void arrow_seeds(const std::filesystem::path& directory);
 

@@ -1,34 +1,40 @@
 // Seeds of the importers: a small model with the tensor names of other projects.
 #include <zip.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "core/to_size.h"
 #include "export/weights_out.h"
 #include "fuzz/decoder.h"
 #include "fuzz/seeds.h"
 #include "fuzz/small_adapter.h"
-#include "tests/support/byte_pieces.h"
+#include "import/architecture.h"
 #include "tests/support/foreign_models.h"
-#include "tests/support/gguf_writer.h"
 #include "tests/support/hostile_checkpoints.h"
 #include "tests/support/npz_writer.h"
+#include "tests/support/rewrite_tensors.h"
 
 namespace qkv::fuzz {
 namespace {
 
 using testing::CTranslate2Writer;
 
-std::string ctranslate2(const Transformer<float>& model, uint32_t version, uint32_t revision,
-                        CTranslate2Writer::Type type) {
+// `more` adds further attributes and tensors.
+std::string ctranslate2(
+    const Transformer<float>& model, uint32_t version, uint32_t revision, CTranslate2Writer::Type type,
+    int8_t activation = 2, const std::function<void(CTranslate2Writer&)>& more = [](CTranslate2Writer&) {}) {
   CTranslate2Writer writer(version, revision);
   const testing::ForeignModel tensors = testing::as_ctranslate2(model);
   for (const auto& tensor : tensors) writer.add(tensor, type);
   for (const std::string side : {"encoder/", "decoder/"}) {
     writer.add_attribute(side + "num_heads", int16_t{2});
     writer.add_attribute(side + "pre_norm", int8_t{0});
-    writer.add_attribute(side + "activation", int8_t{2});
+    writer.add_attribute(side + "activation", activation);
   }
+  more(writer);
   writer.add_attribute("with_target_bos", int8_t{0});
   for (const char* name : {"encoder/embeddings_0/weight", "decoder/projection/weight"}) {
     testing::ForeignTensor copy = tensors.front();
@@ -101,37 +107,6 @@ void add_decoder(const std::filesystem::path& directory, const std::string& type
     write_tensors(seeds.path(), *model, model_class, as);
 }
 
-// A Llama with a tokenizer of SentencePiece, and one with byte-level BPE and a quantized tensor.
-void add_gguf(const std::filesystem::path& directory) {
-  Seeds seeds(directory, "gguf");
-  testing::GgufWriter pieces, bytes;
-  testing::add_small_llama(pieces, testing::kSmallPieces);
-  testing::add_small_pieces(pieces);
-  seeds.add(pieces.bytes());
-
-  std::vector<std::string> tokens = testing::pieces_of_bytes();
-  std::vector<int32_t> types(258, 1);
-  tokens.push_back("ab");
-  tokens.push_back("<|end|>");
-  types.back() = 3;
-  bytes.add("tokenizer.ggml.model", "gpt2");
-  bytes.add("tokenizer.ggml.pre", "llama-bpe");
-  bytes.add("tokenizer.ggml.tokens", tokens);
-  bytes.add("tokenizer.ggml.token_type", types);
-  bytes.add("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
-  bytes.add("tokenizer.ggml.bos_token_id", uint32_t{257});
-  bytes.add("tokenizer.ggml.eos_token_id", uint32_t{257});
-  testing::add_small_llama(bytes, tokens.size());
-  bytes.add_tensor("rope_freqs.weight", {1}, {1.0f});
-  seeds.add(bytes.bytes());
-
-  testing::GgufWriter blocks;
-  blocks.add("general.architecture", "llama");
-  for (const auto& [type, size] : {std::pair{2u, 18u}, {8u, 34u}, {12u, 144u}, {14u, 210u}})
-    blocks.add_tensor("t" + std::to_string(type), type, {1, type < 12 ? 32u : 256u}, std::string(size, 'x'));
-  seeds.add(blocks.bytes());
-}
-
 // Marian models with one layer on each side: post-norm with tied tables, and pre-norm without.
 void add_npz(const std::filesystem::path& directory) {
   Seeds seeds(directory, "npz");
@@ -169,6 +144,15 @@ void add_npz(const std::filesystem::path& directory) {
     seeds.add(npz.bytes());
     seeds.add(config);
   }
+  const std::string type = "type: transformer\n", layers = type + "enc-depth: 1\ndec-depth: 1\ntransformer-heads: 2\n",
+                    width = layers + "dim-emb: 4\ntransformer-dim-ffn: 4\n";
+  for (const std::string& refused :
+       {type + "enc-depth: 5000\n", layers + "dim-emb: 3\n", width + "transformer-ffn-activation: gelu\n",
+        width + "transformer-preprocess: x\n", width + "transformer-postprocess-top: a\n"}) {
+    testing::NpzWriter npz;
+    npz.add("special:model.yml.npy", testing::npy("|i1", fmt::format("{},", refused.size()), refused));
+    seeds.add(npz.bytes());
+  }
   seeds.add("\"</s>\": 0\n<unk>: 1\n'a': 2\n? b\n: 3\n# comment\n");
 }
 
@@ -181,6 +165,19 @@ void adapter_seeds(const std::filesystem::path& directory) {
   save_small_adapter(run, small_adapter(base));
   for (const std::string& file : {run.base(), run.adapter_config(), run.adapter_weights()})
     seeds.add(testing::slurp(file));
+  // Names as of a model with a head, and of a module that the base lacks.
+  const std::string part = "model.decoder";
+  for (const char* other : {"model.model.decoder", "model.elsewhere"}) {
+    const std::string path = seeds.path();
+    std::filesystem::copy_file(run.adapter_weights(), path, std::filesystem::copy_options::overwrite_existing);
+    testing::rewrite_tensors(path, [&](auto& tensors) {
+      for (testing::Tensor& tensor : tensors)
+        if (const size_t at = tensor.name.find(part); at != std::string::npos)
+          tensor.name.replace(at, part.size(), other);
+    });
+  }
+  seeds.add(R"({"peft_type": "IA3", "lora_alpha": 1})");
+  seeds.add(R"({"peft_type": "LORA", "bias": "all"})");
 }
 
 // Files that torch would write, and short ones that are refused: they have the opcodes to begin with.
@@ -191,8 +188,37 @@ void checkpoint_seeds(const std::filesystem::path& directory) {
                                             {"b", f32_tensor({4}, std::span(values).first(4))}};
   seeds.add(testing::pickled::zip_checkpoint(tensors));
   seeds.add(testing::pickled::old_checkpoint(tensors));
+  using namespace testing::pickled;
+  const auto six = [](const std::string& value) {
+    return std::vector<Member>{{"m/data.pkl", file(dictionary({{"w", value}}))}, {"m/data/0", std::string(24, '\1')}};
+  };
+  const std::string columns = tensor(storage("0", 6), 0, {2, 3}, {1, 2}), rows = tensor(storage("0", 6), 0, {6}, {1});
+  seeds.add(zip(six(columns)));
+  seeds.add(zip64(six(rows)));
+  seeds.add(zip(six(call(global("torch._utils", "_rebuild_parameter"), {rows, kNo, ordered()}))));
   for (const testing::HostileCheckpoint& file : testing::hostile_checkpoints())
     if (file.bytes.size() < 1000) seeds.add(file.bytes);
+}
+
+// The config.json of every architecture that is exported, with a layer on each side, and of a T5.
+void add_configurations(Seeds& seeds) {
+  seeds.add(R"({"model_type": "t5", "vocab_size": 8, "num_layers": 1, "num_decoder_layers": 1, "d_model": 4,
+    "num_heads": 2, "d_kv": 2, "d_ff": 4, "feed_forward_proj": "gated-gelu"})");
+  for (const Architecture* architecture : all_architectures()) {
+    if (!architecture->widen) continue;
+    ModelConfig c = architecture->base;
+    c.source_vocab = c.target_vocab = 8;
+    c.encoder_layers = std::min<int64_t>(c.encoder_layers, 1);
+    c.decoder_layers = std::min<int64_t>(c.decoder_layers, 1);
+    make_narrow(c);
+    nlohmann::json config = write_config(*architecture, c, "seed");
+    seeds.add(config.dump());
+    config["tie_word_embeddings"] = !c.tied_output;
+    config["position_embedding_type"] = "relative_key";
+    config["pad_token_id"] = -1;
+    config["decoder_ffn_dim"] = 3;
+    seeds.add(config.dump());
+  }
 }
 
 }  // namespace
@@ -206,7 +232,6 @@ void import_seeds(const std::filesystem::path& directory) {
       packages(directory, "argos"), settings(directory, "settings");
   testing::write_foreign(marian.path(), testing::as_marian(*model));
   for (const char* type : {"gpt2", "gpt_neox", "llama"}) add_decoder(directory, type);
-  add_gguf(directory);
   add_npz(directory);
   Seeds bert(directory, "bert");
   testing::write_foreign(bert.path(), as_bert(*random_model(bert_config())));
@@ -227,6 +252,16 @@ void import_seeds(const std::filesystem::path& directory) {
   bins.add(ctranslate2(*other, 5, 5, CTranslate2Writer::f16));
   bins.add(ctranslate2(*other, 4, 3, CTranslate2Writer::bf16));
   bins.add(ctranslate2(*other, 2, 2, CTranslate2Writer::i16));
+  for (const int8_t activation : {0, 1, 3, 9}) bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::f32, activation));
+  for (const float scale : {1.0f, 2.0f, 3.0f})
+    bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::f32, 2, [&](CTranslate2Writer& writer) {
+      for (const std::string side : {"encoder", "decoder"}) writer.add_attribute(side + "/scale_embeddings", scale);
+    }));
+  bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::f32, 2, [&](CTranslate2Writer& writer) {
+    const std::vector<float> table(to_size(32 * config.d_model), 0.5f);
+    for (const std::string side : {"encoder", "decoder"})
+      writer.add({side + "/position_encodings/encodings", {32, config.d_model}, table}, CTranslate2Writer::f32);
+  }));
 
   zip_t* archive = zip_open(packages.path().c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr);
   const std::pair<std::string, std::string> files[] = {
@@ -244,10 +279,16 @@ void import_seeds(const std::filesystem::path& directory) {
   settings.add(R"({"added_tokens_decoder": {"5": {"content": "<s>", "lstrip": true, "special": true}}})");
   settings.add(R"({"bad_words_ids": [[6]]})");
   settings.add(kMarianConfig);
+  add_configurations(settings);
+  for (const char* refused : {R"({"a": null})", R"({"a": -1})", R"({"a": {"b": 1}})", "[null]", "[[1]]", "[true]"})
+    settings.add(refused);
 
   Seeds hub(directory, "hub");
   hub.add(R"({"sha": "0123456789abcdef0123456789abcdef01234567", "siblings": [{"rfilename": "config.json"},
       {"rfilename": "1_Pooling/config.json"}, {"rfilename": "model.safetensors"}, {"rfilename": "source.spm"}]})");
+  hub.add(R"({"sha": "0123456789abcdef0123456789abcdef01234567", "siblings": [{"rfilename": "a.gguf"},
+      {"rfilename": "b.gguf"}]})");
+  hub.add(R"({"sha": "0123456789abcdef0123456789abcdef01234567", "siblings": [{"rfilename": "a.gguf"}]})");
   hub.add(R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}})");
   hub.add(R"([{"path": "", "type": "Transformer"}, {"path": "1_Pooling", "type": "Pooling"}])");
   hub.add("owner/name/model.gguf@refs/pr/1");

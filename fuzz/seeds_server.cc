@@ -1,4 +1,6 @@
 // Bodies of requests to the models of fuzz/tiny_runs.h.
+#include <fmt/format.h>
+
 #include "fuzz/seeds.h"
 
 namespace qkv::fuzz {
@@ -17,6 +19,14 @@ void translations(const fs::path& directory) {
   seeds.add(R"({"q": ["a cat", "caf\u00e9"], "source": "auto", "target": "de", "format": "text", "api_key": ""})");
   seeds.add(R"({"q": "a", "source": "a language whose name is cut \u00e9\u00e9\u00e9", "target": "de"})");
   seeds.add("q=the+dog%20sees&source=en&target=de&format=text&alternatives=1");
+  seeds.add(
+      "--B\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\na dog\r\n--B\r\nContent-Disposition: form-data; "
+      "name=source\r\n\r\nen\r\n--B\r\nContent-Disposition: form-data; name=target\r\n\r\nde\r\n--B--\r\n");
+  for (const char* refused :
+       {R"({"text": "a", "max_length": 100})", R"({"text": ["a", "b"], "prefix": ["x"]})",
+        R"({"q": "a", "source": "xx", "target": "de"})", R"({"q": "a", "source": "de", "target": "en"})",
+        R"({"q": ["a", "a", "a", "a", "a", "a", "a", "a", "a"], "source": "en", "target": "de"})"})
+    seeds.add(refused);
 }
 
 void completions(const fs::path& directory) {
@@ -27,7 +37,19 @@ void completions(const fs::path& directory) {
     "repetition_penalty": 1.5, "presence_penalty": 0, "logit_bias": {}, "best_of": 1, "slide": true})");
   seeds.add(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text",
     "text": "\u00e9"}]}], "max_completion_tokens": 2, "logprobs": true, "top_logprobs": 2, "slide": true})");
-  seeds.add(R"({"messages": [{"role": "user", "content": ""}], "stream": true, "max_tokens": 3, "n": 3, "tools": []})");
+  seeds.add(R"({"messages": [{"role": "user", "content": ""}], "stream": true, "max_tokens": 3, "n": 3, "tools": [],
+    "slide": true})");
+  seeds.add(
+      R"({"messages": [{"role": "system", "content": "ab"}, {"role": "user", "content": "a"}, {"role": "assistant",
+    "content": "b"}, {"role": "user", "content": "c"}], "max_tokens": 2, "slide": true, "logprobs": true,
+    "stream": true})");
+  for (const char* flag : {"false", "true"})
+    seeds.add(fmt::format(R"({{"prompt": "ab", "echo": true, "logprobs": 1, "max_tokens": 2, "stream": {}}})", flag));
+  for (const char* refused :
+       {R"({"prompt": "a", "logit_bias": {"1": 2}})", R"({"prompt": "a", "tools": [1]})",
+        R"({"prompt": "a", "response_format": {"type": "json_object"}})", R"({"prompt": ["a", "b"], "n": 6})",
+        R"({"prompt": "a text of more than sixteen bytes", "echo": true, "logprobs": 1, "slide": true})"})
+    seeds.add(refused);
 }
 
 void embeddings(const fs::path& directory) {
@@ -36,6 +58,9 @@ void embeddings(const fs::path& directory) {
   seeds.add(R"({"input": "a man", "encoding_format": "float", "user": "x"})");
   seeds.add(R"({"inputs": ["the cat", "a"], "normalize": false, "truncate": false})");
   seeds.add(R"({"inputs": "a book"})");
+  seeds.add(R"({"inputs": ["a", "a", "a", "a", "a", "a", "a", "a", "a"]})");
+  seeds.add(R"({"inputs": "the cat sees the dog reads a book sees the cat", "truncate": false})");
+  seeds.add(R"({"input": "a", "encoding_format": "hex"})");
 }
 
 void recommendations(const fs::path& directory) {
@@ -46,6 +71,10 @@ void recommendations(const fs::path& directory) {
   seeds.add(R"(bob,{"history": ["i1", "i2"], "top": 3, "explain": true, "exclude_seen": false})");
   seeds.add(R"([{"history": ["i1", ["i5", "i2"]], "deny": ["i0"], "id": 1}, {"similar": "i3", "diversity": 0.5}])");
   seeds.add(R"({"user": "ann", "history": [], "times": [], "allow": ["i4", "i5"], "top": 2})");
+  seeds.add(R"([{"FeedbackType": "like", "UserId": "[{", "ItemId": "i3", "Timestamp": "2024-05-01T10:30:00Z"}])");
+  seeds.add(R"([{"model": "rec", "history": ["i1"]}])");
+  seeds.add(R"({"history": ["i1"], "top": 100000})");
+  seeds.add("[{},{},{},{},{},{},{},{},{}]");
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // Text files: two readers find the same lines, and what is accepted is valid UTF-8 by rules of our own.
 #include "qkv/text.h"
 
+#include <filesystem>
+
 #include "fuzz/reader.h"
+#include "tests/support/temp_dir.h"
 #include "text/corpus.h"
 #include "text/line_file.h"
 #include "text/unicode.h"
@@ -49,6 +52,14 @@ void qkv::fuzz::fuzz_text(std::string_view bytes) {
     const ParallelText text = corpus.sample(corpus.size());
     require(text.size() == corpus.size(), "every pair is read");
   });
+  static const testing::TempDir directory;
+  const std::string other = directory / "other";
+  if (!std::filesystem::exists(other)) testing::spill(other, "eins\nzwei\n");
+  for (const std::string& target : {file.path(), other})
+    attempt([&] {
+      const ParallelCorpus corpus({file.path(), target}, true, 3);
+      require(std::ssize(corpus.sample(corpus.size())) == corpus.size(), "every pair is read");
+    });
   const std::vector<std::string> lines = read_lines(file.path());
   std::vector<std::string> again = all_lines(LineFile(file.path(), 2));
   if (!again.empty() && bytes.starts_with("\uFEFF")) again[0].insert(0, "\uFEFF");

@@ -1,6 +1,7 @@
 #include "fuzz/tiny_runs.h"
 
 #include "io/run.h"
+#include "tests/support/byte_pieces.h"
 #include "tests/support/models.h"
 #include "tests/support/recommenders.h"
 #include "text/tokenizer.h"
@@ -49,6 +50,17 @@ std::vector<std::string> make_tiny_runs(const std::string& directory) {
   std::vector<std::string> runs;
   for (const char* name : {"mt", "lm", "rec", "enc"}) runs.push_back(std::string(name) + "=" + directory + "/" + name);
   return runs;
+}
+
+void make_tiny_chat(const std::string& run) {
+  TokenizerSpec spec = testing::byte_pieces();
+  for (const char* token :
+       {"<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"})
+    spec.added.push_back({.id = 257 + static_cast<int32_t>(spec.added.size()), .text = token});
+  const TextCodec codec = TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "chat"));
+  ModelConfig config = tiny_config(0, codec.size());
+  config.positions = Positions::learned;
+  make_run(run, LanguageRun{config, {.unit = codec.unit(), .start = "<s>", .ends = {"<end>"}}, codec});
 }
 
 }  // namespace qkv::fuzz

@@ -10,4 +10,7 @@ namespace qkv::fuzz {
 // them as NAME=RUN.
 std::vector<std::string> make_tiny_runs(const std::string& directory);
 
+// Writes a language model with the tokens of every template of a conversation.
+void make_tiny_chat(const std::string& run);
+
 }  // namespace qkv::fuzz

@@ -18,7 +18,11 @@ objects=obj-$DEB_HOST_GNU_TYPE
 build_debs() {
   export DEB_BUILD_OPTIONS="noautodbgsym parallel=$(nproc)"
   sed -i "1s/(.*)/($version)/" debian/changelog
-  dpkg-buildpackage -b -us -uc "${cross[@]}" > "$out/build.log" 2>&1 || { tail -n 40 "$out/build.log" >&2; return 1; }
+  dpkg-buildpackage -b -us -uc "${cross[@]}" > "$out/build.log" 2>&1 || {
+    grep -m 10 -A 10 'CMake Error\|error:' "$out/build.log" >&2  # far above the end, which has CMake's variables
+    tail -n 20 "$out/build.log" >&2
+    return 1
+  }
   mv ../*.deb "$out/"
 }
 

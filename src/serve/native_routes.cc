@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/fields.h"
 #include "core/json.h"
 #include "qkv/version.h"
 #include "serve/batch_work.h"

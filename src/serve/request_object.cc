@@ -92,19 +92,6 @@ void RequestObject::operator()(std::string_view name, uint64_t& member, const Fi
   member = value.get<uint64_t>();
 }
 
-void RequestObject::operator()(std::string_view name, std::vector<std::string>& member, const Field&) {
-  if (has(name)) member = texts(name).texts;
-}
-
-size_t RequestObject::choose(std::string_view name, std::span<const std::string_view> names, size_t otherwise) {
-  const nlohmann::json& value = get(name);
-  if (value.is_null()) return otherwise;
-  const auto found =
-      value.is_string() ? std::find(names.begin(), names.end(), value.get_ref<const std::string&>()) : names.end();
-  if (found == names.end()) refuse_field(name, "must be one of {} (is {})", fmt::join(names, ", "), shown(value));
-  return static_cast<size_t>(found - names.begin());
-}
-
 void RequestObject::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;

@@ -6,10 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
-#include "core/fields.h"
 #include "qkv/field.h"
 
 namespace qkv {
@@ -45,12 +43,6 @@ class RequestObject {
   void operator()(std::string_view name, double& member, const Field& f) { member = number(name, member, f.range); }
   void operator()(std::string_view name, std::string& member, const Field&) { member = text(name, member); }
   void operator()(std::string_view name, uint64_t& member, const Field&);
-  void operator()(std::string_view name, std::vector<std::string>& member, const Field&);
-  template <class Enum>
-  requires std::is_enum_v<Enum>
-  void operator()(std::string_view name, Enum& member, const Field&) {
-    member = static_cast<Enum>(choose(name, kEnumNames<Enum>, to_size(member)));
-  }
   template <class Value>
   void operator()(std::string_view name, std::optional<Value>& member, const Field& field) {
     if (!has(name)) return;
@@ -63,8 +55,6 @@ class RequestObject {
   void refuse_others() const;
 
  private:
-  size_t choose(std::string_view name, std::span<const std::string_view> names, size_t otherwise);
-
   nlohmann::json object_;
   std::vector<std::string_view> known_;
 };

@@ -78,6 +78,15 @@ class GgufWriter {
   uint64_t pair_count_ = 0, info_count_ = 0;
 };
 
+// Adds a tensor of small numbers.
+inline void add_small_tensor(GgufWriter& w, const std::string& name, const std::vector<uint64_t>& shape) {
+  uint64_t count = 1;
+  for (const uint64_t size : shape) count *= size;
+  std::vector<float> numbers(count);
+  for (uint64_t i = 0; i < count; i++) numbers[i] = static_cast<float>(i % 7) / 8 - 0.25f;
+  w.add_tensor(name, shape, numbers);
+}
+
 // Adds the metadata and the tensors of a Llama with one layer of width 4: two heads of width 2, one of keys and values.
 inline void add_small_llama(GgufWriter& w, uint64_t tokens, uint64_t layers = 1) {
   w.add("general.architecture", "llama");
@@ -90,12 +99,8 @@ inline void add_small_llama(GgufWriter& w, uint64_t tokens, uint64_t layers = 1)
                                    {"rope.dimension_count", 2}})
     w.add(std::string("llama.") + key, value);
   w.add("llama.attention.layer_norm_rms_epsilon", 1e-5f);
-  const auto add = [&](const std::string& name, std::vector<uint64_t> shape) {
-    uint64_t count = 1;
-    for (const uint64_t size : shape) count *= size;
-    std::vector<float> numbers(count);
-    for (uint64_t i = 0; i < count; i++) numbers[i] = static_cast<float>(i % 7) / 8 - 0.25f;
-    w.add_tensor(name + ".weight", shape, numbers);
+  const auto add = [&](const std::string& name, const std::vector<uint64_t>& shape) {
+    add_small_tensor(w, name + ".weight", shape);
   };
   add("token_embd", {tokens, 4});
   add("output_norm", {4});

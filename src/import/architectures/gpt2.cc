@@ -54,6 +54,12 @@ TensorMap gpt2_tensors(const ModelConfig& m, const Settings&) {
   return map;
 }
 
+void widen_gpt2(ModelConfig& m) {
+  move_scale_into_table(m);
+  add_biases(m);
+  if (positions_are_added(m)) m.positions = Positions::learned;
+}
+
 }  // namespace
 
 namespace architectures {
@@ -73,12 +79,7 @@ const Architecture& gpt2() {
       .finish = finish_gpt2,
       .tensors = gpt2_tensors,
       .text = read_decoder_text,
-      .widen =
-          [](ModelConfig& m) {
-            move_scale_into_table(m);
-            add_biases(m);
-            if (positions_are_added(m)) m.positions = Positions::learned;
-          },
+      .widen = widen_gpt2,
   };
   return architecture;
 }
