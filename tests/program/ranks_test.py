@@ -151,9 +151,11 @@ def test_slow_links_change_no_byte_and_take_their_time(corpus, tmp_path):
         lines = (tmp_path / "3/metrics.jsonl").read_text().splitlines()
         steps = [step for step in map(json.loads, lines) if "tokens_per_second" in step]
         sent = float(re.search(r"per rank; ([0-9.]+) MB each way per step", ended[0][1])[1])
-        # A step is four exchanges, one after the other: losses, gradients, squares, weights.
+        # A step is four exchanges, one after the other: losses, gradients, squares, weights. A rank that begins a step
+        # late finds the others one exchange ahead, so the steps are timed together.
         least = 4 * 0.020 if "QKV_LOCAL_DELAY" in settings else 0.9 * 8 * sent / 2
-        assert all(step["target_tokens"] / step["tokens_per_second"] > least for step in steps[1:]), (settings, steps)
+        seconds = [step["target_tokens"] / step["tokens_per_second"] for step in steps[1:]]
+        assert sum(seconds) > (len(seconds) - 1 / 4) * least, (settings, seconds)
         shutil.rmtree(tmp_path / "3")
 
 
