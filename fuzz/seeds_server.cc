@@ -19,12 +19,10 @@ void translations(const fs::path& directory) {
   seeds.add(R"({"q": ["a cat", "caf\u00e9"], "source": "auto", "target": "de", "format": "text", "api_key": ""})");
   seeds.add(R"({"q": "a", "source": "a language whose name is cut \u00e9\u00e9\u00e9", "target": "de"})");
   seeds.add("q=the+dog%20sees&source=en&target=de&format=text&alternatives=1");
-  seeds.add(
-      "--B\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\na dog\r\n--B\r\nContent-Disposition: form-data; "
-      "name=source\r\n\r\nen\r\n--B\r\nContent-Disposition: form-data; name=target\r\n\r\nde\r\n--B--\r\n");
   for (const char* refused :
        {R"({"text": "a", "max_length": 100})", R"({"text": ["a", "b"], "prefix": ["x"]})",
         R"({"q": "a", "source": "xx", "target": "de"})", R"({"q": "a", "source": "de", "target": "en"})",
+        R"({"q": "a", "source": "en", "target": "en"})",
         R"({"q": ["a", "a", "a", "a", "a", "a", "a", "a", "a"], "source": "en", "target": "de"})"})
     seeds.add(refused);
 }

@@ -10,8 +10,7 @@ struct Served {
   std::string_view method, target, type;  // of the request; type: of its body
 };
 
-constexpr std::string_view kJson = "application/json", kForm = "application/x-www-form-urlencoded",
-                           kParts = "multipart/form-data; boundary=B";
+constexpr std::string_view kJson = "application/json", kForm = "application/x-www-form-urlencoded";
 
 // Sends a request with this body, and waits for its answer. A finding is an answer with a status of 5xx, one that is
 // not valid JSON, events of JSON or, for clients of Gorse, a line of text, and anything that still waits or runs after

@@ -1,4 +1,4 @@
-// The body of a request to translate a text or a file, to find the language of a text or to show attention, for a server with a tiny
+// The body of a request to translate, to find the language of a text or to show attention, for a server with a tiny
 // translator.
 #include "fuzz/reader.h"
 #include "fuzz/served.h"
@@ -10,5 +10,4 @@ void qkv::fuzz::fuzz_server_translate(std::string_view bytes) {
     serve({"POST", "/translate", type}, bytes);
     serve({"POST", "/detect", type}, bytes);
   }
-  serve({"POST", "/translate_file", kParts}, bytes);
 }

@@ -98,7 +98,8 @@ void answer_translate_file(const CallPtr& call) {
       parts.push_back(put_back(*document, document->parts[i], translations[i]));
     answer_file(call, name, join(*document, parts));
   };
-  translate(call, pair.model, parts_to_translate(*document, pair, 0), {nullptr, nullptr, on_done});
+  translate(call, pair.model, parts_to_translate(call->service().options(), *document, pair, 0),
+            {nullptr, nullptr, on_done});
 }
 
 void answer_download(const CallPtr& call) {

@@ -7,6 +7,7 @@
 #include "serve/http_target.h"
 #include "serve/languages.h"
 #include "serve/multipart.h"
+#include "serve/request_limits.h"
 
 namespace qkv {
 namespace {
@@ -122,9 +123,9 @@ ModelPtr LibreLanguages::any_from(const std::string& source) const {
   return nullptr;
 }
 
-std::vector<TextToTranslate> parts_to_translate(const SplitText& document, const LibrePair& pair,
-                                                int64_t alternatives) {
-  TranslateOptions options;
+std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, const SplitText& document,
+                                                const LibrePair& pair, int64_t alternatives) {
+  TranslateOptions options = usual_options(limits);
   options.n_best = alternatives + 1;
   options.beam = std::max(options.beam, options.n_best);
   options.alignment = document.format != TextFormat::lines;

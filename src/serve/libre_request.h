@@ -57,8 +57,9 @@ class LibreLanguages {
   std::vector<LibrePair> pairs_;
 };
 
-// Returns the parts of a document for a translator, each with these many alternatives.
-std::vector<TextToTranslate> parts_to_translate(const SplitText& document, const LibrePair& pair, int64_t alternatives);
+// Returns the parts of a document for a translator, each with these many alternatives, at most max_beam − 1.
+std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, const SplitText& document,
+                                                const LibrePair& pair, int64_t alternatives);
 
 // Throws HttpError 400 for more parts than a request may have texts.
 void check_parts(const ServerOptions& limits, size_t parts);

@@ -64,14 +64,14 @@ TextFormat format_of(const std::string& name) {
   return TextFormat::html;
 }
 
-int64_t alternatives_of(const std::string& text) {
+int64_t alternatives_of(const ServerOptions& limits, const std::string& text) {
   if (text.empty()) return 0;
   int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || end != text.data() + text.size() || count < 0)
     refuse(400, "Invalid request: alternatives parameter is not a number");
-  if (count > kMostAlternatives)
-    refuse(400, "Invalid request: alternatives parameter must be <= {}", kMostAlternatives);
+  const int64_t most = std::min(kMostAlternatives, limits.max_beam - 1);
+  if (count > most) refuse(400, "Invalid request: alternatives parameter must be <= {}", most);
   return count;
 }
 
@@ -90,7 +90,7 @@ LibreRequest read_libre_request(Call& call, const LibreFields& fields) {
   LibreRequest request;
   request.is_list = q.is_list;
   request.detects = source == "auto";
-  request.alternatives = alternatives_of(fields.text("alternatives"));
+  request.alternatives = alternatives_of(call.service().options(), fields.text("alternatives"));
   const LibreLanguages languages(call.service());
   if (!request.detects && !languages.has(source)) refuse(400, "{} is not supported", source.substr(0, 32));
   if (!languages.has(target)) refuse(400, "{} is not supported", target.substr(0, 32));
@@ -156,7 +156,8 @@ void answer_libre_translate(const CallPtr& call) {
     if (model && text.pair.model != model) refuse(400, "the texts are in languages of several models");
     model = text.pair.model;
     text.first = parts.size();
-    for (TextToTranslate& part : parts_to_translate(text.document, text.pair, request->alternatives))
+    for (TextToTranslate& part :
+         parts_to_translate(call->service().options(), text.document, text.pair, request->alternatives))
       parts.push_back(std::move(part));
   }
   check_parts(call->service().options(), parts.size());

@@ -1,5 +1,6 @@
 #include "serve/request_limits.h"
 
+#include <algorithm>
 #include <charconv>
 #include <random>
 
@@ -17,6 +18,12 @@ void check_texts(const ServerOptions& options, std::string_view name, const std:
     if (characters > options.max_text)
       refuse_field(name, "must have at most {} characters (has {})", options.max_text, characters);
   }
+}
+
+TranslateOptions usual_options(const ServerOptions& options) {
+  TranslateOptions usual;
+  usual.beam = std::min(usual.beam, options.max_beam);
+  return usual;
 }
 
 int64_t query_number(std::string_view name, const std::string& text, int64_t least, int64_t most) {

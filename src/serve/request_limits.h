@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/translator.h"
 #include "serve/service.h"
 
 namespace qkv {
@@ -13,6 +14,9 @@ namespace qkv {
 // Throw HttpError 400 for more texts than max_texts (each counted `times`), or a text of more than max_text characters.
 void check_texts(const ServerOptions& options, std::string_view name, const std::vector<std::string>& texts,
                  int64_t times = 1);
+
+// Returns the options of a translation for which a request sets none: the beam is at most max_beam.
+TranslateOptions usual_options(const ServerOptions& options);
 
 // Returns a number in a query. Throws HttpError 400, naming it.
 int64_t query_number(std::string_view name, const std::string& text, int64_t least, int64_t most);

@@ -245,3 +245,18 @@ def test_tei_names_what_is_wrong(server):
                                ({"inputs": "a " * 40, "truncate": False}, 422, "Validation"), ({"inputs": 5}, 422, "Validation")]:
         reply = server.post("/embed", body)
         assert (reply.status, reply.json()["error_type"]) == (status, kind), reply.body
+
+
+def test_a_small_max_beam_is_the_beam_of_requests_without_one():
+    with ServeProcess([*ALL, "--max-beam", 2, "--languages", "mt=en-de"]) as server:
+        reply = server.post("/v1/translate", {"text": "A dog"})
+        assert reply.status == 200 and len(reply.json()["translations"]) == 1
+        error = error_of(server.post("/v1/translate", {"text": "A dog", "beam": 3}), 400, "invalid_request_error")
+        assert error["message"] == '"beam" must be at most 2 (is 3)'
+        form = {"q": "A dog", "source": "en", "target": "de", "format": "text"}
+        assert server.post("/translate", form).status == 200
+        reply = server.post("/translate", {**form, "alternatives": 1})
+        assert reply.status == 200 and len(reply.json()["alternatives"]) == 1
+        reply = server.post("/translate", {**form, "alternatives": 2})
+        assert (reply.status, reply.json()["error"]) == (400, "Invalid request: alternatives parameter must be <= 1")
+        assert server.stop() == 0
