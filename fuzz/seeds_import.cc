@@ -25,7 +25,7 @@ using testing::CTranslate2Writer;
 // `more` adds further attributes and tensors.
 std::string ctranslate2(
     const Transformer<float>& model, uint32_t version, uint32_t revision, CTranslate2Writer::Type type,
-    int8_t activation = 2, const std::function<void(CTranslate2Writer&)>& more = [](CTranslate2Writer&) {}) {
+    float activation = 2, const std::function<void(CTranslate2Writer&)>& more = [](CTranslate2Writer&) {}) {
   CTranslate2Writer writer(version, revision);
   const testing::ForeignModel tensors = testing::as_ctranslate2(model);
   for (const auto& tensor : tensors) writer.add(tensor, type);
@@ -243,6 +243,9 @@ void import_seeds(const std::filesystem::path& directory) {
   testing::write_foreign(torch.path(), tensors);
   tensors.push_back({"positions", {1, 2, untied.d_model}, std::vector<float>(to_size(2 * untied.d_model))});
   testing::write_foreign(torch.path(), tensors);
+  for (const auto& tensor : testing::as_torch(*state))
+    tensors.push_back({"other." + tensor.name, tensor.shape, tensor.values});
+  testing::write_foreign(torch.path(), tensors);
 
   config.positions = Positions::closed_halves;
   config.max_length = 1024;
@@ -252,11 +255,20 @@ void import_seeds(const std::filesystem::path& directory) {
   bins.add(ctranslate2(*other, 5, 5, CTranslate2Writer::f16));
   bins.add(ctranslate2(*other, 4, 3, CTranslate2Writer::bf16));
   bins.add(ctranslate2(*other, 2, 2, CTranslate2Writer::i16));
-  for (const int8_t activation : {0, 1, 3, 9}) bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::f32, activation));
+  for (const float activation : {0.0f, 1.0f, 3.0f, 9.0f, 1e9f})
+    bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::f32, activation));
   for (const float scale : {1.0f, 2.0f, 3.0f})
     bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::f32, 2, [&](CTranslate2Writer& writer) {
       for (const std::string side : {"encoder", "decoder"}) writer.add_attribute(side + "/scale_embeddings", scale);
     }));
+  // An attribute that is a text, one that should be, and one that should be a number.
+  const auto with_raw = [&](const char* name, CTranslate2Writer::Type type, int64_t size) {
+    bins.add(ctranslate2(*other, 4, 3, CTranslate2Writer::f32, 2,
+                         [&](CTranslate2Writer& writer) { writer.add_raw(name, {size}, type, "<unk>   "); }));
+  };
+  with_raw("unk_token", CTranslate2Writer::i8, 8);
+  with_raw("unk_token", CTranslate2Writer::f32, 2);
+  with_raw("decoder/start_from_zero_embedding", CTranslate2Writer::i8, 8);
   bins.add(ctranslate2(*other, 6, 7, CTranslate2Writer::f32, 2, [&](CTranslate2Writer& writer) {
     const std::vector<float> table(to_size(32 * config.d_model), 0.5f);
     for (const std::string side : {"encoder", "decoder"})
