@@ -21,7 +21,8 @@ TextEnds ends_of(const LanguageConfig& config, const TextCodec& codec, const std
   for (const std::string& piece : config.ends) result.ends.push_back(id_of(piece, codec, where));
   if (result.ends.empty()) result.ends.push_back(codec.end());
   if (std::ranges::min(result.ends) < 0 || result.start < 0)
-    fail("{}: ends must not be empty, because the vocabulary has no end token", where);
+    fail("{}: {} must not be empty, because the vocabulary has no end token", where,
+         std::ranges::min(result.ends) < 0 ? "ends" : "start");
   if (has_tokenizer_json(codec.unit())) result.starts_prompts = codec.before().has_value();
   return result;
 }

@@ -69,6 +69,8 @@ TEST_F(LanguageRunTest, RejectsATokenizerThatDoesNotMatch) {
   write(byte_pieces(), 258);
   write_fields(run_.language(), LanguageConfig{.unit = TextUnit::byte_pieces});
   EXPECT_EQ(error(), "language.json: ends must not be empty, because the vocabulary has no end token");
+  write_fields(run_.language(), LanguageConfig{.unit = TextUnit::byte_pieces, .ends = {"<end>"}});
+  EXPECT_EQ(error(), "language.json: start must not be empty, because the vocabulary has no end token");
   write_file_atomic(run_.tokenizer_json(), "{}");
   EXPECT_EQ(error(), "tokenizer.json: model is missing, expected an object");
 }
