@@ -121,12 +121,7 @@ std::string with_bytes(const char* splitter, const std::vector<float>& divisors)
 std::string with_types(const std::vector<int32_t>& types) {
   GgufWriter w;
   testing::add_small_llama(w, testing::kSmallPieces);
-  w.add("tokenizer.ggml.model", "llama");
-  w.add("tokenizer.ggml.tokens", std::vector<std::string>{"<unk>", "<s>", "</s>", "\u2581", "a", "b", "a b", " "});
-  w.add("tokenizer.ggml.scores", std::vector<float>{0, 0, 0, -1, -2, -3, -4, -5});
-  w.add("tokenizer.ggml.token_type", types);
-  w.add("tokenizer.ggml.bos_token_id", uint32_t{1});
-  w.add("tokenizer.ggml.eos_token_id", uint32_t{2});
+  testing::add_small_pieces(w, types, "a b", " ");
   return w.bytes();
 }
 

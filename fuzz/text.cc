@@ -1,10 +1,7 @@
 // Text files: two readers find the same lines, and what is accepted is valid UTF-8 by rules of our own.
 #include "qkv/text.h"
 
-#include <filesystem>
-
-#include "fuzz/reader.h"
-#include "tests/support/temp_dir.h"
+#include "fuzz/import.h"
 #include "text/corpus.h"
 #include "text/line_file.h"
 #include "text/unicode.h"
@@ -45,6 +42,7 @@ std::vector<std::string> all_lines(const qkv::LineFile& file) {
 }  // namespace
 
 void qkv::fuzz::fuzz_text(std::string_view bytes) {
+  static const SourceDirectory fixed("unused", {{"target", "eins\nzwei\n"}});
   const MemoryFile file(bytes);
   require((find_invalid_utf8(bytes) == std::string_view::npos) == is_utf8(bytes), "UTF-8 is what Unicode says");
   attempt([&] {
@@ -52,10 +50,7 @@ void qkv::fuzz::fuzz_text(std::string_view bytes) {
     const ParallelText text = corpus.sample(corpus.size());
     require(text.size() == corpus.size(), "every pair is read");
   });
-  static const testing::TempDir directory;
-  const std::string other = directory / "other";
-  if (!std::filesystem::exists(other)) testing::spill(other, "eins\nzwei\n");
-  for (const std::string& target : {file.path(), other})
+  for (const std::string& target : {file.path(), fixed.path() + "/target"})
     attempt([&] {
       const ParallelCorpus corpus({file.path(), target}, true, 3);
       require(std::ssize(corpus.sample(corpus.size())) == corpus.size(), "every pair is read");

@@ -113,13 +113,14 @@ inline void add_small_llama(GgufWriter& w, uint64_t tokens, uint64_t layers = 1)
   for (const char* part : {"gate", "up", "down"}) add(std::string("blk.0.ffn_") + part, {4, 4});
 }
 
-// Adds a tokenizer of SentencePiece with eight pieces.
+// Adds a tokenizer of SentencePiece with eight pieces, the last two and the types of all of which may be others.
 inline constexpr uint64_t kSmallPieces = 8;
-inline void add_small_pieces(GgufWriter& w) {
+inline void add_small_pieces(GgufWriter& w, const std::vector<int32_t>& types = {2, 3, 3, 1, 1, 1, 1, 1},
+                             const std::string& seventh = "\u2581a", const std::string& eighth = "ab") {
   w.add("tokenizer.ggml.model", "llama");
-  w.add("tokenizer.ggml.tokens", std::vector<std::string>{"<unk>", "<s>", "</s>", "\u2581", "a", "b", "\u2581a", "ab"});
+  w.add("tokenizer.ggml.tokens", std::vector<std::string>{"<unk>", "<s>", "</s>", "\u2581", "a", "b", seventh, eighth});
   w.add("tokenizer.ggml.scores", std::vector<float>{0, 0, 0, -1, -2, -3, -4, -5});
-  w.add("tokenizer.ggml.token_type", std::vector<int32_t>{2, 3, 3, 1, 1, 1, 1, 1});
+  w.add("tokenizer.ggml.token_type", types);
   w.add("tokenizer.ggml.bos_token_id", uint32_t{1});
   w.add("tokenizer.ggml.eos_token_id", uint32_t{2});
 }
