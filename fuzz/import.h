@@ -8,7 +8,6 @@
 
 #include "fuzz/reader.h"
 #include "io/run.h"
-#include "qkv/error.h"
 #include "qkv/import.h"
 #include "tests/support/foreign_models.h"
 #include "tests/support/temp_dir.h"
@@ -33,11 +32,7 @@ inline void import_and_load(const std::string& source, const ImportOptions& opti
   static const testing::TempDir directory;
   const std::string run = directory / "run";
   import_model(source, run, options);
-  try {
-    load(run);
-  } catch (const Error& error) {
-    require(false, error.what());
-  }
+  must_succeed([&] { load(run); });
   std::filesystem::remove_all(run);
 }
 

@@ -72,6 +72,14 @@ bool attempt(FunctionRef<void()> f) {
   }
 }
 
+void must_succeed(FunctionRef<void()> f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    require(false, error.what());
+  }
+}
+
 MemoryFile::MemoryFile(std::string_view bytes) {
   const int file = shared_file().file.get();
   const bool written =

@@ -41,6 +41,9 @@ bool run(Read target, std::string_view bytes);
 // Calls f, which may throw an Error; returns false then. For a target that reads the same bytes in several ways.
 bool attempt(FunctionRef<void()> f);
 
+// Calls f; an Error of it is a finding. For what a target prepares, and for what must work after an input was accepted.
+void must_succeed(FunctionRef<void()> f);
+
 // A finding unless it holds; `what` says what should.
 void require(bool holds, const char* what);
 

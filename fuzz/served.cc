@@ -159,32 +159,19 @@ void check_answer(std::string_view answer) {
   if (kind != '2' && kind != '4') std::fprintf(stderr, "qkv: the answer: %.*s\n", int(answer.size()), answer.data());
   require(kind == '2' || kind == '4', "the status is 2xx or 4xx");
   require(find_invalid_utf8(std::string(body)) == std::string::npos, "an answer is UTF-8");
-  try {
-    if (head.find("text/event-stream") != head.npos)
-      check_events(body);
-    else if (head.find("application/json") != head.npos)
-      parse_json(body, "answer");
-    else
-      require(kind == '4' && body.ends_with('\n') && body.find('\n') + 1 == body.size(), "a text is an error's line");
-  } catch (const Error& error) {
-    require(false, error.what());
-  }
-}
-
-// An error would be taken for one of the input.
-std::unique_ptr<TinyServer> make_server() {
-  try {
-    return std::make_unique<TinyServer>();
-  } catch (const Error& error) {
-    require(false, error.what());
-    throw;
-  }
+  if (head.find("text/event-stream") != head.npos)
+    must_succeed([&] { check_events(body); });
+  else if (head.find("application/json") != head.npos)
+    must_succeed([&] { parse_json(body, "answer"); });
+  else
+    require(kind == '4' && body.ends_with('\n') && body.find('\n') + 1 == body.size(), "a text is an error's line");
 }
 
 }  // namespace
 
 void serve(const Served& request, std::string_view body) {
-  static const std::unique_ptr<TinyServer> server = make_server();
+  static std::unique_ptr<TinyServer> server;
+  if (!server) must_succeed([] { server = std::make_unique<TinyServer>(); });
   const bool has_body = request.method != "GET";
   const std::string head =
       fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n", request.method,

@@ -8,7 +8,6 @@
 #include "fuzz/reader.h"
 #include "fuzz/served.h"
 #include "fuzz/tiny_runs.h"
-#include "qkv/error.h"
 #include "serve/chat_template.h"
 #include "tests/support/temp_dir.h"
 
@@ -20,12 +19,10 @@ const qkv::Generator& chat_generator() {
   static const qkv::testing::TempDir directory;
   static std::optional<qkv::Generator> generator;
   if (generator) return *generator;
-  try {
+  qkv::fuzz::must_succeed([] {
     qkv::fuzz::make_tiny_chat(directory / "chat");
     generator.emplace(directory / "chat");
-  } catch (const qkv::Error& error) {
-    qkv::fuzz::require(false, error.what());
-  }
+  });
   return *generator;
 }
 
