@@ -274,6 +274,13 @@ TEST(AttentionKernel, MayOmitTheLogSumExp) {
   EXPECT_EQ(out, p.out);
 }
 
+TEST(AttentionKernel, WeightsWithoutKeysReadNothing) {
+  for (const int32_t T : {2, 40}) {  // by rows, and by tiles
+    const AttentionProblem<float> p({.T = {T}, .S = {0}});
+    EXPECT_NO_THROW(attention_weights<float>(p.input(), {}, {0, 0, 0, T}, nullptr));
+  }
+}
+
 TEST(AttentionKernel, NeedsLittleMemoryForALongSequence) {
   AttentionInput<float> in;
   in.key_width = in.value_width = 64;

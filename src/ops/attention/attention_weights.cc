@@ -39,6 +39,7 @@ void compute_weights(const AttentionInput<T>& in, Heads<const float> lse, const 
                      int64_t stride) {
   check_weights(in, lse, rows, data, stride);
   const Span at = span(in.sequences, rows.sequence);
+  if (at.S == 0) return;  // lse and A may be null
   const Matrix<float> A(data, rows.end - rows.begin, at.S, stride ? stride : at.S);
   at.T > kFewQueries ? weights_by_tiles(in, lse, rows, A) : weights_by_rows(in, lse, rows, A);
 }
