@@ -12,85 +12,12 @@
 #include "core/random.h"
 #include "core/to_size.h"
 #include "io/run.h"
-#include "qkv/recommender.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
-#include "tests/support/temp_dir.h"
+#include "tests/train/small_recommender.h"
 
-namespace qkv {
+namespace qkv::testing {
 namespace {
-
-using testing::error_of;
-using testing::TempDir;
-using testing::with_threads;
-
-constexpr int64_t kItems = 40;
-
-// Users who walk around a ring of items, each with a fixed step: the last two items determine the next one.
-std::string write_log(const TempDir& directory) {
-  const std::string path = directory / "log.txt";
-  std::ofstream file(path);
-  Random random(1, Stream::test);
-  for (int64_t user = 0; user < 120; user++) {
-    auto item = static_cast<int64_t>(random.below(kItems));
-    const auto step = static_cast<int64_t>(1 + random.below(3));
-    for (int64_t i = 0; i < 14; i++) file << user << ' ' << (item = (item + step) % kItems) << '\n';
-  }
-  return path;
-}
-
-// A log in which a gap of 2^k means that item k comes next, and nothing else is informative.
-std::string write_log_of_gaps(const TempDir& directory) {
-  const std::string path = directory / "gaps.csv";
-  std::ofstream file(path);
-  file << "user,item,timestamp\n";
-  Random random(1, Stream::test);
-  for (int64_t user = 0; user < 240; user++) {
-    auto item = static_cast<int64_t>(random.below(kItems)), time = int64_t{0};
-    for (int64_t i = 0; i < 14; i++) {
-      const auto next = static_cast<int64_t>(random.below(kItems));
-      file << user << ',' << item << ',' << (time += int64_t{1} << next) << '\n';
-      item = next;
-    }
-  }
-  return path;
-}
-
-RecommendationRecipe small_recommender() {
-  RecommendationRecipe recipe = recommendation_preset("films");
-  merge_recipe_json(recipe, R"({"d_model": 32, "heads": 2, "ffn": 32, "max_length": 8, "dropout": 0, "ffn_dropout": 0,
-      "attention_dropout": 0, "learning_rate": 0.01, "batch_tokens": 128, "schedule": "constant", "warmup_steps": 0, "ema_decay": 0, "max_epochs": 15})",
-                    "");
-  return recipe;
-}
-
-// Returns NDCG@10 of the last evaluation.
-double train(const std::string& log, const RecommendationRecipe& recipe, const std::string& out) {
-  double ndcg = -1;
-  TrainingObserver observer;
-  observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates.front().measures.front().value; };
-  EXPECT_TRUE(train_recommendation({{log}, {}, ""}, recipe, out, observer));
-  return ndcg;
-}
-
-TEST(Recommendation, EveryLossLearnsTheNextItem) {
-  const TempDir directory;
-  const std::string log = write_log(directory);
-  for (const std::string loss : {"softmax", "sampled_softmax", "bce", "gbce"}) {
-    RecommendationRecipe recipe = small_recommender();
-    set_recipe_option(recipe, "loss", loss);
-    set_recipe_option(recipe, "negatives", "8");
-    EXPECT_GT(train(log, recipe, directory / loss), 0.7) << loss;  // by chance 0.11
-    if (loss != "sampled_softmax") continue;
-    set_recipe_option(recipe, "negative_scope", "batch");
-    set_recipe_option(recipe, "sparse_updates", "true");
-    set_recipe_option(recipe, "negatives", "32");
-    for (const std::string sampling : {"uniform", "popularity"}) {
-      set_recipe_option(recipe, "sampling", sampling);
-      EXPECT_GT(train(log, recipe, directory / ("shared-" + sampling)), 0.7) << sampling;
-    }
-  }
-}
 
 // Fifty users of 400 items, so that most items are in few batches.
 TEST(Recommendation, SparseUpdatesGiveAlmostTheSameModel) {
@@ -100,7 +27,7 @@ TEST(Recommendation, SparseUpdatesGiveAlmostTheSameModel) {
   Random random(7, Stream::test);
   for (int64_t user = 0; user < 200; user++)
     for (int64_t i = 0; i < 6; i++) lines += fmt::format("{} {}\n", user, random.below(400));
-  testing::spill(log, lines);
+  spill(log, lines);
   for (const auto& [loss, scope] : {std::pair("sampled_softmax", "batch"), {"gbce", "token"}, {"bce", "batch"}}) {
     RecommendationRecipe recipe = small_recommender();
     merge_recipe_json(recipe,
@@ -110,12 +37,12 @@ TEST(Recommendation, SparseUpdatesGiveAlmostTheSameModel) {
     const auto weights = [&](const std::string& sparse) {
       const std::string out = directory / fmt::format("{}-{}", loss, sparse);
       set_recipe_option(recipe, "sparse_updates", sparse);
-      train(log, recipe, out);
+      train_recommender(log, recipe, out);
       const RecommenderRun run = load_run<RecommenderRun>(out);
       const std::span<const float> values = run.model->parameters().values();
       return std::vector<float>(values.begin(), values.end());
     };
-    EXPECT_LE(testing::relative_error(weights("true"), weights("false")), 0.01) << loss;
+    EXPECT_LE(relative_error(weights("true"), weights("false")), 0.01) << loss;
   }
 }
 
@@ -192,7 +119,7 @@ TEST(Recommendation, ThePresetAutoStatesTheLogAndWhatItChose) {
   set_recipe_option(recipe, "max_steps", "4");
   EXPECT_EQ(count_of(messages_of(log, recipe, out), "chosen"), 0);  // resumed: with the values of the run
   set_recipe_option(recipe, "batch_tokens", "128");
-  EXPECT_EQ(error_of([&] { train(log, recipe, out); }),
+  EXPECT_EQ(error_of([&] { train_recommender(log, recipe, out); }),
             out +
                 ": batch_tokens was 256 when this run was started and is now 128; use the same value or another "
                 "directory");
@@ -237,37 +164,6 @@ TEST(Recommendation, ALogOfUsersWithTwoEventsHoldsOutUsers) {
   EXPECT_EQ(count_of(messages_of(log, recipe, directory / "three"), "kept: 40 users"), 1);
 }
 
-TEST(Recommendation, TimeGapsReadTheTimeBetweenEvents) {
-  const TempDir directory;
-  const std::string log = write_log_of_gaps(directory), out = directory / "gaps";
-  RecommendationRecipe recipe = small_recommender();
-  EXPECT_LT(train(log, recipe, directory / "none"), 0.3);  // by chance about 0.15
-  set_recipe_option(recipe, "time_gaps", "true");
-  EXPECT_GT(train(log, recipe, out), 0.9);
-  const Recommender recommender(out);
-  const RecommendOptions best{1, false};
-  for (const int64_t k : {2, 17, 38}) {
-    const Recommendations answer = recommender.recommend({"5", "9"}, best, {100, 100 + (int64_t{1} << k)});
-    EXPECT_EQ(answer.items.at(0).item, std::to_string(k));
-  }
-  EXPECT_LT(recommender.recommend({"5", "9"}, best).items.at(0).score,
-            recommender.recommend({"5", "9"}, best, {100, 104}).items.at(0).score);
-
-  RecommendationRecipe later = recipe;
-  later.training.max_steps = later.training.eval_every = 1;
-  later.training.learning_rate = 1e-6;
-  double ndcg = 0;
-  TrainingObserver observer;
-  observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates[0].measures[0].value; };
-  EXPECT_TRUE(train_recommendation({{log}, {}, out}, later, directory / "warm", observer));
-  EXPECT_GT(ndcg, 0.9);
-  set_recipe_option(later, "time_gaps", "false");
-  EXPECT_EQ(error_of([&] {
-              train_recommendation({{log}, {}, out}, later, directory / "other", observer);
-            }),
-            out + ": time_gaps is true, here false; training from a run keeps it");
-}
-
 TEST(Recommendation, TrainsWithEveryNormPositionAndTheTemporalSplit) {
   const TempDir directory;
   const std::string path = directory / "log.csv";
@@ -281,7 +177,7 @@ TEST(Recommendation, TrainsWithEveryNormPositionAndTheTemporalSplit) {
     set_recipe_option(recipe, "norm_position", norm);
     set_recipe_option(recipe, "split", "temporal");
     set_recipe_option(recipe, "positions_from_end", "true");
-    EXPECT_GT(train(path, recipe, directory / norm), 0.9) << norm;
+    EXPECT_GT(train_recommender(path, recipe, directory / norm), 0.9) << norm;
   }
 }
 
@@ -298,7 +194,7 @@ TEST(Recommendation, AResumedRunEndsWithTheSameBytesOnAnyNumberOfThreads) {
     recipe.training.max_epochs = 0;
     recipe.training.max_steps = 26;
     const std::string whole = directory / loss + "-whole", parts = directory / loss + "-parts";
-    with_threads(1, [&] { return train(log, recipe, whole); });
+    with_threads(1, [&] { return train_recommender(log, recipe, whole); });
     with_threads(3, [&] {
       for (const int64_t steps : {7, 26}) {
         int64_t done = 0;
@@ -310,7 +206,7 @@ TEST(Recommendation, AResumedRunEndsWithTheSameBytesOnAnyNumberOfThreads) {
       return 0;
     });
     for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
-      EXPECT_TRUE(testing::slurp(whole + file) == testing::slurp(parts + file)) << loss << file;
+      EXPECT_TRUE(slurp(whole + file) == slurp(parts + file)) << loss << file;
   }
 }
 
@@ -318,8 +214,8 @@ TEST(Recommendation, AWarmStartKeepsWhatWasLearned) {
   const TempDir directory;
   const std::string log = write_log(directory), out = directory / "run", longer = directory / "longer.txt";
   RecommendationRecipe recipe = small_recommender();
-  const double learned = train(log, recipe, out);
-  testing::spill(longer, "first new\nfirst newer\nfirst 3\nfirst 4\n" + testing::slurp(log));
+  const double learned = train_recommender(log, recipe, out);
+  spill(longer, "first new\nfirst newer\nfirst 3\nfirst 4\n" + slurp(log));
   recipe.training.max_epochs = 0;
   recipe.training.max_steps = recipe.training.eval_every = 1;
   recipe.training.learning_rate = 1e-6;
@@ -339,50 +235,17 @@ TEST(Recommendation, AWarmStartKeepsWhatWasLearned) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), now.items.begin()));
   EXPECT_EQ(now.items[before.size()], "new");
 
-  const std::string whole = testing::slurp(directory / "warm/model.safetensors");
+  const std::string whole = slurp(directory / "warm/model.safetensors");
   for (const char* file : {"warm/model.safetensors", "warm/checkpoints/state.safetensors", "warm/metrics.jsonl"})
     std::filesystem::remove(directory / file);  // as if killed before the first saved state
   for (const auto& entry : std::filesystem::directory_iterator(directory / "warm/checkpoints"))
     std::filesystem::remove(entry.path());
   after_a_step("", "warm");
-  EXPECT_EQ(testing::slurp(directory / "warm/model.safetensors"), whole);
+  EXPECT_EQ(slurp(directory / "warm/model.safetensors"), whole);
 
   recipe.model.ffn = 16;
   EXPECT_EQ(error_of([&] { after_a_step(out, "other"); }), out + ": ffn is 32, here 16; training from a run keeps it");
   EXPECT_FALSE(std::filesystem::exists(directory / "other"));
-}
-
-// A log of 400 items in 20 colours, where the next item is a random one of the next colour. Most items are too rare to
-// learn this from ids alone.
-struct Colours {
-  explicit Colours(const TempDir& directory) : log(directory / "colours.txt"), table(directory / "colours.csv") {
-    std::ofstream events(log), items(table);
-    Random random(2, Stream::test);
-    items << "item,colour\n";
-    for (int64_t item = 0; item < 400; item++) items << item << ',' << item % 20 << '\n';
-    for (int64_t user = 0; user < 480; user++)
-      for (int64_t i = 0; i < 4; i++)
-        events << user << ' ' << static_cast<int64_t>(20 * random.below(20)) + (user + i) % 20 << '\n';
-  }
-
-  std::string log, table;
-};
-
-TEST(Recommendation, FeaturesShareWhatIsLearnedAmongRareItems) {
-  const TempDir directory;
-  const Colours colours(directory);
-  const auto train = [&](const std::string& table, const std::string& name) {
-    double ndcg = -1;
-    TrainingObserver observer;
-    observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates.front().measures.front().value; };
-    RecommendationRecipe recipe = small_recommender();
-    recipe.training.max_epochs = 20;
-    EXPECT_TRUE(train_recommendation({{colours.log}, {}, "", table}, recipe, directory / name, observer));
-    return ndcg;
-  };
-  const double with = train(colours.table, "with"), without = train("", "without");
-  EXPECT_GT(with, 0.15);  // 10 of the 20 items of the colour, in any order: 0.23; 10 of all 400: 0.011
-  EXPECT_LT(without, 0.75 * with);
 }
 
 TEST(Recommendation, ARunWithFeaturesIsResumedWithTheSameFeatures) {
@@ -399,12 +262,12 @@ TEST(Recommendation, ARunWithFeaturesIsResumedWithTheSameFeatures) {
   with_threads(3, [&] { return steps(4, parts, colours.table), 0; });
   EXPECT_EQ(error_of([&] { steps(15, parts, ""); }),
             parts + ": was started with 20 item features, 0 are given now; use the same table or another directory");
-  testing::spill(directory / "others.csv", "item,colour\n0,red\n1,red\n");
+  spill(directory / "others.csv", "item,colour\n0,red\n1,red\n");
   EXPECT_EQ(error_of([&] { steps(15, parts, directory / "others.csv"); }),
             parts + ": was started with 20 item features, 21 are given now; use the same table or another directory");
   steps(15, parts, colours.table);
   for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
-    EXPECT_TRUE(testing::slurp(whole + file) == testing::slurp(parts + file)) << file;
+    EXPECT_TRUE(slurp(whole + file) == slurp(parts + file)) << file;
 }
 
 TEST(Recommendation, ANewItemStartsFromItsFeatures) {
@@ -414,8 +277,8 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
   recipe.training.max_epochs = 6;
   train_recommendation({{colours.log}, {}, "", colours.table}, recipe, directory / "run", {});
   const std::string log = directory / "longer.txt", table = directory / "longer.csv";
-  testing::spill(log, testing::slurp(colours.log) + "480 new\n480 21\n480 2\n");
-  testing::spill(table, testing::slurp(colours.table) + "new,0\n");
+  spill(log, slurp(colours.log) + "480 new\n480 21\n480 2\n");
+  spill(table, slurp(colours.table) + "new,0\n");
   recipe.training.learning_rate = 1e-9;
   recipe.training.max_epochs = 1;
   const std::string out = directory / "warm";
@@ -442,19 +305,19 @@ TEST(Recommendation, RefusesAnotherLogOrRecipe) {
   const std::string log = write_log(directory), out = directory / "run";
   RecommendationRecipe recipe = small_recommender();
   recipe.training.max_epochs = 1;
-  train(log, recipe, out);
+  train_recommender(log, recipe, out);
   RecommendationRecipe other = recipe;
   other.recommendation.positions_from_end = true;
   EXPECT_EQ(
-      error_of([&] { train(log, other, out); }),
+      error_of([&] { train_recommender(log, other, out); }),
       out +
           ": positions_from_end was false when this run was started and is now true; use the same value or another "
           "directory");
   std::ofstream(log, std::ios::app) << "119 3\n";
-  EXPECT_EQ(error_of([&] { train(log, recipe, out); }),
+  EXPECT_EQ(error_of([&] { train_recommender(log, recipe, out); }),
             out + ": was trained on different data; use the same data or another directory");
   EXPECT_EQ(
-      error_of([&] { train(log, recipe, directory.path()); }),
+      error_of([&] { train_recommender(log, recipe, directory.path()); }),
       directory.path() + ": exists but has no training.json; expected a run that training started, or a new directory");
 }
 
@@ -481,7 +344,7 @@ TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
     RecommendationRecipe recipe = small_recommender();
     const std::string message = error_of([&] {
       merge_recipe_json(recipe, json, "r.json");
-      train(log, recipe, out);
+      train_recommender(log, recipe, out);
     });
     EXPECT_FALSE(std::filesystem::exists(out));
     return message;
@@ -538,4 +401,4 @@ TEST(Recommendation, EncoderAndVocabulariesAreNotOptions) {
 }
 
 }  // namespace
-}  // namespace qkv
+}  // namespace qkv::testing
