@@ -49,7 +49,7 @@ def test_4_bits_of_a_language_model(tmp_path):
     text.write_text("To be, or not to be, that is the question.\n" * 60)
     run = tmp_path / "run"
     qkv("train", "lm", "--text", text, "--out", run, "--unit", "bytes", "--d-model", 64, "--ffn", 128,
-        "--max-steps", 30, "--threads", 1)
+        "--decoder-layers", 2, "--batch-tokens", 256, "--max-steps", 30, "--threads", 1)
     _, output, _ = qkv("quantize", run, "--int4")
     small = tmp_path / "run-int4"
     assert output.startswith(f"{small}: ") and " matrices in 4 bits, " in output and output.count("\n") == 1
