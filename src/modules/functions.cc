@@ -53,7 +53,7 @@ void positional_encoding(Matrix<Real> P, Positions kind) {
   if (!config.has_sinusoids()) fail("positional_encoding: kind must be sinusoidal (is {})", name_of(kind));
   if (kind != Positions::interleaved && (P.cols % 2 != 0 || P.cols < 4))
     fail("positional_encoding: the width must be even and at least 4 (is {})", P.cols);
-  sinusoidal_positions(kind, P);
+  if (P.rows > 0) sinusoidal_positions(kind, P);  // no rows may have any width
 }
 
 template <class Real>
