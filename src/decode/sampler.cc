@@ -37,8 +37,8 @@ void keep_typical(std::vector<int32_t>& tokens, std::span<const float> values, c
   }
   const double mean = weighted / sum;
   std::ranges::stable_sort(tokens, {}, [&](int32_t token) { return std::abs(mean - log_weight(token)); });
-  double reached = 0;
-  size_t kept = 0;
+  double reached = std::exp(log_weight(tokens[0]));
+  size_t kept = 1;  // at least: typical_p may be a denormal number, which is 0 here
   while (kept < tokens.size() && reached < options.typical_p * sum) reached += std::exp(log_weight(tokens[kept++]));
   tokens.resize(kept);
   std::ranges::sort(tokens);

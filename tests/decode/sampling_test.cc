@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "core/threads.h"
 #include "core/to_size.h"
 #include "decode/sampler.h"
 #include "tests/decode/searcher.h"
@@ -95,6 +96,15 @@ TEST(Sample, TypicalPKeepsTheTokensClosestToTheEntropy) {
   expect_frequencies(frequencies(log_q, options), {1, 0, 0, 0});
   options.typical_p = options.top_p = 1;
   expect_frequencies(frequencies(log_q, options), {0.5, 0.2, 0.2, 0.1});
+}
+
+TEST(Sample, TheSmallestFiltersKeepOneToken) {
+  const FlushDenormals on_threads_of_the_library;
+  SamplingOptions options;
+  options.typical_p = options.min_p = 1e-320;  // 0 for a processor that flushes denormal numbers
+  Random random(1, Stream::sampling);
+  std::vector<float> log_q = logs({0.5, 0.2, 0.2, 0.1});
+  EXPECT_EQ(sample({log_q}, options, random), 1);  // the one closest to the entropy
 }
 
 TEST(Sample, ReturnsMinusOneIfAllTokensAreExcluded) {
