@@ -17,7 +17,7 @@ TEXTS = {path: path.read_text(encoding="utf-8")
 COMMAND = re.compile(r"(?<![\w/])(bench/(?:\w+/)*\w+\.(?:py|sh))((?:\\?\n {2,}(?=[-\[\"])|[^`\n#;)])*)")
 COMMANDS = [(path, *match.groups()) for path, text in TEXTS.items() for match in COMMAND.finditer(text)]
 # Comparisons whose own imports are all of Python's library: those of the other side are in a process of its own.
-PLAIN = ["train", "decoder", "decode", "marian", "llama", "llama_quality", "embed"]
+PLAIN = ["train", "decoder", "decode", "marian", "marian_decode", "llama", "llama_quality", "embed"]
 
 
 def tracked_files():

@@ -1,5 +1,5 @@
 """Shared by the comparisons: times calls, runs a process and measures its peak memory, prints a table and writes it to
-bench/RESULTS.md, and reads the command line of the training comparisons."""
+bench/RESULTS.md, reads the command line of the training comparisons, and holds the shapes of the translators."""
 
 import argparse
 import json
@@ -8,6 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+# Translators: width, heads, width of the feed-forward layers, layers of the encoder and of the decoder.
+TRANSLATORS = {"tiny": (128, 4, 256, 4), "base": (512, 8, 2048, 6)}
+PIECES = 8000  # of their vocabulary, at most
+LENGTH = 24  # tokens of a translation
 
 
 def use_fast_malloc():
@@ -61,6 +66,17 @@ class Table:
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
         before, rest = file.read_text().split(begin)
         file.write_text(before + begin + "\n".join(self.lines) + "\n" + end + rest.split(end)[1])
+
+
+def train_vocabulary(path, texts):
+    """Learns PIECES pieces from the texts and writes them to path; </s> has the id 0 and <unk> 1."""
+    import sentencepiece
+
+    with open(path, "wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            input=texts, model_writer=file, vocab_size=PIECES, hard_vocab_limit=False, character_coverage=1.0, eos_id=0,
+            unk_id=1, bos_id=-1, pad_id=-1, minloglevel=2)
+    return sentencepiece.SentencePieceProcessor(model_file=str(path))
 
 
 def recommender_parser(doc, epochs):

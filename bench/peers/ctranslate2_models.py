@@ -17,23 +17,15 @@ import time
 import warnings
 from pathlib import Path
 
-PIECES = 8000
-LENGTH = 24
+from common import LENGTH, PIECES, TRANSLATORS, train_vocabulary
+
 THREADS = 2
-# Width, heads, width of the feed-forward layers, layers of the encoder and of the decoder.
-SIZES = {"tiny": (128, 4, 256, 4), "base": (512, 8, 2048, 6)}
 
 
 def make_tokenizer(folder, texts):
     """Writes the files of the tokenizer; returns the size of the vocabulary, whose last piece is the padding."""
-    import sentencepiece
-
-    with open(folder / "source.spm", "wb") as file:
-        sentencepiece.SentencePieceTrainer.train(
-            input=texts, model_writer=file, vocab_size=PIECES, hard_vocab_limit=False, character_coverage=1.0, eos_id=0,
-            unk_id=1, bos_id=-1, pad_id=-1, minloglevel=2)
+    pieces = train_vocabulary(folder / "source.spm", texts)
     shutil.copy(folder / "source.spm", folder / "target.spm")
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.spm"))
     names = [pieces.id_to_piece(i) for i in range(pieces.get_piece_size())]
     names += [f"<unused {i}>" for i in range(len(names), PIECES)] + ["<pad>"]
     (folder / "vocab.json").write_text(json.dumps({name: i for i, name in enumerate(names)}))
@@ -49,7 +41,7 @@ def make_model(size, vocabulary):
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
-    width, heads, inner, layers = SIZES[size]
+    width, heads, inner, layers = TRANSLATORS[size]
     padding = vocabulary - 1
     ids = {"pad_token_id": padding, "decoder_start_token_id": padding, "eos_token_id": 0, "forced_eos_token_id": 0}
     torch.manual_seed(0)
@@ -120,7 +112,7 @@ def main():
     command = commands.add_parser("make")
     command.set_defaults(run=make)
     command.add_argument("folder")
-    command.add_argument("--size", choices=SIZES, required=True)
+    command.add_argument("--size", choices=TRANSLATORS, required=True)
     command.add_argument("--text", nargs="+", required=True)
     command = commands.add_parser("speed")
     command.set_defaults(run=speed)

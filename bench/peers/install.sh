@@ -6,7 +6,7 @@
 # environment of their own.
 #   embed      embed.py
 #   llama      llama.py and llama_quality.py; compiles llama.cpp for this machine
-#   marian     marian.py; Linux on x86-64 only
+#   marian     marian.py and marian_decode.py; Linux on x86-64 only
 #   recbole    recommend_recbole.py
 #   rectools   recommend_rectools.py
 set -euo pipefail
