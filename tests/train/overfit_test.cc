@@ -16,14 +16,14 @@ using testing::append_pair;
 using testing::random_tokens;
 using testing::with_threads;
 
-constexpr int64_t kVocab = 13, kShortest = 2, kLongest = 7;
+constexpr int64_t kVocab = 13, kShortest = 2, kLongest = 5;
 
 ModelConfig config_for_symbols() {
   ModelConfig c = testing::small_config();
-  c.d_model = 64;
-  c.attention.heads = 4;
+  c.d_model = 32;
+  c.attention.heads = 2;
   c.attention.key_width = c.attention.value_width = 16;
-  c.ffn = 128;
+  c.ffn = 64;
   c.dropout.residual = 0;
   return c;
 }
@@ -43,8 +43,8 @@ std::vector<int32_t> random_symbols(Random& random) {
 // Returns the share of 100 new sequences for which greedy search finds the answer.
 double train_and_test(const ModelConfig& config, Task task, int64_t steps, bool int8) {
   TrainingConfig training;
-  training.learning_rate = 3e-3;
-  training.warmup_steps = 100;
+  training.learning_rate = 5e-3;
+  training.warmup_steps = 50;
   training.schedule = Schedule::cosine;
   training.max_steps = steps;
   training.ema_decay = 0;
@@ -84,18 +84,18 @@ double score(const ModelConfig& config, Task task, int64_t steps, bool int8 = fa
   return with_threads(1, [&] { return train_and_test(config, task, steps, int8); });
 }
 
-TEST(Overfit, PostNormLearnsToCopy) { EXPECT_EQ(score(config_for_symbols(), Task::copy, 500), 1); }
+TEST(Overfit, PostNormLearnsToCopy) { EXPECT_EQ(score(config_for_symbols(), Task::copy, 400), 1); }
 
-TEST(Overfit, LearnsToCopyWithProductsInEightBits) { EXPECT_EQ(score(config_for_symbols(), Task::copy, 500, true), 1); }
+TEST(Overfit, LearnsToCopyWithProductsInEightBits) { EXPECT_EQ(score(config_for_symbols(), Task::copy, 400, true), 1); }
 
-TEST(Overfit, PostNormLearnsToReverse) { EXPECT_EQ(score(config_for_symbols(), Task::reverse, 500), 1); }
+TEST(Overfit, PostNormLearnsToReverse) { EXPECT_EQ(score(config_for_symbols(), Task::reverse, 400), 1); }
 
 TEST(Overfit, PreNormLearnsToReverse) {
   ModelConfig config = config_for_symbols();
   config.norm.position = NormPosition::pre;
   config.norm.final = true;
   config.activation = Activation::gelu;
-  EXPECT_EQ(score(config, Task::reverse, 500), 1);
+  EXPECT_EQ(score(config, Task::reverse, 400), 1);
 }
 
 }  // namespace
