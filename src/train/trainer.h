@@ -1,4 +1,6 @@
-// The training loop: gradients of batches, optimizer steps, evaluations, saved states, resumption.
+// The training loop: gradients of batches, optimizer steps, evaluations, saved states, resumption. trainer.cc has the
+// loop, and its parts are in trainer_start.cc, trainer_evaluation.cc, trainer_finite.cc (steps that are not finite),
+// trainer_ranks.cc (several processes) and trainer_rollback.cc.
 #pragma once
 
 #include <chrono>
