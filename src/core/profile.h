@@ -34,7 +34,7 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  // By op and shape: "linear 2945 × 128 × 384".
+  // Entries by op and shape, such as "linear 2945 × 128 × 384".
   const std::map<std::string, Entry>& entries() const { return entries_; }
 
   static Profile* current() { return current_; }

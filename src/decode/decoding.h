@@ -25,7 +25,7 @@ struct DecodingRequest {
   // Find n_best alternatives that differ in the first token after the prefix, in descending order of its probability;
   // each is the best hypothesis with that token. Otherwise find the n_best hypotheses, best first.
   bool alternatives = false;
-  // Whose texts take turns with those of others, and the tokens that count.
+  // The client, whose texts take turns with those of others, and the number of tokens that this sentence counts as.
   std::string client = "";
   int64_t cost = 0;
 };

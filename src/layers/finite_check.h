@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-// Whose tokens the rows of an output are.
+// The side of the batch whose tokens are the rows of an output.
 enum class TokenSide { none, source, target };
 
 // An output that is not finite.
