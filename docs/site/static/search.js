@@ -3,7 +3,7 @@
 
 const stopWords = new Set(('a an and are as at be by can do does for from get have how i if in into is it its me my of ' +
   'on or own that the this to use using was what when where which who why will with you your').split(' '));
-const referenceWeight = 0.7;  // of pages that list names, which are many and short
+const listWeight = 0.7;  // of pages that few readers want first: lists of names, the design, tables of results
 const titleWeight = 6, k1 = 1.2, b = 0.5, shown = 25;
 
 // Words in lower case without common endings, so that "training" finds "train".
@@ -22,7 +22,7 @@ const pages = sections.map(([page, title, url, text]) => {
   const body = wordsOf(text);
   const counts = countsOf(wordsOf(page), title === page ? titleWeight : 2,
                           countsOf(wordsOf(title), title === page ? 0 : titleWeight, countsOf(body, 1)));
-  const weight = /^reference\/(?:cpp|python|http)/.test(url) ? referenceWeight : 1;
+  const weight = /^(?:reference\/(?:cpp|python|http)|design\/|results\/)/.test(url) ? listWeight : 1;
   return {page, title, url, text, weight, counts, length: body.length + 20};
 });
 const meanLength = pages.reduce((sum, page) => sum + page.length, 0) / pages.length;
