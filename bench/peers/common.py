@@ -79,6 +79,35 @@ def train_vocabulary(path, texts):
     return sentencepiece.SentencePieceProcessor(model_file=str(path))
 
 
+def run_model_command(doc, make, speed, options=None):
+    """Reads the command line of a script that makes a translator or measures its speed, and calls make or speed."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("make")
+    command.set_defaults(run=make)
+    command.add_argument("folder")
+    command.add_argument("--size", choices=TRANSLATORS, required=True)
+    command.add_argument("--text", nargs="+", required=True)
+    command = commands.add_parser("speed")
+    command.set_defaults(run=speed)
+    command.add_argument("folder")
+    for name, value in (("--beam", 4), ("--batch", 32), ("--lines", 256)):
+        command.add_argument(name, type=int, default=value)
+    for name, properties in (options or {}).items():
+        command.add_argument(name, **properties)
+    a = parser.parse_args()
+    a.run(a)
+
+
+def add_comparison_options(parser, cases):
+    """Adds the options that the comparisons of translators share."""
+    parser.add_argument("--models", required=True, type=Path, help="folder of the models")
+    parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
+    parser.add_argument("--case", nargs="+", choices=list(cases), default=list(cases), help="cases (default: all)")
+    parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
+
+
 def recommender_parser(doc, epochs):
     """Returns a parser with the options that the scripts for recommenders share."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)

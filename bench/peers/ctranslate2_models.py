@@ -10,14 +10,13 @@ vocabulary is unused. `speed` translates lines to 24 tokens each with two thread
 one each. It prints JSON: the best of three rounds, without tokenization, and the time to open the model.
 """
 
-import argparse
 import json
 import shutil
 import time
 import warnings
 from pathlib import Path
 
-from common import LENGTH, PIECES, TRANSLATORS, train_vocabulary
+from common import LENGTH, PIECES, TRANSLATORS, run_model_command, train_vocabulary
 
 THREADS = 2
 
@@ -106,24 +105,7 @@ def speed(a):
                       "load_ms": round(1e3 * opened, 1)}))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("make")
-    command.set_defaults(run=make)
-    command.add_argument("folder")
-    command.add_argument("--size", choices=TRANSLATORS, required=True)
-    command.add_argument("--text", nargs="+", required=True)
-    command = commands.add_parser("speed")
-    command.set_defaults(run=speed)
-    command.add_argument("folder")
-    command.add_argument("--text", required=True)
-    command.add_argument("--compute", choices=["float32", "int8"], default="float32")
-    for name, value in (("beam", 4), ("batch", 32), ("lines", 256), ("workers", 1)):
-        command.add_argument("--" + name, type=int, default=value)
-    a = parser.parse_args()
-    warnings.filterwarnings("ignore")  # transformers recommends sacremoses, which is not needed here
-    a.run(a)
-
-
-main()
+warnings.filterwarnings("ignore")  # transformers recommends sacremoses, which is not needed here
+run_model_command(__doc__, make, speed, {
+    "--text": {"required": True}, "--compute": {"choices": ["float32", "int8"], "default": "float32"},
+    "--workers": {"type": int, "default": 1}})

@@ -16,7 +16,7 @@ import argparse
 import statistics
 from pathlib import Path
 
-from common import Table, measure, run_command
+from common import Table, add_comparison_options, measure, run_command
 
 # name: model, beam, batch, lines, CTranslate2's compute type
 CASES = {
@@ -68,12 +68,7 @@ def main():
     parser.add_argument("--text", required=True, help="file of lines to translate, one sentence each")
     parser.add_argument("--vocabulary", nargs="+", metavar="FILE",
                         help="texts that the vocabulary is learned from (default: that of --text)")
-    parser.add_argument("--models", required=True, help="folder of the models")
-    parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
-    parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES),
-                        help="cases to run (default: all)")
-    parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
+    add_comparison_options(parser, CASES)
     a = parser.parse_args()
 
     table = Table()

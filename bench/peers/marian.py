@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import Table
+from common import Table, add_comparison_options
 
 CASES = {"tiny": 40, "base": 8}  # steps; Marian, which reports in eight parts, takes twice as many
 SHAPES = {"tiny": "--enc-depth 4 --dec-depth 4 --dim-emb 128 --transformer-heads 4 --transformer-dim-ffn 256 "
@@ -71,11 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", required=True, help="Python interpreter with pymarian")
     parser.add_argument("--data", required=True, type=Path, help="folder of the texts")
-    parser.add_argument("--models", required=True, type=Path, help="folder of the vocabulary")
-    parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
-    parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES), help="cases (default: all)")
-    parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
+    add_comparison_options(parser, CASES)
     a = parser.parse_args()
     table = Table()
     table.show("| model | qkv, target pieces/s | Marian, target pieces/s | ratio |")

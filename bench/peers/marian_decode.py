@@ -14,7 +14,7 @@ import argparse
 import statistics
 from pathlib import Path
 
-from common import Table, measure, run_command
+from common import Table, add_comparison_options, measure, run_command
 
 # name: model, beam, batch, lines
 CASES = {
@@ -57,11 +57,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", required=True, help="Python interpreter with pymarian")
     parser.add_argument("--text", required=True, nargs="+", metavar="FILE", help="texts of the vocabulary and lines")
-    parser.add_argument("--models", required=True, help="folder of the models")
-    parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
-    parser.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES), help="cases (default: all)")
-    parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
+    add_comparison_options(parser, CASES)
     a = parser.parse_args()
 
     table = Table()

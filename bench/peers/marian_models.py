@@ -10,13 +10,12 @@ included. With a batch of 1 each line is a call of its own. Numbers are float32:
 intgemm8, and is as fast with packed8 and packed16.
 """
 
-import argparse
 import json
 import math
 import time
 from pathlib import Path
 
-from common import LENGTH, TRANSLATORS, train_vocabulary
+from common import LENGTH, TRANSLATORS, run_model_command, train_vocabulary
 
 
 def make_lines(vocabulary, texts):
@@ -118,21 +117,4 @@ def speed(a):
                       "seconds": round(min(seconds), 3), "tokens_per_s": round(tokens / min(seconds))}))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("make")
-    command.set_defaults(run=make)
-    command.add_argument("folder")
-    command.add_argument("--size", choices=TRANSLATORS, required=True)
-    command.add_argument("--text", nargs="+", required=True)
-    command = commands.add_parser("speed")
-    command.set_defaults(run=speed)
-    command.add_argument("folder")
-    for name, value in (("beam", 4), ("batch", 32), ("lines", 256)):
-        command.add_argument("--" + name, type=int, default=value)
-    a = parser.parse_args()
-    a.run(a)
-
-
-main()
+run_model_command(__doc__, make, speed)
