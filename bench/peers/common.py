@@ -4,6 +4,7 @@ bench/RESULTS.md, reads the command line of the training comparisons, and holds 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -99,9 +100,14 @@ def run_model_command(doc, make, speed, options=None):
     a.run(a)
 
 
+def ratio_row(name, rounds):
+    """Returns the row of a table: the medians of our speed, of theirs and of their ratio, from a pair for each round."""
+    x, y, ratio = (statistics.median(column) for column in zip(*((x, y, x / y) for x, y in rounds)))
+    return f"| {name} | {x:,.0f} | {y:,.0f} | {ratio:.2f} |"
+
+
 def add_comparison_options(parser, cases):
-    """Adds the options that the comparisons of translators share."""
-    parser.add_argument("--models", required=True, type=Path, help="folder of the models")
+    """Adds the options that the comparisons share."""
     parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
     parser.add_argument("--case", nargs="+", choices=list(cases), default=list(cases), help="cases (default: all)")
@@ -129,12 +135,9 @@ def compare_training(doc, cases, compare, columns, name):
     With --write, writes the table to bench/RESULTS.md as `name`."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", required=True, help="Python interpreter with PyTorch")
-    parser.add_argument("--qkv", default="build/release/qkv", help="qkv program (default: %(default)s)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2],
                         help="numbers of threads to compare (default: 1 2)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds; figures are medians (default: %(default)s)")
-    parser.add_argument("--case", nargs="+", choices=cases, default=cases, help="cases to run (default: all)")
-    parser.add_argument("--write", action="store_true", help="write the table to bench/RESULTS.md")
+    add_comparison_options(parser, cases)
     a = parser.parse_args()
 
     table = Table()

@@ -68,6 +68,7 @@ def main():
     parser.add_argument("--text", required=True, help="file of lines to translate, one sentence each")
     parser.add_argument("--vocabulary", nargs="+", metavar="FILE",
                         help="texts that the vocabulary is learned from (default: that of --text)")
+    parser.add_argument("--models", required=True, help="folder of the models")
     add_comparison_options(parser, CASES)
     a = parser.parse_args()
 

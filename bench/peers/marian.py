@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import Table, add_comparison_options
+from common import Table, add_comparison_options, ratio_row
 
 CASES = {"tiny": 40, "base": 8}  # steps; Marian, which reports in eight parts, takes twice as many
 SHAPES = {"tiny": "--enc-depth 4 --dec-depth 4 --dim-emb 128 --transformer-heads 4 --transformer-dim-ffn 256 "
@@ -71,6 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", required=True, help="Python interpreter with pymarian")
     parser.add_argument("--data", required=True, type=Path, help="folder of the texts")
+    parser.add_argument("--models", required=True, type=Path, help="folder of the vocabulary")
     add_comparison_options(parser, CASES)
     a = parser.parse_args()
     table = Table()
@@ -79,8 +80,7 @@ def main():
     for name in a.case:
         steps = CASES[name]
         rounds = [(our_training(a, name, steps), their_training(a, name, steps)) for _ in range(a.rounds)]
-        x, y, ratio = (statistics.median(column) for column in zip(*((x, y, x / y) for x, y in rounds)))
-        table.show(f"| `{name}` | {x:,.0f} | {y:,.0f} | {ratio:.2f} |")
+        table.show(ratio_row(f"`{name}`", rounds))
     if a.write:
         table.write("marian")
 

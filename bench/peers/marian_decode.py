@@ -11,10 +11,9 @@ Figures are medians over the rounds, ratios are medians of the ratios of consecu
 """
 
 import argparse
-import statistics
 from pathlib import Path
 
-from common import Table, add_comparison_options, measure, run_command
+from common import Table, add_comparison_options, measure, ratio_row, run_command
 
 # name: model, beam, batch, lines
 CASES = {
@@ -47,16 +46,15 @@ def compare(name, a):
         our, _ = measure([a.qkv, "bench", "decode", ours, "--text", theirs + "/lines.txt", *shape, "--json"])
         their, _ = measure([a.peers, PEER, "speed", theirs, *shape])
         assert our["out_tokens"] == their["out_tokens"], "the translations differ in length"
-        speeds = our["tokens_per_s"], their["tokens_per_s"]
-        rounds.append((*speeds, speeds[0] / speeds[1]))
-    x, y, ratio = (statistics.median(column) for column in zip(*rounds))
-    return f"| {name} | {x:,.0f} | {y:,.0f} | {ratio:.2f} |"
+        rounds.append((our["tokens_per_s"], their["tokens_per_s"]))
+    return ratio_row(name, rounds)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", required=True, help="Python interpreter with pymarian")
     parser.add_argument("--text", required=True, nargs="+", metavar="FILE", help="texts of the vocabulary and lines")
+    parser.add_argument("--models", required=True, help="folder of the models")
     add_comparison_options(parser, CASES)
     a = parser.parse_args()
 
