@@ -22,9 +22,3 @@ endif()
 set(QKV_OPS_FLAGS "" CACHE STRING "Additional compile options for the ops")
 # Without optimization, GCC 12 applies Highway's instruction sets wrongly after a precompiled header.
 set_source_files_properties(${QKV_OPS} PROPERTIES COMPILE_OPTIONS "${QKV_OPS_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
-# Sanitizers add so much code to attention that optimizing it takes a minute, more than the tests save.
-if(QKV_SANITIZE)
-  set(attention ${QKV_OPS})
-  list(FILTER attention INCLUDE REGEX "/attention_(for|back)ward.cc$")
-  set_source_files_properties(${attention} PROPERTIES COMPILE_OPTIONS "")
-endif()

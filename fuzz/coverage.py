@@ -29,14 +29,14 @@ READERS = json.loads((ROOT / "fuzz/readers.json").read_text())
 
 
 def tool(name):
-    """A tool of LLVM, of the version that clang++ has."""
-    version = re.search(r"version (\d+)", subprocess.check_output(["clang++", "--version"], text=True))[1]
+    """A tool of LLVM, of the version that the preset asan uses."""
+    version = re.search(r"version (\d+)", subprocess.check_output(["clang++-19", "--version"], text=True))[1]
     return f"{name}-{version}"
 
 
 def build():
     """Builds the targets and writes their seeds. Returns the names of the targets."""
-    for command in (["cmake", "--preset", "fuzz", "-B", BUILD, f"-DCMAKE_CXX_FLAGS_NONE={FLAGS}"],
+    for command in (["cmake", "--preset", "asan", "-B", BUILD, f"-DCMAKE_CXX_FLAGS_NONE={FLAGS}"],
                     ["cmake", "--build", BUILD, "--target", "fuzz"], [BUILD / "fuzz/fuzz_seeds", BUILD / "seeds"]):
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "LLVM_PROFILE_FILE": os.devnull})  # of the program that writes the seeds

@@ -2,7 +2,7 @@
 # fuzz/run.sh [TARGET...] [--seconds N | --inputs N]: builds the fuzz targets and runs those named, or all, as many at a
 # time as there are cores, each for N seconds (10 by default) or N inputs. Inputs that reach new code are kept in
 # build/fuzz/corpus/TARGET, and the next run starts from them; an input that breaks a reader goes to
-# build/fuzz/findings/TARGET-*. `build/fuzz/fuzz/fuzz_TARGET FILE` runs one input again.
+# build/fuzz/findings/TARGET-*. `build/asan/fuzz/fuzz_TARGET FILE` runs one input again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 targets=() limit=-max_total_time=10
@@ -16,20 +16,20 @@ while [ $# -gt 0 ]; do
     *) targets+=("$1"); shift ;;
   esac
 done
-./install.sh clang libclang-rt-14-dev libomp-dev
+./install.sh clang-19 libclang-rt-19-dev libomp-19-dev lld-19
 mkdir -p build/fuzz/{findings,logs}
 build() {
-  cmake --preset fuzz && cmake --build --preset fuzz
+  cmake --preset asan && cmake --build --preset asan --target fuzz
 }
 build > build/fuzz/logs/build.log 2>&1 || { cat build/fuzz/logs/build.log; exit 1; }
-build/fuzz/fuzz/fuzz_seeds build/fuzz/seeds
+build/asan/fuzz/fuzz_seeds build/fuzz/seeds
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls build/fuzz/seeds)
 
 # How much memory a reader may take is in reader.cc; the limit here is that of the whole process.
 run_target() {
   local log="build/fuzz/logs/$1.log" status=passed
   mkdir -p "build/fuzz/corpus/$1"
-  "build/fuzz/fuzz/fuzz_$1" "$limit" -timeout=20 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+  "build/asan/fuzz/fuzz_$1" "$limit" -timeout=20 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
     "-artifact_prefix=build/fuzz/findings/$1-" "build/fuzz/corpus/$1" "build/fuzz/seeds/$1" > "$log" 2>&1 || status=failed
   echo "$1: $(awk '/^stat::number_of_executed_units/ { print $2 }' "$log") inputs, $status"
   [ $status = passed ] || { grep -E '^(==[0-9]|qkv: |SUMMARY|Test unit)|runtime error' "$log" | head -n 5; return 1; }

@@ -1,6 +1,6 @@
 // docs/options.md is generated from the descriptions of options (qkv/field.h). After a change of a description,
 // regenerate it with
-//   QKV_WRITE_DOCS=1 build/dev/tests/test_decode --gtest_filter='OptionsPage.*'
+//   QKV_WRITE_DOCS=1 build/dev/tests/qkv_tests decode --gtest_filter='OptionsPage.*'
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

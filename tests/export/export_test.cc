@@ -221,7 +221,7 @@ TEST_F(Export, WeightsAreRoundedToTheRequestedType) {
   for (size_t i = 0; i < 8; i++) EXPECT_NEAR(half[i], wanted[i], std::abs(wanted[i]) * 0x1p-11f);
 }
 
-TEST(Float16, RoundsToNearestAndBack) {
+TEST(Float16Export, RoundsToNearestAndBack) {
   for (uint32_t bits = 0; bits < 0x7C00; bits++) {
     const float16 x{[&] {
       float16 y;

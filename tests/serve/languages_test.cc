@@ -5,7 +5,7 @@
 namespace qkv {
 namespace {
 
-TEST(Languages, CodesHaveOneSpelling) {
+TEST(LanguageNames, CodesHaveOneSpelling) {
   for (const auto& [text, code] : std::vector<std::pair<const char*, const char*>>{{"de", "de"},
                                                                                    {"EN", "en"},
                                                                                    {"PT-br", "pt-BR"},
@@ -26,7 +26,7 @@ TEST(Languages, CodesHaveOneSpelling) {
   EXPECT_FALSE(is_same_language("pt", "pt-BR") || is_same_language("?", "?"));
 }
 
-TEST(Languages, NamesAreEnglish) {
+TEST(LanguageNames, NamesAreEnglish) {
   for (const auto& [code, name] : std::vector<std::pair<const char*, const char*>>{{"de", "German"},
                                                                                    {"en", "English"},
                                                                                    {"nb", "Norwegian Bokmål"},
@@ -41,7 +41,7 @@ TEST(Languages, NamesAreEnglish) {
     EXPECT_EQ(language_name(code), name);
 }
 
-TEST(Languages, PairsAreTwoCodes) {
+TEST(LanguageNames, PairsAreTwoCodes) {
   EXPECT_EQ(parse_language_pair("en-de"), (LanguagePair{"en", "de"}));
   EXPECT_EQ(parse_language_pair("pt-BR-en"), (LanguagePair{"pt-BR", "en"}));
   EXPECT_EQ(parse_language_pair("en-zh-Hans"), (LanguagePair{"en", "zh-Hans"}));
@@ -51,7 +51,7 @@ TEST(Languages, PairsAreTwoCodes) {
     EXPECT_EQ(parse_language_pair(text), std::nullopt) << text;
 }
 
-TEST(Languages, PathsEndInAPairOrAreUnknown) {
+TEST(LanguageNames, PathsEndInAPairOrAreUnknown) {
   for (const char* path : {"en-de", "runs/m30k-en-de", "/x/opus_en-de/", "a.en-de//"})
     EXPECT_EQ(languages_of_path(path), (LanguagePair{"en", "de"})) << path;
   EXPECT_EQ(languages_of_path("zt-pb"), (LanguagePair{"zh-Hant", "pt-BR"}));

@@ -35,7 +35,7 @@ std::string value_in(const Metrics& metrics, const std::string& series) {
   return "";
 }
 
-TEST(Metrics, HaveEverySeriesFromTheStart) {
+TEST(ServerMetrics, HaveEverySeriesFromTheStart) {
   const std::string text = Metrics(kRoutes, kModels, 1 << 20).text();
   std::istringstream labelled(
       "qkv_build_info qkv_model_info qkv_model_bytes qkv_http_requests_total qkv_http_request_duration_seconds_bucket "
@@ -52,7 +52,7 @@ TEST(Metrics, HaveEverySeriesFromTheStart) {
   for (std::string name; plain >> name;) expect_contains(text, "\n" + name + " ");
 }
 
-TEST(Metrics, DescribeEverySeriesAndGiveNoneTwice) {
+TEST(ServerMetrics, DescribeEverySeriesAndGiveNoneTwice) {
   const std::string text = Metrics(kRoutes, kModels, 0).text();
   std::vector<std::string> series = series_in(text);
   std::sort(series.begin(), series.end());
@@ -66,7 +66,7 @@ TEST(Metrics, DescribeEverySeriesAndGiveNoneTwice) {
   }
 }
 
-TEST(Metrics, CountRequestsByRouteMethodAndStatus) {
+TEST(ServerMetrics, CountRequestsByRouteMethodAndStatus) {
   Metrics metrics(kRoutes, kModels, 0);
   for (int i = 0; i < 3; i++) metrics.request_done("/translate", "POST", 200, 0.003);
   metrics.request_done("/translate", "POST", 429, 0.0001);
@@ -84,7 +84,7 @@ TEST(Metrics, CountRequestsByRouteMethodAndStatus) {
   EXPECT_EQ(metrics.text().find("passwd"), std::string::npos);
 }
 
-TEST(Metrics, CountOutcomesTogetherWithTheirReasons) {
+TEST(ServerMetrics, CountOutcomesTogetherWithTheirReasons) {
   Metrics metrics(kRoutes, kModels, 0);
   ModelMetrics& model = metrics.model(1);
   model.done();
@@ -101,7 +101,7 @@ TEST(Metrics, CountOutcomesTogetherWithTheirReasons) {
   EXPECT_EQ(value_in(metrics, R"(qkv_requests_total{model="en-de",outcome="done"})"), "0");
 }
 
-TEST(Metrics, FollowWhatWaitsAndRuns) {
+TEST(ServerMetrics, FollowWhatWaitsAndRuns) {
   Metrics metrics(kRoutes, kModels, 0);
   ModelMetrics& model = metrics.model(0);
   model.add_waiting(2, 100);
@@ -117,7 +117,7 @@ TEST(Metrics, FollowWhatWaitsAndRuns) {
   EXPECT_EQ(value_in(metrics, R"(qkv_requests_running{model="en-de"})"), "0");
 }
 
-TEST(Metrics, CountTokensBytesAndTimes) {
+TEST(ServerMetrics, CountTokensBytesAndTimes) {
   Metrics metrics(kRoutes, kModels, 0);
   ModelMetrics& model = metrics.model(0);
   model.add_input_tokens(7);
@@ -150,7 +150,7 @@ TEST(Metrics, CountTokensBytesAndTimes) {
   EXPECT_EQ(value_in(metrics, R"(qkv_http_malformed_total{reason="other"})"), "1");
 }
 
-TEST(Metrics, ReadConnectionsAndCachesWhenTheyAreAskedFor) {
+TEST(ServerMetrics, ReadConnectionsAndCachesWhenTheyAreAskedFor) {
   Metrics metrics(kRoutes, kModels, 12345);
   double open = 3;
   metrics.read_from({[&] { return open; }, {}, [] { return 9.0; }});
@@ -168,7 +168,7 @@ TEST(Metrics, ReadConnectionsAndCachesWhenTheyAreAskedFor) {
   EXPECT_EQ(value_in(metrics, R"(qkv_cache_bytes{model="lm",state="used"})"), "0");
 }
 
-TEST(Metrics, DescribeModelsAlsoAfterOneIsReplaced) {
+TEST(ServerMetrics, DescribeModelsAlsoAfterOneIsReplaced) {
   Metrics metrics(kRoutes, kModels, 0);
   EXPECT_EQ(value_in(metrics, R"(qkv_model_info{int8="true",kind="language model",model="lm"})"), "1");
   EXPECT_EQ(value_in(metrics, R"(qkv_model_bytes{model="lm"})"), "250");
@@ -178,7 +178,7 @@ TEST(Metrics, DescribeModelsAlsoAfterOneIsReplaced) {
   EXPECT_EQ(value_in(metrics, R"(qkv_model_bytes{model="lm"})"), "1000");
 }
 
-TEST(Metrics, MeasureTheProcess) {
+TEST(ServerMetrics, MeasureTheProcess) {
   const Metrics metrics(kRoutes, kModels, 0);
   EXPECT_GT(std::stod(value_in(metrics, "process_cpu_seconds_total")), 0);
   EXPECT_GT(std::stod(value_in(metrics, "process_resident_memory_bytes")), 1e6);
@@ -198,7 +198,7 @@ size_t request_all(Metrics& metrics, const std::vector<std::string>& routes) {
   return routes.size() * methods.size() * statuses.size();
 }
 
-TEST(Metrics, StayBelowTheLimitOfSeriesWhateverIsServedAndAsked) {
+TEST(ServerMetrics, StayBelowTheLimitOfSeriesWhateverIsServedAndAsked) {
   for (const size_t routes : {0, 1, 32, 64})
     for (const size_t models : {0, 1, 12, 13, 41, 42, 500}) {
       std::vector<std::string> names;
@@ -213,7 +213,7 @@ TEST(Metrics, StayBelowTheLimitOfSeriesWhateverIsServedAndAsked) {
   EXPECT_EQ(error_of([] { Metrics(std::vector<std::string>(65, "/"), {}, 0); }), "metrics: at most 64 routes (are 65)");
 }
 
-TEST(Metrics, CountRequestsBeyondTheLimitAsOther) {
+TEST(ServerMetrics, CountRequestsBeyondTheLimitAsOther) {
   std::vector<std::string> routes;
   for (int i = 0; i < 64; i++) routes.push_back(fmt::format("/{}", i));
   Metrics metrics(routes, {}, 0);
@@ -226,7 +226,7 @@ TEST(Metrics, CountRequestsBeyondTheLimitAsOther) {
   EXPECT_NE(value_in(metrics, R"(qkv_http_requests_total{code="other",method="other",route="/63"})"), "0");
 }
 
-TEST(Metrics, LetModelsBeyondTheLimitCountTogether) {
+TEST(ServerMetrics, LetModelsBeyondTheLimitCountTogether) {
   std::vector<MetricsModel> models(100, {"", "translator", false, 10});
   for (size_t i = 0; i < models.size(); i++) models[i].name = fmt::format("m{}", i);
   std::vector<std::string> routes;
@@ -244,7 +244,7 @@ TEST(Metrics, LetModelsBeyondTheLimitCountTogether) {
   EXPECT_EQ(value_in(metrics, "qkv_cache_bytes{model=\"(other)\",state=\"used\"}"), "59");
 }
 
-TEST(Metrics, CountFromSeveralThreads) {
+TEST(ServerMetrics, CountFromSeveralThreads) {
   Metrics metrics(kRoutes, kModels, 0);
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; t++)

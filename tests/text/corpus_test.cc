@@ -16,35 +16,35 @@ using Lines = std::vector<std::string>;
 using testing::error_of;
 using testing::TempFile;
 
-TEST(Corpus, PairsTheLinesOfTwoFiles) {
+TEST(ReadCorpus, PairsTheLinesOfTwoFiles) {
   const TempFile source("en", "one\ntwo\n"), target("de", "eins\nzwei\n");
   const ParallelText text = read_parallel({source.path(), target.path()});
   EXPECT_EQ(text.source, (Lines{"one", "two"}));
   EXPECT_EQ(text.target, (Lines{"eins", "zwei"}));
 }
 
-TEST(Corpus, CutsTheLinesOfOneFileAtTheTab) {
+TEST(ReadCorpus, CutsTheLinesOfOneFileAtTheTab) {
   const TempFile file("tsv", "one\teins\n\tleer\ntwo\t");
   const ParallelText text = read_parallel({file.path()});
   EXPECT_EQ(text.source, (Lines{"one", "", "two"}));
   EXPECT_EQ(text.target, (Lines{"eins", "leer", ""}));
 }
 
-TEST(Corpus, AcceptsWindowsLineEndsAndAMark) {
+TEST(ReadCorpus, AcceptsWindowsLineEndsAndAMark) {
   const TempFile source("en", "\xEF\xBB\xBFone\r\ntwo\r\n"), target("de", "eins\nzwei");
   const ParallelText text = read_parallel({source.path(), target.path()});
   EXPECT_EQ(text.source, (Lines{"one", "two"}));
   EXPECT_EQ(text.target, (Lines{"eins", "zwei"}));
 }
 
-TEST(Corpus, LowersCaseOnDemand) {
+TEST(ReadCorpus, LowersCaseOnDemand) {
   const TempFile file("tsv", "ÀB\tÖX\n");
   const ParallelText text = read_parallel({file.path()}, true);
   EXPECT_EQ(text.source, Lines{"àb"});
   EXPECT_EQ(text.target, Lines{"öx"});
 }
 
-TEST(Corpus, NamesFileAndLineOfAMistake) {
+TEST(ReadCorpus, NamesFileAndLineOfAMistake) {
   const TempFile three("3", "a\nb\nc\n"), two("2", "a\nb\n"), latin("latin", "a\nb\n\xE9\n"),
       tabs("tabs", "a\tb\na\tb\tc\n"), none("none", "a\tb\nab\n");
   EXPECT_EQ(error_of([&] {
@@ -65,7 +65,7 @@ TEST(Corpus, NamesFileAndLineOfAMistake) {
             "parallel text: 0 files, expected two (source and target) or one (source TAB target)");
 }
 
-TEST(Corpus, ReadsPairsByChunks) {
+TEST(ReadCorpus, ReadsPairsByChunks) {
   const TempFile source("en", "one\ntwo\nTHREE\n"), target("de", "eins\nzwei\ndrei"),
       both("tsv", "one\teins\ntwo\tzwei\nTHREE\tdrei");
   for (const auto& files : {Lines{source.path(), target.path()}, Lines{both.path()}}) {
@@ -79,7 +79,7 @@ TEST(Corpus, ReadsPairsByChunks) {
   }
 }
 
-TEST(Corpus, SamplesWholeChunksOfALongText) {
+TEST(ReadCorpus, SamplesWholeChunksOfALongText) {
   std::string text;
   for (int i = 0; i < 1000; i++) text += std::to_string(i) + "\t" + std::to_string(i) + "\n";
   const TempFile file("tsv", text);
@@ -100,7 +100,7 @@ TEST(Corpus, SamplesWholeChunksOfALongText) {
   }
 }
 
-TEST(Corpus, DistinguishesTexts) {
+TEST(ReadCorpus, DistinguishesTexts) {
   const TempFile a("a", "one\ntwo\n"), b("b", "eins\nzwei\n"), c("c", "one\ntwo\n");
   const auto fingerprint = [](const Lines& files) { return ParallelCorpus(files).fingerprint(); };
   EXPECT_EQ(fingerprint({a.path(), b.path()}), fingerprint({c.path(), b.path()}));
@@ -108,12 +108,12 @@ TEST(Corpus, DistinguishesTexts) {
   EXPECT_NE(fingerprint({a.path(), b.path()}), fingerprint({a.path(), a.path()}));
 }
 
-TEST(Corpus, RefusesAFolder) {
+TEST(ReadCorpus, RefusesAFolder) {
   const std::string folder = ::testing::TempDir();
   EXPECT_EQ(error_of([&] { read_parallel({folder}); }).find(folder), 0u);
 }
 
-TEST(Corpus, ReadsTatoeba) {
+TEST(ReadCorpus, ReadsTatoeba) {
   const std::string path = std::string(QKV_SHARED_DIR) + "/data/tatoeba/dev.tsv";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "skipped: ../shared not present";
   const ParallelText text = read_parallel({path});

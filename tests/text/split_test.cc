@@ -16,38 +16,38 @@ Sentences split(std::string_view line, size_t most) {
   return split_long(line, [&](std::string_view part) { return part.size() <= most; });
 }
 
-TEST(Split, LeavesAShortLineWhole) {
+TEST(SplitText, LeavesAShortLineWhole) {
   EXPECT_EQ(split("One. Two.", 9), Sentences{"One. Two."});
   EXPECT_EQ(split("", 9), Sentences{""});
 }
 
-TEST(Split, CutsAfterSentences) {
+TEST(SplitText, CutsAfterSentences) {
   EXPECT_EQ(split("One, two. Three! Four?", 17), (Sentences{"One, two. Three! ", "Four?"}));
   EXPECT_EQ(split("He said: “Go.” She went.", 22), (Sentences{"He said: “Go.” ", "She went."}));
   EXPECT_EQ(split("Wait... Then 3.14 is pi", 20), (Sentences{"Wait... ", "Then 3.14 is pi"}));
 }
 
-TEST(Split, CutsScriptsWithoutSpacesAfterSentences) {
+TEST(SplitText, CutsScriptsWithoutSpacesAfterSentences) {
   EXPECT_EQ(split("你好。「再见！」谢谢", 30), Sentences{"你好。「再见！」谢谢"});
   EXPECT_EQ(split("你好。「再见！」谢谢", 28), (Sentences{"你好。「再见！」", "谢谢"}));
   EXPECT_EQ(split("你好，再见吧", 14), (Sentences{"你好，", "再见吧"}));
 }
 
-TEST(Split, CutsAfterClausesWhereNoSentenceEnds) {
+TEST(SplitText, CutsAfterClausesWhereNoSentenceEnds) {
   EXPECT_EQ(split("one two, three four", 15), (Sentences{"one two, ", "three four"}));
   EXPECT_EQ(split("one—two three", 11), (Sentences{"one—", "two three"}));
 }
 
-TEST(Split, CutsAtSpacesWhereNoClauseEnds) { EXPECT_EQ(split("one two three", 9), (Sentences{"one two ", "three"})); }
+TEST(SplitText, CutsAtSpacesWhereNoClauseEnds) { EXPECT_EQ(split("one two three", 9), (Sentences{"one two ", "three"})); }
 
-TEST(Split, CutsBetweenCharactersWhereThereIsNoSpace) { EXPECT_EQ(split("äöüäöü", 5), (Sentences{"äö", "üä", "öü"})); }
+TEST(SplitText, CutsBetweenCharactersWhereThereIsNoSpace) { EXPECT_EQ(split("äöüäöü", 5), (Sentences{"äö", "üä", "öü"})); }
 
-TEST(Split, RefusesACharacterThatDoesNotFit) {
+TEST(SplitText, RefusesACharacterThatDoesNotFit) {
   EXPECT_EQ(testing::error_of([] { split("aä", 1); }),
             "split: the character at byte 2 of the line is longer than the limit alone");
 }
 
-TEST(Split, LosesNothingAndFitsAlways) {
+TEST(SplitText, LosesNothingAndFitsAlways) {
   const Sentences tokens = {"a", "word", " ", "  ", ".", "! ", ", ", "é", "日", "。", "😀", "—", "”", "\u00A0", "3.5"};
   Random random(1, Stream::test);
   for (int trial = 0; trial < 300; trial++) {
@@ -64,7 +64,7 @@ TEST(Split, LosesNothingAndFitsAlways) {
   }
 }
 
-TEST(Split, FitsEvenWhereLongerTextsHaveFewerTokens) {
+TEST(SplitText, FitsEvenWhereLongerTextsHaveFewerTokens) {
   const auto fits = [](std::string_view part) { return part.size() % 7 != 5 && part.size() < 40; };
   std::string line;
   for (int i = 0; i < 200; i++) line += i % 9 == 8 ? ". " : i % 5 == 4 ? " " : "x";
@@ -76,7 +76,7 @@ TEST(Split, FitsEvenWhereLongerTextsHaveFewerTokens) {
   EXPECT_EQ(joined, line);
 }
 
-TEST(Split, AsksOnlyAboutShortTexts) {
+TEST(SplitText, AsksOnlyAboutShortTexts) {
   const std::string line(100'000, 'x');
   size_t asked = 0;
   split_long(line, [&](std::string_view part) {

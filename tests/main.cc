@@ -1,0 +1,51 @@
+// The main function of the tests. Arguments without dashes are folders whose tests run, by default all:
+//   qkv_tests ops model --gtest_filter='*Gradient*'
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <set>
+#include <string>
+
+namespace {
+
+// Returns the name of the folder that a source file lies in, below tests/ or next to it: "ops", "fuzz".
+std::string folder_of(const std::string& file) {
+  const size_t tests = file.rfind("/tests/");
+  if (tests != std::string::npos) return file.substr(tests + 7, file.find('/', tests + 7) - tests - 7);
+  const size_t end = file.rfind('/');
+  const size_t begin = end == std::string::npos ? end : file.rfind('/', end - 1);
+  return begin == std::string::npos ? "" : file.substr(begin + 1, end - begin - 1);
+}
+
+// Restricts the filter to the test suites of these folders. Returns what is wrong with them, or an empty string.
+std::string select(const std::set<std::string>& folders) {
+  std::set<std::string> unknown = folders;
+  std::string inside, outside;
+  const auto* all = testing::UnitTest::GetInstance();
+  for (int i = 0; i < all->total_test_suite_count(); i++) {
+    const auto* suite = all->GetTestSuite(i);
+    const std::string name = suite->name(), folder = folder_of(suite->GetTestInfo(0)->file());
+    for (int j = 1; j < suite->total_test_count(); j++)
+      if (folder_of(suite->GetTestInfo(j)->file()) != folder) return name + " is a test suite of two folders";
+    unknown.erase(folder);
+    std::string& list = folders.contains(folder) ? inside : outside;
+    list += (list.empty() ? "" : ":") + name + ".*";
+  }
+  if (!unknown.empty()) return *unknown.begin() + " is no folder with tests";
+  const std::string filter = GTEST_FLAG_GET(filter);
+  const std::string separator = filter.find('-') == std::string::npos ? "-" : ":";
+  GTEST_FLAG_SET(filter, filter == "*" ? inside : filter + separator + outside);
+  return "";
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  testing::InitGoogleTest(&count, arguments);
+  const std::set<std::string> folders(arguments + 1, arguments + count);
+  if (const std::string problem = folders.empty() ? "" : select(folders); !problem.empty()) {
+    std::fprintf(stderr, "%s: %s\n", arguments[0], problem.c_str());
+    return 2;
+  }
+  return RUN_ALL_TESTS();
+}
