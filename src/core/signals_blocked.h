@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <initializer_list>
+
 namespace qkv {
 
 class SignalsBlocked {
