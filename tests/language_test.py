@@ -50,6 +50,7 @@ def spaced(phrase):
 
 
 PHRASES = [(spaced(phrase), advice) for phrase, advice in WORDS.items()]
+ANY_PHRASE = spaced("|".join(WORDS))
 
 
 def tracked():
@@ -70,11 +71,12 @@ def words_of(name):
 
 
 def forbidden_words(file, text):
-    for pattern, advice in PHRASES:
+    names = [(found, words_of(" ".join(filter(None, found.groups())))) for found in NAME.finditer(text)]
+    for pattern, advice in PHRASES if ANY_PHRASE.search("\n".join([text, *(words for _, words in names)])) else ():
         for found in pattern.finditer(text):
             yield f'{at(file, text, found.start())}: "{" ".join(found.group().split())}" (write: {advice})'
-        for found in NAME.finditer(text):
-            if pattern.search(words_of(" ".join(filter(None, found.groups())))):
+        for found, words in names:
+            if pattern.search(words):
                 yield f"{at(file, text, found.start())}: the test name {found.group()} (write: {advice})"
 
 

@@ -16,7 +16,11 @@ NEEDS = {"symbols": pathlib.Path(QKV).with_name("libqkv.so").exists() and shutil
          "cpp": importlib.util.find_spec("clang")}
 
 
-@pytest.mark.parametrize("name", [name for name in surfaces.SURFACES if name != "python"])
+OF_CPP = {"cpp", "symbols"}  # which packages of a release promise
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.release] if name in OF_CPP else [])
+                                  for name in surfaces.SURFACES if name != "python"])
 def test_a_surface_is_the_one_that_was_accepted(name, request):
     if not NEEDS.get(name, True):
         pytest.skip("no shared library next to the program" if name == "symbols" else "python3-clang is not installed")

@@ -28,6 +28,7 @@ from http_streams import stream_of
 h11 = pytest.importorskip("h11", reason="h11 is not installed: ./test.sh installs it from PyPI")
 httptools = pytest.importorskip("httptools", reason="httptools is not installed: ./test.sh installs it from PyPI")
 
+pytestmark = pytest.mark.release
 STREAMS = int(os.environ.get("QKV_HTTP_STREAMS", "5000"))
 BATCH = 5000
 READER = Path(QKV).parent / "tests/read_requests"

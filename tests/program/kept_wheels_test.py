@@ -11,6 +11,7 @@ import pytest
 
 from conftest import kept_releases
 
+pytestmark = pytest.mark.release
 KEPT = kept_releases()
 WHEELS = sorted(pathlib.Path(os.environ["QKV_WHEELS"]).glob("qkv-*.whl")) if "QKV_WHEELS" in os.environ else []
 if not WHEELS:

@@ -75,6 +75,7 @@ def test_the_version_is_that_of_the_project():
     assert OPENAPI["info"]["version"] == project[1]
 
 
+@pytest.mark.release
 def test_the_description_is_valid():
     validator = pytest.importorskip("openapi_spec_validator", reason="openapi-spec-validator (PyPI) is not installed")
     validator.validate(OPENAPI)
@@ -124,6 +125,7 @@ CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conform
           "response_schema_conformance", "unsupported_method")
 
 
+@pytest.mark.release
 def test_schemathesis_has_no_complaint(tmp_path):
     pytest.importorskip("schemathesis")
     (tmp_path / "schemathesis.toml").write_text(SCHEMATHESIS)

@@ -3,6 +3,7 @@
 Scripts may use `$` of the page, `all` for all elements of a selector, and `said` for what screen readers announce.
 """
 
+import functools
 import importlib.util
 import json
 import pathlib
@@ -28,21 +29,16 @@ addEventListener('DOMContentLoaded', () => {
 
 def missing():
     """The packages that the tests lack, or an empty string."""
-    lacking = [name for name in ("selenium", "axe_selenium_python") if importlib.util.find_spec(name) is None]
+    lacking = [name for name in ("selenium", "axe_core_python") if importlib.util.find_spec(name) is None]
     lacking += [name for name, found in (("chromium", CHROMIUM), ("chromium-driver", DRIVER)) if not found]
     return "not installed: " + ", ".join(lacking) if lacking else ""
 
 
-def axe_scripts():
-    """axe-core 3.1, and 4.4 if axe-core-python is installed."""
-    found = filter(None, map(importlib.util.find_spec, ("axe_selenium_python", "axe_core_python")))
-    scripts = [script for package in found for script in pathlib.Path(package.origin).parent.rglob("axe.min.js")]
-    return [script.read_text(encoding="utf-8") for script in scripts]
-
-
-# Findings of axe-core 3.1 that its later versions corrected: in ARIA 1.2 a combobox is the text field itself, and
-# autocomplete="off" is valid for every field.
-CORRECTED = {("aria-allowed-role", "search"), ("aria-required-children", "search"), ("autocomplete-valid", "secret")}
+@functools.cache
+def axe():
+    """The script of axe-core."""
+    package = pathlib.Path(importlib.util.find_spec("axe_core_python").origin).parent
+    return next(package.rglob("axe.min.js")).read_text(encoding="utf-8")
 
 
 class Browser:
@@ -118,17 +114,10 @@ class Browser:
 
     def findings(self):
         """The findings of axe-core: pairs of a rule and the element that breaks it."""
-        findings = []
-        for script in axe_scripts():
-            self.driver.execute_script("delete window.axe;" + script)
-            found = self.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-            assert found["passes"]
-            old = self.script("axe.version").startswith("3.")
-            for rule in found["violations"]:
-                names = [(rule["id"], node["html"][:200]) for node in rule["nodes"]]
-                findings += [name for name in names if not (old and any(
-                    rule["id"] == wrong and f'id="{place}"' in name[1] for wrong, place in CORRECTED))]
-        return findings
+        self.driver.execute_script(axe())
+        found = self.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+        assert found["passes"]
+        return [(rule["id"], node["html"][:200]) for rule in found["violations"] for node in rule["nodes"]]
 
     def complaints(self, statuses=()):
         """Everything that went wrong since the page was opened.

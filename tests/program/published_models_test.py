@@ -19,6 +19,7 @@ np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+pytestmark = pytest.mark.release
 TEXT = ROOT.parent / "shared/data/multi30k"
 PROMPTS = ["The capital of France is", "Once upon a time,\nthere was   a dog — größer 😀 42", "def f(x):\n    return"]
 

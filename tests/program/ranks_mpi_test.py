@@ -109,6 +109,7 @@ def test_four_ranks_write_the_bytes_of_one(mpi, corpus, whole, tmp_path):
     assert contents(tmp_path / "run") == whole
 
 
+@pytest.mark.release
 @implementations
 def test_a_killed_rank_ends_the_job(mpi, corpus, tmp_path):
     with launch(mpi, 3, command(corpus, tmp_path / "run", "--max-steps", 100000)) as job:
@@ -119,6 +120,7 @@ def test_a_killed_rank_ends_the_job(mpi, corpus, tmp_path):
         job.expect_no_processes()
 
 
+@pytest.mark.release
 @implementations
 def test_a_stopped_rank_is_named_and_killed(mpi, corpus, tmp_path):
     with launch(mpi, 3, command(corpus, tmp_path / "run", "--max-steps", 100000, "--rank-timeout", 4)) as job:
@@ -145,8 +147,9 @@ def test_a_signal_to_one_rank_saves_the_state_and_ends_all(mpi, corpus, tmp_path
 def test_an_error_is_printed_once(mpi, corpus, tmp_path):
     status, error = run(mpi, 3, command(corpus, tmp_path / "run", "--shards", 2))
     assert status == 1 and not (tmp_path / "run").exists()
-    assert errors(error) == ["qkv: training: shards must be at least 3, the number of ranks (is 2): each rank computes "
-                             "some of them"], error
+    # The launcher stops the other ranks, which say so if they have not joined yet.
+    found = [line for line in errors(error) if not line.startswith("qkv: stopped before the first step")]
+    assert found == ["qkv: training: shards must be at least 3, the number of ranks (is 2): each rank computes some of them"]
 
 
 @implementations

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from conftest import QKV, SMALL, qkv
+from conftest import QKV, ROOT, SMALL, qkv
 
 STEPS = ["--eval-every", "2", "--average", "0"]
 
@@ -66,21 +66,22 @@ def test_a_file_system_without_locks_is_no_obstacle(corpus, tmp_path):
 RENAMES = """
 import ctypes, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
-for _ in range(1000):
+for _ in range(int(sys.argv[3])):
     assert libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2) == 0  # RENAME_EXCHANGE
     time.sleep(0.02)
 """
 
 
-def test_readers_see_a_whole_run_while_it_is_replaced_a_thousand_times(trained, corpus, tmp_path):
+@pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.release)])
+def test_readers_see_a_whole_run_while_it_is_replaced(times, trained, tmp_path):
     run, other = tmp_path / "run", tmp_path / "other"
     shutil.copytree(trained, run)
-    qkv("train", "translate", *corpus, *SMALL, "--vocab-size", 320, "--d-model", 16, "--max-steps", 4, "--out", other)
+    shutil.copytree(ROOT / "tests/golden/runs/translator", other)  # of another shape and vocabulary
     commands = (["inspect", run], ["translate", run, "--beam", 1])
     expected = {(i, qkv(command[0], folder, *command[2:], text="A dog.\n")[1])
                 for i, command in enumerate(commands) for folder in (run, other)}
     found = set()
-    with subprocess.Popen([sys.executable, "-c", RENAMES, run, other]) as renames:
+    with subprocess.Popen([sys.executable, "-c", RENAMES, run, other, str(times)]) as renames:
         while renames.poll() is None:
             found |= {(i, qkv(*command, text="A dog.\n")[1]) for i, command in enumerate(commands)}
     assert renames.returncode == 0 and len(expected) >= 3 and found <= expected

@@ -11,6 +11,8 @@ import pytest
 from conftest import qkv
 from serving import ALL, MODELS, ServeProcess, has_option
 
+pytestmark = pytest.mark.release
+
 KEY = "none"  # clients insist on one
 LONG = {"temperature": 0, "seed": 1, "max_tokens": 4096, "extra_body": {"slide": True}}
 

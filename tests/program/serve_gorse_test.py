@@ -286,6 +286,7 @@ def test_concurrent_requests_are_all_stored(events):
     assert [row[5] for row in rows] == ["2", "1", "0"] * 100  # a request is not interrupted by another one
 
 
+@pytest.mark.release
 def test_the_official_client_works(events):
     gorse = pytest.importorskip("gorse")
     with ServeProcess([RUN, "--events", events]) as server:
@@ -304,6 +305,7 @@ def test_the_official_client_works(events):
         assert not {"f0030", "f0001", "f0002"} & {item.id for item in client.get_recommend("new", n=30)}
 
 
+@pytest.mark.release
 def test_the_official_asynchronous_client_works(events):
     gorse = pytest.importorskip("gorse")
     import asyncio

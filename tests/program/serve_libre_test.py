@@ -107,6 +107,7 @@ def test_files_are_translated_and_fetched(server):
     assert send_file(server, "film.pdf", "x", source="en", target="de").status == 400
 
 
+@pytest.mark.release
 def test_the_official_client_works(server):
     libre = pytest.importorskip("libretranslatepy")
     client = libre.LibreTranslateAPI(server.url)
@@ -119,6 +120,7 @@ def test_the_official_client_works(server):
     assert (caught.value.code, json.load(caught.value)) == (400, {"error": "xx is not supported"})
 
 
+@pytest.mark.release
 def test_the_official_client_sends_its_key(tmp_path):
     libre = pytest.importorskip("libretranslatepy")
     (tmp_path / "keys").write_text("alice 0123456789abcdef\n")

@@ -29,18 +29,21 @@ def families(text):
     return {family.name: family for family in parser.text_string_to_metric_families(text)}
 
 
+@pytest.mark.release
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
 def test_promtool_has_no_complaint(text):
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+@pytest.mark.release
 def test_every_family_has_a_type_and_a_help(families):
     assert len(families) > 30
     for family in families.values():
         assert family.type in ("counter", "gauge", "histogram") and family.documentation, family.name
 
 
+@pytest.mark.release
 def test_requests_are_counted_by_model_and_outcome(families):
     done = {sample.labels["model"]: sample.value for sample in families["qkv_requests"].samples
             if sample.labels["outcome"] == "done"}
@@ -50,6 +53,7 @@ def test_requests_are_counted_by_model_and_outcome(families):
     assert {"404", "421"} <= {sample.labels["code"] for sample in answers if sample.value}
 
 
+@pytest.mark.release
 def test_histograms_add_up(families):
     histograms = [family for family in families.values() if family.type == "histogram"]
     assert len(histograms) > 4

@@ -6,6 +6,8 @@ import pytest
 from conftest import ROOT, package, qkv
 from serving import ServeProcess
 
+pytestmark = pytest.mark.release
+
 # Computed by transformers in float64: tests/golden/minilm/make.py.
 EXPECTED = json.loads((ROOT / "tests/golden/minilm/vectors.json").read_text(encoding="utf-8"))
 TEXTS = [line["text"] for line in EXPECTED]

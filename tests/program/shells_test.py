@@ -12,6 +12,8 @@ import subprocess
 import pytest
 from conftest import QKV, qkv
 
+pytestmark = pytest.mark.release
+
 SHELLS = [pytest.param(shell, marks=pytest.mark.skipif(not shutil.which(shell), reason=f"{shell} is not installed"))
           for shell in ("bash", "zsh", "fish")]
 

@@ -8,6 +8,7 @@ import pytest
 
 from site_pages import ROOT
 
+pytestmark = pytest.mark.release
 WORDS = ROOT / "tests/site/words.txt"
 NAME = re.compile(r"\S*[\d_/\\@=<>#{}|^~+*&%$:]\S*|\S+\.\w\S*|--?\w\S*")  # paths, numbers, options and code
 
