@@ -27,15 +27,14 @@ def language_run(corpus, tmp_path_factory):
     return train
 
 
-def test_a_run_becomes_a_directory(language_run, tmp_path):
-    run = language_run("--unit", "characters")
-    _, out, _ = qkv("export", run, tmp_path / "out")
+def test_a_run_becomes_a_directory(counting, tmp_path):
+    _, out, _ = qkv("export", counting, tmp_path / "out")
     assert out.startswith(f"{tmp_path}/out: starcoder2 model, ") and out.endswith(" parameters\n")
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
-    status, _, error = qkv("export", run, tmp_path / "out", ok=False)
+    status, _, error = qkv("export", counting, tmp_path / "out", ok=False)
     assert (status, error) == (1, f"qkv: {tmp_path}/out: already exists\n")
-    status, _, error = qkv("export", run, tmp_path / "other", "--dtype", "int4", ok=False)
+    status, _, error = qkv("export", counting, tmp_path / "other", "--dtype", "int4", ok=False)
     assert (status, error) == (2, "qkv: --dtype: must be one of float32, float16, bfloat16 (is int4)\n")
 
 

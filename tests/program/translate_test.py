@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import QKV, SMALL, qkv
+from conftest import QKV, ROOT, qkv
 
 LINES = ["The dog sees the cat.", "", "He sleeps.", "A man reads the old book in the garden.", "The dog sees the cat."]
 TEXT = "\n".join(LINES) + "\n"
@@ -123,10 +123,9 @@ def test_samples_depend_on_seed_and_sentence(trained):
     assert status == 2 and "--sampling" in error
 
 
-def test_an_ensemble_of_a_run_with_itself_equals_the_run(trained, corpus, tmp_path):
+def test_an_ensemble_of_a_run_with_itself_equals_the_run(trained):
     assert translate(trained, "--ensemble", trained) == translate(trained)
-    other = tmp_path / "other"
-    qkv("train", "translate", *corpus, *SMALL, "--vocab-size", 200, "--out", other, "--max-steps", 1, "--eval-every", 1)
+    other = ROOT / "tests/golden/runs/translator"
     status, _, error = qkv("translate", trained, "--ensemble", other, text="x\n", ok=False)
     assert status == 1 and "vocabulary differs from that of" in error and str(other) in error
 
@@ -186,8 +185,9 @@ def test_a_closed_pipe_ends_it_quietly(trained):
 
 def test_progress_is_shown_only_on_a_terminal(trained, tmp_path):
     ours, theirs = os.openpty()
+    text = TEXT * 2000  # many times the 0.2 seconds after which progress is shown
     with open(tmp_path / "out", "wb") as out:
-        done = subprocess.run([QKV, "translate", str(trained)], input=TEXT.encode() * 200, stdout=out, stderr=theirs)
+        done = subprocess.run([QKV, "translate", str(trained)], input=text.encode(), stdout=out, stderr=theirs)
     os.write(theirs, b"$")  # a terminal gives what was written in pieces; closed, it may take the rest along
     shown = b""
     while not shown.endswith(b"$"):
@@ -195,9 +195,9 @@ def test_progress_is_shown_only_on_a_terminal(trained, tmp_path):
     os.close(theirs)
     os.close(ours)
     shown = shown.removesuffix(b"$").decode()
-    assert done.returncode == 0 and (tmp_path / "out").read_bytes().count(b"\n") == 1000
+    assert done.returncode == 0 and (tmp_path / "out").read_bytes().count(b"\n") == 10_000
     assert " lines, " in shown and shown.endswith("\r\x1b[K")
-    assert qkv("translate", trained, text=TEXT * 200)[2] == ""
+    assert qkv("translate", trained, text=text)[2] == ""
 
 
 def test_options_out_of_range_are_named(trained):
