@@ -29,7 +29,7 @@ namespace {
 // Returns the integer, of any type with __index__. Not valid, with a Python error set, if it is none.
 nb::object index_of(nb::handle value) { return nb::steal(PyNumber_Index(value.ptr())); }
 
-std::string text_of(std::string_view name, nb::handle value) {
+std::string string_value(std::string_view name, nb::handle value) {
   if (!nb::isinstance<nb::str>(value)) refuse(name, "a str", value);
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
@@ -150,7 +150,7 @@ void OptionReader::operator()(std::string_view name, double& member, const Field
 
 void OptionReader::operator()(std::string_view name, std::string& member, const Field&) {
   const nb::object value = take(name);
-  if (value.is_valid()) member = text_of(name, value);
+  if (value.is_valid()) member = string_value(name, value);
 }
 
 void OptionReader::operator()(std::string_view name, std::vector<std::string>& member, const Field&) {
@@ -159,14 +159,14 @@ void OptionReader::operator()(std::string_view name, std::vector<std::string>& m
   if (nb::isinstance<nb::str>(value) || !PyObject_HasAttrString(value.ptr(), "__iter__"))
     refuse(name, "a list of str", value);
   member.clear();
-  for (const nb::handle item : value) member.push_back(text_of(fmt::format("{}[{}]", name, member.size()), item));
+  for (const nb::handle item : value) member.push_back(string_value(fmt::format("{}[{}]", name, member.size()), item));
 }
 
 size_t OptionReader::choose(std::string_view name, const std::vector<std::string_view>& names, size_t otherwise) {
   const nb::object value = take(name);
   if (!value.is_valid()) return otherwise;
   if (nb::isinstance<nb::str>(value)) {
-    const auto found = std::ranges::find(names, text_of(name, value));
+    const auto found = std::ranges::find(names, string_value(name, value));
     if (found != names.end()) return static_cast<size_t>(found - names.begin());
   }
   refuse(name, fmt::format("one of {}", fmt::join(names, ", ")).c_str(), value);
