@@ -39,7 +39,7 @@ def check_user(program):
     assert "qkv 0.1" in output and "is not a run directory" in output
 
 
-@pytest.mark.parametrize("component", ["", "static", "shared"])
+@pytest.mark.parametrize("component", ["", *(pytest.param(name, marks=pytest.mark.release) for name in ("static", "shared"))])
 def test_an_installed_qkv_is_found_and_links(prefix, tmp_path, component):
     done = configure("find_package", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DQKV_COMPONENT={component}")
     assert done.returncode == 0, done.stderr
@@ -54,6 +54,7 @@ def test_a_component_that_is_unknown_is_an_error_that_names_the_others(prefix, t
     assert done.returncode != 0 and "components: static, shared" in " ".join(done.stderr.split())
 
 
+@pytest.mark.release
 def test_pkg_config_names_the_shared_library(prefix, tmp_path):
     if not shutil.which("pkg-config"):
         pytest.skip("pkg-config is not installed")
