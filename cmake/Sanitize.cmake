@@ -3,8 +3,8 @@ set(QKV_SANITIZE "" CACHE STRING "Sanitizers: address (and undefined, and covera
 set_property(CACHE QKV_SANITIZE PROPERTY STRINGS "" address thread)
 
 # AddressSanitizer finds bad pointers at run time, so the checks of undefined behaviour that duplicate it are off.
-# An index of a span beyond its end is within the
-# arena, where AddressSanitizer sees nothing wrong; the assertions of libstdc++ do.
+# An index of a span beyond its end is within the arena, where AddressSanitizer sees nothing wrong; the assertions of
+# libstdc++ do.
 set(sanitize_address -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=null,object-size,pointer-overflow,vptr
     -fno-sanitize-recover=all -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
 set(sanitize_thread -fsanitize=thread)

@@ -3,19 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <set>
 #include <string>
 
 namespace {
 
-// Returns the name of the folder that a source file lies in, below tests/ or next to it: "ops", "fuzz".
-std::string folder_of(const std::string& file) {
-  const size_t tests = file.rfind("/tests/");
-  if (tests != std::string::npos) return file.substr(tests + 7, file.find('/', tests + 7) - tests - 7);
-  const size_t end = file.rfind('/');
-  const size_t begin = end == std::string::npos ? end : file.rfind('/', end - 1);
-  return begin == std::string::npos ? "" : file.substr(begin + 1, end - begin - 1);
-}
+// Returns the name of the folder that a source file lies in: "ops", "fuzz".
+std::string folder_of(const char* file) { return std::filesystem::path(file).parent_path().filename(); }
 
 // Restricts the filter to the test suites of these folders. Returns what is wrong with them, or an empty string.
 std::string select(const std::set<std::string>& folders) {

@@ -1,7 +1,7 @@
 """Compares the server's reader of requests with h11 and httptools (llhttp, the parser of Node.js): requests that the server
 takes, both take as the same ones.
 
-QKV_HTTP_STREAMS sets the number of streams; ./test.sh compares a few thousand.
+QKV_HTTP_STREAMS sets the number of streams; FULL=1 .ci/run compares a few thousand.
 
 Four differences are known:
 - An empty line before a request: h11 refuses it, RFC 9112 (2.2) lets servers skip one.
@@ -25,8 +25,8 @@ import pytest
 from conftest import QKV
 from http_streams import stream_of
 
-h11 = pytest.importorskip("h11", reason="h11 is not installed: ./test.sh installs it from PyPI")
-httptools = pytest.importorskip("httptools", reason="httptools is not installed: ./test.sh installs it from PyPI")
+h11 = pytest.importorskip("h11", reason="h11 is not installed: FULL=1 .ci/run installs it from PyPI")
+httptools = pytest.importorskip("httptools", reason="httptools is not installed: FULL=1 .ci/run installs it from PyPI")
 
 pytestmark = pytest.mark.release
 STREAMS = int(os.environ.get("QKV_HTTP_STREAMS", "5000"))

@@ -1,4 +1,4 @@
-"""Clients of others against `qkv serve`. ./test.sh runs this file with the packages from PyPI; without them tests are skipped."""
+"""Clients of others against `qkv serve`. FULL=1 .ci/run installs them."""
 
 import asyncio
 import json
