@@ -109,25 +109,32 @@ def test_apps_include_nothing_of_src():
 
 
 def commands():
-    """The compile commands of the library and the program, by file; united files have that of their folder."""
+    """The compile commands of the library, the program and the tests, by file; united files have that of their folder."""
     database = BUILD / "compile_commands.json"
     found = {}
     for command in json.loads(database.read_text()) if database.exists() else []:
         parts = re.findall(r'^#include "(/.*\.cc)"', Path(command["file"]).read_text(), re.MULTILINE)
         for part in map(Path, parts or [command["file"]]):
-            if part.is_relative_to(ROOT / "src") or part.is_relative_to(ROOT / "apps"):
+            if any(part.is_relative_to(ROOT / folder) for folder in ("src", "apps", "tests")):
                 found[part] = command
     return found
 
 
 def files_with_commands():
-    """Pairs of a file and a compile command. A header has that of a source of its folder."""
-    found = commands()
+    """Compile commands by file of the library and the program. A header has that of a source of its folder."""
+    found = {file: command for file, command in commands().items() if not file.is_relative_to(ROOT / "tests")}
     of_folder = {file.parent: command for file, command in found.items()}
     headers = [file for folder in ("src", "include", "apps") for file in (ROOT / folder).rglob("*.h")
                if not file.name.endswith("-inl.h")]
     public = next((command for file, command in found.items() if file.parent == ROOT / "src/core"), None)
     return found | {file: of_folder.get(file.parent, public) for file in headers}
+
+
+def tests_with_commands():
+    """Compile commands by file of the tests. The build may lack folders of tests; these have the command of another."""
+    found = commands()
+    other = next((command for file, command in found.items() if file.is_relative_to(ROOT / "tests/ops")), None)
+    return {file: found.get(file, other) for file in (ROOT / "tests").glob("*/*_test.cc")}
 
 
 def syntax_errors(file, command):
@@ -145,13 +152,14 @@ def test_a_file_compiles_without_the_others_of_its_folder():
     """A build that compiles a folder as one file (CMAKE_UNITY_BUILD) does not notice a missing include."""
     if "CI" not in os.environ:
         pytest.skip("takes minutes; .ci/run runs it, and so does CI=1")
-    files = files_with_commands()
-    assert files, f"{BUILD} has no compile_commands.json"
+    files, tests = files_with_commands(), tests_with_commands()
+    assert files and tests, f"{BUILD} has no compile_commands.json"
     changed = changes.changed_files()
-    alone = {file for file, command in files.items() if command["file"] == str(file)}  # the build has compiled them
-    chosen = sorted(set(files) - alone)
-    if changed is not None:
-        chosen = changes.affected_files(chosen, changed)
+    chosen = sorted(files) if changed is None else changes.affected_files(sorted(files), changed)
+    # A header of the tests takes long to compile, and many include it, so only tests that changed themselves count.
+    chosen += sorted(file for file in tests if changed is None or file in changed)
+    files |= tests
+    chosen = [file for file in chosen if files[file]["file"] != str(file)]  # the build has compiled the others
     with ThreadPool(os.cpu_count()) as pool:
         errors = pool.starmap(syntax_errors, [(file, files[file]) for file in chosen])
     assert not any(errors), "\n".join(filter(None, errors))

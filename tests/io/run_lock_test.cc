@@ -1,6 +1,7 @@
 // Only one training of a run at a time holds its lock.
 #include "io/run_lock.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
 // Steps of several shards: their batches, the sums of their gradients, and the bytes of runs.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
