@@ -73,6 +73,9 @@ void print_text(const qkv::RankingTable& table) {
              counts.no_target, counts.no_history);
   if (counts.not_sampled > 0)
     fmt::print(", {} not in the sample, which a hash of the users' names chooses", counts.not_sampled);
+  if (counts.repeated > 0)
+    fmt::print("\ntargets: {} are in the user's history, which is not recommended again: they count as misses",
+               counts.repeated);
   fmt::print("\n\n");
   print_header(width, columns(counts, next));
   for (const auto& row : table.rows) print_row(row.name, width, columns(row.score, next));

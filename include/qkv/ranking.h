@@ -36,6 +36,7 @@ struct RankingScore {
   int64_t no_target = 0;    // users without a target in this split
   int64_t no_history = 0;   // users whose target is their first event; not in the means
   int64_t not_sampled = 0;  // users with a target and a history that the sample leaves out
+  int64_t repeated = 0;     // targets of these users that are in their history, which are misses; 0 with repeats
 };
 
 // Returns the names and values of the measures: HR@5, HR@10, …; those for one target come first.

@@ -47,6 +47,7 @@ double ItemCounts::novelty(int32_t item) const {
 
 void MeasureSums::add(std::span<const int64_t> ranks, std::span<const int32_t> list) {
   sum_.users++;
+  sum_.repeated += std::ranges::count(ranks, kNoRank);
   for (size_t i = 0; i < kCutoffs.size(); i++) add_hits(i, ranks);
   if (!list.empty()) add_list(list);
 }

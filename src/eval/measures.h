@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -11,7 +12,8 @@
 
 namespace qkv {
 
-constexpr int64_t kListed = kCutoffs.back();  // items per list
+constexpr int64_t kListed = kCutoffs.back();                      // items per list
+constexpr int64_t kNoRank = std::numeric_limits<int64_t>::max();  // of a target that is no candidate
 
 // How often each item occurs in the events that precede a held-out part.
 struct ItemCounts {
@@ -30,8 +32,8 @@ class MeasureSums {
   // counts: of `items` items; without events, novelty and popularity are 0. Must outlive the sums.
   MeasureSums(int64_t items, const ItemCounts& counts) : counts_(counts), listed_(to_size(items), kNever) {}
 
-  // Adds a user. ranks: of the targets, at least one, ascending from 1; a rank above kListed counts as no hit. list:
-  // the best items, best first, at most kListed.
+  // Adds a user. ranks: of the targets, at least one, ascending from 1 or kNoRank; a rank above kListed counts as no
+  // hit. list: the best items, best first, at most kListed.
   void add(std::span<const int64_t> ranks, std::span<const int32_t> list);
 
   // Returns the means over the users, 0 if there are none, and their number.

@@ -89,11 +89,14 @@ RankingQuery query_of(const Question& question, const Interactions& data, const 
   return query;
 }
 
-// Returns the ranks of a user's targets, ascending.
-std::vector<int64_t> ranks_of(const RankingAnswer& answer) {
-  std::vector<int64_t> ranks = answer.not_below;
+// Returns the ranks of a user's targets, ascending. Those of hidden targets are kNoRank.
+std::vector<int64_t> ranks_of(const RankingQuery& query, const RankingAnswer& answer) {
+  std::vector<int64_t> ranks;
+  for (size_t t = 0; t < query.targets.size(); t++)
+    if (!std::ranges::binary_search(query.hidden, query.targets[t])) ranks.push_back(answer.not_below[t]);
   std::ranges::sort(ranks);
   for (size_t i = 0; i < ranks.size(); i++) ranks[i] += static_cast<int64_t>(i) + 1;
+  ranks.resize(query.targets.size(), kNoRank);
   return ranks;
 }
 
@@ -107,8 +110,8 @@ class SegmentSums {
     if (segments_) parts_ = std::vector<MeasureSums>(segments_->names.size(), all_);
   }
 
-  void add(int64_t user, const RankingAnswer& answer) {
-    const std::vector<int64_t> ranks = ranks_of(answer);
+  void add(int64_t user, const RankingQuery& query, const RankingAnswer& answer) {
+    const std::vector<int64_t> ranks = ranks_of(query, answer);
     std::vector<int32_t> list;
     for (const ScoredToken& item : answer.list) list.push_back(item.token);
     all_.add(ranks, list);
@@ -167,7 +170,7 @@ SegmentedScore rank_segments(const Interactions& data, const RankingOptions& opt
     answers.resize(queries.size());
     ranker.rank(queries, answers);
     for (size_t i = 0; i < batch.size(); i++) {
-      sums.add(batch[i].user, answers[i]);
+      sums.add(batch[i].user, queries[i], answers[i]);
       if (options.on_list) options.on_list(batch[i].user, answers[i].list);
     }
   }

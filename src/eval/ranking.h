@@ -19,8 +19,8 @@ namespace qkv {
 
 constexpr int64_t kUsersAtOnce = 384;  // whose targets a ranker gets in one call
 
-// A user whose targets are to be ranked. The candidates are the targets and, if `drawn` is empty, all items that are
-// not hidden; otherwise the drawn ones.
+// A user whose targets are to be ranked. The candidates are the targets that are not hidden and, if `drawn` is empty,
+// all other items that are not hidden; otherwise the drawn ones.
 struct RankingQuery {
   History history;                   // the events before the targets, at least one
   std::vector<int32_t> targets;      // distinct, at least one, ascending
@@ -30,7 +30,7 @@ struct RankingQuery {
 
 struct RankingAnswer {
   // For each target, the number of candidates besides the targets whose score is not below that of the target. A drawn
-  // item counts each time, also if it is a target.
+  // item counts each time, also if it is a target. That of a hidden target is not read.
   std::vector<int64_t> not_below;
   // The kListed best of all items that are not hidden, best first; NaN and −∞ are omitted.
   std::vector<ScoredToken> list;
@@ -80,8 +80,9 @@ struct SegmentedScore {
   std::vector<RankingScore> segments;  // of each segment; users = 0 for one without users
 };
 
-// Ranks the targets of every user by the score given its history. A target is always a candidate, even if the history
-// contains it. The result does not depend on the number of threads if the ranker does not.
+// Ranks the targets of every user by the score given its history. Without `repeats` a target that the history contains
+// is no candidate and counts as a miss, because it would not be listed. The result does not depend on the number of
+// threads if the ranker does not.
 SegmentedScore rank_segments(const Interactions& data, const RankingOptions& options, ItemRanker& ranker);
 RankingScore rank_targets(const Interactions& data, const RankingOptions& options, ItemRanker& ranker);
 RankingScore rank_targets(const Interactions& data, const RankingOptions& options, ScoreItems score);

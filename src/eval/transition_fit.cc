@@ -27,11 +27,11 @@ struct FitQuestion {
 
   bool repeats;
 
+  // Whether the target is no candidate, because the history contains it.
+  bool is_missed() const { return !repeats && std::ranges::find(history.items, target) != history.items.end(); }
   std::vector<int32_t> hidden() const {  // ascending
     if (repeats) return {};
-    std::vector<int32_t> items = sorted_unique(std::vector<int32_t>(history.items.begin(), history.items.end()));
-    std::erase(items, target);
-    return items;
+    return sorted_unique(std::vector<int32_t>(history.items.begin(), history.items.end()));
   }
 };
 
@@ -51,8 +51,9 @@ std::vector<FitQuestion> fit_questions(const Interactions& data, const Split& sp
   return questions;
 }
 
-// Returns the rank of the target among the items that transitions score; 0 if they do not score it.
+// Returns the rank of the target among the items that transitions score; 0 if they do not score it, or if it is missed.
 int64_t rank_alone(const FitQuestion& question, const Transitions& transitions) {
+  if (question.is_missed()) return 0;
   const auto scores = transitions.scores(question.history.items);
   const auto target = std::ranges::lower_bound(scores, question.target, {}, &Transitions::Scored::item);
   if (target == scores.end() || target->item != question.target) return 0;
@@ -68,9 +69,14 @@ double weight_of(size_t i, const Transitions& transitions) {
 
 using RanksByWeight = std::array<int64_t, kWeights.size()>;
 
-// Returns the rank of the target for each weight, or kCutoff + 1 if it is larger. Only items that rank above the target
-// without transitions, or have any, can do so with them.
+// Returns the rank of the target for each weight, or kCutoff + 1 if it is larger or there is none. Only items that rank
+// above the target without transitions, or have any, can do so with them.
 RanksByWeight ranks_by_weight(const FitQuestion& question, const Transitions& transitions, std::span<float> scores) {
+  RanksByWeight ranks{};
+  if (question.is_missed()) {
+    ranks.fill(kCutoff + 1);
+    return ranks;
+  }
   std::vector<float> added(scores.size());
   transitions.add(question.history.items, added);
   for (const int32_t item : question.hidden()) {
@@ -81,7 +87,6 @@ RanksByWeight ranks_by_weight(const FitQuestion& question, const Transitions& tr
   std::vector<std::pair<float, float>> rivals;
   for (size_t item = 0; item < scores.size(); item++)
     if (!(scores[item] < score) || added[item] > 0) rivals.emplace_back(scores[item], added[item]);
-  RanksByWeight ranks{};
   for (size_t i = 0; i < kWeights.size(); i++) {
     const auto weight = static_cast<float>(weight_of(i, transitions));
     const float least = score + weight * plus;

@@ -22,7 +22,7 @@ struct TransitionFit {
 Transitions count_transitions(const Interactions& data, const Split& split, HeldOut part,
                               const TransitionConfig& config);
 
-// repeats: whether items of the history are candidates.
+// repeats: whether items of the history are candidates. If not, a target that the history contains is a miss.
 
 // Chooses the decay, then the scale, with which the transitions alone have the best NDCG@10 on the validation. Uses at
 // most 3,000 users, evenly spaced. `transitions` counts the events before the validation.

@@ -303,6 +303,7 @@ std::string to_json(const RankingTable& table) {
   json["users_without_target"] = counts.no_target;
   json["users_without_history"] = counts.no_history;
   json["users_not_sampled"] = counts.not_sampled;
+  json["targets_in_history"] = counts.repeated;
   json["next"] = protocol.next;
   for (const RankingTable::Row& row : table.rows) {
     nlohmann::ordered_json& to = row.name == "model" ? json : json["baselines"][row.name];

@@ -51,10 +51,30 @@ TEST(Ranking, TiesAndNanCountAgainstTheTarget) {
   EXPECT_EQ(rank_of_item_0({kInfinity, kInfinity, kNan, 0, 0, 0}), 1);
 }
 
-TEST(Ranking, ATargetInTheHistoryIsACandidate) {
-  const Interactions data = log_of({{0, 1, 2, 0}}, 4);
-  const RankingScore score = rank_targets(data, {}, constant({3, 9, 9, 1}));
-  EXPECT_EQ(score.mrr[0], 1);
+TEST(Ranking, ATargetInTheHistoryIsAMissUnlessItMayRepeat) {
+  const Interactions data = log_of({{0, 1, 2, 0}, {1, 2, 3}}, 4);
+  const Negatives negatives{1, {3, 0}};
+  for (const Negatives* drawn : {static_cast<const Negatives*>(nullptr), &negatives}) {
+    const RankingScore score = rank_targets(data, {.negatives = drawn}, constant({3, 9, 9, 4}));
+    EXPECT_EQ(score.mrr[0], 1 / 2.0);  // of user 1
+    EXPECT_EQ(score.hr[2], 1 / 2.0);
+    EXPECT_EQ(score.users, 2);
+    EXPECT_EQ(score.repeated, 1);
+  }
+  const RankingScore repeats = rank_targets(data, {.repeats = true}, constant({9, 1, 1, 8}));
+  EXPECT_EQ(repeats.mrr[0], (1 + 1 / 2.0) / 2);
+  EXPECT_EQ(repeats.repeated, 0);
+}
+
+TEST(Ranking, OfSeveralTargetsThoseInTheHistoryAreMisses) {
+  const Interactions data = log_of({{5, 0, 1, 2, 0, 3, 4}}, 8);
+  Split split;
+  split.holdout = 3;
+  const RankingScore score = rank_targets(data, {.split = split, .next = 3}, constant({9, 1, 1, 7, 6, 9, 6.5, 0}));
+  EXPECT_EQ(score.repeated, 1);  // of 0, 3, 4
+  EXPECT_DOUBLE_EQ(score.recall[0], 2 / 3.0);
+  EXPECT_DOUBLE_EQ(score.map[0], (1 + 2 / 3.0) / 3);  // 3 is first, 6 is above 4
+  EXPECT_DOUBLE_EQ(score.precision[0], 2 / 5.0);
 }
 
 TEST(Ranking, WithRepeatsTheHistoryIsRanked) {
@@ -175,6 +195,7 @@ TEST(Ranking, AgreesWithTheDefinitionForAnyNumberOfThreads) {
       const float own = scores[to_size(events.back())];
       const auto rank = 1. + static_cast<double>(std::ranges::count_if(
                                  candidates, [&](int32_t i) { return scores[to_size(i)] >= own; }));
+      if (std::ranges::find(history, events.back()) != history.end()) continue;  // not recommended again
       if (rank <= 10) hr += 1, ndcg += 1 / std::log2(1 + rank), mrr += 1 / rank;
     }
     const int before = threads();
@@ -224,7 +245,9 @@ TEST(Ranking, SeveralTargetsAgreeWithTheDefinition) {
       for (int32_t i = 0; i < 80; i++)
         if (std::ranges::find(history, i) == history.end()) others.push_back(i);
       double hits = 0;
-      for (const int64_t rank : ranks_by_sorting(scores, targets, others)) {
+      std::set<int32_t> ranked = targets;  // those in the history have no rank
+      std::erase_if(ranked, [&](int32_t item) { return std::ranges::find(history, item) != history.end(); });
+      for (const int64_t rank : ranks_by_sorting(scores, ranked, others)) {
         if (rank > 10) break;
         hits++;
         recall += 1 / static_cast<double>(targets.size());

@@ -8,6 +8,7 @@
 #include "eval/baselines.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/kernels.h"
+#include "tests/support/logs.h"
 
 namespace qkv {
 namespace {
@@ -61,8 +62,21 @@ TEST(TransitionFit, MeasuresAreThoseOfAFullRanking) {
   }
 }
 
+TEST(TransitionFit, TargetsInTheHistoryAreMisses) {
+  const Interactions log = testing::log_of({{0, 1, 0, 2}, {0, 1, 3, 2}}, kItems);
+  Transitions transitions = count_transitions(log, {}, HeldOut::validation, {.weight = 1});
+  const auto best = [](std::span<const History> histories, Matrix<float> scores) {  // 0, then 3
+    std::fill_n(scores.data, scores.rows * scores.cols, 0.0f);
+    for (size_t row = 0; row < histories.size(); row++)
+      scores(static_cast<int64_t>(row), 0) = 2, scores(static_cast<int64_t>(row), 3) = 1;
+  };
+  EXPECT_EQ(fit_weight(log, {}, false, transitions, best).without.hr, 0.5);
+  EXPECT_EQ(fit_weight(log, {}, true, transitions, best).without.hr, 1);
+  EXPECT_EQ(fit_weight(log, {}, false, transitions, best).without.ndcg, 0.5);
+}
+
 TEST(TransitionFit, AModelThatKnowsTheAnswerGetsWeight0) {
-  const Interactions log = walks(0.1);
+  const Interactions log = walks(0);  // without repetitions
   const Transitions transitions = count_transitions(log, {}, HeldOut::validation, {.weight = 1});
   const auto knows = [&](std::span<const History> histories, Matrix<float> scores) {
     for (int64_t row = 0; row < scores.rows; row++) {
