@@ -33,12 +33,6 @@ std::set<std::string> set_values(const RecommendationRecipe& recipe) {
 // The power of two nearest to x by ratio.
 int64_t power_of_two(double x) { return int64_t{1} << std::lround(std::log2(std::max(1.0, x))); }
 
-// The smallest of the values that is at least x, or the last one.
-int64_t round_up(int64_t x, std::initializer_list<int64_t> values) {
-  const auto place = std::lower_bound(values.begin(), values.end(), x);
-  return place == values.end() ? *std::prev(place) : *place;
-}
-
 }  // namespace
 
 FittedRecipe fit_to_log(const RecommendationRecipe& recipe, const LogShape& log) {
@@ -64,7 +58,7 @@ FittedRecipe fit_to_log(const RecommendationRecipe& recipe, const LogShape& log)
   if (!is_given("value_width")) m.attention.value_width = head;
 
   // Nearly all histories in full; batches of one sequence at least.
-  choose("max_length", m.max_length, round_up(log.p95, {50, 100, 200}));
+  choose("max_length", m.max_length, log.fitting_length());
   if (is_given("batch_tokens") && !is_given("max_length")) m.max_length = std::min(m.max_length, t.batch_tokens);
   // About 60 steps an epoch.
   const int64_t batch = std::clamp<int64_t>(power_of_two(targets / 60), 1024, 16384);

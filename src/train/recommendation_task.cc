@@ -206,7 +206,7 @@ std::string RecommendationTask::verdict(double best) const {
   const auto top = std::ranges::max_element(baselines_, {}, value);
   if (top == baselines_.end() || best >= value(*top)) return "";
   return fmt::format("the model is below the baseline {} (NDCG@10 {:.4f}, baseline {:.4f}); {}", top->name, best,
-                     value(*top), advice(recipe_, shape_of(log_, split_)));
+                     value(*top), advice(recipe_, shape_of(log_, split_, recipe_.model.max_length)));
 }
 
 // The model without transitions decides which weights are the best and when training ends: it still gains when the

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace qkv {
 namespace {
 
@@ -35,10 +37,32 @@ TEST(LogShape, PercentilesAreLengthsOfUsers) {
   EXPECT_EQ(shape.longest, 100);
 }
 
-TEST(LogShape, RepetitionsAreEventsOfItemsThatTheSameUserHadBefore) {
-  const LogShape shape = shape_of(log_of({{0, 1, 0, 0}, {0, 1}, {1, 1}}, 2), {});
-  EXPECT_DOUBLE_EQ(shape.repetition, 3.0 / 8);
+TEST(LogShape, RepetitionsAreNextEventsOfItemsThatTheUserHadBefore) {
+  const LogShape shape = shape_of(log_of({{0, 1, 0, 0, 2}, {0, 1}, {1, 1}}, 3), {});
+  EXPECT_DOUBLE_EQ(shape.repetition, 3.0 / 5);  // of 1 0, 0 (the validation), 1 and 1; the test is not read
   EXPECT_DOUBLE_EQ(shape_of(log_of({{0, 1}, {0, 1}}, 2), {}).repetition, 0);
+}
+
+TEST(LogShape, RepetitionsAreThoseOfTheValidationIfItHasEnoughTargets) {
+  std::vector<std::vector<int32_t>> users(60, {0, 0, 0, 1, 2});  // only early events repeat
+  EXPECT_EQ(shape_of(log_of(users, 3), {}).repetition, 0);
+  std::ranges::fill(users, std::vector<int32_t>{0, 1, 2, 0, 3});  // only the validation
+  EXPECT_EQ(shape_of(log_of(users, 4), {}).repetition, 1);
+  users.resize(29);  // too few: also 1 2 of training
+  EXPECT_DOUBLE_EQ(shape_of(log_of(users, 4), {}).repetition, 1 / 3.0);
+}
+
+TEST(LogShape, AUserWithVeryManyEventsCountsNoMoreThanTrainingReads) {
+  std::vector<std::vector<int32_t>> users(40, {0, 1, 2, 3, 4, 5});
+  const LogShape before = shape_of(log_of(users, 8), {});
+  users.emplace_back(100'002, 7);
+  const LogShape after = shape_of(log_of(users, 8), {});
+  EXPECT_EQ(before.targets, 40 * 3);
+  EXPECT_EQ(after.targets, before.targets + 50);  // max_length 50
+  EXPECT_EQ(after.longest, 100'002);
+  EXPECT_LT(after.repetition, 0.03);  // one target of the validation
+  EXPECT_EQ(shape_of(log_of(users, 8), {}, 2).targets, 40 * 2 + 2);
+  EXPECT_EQ(shape_of(log_of(users, 8), {}, 1000).targets, before.targets + 1000);
 }
 
 }  // namespace

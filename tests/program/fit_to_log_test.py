@@ -80,3 +80,27 @@ def test_the_generated_log_is_what_its_options_say(tmp_path):
     assert min(map(len, users.values())) == 2 and max(item for items in users.values() for item in items) < 500
     repeated = sum(len(items) - len(set(items)) for items in users.values()) / len(events)
     assert 0.2 < repeated < 0.45
+
+
+def test_one_user_with_very_many_events_does_not_move_the_values(tmp_path):
+    log = write_log(tmp_path / "log", "--users", 300, "--items", 3000)
+    options = ["--d-model", 8, "--max-steps", 1, "--transitions", "false"]
+    before = train(log, tmp_path / "before", *options)
+    text = log.read_text()
+    log.write_text(text + "machine 7\n" * 100_000)
+    after = train(log, tmp_path / "after", *options)
+    assert line_of(after, "chosen for it: ") == line_of(before, "chosen for it: ")
+    assert json.loads((tmp_path / "after/recommendation.json").read_text())["repeats"] is False
+
+
+def test_items_repeat_if_users_take_them_again_next(tmp_path):
+    for place, repeats in ((0, False), (4, True)):  # whether early events repeat, or those that come next
+        log, run = tmp_path / f"log{place}", tmp_path / f"run{place}"
+        lines = []
+        for user in range(100):
+            items = [(user * 7 + step) % 50 for step in range(7)]
+            items[1 if place == 0 else 5] = items[0]
+            lines += [f"u{user} i{item}" for item in items]
+        log.write_text("\n".join(lines) + "\n")
+        train(log, run, "--d-model", 8, "--max-steps", 1)
+        assert json.loads((run / "recommendation.json").read_text())["repeats"] is repeats
