@@ -147,6 +147,11 @@ void add_recommend_command(CLI::App& app) {
   add("--new-items", options->tables.new_items,
       "Table of items that joined after training, with the feature columns that the run was trained with")
       ->type_name("FILE");
+  add("--before", options->tables.before,
+      "Use the events of the log before this held-out part only, test or validation, as qkv evaluate does. Without "
+      "it, all events are counted, and lists must not be compared with held-out events")
+      ->check(CLI::IsMember({"test", "validation"}))
+      ->type_name("PART");
   add_options(*command, options->recommend, {"exclude_seen", "allow", "deny"});
   command->add_flag("--include-seen", options->include_seen,
                     "Also recommend items of the history (default of a run trained with --repeats)");

@@ -54,14 +54,17 @@ void visit_fields(RecommendOptions& o, Visitor&& visit) {
          "output", between(0, 1), kCommon});
 }
 
-// Tables that a recommender reads in addition to its run. Columns are separated by commas, semicolons, tabs or "::",
-// with quotes as in CSV; the first row has their names.
+// Tables that a recommender reads in addition to its run, and the part of its log that it uses. Columns are separated
+// by commas, semicolons, tabs or "::", with quotes as in CSV; the first row has their names.
 struct RecommenderTables {
   std::string catalogue = {};    // attributes of items, for RecommendOptions::where; "": none
   std::string item_column = {};  // the column of items in the catalogue, a name or a number from 1; "": the first
   // Items that joined after training, with the feature columns that the run was trained with. They get vectors from
   // their features, and can be recommended and stand in histories like other items. "": none
   std::string new_items = {};
+  // "test" or "validation": only the events before this held-out part are counted and are histories of users, so that
+  // lists can be compared with the held-out events; they are those of qkv::evaluate_run. "": all events of the log
+  std::string before = {};
 };
 
 struct Recommendation {

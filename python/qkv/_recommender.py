@@ -66,6 +66,8 @@ class Recommender:
     item_column: the column of the items in the catalogue, a name or a number from 1; by default the first.
     new_items: a table of items that joined after training, with the feature columns that the run was trained with. They
         get vectors from their features, and can be recommended and stand in histories like other items.
+    before: "test" or "validation": only the events before this held-out part are counted and are histories of users, as
+        in qkv.evaluate. By default all events of the log are; do not compare such lists with held-out events.
 
     Raises qkv.Error, a ValueError, naming the file, if the run is incomplete or damaged, or the table is invalid.
     """
@@ -82,10 +84,12 @@ class Recommender:
         catalogue: str | os.PathLike[str] | None = None,
         item_column: str = "",
         new_items: str | os.PathLike[str] | None = None,
+        before: str = "",
     ) -> None:
         tables = ["" if path is None else os.fspath(path) for path in (catalogue, new_items)]
         check_text("item_column", item_column)
-        self._recommender = _qkv.Recommender(os.fspath(run_directory), tables[0], item_column, tables[1])
+        check_text("before", before)
+        self._recommender = _qkv.Recommender(os.fspath(run_directory), tables[0], item_column, tables[1], before)
         self.messages = self._recommender.messages()
         self.items, self.users = self._recommender.items(), self._recommender.users()
         self.max_length = self._recommender.max_length()

@@ -73,8 +73,8 @@ void bind_recommender(nb::module_& m) {
       .def(
           "__init__",
           [](Recommender* self, const std::string& run, const std::string& catalogue, const std::string& item_column,
-             const std::string& new_items) {
-            new (self) Recommender(run, {catalogue, item_column, new_items});
+             const std::string& new_items, const std::string& before) {
+            new (self) Recommender(run, {catalogue, item_column, new_items, before});
           },
           Free())
       .def("messages", &Recommender::messages)

@@ -1,6 +1,8 @@
 #include "data/split.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "core/fail.h"
 #include "core/hash.h"
@@ -86,6 +88,21 @@ int64_t Split::known(const Interactions& data, int64_t user, HeldOut part) const
   if (rule == SplitRule::leave_one_out) return target(data, user, part).value_or(n);
   const std::optional<HeldOut> held_out = part_of(data, user);
   return held_out == HeldOut::test || (held_out && held_out == part) ? n - 1 : n;
+}
+
+void keep_known(Interactions& data, const Split& split, HeldOut part) {
+  std::vector<int64_t> known;
+  for (int64_t user = 0; user < data.user_count(); user++) known.push_back(split.known(data, user, part));
+  int64_t end = 0;
+  for (size_t user = 0; user < known.size(); user++) {
+    const int64_t begin = std::exchange(data.offsets[user], end);
+    std::copy_n(data.events.begin() + begin, known[user], data.events.begin() + end);
+    if (!data.times.empty()) std::copy_n(data.times.begin() + begin, known[user], data.times.begin() + end);
+    end += known[user];
+  }
+  data.offsets.back() = end;
+  data.events.resize(to_size(end));
+  if (!data.times.empty()) data.times.resize(to_size(end));
 }
 
 }  // namespace qkv

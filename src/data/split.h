@@ -56,4 +56,8 @@ struct Split {
   std::optional<HeldOut> part_of(const Interactions& data, int64_t user) const;
 };
 
+// Leaves the events that split.known(data, user, part) gives for each user: the log before a held-out part. Users and
+// items keep their ids, also those without events.
+void keep_known(Interactions& data, const Split& split, HeldOut part);
+
 }  // namespace qkv

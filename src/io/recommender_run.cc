@@ -54,6 +54,13 @@ void RecommenderRun::write(const RunDirectory& run) const {
   if (transitions) write_fields(run.transitions(), *transitions);
 }
 
+Split split_of(const RecommenderRun& run) {
+  const RecommendationConfig& config = run.recommendation;
+  Split split = Split::of(run.log.data, config.split, config.test_share);
+  split.holdout = config.holdout;
+  return split;
+}
+
 std::unique_ptr<Transitions> transitions_of(const RecommenderRun& run) {
   if (!run.transitions || run.transitions->weight == 0) return nullptr;
   const Interactions& log = run.log.data;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "data/split.h"
 #include "data/transitions.h"
 #include "io/run_directory.h"
 #include "io/saved_interactions.h"
@@ -30,6 +31,9 @@ struct RecommenderRun {
   static RecommenderRun read(const RunDirectory& run, const ModelConfig& config, const ItemInputs& items);
   void write(const RunDirectory& run) const;
 };
+
+// Returns the split by which the run was trained on its log.
+Split split_of(const RecommenderRun& run);
 
 // Returns the transitions of all events of the run's log, or nothing if they do not change the scores.
 std::unique_ptr<Transitions> transitions_of(const RecommenderRun& run);

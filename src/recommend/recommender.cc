@@ -1,11 +1,13 @@
 #include "qkv/recommender.h"
 
+#include <optional>
 #include <utility>
 
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/sorted_unique.h"
 #include "core/to_size.h"
+#include "data/split.h"
 #include "io/run.h"
 #include "recommend/new_items.h"
 #include "recommend/serving.h"
@@ -13,8 +15,15 @@
 namespace qkv {
 namespace {
 
+HeldOut part_named(const std::string& name) {
+  if (name != "test" && name != "validation") fail("before must be test or validation (is {})", excerpt(name));
+  return name == "test" ? HeldOut::test : HeldOut::validation;
+}
+
 RecommenderRun load(const std::string& directory, const RecommenderTables& tables, std::vector<std::string>& messages) {
+  const std::optional<HeldOut> part = tables.before.empty() ? std::nullopt : std::optional(part_named(tables.before));
   RecommenderRun run = load_run<RecommenderRun>(directory);
+  if (part) keep_known(run.log.data, split_of(run), *part);
   if (!tables.new_items.empty()) messages.push_back(add_new_items(run, RunDirectory(directory), tables.new_items));
   return run;
 }

@@ -144,5 +144,23 @@ TEST(Split, ByUsersNeedsThreeUsersWithTwoEvents) {
   EXPECT_EQ(split.known(data, 3, HeldOut::test), 1);
 }
 
+TEST(Split, TheLogBeforeAPartHasTheKnownEventsOfEachUser) {
+  const Interactions data = with_times({{1, 2, 3, 4}, {5}, {1, 6, 7}});
+  for (const HeldOut part : {HeldOut::validation, HeldOut::test})
+    for (const Split& split : {Split{}, Split{SplitRule::temporal, 3, 6}}) {
+      Interactions before = data;
+      keep_known(before, split, part);
+      EXPECT_EQ(before.items, data.items);
+      ASSERT_EQ(before.users, data.users);
+      EXPECT_EQ(before.offsets.back(), std::ssize(before.events));
+      EXPECT_EQ(before.times.size(), before.events.size());
+      for (int64_t user = 0; user < 3; user++) {
+        const auto known = static_cast<size_t>(split.known(data, user, part));
+        EXPECT_TRUE(std::ranges::equal(before.of(user), data.of(user).first(known)));
+        EXPECT_TRUE(std::ranges::equal(before.times_of(user), data.times_of(user).first(known)));
+      }
+    }
+}
+
 }  // namespace
 }  // namespace qkv
