@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "log_options.h"
 #include "options.h"
 #include "qkv/corpus.h"
 
@@ -87,6 +88,7 @@ void add_check(CLI::App& data) {
       ->delimiter(',')
       ->type_name("NAMES")
       ->needs(logs);
+  for (CLI::Option* option : add_log_options(*command, options->log)) option->needs(logs);
   command->add_flag("--json", options->json, "Print as JSON");
   add_options(*command, options->filters);
   command->callback([options] {

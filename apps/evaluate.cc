@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "log_options.h"
 
 namespace {
 
@@ -23,7 +23,7 @@ struct EvaluateCommand {
   qkv::EvaluateOptions evaluate;
   bool json = false;
   qkv::InteractionOptions log;
-  std::array<CLI::Option*, 5> of_logs{};
+  std::vector<CLI::Option*> of_logs;
 };
 
 using Measures = std::vector<std::pair<std::string, double>>;
@@ -154,6 +154,7 @@ void add_evaluate_command(CLI::App& app) {
                           "Drop users and items with fewer events, repeatedly until none is left; 0 is off"),
       command->add_option("--test-share", options->values.test_share, "Share of all events in the test of temporal"),
       command->add_flag("--repeats", options->values.repeats, "Items that the user already had are candidates")};
+  for (CLI::Option* option : add_log_options(*command, options->log)) options->of_logs.push_back(option);
   for (CLI::Option* option : options->of_logs) option->group("Logs")->capture_default_str();
   command->callback([options] { evaluate(*options); });
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "log_options.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "training.h"
@@ -102,6 +103,7 @@ void add_recommend(CLI::App& train) {
                    "Columns of user, item and time: names or numbers, such as 1,2,4")
       ->delimiter(',')
       ->type_name("NAMES");
+  for (CLI::Option* option : add_log_options(*command, options->files)) option->group("Data");
   add_out_option(*command, options->run);
   command
       ->add_option("--init,--warm-start", options->files.init,

@@ -28,12 +28,21 @@ struct InteractionOptions {
   int64_t core = 0;        // repeatedly drop users and items with fewer events than this; 0: off
   // Use min_events 2 if most users with two events have no third one.
   bool keep_two_events = false;
+  // The text between columns: 1 to 8 characters, or \t. Quotes are as in CSV if it is one character other than a tab.
+  // Empty: found by the first line.
+  std::string separator = {};
+  // The format of the times, in the directives of strptime: %m/%d/%Y, %d.%m.%Y %H:%M (docs/interactions.md). Empty:
+  // numbers or ISO 8601.
+  std::string time_format = {};
+  // Skip lines that cannot be read, and count them. The first line must be valid, and most of the others.
+  bool skip_bad_lines = false;
 };
 
 // The columns of user, item and time, counted from 0.
 struct EventColumns {
   int user = -1, item = -1, time = -1;  // −1: none
   bool header = false;                  // the first line is a header
+  bool guessed = false;                 // by their usual order: neither named nor given
 
   bool found() const { return user >= 0 && item >= 0; }
 };
@@ -52,6 +61,8 @@ struct ReadReport {
   int64_t events_read = 0;
   int64_t min_events = 0;                     // the least events of a kept user
   int64_t incomplete = 0;                     // events without a user, an item or, if the log has times, a time
+  int64_t bad_lines = 0;                      // skipped by skip_bad_lines
+  std::string first_bad_line = {};            // what is wrong with the first of them
   int64_t duplicates = 0;                     // dropped events with the same user, item and time as an earlier one
   int64_t ties = 0;                           // kept events with the same time as the user's previous event
   int64_t short_users = 0, short_events = 0;  // dropped by min_events
@@ -60,6 +71,7 @@ struct ReadReport {
   int64_t users = 0, items = 0, events = 0;   // kept
   std::string busiest;                        // the user with the most events
   int64_t busiest_events = 0;
+  std::string time_doubt = {};  // why a column that is taken as the time may be another, and what to set; "": none
 
   std::vector<std::string> lines() const;  // the report as text; counts of zero are omitted
 };

@@ -130,6 +130,9 @@ struct RecommendationFiles {
   std::string init = {};                  // a run whose weights training starts from; "": none
   std::string features = {};              // a table of categories and words of items (docs/recommend.md); "": none
   std::vector<std::string> feature_columns = {};  // columns of that table
+  // How logs are read: as in InteractionOptions.
+  std::string separator = {}, time_format = {};
+  bool skip_bad_lines = false;
 };
 
 // Trains a recommender and writes it to the run directory `out`. Returns false if should_stop ended training early.

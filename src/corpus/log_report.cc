@@ -21,6 +21,8 @@ std::vector<std::string> advice_for(const ReadReport& r) {
   std::vector<std::string> advice;
   if (!r.has_times)
     advice.push_back("the log has no times: each user's events must be in the order in which they happened");
+  if (!r.time_doubt.empty()) advice.push_back(r.time_doubt);
+  if (r.bad_lines > 0) advice.push_back(fmt::format("{} lines cannot be read, and are dropped", r.bad_lines));
   if (r.incomplete > 0)
     advice.push_back(fmt::format("{} events lack a user, an item or a time, and are dropped", r.incomplete));
   if (r.short_users > r.users)
@@ -39,6 +41,7 @@ std::string to_json(const ReadReport& r) {
                              {"has_times", r.has_times},
                              {"lines_read", r.lines_read},
                              {"events_read", r.events_read},
+                             {"bad_lines", r.bad_lines},
                              {"incomplete", r.incomplete},
                              {"duplicates", r.duplicates},
                              {"ties", r.ties},

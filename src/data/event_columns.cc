@@ -106,6 +106,7 @@ EventColumns columns_by_number(Names first, const std::vector<std::string>& colu
   } else if (in_usual_order(first, usual)) {
     found.user = 0, found.item = 1;
     if (first.size() > 2) found.time = static_cast<int>(first.size()) - 1;  // possibly after a rating
+    found.guessed = true;
   } else {
     fail_unknown(first, where);
   }

@@ -12,7 +12,8 @@
 namespace qkv {
 
 // Finds columns by the names in `header`, as given, or by their usual names. Usual names ignore case, "_", "-", blanks
-// and anything after a colon (RecBole's "user_id:token"). Throws Error if `columns` contains a name that is not in the header.
+// and anything after a colon (RecBole's "user_id:token"). Throws Error if `columns` contains a name that is not in the
+// header.
 EventColumns columns_by_name(std::span<const std::string_view> header, const std::vector<std::string>& columns,
                              const Place& where);
 

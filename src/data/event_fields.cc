@@ -67,6 +67,35 @@ bool split_csv(std::string_view line, char separator, const Place& where, Fields
   }
 }
 
+// Counts a separator outside quotes.
+int64_t count_outside_quotes(std::string_view line, char separator) {
+  bool quoted = false;
+  int64_t count = 0;
+  for (const char c : line) {
+    quoted ^= c == '"';
+    count += !quoted && c == separator;
+  }
+  return count;
+}
+
+// Returns whether each comma is between digits.
+bool has_decimal_commas(std::string_view line) {
+  const auto is_digit = [&](size_t i) { return i < line.size() && line[i] >= '0' && line[i] <= '9'; };
+  for (size_t i = 0; i < line.size(); i++)
+    if (line[i] == ',' && (i == 0 || !is_digit(i - 1) || !is_digit(i + 1))) return false;
+  return true;
+}
+
+// Returns the format of a line with commas and semicolons, "1;2;4,5;10" or "1,a;b,10".
+EventFormat commas_or_semicolons(std::string_view line, const Place& where) {
+  const int64_t commas = count_outside_quotes(line, ','), semicolons = count_outside_quotes(line, ';');
+  if (commas >= semicolons) return commas > 0 ? EventFormat::csv : EventFormat::semicolons;
+  if (commas > 0 && !has_decimal_commas(line))
+    fail("{}: {} semicolons and {} commas may separate the columns; set separator to one of them (found {})",
+         where.text(), semicolons, commas, excerpt(line));
+  return EventFormat::semicolons;
+}
+
 }  // namespace
 
 EventFormat log_format(std::string_view line, const Place& where) {
@@ -80,13 +109,36 @@ EventFormat log_format(std::string_view line, const Place& where) {
                                           {"::", EventFormat::colons},
                                           {",", EventFormat::csv},
                                           {";", EventFormat::semicolons},
-                                          {" ", EventFormat::blanks}})
-    if (line.find(separator) != line.npos) return format;
-  fail("{}: expected a user and an item separated by a comma, a tab, \"::\", a semicolon or a blank (found {})",
-       where.text(), excerpt(line));
+                                          {" ", EventFormat::blanks}}) {
+    if (line.find(separator) == line.npos) continue;
+    if (format == EventFormat::csv) return commas_or_semicolons(line, where);
+    if (format == EventFormat::blanks && line.find('|') != line.npos)
+      fail("{}: a blank or \"|\" may separate the columns; set separator to one of them (found {})", where.text(),
+           excerpt(line));
+    return format;
+  }
+  fail(
+      "{}: expected a user and an item separated by a comma, a tab, \"::\", a semicolon or a blank; set separator to "
+      "another (found {})",
+      where.text(), excerpt(line));
 }
 
-bool split_fields(std::string_view line, EventFormat format, const Place& where, Fields& fields) {
+EventFormat format_of(const std::string& separator) {
+  constexpr size_t kLongest = 8;
+  if (separator.empty() || separator.size() > kLongest || separator.find_first_of("\"\r\n") != separator.npos)
+    fail("separator must have 1 to {} characters, without quotes and line ends (is {})", kLongest, excerpt(separator));
+  for (const auto& [text, format] : {std::pair{"\t", EventFormat::tabs},
+                                     {"\\t", EventFormat::tabs},
+                                     {"::", EventFormat::colons},
+                                     {",", EventFormat::csv},
+                                     {";", EventFormat::semicolons},
+                                     {" ", EventFormat::blanks}})
+    if (separator == text) return format;
+  return EventFormat::other;
+}
+
+bool split_fields(std::string_view line, EventFormat format, const Place& where, Fields& fields,
+                  std::string_view separator) {
   fields.values.clear();
   fields.unquoted.clear();
   switch (format) {
@@ -102,6 +154,10 @@ bool split_fields(std::string_view line, EventFormat format, const Place& where,
       break;
     case EventFormat::blanks:
       split_at_blanks(line, fields);
+      break;
+    case EventFormat::other:
+      if (separator.size() == 1) return split_csv(line, separator[0], where, fields);
+      split_at(line, separator, fields);
       break;
     case EventFormat::json:
       break;  // not split

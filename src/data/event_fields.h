@@ -18,14 +18,20 @@ struct Place {
   std::string text() const { return line == 0 ? path : path + ":" + std::to_string(line); }
 };
 
-enum class EventFormat { csv, semicolons, tabs, colons, blanks, json };
-constexpr std::array<std::string_view, 6> names_of(EventFormat) {
-  return {"CSV", "CSV with semicolons", "tab-separated", "\"::\"-separated", "blank-separated", "JSON lines"};
+enum class EventFormat { csv, semicolons, tabs, colons, blanks, json, other };
+constexpr std::array<std::string_view, 7> names_of(EventFormat) {
+  return {"CSV",        "CSV with semicolons", "tab-separated", "\"::\"-separated", "blank-separated",
+          "JSON lines", "other separator"};
 }
 
 // Returns the format of a log by its first line: JSON if it is an object, otherwise the first of these separators that
-// it contains: tab, "::", comma, semicolon, blank. Throws Error if there is none.
+// it contains: tab, "::", comma, semicolon, blank; a semicolon before commas that are decimal points. Throws Error if
+// there is none, or if two of them are as likely.
 EventFormat log_format(std::string_view line, const Place& where);
+
+// Returns the format of a separator, which may be written \t. Throws Error unless it has 1 to 8 characters, none of
+// them a quote or a line end.
+EventFormat format_of(const std::string& separator);
 
 // The fields of one line, which must outlive them. Can be reused for the next line.
 struct Fields {
@@ -35,7 +41,9 @@ struct Fields {
 
 // Splits a line of any format except JSON. CSV follows RFC 4180: a quoted field may contain separators, line breaks and
 // doubled quotes. Several blanks count as one separator. Returns false if the line ends within quotes. Throws Error for
-// a quote inside an unquoted field, or text after a quoted field.
-bool split_fields(std::string_view line, EventFormat format, const Place& where, Fields& fields);
+// a quote inside an unquoted field, or text after a quoted field. separator: of EventFormat::other, which is split like
+// CSV if it is one byte.
+bool split_fields(std::string_view line, EventFormat format, const Place& where, Fields& fields,
+                  std::string_view separator = {});
 
 }  // namespace qkv

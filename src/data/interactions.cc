@@ -93,15 +93,17 @@ Interactions read_interactions(const std::vector<std::string>& paths, const Inte
     EventLog log(options, report);
     for (const std::string& path : paths) log.add_file(path);
     report.sha256 = log.sha256();
+    report.time_doubt = log.time_doubt();
     data = by_user(log);
   }
   if (report.has_times) sort_by_time(data);
   filter_interactions(data, options, report);
   if (report.events_read == 0) fail("{}: contains no events", paths[0]);
   if (data.events.empty())
-    fail("{}: no events remain of {}{}: min_events is {}{}", paths[0], report.events_read,
+    fail("{}: no events remain of {}{}: min_events is {}{}; the log was read as {}", paths[0], report.events_read,
          report.incomplete > 0 ? fmt::format(" ({} without user, item or time)", report.incomplete) : "",
-         report.min_events, options.core > 0 ? fmt::format(", core is {}", options.core) : "");
+         report.min_events, options.core > 0 ? fmt::format(", core is {}", options.core) : "",
+         report.files[0].substr(paths[0].size() + 2));
   report.users = data.user_count(), report.items = data.item_count(), report.events = std::ssize(data.events);
   report.ties = count_ties(data);
   find_busiest(data, report);
@@ -117,6 +119,8 @@ std::vector<std::string> ReadReport::lines() const {
   add(headers, "header lines: {}", headers);
   add(blank_lines, "{} blank lines", blank_lines);
   if (!has_times) lines.push_back("no times: events are in the order of the lines");
+  if (!time_doubt.empty()) lines.push_back("warning: " + time_doubt);
+  add(bad_lines, "{} bad lines skipped, the first: {}", bad_lines, first_bad_line);
   add(incomplete, "{} events skipped: user, item or time is missing", incomplete);
   add(duplicates, "{} duplicate events skipped: same user, item and time as another", duplicates);
   add(short_users, "{} users with {} events skipped: fewer than min_events", short_users, short_events);

@@ -110,7 +110,10 @@ void RecommendationData::read_log(const RecommendationRecipe& given) {
                        config.holdout == usual.holdout;
   ReadReport report;
   auto& [log, sha256] = run_.log;
-  log = read_interactions(files_.data, {files_.columns, config.min_events, config.core, is_free}, report);
+  log = read_interactions(files_.data,
+                          {files_.columns, config.min_events, config.core, is_free, files_.separator,
+                           files_.time_format, files_.skip_bad_lines},
+                          report);
   few_events_ = is_free && report.min_events < usual.min_events;
   sha256 = report.sha256;
   if (time_gaps_ && !report.has_times)

@@ -288,5 +288,141 @@ TEST(Interactions, UsersWithTwoEventsAreKeptIfMostHaveNoThirdOne) {
   EXPECT_EQ(half.report.users, 2);
 }
 
+TEST(Interactions, SeparatorsAreGivenOrFound) {
+  const auto read = [](const std::string& text, const std::string& separator, const Names& columns = {}) {
+    return events_of(Log(text, {.columns = columns, .min_events = 1, .separator = separator}).data);
+  };
+  EXPECT_EQ(read("ann|x|4|10\nann|\"y\"|5|20\nbob|x|3|30\n", "|"), kThree);
+  EXPECT_EQ(read("ann|x|2024-05-01 10:00\nann|y|2024-05-01 11:00\nbob|x|2024-05-01 10:00\n", "|"), kThree);
+  EXPECT_EQ(read("ann\tx\nann\ty\nbob\tx\n", "\\t"), kThree);
+  EXPECT_EQ(read("ann, x;ann, y;bob", ";", {"3", "1"}), (Names{"bob ann, x"}));
+  EXPECT_EQ(read("{ann x\n{ann y\nbob x\n", " "), (Names{"{ann x", "{ann y", "bob x"}));
+  EXPECT_EQ(read("ann || x\nann || y\nbob || x\n", " || "), kThree);
+  EXPECT_EQ(read("ann;x;4,5;10\nann;y;3,0;20\nbob;x;1,5;30\n", ""), kThree);  // decimal commas
+  EXPECT_EQ(read("ann,x;z,10\nann,y,20\nbob,x,30\n", ""), (Names{"ann x;z", "ann y", "bob x"}));
+  EXPECT_EQ(read("ann,\"x;;;\",10\nann,y,20\nbob,x,30\n", ""), (Names{"ann x;;;", "ann y", "bob x"}));
+  const auto error = [&](const std::string& text, const std::string& separator) {
+    return error_of([&] { read(text, separator); });
+  };
+  expect_contains(error("ann;x, the one;4;10\n", ""),
+                  "log:1: 3 semicolons and 1 commas may separate the columns; set "
+                  "separator to one of them (found \"ann;x, the one;4;10\")");
+  expect_contains(error("ann|x|2024-05-01 10:00\n", ""), "log:1: a blank or \"|\" may separate the columns");
+  expect_contains(error("ann|x\n", ""), "set separator to another (found \"ann|x\")");
+  for (const char* separator : {"\"", "\n", "123456789"})
+    expect_contains(error("ann,x\n", separator), "separator must have 1 to 8 characters");
+  expect_contains(error("ann,x\nann,y\n", "|"), "cannot determine which of the 1 columns");
+}
+
+TEST(Interactions, TimesAreReadByAFormat) {
+  const std::string german = "user;item;time\nann;y;02.01.2024 10:00\nann;x;01.02.2023 10:00\nbob;x;01.01.2024 9:00\n";
+  const Log log(german, {.min_events = 1, .time_format = "%d.%m.%Y %H:%M"});
+  EXPECT_EQ(events_of(log.data), kThree);
+  EXPECT_EQ(log.data.times, (std::vector<int64_t>{1675245600, 1704189600, 1704099600}));
+  const auto error = [](const std::string& text, const std::string& format) {
+    return error_of([&] { Log(text, {.min_events = 1, .time_format = format}); });
+  };
+  expect_contains(error(german, ""),
+                  "log:2: time \"02.01.2024 10:00\" must be a number or a date such as "
+                  "2024-05-01T10:30:00; for others set time_format, such as %d.%m.%Y");
+  expect_contains(error(german, "%m/%d/%Y"), "time \"02.01.2024 10:00\" does not match time_format \"%m/%d/%Y\"");
+  expect_contains(error(german, "%H"), "time_format \"%H\": must have a year");
+  EXPECT_EQ(
+      Log("{\"user\": \"a\", \"item\": \"x\", \"date\": \"5/1/2024\"}", {.min_events = 1, .time_format = "%m/%d/%Y"})
+          .data.times,
+      (std::vector<int64_t>{1714521600}));
+}
+
+TEST(Interactions, BadLinesAreSkippedAndCounted) {
+  const std::string text =
+      "user,item,time\nann,x,10\nann,x\nann,\"y\"z,15\nann,y,20\nann,q,soon\nbob,\"x\n\"bob,x,25\nbob,x,30\nann,w,1,2\n"
+      "ann,x,99999999999999999999\nann,y,21\nann,y,22\nann,y,23\nann,y,24\n";
+  const Log log(text, {.min_events = 1, .skip_bad_lines = true});
+  EXPECT_EQ(events_of(log.data), (Names{"ann x", "ann y", "ann y", "ann y", "ann y", "ann y", "bob x"}));
+  EXPECT_EQ(log.report.bad_lines, 7);
+  expect_contains(log.report.first_bad_line, "log:3: expected 3 columns as in the first line (found 2)");
+  EXPECT_EQ(log.report.events, 7);
+  EXPECT_EQ(std::ranges::count(log.report.lines(), "7 bad lines skipped, the first: " + log.report.first_bad_line), 1);
+  EXPECT_EQ(log.report.events_read, 7);
+  expect_contains(error_of([&] { Log(text, {.min_events = 1}); }), "log:3: expected 3 columns");
+  const std::string json =
+      "{\"user\": \"ann\", \"item\": \"x\"}\n{\"user\": \"ann\", \n{\"user\": \"ann\", \"item\": \"y\"}\n"
+      "[]\n{\"user\": \"bob\", \"item\": \"x\"}\n";
+  const Log lines(json, {.min_events = 1, .skip_bad_lines = true});
+  EXPECT_EQ(events_of(lines.data), kThree);
+  EXPECT_EQ(lines.report.bad_lines, 2);
+}
+
+TEST(Interactions, AnOpenQuoteLosesOnlyItsLine) {
+  std::string text = "user,item\n";
+  for (int i = 0; i < 300; i++) text += fmt::format("ann,{}{}\n", i % 150 == 7 ? "\"" : "", i);
+  const Log log(text, {.min_events = 1, .skip_bad_lines = true});
+  EXPECT_EQ(log.report.bad_lines, 2);
+  EXPECT_EQ(log.report.events, 298);
+  expect_contains(log.report.first_bad_line, "log:9: a quote is not closed within 100 lines");
+  const Log last("user,item\nann,x\nann,y\nbob,\"\nbob,x\n", {.min_events = 1, .skip_bad_lines = true});
+  EXPECT_EQ(events_of(last.data), kThree);
+  EXPECT_EQ(last.report.bad_lines, 1);
+}
+
+TEST(Interactions, ALogOfMostlyBadLinesIsRefused) {
+  const auto error = [](const std::string& text) {
+    return error_of([&] { Log(text, {.min_events = 1, .skip_bad_lines = true}); });
+  };
+  expect_contains(error("user,item,time\nann,x,1\nann,y,soon\nann,z,later\n"),
+                  "log: 2 of 3 lines are bad; check columns, separator and time_format (the first: ");
+  expect_contains(error("ann,x,soon,3\nann,x,5\nann,x,5\n"), "log: 2 of 3 lines are bad");
+}
+
+TEST(Interactions, AGuessedTimeThatMayBeARatingIsReported) {
+  const auto doubt = [](const std::string& text, const Names& columns = {}) {
+    const Log log(text, {.columns = columns, .min_events = 1});
+    const bool reported = std::ranges::count(log.report.lines(), "warning: " + log.report.time_doubt) == 1;
+    EXPECT_EQ(reported, !log.report.time_doubt.empty());
+    return log.report.time_doubt;
+  };
+  const std::string ratings = "1,17,4.5\n1,18,3\n2,17,5\n";
+  EXPECT_EQ(doubt(ratings),
+            "column 3 is taken as the time because of its place, but has only 3 distinct values, from 3 to "
+            "5; if these are ratings or counts, set columns to 1,2 (or to USER,ITEM,TIME)");
+  EXPECT_EQ(doubt(ratings, {"1", "2", "3"}), "");  // as given
+  EXPECT_EQ(doubt("user,item,time\n1,17,4\n1,18,3\n"), "");
+  EXPECT_EQ(doubt("1,17,1714557600\n1,18,1714557601\n2,17,1714557602\n"), "");
+  EXPECT_EQ(doubt("1,17,4,1714557600\n1,18,5,1714557601\n2,17,3,1714557602\n"), "");
+  EXPECT_EQ(doubt("1,17,2024-05-01\n1,18,2024-05-01\n2,17,2024-05-01\n"), "");
+  expect_contains(
+      doubt("1,17,1714557600,4\n1,18,1714557601,5\n2,17,1714557602,3\n"),
+      "column 4 is taken as the time because of its place, but has only 3 distinct values, from 3 to 5; the "
+      "values of column 3 are like times: set columns to 1,2,3");
+  expect_contains(doubt("1714557600,1,17\n1714557601,1,18\n1714557602,2,17\n"),
+                  "the values of column 1 are like times: set columns to USER,ITEM,1, with the numbers of the others");
+  std::string counts = "", years = "";
+  for (int i = 0; i < 200; i++) {
+    counts += fmt::format("u{}\ti{}\t{}\n", i % 9, i, i * 37);
+    years += fmt::format("u{} i{} {}\n", i % 9, i, 5'000'000 + i % 4);
+  }
+  expect_contains(doubt(counts), "but has small values, from 0 to 7363; if these are ratings or counts");
+  expect_contains(doubt(years), "but has only 4 distinct values, from 5000000 to 5000003");
+}
+
+TEST(Interactions, ErrorsSayHowTheColumnsWereRead) {
+  const auto error = [](const std::string& text) { return error_of([&] { Log(text, {.min_events = 2}); }); };
+  expect_contains(error("u0;i0,5\nu1;i0,5\n"),
+                  "no events remain of 2: min_events is 2; the log was read as CSV, user "
+                  "column 1, item column 2, time none");
+  expect_contains(
+      error("ann,x,4,5\nann,y,soon,3\nann,x,4,yes\n"),
+      "time \"yes\" must be a number or a date such as 2024-05-01T10:30:00; for others set time_format, such as "
+      "%m/%d/%Y; column 4 is taken as the time, set columns to USER,ITEM,TIME or USER,ITEM");
+}
+
+TEST(Interactions, ParquetIsRefusedWithWhatToDo) {
+  expect_contains(
+      error_of([] { Log(std::string("PAR1\x15\x04\x15\x10", 8)); }),
+      "the file is Parquet, \"import pandas; pandas.read_parquet('FILE').to_csv('log.csv', index=False)\" in "
+      "Python makes it text");
+  EXPECT_EQ(events_of(Log("PAR1,x\nPAR1,y\n").data), (Names{"PAR1 x", "PAR1 y"}));
+}
+
 }  // namespace
 }  // namespace qkv

@@ -254,3 +254,66 @@ def test_a_run_with_a_truncated_file_is_refused(run, tmp_path, name):
     (broken / name).write_bytes((run / name).read_bytes()[:-4])
     status, output, error = qkv("evaluate", broken, ok=False)
     assert status == 1 and output == "" and error.startswith(f"qkv: {broken / name}: ") and error.count("\n") == 1
+
+
+def test_targets_in_the_history_are_misses_as_in_the_lists(tmp_path):
+    rng = random.Random(4)
+    lines, targets, history = [], {}, {}
+    for user in range(200):
+        events = [rng.randrange(40) for _ in range(6)]
+        events.append(rng.choice(events) if user % 3 == 0 else rng.randrange(40))
+        lines += [f"u{user} i{item}" for item in events]
+        targets[f"u{user}"], history[f"u{user}"] = f"i{events[-1]}", {f"i{item}" for item in events[:-1]}
+    log = tmp_path / "log"
+    log.write_text("\n".join(lines) + "\n")
+    repeated = sum(targets[user] in history[user] for user in targets)
+    qkv("train", "recommend", "--data", log, "--out", tmp_path / "run", "--repeats", "false", "--max-steps", 2,
+        "--d-model", 8, "--threads", 1)
+    for source in (log, tmp_path / "run"):
+        found = evaluate(source, "--lists", tmp_path / "lists.csv")
+        scores = found if source != log else found["baselines"]["popularity"]
+        assert found["targets_in_history"] == repeated > 60
+        ranks = {row["user"]: int(row["rank"]) for row in csv.DictReader((tmp_path / "lists.csv").open())
+                 if row["item"] == targets[row["user"]]}
+        assert not {user for user in ranks if targets[user] in history[user]}
+        if source != log:  # popularity has ties, which count against it
+            assert scores["HR@20"] == pytest.approx(len(ranks) / 200)
+            assert scores["NDCG@20"] == pytest.approx(sum(1 / math.log2(1 + rank) for rank in ranks.values()) / 200)
+        for baseline in [scores, *found["baselines"].values()]:
+            assert baseline["HR@20"] <= 1 - repeated / 200
+        assert f"targets: {repeated} are in the user's history" in qkv("evaluate", source)[1]
+        sampled = evaluate(source, "--protocol", "sampled-1")
+        assert all(scores["HR@20"] == pytest.approx(1 - repeated / 200) for scores in sampled["baselines"].values())
+    assert "targets_in_history" in evaluate(log, "--repeats") and evaluate(log, "--repeats")["targets_in_history"] == 0
+
+
+def test_a_rating_that_is_taken_as_the_time_is_reported(tmp_path):
+    log = tmp_path / "ratings.csv"
+    log.write_text("".join(f"u{user},i{(user * 7 + i * 5) % 30},{1 + (user + i) % 5}\n" for user in range(20) for i in range(8)))
+    warning = ("column 3 is taken as the time because of its place, but has only 5 distinct values, from 1 to 5; if these are "
+               "ratings or counts, set columns to 1,2 (or to USER,ITEM,TIME)")
+    assert f"warning: {warning}" in qkv("evaluate", log)[2]
+    assert warning not in qkv("evaluate", log, "--columns", "1,2")[2]
+    training = ["train", "recommend", "--data", log, "--max-steps", 1, "--d-model", 8, "--threads", 1]
+    assert f"warning: {warning}" in qkv(*training, "--out", tmp_path / "run")[2]
+    assert f"- {warning}" in qkv("data", "check", "--data", log)[1]
+    assert warning in json.loads(qkv("data", "check", "--data", log, "--json")[1])["advice"]
+
+
+def test_logs_are_read_by_the_separator_and_the_format_of_times(tmp_path):
+    log = tmp_path / "orders.txt"
+    lines = [f"u{user}|i{(user + step) % 9}|{28 - step:02}.{1 + step % 3:02}.2024 10:00" for user in range(9) for step in range(5)]
+    log.write_text("\n".join([*lines, "u0|i1", "u0|i1|yesterday"]) + "\n")
+    options = ["--separator", "|", "--time-format", "%d.%m.%Y %H:%M", "--skip-bad-lines"]
+    found = evaluate(log, *options)
+    assert found["data"]["events"] == 45 and found["users"] == 9
+    checked = json.loads(qkv("data", "check", "--data", log, *options, "--json")[1])
+    assert checked["bad_lines"] == 2 and checked["has_times"] and "2 lines cannot be read, and are dropped" in checked["advice"]
+    training = ["train", "recommend", "--data", log, "--max-steps", 1, "--d-model", 8, "--threads", 1]
+    note = f"2 bad lines skipped, the first: {log}:46: expected 3 columns as in the first line (found 2)"
+    assert note in qkv(*training, "--out", tmp_path / "run", *options)[2]
+    assert evaluate(tmp_path / "run")["baselines"]["markov"] == found["baselines"]["markov"]
+    status, _, error = qkv("evaluate", log, *options[:-1], ok=False)
+    assert status == 1 and error.startswith(f"qkv: {log}:46: expected 3 columns")
+    status, _, error = qkv("evaluate", tmp_path / "run", "--separator", "|", ok=False)
+    assert status == 2 and "--separator" in error
