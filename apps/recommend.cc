@@ -36,7 +36,11 @@ void note(const std::string& text) { print_error("qkv: {}\n", text); }
 
 qkv::Titles read_titles(const RecommendOptions& options, const qkv::Recommender& recommender) {
   const auto is_item = [&](std::string_view name) { return recommender.has_item(name); };
-  return options.titles.empty() ? qkv::Titles(is_item) : qkv::Titles(options.titles, options.title_columns, is_item);
+  if (options.titles.empty()) return qkv::Titles(is_item);
+  qkv::Titles titles(options.titles, options.title_columns, is_item);
+  if (const std::string doubt = titles.doubt(recommender.items()); !doubt.empty())
+    note(fmt::format("{}: {}", options.titles, doubt));
+  return titles;
 }
 
 // Reads the items in a file, one per line. Prints a note on lines that are not items.

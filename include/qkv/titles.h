@@ -35,10 +35,17 @@ class Titles {
   // Returns the titles that are most similar to a text, most similar first.
   std::vector<std::string> near(std::string_view text, int64_t most = 3) const;
 
-  // Returns items for a text that is being typed: those that it means, then those whose title begins with it, then those
-  // with a word that begins with it; if there are none, those with similar titles. Without a table of titles, returns
-  // the `items` that begin with it.
+  // Returns items for a text that is being typed: those that it means, then those whose title begins with it, then
+  // those with a word that begins with it, then those with words that begin with each of its words; if there are none,
+  // those with similar titles. Without a table of titles, returns the `items` that begin with it.
   std::vector<std::string> suggest(std::string_view text, int64_t most, const std::vector<std::string>& items) const;
+
+  // Returns the titles of the items that `suggest` returns for a text that is no title.
+  std::vector<std::string> similar(std::string_view text, int64_t most = 3) const;
+
+  // Returns why no title will be shown, with an id of each side, if none of the ids in the table is an item; otherwise
+  // "". items: all of them.
+  std::string doubt(const std::vector<std::string>& items) const;
 
   // Splits a list at commas into texts that find() knows, which may contain commas themselves. From the left, it takes
   // the longest text that is found; text that is not found extends to the next one that is.

@@ -6,6 +6,7 @@
 #include "core/fail.h"
 #include "core/sorted_unique.h"
 #include "core/to_size.h"
+#include "data/example_ids.h"
 #include "data/name_table.h"
 #include "data/table.h"
 #include "text/unicode.h"
@@ -14,6 +15,7 @@ namespace qkv {
 namespace {
 
 constexpr std::string_view kWords = ":words";
+constexpr size_t kExampleIds = 1000;  // ids of other items that are kept
 
 struct Column {
   size_t place = 0;
@@ -124,6 +126,7 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
   std::vector<std::vector<int32_t>> of_items(items.size());
   ItemFeatures features;
   Columns columns;
+  std::vector<std::string> other_ids;         // examples
   int64_t width = 0, found = 0, others = -1;  // −1, because the header is counted as well
   read_table(path, [&](std::span<const std::string_view> row, const Place& where) {
     if (width == 0) {
@@ -136,6 +139,7 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
     const int32_t item = item_ids.find(row[columns.item]);
     if (item < 0) {
       others++;
+      if (found == 0 && other_ids.size() < kExampleIds) other_ids.emplace_back(row[columns.item]);
       return;
     }
     std::vector<int32_t>& ids = of_items[to_size(item)];
@@ -143,7 +147,9 @@ ItemFeatures read_item_features(const std::string& path, const std::vector<std::
     collect(columns, row, names, ids);
     ids = sorted_unique(std::move(ids));
   });
-  if (found == 0) fail("{}: the item column contains none of the log's {} items", path, items.size());
+  if (found == 0)
+    fail("{}: the item column contains none of the log's {} items{}", path, items.size(),
+         example_ids(other_ids, items));
 
   features.names = names.take();
   const size_t met = features.names.size();

@@ -11,12 +11,14 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
+#include "data/example_ids.h"
 #include "data/table.h"
 
 namespace qkv {
 namespace {
 
 constexpr size_t kMostSegments = 100;
+constexpr size_t kExampleUsers = 1000;                        // names of others that are kept
 constexpr std::array<int64_t, 4> kLengths = {5, 10, 20, 50};  // where the next segment begins
 
 // Calls f(user, place of the target) for each user with a target.
@@ -68,12 +70,16 @@ Segments read_segments(const std::string& path, const Interactions& data) {
   Segments segments{{}, std::vector<int32_t>(data.users.size(), -1)};
   std::unordered_map<std::string_view, size_t> users;
   for (size_t user = 0; user < data.users.size(); user++) users.emplace(data.users[user], user);
+  std::vector<std::string> others;  // names that are not users
   bool first = true;
   read_table(path, [&](std::span<const std::string_view> fields, const Place& where) {
     if (fields.size() != 2) fail("{}: expected 2 columns, user and segment (found {})", where.text(), fields.size());
     if (std::exchange(first, false) && fields[0] == "user" && fields[1] == "segment") return;
     const auto user = users.find(fields[0]);
-    if (user == users.end()) return;
+    if (user == users.end()) {
+      if (others.size() < kExampleUsers) others.emplace_back(fields[0]);
+      return;
+    }
     auto name = std::ranges::find(segments.names, fields[1]);
     if (name == segments.names.end()) {
       if (segments.names.size() == kMostSegments) fail("{}: more than {} segments", where.text(), kMostSegments);
@@ -84,7 +90,7 @@ Segments read_segments(const std::string& path, const Interactions& data) {
     if (present >= 0 && present != segment) fail("{}: user {} is in two segments", where.text(), excerpt(fields[0]));
     present = segment;
   });
-  if (segments.names.empty()) fail("{}: contains no user of the log", path);
+  if (segments.names.empty()) fail("{}: contains no user of the log{}", path, example_ids(others, data.users));
   return segments;
 }
 

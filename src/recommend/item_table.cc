@@ -8,11 +8,14 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
+#include "data/example_ids.h"
 #include "data/table.h"
 #include "text/unicode.h"
 
 namespace qkv {
 namespace {
+
+constexpr size_t kExampleIds = 1000;  // ids of other items that are kept
 
 std::string plain(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
@@ -23,7 +26,8 @@ std::string plain(std::string_view text) {
 }  // namespace
 
 ItemTable::ItemTable(const std::string& path, const std::string& item_column, const NameTable& items) {
-  std::vector<NameTable> values;  // of each column of the table
+  std::vector<NameTable> values;    // of each column of the table
+  std::vector<std::string> others;  // ids of rows that are not items
   int64_t found = 0;
   size_t width = 0;
   read_table(path, [&](std::span<const std::string_view> row, const Place& where) {
@@ -37,7 +41,10 @@ ItemTable::ItemTable(const std::string& path, const std::string& item_column, co
     if (row.size() != width)
       fail("{}: expected {} columns as in the first line (found {})", where.text(), width, row.size());
     const int32_t item = items.find(row[item_column_]);  // a header does no harm, because its id is not an item
-    if (item < 0) return;
+    if (item < 0) {
+      if (others.size() < kExampleIds) others.emplace_back(row[item_column_]);
+      return;
+    }
     int32_t& row_of_item = columns_[item_column_].of_items[to_size(item)];
     if (std::exchange(row_of_item, 0) >= 0) return;
     found++;
@@ -45,7 +52,9 @@ ItemTable::ItemTable(const std::string& path, const std::string& item_column, co
       if (const std::string text = plain(row[i]); i != item_column_ && !text.empty())
         columns_[i].of_items[to_size(item)] = values[i].id(text);
   });
-  if (found == 0) fail("{}: the item column contains none of the run's {} items", path, items.names().size());
+  if (found == 0)
+    fail("{}: the item column contains none of the run's {} items{}", path, items.names().size(),
+         example_ids(others, items.names()));
   for (size_t i = 0; i < width; i++) columns_[i].values = values[i].take();
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/fail.h"
+#include "data/example_ids.h"
 #include "data/table.h"
 #include "recommend/plain_title.h"
 
@@ -35,6 +36,17 @@ std::pair<size_t, size_t> columns_of(std::span<const std::string_view> first, co
   for (size_t i = 1; i < first.size(); i++)
     if (const std::string name = plain_title(first[i]); name == "title" || name == "name") return {0, i};
   return {0, 1};
+}
+
+// Returns whether each word of a plain text begins a word of the title.
+bool has_words(const std::string& title, std::string_view plain) {
+  const std::string spelling = ' ' + plain_title(title);
+  for (size_t begin = 0; begin < plain.size();) {
+    const size_t end = std::min(plain.find(' ', begin), plain.size());
+    if (spelling.find(' ' + std::string(plain.substr(begin, end - begin))) == spelling.npos) return false;
+    begin = end + 1;
+  }
+  return true;
 }
 
 }  // namespace
@@ -121,11 +133,28 @@ std::vector<std::string> Titles::suggest(std::string_view text, int64_t most,
         inside.push_back(row->item);
   }
   for (const std::string& item : inside) add(item);
+  for (auto row = rows_.begin(); !plain.empty() && row != rows_.end() && !is_full(); row++)
+    if (is_item_(row->item) && has_words(row->title, plain)) add(row->item);
   if (found.empty())
     for (const std::string& title : near(text, most))
       for (const std::string& item : find(title)) add(item);
   found.resize(std::min(found.size(), static_cast<size_t>(most)));
   return found;
+}
+
+std::vector<std::string> Titles::similar(std::string_view text, int64_t most) const {
+  std::vector<std::string> titles;
+  for (const std::string& item : suggest(text, most, {}))
+    if (const std::string& found = title(item); !found.empty() && std::ranges::find(titles, found) == titles.end())
+      titles.push_back(found);
+  return titles;
+}
+
+std::string Titles::doubt(const std::vector<std::string>& items) const {
+  if (rows_.empty() || std::ranges::any_of(rows_, [&](const Row& row) { return is_item_(row.item); })) return "";
+  std::vector<std::string> ids;
+  for (const Row& row : rows_) ids.push_back(row.item);
+  return fmt::format("none of the {} ids is an item of the run{}", ids.size(), example_ids(ids, items));
 }
 
 std::vector<std::string> Titles::split(std::string_view list) const {

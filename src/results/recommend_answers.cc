@@ -96,7 +96,7 @@ std::vector<std::string> recommendation_notes(const RecommendLine& line, const R
     lines.push_back(fmt::format("{} is ambiguous and ignored; use one of the ids: {}", excerpt(text), all));
   }
   for (const std::string& text : answer.unknown) {
-    const std::vector<std::string> near = titles.near(text);
+    const std::vector<std::string> near = titles.similar(text);
     lines.push_back(fmt::format("{} is unknown to the model and ignored{}{}", excerpt(shown(text, titles)),
                                 near.empty() ? "" : "; similar titles: ", fmt::join(near, ", ")));
   }

@@ -215,7 +215,7 @@ std::string item_named(const std::string& text, const Recommender& recommender, 
   if (found.size() > 1) fail("{} is ambiguous; use one of the ids: {}", excerpt(text), fmt::join(found, ", "));
   const std::string& item = found.empty() ? text : found.front();
   if (recommender.has_item(item)) return item;
-  const std::vector<std::string> near = titles.near(text);
+  const std::vector<std::string> near = titles.similar(text);
   fail("{} is unknown to the model{}{}", excerpt(text),
        near.empty() ? "" : "; similar titles: ", fmt::join(near, ", "));
 }

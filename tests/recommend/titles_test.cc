@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "recommend/plain_title.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -114,6 +116,37 @@ TEST(Titles, NearReturnsTitlesOfItemsInOrderOfDistance) {
   EXPECT_EQ(titles.near("Heat (1996)", 1), Names{"Heat (1995)"});
   EXPECT_EQ(titles.near("L'Aventura"), Names{});
   EXPECT_EQ(titles.near("nothing of the kind"), Names{});
+}
+
+TEST(Titles, SimilarTitlesContainTheWords) {
+  const Titles titles = read(
+      "id,title\n1,Star Maps (1997)\n2,\"Force Awakens, The: Star Wars VII\"\n3,Star Wars (1977)\n"
+      "4,Wars of a Star (2001)\n5,Starship Troopers\n");
+  for (const char* text : {"Star Wars", "star war"})
+    EXPECT_EQ(titles.similar(text, 5),
+              (Names{"Star Wars (1977)", "Force Awakens, The: Star Wars VII", "Wars of a Star (2001)"}));
+  EXPECT_EQ(titles.similar("awakens star", 5), (Names{"Force Awakens, The: Star Wars VII"}));
+  EXPECT_EQ(titles.similar("Stra Maps", 5), (Names{"Star Maps (1997)"}));
+  EXPECT_EQ(titles.similar("", 5), Names{});
+  EXPECT_EQ(Titles(is_item).similar("Star", 5), Names{});
+}
+
+TEST(Titles, IdsThatMatchNoItemAreReported) {
+  const auto doubt = [](const std::string& table, const Names& items) {
+    const testing::TempFile file("titles", table);
+    return Titles(file.path(), {}, [&](std::string_view name) { return std::ranges::count(items, name) > 0; })
+        .doubt(items);
+  };
+  EXPECT_EQ(doubt("movieId,title\n1,Heat\n6,Fargo\n", {"5.0", "6.0"}),
+            "none of the 3 ids is an item of the run (such as \"6\", where the run has \"6.0\")");
+  EXPECT_EQ(doubt("movieId,title\n1.0,Heat\n6.0,Fargo\n", {"5", "6"}),
+            "none of the 3 ids is an item of the run (such as \"6.0\", where the run has \"6\")");
+  EXPECT_EQ(doubt("movieId,title\n007,Heat\n", {"7"}),
+            "none of the 2 ids is an item of the run (such as \"007\", where the run has \"7\")");
+  EXPECT_EQ(doubt("movieId,title\ntt1,Heat\n", {"7"}),
+            "none of the 2 ids is an item of the run (such as \"tt1\", where the run has \"7\")");
+  EXPECT_EQ(doubt("movieId,title\n1,Heat\n6.0,Fargo\n", {"1", "6"}), "");
+  EXPECT_EQ(Titles(is_item).doubt({"1"}), "");
 }
 
 TEST(Titles, EditDistanceIsTheLevenshteinDistance) {
