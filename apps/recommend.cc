@@ -2,6 +2,7 @@
 // as they arrive.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -17,6 +18,8 @@
 
 namespace {
 
+constexpr int64_t kUsersOfPart = 10'000;
+
 struct RecommendOptions {
   std::string run, history, history_file, user, similar, titles, allow, deny, input = "-";
   std::vector<std::string> items, baskets, title_columns;
@@ -24,7 +27,7 @@ struct RecommendOptions {
   qkv::RecommenderTables tables;
   qkv::RecommendOptions recommend;
   PartsOptions parts;
-  bool include_seen = false, exclude_seen = false, json = false;
+  bool include_seen = false, exclude_seen = false, json = false, all_users = false, csv = false;
 
   bool asks() const {
     return history_option->count() > 0 || !history_file.empty() || !user.empty() || !items.empty() ||
@@ -92,7 +95,32 @@ void answer_parts(PartsJob& job, const RecommendOptions& options, const qkv::Rec
   });
 }
 
+// Recommends for all users, to standard output, or to files of kUsersOfPart users each in the folder of the outputs.
+void answer_users(const RecommendOptions& options, const qkv::Recommender& recommender, const qkv::Titles& titles) {
+  listen_for_interrupts();
+  const auto defaults = std::make_shared<qkv::RecommendOptions>(options.recommend);
+  const auto users = static_cast<int64_t>(recommender.users().size());
+  const qkv::UserForm form = options.csv ? qkv::UserForm::csv : qkv::UserForm::json;
+  qkv::LineOutput output{print_out};
+  output.progress = [](int64_t) { stop_if_interrupted(); };
+  if (options.parts.out.empty()) return qkv::recommend_users(recommender, titles, 0, users, defaults, form, output);
+  qkv::prepare_folder(options.parts.out);
+  int64_t written = 0, present = 0;
+  for (int64_t begin = 0; begin < users; begin += kUsersOfPart) {
+    const std::string name = fmt::format("users-{:09}.{}", begin, options.csv ? "csv" : "jsonl");
+    const bool is_new = qkv::write_part(options.parts.out, name, [&](qkv::LineOutput& part) {
+      part.progress = output.progress;
+      const int64_t end = std::min(users, begin + kUsersOfPart);
+      qkv::recommend_users(recommender, titles, begin, end, defaults, form, part);
+    });
+    (is_new ? written : present)++;
+  }
+  print_error("{} users in {} files: {} written, {} present\n", users, written + present, written, present);
+}
+
 void recommend(RecommendOptions& options) {
+  if (!options.parts.out.empty() && !options.parts.given() && !options.all_users)
+    throw CLI::RequiresError("--out", "--in or --all-users");
   std::optional<PartsJob> job;
   if (options.parts.given()) job.emplace(options.parts);
   const qkv::Recommender recommender(options.run, options.tables);
@@ -103,6 +131,7 @@ void recommend(RecommendOptions& options) {
   if (!options.deny.empty()) options.recommend.deny = read_items(options.deny, recommender, titles);
   if (options.asks()) return answer_one(options, recommender, titles);
   recommender.check(options.recommend);
+  if (options.all_users) return answer_users(options, recommender, titles);
   job ? answer_parts(*job, options, recommender, titles) : answer_lines(options, recommender, titles);
 }
 
@@ -166,6 +195,15 @@ void add_recommend_command(CLI::App& app) {
   command->add_flag("--json", options->json, "Print JSON");
   add_parts_options(*command, options->parts,
                     {"--history", "--item", "--basket", "--history-file", "--user", "--similar", "--input"});
+  CLI::Option* all_users = command->add_flag(
+      "--all-users", options->all_users,
+      "Recommend for every user of the log, as JSON lines in its order; with --out FOLDER to files of 10,000 users, of "
+      "which those that exist are kept");
+  for (const char* other :
+       {"--history", "--item", "--basket", "--history-file", "--user", "--similar", "--input", "--in", "--json"})
+    all_users->excludes(command->get_option(other));
+  command->add_flag("--csv", options->csv, "With --all-users: print user,item,rank,score as CSV")->needs(all_users);
+  command->get_option("--out")->remove_needs(command->get_option("--in"));
   add_threads_option(*command);
   command->callback([options] { recommend(*options); });
 }

@@ -69,6 +69,15 @@ void classify_lines(const Classifier& classifier, LineReader& lines, ClassifyOpt
 void recommend_lines(const Recommender& recommender, const Titles& titles, LineReader& lines,
                      const std::shared_ptr<const RecommendOptions>& options, const LineOutput& output);
 
+// How recommendations for users are written: as the answers to the requests {"user": …}, one JSON object per line, or
+// as lines user,item,rank,score after a header with these names.
+enum class UserForm { json, csv };
+
+// Recommends for the users of the run from number `begin` to before `end`, in the order of Recommender::users. The
+// header of CSV is written if begin is 0.
+void recommend_users(const Recommender& recommender, const Titles& titles, int64_t begin, int64_t end,
+                     const std::shared_ptr<const RecommendOptions>& options, UserForm form, const LineOutput& output);
+
 // Continues prompts. A plain answer is the prompt with its continuation, and options.alternatives adds one line for
 // each token; it may contain line breaks. An answer in JSON is one line.
 void generate_lines(const Generator& generator, const std::vector<std::string>& prompts, GenerateOptions options,

@@ -62,4 +62,12 @@ class PartFolders {
   std::string source_, target_, suffix_;
 };
 
+// Writes an output of a job that has no input files into a folder, unless it exists: as PartFolders does, complete or
+// not at all. Returns whether it was written. Throws Error if it cannot be written, and passes on the exceptions of
+// `work`.
+bool write_part(const std::string& folder, const std::string& name, const std::function<void(LineOutput&)>& work);
+
+// Removes the temporary files in a folder whose outputs exist, and makes the folder if there is none.
+void prepare_folder(const std::string& folder);
+
 }  // namespace qkv

@@ -31,6 +31,14 @@ void for_each_entry(const std::string& folder, F&& f) {
   if (error) fail("{}: folder cannot be read: {}", in_one_line(folder), error.message());
 }
 
+void remove_leftovers_in(const std::string& folder) {
+  for_each_entry(folder, [&](const std::string& name, const fs::directory_entry& entry) {
+    std::error_code error;
+    const std::string output(output_of_temporary(name));
+    if (!output.empty() && fs::is_regular_file(folder + "/" + output, error)) fs::remove(entry.path(), error);
+  });
+}
+
 // Returns whether `outer` is `inner` or contains it. Both are canonical.
 bool contains(const fs::path& outer, const fs::path& inner) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
@@ -59,6 +67,21 @@ bool is_unchanged(int file, const struct stat& before) {
   struct stat now {};
   return ::fstat(file, &now) == 0 && now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec &&
          now.st_mtim.tv_nsec == before.st_mtim.tv_nsec;
+}
+
+// Returns whether an output exists. Throws Error if something else has its name.
+bool is_written(const std::string& path) {
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISREG(status.st_mode)) return true;
+  if (!exists && errno != ENOENT) fail_file(in_one_line(path), "cannot be read");
+  if (exists || ::lstat(path.c_str(), &status) == 0) fail("{}: exists, and is not a regular file", in_one_line(path));
+  return false;
+}
+
+void write_into(PartOutput& to, LineOutput& output) {
+  output.write = [&to](std::string_view bytes) { to.write(bytes); };
+  output.overwrite = [&to](std::string_view bytes) { to.overwrite(bytes); };
 }
 
 // Throws Error for a name that a part cannot have.
@@ -112,15 +135,7 @@ PartReport PartFolders::run(const std::string& name, const PartWork& work) const
   }
 }
 
-bool PartFolders::is_done(const std::string& name) const {
-  const std::string path = output_of(name);
-  struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && S_ISREG(status.st_mode)) return true;
-  if (!exists && errno != ENOENT) fail_file(in_one_line(path), "cannot be read");
-  if (exists || ::lstat(path.c_str(), &status) == 0) fail("{}: exists, and is not a regular file", in_one_line(path));
-  return false;
-}
+bool PartFolders::is_done(const std::string& name) const { return is_written(output_of(name)); }
 
 // Returns the number of lines of the part.
 int64_t PartFolders::write(const std::string& name, const PartWork& work) const {
@@ -129,22 +144,34 @@ int64_t PartFolders::write(const std::string& name, const PartWork& work) const 
   LineReader lines(file.get(), shown(name));
   PartOutput to(target_, name + suffix_);
   LineOutput output;
-  output.write = [&](std::string_view bytes) { to.write(bytes); };
-  output.overwrite = [&](std::string_view bytes) { to.overwrite(bytes); };
+  write_into(to, output);
   work(lines, output);
   if (!is_unchanged(file.get(), before)) fail("{}: was changed while it was read", shown(name));
   to.commit();
   return lines.lines();
 }
 
-void PartFolders::remove_leftovers() const {
-  for_each_entry(target_, [&](const std::string& name, const fs::directory_entry& entry) {
-    std::error_code error;
-    const std::string output(output_of_temporary(name));
-    if (!output.empty() && fs::is_regular_file(target_ + "/" + output, error)) fs::remove(entry.path(), error);
-  });
-}
+void PartFolders::remove_leftovers() const { remove_leftovers_in(target_); }
 
 std::string PartFolders::shown(const std::string& name) const { return in_one_line(source_ + "/" + name); }
+
+bool write_part(const std::string& folder, const std::string& name, const std::function<void(LineOutput&)>& work) {
+  if (is_written(folder + "/" + name)) return false;
+  try {
+    PartOutput to(folder, name);
+    LineOutput output;
+    write_into(to, output);
+    work(output);
+    to.commit();
+  } catch (const OutputFailure& failure) {
+    throw Error(failure.what());
+  }
+  return true;
+}
+
+void prepare_folder(const std::string& folder) {
+  make_directory(folder);
+  remove_leftovers_in(folder);
+}
 
 }  // namespace qkv

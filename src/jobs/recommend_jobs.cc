@@ -11,6 +11,7 @@
 #include "qkv/line_jobs.h"
 #include "qkv/recommend_lines.h"
 #include "qkv/result_json.h"
+#include "text/csv_field.h"
 
 namespace qkv {
 namespace {
@@ -79,11 +80,41 @@ class RecommendJob {
   size_t bytes_ = 0;  // of the waiting lines
 };
 
+std::string csv_rows(const std::string& user, const Recommendations& answer) {
+  std::string rows;
+  for (size_t i = 0; i < answer.items.size(); i++)
+    rows +=
+        fmt::format("{},{},{},{}\n", csv_field(user), csv_field(answer.items[i].item), i + 1, answer.items[i].score);
+  return rows;
+}
+
 }  // namespace
 
 void recommend_lines(const Recommender& recommender, const Titles& titles, LineReader& lines,
                      const std::shared_ptr<const RecommendOptions>& options, const LineOutput& output) {
   RecommendJob(recommender, titles, options, output).run(lines);
+}
+
+void recommend_users(const Recommender& recommender, const Titles& titles, int64_t begin, int64_t end,
+                     const std::shared_ptr<const RecommendOptions>& options, UserForm form, const LineOutput& output) {
+  if (form == UserForm::csv && begin == 0) output.write("user,item,rank,score\n");
+  const std::vector<std::string>& users = recommender.users();
+  while (begin < end) {
+    std::vector<RecommendLine> lines;
+    std::vector<RecommendRequest> requests;
+    for (size_t bytes = 0; begin < end && lines.size() < kTogether && bytes <= kBytesTogether; begin++) {
+      RecommendLine& line = lines.emplace_back();
+      line.options = options;
+      add_user(line, users[static_cast<size_t>(begin)], recommender);
+      for (const std::string& item : line.history) bytes += item.size() + sizeof item;
+      requests.push_back({std::move(line.history), std::move(line.times), options});
+    }
+    const std::vector<Recommendations> answers = recommender.recommend_all(requests);
+    for (size_t i = 0; i < lines.size(); i++)
+      output.write(form == UserForm::csv ? csv_rows(*lines[i].user, answers[i])
+                                         : recommendations_to_json(lines[i], answers[i], titles) + "\n");
+    output.progress(std::ssize(lines));
+  }
 }
 
 }  // namespace qkv

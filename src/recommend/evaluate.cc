@@ -17,6 +17,7 @@
 #include "io/atomic_file.h"
 #include "io/run.h"
 #include "recommend/model_ranker.h"
+#include "text/csv_field.h"
 
 namespace qkv {
 namespace {
@@ -35,14 +36,6 @@ std::optional<Segments> segments_of(const std::string& segments, const Interacti
   if (segments == "length") return segments_by_length(data, split, part);
   if (segments == "popularity") return segments_by_popularity(data, split, part, counts);
   return read_segments(segments, data);
-}
-
-// Returns a name as a field of CSV.
-std::string csv_field(const std::string& name) {
-  if (name.find_first_of(",;\t\"\r\n") == std::string::npos) return name;
-  std::string quoted = "\"";
-  for (const char c : name) quoted += c == '"' ? std::string(2, c) : std::string(1, c);
-  return quoted + "\"";
 }
 
 // A file of lines user,item,rank.

@@ -1,5 +1,6 @@
 """qkv recommend: histories, users, JSON lines, titles and errors."""
 
+import csv
 import json
 import os
 import shutil
@@ -387,3 +388,85 @@ def test_features_of_items_are_learned(films, tmp_path):
         status, _, error = qkv(*train[:4], "--out", tmp_path / "other", *options, ok=False)
         assert status == 1 and message in error.splitlines()[-1]
         assert not (tmp_path / "other").exists()
+
+
+def lists_of(text):
+    """The items of each user in lines user,item,rank, in order."""
+    lists = {}
+    for row in csv.DictReader(text.splitlines()):
+        lists.setdefault(row["user"], []).append(row["item"])
+        assert int(row["rank"]) == len(lists[row["user"]])
+    return lists
+
+
+def test_all_users_get_the_answers_to_requests_for_each(films):
+    users = list(dict.fromkeys(line.split(",")[0] for line in (films / "log.csv").read_text().splitlines()[1:]))
+    output = qkv("recommend", films / "run", "--all-users", "--top", 3)[1]
+    requests = "".join(json.dumps({"user": user}) + "\n" for user in users)
+    answers = qkv("recommend", films / "run", "--top", 3, text=requests)[1]
+    assert sorted(output.splitlines()) == sorted(answers.splitlines()) and len(output.splitlines()) == len(users)
+    table = qkv("recommend", films / "run", "--all-users", "--top", 3, "--csv")[1]
+    assert table.startswith("user,item,rank,score\n")
+    by_user = {answer["user"]: names(answer) for answer in map(json.loads, output.splitlines())}
+    assert lists_of(table) == by_user
+
+
+def test_files_of_all_users_are_kept_and_completed(films, tmp_path):
+    arguments = ["recommend", films / "run", "--all-users", "--out", tmp_path / "lists", "--csv"]
+    assert "1 files: 1 written, 0 present" in qkv(*arguments)[2]
+    (written,) = (tmp_path / "lists").iterdir()
+    assert written.name == "users-000000000.csv"
+    content = written.read_text()
+    assert content == qkv("recommend", films / "run", "--all-users", "--csv")[1]
+    (tmp_path / "lists/.users-000000000.csv.tmp-0123456789abcdef").write_text("half")
+    assert "0 written, 1 present" in qkv(*arguments)[2]
+    assert [path.name for path in (tmp_path / "lists").iterdir()] == [written.name] and written.read_text() == content
+    written.unlink()
+    assert "1 written, 0 present" in qkv(*arguments)[2] and written.read_text() == content
+
+
+@pytest.mark.parametrize("options, part", [
+    (["--all-users", "--history", "f0000"], "--history excludes --all-users"),
+    (["--csv"], "--csv requires --all-users"),
+    (["--out", "lists"], "--out requires --in or --all-users"),
+    (["--history", "f0000", "--before", "tests"], "--before"),
+])
+def test_options_for_all_users_that_do_not_fit_are_refused(films, options, part):
+    status, output, error = qkv("recommend", films / "run", *options, ok=False)
+    assert status == 2 and output == "" and part in error
+
+
+@pytest.mark.parametrize("part", ["test", "validation"])
+def test_lists_before_a_part_are_those_of_the_evaluation(films, tmp_path, part):
+    options = ["--validation"] if part == "validation" else []
+    found = json.loads(qkv("evaluate", films / "run", "--lists", tmp_path / "lists.csv", "--json", *options)[1])
+    lists = lists_of((tmp_path / "lists.csv").read_text())
+    output = qkv("recommend", films / "run", "--all-users", "--before", part, "--top", 20, "--csv")[1]
+    assert lists == {user: items for user, items in lists_of(output).items() if user in lists}
+    events = {}
+    for line in (films / "log.csv").read_text().splitlines()[1:]:
+        user, item, _ = line.split(",")
+        events.setdefault(user, []).append(item)
+    place = -1 if part == "test" else -2
+    hits = sum(events[user][place] in items[:10] for user, items in lists.items())
+    assert found["HR@10"] == pytest.approx(hits / len(lists)) and hits > 0
+    assert (films / "run/transitions.json").exists()
+    leaking = lists_of(qkv("recommend", films / "run", "--all-users", "--top", 20, "--csv")[1])
+    assert leaking != lists
+
+
+def test_titles_that_contain_the_words_are_shown(films, tmp_path):
+    (tmp_path / "titles.csv").write_text("id,title\nf0000,Star Maps (1997)\nf0001,Style Wars (1983)\n"
+                                         "f0002,Star Wars: Episode IV (1977)\nf0003,Star Wars: Episode V (1980)\n")
+    _, _, notes = qkv("recommend", films / "run", "--history", "Star Wars", "--titles", tmp_path / "titles.csv")
+    assert 'similar titles: Star Wars: Episode IV (1977), Star Wars: Episode V (1980)\n' in notes
+    status, _, error = qkv("recommend", films / "run", "--similar", "Star Wars", "--titles", tmp_path / "titles.csv", ok=False)
+    assert status == 1 and "similar titles: Star Wars: Episode IV (1977), Star Wars: Episode V (1980)" in error
+
+
+def test_ids_of_titles_that_match_no_item_are_reported(films, tmp_path):
+    (tmp_path / "titles.csv").write_text("id,title\nF0000,Heat\nF0001,Fargo\n")
+    notes = ask(films, "--history", "f0000", "--titles", tmp_path / "titles.csv")[1]
+    assert f'qkv: {tmp_path}/titles.csv: none of the 3 ids is an item of the run (such as "F0' in notes
+    assert '", where the run has "f0' in notes
+    assert "none of" not in ask(films, "--history", "f0000", "--titles", films / "titles.csv")[1]
