@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "qkv/attention_map.h"
@@ -15,10 +16,23 @@
 
 namespace [[gnu::visibility("default")]] qkv {
 
-// How the last hidden states of a text's tokens, including those around it, become one vector: their mean, or the state
-// of the first or the last token.
-enum class Pooling { mean, first, last };
-constexpr std::array<std::string_view, 3> names_of(Pooling) { return {"mean", "first", "last"}; }
+// How the last hidden states h_1 … h_N of a text's tokens, including those around it, become one vector:
+//   mean           1/N Σ_n h_n
+//   first          h_1
+//   last           h_N
+//   max            the maximum of each component
+//   mean_sqrt_len  1/√N Σ_n h_n
+//   weighted_mean  Σ_n n h_n / Σ_n n
+enum class Pooling { mean, first, last, max, mean_sqrt_len, weighted_mean };
+constexpr std::array<std::string_view, 6> names_of(Pooling) {
+  return {"mean", "first", "last", "max", "mean_sqrt_len", "weighted_mean"};
+}
+
+// The activation of a linear layer after the pooling; gelu is exact.
+enum class DenseActivation { identity, tanh, relu, gelu, sigmoid, silu };
+constexpr std::array<std::string_view, 6> names_of(DenseActivation) {
+  return {"identity", "tanh", "relu", "gelu", "sigmoid", "silu"};
+}
 
 // How an encoder reads text and pools its tokens; embedding.json of its run.
 struct EmbeddingConfig {
@@ -31,7 +45,9 @@ struct EmbeddingConfig {
   std::string unknown = "";          // token for text that a list of pieces lacks; "": an Error
   int64_t max_length = 0;            // tokens of a text, including those around it; 0: the model's max_length
   Pooling pooling = Pooling::mean;
-  bool normalize = false;  // divide vectors by their Euclidean norm
+  std::vector<std::string> dense = {};  // a DenseActivation for each linear layer after the pooling
+  bool normalize = false;               // divide vectors by their Euclidean norm
+  std::vector<std::string> prompt_names = {}, prompts = {};  // texts that may take the place of `prefix`, by name
 
   bool operator==(const EmbeddingConfig&) const = default;
 };
@@ -48,7 +64,10 @@ void visit_fields(EmbeddingConfig& c, Visitor&& visit) {
   visit("unknown", c.unknown, "Token for text that the vocabulary lacks");
   visit("max_length", c.max_length, "Tokens per text, at most; 0 is the model's max_length");
   visit("pooling", c.pooling, "How the tokens' hidden states become one vector");
+  visit("dense", c.dense, "Activation of each linear layer after the pooling");
   visit("normalize", c.normalize, "Divide vectors by their Euclidean norm");
+  visit("prompt_names", c.prompt_names, "Names of the prompts");
+  visit("prompts", c.prompts, "Texts that may take the place of the prefix, in the order of prompt_names");
 }
 
 // Options that are not set take the values of the run: an encoder has those it was imported with; a translator uses the
@@ -57,6 +76,7 @@ struct EmbedOptions {
   std::optional<Pooling> pooling = {};
   std::optional<bool> normalize = {};
   std::optional<std::string> prefix = {};
+  std::optional<std::string> prompt_name = {};
   std::optional<int64_t> max_length = {};
   int64_t batch_tokens = 0;
 
@@ -70,6 +90,8 @@ void visit_fields(EmbedOptions& o, Visitor&& visit) {
   visit("normalize", o.normalize,
         {"Divide each vector by its Euclidean norm; default: the setting of the run", "model", {}, kCommon});
   visit("prefix", o.prefix, {"Text put before every text; default: the setting of the run", "model", {}, kCommon});
+  visit("prompt_name", o.prompt_name,
+        {"Name of the run's prompt that is put before every text, instead of prefix", "model", {}, kCommon});
   visit("max_length", o.max_length,
         {"Maximum number of tokens of a text, start and end tokens included; longer texts are truncated; default: "
          "the setting of the run",
@@ -81,8 +103,8 @@ void visit_fields(EmbedOptions& o, Visitor&& visit) {
 }
 
 struct Embeddings {
-  int64_t width = 0;          // d
-  std::vector<float> values;  // [texts, d]
+  int64_t width = 0;          // components of a vector
+  std::vector<float> values;  // [texts, width]
   int64_t cut = 0;            // number of texts that were truncated to max_length
 };
 
@@ -96,8 +118,10 @@ class Embedder {
   Embedder(Embedder&&) noexcept;
   Embedder& operator=(Embedder&&) noexcept;
 
-  int64_t width() const;       // d
+  int64_t width() const;       // components of a vector: d, or the outputs of the last linear layer
   int64_t max_length() const;  // default length limit of a text, in tokens
+  // Returns the names and the texts of the prompts. They come from a model of sentence-transformers.
+  std::vector<std::pair<std::string, std::string>> prompts() const;
 
   // Returns the number of tokens of each text with those around it, before it is truncated. Throws Error as embed does
   // for options and texts.
@@ -108,7 +132,7 @@ class Embedder {
   // finite.
   Embeddings embed(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
 
-  // Returns the attention weights of a text, with those tokens around it: the kind "encoder". Uses the option prefix.
+  // Returns the attention weights of a text, with those tokens around it: the kind "encoder". Uses the options prefix and prompt_name.
   // Throws Error if the run is not an encoder, or the text has no tokens or more than the model's max_length.
   AttentionMap attend(const std::string& text, const EmbedOptions& options = {}) const;
 

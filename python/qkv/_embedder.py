@@ -30,10 +30,12 @@ class Embedder:
 
     width: int  # components of a vector, d
     max_length: int  # default of the option max_length, in tokens
+    prompts: dict[str, str]  # texts that may take the place of the run's prefix, by name
 
     def __init__(self, run_directory: str | os.PathLike[str]) -> None:
         self._embedder = _qkv.Embedder(os.fspath(run_directory))
         self.width, self.max_length = self._embedder.width(), self._embedder.max_length()
+        self.prompts = dict(self._embedder.prompts())
 
     @documents_options("EmbedOptions")
     def embed(self, texts: Iterable[str], **options: Unpack[EmbedOptions]) -> NDArray[np.float32]:
@@ -81,8 +83,8 @@ class Embedder:
         ((12,), (2, 8))
 
         sentences: a text, which gives one vector [d], or texts, which give an array [texts, d].
-        prompt: put before every text instead of the run's prefix. prompt_name is ignored with a prompt, else refused: a
-            run has no named prompts.
+        prompt: put before every text instead of the run's prefix. prompt_name: the name of one of the run's prompts,
+            which is ignored with a prompt.
         batch_size: checked, but not used: batches do not change the result.
         show_progress_bar: True shows one, by tqdm.
         output_value: only "sentence_embedding".
@@ -94,13 +96,15 @@ class Embedder:
 
         Raises qkv.Error for other values.
         """
-        _check_encode(prompt_name if prompt is None else None, batch_size, output_value, precision, device, pool, chunk_size)
+        _check_encode(batch_size, output_value, precision, device, pool, chunk_size)
         if truncate_dim is not None and not 1 <= truncate_dim <= self.width:
             raise _qkv.Error(f"truncate_dim must be between 1 and {self.width} (is {truncate_dim})")
         texts = [sentences] if isinstance(sentences, str) else checked_texts("sentences", sentences)
         options: EmbedOptions = {}
         if prompt is not None:
             options["prefix"] = prompt
+        elif prompt_name is not None:
+            options["prompt_name"] = prompt_name
         if normalize_embeddings and truncate_dim is None:
             options["normalize"] = True
         vectors: Any = self._with_progress(texts, options) if show_progress_bar else self.embed(texts, **options)
@@ -135,7 +139,7 @@ class Embedder:
     def attend(self, text: str, **options: Unpack[EmbedOptions]) -> AttentionMap:
         """Returns the attention weights of a text, with the tokens around it: the kind "encoder".
 
-        Of the options, only prefix has an effect.
+        Of the options, only prefix and prompt_name have an effect.
 
         >>> found = qkv.Embedder("runs/encoder").attend("a b c").kinds["encoder"]
         >>> found.rows, found.weights.shape  # layers, heads, tokens, tokens
@@ -159,12 +163,9 @@ class Embedder:
 
 
 def _check_encode(
-    prompt_name: str | None, batch_size: int, output_value: str | None, precision: str, device: object, pool: object,
-    chunk_size: int | None
+    batch_size: int, output_value: str | None, precision: str, device: object, pool: object, chunk_size: int | None
 ) -> None:
     """Raises Error for what encode does not do."""
-    if prompt_name is not None:
-        raise _qkv.Error(f"prompt_name must be None (is {prompt_name!r}): a run has no named prompts; use prompt")
     if not isinstance(batch_size, int) or batch_size < 1:
         raise _qkv.Error(f"batch_size must be at least 1 (is {batch_size!r})")
     for name, value, accepted in (

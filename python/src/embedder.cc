@@ -55,6 +55,7 @@ void bind_embedder(nb::module_& m) {
       .def(nb::init<const std::string&>(), Free())
       .def("width", &Embedder::width)
       .def("max_length", &Embedder::max_length)
+      .def("prompts", &Embedder::prompts)
       .def("attend", attend)
       .def("embed", embed);
 }

@@ -5,6 +5,7 @@
 #include "core/arena_pool.h"
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/json.h"
 #include "core/threads.h"
 #include "core/to_size.h"
 #include "decode/attend.h"
@@ -16,8 +17,18 @@
 namespace qkv {
 namespace {
 
+const std::string& prompt_of(const EmbeddingConfig& config, const std::string& name) {
+  const auto place = std::ranges::find(config.prompt_names, name);
+  if (config.prompt_names.empty()) fail("prompt_name must not be set: the run has no prompts (is {})", excerpt(name));
+  if (place == config.prompt_names.end())
+    fail("prompt_name must be one of {} (is {})", fmt::join(config.prompt_names, ", "), excerpt(name));
+  return config.prompts[to_size(place - config.prompt_names.begin())];
+}
+
 // Returns the configuration of the run, overridden by the options.
 EmbeddingConfig merged(EmbeddingConfig config, const EmbedOptions& options) {
+  if (options.prefix && options.prompt_name) fail("prefix and prompt_name must not both be set");
+  if (options.prompt_name) config.prefix = prompt_of(config, *options.prompt_name);
   config.pooling = options.pooling.value_or(config.pooling);
   config.normalize = options.normalize.value_or(config.normalize);
   config.prefix = options.prefix.value_or(config.prefix);
@@ -68,8 +79,18 @@ Embedder::~Embedder() = default;
 Embedder::Embedder(Embedder&&) noexcept = default;
 Embedder& Embedder::operator=(Embedder&&) noexcept = default;
 
-int64_t Embedder::width() const { return state_->encoder.model->config().d_model; }
+int64_t Embedder::width() const {
+  const TextEncoder& encoder = state_->encoder;
+  return encoder.dense ? encoder.dense->out() : encoder.model->config().d_model;
+}
 int64_t Embedder::max_length() const { return state_->encoder.config.max_length; }
+
+std::vector<std::pair<std::string, std::string>> Embedder::prompts() const {
+  const EmbeddingConfig& config = state_->encoder.config;
+  std::vector<std::pair<std::string, std::string>> prompts;
+  for (size_t i = 0; i < config.prompts.size(); i++) prompts.emplace_back(config.prompt_names[i], config.prompts[i]);
+  return prompts;
+}
 
 std::vector<int64_t> Embedder::count_tokens(const std::vector<std::string>& texts, const EmbedOptions& options) const {
   const EmbeddingConfig config = merged(state_->encoder.config, options);
@@ -102,7 +123,8 @@ Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOpt
   result.cut = std::ranges::count(truncated, 1);
   const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
   const ArenaPool::Lease lease(state_->arenas, 1);
-  embed_ids(*state_->encoder.model, ids, {config.pooling, config.normalize, options.batch_tokens}, lease.front(),
+  embed_ids(*state_->encoder.model, ids,
+            {config.pooling, state_->encoder.dense.get(), config.normalize, options.batch_tokens}, lease.front(),
             vectors);
   for (int64_t t = 0; t < vectors.rows; t++)
     if (!all_finite({vectors.row(t), to_size(vectors.cols)}))

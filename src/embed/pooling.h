@@ -1,8 +1,5 @@
-// Pooling: one vector per text from the model's last hidden states h of its tokens n = 1 … N,
-//   mean   1/N Σ_n h_n
-//   first  h_1
-//   last   h_N
-// optionally normalized: v / max(‖v‖, 10⁻¹²).
+// Pooling: one vector per text from the model's last hidden states h_1 … h_N of its tokens (qkv::Pooling), perhaps with
+// linear layers after it, optionally normalized: v / max(‖v‖, 10⁻¹²).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +8,7 @@
 
 #include "core/arena.h"
 #include "core/matrix.h"
+#include "layers/dense_layers.h"
 #include "model/transformer.h"
 #include "qkv/embedder.h"
 
@@ -24,13 +22,14 @@ void normalize(std::span<float> v);
 
 struct PoolingOptions {
   Pooling pooling = Pooling::mean;
+  const DenseLayers* dense = nullptr;  // applied to the pooled vectors; may be null
   bool normalize = false;
   int64_t batch_tokens = 0;  // per batch, or 0 (tokens_at_once); a longer text is a batch of its own
 };
 
-// texts: ids, at least one per text -> vectors: [texts, d], assigned. Texts of similar length form batches without
-// padding. A vector depends neither on the other texts, nor on batch_tokens, nor on the number of threads. Throws Error
-// for ids and lengths outside the model's range.
+// texts: ids, at least one per text -> vectors: [texts, d], or as wide as the outputs of `dense`, assigned. Texts of
+// similar length form batches without padding. A vector depends neither on the other texts, nor on batch_tokens, nor on
+// the number of threads. Throws Error for ids and lengths outside the model's range.
 void embed_ids(const Transformer<float>& model, std::span<const std::vector<int32_t>> texts,
                const PoolingOptions& options, Arena& arena, Matrix<float> vectors);
 

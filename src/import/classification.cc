@@ -32,22 +32,36 @@ std::vector<std::string> read_labels(const Settings& config) {
   return labels;
 }
 
-// Returns the score function that sentence-transformers names by the path of a class of PyTorch, or "".
-std::string activation_of_cross_encoder(const Settings& config) {
+// The score function that a cross-encoder of sentence-transformers names, by the path of a class of PyTorch.
+struct CrossEncoderActivation {
+  std::string path, where;
+};
+
+// Returns the one of config_sentence_transformers.json (from version 5.4 on), or else of config.json, or "".
+CrossEncoderActivation activation_of_cross_encoder(const ModelFiles& files, const Settings& config) {
+  constexpr const char *kFile = "config_sentence_transformers.json", *kField = "activation_fn";
+  if (files.has(kFile)) {
+    const Settings own(files.open_small(kFile)->text(), files.path(kFile));
+    if (const std::string path = own.text(kField, ""); !path.empty()) return {path, own.where()};
+  }
   const json* own = config.find("sentence_transformers");
   const std::string where = config.where() + ": sentence_transformers";
   if (own && !own->is_object()) fail("{} must be an object", where);
-  if (own) return Settings(own->dump(), where).text("activation_fn", "");
-  return config.text("sbert_ce_default_activation_function", "");
+  if (own)
+    if (const std::string path = Settings(own->dump(), where).text(kField, ""); !path.empty()) return {path, where};
+  return {config.text("sbert_ce_default_activation_function", ""), config.where()};
 }
 
-ScoreFunction read_score_function(const Settings& config, size_t labels) {
-  const std::string path = activation_of_cross_encoder(config), name = path.substr(path.rfind('.') + 1);
+ScoreFunction read_score_function(const ModelFiles& files, const Settings& config, size_t labels) {
+  const auto [path, where] = activation_of_cross_encoder(files, config);
+  const std::string name = path.starts_with("torch.nn.") ? path.substr(path.rfind('.') + 1) : path;
   if (name == "Sigmoid") return ScoreFunction::sigmoid;
+  if (name == "Softmax") return ScoreFunction::softmax;
   if (name == "Identity") return ScoreFunction::none;
   if (!path.empty())
-    fail("{}: the activation function of sentence-transformers must be Sigmoid or Identity (is {})", config.where(),
-         excerpt(path));
+    fail(
+        "{}: the activation function of sentence-transformers must be Sigmoid, Softmax or Identity of torch.nn (is {})",
+        where, excerpt(path));
   const std::string problem = config.text("problem_type", "");
   if (problem == "regression") return ScoreFunction::none;
   if (problem == "multi_label_classification" || (problem.empty() && labels == 1)) return ScoreFunction::sigmoid;
@@ -71,10 +85,10 @@ bool is_classifier(const Settings& config) {
   });
 }
 
-ClassificationConfig read_classification(const Settings& config, const HeadRule& rule) {
+ClassificationConfig read_classification(const ModelFiles& files, const Settings& config, const HeadRule& rule) {
   ClassificationConfig c;
   c.labels = read_labels(config);
-  c.scores = read_score_function(config, c.labels.size());
+  c.scores = read_score_function(files, config, c.labels.size());
   c.pooling = rule.pooling;
   c.activation = rule.activation;
   c.dense_bias = rule.dense_bias;

@@ -29,9 +29,10 @@ HeadRule roberta_head();
 // Returns whether `architectures` names a class for sequence classification.
 bool is_classifier(const Settings& config);
 
-// Returns the labels (id2label) and how logits become scores: as sentence-transformers says, or else problem_type, or
-// else the number of labels. Throws Error, naming file and field.
-ClassificationConfig read_classification(const Settings& config, const HeadRule& rule);
+// Returns the labels (id2label) and how logits become scores: as sentence-transformers says in
+// config_sentence_transformers.json or config.json, or else problem_type, or else the number of labels. Throws Error,
+// naming file and field.
+ClassificationConfig read_classification(const ModelFiles& files, const Settings& config, const HeadRule& rule);
 
 // Returns model_max_length of tokenizer_config.json, at most `most`.
 int64_t read_text_limit(const ModelFiles& files, int64_t most);

@@ -1,9 +1,6 @@
 #include "import/encoder_text.h"
 
-#include <algorithm>
-
 #include "core/fail.h"
-#include "import/sentence_transformers.h"
 #include "import/translator_text.h"
 #include "import/vocabulary_files.h"
 #include "text/vocabulary.h"
@@ -55,10 +52,8 @@ TextCodec read_albert_codec(const TextSource& source, const std::string& unknown
       Tokenizer::with_pieces(splitter, Tokenizer::pieces_of(splitter), unknown, splitter.where));
 }
 
-EncoderText encoder_text(const TextSource& source, EmbeddingConfig config, TextCodec codec) {
+EncoderText encoder_text(EmbeddingConfig config, TextCodec codec) {
   config.unit = codec.unit();
-  read_sentence_transformers(source.files, config);
-  config.max_length = std::min(config.max_length, source.model.max_length);
   return {std::move(config), std::move(codec)};
 }
 
@@ -67,7 +62,7 @@ EncoderText encoder_text(const TextSource& source, EmbeddingConfig config, TextC
 ModelText read_encoder_text(const TextSource& source, const EncoderTokens& tokens, const char* tokenizer_class) {
   EmbeddingConfig config = read_tokens(source, tokens);
   TextCodec codec = read_codec(source, config.unknown, tokenizer_class);
-  return encoder_text(source, std::move(config), std::move(codec));
+  return encoder_text(std::move(config), std::move(codec));
 }
 
 ModelText read_albert_text(const TextSource& source) {
@@ -79,7 +74,7 @@ ModelText read_albert_text(const TextSource& source) {
     config.strip_accents = !s.flag("keep_accents", false);
     config.lowercase = s.flag("do_lower_case", true);
   }
-  return encoder_text(source, std::move(config), std::move(codec));
+  return encoder_text(std::move(config), std::move(codec));
 }
 
 ModelText read_bert_text(const TextSource& source) {

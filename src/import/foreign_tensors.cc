@@ -126,6 +126,12 @@ void ForeignTensors::add_first_row(const std::string& parameter, const std::stri
   origin.addend = std::make_shared<const Origin>(whole(name));
 }
 
+void ForeignTensors::add_zeros(const std::string& parameter, int64_t size) {
+  origins_.emplace(
+      parameter,
+      Origin{.name = parameter, .tensor = {DType::f32, {size}, {}}, .scales = {}, .shape = {size}, .rows = {}});
+}
+
 void ForeignTensors::ignore(const std::string& name) {
   used_.insert(name);
   used_.insert(scale_name(name));

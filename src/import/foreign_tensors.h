@@ -34,7 +34,7 @@ struct RowPlaces {
 // blocks of GGUF.
 struct Origin {
   std::string name;                   // of the tensor
-  TensorView tensor;                  // the whole tensor
+  TensorView tensor;                  // the whole tensor; without bytes if all numbers are 0
   std::span<const std::byte> scales;  // float32: one per row of the tensor, or one for all; empty for floats
   std::vector<int64_t> shape;         // of the parameter
   RowPlaces rows;                     // rows of the tensor, or its columns if `transposed`
@@ -81,6 +81,8 @@ class ForeignTensors {
   void use(const std::string& parameter, const std::string& name, TensorPart part);
   // Adds the first row of another tensor to every row of a parameter. Throws Error if their lengths differ.
   void add_first_row(const std::string& parameter, const std::string& name);
+  // Makes a parameter a vector of zeros, which takes no bytes of the file.
+  void add_zeros(const std::string& parameter, int64_t size);
   bool is_used(const std::string& name) const { return used_.contains(name); }
   // Marks a tensor and its scales as known to have no part in the result.
   void ignore(const std::string& name);

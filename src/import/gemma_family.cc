@@ -60,13 +60,11 @@ void gemma_fields(ConfigFields& fields, ModelConfig& m, const GemmaDefaults& def
     window_field(fields, m);
 }
 
-void finish_gemma(const Settings& config, ModelConfig& m) {
-  require_flag(config, "use_bidirectional_attention", false);
-  finish_llama_with_biases(config, m);
-}
+void finish_gemma(const Settings& config, ModelConfig& m) { finish_llama_with_biases(config, m); }
 
 TensorMap gemma_tensors(const ModelConfig& m, const std::string& prefix) {
   TensorMap map = llama_block_tensors(m, {"gate_proj", "up_proj", "down_proj"}, 1);
+  if (prefix.empty()) return map;
   map.prefix = prefix;
   for (TensorRule& rule : map.rules) {
     rule.theirs = prefix + rule.theirs;

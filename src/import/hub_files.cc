@@ -37,7 +37,7 @@ constexpr Weights kWeights[] = {
 constexpr const char* kSettings[] = {
     "config.json",
     "generation_config.json",
-    // sentence-transformers; modules.json names folders whose config.json is read
+    // sentence-transformers; modules.json names folders whose config.json and weights are read
     "modules.json",
     "sentence_bert_config.json",
     "config_sentence_transformers.json",
@@ -97,12 +97,20 @@ void add_shards(const json& index, const std::vector<std::string>& files, const 
   }
 }
 
-void add_module_settings(const json& modules, const std::vector<std::string>& files, std::set<std::string>& names) {
+// Adds the settings of each module and its weights, the first of these that it has.
+void add_modules(const json& modules, const std::vector<std::string>& files, std::set<std::string>& names) {
   for (const json& module : modules) {
     const auto path = module.is_object() ? module.find("path") : module.end();
     if (!module.is_object() || path == module.end() || !path->is_string()) continue;  // import refuses it
-    const std::string name = path->get<std::string>() + "/config.json";
-    if (std::ranges::binary_search(files, name)) names.insert(name);
+    const std::string folder = path->get<std::string>() + "/";
+    const auto has = [&](const char* name) { return std::ranges::binary_search(files, folder + name); };
+    if (folder == "/") continue;
+    if (has("config.json")) names.insert(folder + "config.json");
+    for (const char* weights : {"model.safetensors", "pytorch_model.bin"})
+      if (has(weights)) {
+        names.insert(folder + weights);
+        break;
+      }
   }
 }
 
@@ -155,7 +163,7 @@ std::vector<std::string> files_named_in(std::string_view file, std::string_view 
   const json content = parse_json(text, where);
   std::set<std::string> names;
   if (file == "modules.json")
-    add_module_settings(content, files, names);
+    add_modules(content, files, names);
   else
     add_shards(content, files, where, names);
   return {names.begin(), names.end()};

@@ -1,7 +1,11 @@
 // Models in the Hugging Face layout: config.json, safetensors and a tokenizer.
+#include <algorithm>
+
 #include "core/fail.h"
 #include "import/architecture.h"
+#include "import/decoder_embedder.h"
 #include "import/imported_model.h"
+#include "import/sentence_transformers.h"
 #include "import/shards.h"
 
 namespace qkv {
@@ -13,16 +17,50 @@ int64_t read_token_types(const Settings& settings) {
   return types > 1 ? types : 0;
 }
 
+// Returns the head of a classifier, unless sentence-transformers pools the hidden states instead.
+std::optional<HeadRule> head_of(const Architecture& architecture, const ModelFiles& files, const Settings& settings) {
+  if (!architecture.head || !is_classifier(settings) || is_embedder(files)) return {};
+  return architecture.head(settings);
+}
+
+// Reads the tokenizer. A decoder that is an embedder, or that is not causal, gives the text of an encoder.
+ModelText read_text(const Architecture& architecture, const TextSource& source) {
+  ModelText text = architecture.text(source);
+  if (std::holds_alternative<TranslatorText>(text) && source.files.has("modules.json"))
+    fail("{}: a translation model is not supported as an embedder", source.files.path("modules.json"));
+  auto* language = std::get_if<LanguageText>(&text);
+  if (!language || !(is_embedder(source.files) || sees_both_sides(source.config))) return text;
+  return embedder_text(source.files, std::move(*language));
+}
+
+// Reads what sentence-transformers says of an encoder's text. Where it states no length, that of the tokenizer holds.
+std::vector<DenseModule> read_modules_of(const ModelFiles& files, const ModelConfig& config, bool is_cross_encoder,
+                                         EmbeddingConfig& text) {
+  std::vector<DenseModule> dense;
+  if (is_cross_encoder)
+    read_cross_encoder(files, text);
+  else
+    dense = read_sentence_transformers(files, config.d_model, text);
+  const int64_t longest = text.max_length > 0 ? std::min(text.max_length, config.max_length) : config.max_length;
+  if (is_cross_encoder || (files.has("modules.json") && text.max_length == 0))
+    text.max_length = read_text_limit(files, longest);
+  else if (text.max_length > 0)
+    text.max_length = longest;
+  return dense;
+}
+
 }  // namespace
 
 ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options) {
   const Settings settings(files.open_small("config.json")->text(), files.path("config.json"));
   const Architecture& architecture = architecture_of(settings);
   ModelConfig config = read_config(architecture, settings);
-  std::optional<HeadRule> head;
-  if (architecture.head && is_classifier(settings)) head = architecture.head(settings);
+  const std::optional<HeadRule> head = head_of(architecture, files, settings);
   if (head && head->token_types) config.token_types = read_token_types(settings);
-  ModelText text = architecture.text({files, settings, config, options});
+  ModelText text = read_text(architecture, {files, settings, config, options});
+  std::vector<DenseModule> dense;
+  if (auto* encoder = std::get_if<EncoderText>(&text))
+    dense = read_modules_of(files, config, head.has_value(), encoder->config);
 
   const auto shards = std::make_shared<const Shards>(files);
   ForeignTensors tensors(shards->path(), shards->views());
@@ -30,13 +68,14 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
     architecture.see_tensors(config, [&](const std::string& name) { return tensors.has(name); });
   TensorMap map = architecture.tensors(config, settings);
   if (head) add_head(map, *head, config);
+  if (std::holds_alternative<EncoderText>(text) && config.has_decoder()) {
+    leave_out_output(config, map);
+    if (sees_both_sides(settings)) make_encoder(settings, config, map);
+  }
   const std::set<std::string> heads = map_tensors(tensors, map);
   ImportedModel model{architecture.name, tensors.path(), config, std::move(text), tensors.take(), shards};
-  if (head) {
-    model.classification = read_classification(settings, *head);
-    int64_t& max_length = std::get<EncoderText>(model.text).config.max_length;
-    max_length = read_text_limit(files, max_length > 0 ? max_length : config.max_length);
-  }
+  model.dense = std::move(dense);
+  if (head) model.classification = read_classification(files, settings, *head);
   if (!heads.empty())
     model.notes.push_back(fmt::format("left out: {} (not needed for hidden states)", fmt::join(heads, ", ")));
   return model;

@@ -106,44 +106,62 @@ void create_language_model(const ImportedModel& model, LanguageText text, const 
 
 // A vocabulary may have fewer tokens than there are embeddings: tables are often padded to a round number of rows.
 void create_encoder(const ImportedModel& model, const EncoderText& text, const RunDirectory& out) {
-  if (text.codec.size() > model.config.source_vocab)
-    fail("{}: the vocabulary must not be larger than the {} embeddings (has {} tokens)", model.path,
-         model.config.source_vocab, text.codec.size());
+  if (const int64_t rows = tokens_of_text(model.config); text.codec.size() > rows)
+    fail("{}: the vocabulary must not be larger than the {} embeddings (has {} tokens)", model.path, rows,
+         text.codec.size());
   edges_of(text.config, text.codec, model.path);
   EncoderRun run{model.config, text.config, text.codec};
   if (!model.classification)
-    return create_run(out, run, [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
+    return create_run(out, run, [&](const RunDirectory& partial) {
+      write_weights(model, partial.model());
+      if (!model.dense.empty()) write_dense(model, partial.dense());
+    });
   create_run(out, ClassifierRun{std::move(run), *model.classification}, [&](const RunDirectory& partial) {
     write_weights(model, partial.model());
     write_head(model, partial.classifier());
   });
 }
 
+// Parameters and where their values are.
+struct OriginsOfFile {
+  const Origins& origins;
+  const std::string& path;     // of their file
+  const PeftAdapter* adapter;  // may be null
+};
+
 // Writes parameters, which have no values yet, from their origins.
-void write_parameters(const ImportedModel& model, const ParameterList<float>& list, const std::string& path) {
+void write_parameters(const ParameterList<float>& list, const std::string& path,
+                      const std::function<OriginsOfFile(const std::string& name)>& file_of) {
   std::vector<TensorEntry> entries;
   for (const auto& p : list.all()) {
-    const auto place = model.origins.find(p.name);
-    if (place == model.origins.end()) fail("{}: has no tensor for {}", model.path, p.name);
+    const OriginsOfFile file = file_of(p.name);
+    const auto place = file.origins.find(p.name);
+    if (place == file.origins.end()) fail("{}: has no tensor for {}", file.path, p.name);
     const Origin& origin = place->second;
     if (origin.shape != p.shape)
-      fail("{}: the part for {} must be {} (is {})", in_file(model.path, origin.name), p.name,
+      fail("{}: the part for {} must be {} (is {})", in_file(file.path, origin.name), p.name,
            describe(origin.tensor.dtype, p.shape), describe(origin.tensor.dtype, origin.shape));
     entries.push_back({p.name, DType::f32, p.shape});
   }
   std::vector<float> numbers;
   const auto data = [&](size_t i, WriteBytes write) {
     const Parameter<float>& p = list.all()[i];
+    const OriginsOfFile file = file_of(p.name);
     const int64_t rows = p.shape[0], cols = p.size() / rows, block = std::max(kBlock / cols, int64_t{1});
     for (int64_t begin = 0; begin < rows; begin += block) {
       const int64_t end = std::min(rows, begin + block);
       numbers.resize(to_size((end - begin) * cols));
-      read_floats(model.origins.at(p.name), model.path, begin, end, numbers);
-      if (model.adapter) model.adapter->add(p.name, begin, end, numbers);
+      read_floats(file.origins.at(p.name), file.path, begin, end, numbers);
+      if (file.adapter) file.adapter->add(p.name, begin, end, numbers);
       write(std::as_bytes(std::span(numbers)));
     }
   };
   write_safetensors(path, entries, data, {{"format", "qkv"}});
+}
+
+void write_parameters(const ImportedModel& model, const ParameterList<float>& list, const std::string& path) {
+  const OriginsOfFile file{model.origins, model.path, model.adapter.get()};
+  write_parameters(list, path, [&](const std::string&) { return file; });
 }
 
 }  // namespace
@@ -176,6 +194,20 @@ void write_head(const ImportedModel& model, const std::string& path) {
     fail("{}: must have a row for each of the {} labels (is {})", in_file(model.path, output->second.name), labels,
          describe(output->second.tensor.dtype, output->second.shape));
   write_parameters(model, ClassificationHead(model.config, *model.classification).parameters(), path);
+}
+
+void write_dense(const ImportedModel& model, const std::string& path) {
+  std::vector<DenseShape> shapes;
+  std::map<std::string, const DenseModule*> modules;
+  for (const DenseModule& module : model.dense) {
+    const std::string layer = fmt::format("dense.{}", shapes.size());
+    const std::vector<int64_t>& shape = module.origins.at(layer + ".weight").shape;
+    shapes.push_back({DenseActivation::identity, shape[1], shape[0], module.origins.contains(layer + ".bias")});
+    for (const auto& [name, origin] : module.origins) modules[name] = &module;
+  }
+  write_parameters(DenseLayers(shapes).parameters(), path, [&](const std::string& name) {
+    return OriginsOfFile{modules.at(name)->origins, modules.at(name)->file->path(), nullptr};
+  });
 }
 
 std::vector<TransformersModel> transformers_models() {

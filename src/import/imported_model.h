@@ -11,6 +11,7 @@
 #include "import/foreign_tensors.h"
 #include "import/model_files.h"
 #include "import/peft_adapter.h"
+#include "import/sentence_transformers.h"
 #include "import/settings.h"
 #include "io/encoder_run.h"
 #include "io/language_run.h"
@@ -52,6 +53,7 @@ struct ImportedModel {
   Origins origins;
   std::shared_ptr<const void> file;  // owns the bytes of the origins
   std::vector<std::string> notes = {};
+  std::vector<DenseModule> dense = {};                      // linear layers after the pooling of an embedder
   std::optional<ClassificationConfig> classification = {};  // of a classifier, whose head is among the origins
   std::shared_ptr<const PeftAdapter> adapter = {};          // merged into the weights; may be null
 };
@@ -83,7 +85,8 @@ std::optional<SentencePieceFile> choose_splitter(bool is_source, const ImportOpt
 // Writes the weights by our names, keeping some rows in memory at a time. Throws Error, naming the file and the tensor,
 // if a tensor does not have the shape that the configuration asks for or holds a number that is not finite.
 void write_weights(const ImportedModel& model, const std::string& path);
-// Writes the head of a classifier in the same way.
+// Write the head of a classifier, and the linear layers of an embedder, in the same way.
 void write_head(const ImportedModel& model, const std::string& path);
+void write_dense(const ImportedModel& model, const std::string& path);
 
 }  // namespace qkv

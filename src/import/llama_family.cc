@@ -78,6 +78,7 @@ void finish_llama_with_biases(const Settings& config, ModelConfig& m) {
 
 TensorMap llama_block_tensors(const ModelConfig& m, const LlamaFeedForward& names, double norm_offset) {
   TensorMap map;
+  map.prefix = "model.";
   add_token_tables(map, "model.embed_tokens.weight", "lm_head.weight", m);
   for (int64_t i = 0; i < m.decoder_layers; i++)
     add_layer(map, fmt::format("decoder.layers.{}.", i), fmt::format("model.layers.{}.", i), m, names, norm_offset);

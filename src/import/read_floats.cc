@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "core/fail.h"
+#include "core/float16.h"
 #include "core/to_size.h"
 #include "import/foreign_tensors.h"
 #include "import/ggml_blocks.h"
-#include "core/float16.h"
 #include "qkv/bfloat16.h"
 
 namespace qkv {
@@ -128,6 +128,7 @@ bool are_finite(std::span<const float> numbers) {
 }  // namespace
 
 void read_floats(const Origin& origin, const std::string& path, int64_t begin, int64_t end, std::span<float> to) {
+  if (origin.tensor.data.empty()) return void(std::ranges::fill(to, 0.0F));
   const Part part{origin, begin, end, std::ssize(to) / (end - begin), to.data()};
   convert_any(part);
   if (!are_finite(to)) fail("{}: holds a number that is not finite", in_file(path, origin.name));

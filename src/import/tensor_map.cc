@@ -138,6 +138,7 @@ bool norm_has_bias(const ModelConfig& config) { return config.norm.kind == NormK
 std::set<std::string> map_tensors(ForeignTensors& tensors, const TensorMap& map) {
   const Names names(tensors, map.prefix);
   for (const TensorRule& rule : map.rules) use(tensors, rule, held_name(tensors, rule, names), names);
+  for (const auto& [name, size] : map.zeros) tensors.add_zeros(name, size);
   for (const std::string& name : map.unused) tensors.ignore(names.of(name));
   const std::set<std::string> heads = ignore_heads(tensors, map);
   tensors.refuse_unused();

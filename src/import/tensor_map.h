@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "import/foreign_tensors.h"
@@ -62,8 +63,9 @@ struct TensorMap {
   // The beginning of the names in a model with a head; "" if none. Files of the bare model have the names without it.
   std::string prefix = "";
   std::vector<TensorRule> rules = {};
-  std::vector<std::string> unused = {};  // tensors that a file may hold and that have no effect
-  std::vector<std::string> heads = {};   // modules after the last hidden state, which are left out and reported
+  std::vector<std::string> unused = {};                     // tensors that a file may hold and that have no effect
+  std::vector<std::pair<std::string, int64_t>> zeros = {};  // our vectors of zeros that a file lacks, and their lengths
+  std::vector<std::string> heads = {};  // modules after the last hidden state, which are left out and reported
 
   void add_tensor(TensorRule rule) { rules.push_back(std::move(rule)); }
   void add_module(const ModuleRule& module);

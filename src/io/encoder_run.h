@@ -1,4 +1,4 @@
-// The run of an encoder.
+// The run of an encoder: a model that embeds texts. It is an encoder alone, or a decoder alone, which is causal.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/run_directory.h"
+#include "layers/dense_layers.h"
 #include "model/transformer.h"
 #include "qkv/embedder.h"
 #include "qkv/inspect.h"
@@ -24,17 +25,23 @@ TextEdges edges_of(const EmbeddingConfig& config, const TextCodec& codec, const 
 // Returns the text that the tokenizer reads: with the prefix, and normalized as the configuration says.
 std::string prepare_text(const EmbeddingConfig& config, const std::string& text);
 
+// Returns the number of tokens of an encoder, or of a decoder alone.
+inline int64_t tokens_of_text(const ModelConfig& config) {
+  return config.has_encoder() ? config.source_vocab : config.target_vocab;
+}
+
 struct EncoderRun {
   static constexpr RunKind kKind = RunKind::encoder;
 
-  ModelConfig config;  // an encoder alone, with at least the codec's tokens
+  ModelConfig config;  // an encoder or a decoder alone, with at least the codec's tokens
   EmbeddingConfig embedding;
   TextCodec codec;
   TextEdges edges = {};                                 // set when read
+  std::shared_ptr<const DenseLayers> dense = nullptr;   // set when read; null if there are none
   std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
 
-  // Reads and writes the files of this kind: embedding.json and the tokenizer. Nothing in the directory is trusted.
-  // Throws Error, naming file and field.
+  // Reads and writes the files of this kind: embedding.json, the tokenizer and the linear layers. Nothing in the
+  // directory is trusted. Throws Error, naming file and field.
   static EncoderRun read(const RunDirectory& run, const ModelConfig& config);
   void write(const RunDirectory& run) const;
 };

@@ -20,6 +20,7 @@ class RunDirectory {
   std::string recommendation() const { return root_ + "/recommendation.json"; }
   std::string language() const { return root_ + "/language.json"; }
   std::string embedding() const { return root_ + "/embedding.json"; }
+  std::string dense() const { return root_ + "/dense.safetensors"; }  // linear layers after the pooling
   std::string classification() const { return root_ + "/classification.json"; }
   std::string classifier() const { return root_ + "/classifier.safetensors"; }  // the weights of the head
   std::string translation() const { return root_ + "/translation.json"; }
@@ -44,10 +45,10 @@ class RunDirectory {
   std::string adapter_weights() const { return root_ + "/adapter_model.safetensors"; }
   std::string metrics() const { return root_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
-  std::string state() const { return checkpoints() + "/state.safetensors"; }  // everything that resuming needs
+  std::string state() const { return checkpoints() + "/state.safetensors"; }        // everything that resuming needs
   std::string rollback() const { return checkpoints() + "/rollback.safetensors"; }  // the state to return to
-  std::string lock() const { return checkpoints() + "/lock"; }                // of the process that trains the run
-  std::string weights(int64_t step) const;                                    // at one evaluation, for averaging
+  std::string lock() const { return checkpoints() + "/lock"; }  // of the process that trains the run
+  std::string weights(int64_t step) const;                      // at one evaluation, for averaging
 
  private:
   std::string root_;

@@ -18,7 +18,8 @@ class EmbedJob : public BatchJob {
   bool joins(const BatchJob& first) const override {
     const auto* other = dynamic_cast<const EmbedJob*>(&first);
     return other && other->options_.pooling == options_.pooling && other->options_.normalize == options_.normalize &&
-           other->options_.prefix == options_.prefix && other->options_.max_length == options_.max_length;
+           other->options_.prefix == options_.prefix && other->options_.prompt_name == options_.prompt_name &&
+           other->options_.max_length == options_.max_length;
   }
   void compute(std::span<BatchJob* const> all) override {
     std::vector<std::string> texts;

@@ -34,10 +34,12 @@ void answer_embeddings(const CallPtr& call) {
   const int64_t width = model->embedder->width();
   if (const int64_t wanted = object.integer("dimensions", width, at_least(1)); wanted != width)
     refuse_field("dimensions", "must be {} (is {})", width, wanted);
+  EmbedOptions options;
+  if (object.has("prompt_name")) options.prompt_name = object.text("prompt_name");
   int64_t tokens = 0;
-  for (const int64_t count : model->embedder->count_tokens(input.texts))
+  for (const int64_t count : model->embedder->count_tokens(input.texts, options))
     tokens += std::min(count, model->embedder->max_length());
-  embed(call, model, input.texts, {}, tokens, [call, model, format, tokens](const Embeddings& found) {
+  embed(call, model, input.texts, options, tokens, [call, model, format, tokens](const Embeddings& found) {
     std::string data;
     const auto row = static_cast<size_t>(found.width);
     for (size_t i = 0; i < found.values.size() / row; i++) {

@@ -29,6 +29,7 @@ EmbedRequest read_embed_request(Call& call) {
                     "Validation");
   check_texts(limits, "inputs", texts);
   request.options.normalize = object.flag("normalize", true);
+  if (object.has("prompt_name")) request.options.prompt_name = object.text("prompt_name");
   const bool truncates = object.flag("truncate", true);
   const int64_t longest = request.model->embedder->max_length();
   for (const int64_t count : request.model->embedder->count_tokens(texts, request.options)) {

@@ -316,9 +316,10 @@ TEST_F(ClassifierFiles, TheActivationFunctionOfACrossEncoderIsRead) {
   change("sentence_transformers", {{"activation_fn", "torch.nn.modules.linear.Identity"}});
   EXPECT_EQ(imported().scores, ScoreFunction::none);
   change("sentence_transformers", {{"activation_fn", "torch.nn.Tanh"}});
-  EXPECT_EQ(error(),
-            "model/config.json: the activation function of sentence-transformers must be Sigmoid or Identity (is "
-            "\"torch.nn.Tanh\")");
+  EXPECT_EQ(
+      error(),
+      "model/config.json: sentence_transformers: the activation function of sentence-transformers must be Sigmoid, "
+      "Softmax or Identity of torch.nn (is \"torch.nn.Tanh\")");
 }
 
 TEST_F(ClassifierFiles, UnsupportedConfigurationsAreNamed) {

@@ -193,7 +193,9 @@ TEST_F(BertFiles, SayHowTextBecomesAVector) {
                                          .unknown = "[UNK]",
                                          .max_length = 16,
                                          .pooling = Pooling::first,
-                                         .normalize = true}));
+                                         .normalize = true,
+                                         .prompt_names = {"passage", "query"},
+                                         .prompts = {"d ", "c "}}));
   std::filesystem::remove(model() + "/modules.json");
   EXPECT_EQ(imported(), (EmbeddingConfig{.start = "a", .end = "b", .unknown = "[UNK]"}));
 }
@@ -229,25 +231,25 @@ TEST_F(BertFiles, UnsupportedConfigurationsAreNamed) {
 }
 
 TEST_F(BertFiles, UnsupportedModulesAndPoolingsAreNamed) {
-  EXPECT_EQ(
-      error_with("1_Pooling/config.json", "pooling_mode_max_tokens", true),
-      "model/1_Pooling/config.json: pooling_mode_max_tokens must be false (is true): poolings are the mean, the first "
-      "or the last token");
-  EXPECT_EQ(error_with("1_Pooling/config.json", "pooling_mode_cls_token", true),
-            "model/1_Pooling/config.json: must have one pooling (has pooling_mode_cls_token and another one)");
-  EXPECT_EQ(error_with("1_Pooling/config.json", "pooling_mode_mean_tokens", false),
-            "model/1_Pooling/config.json: must have a pooling: the mean, the first or the last token");
+  const std::string modes =
+      "model/1_Pooling/config.json: pooling_mode must be one of cls, max, mean, mean_sqrt_len_tokens, weightedmean, "
+      "lasttoken ";
+  EXPECT_EQ(error_with("1_Pooling/config.json", "pooling_mode_cls_token", true), modes + "(is \"cls and mean\")");
+  EXPECT_EQ(error_with("1_Pooling/config.json", "pooling_mode_mean_tokens", false), modes + "(is none)");
   EXPECT_EQ(error_with("sentence_bert_config.json", "max_seq_length", -1),
             "model/sentence_bert_config.json: max_seq_length must be at least 0 (is -1)");
   EXPECT_EQ(error_with("config_sentence_transformers.json", "default_prompt_name", "query"),
+            "model/config_sentence_transformers.json: default_prompt_name must be one of the prompts (is \"query\")");
+  EXPECT_EQ(error_with("config_sentence_transformers.json", "prompts", "a"),
             "model/config_sentence_transformers.json: prompts must be an object");
   const auto module = [&](const char* kind, const char* path) {
-    testing::spill(model() + "/modules.json", json::array({{{"type", kind}, {"path", path}}}).dump());
+    const json first = {{"type", "sentence_transformers.models.Transformer"}, {"path", ""}};
+    testing::spill(model() + "/modules.json", json::array({first, {{"type", kind}, {"path", path}}}).dump());
     return error();
   };
-  EXPECT_EQ(module("sentence_transformers.models.Dense", "2_Dense"),
-            "model/modules.json: modules must be Transformer at path \"\", Pooling or Normalize (found "
-            "\"sentence_transformers.models.Dense\" at path \"2_Dense\")");
+  EXPECT_EQ(module("sentence_transformers.models.LSTM", "2_LSTM"),
+            "model/modules.json: modules must be Transformer at path \"\", then Pooling, Dense and at last Normalize "
+            "(found \"sentence_transformers.models.LSTM\" at path \"2_LSTM\")");
   EXPECT_EQ(module("sentence_transformers.models.Pooling", "../model/1_Pooling"),
             "model/modules.json: path must be a folder of this directory (is \"../model/1_Pooling\")");
   testing::spill(model() + "/modules.json", "[3]");

@@ -51,7 +51,13 @@ TEST(HubFiles, AsksForTheNameOfOneOfSeveralModels) {
 }
 
 TEST(HubFiles, AreNamedByIndexAndModules) {
-  const Names files = {"1_Pooling/config.json", "a.safetensors", "b.safetensors"};
+  const Names files = {"1_Pooling/config.json",
+                       "2_Dense/config.json",
+                       "2_Dense/model.safetensors",
+                       "2_Dense/pytorch_model.bin",
+                       "3_Dense/pytorch_model.bin",
+                       "a.safetensors",
+                       "b.safetensors"};
   EXPECT_TRUE(names_files("model.safetensors.index.json"));
   EXPECT_TRUE(names_files("modules.json"));
   EXPECT_FALSE(names_files("config.json"));
@@ -61,6 +67,8 @@ TEST(HubFiles, AreNamedByIndexAndModules) {
             (Names{"a.safetensors", "b.safetensors"}));
   EXPECT_EQ(read("modules.json", R"([{"path": ""}, {"path": "1_Pooling"}, {"path": "../../etc"}, {"path": 3}, 4])"),
             Names{"1_Pooling/config.json"});
+  EXPECT_EQ(read("modules.json", R"([{"path": ""}, {"path": "2_Dense"}, {"path": "3_Dense"}])"),
+            (Names{"2_Dense/config.json", "2_Dense/model.safetensors", "3_Dense/pytorch_model.bin"}));
   for (const char* text : {"[]", "{}", R"({"weight_map": 1})"})
     EXPECT_EQ(error_of([&] { read("model.safetensors.index.json", text); }), "w: weight_map must be an object");
   for (const char* name : {"\"../a.safetensors\"", "\"c.safetensors\"", "5"})

@@ -62,7 +62,7 @@ def test_options_change_the_vectors(encoder):
     plain = embed("--no-normalize")
     assert abs(sum(x * x for x in plain[0]) - 1) > 0.1
     assert embed("--normalize") == embed() != plain
-    assert len({str(embed("--pooling", pooling)) for pooling in ("mean", "first", "last")}) == 3
+    assert len({str(embed("--pooling", pooling)) for pooling in ("mean", "first", "last", "max", "mean_sqrt_len")}) == 5
     assert embed("--prefix", "a ", text="b\n") == embed()
     assert embed("--batch-tokens", 1, "--threads", 1, text=TEXTS) == embed(text=TEXTS)
 

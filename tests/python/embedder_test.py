@@ -60,7 +60,8 @@ def test_concurrent_calls_match_a_single_thread(embedder):
 @pytest.mark.parametrize("call, message", [
     (lambda e: e.embed("a"), "texts must be a list of str (is 'a')"),
     (lambda e: e.embed(["a", "\ud800"]), "texts[1] is not valid Unicode"),
-    (lambda e: e.embed(["a"], pooling="max"), "pooling must be one of mean, first, last (is 'max')"),
+    (lambda e: e.embed(["a"], pooling="sum"),
+     "pooling must be one of mean, first, last, max, mean_sqrt_len, weighted_mean (is 'sum')"),
     (lambda e: e.embed(["a"], normalize=3), "normalize must be True or False (is 3)"),
     (lambda e: e.embed(["a"], prefix=3), "prefix must be a str (is 3)"),
     (lambda e: e.embed(["a"], max_length=2), "max_length must be between 3 and 16 (is 2)"),
@@ -123,7 +124,7 @@ def test_vectors_of_langchain_are_lists(embedder):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"prompt_name": "query"}, "prompt_name must be None (is 'query'): a run has no named prompts; use prompt"),
+    ({"prompt_name": "query"}, 'prompt_name must not be set: the run has no prompts (is "query")'),
     ({"batch_size": 0}, "batch_size must be at least 1 (is 0)"),
     ({"output_value": "token_embeddings"}, "output_value must be sentence_embedding (is 'token_embeddings')"),
     ({"precision": "int8"}, "precision must be float32 or binary or ubinary (is 'int8')"),

@@ -19,7 +19,11 @@ const Architecture& gemma2() {
             rotary_fields(fields, m);
             layer_types_field(fields, m, [](int64_t layer) { return layer % 2 == 0 ? 'l' : 'g'; });
           },
-      .finish = finish_gemma,
+      .finish =
+          [](const Settings& config, ModelConfig& m) {
+            require_flag(config, "use_bidirectional_attention", false);
+            finish_gemma(config, m);
+          },
       .tensors = [](const ModelConfig& m, const Settings&) { return gemma_tensors(m); },
       .text = read_decoder_text,
       .widen = [](ModelConfig&) {},

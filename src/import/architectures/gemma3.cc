@@ -40,6 +40,21 @@ void gemma3_fields(ConfigFields& fields, ModelConfig& m) {
   layer_types_field(fields, m, [&](int64_t layer) { return (layer + 1) % pattern == 0 ? 'g' : 'l'; });
 }
 
+// EmbeddingGemma: each token sees the tokens of its window on both sides.
+void finish_gemma3(const Settings& config, ModelConfig& m) {
+  finish_gemma(config, m);
+  if (!config.flag("use_bidirectional_attention", false)) return;
+  require_flag(config, "is_causal", true);
+  if (m.attention.window > 0) m.attention.window = m.attention.window / 2 + 1;
+}
+
+// In the class with a vision model only the tokens of pictures see both sides.
+void finish_gemma3_with_vision(const Settings& config, ModelConfig& m) {
+  const Settings text = text_settings(config);
+  require_flag(text, "use_bidirectional_attention", false);
+  finish_gemma(text, m);
+}
+
 TensorMap gemma3_tensors(const ModelConfig& m, const Settings& config) {
   if (!config.find(kText)) return gemma_tensors(m);
   TensorMap map = gemma_tensors(m, "language_model.");
@@ -65,7 +80,7 @@ const Architecture& gemma3() {
       .fields = gemma3_fields,
       .finish =
           [](const Settings& config, ModelConfig& m) {
-            config.find(kText) ? finish_gemma(text_settings(config), m) : finish_gemma(config, m);
+            config.find(kText) ? finish_gemma3_with_vision(config, m) : finish_gemma3(config, m);
           },
       .tensors = gemma3_tensors,
       .text = read_decoder_text,

@@ -32,6 +32,7 @@ void finish_gpt_neox(const Settings& config, ModelConfig& m) {
 
 TensorMap gpt_neox_tensors(const ModelConfig& m, const Settings&) {
   TensorMap map;
+  map.prefix = "gpt_neox.";
   add_token_tables(map, "gpt_neox.embed_in.weight", "embed_out.weight", m);
   for (int64_t i = 0; i < m.decoder_layers; i++) {
     const std::string ours = fmt::format("decoder.layers.{}.", i), theirs = fmt::format("gpt_neox.layers.{}.", i);

@@ -31,6 +31,7 @@ void finish_phi(const Settings& config, ModelConfig& m) {
 
 TensorMap phi_tensors(const ModelConfig& m, const Settings&) {
   TensorMap map;
+  map.prefix = "model.";
   add_token_tables(map, "model.embed_tokens.weight", "lm_head.weight", m);
   map.add_tensor({.theirs = "lm_head.bias", .ours = {"output.bias"}});
   for (int64_t i = 0; i < m.decoder_layers; i++) {

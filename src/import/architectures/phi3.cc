@@ -44,6 +44,7 @@ void finish_phi3(const Settings& config, ModelConfig& m) {
 
 TensorMap phi3_tensors(const ModelConfig& m, const Settings&) {
   TensorMap map;
+  map.prefix = "model.";
   add_token_tables(map, "model.embed_tokens.weight", "lm_head.weight", m);
   const int64_t width = m.attention.key_width, keys = m.key_value_heads() * width;
   for (int64_t i = 0; i < m.decoder_layers; i++) {
