@@ -40,7 +40,8 @@ struct ExplainedLayer {
   bool empty() const { return W_1.empty(); }
 };
 
-// The matrices that are explained. T tokens attend to S tokens: to themselves, or to those of `memory` (cross-attention).
+// The matrices that are explained. T tokens attend to S tokens: to themselves, or to those of `memory`
+// (cross-attention).
 struct ExplainInput {
   std::vector<std::string> tokens, memory_tokens;  // [T], [S]: labels
   NumberTable X, memory;                           // [T, d], [S, d]; an empty memory means self-attention
@@ -49,7 +50,8 @@ struct ExplainInput {
   bool causal = false;                             // token i sees tokens up to i
   NumberTable mask;      // [T, S], added to the scaled scores; −∞ hides a key; may be empty
   double scale = 0;      // of the scores; 0 means 1 / √d_k
-  NumberTable dO;        // [T, d] with W_O, otherwise [T, H d_v]: gradient of the output; empty: no backward pass
+  NumberTable dO;        // gradient of the output: of the layer's, N_2: [T, d]; without a layer of the attention's:
+                         // [T, d] with W_O, otherwise [T, H d_v]; empty: no backward pass
   ExplainedLayer layer;  // may be empty; requires an output of width d
 
   int64_t key_width() const { return heads.front().W_Q.columns; }
@@ -89,8 +91,9 @@ ExplainInput explain_input_from_json(std::string_view text, const std::string& w
 std::string explain_input_to_json(const ExplainInput& input);
 
 // The steps of the forward pass: projections, scores, scaling, mask, exponentials, row sums, weights, output of each
-// head; then the layer. With dO also those of the backward pass: dV, dA, the Jacobian of each row's softmax, dS, dQ,
-// dK, the gradients of the weights and of X. Throws Error if shapes do not fit or a result is not finite.
+// head; then the layer. With dO also those of the backward pass: of the layer's norms and feed-forward network; dV, dA,
+// the Jacobian of each row's softmax, dS, dQ, dK, the gradients of the weights, of X and of the memory. Throws Error if
+// shapes do not fit or a result is not finite.
 Explanation explain_attention(const ExplainInput& input);
 
 // Sinusoidal positions 0 to count − 1 of width d (2 to 1,024, even), and the dot products of two of them by distance,

@@ -104,7 +104,8 @@ AttentionResults explain_forward(const ExplainInput& in, Explanation& to) {
   inputs.add({"X", "X", "", in.tokens, {}, in.X});
   if (!in.memory.empty()) inputs.add({"memory", "M", "", in.memory_tokens, {}, in.memory});
   if (!in.mask.empty()) inputs.add({"mask", "mask", "", in.tokens, key_labels(in), in.mask});
-  if (!in.dO.empty()) inputs.add({"given_gradient", in.W_O.empty() ? "dO" : "dY", "", in.tokens, {}, in.dO});
+  const std::string given = !in.layer.empty() ? "dN_2" : in.W_O.empty() ? "dO" : "dY";
+  if (!in.dO.empty()) inputs.add({"given_gradient", given, "", in.tokens, {}, in.dO});
   to.push_back({"Inputs", inputs.take()});
   AttentionResults results;
   std::vector<NumberTable> outputs;

@@ -29,7 +29,8 @@ std::string which_head(const ExplainInput& in, size_t h);  // ", head 1 of 2", o
 AttentionInput<double> attention_input(const ExplainInput& in, const HeadResults& head);
 
 AttentionResults explain_forward(const ExplainInput& in, Explanation& to);
-void explain_backward(const ExplainInput& in, const AttentionResults& results, Explanation& to);
-void explain_layer(const ExplainInput& in, const NumberTable& attention, Explanation& to);
+// output: dO of `in`, or in a layer the gradient of its first residual sum, which dX then includes.
+void explain_backward(const ExplainInput& in, const AttentionResults& results, const NumberTable& output,
+                      Explanation& to);
 
 }  // namespace qkv

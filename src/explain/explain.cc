@@ -3,6 +3,7 @@
 #include "core/fail.h"
 #include "explain/attention_steps.h"
 #include "explain/check.h"
+#include "explain/layer_steps.h"
 
 namespace qkv {
 
@@ -12,8 +13,11 @@ Explanation explain_attention(const ExplainInput& input) {
   check_explain_input(input, "explain");
   Explanation explanation;
   const AttentionResults results = explain_forward(input, explanation);
-  if (!input.layer.empty()) explain_layer(input, results.O, explanation);
-  if (!input.dO.empty()) explain_backward(input, results, explanation);
+  LayerResults layer;
+  if (!input.layer.empty()) layer = explain_layer(input, results.O, explanation);
+  if (input.dO.empty()) return explanation;
+  const NumberTable output = input.layer.empty() ? input.dO : explain_layer_backward(input, layer, explanation);
+  explain_backward(input, results, output, explanation);
   return explanation;
 }
 

@@ -55,24 +55,31 @@ HeadGradients add_gradients(StepList& steps, const ExplainInput& in, const HeadR
   return d;
 }
 
-// Returns the gradient of the outputs of the heads, side by side.
-NumberTable gradient_of_heads(const ExplainInput& in, const AttentionResults& results, Explanation& to) {
-  if (in.W_O.empty()) return in.dO;
+// Returns the gradient of the outputs of the heads, side by side, from that of the attention's output.
+NumberTable gradient_of_heads(const ExplainInput& in, const AttentionResults& results, const NumberTable& output,
+                              Explanation& to) {
   StepList steps;
-  std::vector<NumberTable> outputs;
-  for (const HeadResults& head : results.heads) outputs.push_back(head.O);
-  steps.add({"dW_O", "dW_O", "Oᵀ dY", {}, {}, product(transposed(side_by_side(outputs)), in.dO)});
-  const NumberTable dO = steps.add({"dO", "dO", "dY W_Oᵀ", in.tokens, {}, product_with_transposed(in.dO, in.W_O)});
-  to.push_back({"Backward: output", steps.take()});
+  NumberTable dO = output;
+  const std::string name = in.W_O.empty() ? "dO" : "dY";
+  if (!in.layer.empty()) steps.add({name, name, "dR_1", in.tokens, {}, output});
+  if (!in.W_O.empty()) {
+    std::vector<NumberTable> outputs;
+    for (const HeadResults& head : results.heads) outputs.push_back(head.O);
+    steps.add({"dW_O", "dW_O", "Oᵀ dY", {}, {}, product(transposed(side_by_side(outputs)), output)});
+    dO = steps.add({"dO", "dO", "dY W_Oᵀ", in.tokens, {}, product_with_transposed(output, in.W_O)});
+  }
+  if (auto all = steps.take(); !all.empty()) to.push_back({"Backward: output", std::move(all)});
   return dO;
 }
 
 }  // namespace
 
-void explain_backward(const ExplainInput& in, const AttentionResults& results, Explanation& to) {
-  const NumberTable dO = gradient_of_heads(in, results, to);
+void explain_backward(const ExplainInput& in, const AttentionResults& results, const NumberTable& output,
+                      Explanation& to) {
+  const NumberTable dO = gradient_of_heads(in, results, output, to);
   const int64_t width = in.value_width();
-  NumberTable dX = zero_table(in.X.rows, in.X.columns), dM = zero_table(keys_from(in).rows, in.X.columns);
+  NumberTable dX = in.layer.empty() ? zero_table(in.X.rows, in.X.columns) : output,
+              dM = zero_table(keys_from(in).rows, in.X.columns);
   for (size_t h = 0; h < in.heads.size(); h++) {
     StepList steps(fmt::format("head{}.", h + 1));
     const auto begin = static_cast<int64_t>(h) * width;
@@ -82,11 +89,12 @@ void explain_backward(const ExplainInput& in, const AttentionResults& results, E
     to.push_back({"Backward: attention" + which_head(in, h), steps.take()});
   }
   StepList steps;
+  const std::string residual = in.layer.empty() ? "" : "dR_1 + ";
   const std::string of_heads = in.heads.size() == 1 ? "" : ", summed over the heads";
   if (in.memory.empty()) {
-    steps.add({"dX", "dX", "dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ" + of_heads, in.tokens, {}, sum(dX, dM)});
+    steps.add({"dX", "dX", residual + "dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ" + of_heads, in.tokens, {}, sum(dX, dM)});
   } else {
-    steps.add({"dX", "dX", "dQ W_Qᵀ" + of_heads, in.tokens, {}, dX});
+    steps.add({"dX", "dX", residual + "dQ W_Qᵀ" + of_heads, in.tokens, {}, dX});
     steps.add({"dM", "dM", "dK W_Kᵀ + dV W_Vᵀ" + of_heads, in.memory_tokens, {}, dM});
   }
   to.push_back({"Backward: inputs", steps.take()});

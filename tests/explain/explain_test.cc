@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
+#include "explain/tables.h"
 #include "tests/support/errors.h"
 
 namespace qkv {
@@ -41,8 +42,9 @@ TEST(Explain, TheTextbooksExampleHasTheGoldenValues) {
   for (const auto& [id, name] : {std::pair{"X", "X"}, {"head1.W_Q", "W_Q"}, {"head1.W_K", "W_K"}, {"head1.W_V", "W_V"}})
     expect_near(step_of(steps, id).values, golden[name], 0, name);
   const std::pair<const char*, const char*> computed[] = {
-      {"Q", "Q"},     {"K", "K"},     {"V", "V"},           {"scores", "scores"}, {"scaled", "scaled"},
-      {"exp", "exp"}, {"weights", "A"}, {"row_sums", "row_sum"}, {"output", "Z"}};
+      {"Q", "Q"},           {"K", "K"},     {"V", "V"},       {"scores", "scores"},
+      {"scaled", "scaled"}, {"exp", "exp"}, {"weights", "A"}, {"row_sums", "row_sum"},
+      {"output", "Z"}};
   for (const auto& [id, name] : computed) {
     const NumberTable& values = step_of(steps, std::string("head1.") + id).values;
     expect_near(values, golden["exact"][name], 1e-12, name);
@@ -85,9 +87,16 @@ ExplainInput random_input(bool cross) {
   return in;
 }
 
+// The id of the step whose gradient is dO.
+std::string output_of(const ExplainInput& in) {
+  if (!in.layer.empty()) return "norm_2";
+  if (!in.W_O.empty()) return "output";
+  return in.heads.size() > 1 ? "concat" : "head1.output";
+}
+
 // The scalar whose gradient is explained.
 double weighted_output(const ExplainInput& in) {
-  const NumberTable Y = step_of(explain_attention(in), "output").values;
+  const NumberTable Y = step_of(explain_attention(in), output_of(in)).values;
   double sum = 0;
   for (size_t i = 0; i < Y.values.size(); i++) sum += Y.values[i] * in.dO.values[i];
   return sum;
@@ -107,20 +116,67 @@ void expect_gradient(const ExplainInput& in, NumberTable& table, const NumberTab
   }
 }
 
+// Compares every gradient that is explained.
+void expect_gradients(ExplainInput in) {
+  const Explanation steps = explain_attention(in);
+  const auto gradient = [&](const std::string& id) { return step_of(steps, id).values; };
+  expect_gradient(in, in.X, gradient("dX"), "X");
+  if (!in.memory.empty()) expect_gradient(in, in.memory, gradient("dM"), "memory");
+  if (!in.W_O.empty()) expect_gradient(in, in.W_O, gradient("dW_O"), "W_O");
+  for (size_t h = 0; h < in.heads.size(); h++) {
+    const std::string head = "head" + std::to_string(h + 1) + ".";
+    expect_gradient(in, in.heads[h].W_Q, gradient(head + "dW_Q"), "W_Q");
+    expect_gradient(in, in.heads[h].W_K, gradient(head + "dW_K"), "W_K");
+    expect_gradient(in, in.heads[h].W_V, gradient(head + "dW_V"), "W_V");
+  }
+  if (in.layer.empty()) return;
+  ExplainedLayer& layer = in.layer;
+  for (const auto& [name, table] : {std::pair{"gamma_1", &layer.gamma_1},
+                                    {"beta_1", &layer.beta_1},
+                                    {"W_1", &layer.W_1},
+                                    {"b_1", &layer.b_1},
+                                    {"W_2", &layer.W_2},
+                                    {"b_2", &layer.b_2},
+                                    {"gamma_2", &layer.gamma_2},
+                                    {"beta_2", &layer.beta_2}})
+    expect_gradient(in, *table, gradient(std::string("d") + name), name);
+}
+
+// `in` as the attention of a layer of random weights.
+ExplainInput in_layer(ExplainInput in, Activation kind) {
+  Random random(2, Stream::test);
+  ExplainedLayer& layer = in.layer;
+  layer.W_1 = random_table(4, 5, random), layer.b_1 = random_table(1, 5, random);
+  layer.W_2 = random_table(5, 4, random), layer.b_2 = random_table(1, 4, random);
+  layer.gamma_1 = random_table(1, 4, random), layer.beta_1 = random_table(1, 4, random);
+  layer.gamma_2 = random_table(1, 4, random), layer.beta_2 = random_table(1, 4, random);
+  layer.activation = kind;
+  layer.epsilon = 0.1;
+  return in;
+}
+
 class ExplainGradients : public ::testing::TestWithParam<bool> {};
 
-TEST_P(ExplainGradients, EqualFiniteDifferences) {
+TEST_P(ExplainGradients, EqualFiniteDifferences) { expect_gradients(random_input(GetParam())); }
+
+TEST_P(ExplainGradients, EqualFiniteDifferencesWithoutAProjectionOfTheOutput) {
   ExplainInput in = random_input(GetParam());
-  const Explanation steps = explain_attention(in);
-  expect_gradient(in, in.X, step_of(steps, "dX").values, "X");
-  if (GetParam()) expect_gradient(in, in.memory, step_of(steps, "dM").values, "memory");
-  expect_gradient(in, in.W_O, step_of(steps, "dW_O").values, "W_O");
-  for (size_t h = 0; h < 2; h++) {
-    const std::string head = "head" + std::to_string(h + 1) + ".";
-    expect_gradient(in, in.heads[h].W_Q, step_of(steps, head + "dW_Q").values, "W_Q");
-    expect_gradient(in, in.heads[h].W_K, step_of(steps, head + "dW_K").values, "W_K");
-    expect_gradient(in, in.heads[h].W_V, step_of(steps, head + "dW_V").values, "W_V");
-  }
+  in.W_O = {};
+  expect_gradients(in);
+  in.heads.pop_back();
+  in.dO = columns_of(in.dO, 0, 2);
+  expect_gradients(in);
+}
+
+TEST_P(ExplainGradients, OfALayerEqualFiniteDifferencesOfItsOutput) {
+  for (const Activation kind : {Activation::relu, Activation::gelu, Activation::silu, Activation::gelu_tanh})
+    expect_gradients(in_layer(random_input(GetParam()), kind));
+}
+
+TEST_P(ExplainGradients, OfALayerWithoutAProjectionOfTheOutput) {
+  ExplainInput in = in_layer(random_input(GetParam()), Activation::gelu);
+  in.W_O = {};  // two heads of width 2 are as wide as X
+  expect_gradients(in);
 }
 
 INSTANTIATE_TEST_SUITE_P(SelfAndCross, ExplainGradients, ::testing::Bool());
@@ -185,7 +241,8 @@ TEST(Explain, WithoutTheFactorScoresGrowAndGradientsVanish) {
 }
 
 TEST(Explain, InputsSurviveJson) {
-  for (const ExplainInput& in : {textbook_example(), layer_example(), random_input(false), random_input(true)}) {
+  for (const ExplainInput& in : {textbook_example(), layer_example(), random_input(false), random_input(true),
+                                 in_layer(random_input(true), Activation::silu)}) {
     const std::string json = explain_input_to_json(in);
     EXPECT_EQ(explain_input_to_json(explain_input_from_json(json, "x")), json);
   }

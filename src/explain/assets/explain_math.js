@@ -31,11 +31,25 @@ function erf(x) {
   return x < 0 ? -result : result;
 }
 
+const logistic = x => 1 / (1 + Math.exp(-x));
+const tanhArgument = x => Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3);
+
 const ACTIVATIONS = {
   relu: x => Math.max(0, x),
   gelu: x => x * (1 + erf(x / Math.SQRT2)) / 2,
-  silu: x => x / (1 + Math.exp(-x)),
-  gelu_tanh: x => x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))) / 2,
+  silu: x => x * logistic(x),
+  gelu_tanh: x => x * (1 + Math.tanh(tanhArgument(x))) / 2,
+};
+
+// The derivatives.
+const SLOPES = {
+  relu: x => x > 0 ? 1 : 0,
+  gelu: x => (1 + erf(x / Math.SQRT2)) / 2 + x * Math.exp(-x * x / 2) / Math.sqrt(2 * Math.PI),
+  silu: x => logistic(x) * (1 + x * (1 - logistic(x))),
+  gelu_tanh: x => {
+    const s = logistic(2 * tanhArgument(x)), slope = Math.sqrt(2 / Math.PI) * (1 + 3 * 0.044715 * x * x);
+    return s * (1 + 2 * x * (1 - s) * slope);
+  },
 };
 
 // Collects steps under the ids of a prefix.
@@ -85,7 +99,8 @@ function forward(input, sections) {
   inputs.given("X", "X", rows, [], input.X);
   if (input.memory) inputs.given("memory", "M", input.memory_tokens, [], input.memory);
   if (input.mask) inputs.given("mask", "mask", rows, keyLabels(input), input.mask);
-  if (input.dO) inputs.given("given_gradient", input.W_O ? "dY" : "dO", rows, [], input.dO);
+  const given = input.layer ? "dN_2" : input.W_O ? "dY" : "dO";
+  if (input.dO) inputs.given("given_gradient", given, rows, [], input.dO);
   sections.push({title: "Inputs", steps: inputs.all});
   const heads = input.heads.map((W, h) => {
     const steps = new Steps(`head${h + 1}.`);
@@ -114,15 +129,18 @@ function norm(steps, input, R, number) {
   });
   steps.add(`statistics_${number}`, "μ, σ", "mean and √(variance + ε) of each row", input.tokens, ["μ", "σ"],
             statistics);
-  return steps.add(`norm_${number}`, `N_${number}`, `γ_${number} ∘ (R_${number} − μ) / σ + β_${number}`, input.tokens,
-                   [], map(R, (x, i, j) => gamma[0][j] * (x - statistics[i][0]) / statistics[i][1] + beta[0][j]));
+  const Z = map(R, (x, i) => (x - statistics[i][0]) / statistics[i][1]), sigma = statistics.map(row => row[1]);
+  const formula = `γ_${number} ∘ (R_${number} − μ) / σ + β_${number}`;
+  const N = steps.add(`norm_${number}`, `N_${number}`, formula, input.tokens, [],
+                      map(Z, (z, i, j) => gamma[0][j] * z + beta[0][j]));
+  return {Z, sigma, N};
 }
 
 function layerForward(input, attention, sections) {
   const {layer, tokens} = input, withBias = (X, b) => map(X, (x, i, j) => x + b[0][j]);
   let steps = new Steps();
   const R1 = steps.add("residual_1", "R_1", `X + ${input.W_O ? "Y" : "O"}`, tokens, [], plus(input.X, attention));
-  const N1 = norm(steps, input, R1, 1);
+  const norm1 = norm(steps, input, R1, 1), N1 = norm1.N;
   sections.push({title: "Residual sum and norm", steps: steps.all});
   steps = new Steps();
   for (const name of ["W_1", "b_1", "W_2", "b_2"]) steps.given(name, name, [], [], layer[name]);
@@ -132,8 +150,47 @@ function layerForward(input, attention, sections) {
   const F = steps.add("feed_forward", "F", "φ(H) W_2 + b_2", tokens, [], withBias(times(active, layer.W_2), layer.b_2));
   sections.push({title: "Feed-forward network", steps: steps.all});
   steps = new Steps();
-  norm(steps, input, steps.add("residual_2", "R_2", "N_1 + F", tokens, [], plus(N1, F)), 2);
+  const norm2 = norm(steps, input, steps.add("residual_2", "R_2", "N_1 + F", tokens, [], plus(N1, F)), 2);
   sections.push({title: "Residual sum and norm: the output of the layer", steps: steps.all});
+  return {norm1, norm2, hidden, active};
+}
+
+const columnSums = A => [transposed(A).map(sum)];
+
+function normBackward(steps, input, {Z, sigma}, dN, number) {
+  const gamma = input.layer[`gamma_${number}`], normalized = `(R_${number} − μ) / σ`;
+  steps.add(`dgamma_${number}`, `dγ_${number}`, `Σᵢ dN_${number} ∘ ${normalized}`, [], [],
+            columnSums(zip(dN, Z, (d, z) => d * z)));
+  steps.add(`dbeta_${number}`, `dβ_${number}`, `Σᵢ dN_${number}`, [], [], columnSums(dN));
+  const G = map(dN, (d, i, j) => gamma[0][j] * d), mean = row => sum(row) / row.length;
+  const formula = `(G − mean(G) − Z mean(G ∘ Z)) / σ, G = γ_${number} ∘ dN_${number}, Z = ${normalized}, ` +
+      "means of each row";
+  return steps.add(`dR_${number}`, `dR_${number}`, formula, input.tokens, [], G.map((g, i) => {
+    const ofG = mean(g), ofProduct = mean(g.map((x, j) => x * Z[i][j]));
+    return g.map((x, j) => (x - ofG - Z[i][j] * ofProduct) / sigma[i]);
+  }));
+}
+
+// Returns dR_1, the gradient of the attention's output.
+function layerBackward(input, {norm1, norm2, hidden, active}, sections) {
+  const {layer, tokens} = input;
+  let steps = new Steps();
+  const dR2 = normBackward(steps, input, norm2, input.dO, 2);
+  sections.push({title: "Backward: second norm", steps: steps.all});
+  steps = new Steps();
+  steps.add("dW_2", "dW_2", "φ(H)ᵀ dR_2", [], [], times(transposed(active), dR2));
+  steps.add("db_2", "db_2", "Σᵢ dR_2", [], [], columnSums(dR2));
+  const dactive = steps.add("dactivation", "dφ(H)", "dR_2 W_2ᵀ", tokens, [], timesTransposed(dR2, layer.W_2));
+  const dH = steps.add("dH", "dH", "φ′(H) ∘ dφ(H)", tokens, [],
+                       zip(hidden, dactive, (h, d) => SLOPES[layer.activation](h) * d));
+  steps.add("dW_1", "dW_1", "N_1ᵀ dH", [], [], times(transposed(norm1.N), dH));
+  steps.add("db_1", "db_1", "Σᵢ dH", [], [], columnSums(dH));
+  const dN1 = steps.add("dN_1", "dN_1", "dR_2 + dH W_1ᵀ", tokens, [], plus(dR2, timesTransposed(dH, layer.W_1)));
+  sections.push({title: "Backward: feed-forward network", steps: steps.all});
+  steps = new Steps();
+  const dR1 = normBackward(steps, input, norm1, dN1, 1);
+  sections.push({title: "Backward: first norm", steps: steps.all});
+  return dR1;
 }
 
 function headBackward(steps, input, {Q, K, V, A}, dO) {
@@ -154,16 +211,19 @@ function headBackward(steps, input, {Q, K, V, A}, dO) {
   return {dQ, dK, dV};
 }
 
-function backward(input, {heads}, sections) {
-  let dO = input.dO;
+// output: the gradient of the attention's output.
+function backward(input, {heads}, output, sections) {
+  const outputSteps = new Steps(), name = input.W_O ? "dY" : "dO";
+  let dO = output;
+  if (input.layer) outputSteps.add(name, name, "dR_1", input.tokens, [], output);
   if (input.W_O) {
-    const steps = new Steps();
-    steps.add("dW_O", "dW_O", "Oᵀ dY", [], [], times(transposed(sideBySide(heads.map(head => head.O))), input.dO));
-    dO = steps.add("dO", "dO", "dY W_Oᵀ", input.tokens, [], timesTransposed(input.dO, input.W_O));
-    sections.push({title: "Backward: output", steps: steps.all});
+    const O = sideBySide(heads.map(head => head.O));
+    outputSteps.add("dW_O", "dW_O", "Oᵀ dY", [], [], times(transposed(O), output));
+    dO = outputSteps.add("dO", "dO", "dY W_Oᵀ", input.tokens, [], timesTransposed(output, input.W_O));
   }
+  if (outputSteps.all.length) sections.push({title: "Backward: output", steps: outputSteps.all});
   const width = heads[0].O[0].length;
-  let dX = map(input.X, () => 0), dM = map(keysFrom(input), () => 0);
+  let dX = input.layer ? output : map(input.X, () => 0), dM = map(keysFrom(input), () => 0);
   heads.forEach((head, h) => {
     const steps = new Steps(`head${h + 1}.`), W = input.heads[h];
     const {dQ, dK, dV} = headBackward(steps, input, head, columnsOf(dO, h * width, (h + 1) * width));
@@ -171,12 +231,13 @@ function backward(input, {heads}, sections) {
     dM = plus(dM, plus(timesTransposed(dK, W.W_K), timesTransposed(dV, W.W_V)));
     sections.push({title: "Backward: attention" + whichHead(input, h), steps: steps.all});
   });
-  const steps = new Steps(), ofHeads = heads.length === 1 ? "" : ", summed over the heads";
+  const steps = new Steps(), residual = input.layer ? "dR_1 + " : "";
+  const ofHeads = heads.length === 1 ? "" : ", summed over the heads";
   if (input.memory) {
-    steps.add("dX", "dX", "dQ W_Qᵀ" + ofHeads, input.tokens, [], dX);
+    steps.add("dX", "dX", residual + "dQ W_Qᵀ" + ofHeads, input.tokens, [], dX);
     steps.add("dM", "dM", "dK W_Kᵀ + dV W_Vᵀ" + ofHeads, input.memory_tokens, [], dM);
   } else {
-    steps.add("dX", "dX", "dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ" + ofHeads, input.tokens, [], plus(dX, dM));
+    steps.add("dX", "dX", residual + "dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ" + ofHeads, input.tokens, [], plus(dX, dM));
   }
   sections.push({title: "Backward: inputs", steps: steps.all});
 }
@@ -184,7 +245,7 @@ function backward(input, {heads}, sections) {
 // Returns [{title, steps: [{id, name, formula, rows, columns, values}]}].
 function explain(input) {
   const sections = [], results = forward(input, sections);
-  if (input.layer) layerForward(input, results.O, sections);
-  if (input.dO) backward(input, results, sections);
+  const layer = input.layer && layerForward(input, results.O, sections);
+  if (input.dO) backward(input, results, layer ? layerBackward(input, layer, sections) : input.dO, sections);
   return sections;
 }
