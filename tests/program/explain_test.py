@@ -1,5 +1,6 @@
 """`qkv explain`: what it prints, its errors, and its page, whose steps equal the library's after every edit."""
 
+import itertools
 import json
 import random
 
@@ -17,6 +18,15 @@ INPUTS = {
         "W_O": [[1, 0, 0.5], [0, 1, -0.5]],
         "layer": {"W_1": [[1, -1, 0, 2], [0, 1, 1, -2], [1, 0, -1, 0.5]], "b_1": [0, 0.1, -0.1, 0], "gamma_1": [1, 2, 3],
                   "W_2": [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], "beta_2": [0.5, 0, -0.5], "activation": "gelu"}},
+    "layer, gradients of one head": {
+        "X": [[1, 0.5], [0, 2]], "dO": [[1, -1], [0.5, 2]], "scale": 0.7,
+        "W_Q": [[1], [2]], "W_K": [[1], [-1]], "W_V": [[1, 0.5], [0, 1]],
+        "layer": {"W_1": [[1, -1, 2], [0.5, 1, 1]], "W_2": [[1, 0], [0, 1], [1, -1]], "activation": "gelu_tanh",
+                  "gamma_2": [0.5, 2], "epsilon": 0.1}},
+    "cross-attention in a layer": {
+        "X": [[1, 2], [0, 1]], "memory": [[3, 4], [-0.5, 0], [1, 1]], "dO": [[1, 2], [-1, 0]], "W_O": [[1, 2]],
+        "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2], [1]],
+        "layer": {"W_1": [[1, -1], [0.5, 1]], "W_2": [[1, 0.5], [0, 1]], "activation": "silu", "epsilon": 0.1}},
     "cross-attention": {
         "X": [[1, 2]], "memory": [[3, 4], [-0.5, 0]], "memory_tokens": ["u", "<script>"], "scale": 0.5,
         "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2, 1], [1, 2]], "dO": [[1, 2]]},
@@ -63,6 +73,49 @@ def test_options_choose_what_is_shown(tmp_path):
 def test_errors_are_one_line(arguments, message):
     status, out, error = qkv("explain", *arguments, ok=False)
     assert (status, out, error) == (1, "", f"qkv: {message}\n")
+
+
+CHOICES = {"--layer": "Feed-forward network", "--backward": "Backward: inputs", "--positions": "Positions of width 6",
+           "--scaling": "Why scores are divided by √d_k"}
+
+
+@pytest.mark.parametrize("chosen", [chosen for n in range(5) for chosen in itertools.combinations(CHOICES, n)],
+                         ids=lambda chosen: " ".join(chosen) or "none")
+def test_every_form_shows_exactly_what_was_chosen(chosen, tmp_path):
+    arguments = [x for option in chosen for x in ([option, "6"] if option == "--positions" else [option])]
+    attends = not chosen or {"--layer", "--backward"} & set(chosen)
+    expected = ({"Inputs", "Attention"} if attends else set()) | {CHOICES[option] for option in chosen}
+    others = set(CHOICES.values()) - expected
+
+    def assert_shown(titles):
+        assert expected <= set(titles) and not others & set(titles), titles
+
+    assert_shown(qkv("explain", *arguments)[1].split("\n"))
+    out = qkv("explain", *arguments, "--steps", "-")[1]
+    assert_shown([section["title"] for section in json.loads(out)["sections"]])
+    assert qkv("explain", *arguments, "--steps", tmp_path / "steps.json")[1] == ""
+    assert (tmp_path / "steps.json").read_text() == out.rstrip("\n")
+    refused = [option for option in chosen if option in ("--positions", "--scaling")]
+    status, page, error = qkv("explain", *arguments, "--html", "-", ok=not refused)
+    if refused:
+        assert (status, page) == (2, "") and "--html" in error and any(option in error for option in refused)
+    else:
+        assert page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n\n")
+        assert qkv("explain", *arguments, "--html", tmp_path / "page.html", "--steps", "-")[1] == out
+        assert (tmp_path / "page.html").read_text() == page[:-1]
+
+
+def test_no_file_is_written_over_another(tmp_path):
+    source = tmp_path / "input.json"
+    source.write_text(json.dumps(INPUTS["cross-attention"]))
+    for arguments, message in [
+            (["--html", "-", "--steps", "-"], "--html and --steps: both are -, expected different files"),
+            (["--html", tmp_path / "a", "--steps", f"{tmp_path}/./a"],
+             f"--html and --steps: both are {tmp_path}/a, expected different files"),
+            (["--json", source, "--steps", source], f"--steps: {source} is the input of --json, expected another file"),
+            (["--json", source, "--html", source], f"--html: {source} is the input of --json, expected another file")]:
+        assert qkv("explain", *arguments, ok=False) == (1, "", f"qkv: {message}\n")
+    assert json.loads(source.read_text()) == INPUTS["cross-attention"] and not (tmp_path / "a").exists()
 
 
 def test_gradients_need_the_gradient_of_the_output(tmp_path):
