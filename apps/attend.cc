@@ -11,6 +11,7 @@
 #include "qkv/error.h"
 #include "qkv/generator.h"
 #include "qkv/inspect.h"
+#include "qkv/text.h"
 #include "qkv/translator.h"
 
 namespace {
@@ -70,7 +71,7 @@ void attend(const AttendOptions& options) {
       write_text_file(options.json, json);
   }
   if (options.json == "-") return;
-  if (!map.target.empty()) fmt::print("{}\n", map.target);
+  if (!map.target.empty()) fmt::print("{}\n", qkv::one_line(map.target));
   if (options.html.empty() && options.json.empty()) print_text(map, options);
 }
 

@@ -11,6 +11,7 @@
 #include "qkv/error.h"
 #include "qkv/line_reader.h"
 #include "qkv/result_json.h"
+#include "qkv/text.h"
 #include "signals.h"
 
 namespace {
@@ -30,7 +31,7 @@ void rerank_lines(const RerankCommand& options, const qkv::Classifier& classifie
   const qkv::Ranking ranking = classifier.rerank(request.query, request.texts, options.rerank);
   if (options.json) return print_out(qkv::ranking_to_json(request.query, request.texts, ranking) + "\n");
   for (const auto& [index, score] : ranking.texts)
-    print_out(fmt::format("{}\t{}\n", score, request.texts[static_cast<size_t>(index)]));
+    print_out(fmt::format("{}\t{}\n", score, qkv::one_line(request.texts[static_cast<size_t>(index)])));
 }
 
 // Answers requests in JSON. A request that is not valid has an error as its answer.

@@ -40,7 +40,8 @@ struct TranslationForm {
 TranslationForm form_of(const TranslateOptions& options, bool json);
 
 // Returns the lines of translation `number`, which counts from 0: one per hypothesis, or one JSON object. A plain line
-// is the text, or fields separated by " ||| ": number (of an n-best list), text, alignment, word scores, score.
+// is the text as one_line() writes it, or fields separated by " ||| ": number (of an n-best list), text, alignment, word
+// scores, score. JSON has the text as it is.
 std::string translation_lines(const Translation& translation, int64_t number, const TranslationForm& form);
 
 // Translates lines as they arrive.
@@ -56,7 +57,7 @@ void embed_lines(const Embedder& embedder, LineReader& lines, EmbedOptions optio
                  const LineOutput& output);
 
 // The lines for a classifier and their answers: text (parse_text_line) by labels and scores separated by
-// tabs, text by JSON, or requests in JSON (parse_classify_line) by JSON. A request that is not valid has an error as
+// tabs, with spaces for the tabs and line ends of a label; text by JSON, or requests in JSON (parse_classify_line) by JSON. A request that is not valid has an error as
 // its answer.
 enum class ClassifyForm { text, json, requests };
 

@@ -1,6 +1,7 @@
 // Lines of text or requests in, labels out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "qkv/error.h"
 #include "qkv/line_jobs.h"
 #include "qkv/result_json.h"
+#include "qkv/text.h"
 
 namespace qkv {
 namespace {
@@ -37,10 +39,17 @@ Window parse(const std::vector<std::string>& lines, int64_t first, ClassifyForm 
   return window;
 }
 
+// Returns a label as a field of a line.
+std::string label_field(const std::string& label) {
+  std::string field = one_line(label);
+  std::ranges::replace(field, '\t', ' ');
+  return field;
+}
+
 std::string labelled(const Classifier& classifier, const std::vector<LabelScore>& best) {
   std::string line;
   for (const auto& [label, score] : best)
-    line += fmt::format("{}{}\t{}", line.empty() ? "" : "\t", classifier.labels()[to_size(label)], score);
+    line += fmt::format("{}{}\t{}", line.empty() ? "" : "\t", label_field(classifier.labels()[to_size(label)]), score);
   return line;
 }
 

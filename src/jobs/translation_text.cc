@@ -6,6 +6,7 @@
 
 #include "qkv/line_jobs.h"
 #include "qkv/result_json.h"
+#include "qkv/text.h"
 
 namespace qkv {
 namespace {
@@ -35,7 +36,7 @@ std::string translation_lines(const Translation& translation, int64_t number, co
   for (const Hypothesis& h : translation.hypotheses) {
     std::vector<std::string> fields;
     if (form.n_best) fields.push_back(fmt::format("{}", number));
-    fields.push_back(h.text);
+    fields.push_back(one_line(h.text));
     if (form.alignment) fields.push_back(pharaoh(h.alignment));
     if (form.word_scores) fields.push_back(word_scores(h));
     if (form.n_best || form.scores) fields.push_back(fmt::format("{:.6f}", h.score));

@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "qkv/recommend_lines.h"
+#include "qkv/text.h"
 #include "results/request_json.h"
 
 namespace qkv {
@@ -18,10 +19,10 @@ using nlohmann::ordered_json;
 
 constexpr size_t kShownEvents = 3;  // in the text of an explanation
 
-// Returns the title or, if there is none, the id.
+// Returns the title or, if there is none, the id, as part of a line.
 std::string shown(const std::string& item, const Titles& titles) {
   const std::string& title = titles.title(item);
-  return title.empty() ? item : title;
+  return one_line(title.empty() ? item : title);
 }
 
 // Returns the events with the largest absolute effects.
@@ -92,7 +93,7 @@ std::vector<std::string> recommendation_notes(const RecommendLine& line, const R
   for (const auto& [text, items] : line.ambiguous) {
     std::string all;
     for (const std::string& item : items)
-      all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", item, shown(item, titles));
+      all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", one_line(item), shown(item, titles));
     lines.push_back(fmt::format("{} is ambiguous and ignored; use one of the ids: {}", excerpt(text), all));
   }
   for (const std::string& text : answer.unknown) {

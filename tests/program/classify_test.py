@@ -1,6 +1,7 @@
 """qkv classify and qkv rerank: labels and orders of lines and JSON requests."""
 
 import json
+import shutil
 
 import pytest
 from conftest import ROOT, qkv
@@ -47,6 +48,22 @@ def test_json_requests_have_json_answers(runs):
     assert escaped == {"error": 'line 6: unknown name "te\\nxt" (choose from text, pair)'}
     _, again, _ = qkv("classify", runs / "bert", "--json", text="a b\tc\n")
     assert json.loads(again) == pair
+
+
+def test_every_text_has_one_line(runs, tmp_path):
+    for name in ("bert", "cross"):
+        shutil.copytree(runs / name, tmp_path / name)
+    labels_file = tmp_path / "bert/classification.json"
+    settings = json.loads(labels_file.read_text())
+    settings["labels"][0] = "very\tbad,\nreally\u2028"
+    labels_file.write_text(json.dumps(settings))
+    out = qkv("classify", tmp_path / "bert", "--top", "0", text="a b\n")[1]
+    assert {label for label, _ in labels(out)[0]} == {"very bad, really ", *settings["labels"][1:]}
+    answer = json.loads(qkv("classify", tmp_path / "bert", "--top", "0", "--json", text="a b\n")[1])
+    assert {entry["label"] for entry in answer["labels"]} == set(settings["labels"])
+    (tmp_path / "texts").write_bytes("a\rb\nc\u2028d\n".encode())
+    out = qkv("rerank", tmp_path / "cross", "--query", "e d", "--file", tmp_path / "texts")[1]
+    assert {line.split("\t")[1] for line in out.splitlines()} == {"a b", "c d"}
 
 
 def test_texts_are_sorted_by_their_score(runs, tmp_path):

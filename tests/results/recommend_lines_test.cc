@@ -150,6 +150,12 @@ TEST_F(RecommendLines, TextShowsTitlesAndTheLargestEffects) {
   EXPECT_EQ(recommendations_to_text(found, titles), "  1        3  Heat (1995)\n");
 }
 
+TEST_F(RecommendLines, TextHasOneLineForEachItemWhateverItsId) {
+  Recommendations found;
+  found.items = {{"a\nb\u2028c", 1, {}}};
+  EXPECT_EQ(recommendations_to_text(found, titles), "  1    1.000  a b c\n");
+}
+
 TEST_F(RecommendLines, NotesReportWhatWasIgnored) {
   const RecommendLine line = parse(R"({"history": ["Heat", "The Matrixx", "x"]})");
   EXPECT_EQ(recommendation_notes(line, recommender.recommend(line.history), titles),
