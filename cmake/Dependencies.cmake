@@ -14,6 +14,7 @@ find_dependency(fmt CONFIG)
 find_dependency(nlohmann_json CONFIG)
 find_dependency(ICU COMPONENTS uc)
 find_dependency(OpenSSL COMPONENTS SSL Crypto)
+find_dependency(ZLIB)
 find_dependency(PkgConfig)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 # Debian's libzip-config.cmake asks for its programs, which qkv does not need.
@@ -31,7 +32,7 @@ endif()
 find_path(CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
                      OpenSSL::SSL OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP PkgConfig::YAML
-                     qkv_prometheus)
+                     ZLIB::ZLIB qkv_prometheus)
 if(QKV_BUILD_APPS)
   find_dependency(CLI11 CONFIG)
 endif()

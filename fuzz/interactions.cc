@@ -26,8 +26,10 @@ void check_names(const std::vector<std::string>& names) {
 
 void qkv::fuzz::fuzz_interactions(std::string_view bytes) {
   const MemoryFile file(bytes);
-  for (const InteractionOptions& options : {InteractionOptions{{}, 1, 0}, InteractionOptions{{"2", "1", "3"}, 0, 2},
-                                            InteractionOptions{{"a", "b"}, 3, 3}, InteractionOptions{{}, 3, 0, true}})
+  for (const InteractionOptions& options :
+       {InteractionOptions{{}, 1, 0}, InteractionOptions{{"2", "1", "3"}, 0, 2}, InteractionOptions{{"a", "b"}, 3, 3},
+        InteractionOptions{{}, 3, 0, true}, InteractionOptions{{}, 1, 0, false, "|", "%d.%m.%Y %H:%M%z", true},
+        InteractionOptions{{}, 1, 0, false, "", "", true}})
     attempt([&] {
       ReadReport report;
       const Interactions data = read_interactions({file.path()}, options, report);

@@ -172,11 +172,29 @@ void documents(const fs::path& directory) {
       "00:00:04,000\n");
 }
 
+void gzip(const fs::path& directory) {
+  Seeds seeds(directory, "gzip");
+  const auto add = [&](std::initializer_list<unsigned char> bytes) {
+    seeds.add(std::string(bytes.begin(), bytes.end()));
+  };
+  add({0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x33, 0x54, 0x30, 0xE2, 0x32,
+       0x54, 0x30, 0xE6, 0x32, 0x02, 0xD2, 0x00, 0x30, 0x27, 0xA3, 0xAA, 0x0C, 0x00, 0x00, 0x00});  // 1 2, 1 3, 2 2
+  add({0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xAB, 0xA8, 0x18, 0x05, 0x83, 0x09, 0x70,
+       0x01, 0x00, 0xBC, 0xDD, 0xB2, 0x8C, 0x91, 0x01, 0x00, 0x00, 0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00,
+       0x00, 0x02, 0x03, 0x3B, 0xBC, 0x92, 0x0B, 0x00, 0xB5, 0x1F, 0xB8, 0xF3, 0x03, 0x00, 0x00, 0x00});  // two
+                                                                                                          // members: a
+                                                                                                          // long line
+                                                                                                          // and a word
+}
+
 void logs(const fs::path& directory) {
   Seeds seeds(directory, "interactions"), saved(directory, "saved_interactions"), requests(directory, "requests");
   seeds.add(
       "userId,movieId,rating,timestamp\n1,\"Heat, 1995\",5,964982703\n1,\"a \"\"b\"\"\",4.5,964982224.5\n2,x,3,1\n");
   seeds.add("1::2::5::978300760\n1::3::4::978300760\n2::2::4::978300762\n1::2::5::978300760\n");
+  seeds.add("a|x|01.05.2024 10:30+02\na|\"y\"|2.5.2024 9:00Z\nb|x\nb|\"x|3\nb|x|02.05.2024 10:30+0200\n");
+  seeds.add("a;x;4,5;1714557600\nb;x;3,0;1.7145576e9\na;y\n");
+  seeds.add("a,x,20240501T103005Z\nb,x,\"Wed, 01 May 2024 10:30:05 GMT\"\n");
   seeds.add("1 1\n1 2\n1 3\n2 1\n2 2\n2 3\n3 1\n3 2\n3 3\n");
   seeds.add("a\tb\ttime\nu\ti\t2024-05-01T10:30:05.5+02:00\nu\tj\t2024-05-01\n");
   seeds.add("{\"user\": \"a\", \"item\": 5, \"ts\": 1.5}\n{\"user\": 1, \"item\": \"b\", \"ts\": \"2\"}\n");
@@ -226,7 +244,7 @@ void tables(const fs::path& directory) {
 
 void write_seeds(const fs::path& directory) {
   for (const auto write : {safetensors, configurations, tokenizer_seeds, training, weights, texts, http, forms,
-                           documents, logs, tables, arrow_seeds, import_seeds, gguf_seeds, server_seeds})
+                           documents, gzip, logs, tables, arrow_seeds, import_seeds, gguf_seeds, server_seeds})
     write(directory);
 }
 

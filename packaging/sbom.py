@@ -27,6 +27,7 @@ LICENSES = {
     "openssl": "Apache-2.0",
     "prometheus-cpp": "MIT",
     "sentencepiece": "Apache-2.0",
+    "zlib": "Zlib",
 }
 
 

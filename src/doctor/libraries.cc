@@ -8,6 +8,7 @@
 #include <unicode/uversion.h>
 #include <yaml.h>
 #include <zip.h>
+#include <zlib.h>
 
 #include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -48,6 +49,7 @@ std::vector<LibraryVersion> library_versions() {
       {"ICU", icu()},
       {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)},
       {"libzip", zip_libzip_version()},
+      {"zlib", zlibVersion()},
       {"libyaml", yaml_get_version_string()},
       {"libcurl", libcurl()},
       {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},

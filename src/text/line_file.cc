@@ -14,6 +14,7 @@
 #include "core/file_descriptor.h"
 #include "core/hash.h"
 #include "core/to_size.h"
+#include "text/gzip.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -21,11 +22,17 @@ namespace {
 
 constexpr size_t kBuffer = 1 << 16;  // bytes, to begin with
 
+// A new file without a name.
+FileDescriptor temporary_file(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> temporary(std::tmpfile(), std::fclose);
+  FileDescriptor file(temporary ? ::dup(::fileno(temporary.get())) : -1);
+  if (!file) fail_file(path, "cannot be copied to a temporary file");
+  return file;
+}
+
 // All that `file` still gives, in a file without a name.
 FileDescriptor copy_of(const FileDescriptor& file, const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> temporary(std::tmpfile(), std::fclose);
-  FileDescriptor copy(temporary ? ::dup(::fileno(temporary.get())) : -1);
-  if (!copy) fail_file(path, "cannot be copied to a temporary file");
+  FileDescriptor copy = temporary_file(path);
   std::vector<std::byte> buffer(kBuffer);
   while (const size_t count = read_some(file.get(), buffer, path))
     if (!write_all(copy.get(), {buffer.data(), count})) fail_file(path, "cannot be copied to a temporary file");
@@ -38,6 +45,15 @@ FileDescriptor open_regular(const std::string& path) {
   if (!file || ::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
   const bool rereadable = S_ISREG(status.st_mode) && path != "-";  // somebody may have read a part of standard input
   return rereadable ? std::move(file) : copy_of(file, path);
+}
+
+// The file, or if it is gzip a temporary one with its text.
+FileDescriptor open_text(const std::string& path) {
+  FileDescriptor file = open_regular(path);
+  if (!is_gzip(file, path)) return file;
+  FileDescriptor text = temporary_file(path);
+  gunzip(file, text, path);
+  return text;
 }
 
 // A file from front to back in chunks of `lines` whole lines, the last one of fewer.
@@ -108,7 +124,7 @@ void for_lines(std::string_view chunk, bool first, F&& f) {
 }  // namespace
 
 LineFile::LineFile(const std::string& path, int64_t chunk_lines, const Check& check)
-    : path_(path), file_(open_regular(path)), chunk_lines_(chunk_lines) {
+    : path_(path), file_(open_text(path)), chunk_lines_(chunk_lines) {
   ChunkReader reader(file_.get(), path_, chunk_lines);
   std::string_view chunk;
   for (int64_t lines; reader.next(chunk, lines); lines_ += lines) {

@@ -1,15 +1,17 @@
 """qkv evaluate: protocols, baselines and JSON, on a log whose next item follows from the last one."""
 
 import csv
+import gzip
 import hashlib
 import json
 import math
 import random
 import re
 import shutil
+import subprocess
 
 import pytest
-from conftest import qkv
+from conftest import QKV, qkv
 
 USERS, ITEMS = 30, 40
 RANKS = ["HR", "NDCG", "MRR"]
@@ -317,3 +319,18 @@ def test_logs_are_read_by_the_separator_and_the_format_of_times(tmp_path):
     assert status == 1 and error.startswith(f"qkv: {log}:46: expected 3 columns")
     status, _, error = qkv("evaluate", tmp_path / "run", "--separator", "|", ok=False)
     assert status == 2 and "--separator" in error
+
+
+def test_logs_in_gzip_are_read_and_parquet_is_refused_with_a_remedy(log, tmp_path):
+    packed = tmp_path / "ring.csv.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    assert evaluate(packed, *COLUMNS) == evaluate(log, *COLUMNS)
+    for source in (log, packed):  # standard input
+        with source.open("rb") as file:
+            done = subprocess.run([QKV, "evaluate", "-", *COLUMNS, "--json"], stdin=file, capture_output=True, timeout=60)
+        assert json.loads(done.stdout) == evaluate(log, *COLUMNS)
+    packed.write_bytes(packed.read_bytes()[:-5])
+    assert f"qkv: {packed}: the gzip data ends too early" in qkv("evaluate", packed, *COLUMNS, ok=False)[2]
+    (tmp_path / "log.parquet").write_bytes(b"PAR1\x15\x04\x15\x80\x90\xff" * 5)
+    error = qkv("evaluate", tmp_path / "log.parquet", ok=False)[2]
+    assert "import pandas; pandas.read_parquet('FILE').to_csv('log.csv', index=False)" in error and error.count("\n") == 1

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -128,6 +129,53 @@ TEST(LineFile, RefusesAFolderAndWhatIsNotThere) {
   const std::string folder = ::testing::TempDir();
   EXPECT_EQ(error_of([&] { LineFile(folder, 1); }), folder + ": cannot be read: Is a directory");
   EXPECT_EQ(error_of([&] { LineFile("no/such", 1); }), "no/such: cannot be opened: No such file or directory");
+}
+
+std::string gzip_of(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, MAX_WBITS + 16, 9, Z_DEFAULT_STRATEGY);
+  std::string bytes(deflateBound(&stream, text.size()) + 64, '\0'), input = text;
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_out = static_cast<uInt>(bytes.size());
+  deflate(&stream, Z_FINISH);
+  bytes.resize(stream.total_out);
+  deflateEnd(&stream);
+  return bytes;
+}
+
+TEST(LineFile, ReadsGzipAsItsText) {
+  std::string text;
+  for (int i = 0; i < 20'000; i++) text += "line " + std::to_string(i) + " é\n";
+  const std::string zeros(900'000, '0');  // of a kilobyte, so that the text comes in many buffers at the end
+  for (const std::string& whole : {text, std::string("a\nb"), std::string(), zeros}) {
+    const TempFile plain("plain", whole), packed("packed", gzip_of(whole)),
+        members("members", gzip_of(whole) + gzip_of("x\n") + gzip_of(""));
+    EXPECT_EQ(all_of(LineFile(packed.path(), 100)), all_of(LineFile(plain.path(), 100)));
+    EXPECT_EQ(LineFile(packed.path(), 100).hash(), LineFile(plain.path(), 100).hash());
+    const TempFile both("both", whole + "x\n");
+    EXPECT_EQ(all_of(LineFile(members.path(), 7)), all_of(LineFile(both.path(), 7)));
+  }
+}
+
+TEST(LineFile, RefusesDamagedAndHostileGzip) {
+  const auto error = [](const std::string& bytes) {
+    const TempFile file("packed", bytes);
+    return error_of([&] { LineFile(file.path(), 100); });
+  };
+  std::string text;
+  for (int i = 0; i < 20'000; i++) text += "line " + std::to_string(i) + "\n";
+  const std::string packed = gzip_of(text);
+  for (const size_t size : {size_t{2}, size_t{9}, packed.size() / 2, packed.size() - 1})
+    expect_contains(error(packed.substr(0, size)), "packed: the gzip data ends too early");
+  std::string damaged = packed;
+  damaged[packed.size() - 6] ^= 1;  // the checksum
+  expect_contains(error(damaged), "packed: damaged gzip data (incorrect data check)");
+  expect_contains(error(packed + "more"), "packed: damaged gzip data (incorrect header check)");
+  expect_contains(error(gzip_of(std::string(8 << 20, 'x'))),
+                  "packed: expands to more than 256 times its size; unpack it with gunzip to use it anyway");
+  expect_contains(error(gzip_of("\xFF\xFE")), "packed:1: byte 1 of the line is not valid UTF-8");
 }
 
 }  // namespace
