@@ -45,6 +45,13 @@ def check_text(name: str, text: Any) -> None:
         raise _qkv.Error(f"{name} is not valid Unicode") from None
 
 
+def check_separator(logs: list[Any], separator: Any) -> None:
+    """Raises Error unless the value is a str, and for one that is given with tables instead of files."""
+    check_text("separator", separator)
+    if separator and any(map(is_arrow, logs)):
+        raise _qkv.Error(f"separator applies to files, not to tables (is {separator!r})")
+
+
 def checked_times(name: str, values: Any) -> list[int | None]:
     """Returns the values as a list. Raises Error unless each is None or an integer of 64 bits."""
     found = list(values)

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Iterable, TypedDict, overload
 
 from . import _qkv
-from ._arguments import checked_texts
+from ._arguments import check_separator, check_text, checked_texts
 from ._tables import ArrowTable, Table, is_arrow, listed, log_files, table_like
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ class _Options(TypedDict, total=False):
     columns: Iterable[str]
     min_events: int
     core: int
+    separator: str
+    time_format: str
+    skip_bad_lines: bool
 
 
 @overload
@@ -56,6 +59,9 @@ def evaluate(
     columns: Iterable[str] = (),
     min_events: int = 3,
     core: int = 0,
+    separator: str = "",
+    time_format: str = "",
+    skip_bad_lines: bool = False,
 ) -> Any:
     """Evaluates the recommender of a run directory and the baselines, or the baselines alone on one or more logs.
 
@@ -80,10 +86,14 @@ def evaluate(
     segments: also scores groups of users: "length", "popularity", or a file with lines user,segment.
     lists: a file to write the 20 best items of each user to, as user,item,rank.
     test_share, columns, min_events, core: how logs are split and read; a run has its own.
+    separator, time_format, skip_bad_lines: how files are read: what separates the columns, the format of the times in
+        the directives of strptime, and whether lines that cannot be read are skipped and counted.
 
     Raises qkv.Error, a ValueError, for an invalid run, log or option.
     """
     sources = listed(source)
+    check_text("time_format", time_format)
+    check_separator(sources, separator)
 
     with log_files("source", sources, checked_texts("columns", columns)) as (paths, names):
         run = paths[0] if len(paths) == 1 and os.path.isdir(paths[0]) else ""
@@ -102,6 +112,9 @@ def evaluate(
                 names,
                 min_events,
                 core,
+                separator,
+                time_format,
+                skip_bad_lines,
             )
         )
     return table_like(sources[0], _columns(result)) if sources and is_arrow(sources[0]) else result

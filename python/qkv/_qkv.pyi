@@ -251,6 +251,9 @@ def evaluate(
     columns: list[str],
     min_events: int,
     core: int,
+    separator: str,
+    time_format: str,
+    skip_bad_lines: bool,
 ) -> str: ...
 
 class Events:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Union
 
 from . import _qkv
-from ._arguments import checked_texts, documents_options
+from ._arguments import check_separator, check_text, checked_texts, documents_options
 from ._reports import EvaluationReport, Reporter, StepReport, TrainingResult
 from ._tables import ArrowTable, is_arrow, listed, log_files, text_files
 
@@ -88,6 +88,9 @@ def train_recommender(
     out: Path,
     *,
     columns: Iterable[str] = (),
+    separator: str = "",
+    time_format: str = "",
+    skip_bad_lines: bool = False,
     features: Path | None = None,
     feature_columns: Iterable[str] = (),
     init: Path | None = None,
@@ -112,6 +115,10 @@ def train_recommender(
         pandas, polars, pyarrow or another library that exports Arrow data.
     out: run directory to write.
     columns: columns of user, item and time: names, or numbers from "1"; by default usual names or the usual order.
+    separator: what separates the columns of files, such as "|"; by default found by the first line.
+    time_format: the format of times in files in the directives of strptime, such as "%d.%m.%Y %H:%M"; by default
+        numbers or ISO 8601.
+    skip_bad_lines: skips lines of files that cannot be read, and counts them.
     features: table with categories and words of items.
     feature_columns: columns of that table: item and features, such as ["movieId", "genres", "title:words"].
     init: run whose weights training starts from; its items keep their ids.
@@ -128,10 +135,13 @@ def train_recommender(
 
     Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
     """
+    check_text("time_format", time_format)
+    check_separator(listed(data), separator)
     with log_files("data", data, checked_texts("columns", columns)) as (paths, names), \
             Reporter(on_step, on_evaluation, on_message, progress) as reporter:
         arguments = {
-            "data": paths, "columns": names, "features": _path(features), "feature_columns": feature_columns,
+            "data": paths, "columns": names, "separator": separator, "time_format": time_format,
+            "skip_bad_lines": skip_bad_lines, "features": _path(features), "feature_columns": feature_columns,
             "init": _path(init),
         }
         return _train(_qkv.train_recommender, arguments, out, preset, config, options, reporter)

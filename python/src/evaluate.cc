@@ -21,12 +21,19 @@ RankingProtocol protocol_of(const std::string& name, const std::string& run) {
 std::string evaluate(const std::string& run, const std::vector<std::string>& logs, const std::string& protocol,
                      int64_t next, int64_t users, bool validation, int64_t seed, double test_share,
                      const std::string& segments, const std::string& lists, const std::vector<std::string>& columns,
-                     int64_t min_events, int64_t core) {
+                     int64_t min_events, int64_t core, const std::string& separator, const std::string& time_format,
+                     bool skip_bad_lines) {
   RankingProtocol values = protocol_of(protocol, run);
   values.next = next, values.most_users = users, values.validation = validation, values.seed = seed;
   values.test_share = test_share;
   const EvaluateOptions options{segments, lists};
-  return to_json(run.empty() ? evaluate_logs(logs, {columns, min_events, core}, values, options)
+  const InteractionOptions reading{.columns = columns,
+                                   .min_events = min_events,
+                                   .core = core,
+                                   .separator = separator,
+                                   .time_format = time_format,
+                                   .skip_bad_lines = skip_bad_lines};
+  return to_json(run.empty() ? evaluate_logs(logs, reading, values, options)
                              : evaluate_run(run, values, options));
 }
 

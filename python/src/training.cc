@@ -139,6 +139,9 @@ bool train_recommender(const nb::dict& arguments, const nb::dict& values, const 
   OptionReader reader(arguments);
   reader("data", files.data);
   reader("columns", files.columns);
+  reader("separator", files.separator);
+  reader("time_format", files.time_format);
+  reader("skip_bad_lines", files.skip_bad_lines);
   reader("init", files.init);
   reader("features", files.features);
   reader("feature_columns", files.feature_columns);
