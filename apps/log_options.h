@@ -10,7 +10,7 @@ template <class Options>
 std::array<CLI::Option*, 3> add_log_options(CLI::App& command, Options& options) {
   return {command
               .add_option("--separator", options.separator,
-                          "What separates the columns of the log, such as \"|\" or \"\\t\"; by default found by its "
+                          "Text between the columns of the log, such as \"|\" or \"\\t\"; by default found by its "
                           "first line")
               ->type_name("TEXT"),
           command

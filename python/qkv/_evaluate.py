@@ -86,7 +86,7 @@ def evaluate(
     segments: also scores groups of users: "length", "popularity", or a file with lines user,segment.
     lists: a file to write the 20 best items of each user to, as user,item,rank.
     test_share, columns, min_events, core: how logs are split and read; a run has its own.
-    separator, time_format, skip_bad_lines: how files are read: what separates the columns, the format of the times in
+    separator, time_format, skip_bad_lines: how files are read: the text between columns, the format of the times in
         the directives of strptime, and whether lines that cannot be read are skipped and counted.
 
     Raises qkv.Error, a ValueError, for an invalid run, log or option.

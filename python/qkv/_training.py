@@ -115,7 +115,7 @@ def train_recommender(
         pandas, polars, pyarrow or another library that exports Arrow data.
     out: run directory to write.
     columns: columns of user, item and time: names, or numbers from "1"; by default usual names or the usual order.
-    separator: what separates the columns of files, such as "|"; by default found by the first line.
+    separator: the text between the columns of files, such as "|"; by default found by the first line.
     time_format: the format of times in files in the directives of strptime, such as "%d.%m.%Y %H:%M"; by default
         numbers or ISO 8601.
     skip_bad_lines: skips lines of files that cannot be read, and counts them.

@@ -29,18 +29,18 @@ std::string plain_id(std::string_view id) {
 
 }  // namespace
 
-std::string example_ids(std::span<const std::string> table, std::span<const std::string> run) {
-  if (table.empty() || run.empty()) return "";
+std::string example_ids(std::span<const std::string> table, std::span<const std::string> log) {
+  if (table.empty() || log.empty()) return "";
   table = table.first(std::min(table.size(), kMost));
   std::unordered_map<std::string, const std::string*> by_plain;
   for (const std::string& id : table) by_plain.try_emplace(plain_id(id), &id);
-  const std::string *theirs = &table.back(), *ours = &run.front();
-  for (const std::string& id : run)
+  const std::string *theirs = &table.back(), *ours = &log.front();
+  for (const std::string& id : log)
     if (const auto found = by_plain.find(plain_id(id)); found != by_plain.end()) {
       theirs = found->second, ours = &id;
       break;
     }
-  return fmt::format(" (such as {}, where the run has {})", excerpt(*theirs), excerpt(*ours));
+  return fmt::format(" (such as {}, where the log has {})", excerpt(*theirs), excerpt(*ours));
 }
 
 }  // namespace qkv

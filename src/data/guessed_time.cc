@@ -8,18 +8,20 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kSmall = 1'000'000;  // in seconds, twelve days
-constexpr size_t kFew = 20;            // distinct values
-constexpr int64_t kLeastEvents = 100;  // of which few distinct values say something
-constexpr int64_t kLines = 1000;       // in which other columns are examined
+constexpr int64_t kSmall = 1'000'000;                               // in seconds, twelve days
+constexpr size_t kFew = 20;                                         // distinct values
+constexpr int64_t kLeastEvents = 100;                               // of which few distinct values say something
+constexpr int64_t kUnits[] = {1, 1'000, 1'000'000, 1'000'000'000};  // of a second
+constexpr int64_t kLines = 1000;                                    // in which other columns are examined
 
 // Whether a number is a time between 1973 and 2286 in seconds, milliseconds, microseconds or nanoseconds.
 bool is_like_time(std::string_view field) {
   const std::optional<EventTime> time = parse_event_time(field);
   if (!time || time->date) return false;
-  for (int64_t least = 100'000'000; least <= 100'000'000'000'000'000; least *= 1000)
-    if (time->whole >= least && time->whole / 100 < least) return true;
-  return false;
+  return std::ranges::any_of(kUnits, [&](int64_t unit) {
+    const int64_t seconds = time->whole / unit;
+    return seconds >= 100'000'000 && seconds < 10'000'000'000;
+  });
 }
 
 }  // namespace

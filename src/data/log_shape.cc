@@ -67,8 +67,7 @@ int64_t LogShape::fitting_length() const {
 std::string LogShape::line() const {
   return fmt::format(
       "log: {} users with a median of {} events (95 % have at most {}), {} items with {:.1f} events to learn from "
-      "each, "
-      "{:.1f} % repetitions",
+      "each, {:.1f} % repetitions",
       users, median, p95, items, targets_per_item(), 100 * repetition);
 }
 

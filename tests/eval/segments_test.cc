@@ -50,7 +50,7 @@ TEST(Segments, AreReadFromAFile) {
   EXPECT_EQ(error("u0,a,b\n"), path + ":1: expected 2 columns, user and segment (found 3)");
   expect_contains(error("u0,a\nu0,b\n"), path + ":2: user");
   EXPECT_EQ(error("user,segment\nnobody,b\n"),
-            path + ": contains no user of the log (such as \"nobody\", where the run has \"u0\")");
+            path + ": contains no user of the log (such as \"nobody\", where the log has \"u0\")");
   std::string many;
   Interactions large = log_of(std::vector<std::vector<int32_t>>(101, {0}), 1);
   for (int i = 0; i < 101; i++) many += "u" + std::to_string(i) + ",s" + std::to_string(i) + "\n";

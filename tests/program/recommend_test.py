@@ -468,5 +468,5 @@ def test_ids_of_titles_that_match_no_item_are_reported(films, tmp_path):
     (tmp_path / "titles.csv").write_text("id,title\nF0000,Heat\nF0001,Fargo\n")
     notes = ask(films, "--history", "f0000", "--titles", tmp_path / "titles.csv")[1]
     assert f'qkv: {tmp_path}/titles.csv: none of the 3 ids is an item of the run (such as "F0' in notes
-    assert '", where the run has "f0' in notes
+    assert '", where the log has "f0' in notes
     assert "none of" not in ask(films, "--history", "f0000", "--titles", films / "titles.csv")[1]

@@ -117,7 +117,7 @@ TEST_F(ItemFilterTest, RefusesInvalidTables) {
             path + ":3: expected 2 columns as in the first line (found 1)");
   testing::spill(path, "item,genre\nz,Comedy\n");
   EXPECT_EQ(error_of([&] { ItemTable(path, "", items); }),
-            path + ": the item column contains none of the run's 6 items (such as \"z\", where the run has \"i0\")");
+            path + ": the item column contains none of the run's 6 items (such as \"z\", where the log has \"i0\")");
   EXPECT_EQ(error_of([&] { ItemTable(path, "id", items); }), path + ":1: no column \"id\" among the 2 columns");
   EXPECT_NE(error_of([&] { ItemTable(directory / "missing", "", items); }), "");
 }

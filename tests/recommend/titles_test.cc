@@ -138,13 +138,13 @@ TEST(Titles, IdsThatMatchNoItemAreReported) {
         .doubt(items);
   };
   EXPECT_EQ(doubt("movieId,title\n1,Heat\n6,Fargo\n", {"5.0", "6.0"}),
-            "none of the 3 ids is an item of the run (such as \"6\", where the run has \"6.0\")");
+            "none of the 3 ids is an item of the run (such as \"6\", where the log has \"6.0\")");
   EXPECT_EQ(doubt("movieId,title\n1.0,Heat\n6.0,Fargo\n", {"5", "6"}),
-            "none of the 3 ids is an item of the run (such as \"6.0\", where the run has \"6\")");
+            "none of the 3 ids is an item of the run (such as \"6.0\", where the log has \"6\")");
   EXPECT_EQ(doubt("movieId,title\n007,Heat\n", {"7"}),
-            "none of the 2 ids is an item of the run (such as \"007\", where the run has \"7\")");
+            "none of the 2 ids is an item of the run (such as \"007\", where the log has \"7\")");
   EXPECT_EQ(doubt("movieId,title\ntt1,Heat\n", {"7"}),
-            "none of the 2 ids is an item of the run (such as \"tt1\", where the run has \"7\")");
+            "none of the 2 ids is an item of the run (such as \"tt1\", where the log has \"7\")");
   EXPECT_EQ(doubt("movieId,title\n1,Heat\n6.0,Fargo\n", {"1", "6"}), "");
   EXPECT_EQ(Titles(is_item).doubt({"1"}), "");
 }
