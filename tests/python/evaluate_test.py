@@ -34,3 +34,18 @@ def test_errors_are_raised(films):
         qkv.evaluate(films / "run", next=2)
     with pytest.raises(qkv.Error, match="columns must be a list"):
         qkv.evaluate(films / "log.csv", columns="user,item")
+
+
+def test_files_are_read_by_a_separator_and_a_format_of_times(tmp_path):
+    log = tmp_path / "orders.txt"
+    lines = [f"u{user}|i{(user + step) % 9}|{10 + step}.05.2024" for user in range(9) for step in range(5)]
+    log.write_text("\n".join([*lines, "u0|i1"]) + "\n")
+    options = {"separator": "|", "time_format": "%d.%m.%Y"}
+    found = qkv.evaluate(log, **options, skip_bad_lines=True)
+    assert found["data"]["events"] == 45 and found["targets_in_history"] == 0
+    with pytest.raises(qkv.Error, match="expected 3 columns as in the first line"):
+        qkv.evaluate(log, **options)
+    with pytest.raises(qkv.Error, match="time_format \"%Q\": unknown directive"):
+        qkv.evaluate(log, separator="|", time_format="%Q")
+    with pytest.raises(qkv.Error, match="separator must be a str"):
+        qkv.evaluate(log, separator=1)

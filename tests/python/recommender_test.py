@@ -144,3 +144,14 @@ def test_errors_name_the_invalid_argument(recommender, call, message):
     with pytest.raises(qkv.Error) as error:
         call(recommender)
     assert str(error.value).startswith(message)
+
+
+def test_lists_before_the_test_are_those_of_the_evaluation(films, tmp_path):
+    qkv.evaluate(films / "run", lists=tmp_path / "lists.csv")
+    rows = [line.split(",") for line in (tmp_path / "lists.csv").read_text().splitlines()[1:]]
+    before = qkv.Recommender(films / "run", before="test")
+    for user in dict.fromkeys(user for user, _, _ in rows[:200]):
+        expected = [item for other, item, _ in rows if other == user]
+        assert before.recommend(before.history(user), top=20).names == expected
+    with pytest.raises(qkv.Error, match="before must be test or validation"):
+        qkv.Recommender(films / "run", before="tests")
