@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "commands.h"
+#include "default_options.h"
 #include "options.h"
 #include "parts.h"
 #include "qkv/generator.h"
 #include "qkv/line_jobs.h"
+#include "qkv/run_defaults.h"
 #include "qkv/text.h"
 #include "signals.h"
 
@@ -95,7 +97,8 @@ void add_generate_command(CLI::App& app) {
       ->check(CLI::Range(1, 1000));
   add_parts_options(*command, options->parts, {"--prompt", "--prompts", "--stream"});
   add_threads_option(*command);
-  command->callback([options] {
+  command->callback([options, command] {
+    take_defaults(*command, options->generate, qkv::default_generate_options(options->run));
     options->generate.slide = options->context == "slide";
     options->parts.given() ? generate_parts(*options) : generate(*options);
   });

@@ -10,10 +10,12 @@
 #include <sstream>
 
 #include "commands.h"
+#include "default_options.h"
 #include "options.h"
 #include "parts.h"
 #include "qkv/error.h"
 #include "qkv/line_jobs.h"
+#include "qkv/run_defaults.h"
 #include "qkv/translator.h"
 #include "signals.h"
 #include "terminal.h"
@@ -197,7 +199,8 @@ void add_translate_command(CLI::App& app) {
   add_output_options(*command, *options);
   add_parts_options(*command, options->parts, {"--input", "--prefix-file", "--score"});
   add_threads_option(*command);
-  command->callback([options] {
+  command->callback([options, command] {
+    take_defaults(*command, options->translate, qkv::default_translate_options(options->run));
     const bool alignment = (options->form.alignment || options->form.json) && !options->no_alignment;
     options->translate.alignment = alignment;
     const qkv::TranslationForm given = options->form;

@@ -132,8 +132,9 @@ class Embedder {
   // finite.
   Embeddings embed(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
 
-  // Returns the attention weights of a text, with those tokens around it: the kind "encoder". Uses the options prefix and prompt_name.
-  // Throws Error if the run is not an encoder, or the text has no tokens or more than the model's max_length.
+  // Returns the attention weights of a text, with those tokens around it: the kind "encoder". Uses the options prefix
+  // and prompt_name. Throws Error if the run is not an encoder, or the text has no tokens or more than the model's
+  // max_length.
   AttentionMap attend(const std::string& text, const EmbedOptions& options = {}) const;
 
  private:

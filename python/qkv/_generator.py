@@ -80,6 +80,7 @@ class Generator:
 
     def __init__(self, run_directory: str | os.PathLike[str], *, cache_bytes: int = 1 << 28) -> None:
         self._generator = _qkv.Generator(os.fspath(run_directory), cache_bytes)
+        self._defaults = _qkv.default_generate_options(os.fspath(run_directory))
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is also an iterable of strings
@@ -159,7 +160,8 @@ class Generator:
                 on_done(number, _generation(found))
 
         found = self._generator.generate(
-            checked_texts("prompts", prompts), dict(options), lambda piece: emit(decoder.decode(piece)), done
+            checked_texts("prompts", prompts), {**self._defaults, **options},
+            lambda piece: emit(decoder.decode(piece)), done
         )
         return [_generation(g) for g in found]
 

@@ -101,6 +101,7 @@ class Translator:
         self, run_directory: str | os.PathLike[str], ensemble: Iterable[str | os.PathLike[str]] = ()
     ) -> None:
         self._translator = _qkv.Translator(os.fspath(run_directory), [os.fspath(run) for run in ensemble])
+        self._defaults = _qkv.default_translate_options(os.fspath(run_directory))
 
     @documents_options("TranslateOptions")
     def translate(
@@ -131,7 +132,8 @@ class Translator:
         Raises qkv.Error, a ValueError, that names the invalid line or option, and TypeError for an unknown option.
         """
         found, notes = self._translator.translate(
-            checked_texts("lines", lines), dict(options), checked_texts("prefixes", prefixes), _reported(on_token)
+            checked_texts("lines", lines), {**self._defaults, **options}, checked_texts("prefixes", prefixes),
+            _reported(on_token)
         )
         for note in notes:
             warnings.warn(note, stacklevel=2)
@@ -204,9 +206,9 @@ class Translator:
         targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
         texts, tokens = checked_texts("sources", sources), _token_lists(targets)
         if tokens is None:
-            found = self._translator.score(texts, checked_texts("targets", targets), dict(options))
+            found = self._translator.score(texts, checked_texts("targets", targets), {**self._defaults, **options})
         else:
-            found = self._translator.score_tokens(texts, tokens, dict(options))
+            found = self._translator.score_tokens(texts, tokens, {**self._defaults, **options})
         return [_translation(t) for t in found]
 
     def encode(self, texts: Iterable[str], **options: Unpack[TranslateOptions]) -> list[NDArray[np.float32]]:

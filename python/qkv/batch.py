@@ -146,7 +146,9 @@ class Translate(_Lines):
         return [found.text for found in self._translator().translate(column, **self._options)]
 
     def _do(self, folders: _qkv.PartFolders, name: bytes, form: str) -> tuple[str, str, list[str]]:
-        return folders.translate(name, self._translator()._translator, dict(self._options), form == "json")
+        translator = self._translator()
+        options = {**translator._defaults, **self._options}
+        return folders.translate(name, translator._translator, options, form == "json")
 
 
 class Embed(_Lines):

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 
@@ -14,6 +15,7 @@
 #include "qkv/layers.h"
 #include "qkv/recommendation.h"
 #include "qkv/recommender.h"
+#include "qkv/run_defaults.h"
 #include "qkv/train.h"
 #include "qkv/translator.h"
 #include "recipe_values.h"
@@ -180,7 +182,25 @@ void OptionReader::finish(const char* function) const {
   }
 }
 
+// Returns the options that differ from the program's defaults.
+template <class Options>
+nb::dict changed(Options options) {
+  nb::dict usual, found;
+  Options defaults;
+  visit_fields(defaults, [&](std::string_view name, const auto& value, const Field&) {
+    usual[nb::str(name.data(), name.size())] = nb::cast(value);
+  });
+  visit_fields(options, [&](std::string_view name, const auto& value, const Field&) {
+    const nb::str key(name.data(), name.size());
+    const nb::object own = nb::cast(value);
+    if (!own.equal(usual[key])) found[key] = own;
+  });
+  return found;
+}
+
 void bind_options(nb::module_& m) {
+  m.def("default_translate_options", [](const std::string& run) { return changed(default_translate_options(run)); });
+  m.def("default_generate_options", [](const std::string& run) { return changed(default_generate_options(run)); });
   m.def("option_fields", [] {
     nb::dict all;
     all["TranslateOptions"] = fields_of<TranslateOptions>();

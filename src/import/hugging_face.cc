@@ -4,6 +4,7 @@
 #include "core/fail.h"
 #include "import/architecture.h"
 #include "import/decoder_embedder.h"
+#include "import/generation_settings.h"
 #include "import/imported_model.h"
 #include "import/sentence_transformers.h"
 #include "import/shards.h"
@@ -49,6 +50,30 @@ std::vector<DenseModule> read_modules_of(const ModelFiles& files, const ModelCon
   return dense;
 }
 
+// Takes over the settings of generation, and returns the note that names the others.
+std::string read_generation(const ModelFiles& files, const Settings& config, const ModelConfig& model, ModelText& text,
+                            DecodingDefaults& decoding) {
+  GenerationSettings found;
+  if (auto* translator = std::get_if<TranslatorText>(&text)) {
+    TranslationConfig& t = translator->translation;
+    const bool is_forced = !t.first.empty() || t.target_language == TargetLanguage::first;
+    const bool starts_with_end = t.start == t.end && t.target_language != TargetLanguage::start;
+    found = read_translation_settings(files, config, starts_with_end, is_forced ? 1 : 0);
+    const Tokenizer& target = translator->tokenizers.target;
+    for (const int64_t id : found.never) {
+      if (id < 0 || id >= target.size())
+        fail("{}: suppress_tokens must be below {}, the size of the vocabulary (holds {})", found.where, target.size(),
+             id);
+      const std::string piece = target.piece(static_cast<int32_t>(id));
+      if (std::ranges::find(t.never, piece) == t.never.end()) t.never.push_back(piece);
+    }
+  } else if (std::holds_alternative<LanguageText>(text)) {
+    found = read_language_settings(files, config, model.max_length);
+  }
+  decoding = found.defaults;
+  return note_of(found);
+}
+
 }  // namespace
 
 ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options) {
@@ -72,12 +97,16 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
     leave_out_output(config, map);
     if (sees_both_sides(settings)) make_encoder(settings, config, map);
   }
+  DecodingDefaults decoding;
+  const std::string note = read_generation(files, settings, config, text, decoding);
   const std::set<std::string> heads = map_tensors(tensors, map);
   ImportedModel model{architecture.name, tensors.path(), config, std::move(text), tensors.take(), shards};
   model.dense = std::move(dense);
+  model.decoding = decoding;
   if (head) model.classification = read_classification(files, settings, *head);
   if (!heads.empty())
     model.notes.push_back(fmt::format("left out: {} (not needed for hidden states)", fmt::join(heads, ", ")));
+  if (!note.empty()) model.notes.push_back(note);
   return model;
 }
 

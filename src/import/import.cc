@@ -93,15 +93,19 @@ void create_translator(const ImportedModel& model, const TranslatorText& text, c
   check_vocabulary(model, model.config.source_vocab, "source", text.tokenizers.source.size());
   check_vocabulary(model, model.config.target_vocab, "target", text.tokenizers.target.size());
   tokens_of(text.translation, text.tokenizers, source);
-  create_run(out, TranslatorRun{model.config, text.tokenizers, text.translation},
-             [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
+  create_run(out, TranslatorRun{model.config, text.tokenizers, text.translation}, [&](const RunDirectory& partial) {
+    write_weights(model, partial.model());
+    write_decoding_defaults(partial, model.decoding);
+  });
 }
 
 void create_language_model(const ImportedModel& model, LanguageText text, const RunDirectory& out) {
   if (has_tokenizer_json(text.codec.unit())) text.codec.pad(model.config.target_vocab, model.path);
   check_vocabulary(model, model.config.target_vocab, "token", text.codec.size());
-  create_run(out, LanguageRun{model.config, text.config, text.codec},
-             [&](const RunDirectory& partial) { write_weights(model, partial.model()); });
+  create_run(out, LanguageRun{model.config, text.config, text.codec}, [&](const RunDirectory& partial) {
+    write_weights(model, partial.model());
+    write_decoding_defaults(partial, model.decoding);
+  });
 }
 
 // A vocabulary may have fewer tokens than there are embeddings: tables are often padded to a round number of rows.

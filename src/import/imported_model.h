@@ -13,6 +13,7 @@
 #include "import/peft_adapter.h"
 #include "import/sentence_transformers.h"
 #include "import/settings.h"
+#include "io/decoding_defaults.h"
 #include "io/encoder_run.h"
 #include "io/language_run.h"
 #include "io/translation_config.h"
@@ -56,6 +57,7 @@ struct ImportedModel {
   std::vector<DenseModule> dense = {};                      // linear layers after the pooling of an embedder
   std::optional<ClassificationConfig> classification = {};  // of a classifier, whose head is among the origins
   std::shared_ptr<const PeftAdapter> adapter = {};          // merged into the weights; may be null
+  DecodingDefaults decoding = {};                           // of a translator or a language model
 };
 
 ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options);

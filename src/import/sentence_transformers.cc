@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
-#include "import/classification.h"
+#include "core/to_size.h"
 #include "import/settings.h"
 #include "import/tensor_map.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {
@@ -112,8 +112,7 @@ Pooling read_pooling(const Settings& s) {
 // Returns our name of a class of PyTorch.
 std::string read_activation(const Settings& s) {
   const std::string path = s.text("activation_function", "torch.nn.modules.activation.Tanh");
-  std::string name = path.substr(path.rfind('.') + 1);
-  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  std::string name = lowercase(path.substr(path.rfind('.') + 1));
   if (!path.starts_with("torch.nn.") ||
       std::ranges::find(kEnumNames<DenseActivation>, name) == kEnumNames<DenseActivation>.end())
     fail("{}: activation_function must be one of torch.nn.Identity, Tanh, ReLU, GELU, Sigmoid and SiLU (is {})",
@@ -121,8 +120,13 @@ std::string read_activation(const Settings& s) {
   return name;
 }
 
-void check_dense(const Settings& s) {
+// Modules after Pooling change the vector of the text.
+void check_names(const Settings& s) {
   for (const char* name : {"module_input_name", "module_output_name"}) require_text(s, name, "sentence_embedding");
+}
+
+void check_dense(const Settings& s) {
+  check_names(s);
   if (s.flag("use_residual", false)) fail("{}: use_residual must be false (is true)", s.where());
 }
 
@@ -166,7 +170,7 @@ void read_prompts(const Settings& s, EmbeddingConfig& config) {
   const auto place = std::ranges::find(config.prompt_names, name);
   if (place == config.prompt_names.end())
     fail("{}: default_prompt_name must be one of the prompts (is {})", s.where(), excerpt(name));
-  config.prefix = config.prompts[static_cast<size_t>(place - config.prompt_names.begin())];
+  config.prefix = config.prompts[to_size(place - config.prompt_names.begin())];
 }
 
 // The use of the model in the Transformer module, in the words of sentence-transformers.
@@ -234,8 +238,7 @@ std::vector<DenseModule> read_sentence_transformers(const ModelFiles& files, int
       fail("{}: modules must be {} (found {} after {})", files.path(kModules), kModuleNames, kind, modules[i - 1].kind);
     if (kind == "Dense") dense.push_back(read_dense(folder, fmt::format("dense.{}", dense.size()), width, config));
     if (kind == "Normalize") {
-      const Settings s = settings_or_none(folder, "config.json");
-      for (const char* name : {"module_input_name", "module_output_name"}) require_text(s, name, "sentence_embedding");
+      check_names(settings_or_none(folder, "config.json"));
       config.normalize = true;
     }
     if (kind != "Pooling") continue;

@@ -20,6 +20,7 @@ class Settings {
   // Returns the member, or a null pointer if it is missing or null.
   const nlohmann::json* find(const std::string& name) const;
   bool has(const std::string& name) const;  // also a member that is null
+  const nlohmann::json& object() const { return *object_; }
 
   // Return a member, or `otherwise` if it is missing. Throw Error, naming the member, if it has another type, or if it
   // is missing and there is no `otherwise`.

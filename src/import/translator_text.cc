@@ -101,6 +101,15 @@ const std::string& piece_of(int64_t id, const std::vector<std::string>& pieces, 
   return pieces[to_size(id)];
 }
 
+// Returns an id, which may be a list of one.
+int64_t single_id(const Settings& s, const char* name) {
+  const json* value = s.find(name);
+  if (!value || !value->is_array()) return s.integer(name);
+  if (value->size() != 1 || !value->front().is_number_integer())
+    fail("{}: {} must be one id in a translation model (is {})", s.where(), name, excerpt(value->dump()));
+  return value->front().get<int64_t>();
+}
+
 // transformers generates forced_eos_token_id in place of the last token of a translation that reaches its maximum
 // length. For the end token that is the truncation that we have.
 void check_forced_end(const Settings& s, int64_t end) {
@@ -140,14 +149,14 @@ TranslationConfig read_translation_tokens(const TextSource& source, const std::v
   };
   const auto piece = [&](const char* name) {
     const Settings& from = *settings_with(name);
-    return piece_of(from.integer(name), pieces, name, from.where());
+    return piece_of(single_id(from, name), pieces, name, from.where());
   };
   constexpr const char *kStart = "decoder_start_token_id", *kForced = "forced_bos_token_id";
   TranslationConfig t;
   t.start = piece(settings_with(kStart)->find(kStart) ? kStart : "pad_token_id");
   t.end = piece("eos_token_id");
   t.source_end = t.end;
-  check_forced_end(*settings_with("forced_eos_token_id"), settings_with("eos_token_id")->integer("eos_token_id"));
+  check_forced_end(*settings_with("forced_eos_token_id"), single_id(*settings_with("eos_token_id"), "eos_token_id"));
   if (settings_with(kForced)->find(kForced)) t.first = piece(kForced);
   for (const Settings* file : files)
     for (const int64_t id : read_bad_words(*file)) {

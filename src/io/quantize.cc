@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/fail.h"
+#include "io/decoding_defaults.h"
 #include "io/quantized_weights.h"
 #include "io/run.h"
 
@@ -24,7 +25,10 @@ QuantizeReport quantize_run(const std::string& run, const std::string& out, int 
           fail("{}: has no matrix whose number of columns is a multiple of 4", from.model());
         if (bits == 4 && count_int4(weights) == 0)
           fail("{}: has no linear layer of which the outputs are a multiple of 16 and the inputs of 64", from.model());
-        create_run(to, parts, [&](const RunDirectory& partial) { save_quantized(partial.model(), weights); });
+        create_run(to, parts, [&](const RunDirectory& partial) {
+          save_quantized(partial.model(), weights);
+          write_decoding_defaults(partial, read_decoding_defaults(from));
+        });
         return {to.root(), count_int8(weights), count_int4(weights), bytes_before, weight_bytes(weights)};
       },
       loaded);

@@ -125,7 +125,7 @@ ModelPtr LibreLanguages::any_from(const std::string& source) const {
 
 std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, const SplitText& document,
                                                 const LibrePair& pair, int64_t alternatives) {
-  TranslateOptions options = usual_options(limits);
+  TranslateOptions options = usual_options(limits, *pair.model);
   options.n_best = alternatives + 1;
   options.beam = std::max(options.beam, options.n_best);
   options.alignment = document.format != TextFormat::lines;

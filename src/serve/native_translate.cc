@@ -38,7 +38,7 @@ TranslateRequest read_translate_request(Call& call) {
   request.model = call.service().translator(object.text("model"));
   const Texts texts = object.texts("text"), prefixes = object.texts("prefix");
   if (texts.texts.empty() && !texts.is_list) refuse_field("text", "must be a string or a list of strings");
-  TranslateOptions options = usual_options(call.service().options());
+  TranslateOptions options = usual_options(call.service().options(), *request.model);
   options.alignment = true;
   options.seed = draw_seed();
   visit_fields(options, [&](std::string_view name, auto& member, const Field& field) {

@@ -170,6 +170,7 @@ OpenAiRequest read_openai_request(RequestObject& object, Call& call, const char*
   request.choices = object.integer("n", 1, between(1, kMostChoices));
   refuse_unserved(object, request.choices);
   GenerateOptions& options = request.options;
+  options = request.model->generate_defaults;
   options.seed = draw_seed();
   SamplingOptions& sampling = options;
   visit_fields(sampling, object);

@@ -20,9 +20,10 @@ void check_texts(const ServerOptions& options, std::string_view name, const std:
   }
 }
 
-TranslateOptions usual_options(const ServerOptions& options) {
-  TranslateOptions usual;
+TranslateOptions usual_options(const ServerOptions& options, const ServedModel& model) {
+  TranslateOptions usual = model.translate_defaults;
   usual.beam = std::min(usual.beam, options.max_beam);
+  usual.max_length = std::min(usual.max_length, options.max_tokens);
   return usual;
 }
 

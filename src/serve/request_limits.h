@@ -15,8 +15,9 @@ namespace qkv {
 void check_texts(const ServerOptions& options, std::string_view name, const std::vector<std::string>& texts,
                  int64_t times = 1);
 
-// Returns the options of a translation for which a request sets none: the beam is at most max_beam.
-TranslateOptions usual_options(const ServerOptions& options);
+// Returns the options of a translation for which a request sets none, those of the model: the beam is at most max_beam,
+// and the length at most max_tokens.
+TranslateOptions usual_options(const ServerOptions& options, const ServedModel& model);
 
 // Returns a number in a query. Throws HttpError 400, naming it.
 int64_t query_number(std::string_view name, const std::string& text, int64_t least, int64_t most);

@@ -5,6 +5,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "qkv/run_defaults.h"
 #include "serve/languages.h"
 
 namespace qkv {
@@ -56,11 +57,13 @@ void ServedModel::load(const ServedRun& run, bool embeds) {
   switch (info.kind) {
     case RunKind::translator:
       translator.emplace(run.run);
+      translate_defaults = default_translate_options(run.run);
       set_languages(run);
       if (embeds) embedder.emplace(run.run);
       break;
     case RunKind::language_model:
       generator.emplace(run.run, int64_t{0});  // its loops have caches of their own
+      generate_defaults = default_generate_options(run.run);
       if (!run.chat_template.empty()) chat.emplace(run.chat_template, *generator);
       if (embeds) embedder.emplace(run.run);
       break;

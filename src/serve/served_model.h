@@ -76,6 +76,9 @@ class ServedModel {
   std::optional<Classifier> classifier;
   std::optional<ChatTemplate> chat;  // of a language model
   int64_t loaded = 0;                // seconds since 1970
+  // What a request does not set has these values, of a translator or a language model.
+  TranslateOptions translate_defaults = {};
+  GenerateOptions generate_defaults = {};
 
   bool serves(ModelUse use) const;
   bool is_int8() const;

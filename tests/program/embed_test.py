@@ -62,7 +62,7 @@ def test_options_change_the_vectors(encoder):
     plain = embed("--no-normalize")
     assert abs(sum(x * x for x in plain[0]) - 1) > 0.1
     assert embed("--normalize") == embed() != plain
-    assert len({str(embed("--pooling", pooling)) for pooling in ("mean", "first", "last", "max", "mean_sqrt_len")}) == 5
+    assert len({str(embed("--pooling", pooling)) for pooling in ("mean", "first", "last", "max", "weighted_mean")}) == 5
     assert embed("--prefix", "a ", text="b\n") == embed()
     assert embed("--batch-tokens", 1, "--threads", 1, text=TEXTS) == embed(text=TEXTS)
 
@@ -95,7 +95,7 @@ def test_errors_of_a_line_name_its_number(encoder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
     status, _, err = qkv("embed", encoder, "--npy", tmp_path / "none/x.npy", text="a\n", ok=False)
     assert (status, err) == (1, f"qkv: {tmp_path}/none/x.npy: cannot be written: No such file or directory\n")
-    assert qkv("embed", encoder, "--pooling", "max", text="", ok=False)[0] == 2
+    assert qkv("embed", encoder, "--pooling", "sum", text="", ok=False)[0] == 2
     assert qkv("embed", encoder, text="")[1] == ""
 
 
@@ -131,3 +131,16 @@ def test_commands_for_other_models_refuse_an_encoder_in_one_line(encoder, tmp_pa
     qkv("quantize", encoder, "--int8", "--out", tmp_path / "int8")
     assert {path.name for path in (tmp_path / "int8").iterdir()} == {path.name for path in encoder.iterdir()}
     assert len(vectors(qkv("embed", tmp_path / "int8", text="a\n")[1])[0]) == 12
+
+
+def test_prompts_of_the_model_are_chosen_by_name(tmp_path):
+    run = tmp_path / "run"
+    qkv("import", ROOT / "tests/golden/sentence_transformers/mean6", run)
+
+    def embed(*options, **kinds):
+        return qkv("embed", run, *options, text="the cat\n", **kinds)
+
+    assert embed()[1] == embed("--prompt-name", "passage")[1] == embed("--prefix", "passage: ")[1]  # the default prompt
+    assert embed("--prompt-name", "query")[1] == embed("--prefix", "query: ")[1] != embed()[1]
+    assert embed("--prompt-name", "title", ok=False)[2] == (
+        'qkv: prompt_name must be one of document, passage, query (is "title")\n')

@@ -1,0 +1,21 @@
+#include "qkv/run_defaults.h"
+
+#include "io/decoding_defaults.h"
+
+namespace qkv {
+
+TranslateOptions default_translate_options(const std::string& run_directory) {
+  TranslateOptions options;
+  apply_defaults(read_decoding_defaults(RunDirectory(run_directory)), options);
+  return options;
+}
+
+GenerateOptions default_generate_options(const std::string& run_directory) {
+  GenerateOptions options;
+  const DecodingDefaults defaults = read_decoding_defaults(RunDirectory(run_directory));
+  apply_defaults(defaults, options);
+  options.max_tokens = defaults.max_tokens.value_or(options.max_tokens);
+  return options;
+}
+
+}  // namespace qkv
