@@ -1,6 +1,7 @@
 // qkv::export_model: detects the kind of run and writes the directory of its class.
 #include "qkv/export.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "export/tokenizer_out.h"
 #include "export/weights_out.h"
 #include "io/atomic_file.h"
+#include "io/decoding_defaults.h"
 #include "io/quantized_weights.h"
 #include "io/run.h"
 
@@ -24,13 +26,52 @@ struct Parts {
   json tokens;      // ids of special tokens: fields of config.json and of generation_config.json
   json generation;  // further fields of generation_config.json
   std::function<void(const std::string& directory)> write_text;
+  std::optional<StartRow> added = {};  // a token behind the vocabulary
 };
+
+// The settings of generation_config.json that import takes over as these defaults.
+json generation_of(const DecodingDefaults& d) {
+  json settings = json::object();
+  const auto put = [&](const char* name, const auto& value) {
+    if (value) settings[name] = *value;
+  };
+  put("num_beams", d.beam);
+  if (d.beam.value_or(1) > 1) settings["early_stopping"] = true;
+  put("length_penalty", d.length_penalty);
+  put("repetition_penalty", d.repetition_penalty);
+  put("no_repeat_ngram_size", d.no_repeat_ngram);
+  put("max_new_tokens", d.max_tokens);
+  if (d.temperature || d.top_k || d.top_p || d.typical_p || d.min_p) settings["do_sample"] = d.temperature != 0;
+  if (d.temperature != 0) put("temperature", d.temperature);
+  put("top_k", d.top_k);
+  put("top_p", d.top_p);
+  put("typical_p", d.typical_p);
+  put("min_p", d.min_p);
+  if (d.max_length) settings["max_length"] = *d.max_length + 1;  // the start token counts
+  return settings;
+}
+
+// The configuration of a translator with a token more. Its positions are a table, which is written.
+ModelConfig with_token(ModelConfig m) {
+  m.source_vocab++, m.target_vocab++;
+  m.zero_start = false;
+  if (m.has_sinusoids()) m.positions = Positions::learned;
+  return m;
+}
+
+// Whether <pad> is added to a translator. Marian's own models start from it: it is their last token, and its vector is
+// zero. CTranslate2 knows no other start. Both sides must have one vocabulary, so that the id is the same.
+bool needs_pad(const TranslatorRun& run) {
+  const std::vector<std::string> source = pieces_by_id(run.tokenizers.source),
+                                 target = pieces_by_id(run.tokenizers.target);
+  return source == target && std::ranges::find(source, kMarianPad) == source.end();
+}
 
 ExportReport write(const RunDirectory& run, const RunDirectory& out, const Transformer<float>& model,
                    const Parts& parts, ExportType type) {
   if (is_quantized(model.parameters()))
     fail("{}: must be float32 (is quantized): export the run that it was made from", run.model());
-  ModelClass model_class = choose_class(model.config(), run.config());
+  ModelClass model_class = choose_class(parts.added ? with_token(model.config()) : model.config(), run.config());
   ExportReport report{model_class.type(), 0};
   json& fields = model_class.fields;
   fields.update(parts.tokens);
@@ -38,13 +79,13 @@ ExportReport write(const RunDirectory& run, const RunDirectory& out, const Trans
   fields["torch_dtype"] = name_of(type);
   json generation = parts.tokens;
   generation.update(parts.generation);
-  generation["max_length"] = model_class.config.max_length;
+  if (!generation.contains("max_length")) generation["max_length"] = model_class.config.max_length;
   write_directory_atomic(out.root(), [&](const std::string& path) {
     const RunDirectory partial(path);
     write_file_atomic(partial.config(), fields.dump(2) + "\n");
     write_file_atomic(partial.root() + "/generation_config.json", generation.dump(2) + "\n");
     parts.write_text(partial.root());
-    report.parameters = write_tensors(partial.model(), model, model_class, type);
+    report.parameters = write_tensors(partial.model(), model, model_class, type, parts.added);
   });
   return report;
 }
@@ -57,7 +98,7 @@ ExportReport export_run(const LanguageRun& loaded, const RunDirectory& run, cons
   const auto write_text = [&](const std::string& directory) {
     write_language_tokenizer(directory, loaded.codec, loaded.ends, loaded.model->config().max_length);
   };
-  return write(run, out, *loaded.model, {tokens, json::object(), write_text}, type);
+  return write(run, out, *loaded.model, {tokens, generation_of(read_decoding_defaults(run)), write_text}, type);
 }
 
 ExportReport export_run(const RecommenderRun& loaded, const RunDirectory& run, const RunDirectory& out,
@@ -78,19 +119,26 @@ ExportReport export_run(const RecommenderRun& loaded, const RunDirectory& run, c
 ExportReport export_run(const TranslatorRun& loaded, const RunDirectory& run, const RunDirectory& out,
                         ExportType type) {
   const TranslationTokens& t = loaded.tokens;
+  const bool adds_pad = needs_pad(loaded);
+  const int32_t start = adds_pad ? loaded.tokenizers.target.size() : t.start;
   // A translation starts from the padding token, as in Marian's own models.
-  const json tokens = {{"decoder_start_token_id", t.start},
-                       {"pad_token_id", t.start},
+  const json tokens = {{"decoder_start_token_id", start},
+                       {"pad_token_id", start},
                        {"eos_token_id", t.end},
                        {"bos_token_id", nullptr},
                        {"forced_eos_token_id", nullptr}};
-  json generation = {{"min_new_tokens", t.min_length}};
+  const DecodingDefaults defaults = read_decoding_defaults(run);
+  json generation = generation_of(defaults);
+  generation["min_new_tokens"] = std::max(t.min_length, defaults.min_length.value_or(0));
   for (const int32_t id : t.never) generation["bad_words_ids"].push_back({id});
+  if (adds_pad) generation["bad_words_ids"].push_back({start});
   const auto write_text = [&](const std::string& directory) {
-    write_translation_tokenizers(directory, loaded.tokenizers, loaded.translation, loaded.model->config().max_length,
-                                 run.translation());
+    write_translation_tokenizers(directory, loaded.tokenizers, loaded.translation, adds_pad,
+                                 loaded.model->config().max_length, run.translation());
   };
-  return write(run, out, *loaded.model, {tokens, generation, write_text}, type);
+  Parts parts{tokens, generation, write_text};
+  if (adds_pad) parts.added = StartRow{loaded.config.zero_start ? std::nullopt : std::optional(t.start)};
+  return write(run, out, *loaded.model, parts, type);
 }
 
 }  // namespace

@@ -69,12 +69,6 @@ json tokenizer_of(const TextCodec& codec) {
   return pieces_alone(byte_spellings(), bytes, bytes);
 }
 
-std::vector<std::string> pieces_of(const Tokenizer& tokenizer) {
-  std::vector<std::string> pieces;
-  for (int32_t id = 0; id < tokenizer.size(); id++) pieces.push_back(tokenizer.piece(id));
-  return pieces;
-}
-
 // Whether the tokenizer puts a space before a text.
 bool begins_with_space(const Tokenizer& tokenizer) {
   const std::vector<int32_t> ids = tokenizer.encode("x");
@@ -91,6 +85,12 @@ void check_marian(const TranslationConfig& translation, const std::string& where
 }
 
 }  // namespace
+
+std::vector<std::string> pieces_by_id(const Tokenizer& tokenizer) {
+  std::vector<std::string> pieces;
+  for (int32_t id = 0; id < tokenizer.size(); id++) pieces.push_back(tokenizer.piece(id));
+  return pieces;
+}
 
 void write_vocabulary(const std::string& path, const std::vector<std::string>& names) {
   write_json(path, ids_of(names));
@@ -124,9 +124,12 @@ void write_language_tokenizer(const std::string& directory, const TextCodec& cod
 }
 
 void write_translation_tokenizers(const std::string& directory, const TokenizerPair& tokenizers,
-                                  const TranslationConfig& translation, int64_t max_length, const std::string& where) {
+                                  const TranslationConfig& translation, bool adds_pad, int64_t max_length,
+                                  const std::string& where) {
   check_marian(translation, where);
-  const std::vector<std::string> source = pieces_of(tokenizers.source), target = pieces_of(tokenizers.target);
+  std::vector<std::string> source = pieces_by_id(tokenizers.source), target = pieces_by_id(tokenizers.target);
+  if (adds_pad)
+    for (std::vector<std::string>* pieces : {&source, &target}) pieces->push_back(kMarianPad);
   write_vocabulary(directory + "/vocab.json", source);
   if (source != target) write_vocabulary(directory + "/target_vocab.json", target);
   for (const auto& [name, side] : {std::pair{"/source.spm", &tokenizers.source}, {"/target.spm", &tokenizers.target}})
@@ -135,7 +138,7 @@ void write_translation_tokenizers(const std::string& directory, const TokenizerP
                                                     {"separate_vocabs", source != target},
                                                     {"eos_token", translation.end},
                                                     {"unk_token", translation.unknown},
-                                                    {"pad_token", translation.start},
+                                                    {"pad_token", adds_pad ? kMarianPad : translation.start},
                                                     {"model_max_length", max_length},
                                                     {"clean_up_tokenization_spaces", false}});
 }

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "core/fail.h"
-#include "core/to_size.h"
 #include "core/float16.h"
+#include "core/to_size.h"
 #include "io/safetensors.h"
 #include "ops/embedding.h"
 #include "qkv/bfloat16.h"
@@ -13,6 +13,7 @@
 namespace qkv {
 namespace {
 
+constexpr float kNever = -1e4F;                                    // a logit without probability, which float16 holds
 constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};  // in the order of ExportType
 
 using Parameters = std::map<std::string, const Parameter<float>*>;
@@ -26,22 +27,37 @@ Parameters by_name(const Transformer<float>& model) {
 // The numbers of a class's parameters, including those that the model lacks.
 class Numbers {
  public:
-  Numbers(const Transformer<float>& model, const ModelConfig& of_class)
-      : model_(model), shapes_(of_class), own_(by_name(model_)), expected_(by_name(shapes_)) {}
+  Numbers(const Transformer<float>& model, const ModelConfig& of_class, const std::optional<StartRow>& added)
+      : model_(model), added_(added), shapes_(of_class), own_(by_name(model_)), expected_(by_name(shapes_)) {}
 
   const std::vector<int64_t>& shape(const std::string& name) const { return expected_.at(name)->shape; }
 
   std::vector<float> of(const std::string& name) const {
     const auto place = own_.find(name);
-    if (place == own_.end()) return missing(name);
-    const Parameter<float>* own = place->second;
+    std::vector<float> numbers = place == own_.end() ? missing(name) : own(place->second);
+    if (!added_) return numbers;
+    numbers.resize(to_size(expected_.at(name)->size()));  // a row of zeros
+    if (name == "output.bias") numbers.back() = kNever;
+    if (name == "decoder.positions.weight" && added_->start) add_start(numbers);
+    return numbers;
+  }
+
+ private:
+  std::vector<float> own(const Parameter<float>* own) const {
     std::vector<float> numbers(own->value, own->value + own->size());
     if (own == &model_.item_table() && model_.config().scale_embeddings && !shapes_.config().scale_embeddings)
       for (float& x : numbers) x *= std::sqrt(static_cast<float>(model_.config().d_model));
     return numbers;
   }
 
- private:
+  // Adds the vector of the start token to the first position.
+  void add_start(std::vector<float>& positions) const {
+    const int64_t d = model_.config().d_model;
+    const float scale = model_.config().scale_embeddings ? std::sqrt(static_cast<float>(d)) : 1.0F;
+    const float* row = model_.item_table().value + *added_->start * d;
+    for (int64_t i = 0; i < d; i++) positions[to_size(i)] += scale * row[i];
+  }
+
   std::vector<float> missing(const std::string& name) const {
     const Parameter<float>& expected = *expected_.at(name);
     if (name == "output.weight")
@@ -54,6 +70,7 @@ class Numbers {
   }
 
   const Transformer<float>& model_;
+  const std::optional<StartRow> added_;
   const Transformer<float> shapes_;  // its values take no memory, because nothing writes to them
   Parameters own_, expected_;
 };
@@ -99,8 +116,8 @@ void write_as(std::span<const float> numbers, const std::string& name, WriteByte
 }  // namespace
 
 int64_t write_tensors(const std::string& path, const Transformer<float>& model, const ModelClass& model_class,
-                      ExportType type) {
-  const Numbers numbers(model, model_class.config);
+                      ExportType type, const std::optional<StartRow>& added) {
+  const Numbers numbers(model, model_class.config, added);
   std::vector<TensorEntry> entries;
   std::vector<const TensorRule*> sources;
   int64_t count = 0;

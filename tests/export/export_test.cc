@@ -8,15 +8,19 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.h"
+#include "core/float16.h"
+#include "core/to_size.h"
 #include "import/config_fields.h"
 #include "io/atomic_file.h"
-#include "core/float16.h"
+#include "io/decoding_defaults.h"
 #include "io/run.h"
 #include "io/safetensors.h"
 #include "io/weights.h"
 #include "qkv/bfloat16.h"
 #include "qkv/import.h"
 #include "qkv/quantize.h"
+#include "qkv/translator.h"
+#include "tests/decode/random_run.h"
 #include "tests/support/decoder_cases.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
@@ -196,8 +200,7 @@ TEST_F(Export, RunsIn8BitsAreRefused) {
   quantize_run(run(), directory_ / "small");
   EXPECT_EQ(
       error_of([&] { export_model(directory_ / "small", out()); }),
-      directory_ /
-          "small/model.safetensors: must be float32 (is quantized): export the run that it was made from");
+      directory_ / "small/model.safetensors: must be float32 (is quantized): export the run that it was made from");
   EXPECT_FALSE(std::filesystem::exists(out()));
   export_model(run(), out());
   EXPECT_EQ(error_of([&] { export_model(run(), out()); }), out() + ": already exists");
@@ -268,6 +271,94 @@ class RoundTrip : public Export {
           << entry.path();
   }
 };
+
+// A translator of one vocabulary whose translations start from <s>.
+class TranslatorExport : public Export {
+ protected:
+  void SetUp() override {
+    const Tokenizer tokenizer = Tokenizer::train(testing::kText, {TokenizerKind::bpe, 60});
+    ModelConfig config;
+    config.source_vocab = config.target_vocab = tokenizer.size();
+    config.encoder_layers = config.decoder_layers = 1;
+    config.d_model = config.ffn = 16;
+    config.attention.heads = 2;
+    config.attention.key_width = config.attention.value_width = 8;
+    config.max_length = 30;
+    Transformer<float> model(config);
+    testing::randomize(model.parameters(), 1);
+    const TokenizerPair both{tokenizer, tokenizer};
+    create_run(RunDirectory(run()), TranslatorRun{config, both, trained_translation(both, false)},
+               [&](const RunDirectory& partial) {
+                 save_weights(partial.model(), model.parameters(), model.parameters().values());
+               });
+    export_model(run(), out());
+  }
+  static std::vector<float> tensor(const std::string& directory, const std::string& name, std::vector<int64_t> shape) {
+    int64_t size = 1;
+    for (const int64_t n : shape) size *= n;
+    std::vector<float> values(to_size(size));
+    Safetensors::open(directory + "/model.safetensors").read(name, shape, values);
+    return values;
+  }
+};
+
+// CTranslate2 removes the last row of each table if the last token is <pad>, and starts from a zero vector.
+TEST_F(TranslatorExport, StartsFromAPaddingTokenBehindTheVocabulary) {
+  const TranslatorRun ours = load_run<TranslatorRun>(run());
+  const int64_t V = ours.config.target_vocab, d = ours.config.d_model, length = ours.config.max_length;
+  const json config = json_of(out() + "/config.json"), vocabulary = json_of(out() + "/vocab.json"),
+             generation = json_of(out() + "/generation_config.json");
+  EXPECT_EQ(config["vocab_size"], V + 1);
+  EXPECT_EQ(vocabulary.size(), to_size(V + 1));
+  EXPECT_EQ(vocabulary["<pad>"], V);
+  for (const char* name : {"pad_token_id", "decoder_start_token_id"}) EXPECT_EQ(config[name], V) << name;
+  EXPECT_EQ(json_of(out() + "/tokenizer_config.json")["pad_token"], "<pad>");
+  EXPECT_NE(std::ranges::find(generation["bad_words_ids"], json({V})), generation["bad_words_ids"].end());
+
+  const std::vector<float> table = tensor(out(), "model.shared.weight", {V + 1, d});
+  const std::vector<float> own = tensor(run(), "embedding.weight", {V, d});
+  EXPECT_TRUE(std::equal(own.begin(), own.end(), table.begin()));
+  for (int64_t i = 0; i < d; i++) EXPECT_EQ(table[to_size(V * d + i)], 0);
+  EXPECT_LE(tensor(out(), "final_logits_bias", {1, V + 1}).back(), -1e4F);
+  const std::vector<float> source = tensor(out(), "model.encoder.embed_positions.weight", {length, d}),
+                           target = tensor(out(), "model.decoder.embed_positions.weight", {length, d});
+  const float scale = ours.config.scale_embeddings ? std::sqrt(static_cast<float>(d)) : 1;
+  for (int64_t i = 0; i < d; i++)
+    EXPECT_EQ(target[to_size(i)], source[to_size(i)] + scale * own[to_size(ours.tokens.start * d + i)]);
+  EXPECT_TRUE(std::equal(source.begin() + d, source.end(), target.begin() + d));
+}
+
+TEST_F(TranslatorExport, IsReadBackWithTheSameTranslationsAndScores) {
+  import_model(out(), directory_ / "again");
+  const Translator ours(run()), again(directory_ / "again");
+  const TranslateOptions options = [] {
+    TranslateOptions o;
+    o.beam = o.n_best = 3;
+    o.max_length = 12;
+    return o;
+  }();
+  const std::vector<Translation> wanted = ours.translate(testing::kText, options),
+                                 found = again.translate(testing::kText, options);
+  for (size_t i = 0; i < wanted.size(); i++)
+    for (size_t k = 0; k < wanted[i].hypotheses.size(); k++) {
+      EXPECT_EQ(found[i].hypotheses[k].text, wanted[i].hypotheses[k].text);
+      EXPECT_NEAR(found[i].hypotheses[k].score, wanted[i].hypotheses[k].score, 1e-5);
+    }
+  // What is read back starts from <pad>, and is written as it is.
+  export_model(directory_ / "again", directory_ / "twice");
+  expect_same_tensors(directory_ / "twice", out());
+  EXPECT_EQ(json_of(directory_ / "twice/vocab.json"), json_of(out() + "/vocab.json"));
+}
+
+TEST_F(TranslatorExport, KeepsTheDefaultsOfTheRun) {
+  testing::spill(run() + "/decoding.json",
+                 R"({"beam": 3, "length_penalty": 0.5, "max_length": 20, "no_repeat_ngram": 3, "min_length": 2})");
+  std::filesystem::remove_all(out());
+  export_model(run(), out());
+  EXPECT_EQ(json_of(out() + "/generation_config.json")["num_beams"], 3);
+  EXPECT_EQ(import_model(out(), directory_ / "again").notes, std::vector<std::string>());
+  EXPECT_EQ(read_decoding_defaults(RunDirectory(directory_ / "again")), read_decoding_defaults(RunDirectory(run())));
+}
 
 class DecoderRoundTrip : public RoundTrip, public ::testing::WithParamInterface<const char*> {};
 

@@ -99,6 +99,29 @@ def test_language_models_generate_the_same(language_run, tmp_path, model_type, o
     expect_same_text(language_run(*options), tmp_path / "out", model_type)
 
 
+@pytest.mark.skipif(importlib.util.find_spec("ctranslate2") is None or importlib.util.find_spec("transformers") is None,
+                    reason="no ctranslate2")
+@pytest.mark.parametrize("options", [[], ["--positions", "halves", "--activation", "gelu"], ["--positions", "learned"]])
+def test_ctranslate2_converts_a_translator_and_translates_the_same(corpus, tmp_path, options):
+    import ctranslate2
+    import ctranslate2.converters
+
+    run = tmp_path / "run"
+    qkv("train", "translate", *corpus, "--out", run, *SHAPE, "--encoder-layers", 2, "--decoder-layers", 1, "--max-length", 150,
+        "--vocab-size", 200, "--batch-tokens", 512, *options)
+    qkv("export", run, tmp_path / "out")
+    ctranslate2.converters.TransformersConverter(str(tmp_path / "out")).convert(str(tmp_path / "ct2"))
+    translator = ctranslate2.Translator(str(tmp_path / "ct2"))
+    lines = head(corpus[4], 8, tmp_path / "lines").read_text()
+    ours = [json.loads(line) for line in
+            qkv("translate", run, "--beam", 1, "--json", "--max-length", 30, text=lines)[1].splitlines()]
+    found = translator.translate_batch([line["source_tokens"] + ["</s>"] for line in ours], beam_size=1,
+                                       max_decoding_length=29, return_scores=True)
+    for line, theirs in zip(ours, found, strict=True):
+        tokens = [token for token in line["hypotheses"][0]["tokens"] if token != "</s>"]
+        assert theirs.hypotheses[0] == tokens[:29]
+
+
 @needs_transformers
 @pytest.mark.parametrize("options", [[], ["--positions", "halves", "--tied-output", "false", "--activation", "gelu"],
                                      ["--shared-embeddings", "false", "--positions", "learned", "--attention-input-bias", "false"],
