@@ -112,6 +112,7 @@ struct LabelScore {
 struct Classifications {
   std::vector<std::vector<LabelScore>> texts;  // for each input its best labels, in descending order of their scores
   int64_t cut = 0;                             // number of inputs that were truncated
+  int64_t tokens = 0;                          // that the model read
 };
 
 struct RankedText {
@@ -124,6 +125,7 @@ struct RankedText {
 struct Ranking {
   std::vector<RankedText> texts;  // in descending order of their scores; texts with equal scores keep their order
   int64_t cut = 0;                // number of texts that were truncated
+  int64_t tokens = 0;             // that the model read
 };
 
 // A model that classifies texts or pairs of texts. Thread-safe: methods may be called concurrently.
@@ -137,6 +139,7 @@ class Classifier {
   Classifier& operator=(Classifier&&) noexcept;
 
   const std::vector<std::string>& labels() const;
+  ScoreFunction scores() const;  // of the run
   int64_t max_length() const;  // default length limit of a text or pair, in tokens
 
   // Returns the best labels of each input. The result of an input does not depend on the others. Throws Error for

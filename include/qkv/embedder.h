@@ -132,6 +132,11 @@ class Embedder {
   // finite.
   Embeddings embed(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
 
+  // Embeds texts that are given as tokens of the run's vocabulary. Those of the prefix and those around a text are put
+  // around them, unless they are there already. Throws Error as embed does, and for a token that is not in the
+  // vocabulary.
+  Embeddings embed_tokens(const std::vector<std::vector<int32_t>>& texts, const EmbedOptions& options = {}) const;
+
   // Returns the attention weights of a text, with those tokens around it: the kind "encoder". Uses the options prefix
   // and prompt_name. Throws Error if the run is not an encoder, or the text has no tokens or more than the model's
   // max_length.

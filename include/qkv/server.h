@@ -41,8 +41,8 @@ struct ServerOptions {
   double deadline = 60;
 
   int64_t max_body = 2 << 20, bodies = 64 << 20;
-  int64_t max_text = 16384, max_texts = 256;
-  int64_t max_tokens = 4096;
+  int64_t max_text = 16384, max_texts = 256, max_inputs = 2048;
+  int64_t max_tokens = 0;
   int64_t max_beam = 16;
 
   std::string api_keys = "";
@@ -131,10 +131,16 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
   visit("bodies", o.bodies,
         quantity({"Maximum size of all bodies that are being read or wait; beyond it requests are refused with 429",
                   "requests", between(1 << 10, 0x1p40)}));
-  visit("max_text", o.max_text, {"Maximum number of characters of a text", "requests", between(1, 1 << 28)});
+  visit("max_text", o.max_text,
+        {"Maximum number of characters of a text to translate; other texts are limited by the model's context",
+         "requests", between(1, 1 << 28)});
   visit("max_texts", o.max_texts,
         {"Maximum number of texts of a request, each counted as often as it has choices", "requests", kCount});
-  visit("max_tokens", o.max_tokens, {"Maximum number of tokens generated for a text", "requests", kCount});
+  visit("max_inputs", o.max_inputs,
+        {"Maximum number of texts of a request to embed, classify, rerank or tokenize", "requests", kCount});
+  visit("max_tokens", o.max_tokens,
+        {"Maximum number of tokens generated for a text; 0 means the model's context, at least 4096", "requests",
+         between(0, 1 << 24)});
   visit("max_beam", o.max_beam, {"Maximum beam of a translation", "requests", between(1, 1024)});
 
   visit("api_keys", o.api_keys,

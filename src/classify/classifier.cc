@@ -107,9 +107,10 @@ struct Classifier::State {
       std::copy_n(z.row(s), z.cols, logits.row(static_cast<int64_t>(batch[to_size(s)])));
   }
 
-  // Returns the scores of all labels, [inputs, labels], and adds the number of truncated inputs to `cut`.
+  // Returns the scores of all labels, [inputs, labels]. Adds to the counts of `result`.
+  template <class Result>
   std::vector<float> scores_of(const std::vector<ClassifierInput>& inputs, const ClassifierCall& call,
-                               int64_t& cut) const {
+                               Result& result) const {
     std::vector<TypedIds> all(inputs.size());
     std::vector<uint8_t> truncated(inputs.size());
     parallel_for_throwing(std::ssize(inputs), [&](int64_t n) {
@@ -118,9 +119,10 @@ struct Classifier::State {
           tokens_of(inputs[to_size(n)], fmt::format("text {}", call.first_number + n), call.max_length, was_cut);
       truncated[to_size(n)] = was_cut;
     });
-    cut += std::ranges::count(truncated, 1);
+    result.cut += std::ranges::count(truncated, 1);
     std::vector<int64_t> lengths;
     for (const TypedIds& tokens : all) lengths.push_back(std::ssize(tokens.ids));
+    result.tokens += std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
     const Batches batches = cut_by_length(lengths, tokens_at_once(call.batch_tokens));
     std::vector<float> scores(inputs.size() * to_size(labels()));
     const Matrix<float> logits(scores.data(), std::ssize(inputs), labels());
@@ -157,13 +159,14 @@ Classifier::Classifier(Classifier&&) noexcept = default;
 Classifier& Classifier::operator=(Classifier&&) noexcept = default;
 
 const std::vector<std::string>& Classifier::labels() const { return state_->run.classification.labels; }
+ScoreFunction Classifier::scores() const { return state_->run.classification.scores; }
 int64_t Classifier::max_length() const { return state_->default_length(); }
 
 Classifications Classifier::classify(const std::vector<ClassifierInput>& inputs, const ClassifyOptions& options) const {
   ClassifierCall call = state_->call_of(options);
   call.first_number = options.first_number;
   Classifications result;
-  const std::vector<float> scores = state_->scores_of(inputs, call, result.cut);
+  const std::vector<float> scores = state_->scores_of(inputs, call, result);
   const size_t labels = to_size(state_->labels());
   for (size_t n = 0; n < inputs.size(); n++) {
     const std::span<const float> row = std::span(scores).subspan(n * labels, labels);
@@ -180,7 +183,7 @@ Ranking Classifier::rerank(const std::string& query, const std::vector<std::stri
   std::vector<ClassifierInput> pairs;
   for (const std::string& text : texts) pairs.push_back({query, text});
   Ranking result;
-  const std::vector<float> all = state_->scores_of(pairs, call, result.cut);
+  const std::vector<float> all = state_->scores_of(pairs, call, result);
   std::vector<float> scores;
   for (int64_t n = 0; n < std::ssize(texts); n++) scores.push_back(all[to_size(n * labels + label)]);
   for (const int64_t n : best_of(scores, options.top)) result.texts.push_back({n, scores[to_size(n)]});

@@ -42,6 +42,7 @@ struct Embedder::State {
   const TextEncoder encoder;
   mutable ArenaPool arenas;
 
+  int64_t width() const { return encoder.dense ? encoder.dense->out() : encoder.model->config().d_model; }
   int64_t edge_tokens() const { return std::ssize(encoder.edges.before) + std::ssize(encoder.edges.after); }
 
   void check(const EmbeddingConfig& config, const EmbedOptions& options) const {
@@ -60,9 +61,23 @@ struct Embedder::State {
     return encoder.ids(prepare_text(config, text), where);
   }
 
+  // Returns the tokens of a text that is given as tokens, without its edges and with the prefix.
+  std::vector<int32_t> inner_ids(std::vector<int32_t> ids, int64_t number, const EmbeddingConfig& config) const {
+    const std::vector<int32_t>&before = encoder.edges.before, &after = encoder.edges.after;
+    if (ids.size() >= before.size() && std::equal(before.begin(), before.end(), ids.begin()))
+      ids.erase(ids.begin(), ids.begin() + std::ssize(before));
+    if (ids.size() >= after.size() && std::equal(after.begin(), after.end(), ids.end() - std::ssize(after)))
+      ids.resize(ids.size() - after.size());
+    if (config.prefix.empty()) return ids;
+    const std::vector<int32_t> prefix = inner_ids(std::string(), number, config);
+    if (ids.size() < prefix.size() || !std::equal(prefix.begin(), prefix.end(), ids.begin()))
+      ids.insert(ids.begin(), prefix.begin(), prefix.end());
+    return ids;
+  }
+
   // Returns the tokens of a text between its edges, without the last ones if there are too many.
-  std::vector<int32_t> ids_of(const std::string& text, int64_t number, const EmbeddingConfig& config,
-                              bool& truncated) const {
+  template <class Text>
+  std::vector<int32_t> ids_of(const Text& text, int64_t number, const EmbeddingConfig& config, bool& truncated) const {
     std::vector<int32_t> ids = inner_ids(text, number, config);
     const auto room = to_size(config.max_length - edge_tokens());
     truncated = ids.size() > room;
@@ -72,6 +87,34 @@ struct Embedder::State {
     if (ids.empty()) fail("text {}: has no tokens", number);
     return ids;
   }
+
+  // Text: a string, or its tokens.
+  template <class Text>
+  Embeddings embed(const std::vector<Text>& texts, const EmbedOptions& options) const {
+    const EmbeddingConfig config = merged(encoder.config, options);
+    check(config, options);
+    std::vector<std::vector<int32_t>> ids(texts.size());
+    std::vector<uint8_t> truncated(texts.size());
+    parallel_for_throwing(std::ssize(texts), [&](int64_t t) {
+      const auto i = to_size(t);
+      bool was_truncated = false;
+      ids[i] = ids_of(texts[i], options.first_number + t, config, was_truncated);
+      truncated[i] = was_truncated;
+    });
+
+    Embeddings result;
+    result.width = width();
+    result.values.resize(texts.size() * to_size(result.width));
+    result.cut = std::ranges::count(truncated, 1);
+    const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
+    const ArenaPool::Lease lease(arenas, 1);
+    embed_ids(*encoder.model, ids, {config.pooling, encoder.dense.get(), config.normalize, options.batch_tokens},
+              lease.front(), vectors);
+    for (int64_t t = 0; t < vectors.rows; t++)
+      if (!all_finite({vectors.row(t), to_size(vectors.cols)}))
+        fail("text {}: the vector is not finite", options.first_number + t);
+    return result;
+  }
 };
 
 Embedder::Embedder(const std::string& run_directory) : state_(new State{load_text_encoder(run_directory), {}}) {}
@@ -79,10 +122,7 @@ Embedder::~Embedder() = default;
 Embedder::Embedder(Embedder&&) noexcept = default;
 Embedder& Embedder::operator=(Embedder&&) noexcept = default;
 
-int64_t Embedder::width() const {
-  const TextEncoder& encoder = state_->encoder;
-  return encoder.dense ? encoder.dense->out() : encoder.model->config().d_model;
-}
+int64_t Embedder::width() const { return state_->width(); }
 int64_t Embedder::max_length() const { return state_->encoder.config.max_length; }
 
 std::vector<std::pair<std::string, std::string>> Embedder::prompts() const {
@@ -106,30 +146,11 @@ std::vector<int64_t> Embedder::count_tokens(const std::vector<std::string>& text
 }
 
 Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOptions& options) const {
-  const EmbeddingConfig config = merged(state_->encoder.config, options);
-  state_->check(config, options);
-  std::vector<std::vector<int32_t>> ids(texts.size());
-  std::vector<uint8_t> truncated(texts.size());
-  parallel_for_throwing(std::ssize(texts), [&](int64_t t) {
-    const auto i = to_size(t);
-    bool was_truncated = false;
-    ids[i] = state_->ids_of(texts[i], options.first_number + t, config, was_truncated);
-    truncated[i] = was_truncated;
-  });
+  return state_->embed(texts, options);
+}
 
-  Embeddings result;
-  result.width = width();
-  result.values.resize(texts.size() * to_size(result.width));
-  result.cut = std::ranges::count(truncated, 1);
-  const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
-  const ArenaPool::Lease lease(state_->arenas, 1);
-  embed_ids(*state_->encoder.model, ids,
-            {config.pooling, state_->encoder.dense.get(), config.normalize, options.batch_tokens}, lease.front(),
-            vectors);
-  for (int64_t t = 0; t < vectors.rows; t++)
-    if (!all_finite({vectors.row(t), to_size(vectors.cols)}))
-      fail("text {}: the vector is not finite", options.first_number + t);
-  return result;
+Embeddings Embedder::embed_tokens(const std::vector<std::vector<int32_t>>& texts, const EmbedOptions& options) const {
+  return state_->embed(texts, options);
 }
 
 AttentionMap Embedder::attend(const std::string& text, const EmbedOptions& options) const {

@@ -17,6 +17,13 @@ namespace qkv {
 // Embeds texts, together with those of other calls with the same options. tokens: of all texts.
 void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::string> texts, const EmbedOptions& options,
            int64_t tokens, std::function<void(const Embeddings&)> on_done);
+// The same of texts that are given as tokens of the model (Embedder::embed_tokens).
+void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::vector<int32_t>> texts,
+           const EmbedOptions& options, int64_t tokens, std::function<void(const Embeddings&)> on_done);
+
+// Classifies texts or pairs.
+void classify(const CallPtr& call, const ModelPtr& model, std::vector<ClassifierInput> inputs,
+              const ClassifyOptions& options, std::function<void(Classifications&&)> on_done);
 
 // Recommends after histories, or finds similar items, together with other calls.
 void recommend(const CallPtr& call, const ModelPtr& model, std::vector<RecommendLine> lines,

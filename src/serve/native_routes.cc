@@ -46,8 +46,8 @@ void answer_attend(const CallPtr& call) {
       [](const ServedModel& m) { return m.translator.has_value() || m.generator.has_value(); });
   const std::string text = object.text("text"), target = object.text("target");
   const std::string from = object.text("source_language"), to = object.text("target_language");
-  const int64_t more =
-      object.integer("generate", 0, between(0, static_cast<double>(call->service().options().max_tokens)));
+  const auto most = static_cast<double>(most_tokens(call->service().options(), *model));
+  const int64_t more = object.integer("generate", 0, between(0, most));
   const bool words = object.flag("words");
   object.refuse_others();
   check_texts(call->service().options(), "text", {text, target});
@@ -80,6 +80,7 @@ void answer_info(const CallPtr& call) {
                                  {{"max_body", o.max_body},
                                   {"max_text", o.max_text},
                                   {"max_texts", o.max_texts},
+                                  {"max_inputs", o.max_inputs},
                                   {"max_tokens", o.max_tokens},
                                   {"max_beam", o.max_beam},
                                   {"deadline", o.deadline}}}}

@@ -25,11 +25,11 @@ struct TranslateRequest {
   bool streams = false;
 };
 
-void check_translate_options(const ServerOptions& limits, const TranslateOptions& o) {
+void check_translate_options(const ServerOptions& limits, const ServedModel& model, const TranslateOptions& o) {
   if (o.beam > limits.max_beam) refuse_field("beam", "must be at most {} (is {})", limits.max_beam, o.beam);
   if (o.n_best > limits.max_beam) refuse_field("n_best", "must be at most {} (is {})", limits.max_beam, o.n_best);
-  if (o.max_length > limits.max_tokens)
-    refuse_field("max_length", "must be at most {} (is {})", limits.max_tokens, o.max_length);
+  if (const int64_t most = most_tokens(limits, model); o.max_length > most)
+    refuse_field("max_length", "must be at most {} (is {})", most, o.max_length);
 }
 
 TranslateRequest read_translate_request(Call& call) {
@@ -50,7 +50,7 @@ TranslateRequest read_translate_request(Call& call) {
   request.streams = object.flag("stream");
   if (request.streams) call.will_stream();
   object.refuse_others();
-  check_translate_options(call.service().options(), options);
+  check_translate_options(call.service().options(), *request.model, options);
   check_texts(call.service().options(), "text", texts.texts, options.sampling ? options.n_best : 1);
   if (prefixes.is_list && prefixes.texts.size() != texts.texts.size())
     refuse_field("prefix", "must have one entry for each text ({}) (has {})", texts.texts.size(),

@@ -20,10 +20,15 @@ void check_texts(const ServerOptions& options, std::string_view name, const std:
   }
 }
 
+int64_t most_tokens(const ServerOptions& options, const ServedModel& model) {
+  constexpr int64_t kWithoutContext = 4096;  // of a text that slides, or is translated
+  return options.max_tokens > 0 ? options.max_tokens : std::max(kWithoutContext, model.max_length());
+}
+
 TranslateOptions usual_options(const ServerOptions& options, const ServedModel& model) {
   TranslateOptions usual = model.translate_defaults;
   usual.beam = std::min(usual.beam, options.max_beam);
-  usual.max_length = std::min(usual.max_length, options.max_tokens);
+  usual.max_length = std::min(usual.max_length, most_tokens(options, model));
   return usual;
 }
 

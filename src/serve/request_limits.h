@@ -15,8 +15,12 @@ namespace qkv {
 void check_texts(const ServerOptions& options, std::string_view name, const std::vector<std::string>& texts,
                  int64_t times = 1);
 
+// Returns the most tokens that may be generated for a text: max_tokens, or if that is 0 the model's context, at least
+// 4,096 (for texts that slide).
+int64_t most_tokens(const ServerOptions& options, const ServedModel& model);
+
 // Returns the options of a translation for which a request sets none, those of the model: the beam is at most max_beam,
-// and the length at most max_tokens.
+// and the length at most most_tokens.
 TranslateOptions usual_options(const ServerOptions& options, const ServedModel& model);
 
 // Returns a number in a query. Throws HttpError 400, naming it.

@@ -26,6 +26,16 @@ nlohmann::json parse_body(std::string_view body) {
 
 }  // namespace
 
+std::vector<int32_t> token_ids(const nlohmann::json& list, std::string_view name, int64_t vocab) {
+  std::vector<int32_t> ids;
+  for (const nlohmann::json& id : list) {
+    const bool fits = id.is_number_unsigned() && id.get<uint64_t>() < static_cast<uint64_t>(vocab);
+    if (!fits) refuse_field(name, "must have token ids from 0 to {} (has {})", vocab - 1, shown(id));
+    ids.push_back(id.get<int32_t>());
+  }
+  return ids;
+}
+
 RequestObject RequestObject::parse(std::string_view body) { return RequestObject(parse_body(body)); }
 
 RequestObject::RequestObject(nlohmann::json object) : object_(std::move(object)) {
@@ -83,6 +93,20 @@ Texts RequestObject::texts(std::string_view name) {
     result.texts.push_back(entry.get<std::string>());
   }
   return result;
+}
+
+std::vector<std::vector<int32_t>> RequestObject::token_lists(std::string_view name, int64_t vocab) {
+  const nlohmann::json& value = get(name);
+  if (value.is_null()) return {};
+  if (!value.is_array())
+    refuse_field(name, "must be a list of token ids, or a list of such lists (is {})", shown(value));
+  if (!value.empty() && !value.front().is_array()) return {token_ids(value, name, vocab)};
+  std::vector<std::vector<int32_t>> lists;
+  for (const nlohmann::json& list : value) {
+    if (!list.is_array()) refuse_field(name, "must be lists of token ids (has {})", shown(list));
+    lists.push_back(token_ids(list, name, vocab));
+  }
+  return lists;
 }
 
 void RequestObject::operator()(std::string_view name, uint64_t& member, const Field&) {

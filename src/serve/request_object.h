@@ -18,6 +18,9 @@ struct Texts {
   bool is_list = false;
 };
 
+// Reads a list of token ids. vocab: number of tokens of the model. Throws HttpError 400 that names the member.
+std::vector<int32_t> token_ids(const nlohmann::json& list, std::string_view name, int64_t vocab);
+
 class RequestObject {
  public:
   // Parses the body, which must be an object. The strict reader of core/json.h.
@@ -36,6 +39,8 @@ class RequestObject {
   bool flag(std::string_view name, bool otherwise = false);
   // Returns a string or a list of strings; neither being there is an empty list.
   Texts texts(std::string_view name);
+  // Returns a list of token ids, or several; neither being there is an empty list.
+  std::vector<std::vector<int32_t>> token_lists(std::string_view name, int64_t vocab);
 
   // Set an option from the member of its name, if there is one: visit_fields(options, object) sets all.
   void operator()(std::string_view name, bool& member, const Field&) { member = flag(name, member); }

@@ -33,8 +33,9 @@ bool matches(const std::vector<std::string_view>& pattern, const std::vector<std
 }  // namespace
 
 std::span<const std::span<const Route>> all_routes() {
-  static const std::array all = {gorse_routes(),  health_routes(),  libre_routes(), metrics_routes(), native_routes(),
-                                 openai_routes(), openapi_routes(), page_routes(),  tei_routes()};
+  static const std::array all = {classify_routes(), gorse_routes(),  health_routes(), libre_routes(),
+                                 metrics_routes(),  native_routes(), openai_routes(), openapi_routes(),
+                                 page_routes(),     tei_routes(),    token_routes()};
   return all;
 }
 

@@ -24,9 +24,9 @@ enum class Family { native, openai, libretranslate, tei, gorse };
 enum class BodyType { none, json, json_or_form, multipart };
 
 // The ways in which a request uses a model.
-enum class ModelUse { none, translate, generate, recommend, embed };
-inline constexpr std::array kModelUses = {ModelUse::translate, ModelUse::generate, ModelUse::recommend,
-                                          ModelUse::embed};
+enum class ModelUse { none, translate, generate, recommend, embed, classify };
+inline constexpr std::array kModelUses = {ModelUse::translate, ModelUse::generate, ModelUse::recommend, ModelUse::embed,
+                                          ModelUse::classify};
 
 struct Route {
   std::string_view method;  // GET answers HEAD, too
@@ -49,6 +49,7 @@ struct RouteMatch {
 };
 
 // Defined by the families.
+std::span<const Route> classify_routes();
 std::span<const Route> gorse_routes();
 std::span<const Route> native_routes();
 std::span<const Route> libre_routes();
@@ -57,6 +58,7 @@ std::span<const Route> openai_routes();
 std::span<const Route> openapi_routes();
 std::span<const Route> page_routes();
 std::span<const Route> tei_routes();
+std::span<const Route> token_routes();
 std::span<const Route> health_routes();
 
 std::span<const std::span<const Route>> all_routes();

@@ -54,6 +54,7 @@ void ServedModel::set_languages(const ServedRun& run) {
 }
 
 void ServedModel::load(const ServedRun& run, bool embeds) {
+  if (info.kind != RunKind::recommender) tokenizer.emplace(run.run, info.kind);
   switch (info.kind) {
     case RunKind::translator:
       translator.emplace(run.run);
@@ -92,9 +93,12 @@ bool ServedModel::serves(ModelUse use) const {
       return recommender.has_value();
     case ModelUse::embed:
       return embedder.has_value();
-    default:
+    case ModelUse::classify:
+      return classifier.has_value();
+    case ModelUse::none:
       return false;
   }
+  return false;
 }
 
 bool ServedModel::is_int8() const {

@@ -24,6 +24,7 @@
 #include "serve/model_queue.h"
 #include "serve/route.h"
 #include "serve/served_run.h"
+#include "serve/served_tokenizer.h"
 
 namespace qkv {
 
@@ -74,8 +75,9 @@ class ServedModel {
   std::optional<Titles> titles;  // of a recommender
   std::optional<Embedder> embedder;
   std::optional<Classifier> classifier;
-  std::optional<ChatTemplate> chat;  // of a language model
-  int64_t loaded = 0;                // seconds since 1970
+  std::optional<ChatTemplate> chat;          // of a language model
+  std::optional<ServedTokenizer> tokenizer;  // of all but a recommender
+  int64_t loaded = 0;                        // seconds since 1970
   // What a request does not set has these values, of a translator or a language model.
   TranslateOptions translate_defaults = {};
   GenerateOptions generate_defaults = {};

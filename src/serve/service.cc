@@ -206,6 +206,9 @@ ModelPtr Service::recommender(const std::string& name) const {
   return find_model(name, "recommender", ModelUse::recommend);
 }
 ModelPtr Service::embedder(const std::string& name) const { return find_model(name, "encoder", ModelUse::embed); }
+ModelPtr Service::classifier(const std::string& name) const {
+  return find_model(name, "classifier", ModelUse::classify);
+}
 
 bool Service::is_stuck() const {
   return std::any_of(compute_.begin(), compute_.end(),

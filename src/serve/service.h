@@ -106,6 +106,7 @@ class Service : public HttpHandler {
   ModelPtr generator(const std::string& name) const;
   ModelPtr recommender(const std::string& name) const;
   ModelPtr embedder(const std::string& name) const;
+  ModelPtr classifier(const std::string& name) const;
 
   // Returns the events that clients reported, or null if they are not stored.
   const std::shared_ptr<EventStore>& events() const { return events_; }

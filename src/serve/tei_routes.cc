@@ -5,7 +5,6 @@
 #include "core/json.h"
 #include "qkv/version.h"
 #include "serve/batch_work.h"
-#include "serve/request_limits.h"
 #include "serve/request_object.h"
 
 namespace qkv {
@@ -24,10 +23,9 @@ EmbedRequest read_embed_request(Call& call) {
   const ServerOptions& limits = call.service().options();
   const std::vector<std::string>& texts = request.texts;
   if (texts.empty()) throw HttpError(400, "`inputs` cannot be empty", "Empty");
-  if (std::ssize(texts) > limits.max_texts)
-    throw HttpError(422, fmt::format("batch size {} > maximum allowed batch size {}", texts.size(), limits.max_texts),
+  if (std::ssize(texts) > limits.max_inputs)
+    throw HttpError(422, fmt::format("batch size {} > maximum allowed batch size {}", texts.size(), limits.max_inputs),
                     "Validation");
-  check_texts(limits, "inputs", texts);
   request.options.normalize = object.flag("normalize", true);
   if (object.has("prompt_name")) request.options.prompt_name = object.text("prompt_name");
   const bool truncates = object.flag("truncate", true);
@@ -61,16 +59,29 @@ void answer_embed(const CallPtr& call) {
         });
 }
 
+// TEI's description of what a model is for.
+nlohmann::ordered_json model_type(const ServedModel& model) {
+  using Json = nlohmann::ordered_json;
+  if (model.embedder) return {{"embedding", Json::object()}};
+  Json names = Json::object(), numbers = Json::object();
+  const std::vector<std::string>& labels = model.classifier->labels();
+  for (size_t i = 0; i < labels.size(); i++) names[std::to_string(i)] = labels[i], numbers[labels[i]] = i;
+  return {{labels.size() == 1 ? "reranker" : "classifier", {{"id2label", names}, {"label2id", numbers}}}};
+}
+
 void answer_tei_info(const CallPtr& call) {
-  const ModelPtr model = call->service().embedder(call->query("model"));
+  const ModelPtr model = call->service().find_model(
+      call->query("model"), "encoder or classifier",
+      [](const ServedModel& m) { return m.embedder.has_value() || m.classifier.has_value(); });
   const ServerOptions& limits = call->service().options();
   call->reply_json(nlohmann::ordered_json{
       {"model_id", model->name},
       {"model_dtype", model->is_int8() ? "int8" : "float32"},
+      {"model_type", model_type(*model)},
       {"max_concurrent_requests", limits.queue_items},
-      {"max_input_length", model->embedder->max_length()},
+      {"max_input_length", model->embedder ? model->embedder->max_length() : model->classifier->max_length()},
       {"max_batch_tokens", BatchQueue::kCost},
-      {"max_client_batch_size", limits.max_texts},
+      {"max_client_batch_size", limits.max_inputs},
       {"auto_truncate", true},
       {"version",
        version()}}.dump());
