@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "qkv/attention_map.h"
@@ -18,6 +20,8 @@ namespace [[gnu::visibility("default")]] qkv {
 struct GenerateOptions : SamplingOptions {
   int64_t max_tokens = 256;
   std::vector<std::string> stop = {};
+  double presence_penalty = 0, frequency_penalty = 0;
+  std::vector<std::pair<int32_t, double>> logit_bias = {};  // tokens, and what is added to their logits: −100 to 100
   bool slide = true;
   int64_t alternatives = 0;
   int64_t batch = 8;
@@ -29,6 +33,12 @@ template <class Visitor>
 void visit_fields(GenerateOptions& o, Visitor&& visit) {
   visit("max_tokens", o.max_tokens, {"Maximum number of tokens to generate", "output", at_least(0), kCommon});
   visit("stop", o.stop, {"Texts that end the generation; they are not part of the result", "output", {}, kCommon});
+  visit("presence_penalty", o.presence_penalty,
+        {"Subtracted from the logit of each token that the answer already contains; 0 has no effect", "repetition",
+         between(-100, 100)});
+  visit("frequency_penalty", o.frequency_penalty,
+        {"Subtracted from the logit of a token as often as the answer already contains it; 0 has no effect",
+         "repetition", between(-100, 100)});
   visit_fields(static_cast<SamplingOptions&>(o), visit);
   visit("slide", o.slide,
         {"When the text reaches the model's max_length, discard its older half and continue; if false, stop",
@@ -61,6 +71,37 @@ struct Generation {
   std::string text;                    // without the prompt
   std::vector<GeneratedToken> tokens;  // all generated tokens, including those of a stop text
   GenerationEnd end = GenerationEnd::length;
+};
+
+// How Generator::score reads texts that are longer than the model's context: in windows of `context` tokens, each of
+// which begins `stride` tokens after the one before. A token is scored in the first window that contains it.
+struct ScoreOptions {
+  int64_t context = 0;
+  int64_t stride = 0;
+  int64_t alternatives = 0;
+};
+
+template <class Visitor>
+void visit_fields(ScoreOptions& o, Visitor&& visit) {
+  visit("context", o.context,
+        {"Tokens that the model reads at once, the start token included; 0 means its max_length", "score",
+         between(0, kMaxTokens), kCommon});
+  visit("stride", o.stride,
+        {"Tokens from the beginning of a window to that of the next one, at most context; 0 means half of context",
+         "score", between(0, kMaxTokens), kCommon});
+  visit("alternatives", o.alternatives,
+        {"Number of most probable tokens to report at each position; 0 reports none", "output",
+         between(0, kMaxTokens)});
+}
+
+// The log-probability of a text. A token without tokens before it has none, NaN: the first one, unless the model puts a
+// start token before texts; with a stride as long as the context also the first one of each window.
+struct TextScore {
+  std::vector<GeneratedToken> tokens;
+  double log_probability = 0;  // sum over the tokens that have one
+  int64_t scored = 0;          // their number
+
+  double perplexity() const;  // exp(−log_probability / scored); NaN if scored is 0
 };
 
 // Returns one line for each token: its probability, the token, and its alternatives with their probabilities. A space
@@ -103,6 +144,14 @@ class Generator {
   // place. The first token has neither: its log-probability is NaN. Throws Error for a token that is not in the
   // vocabulary, and for more tokens than the model reads.
   std::vector<GeneratedToken> score(const std::vector<int32_t>& tokens, int64_t alternatives = 0) const;
+  // Returns the score of a text, or of each of several, which do not depend on each other. Throws Error for options out
+  // of range, and for characters that are not in the vocabulary.
+  template <class Text>
+  requires std::convertible_to<Text, std::string_view> TextScore score(const Text& text,
+                                                                       const ScoreOptions& options = {}) const {
+    return score_all({std::string(text)}, options).front();
+  }
+  std::vector<TextScore> score_all(const std::vector<std::string>& texts, const ScoreOptions& options = {}) const;
   int64_t max_length() const;  // maximum number of tokens that the model reads, the start token included
 
   // Returns all attention weights for a text and up to `more` tokens that the model continues it with, each the most

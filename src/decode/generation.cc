@@ -17,6 +17,8 @@ namespace {
 
 using End = GeneratedIds::End;
 
+constexpr double kMostBias = 100;
+
 // Returns the part of a text that the model sees: all of it, or the last max_length / 2 tokens if it is longer.
 std::span<const int32_t> seen_part(const std::vector<int32_t>& text, int64_t max_length) {
   if (std::ssize(text) <= max_length) return text;
@@ -57,7 +59,8 @@ struct Generating::Growing {
   TextCache::Text* seen;      // the part of it that the model sees
   Random random;
   GeneratedIds result = {};
-  int32_t next = -1;  // the token chosen last; −1: none
+  TokenCounts counts = {};  // of the tokens of the result, if a penalty needs them
+  int32_t next = -1;        // the token chosen last; −1: none
   std::exception_ptr error = {};
 };
 
@@ -68,6 +71,11 @@ void check(const ModelConfig& model, const TextEnds& ends, const GenerationOptio
 
 void check(const ModelConfig& model, const TextEnds& ends, const GenerationRequest& request) {
   check(model, ends, *request.options);
+  for (const auto& [token, bias] : request.options->logit_bias) {
+    if (token < 0 || token >= model.target_vocab)
+      fail("logit_bias: token must be between 0 and {} (is {})", model.target_vocab - 1, token);
+    if (!(std::abs(bias) <= kMostBias)) fail("logit_bias must be between -{0} and {0} (is {1})", kMostBias, bias);
+  }
   for (const int32_t token : request.prompt)
     if (token < 0 || token >= model.target_vocab)
       fail("prompt: token must be between 0 and {} (is {})", model.target_vocab - 1, token);
@@ -184,7 +192,8 @@ void Generating::choose(Growing& growing, std::span<float> log_p) const {
   if (std::isnan(log_p.front())) fail("the model's output is not finite");
   if (options.alternatives > 0) result.alternatives.push_back(most_probable(log_p, options.alternatives));
   const size_t length = growing.request.prompt.size() + result.ids.size();
-  const NextToken next = next_token(log_p, std::span(growing.text).last(length), growing.search);
+  NextToken next = next_token(log_p, std::span(growing.text).last(length), growing.search);
+  add_biases(next, growing.counts, options);
   growing.next = sample(next, options, growing.random);
   if (growing.next >= 0) result.log_probabilities.push_back(next.log_p(growing.next));
 }
@@ -197,6 +206,7 @@ std::optional<End> Generating::accept(Growing& growing) {
   if (std::ranges::find(ends_.ends, growing.next) != ends_.ends.end()) return End::document;
   result.ids.push_back(growing.next);
   growing.text.push_back(growing.next);
+  if (options.presence_penalty != 0 || options.frequency_penalty != 0) growing.counts[growing.next]++;
   if (options.on_token && options.on_token(growing.request.key, result)) return End::caller;
   if (std::ssize(result.ids) == options.max_tokens) return End::length;
   if (std::ssize(growing.seen->ids) < longest_) {

@@ -29,27 +29,37 @@ std::vector<int32_t> ends_of_ngrams(std::span<const int32_t> history, int64_t n)
   return ends;
 }
 
+std::vector<int32_t> different(std::span<const int32_t> history) {
+  std::vector<int32_t> tokens(history.begin(), history.end());
+  std::ranges::sort(tokens);
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  return tokens;
+}
+
 }  // namespace
 
 NextToken next_token(std::span<float> row, std::span<const int32_t> history, const SearchOptions& options) {
   NextToken next{row};
-  const auto change = [&](int32_t token, float value) {
-    next.changed.emplace_back(token, next.log_p(token));
-    row[to_size(token)] = value;
-  };
   if (static_cast<int64_t>(history.size()) < options.min_length) {
     next.offset = static_cast<float>(-log_of_the_others(row, to_size(options.end)));
-    change(options.end, -INFINITY);
+    next.change(options.end, -INFINITY);
   }
   if (options.repetition_penalty != 1)
-    for (size_t i = 0; i < history.size(); i++)
-      if (std::find(history.begin(), history.begin() + static_cast<int64_t>(i), history[i]) ==
-          history.begin() + static_cast<int64_t>(i))
-        change(history[i], static_cast<float>(options.repetition_penalty) * row[to_size(history[i])]);
-  for (const int32_t token : options.never) change(token, -INFINITY);
+    for (const int32_t token : different(history))
+      next.change(token, static_cast<float>(options.repetition_penalty) * row[to_size(token)]);
+  for (const int32_t token : options.never) next.change(token, -INFINITY);
   if (options.no_repeat_ngram > 0)
-    for (const int32_t token : ends_of_ngrams(history, options.no_repeat_ngram)) change(token, -INFINITY);
+    for (const int32_t token : ends_of_ngrams(history, options.no_repeat_ngram)) next.change(token, -INFINITY);
   return next;
+}
+
+void add_biases(NextToken& next, const TokenCounts& counts, const GenerateOptions& options) {
+  const auto add = [&](int32_t token, double bias) {
+    if (bias != 0) next.change(token, next.values[to_size(token)] + static_cast<float>(bias));
+  };
+  for (const auto& [token, count] : counts)
+    add(token, -options.presence_penalty - static_cast<double>(count) * options.frequency_penalty);
+  for (const auto& [token, bias] : options.logit_bias) add(token, bias);
 }
 
 }  // namespace qkv

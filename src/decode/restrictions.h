@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/to_size.h"
 #include "decode/hypothesis.h"
+#include "qkv/generator.h"
 
 namespace qkv {
 
@@ -15,8 +17,10 @@ namespace qkv {
 struct NextToken {
   std::span<float> values;  // [V]
   float offset = 0;
-  std::vector<std::pair<int32_t, float>> changed = {};  // tokens whose value is no longer log p, with their log p
+  // Tokens whose value is no longer log p. The first entry of a token has its log p.
+  std::vector<std::pair<int32_t, float>> changed = {};
 
+  void change(int32_t token, float value) { changed.emplace_back(token, std::exchange(values[to_size(token)], value)); }
   float log_q(int32_t token) const { return values[to_size(token)] + offset; }
   float log_p(int32_t token) const {
     for (const auto& [id, log_p] : changed)
@@ -30,5 +34,12 @@ struct NextToken {
 //   Tokens of `never` and those that would repeat an n-gram of the history are excluded without normalizing again.
 //   Tokens of the history get the repetition penalty θ: log q = θ log p.
 NextToken next_token(std::span<float> row, std::span<const int32_t> history, const SearchOptions& options);
+
+// The tokens that a text generated so far contains, with how often.
+using TokenCounts = std::map<int32_t, int64_t>;
+
+// Adds options.logit_bias, and subtracts presence_penalty + c · frequency_penalty from each token that occurs c > 0
+// times. The softmax is not computed again: sampling needs log q up to a constant only.
+void add_biases(NextToken& next, const TokenCounts& counts, const GenerateOptions& options);
 
 }  // namespace qkv

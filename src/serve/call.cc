@@ -175,6 +175,7 @@ void Call::send_error(const HttpError& error) {
 }
 
 void Call::expire() {
+  if (streams_) return;  // the client has a part of the answer
   const std::string seconds = fmt::format("{:g}", static_cast<double>(deadline_.count()) / 1000);
   HttpError error(504, fmt::format("deadline of {} s passed", seconds), "deadline");
   if (work_ && !work_->has_started())

@@ -4,7 +4,6 @@
 
 #include "serve/openai_generation.h"
 #include "serve/openai_routes.h"
-#include "serve/request_limits.h"
 #include "serve/request_object.h"
 
 namespace qkv {
@@ -27,7 +26,7 @@ std::string content_of(const json& message) {
   return text;
 }
 
-std::vector<ChatMessage> messages_of(const json& list, const ServerOptions& limits) {
+std::vector<ChatMessage> messages_of(const json& list) {
   if (!list.is_array() || list.empty()) refuse_field("messages", "must be a list of messages");
   std::vector<ChatMessage> messages;
   for (const json& message : list) {
@@ -35,7 +34,6 @@ std::vector<ChatMessage> messages_of(const json& list, const ServerOptions& limi
       refuse_field("messages", "must be objects with role and content");
     std::string role = message["role"].get<std::string>();
     messages.push_back({role == "developer" ? "system" : std::move(role), content_of(message)});
-    check_texts(limits, "messages", {messages.back().content});
   }
   return messages;
 }
@@ -86,16 +84,17 @@ std::function<ordered_json(size_t, std::string, ordered_json, ordered_json)> cha
 void answer_chat(const CallPtr& call) {
   RequestObject object = RequestObject::parse(call->body());
   OpenAiRequest request = read_openai_request(object, *call, "chatcmpl-");
-  if (!request.model->chat) refuse_field("messages", "need a chat template: serve {} with one", request.model->name);
-  request.prompts = {request.model->chat->prompt(messages_of(object.get("messages"), call->service().options()))};
+  if (!request.model->chat)
+    refuse_field("messages", "need a chat template: serve with --chat-template {}=TEMPLATE", request.model->name);
+  request.prompts = {request.model->chat->prompt(messages_of(object.get("messages")))};
   request.echoes = {""};
   if (const std::string stop = request.model->chat->stop(); !stop.empty()) request.options.stop.push_back(stop);
-  const int64_t room = request.model->max_length() - std::ssize(request.prompts.front());
-  const int64_t most = std::min(call->service().options().max_tokens, std::max<int64_t>(room, 1));
-  request.options.max_tokens = object.integer("max_tokens", most, at_least(0));
-  request.options.max_tokens = object.integer("max_completion_tokens", request.options.max_tokens, at_least(0));
+  request.options.max_tokens = room_for(*request.model, request.prompts.front(), call->service().options());
+  read_max_tokens(object, "max_tokens", request);
+  read_max_tokens(object, "max_completion_tokens", request);
   request.logprobs = object.flag("logprobs");
   request.options.alternatives = object.integer("top_logprobs", 0, between(0, 20));
+  if (request.options.alternatives > 0 && !request.logprobs) refuse_field("logprobs", "must be true for top_logprobs");
   check_openai_request(request, call->service().options());
   answer_openai(call, std::move(request),
                 {"chat.completion", "chat.completion.chunk", chat_choice, chat_chunks(), chat_logprobs, true});

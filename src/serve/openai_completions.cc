@@ -5,7 +5,6 @@
 #include "serve/batch_work.h"
 #include "serve/openai_generation.h"
 #include "serve/openai_routes.h"
-#include "serve/request_limits.h"
 #include "serve/request_object.h"
 #include "text/unicode.h"
 
@@ -25,12 +24,8 @@ std::vector<int32_t> ids_of(const json& list, std::string_view name) {
 }
 
 // Prompts: a string, strings, token ids, or lists of token ids.
-std::vector<std::vector<int32_t>> prompts_of(const json& value, const Generator& generator,
-                                             const ServerOptions& limits) {
-  const auto ids_of_text = [&](const json& text) {
-    check_texts(limits, "prompt", {text.get<std::string>()});
-    return generator.encode(text.get<std::string>());
-  };
+std::vector<std::vector<int32_t>> prompts_of(const json& value, const Generator& generator) {
+  const auto ids_of_text = [&](const json& text) { return generator.encode(text.get<std::string>()); };
   if (value.is_null()) return {{}};
   if (value.is_string()) return {ids_of_text(value)};
   if (!value.is_array() || value.empty()) refuse_field("prompt", "must be a string, strings, or token ids");
@@ -94,11 +89,13 @@ void score_prompts(const CallPtr& call, const std::shared_ptr<OpenAiRequest>& re
 void answer_completions(const CallPtr& call) {
   RequestObject object = RequestObject::parse(call->body());
   const auto request = std::make_shared<OpenAiRequest>(read_openai_request(object, *call, "cmpl-"));
-  request->options.max_tokens = object.integer("max_tokens", 16, at_least(0));
+  request->options.max_tokens = 16;
+  read_max_tokens(object, "max_tokens", *request);
+  if (object.has("top_logprobs")) refuse_field("top_logprobs", "is for chat completions (use logprobs)");
   request->logprobs = object.has("logprobs");
   request->options.alternatives = object.integer("logprobs", 0, between(0, 20));
   const Generator& generator = *request->model->generator;
-  request->prompts = prompts_of(object.get("prompt"), generator, call->service().options());
+  request->prompts = prompts_of(object.get("prompt"), generator);
   const bool echo = object.flag("echo");
   for (const std::vector<int32_t>& prompt : request->prompts)
     request->echoes.push_back(echo ? generator.decode(prompt) : "");

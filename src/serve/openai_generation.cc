@@ -1,8 +1,12 @@
 #include "serve/openai_generation.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <ctime>
 
+#include "core/json.h"
+#include "serve/openai_unserved.h"
 #include "serve/request_limits.h"
 #include "text/unicode.h"
 
@@ -15,19 +19,52 @@ constexpr int64_t kMostChoices = 16, kMostStops = 16;
 
 // Refuses members that would change the answer but are not served. Neutral values are accepted.
 void refuse_unserved(RequestObject& object, int64_t choices) {
-  for (const char* name : {"presence_penalty", "frequency_penalty"})
-    if (object.number(name, 0, {}) != 0) refuse_field(name, "is not supported (use repetition_penalty)");
-  if (const auto& bias = object.get("logit_bias"); !bias.is_null() && !bias.empty())
-    refuse_field("logit_bias", "is not supported");
+  refuse_unserved_members(object);
   if (object.integer("best_of", choices, at_least(0)) != choices) refuse_field("best_of", "must be the same as n");
-  for (const char* name : {"suffix", "audio"})
-    if (object.has(name)) refuse_field(name, "is not supported");
+  if (object.has("suffix")) refuse_field("suffix", "is not supported");
   for (const char* name : {"tools", "functions"})
     if (const auto& tools = object.get(name); !tools.is_null() && !tools.empty())
       refuse_field(name, "are not supported");
   const auto& format = object.get("response_format");
   if (!format.is_null() && !(format.is_object() && format.value("type", nlohmann::json()) == "text"))
     refuse_field("response_format", "must be {{\"type\": \"text\"}}");
+}
+
+// Whether a request has a value by which clients say that they have none, such as a seed of -1.
+bool is_minus_one(RequestObject& object, std::string_view name) {
+  const nlohmann::json& value = object.get(name);
+  return value.is_number_integer() && value == -1;
+}
+
+// Reads options of sampling. -1 stands for a random seed, and for all tokens as top_k; a top_p of 0 keeps only the most
+// probable token.
+void read_sampling(RequestObject& object, SamplingOptions& sampling) {
+  const nlohmann::json& top_p = object.get("top_p");
+  const bool is_greedy = top_p.is_number() && top_p == 0;
+  visit_fields(sampling, [&](std::string_view name, auto& member, const Field& field) {
+    const bool is_unset = (name == "seed" || name == "top_k") && is_minus_one(object, name);
+    if (!is_unset && !(name == "top_p" && is_greedy)) object(name, member, field);
+  });
+  if (is_greedy) sampling.top_k = 1;
+  sampling.seed &= (uint64_t{1} << 53) - 1;
+}
+
+// Reads what is added to logits: numbers from −100 to 100, by token ids that are written as names.
+std::vector<std::pair<int32_t, double>> logit_bias(RequestObject& object, int64_t vocab) {
+  std::vector<std::pair<int32_t, double>> biases;
+  const nlohmann::json& map = object.get("logit_bias");
+  if (map.is_null()) return biases;
+  if (!map.is_object()) refuse_field("logit_bias", "must be an object of token ids and numbers");
+  for (const auto& [name, value] : map.items()) {
+    int64_t token = -1;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), token);
+    if (error != std::errc() || end != name.data() + name.size() || token < 0 || token >= vocab)
+      refuse_field("logit_bias", "must name token ids from 0 to {} (has {})", vocab - 1, excerpt(name));
+    if (!value.is_number() || !(std::abs(value.get<double>()) <= 100))
+      refuse_field("logit_bias", "must have numbers from -100 to 100 (for {})", token);
+    biases.emplace_back(static_cast<int32_t>(token), value.get<double>());
+  }
+  return biases;
 }
 
 ordered_json finish_of(const Generation& text) {
@@ -49,6 +86,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
       for (int64_t i = 0; i < request_.choices; i++) {
         texts.push_back({prompt, request_.options});
         texts.back().options.seed += static_cast<uint64_t>(i);
+        if (request_.fills_context)
+          texts.back().options.max_tokens = room_for(*request_.model, prompt, call_->service().options());
       }
     GenerationHandlers handlers;
     const auto self = shared_from_this();
@@ -172,9 +211,10 @@ OpenAiRequest read_openai_request(RequestObject& object, Call& call, const char*
   GenerateOptions& options = request.options;
   options = request.model->generate_defaults;
   options.seed = draw_seed();
-  SamplingOptions& sampling = options;
-  visit_fields(sampling, object);
-  options.seed &= (uint64_t{1} << 53) - 1;
+  read_sampling(object, options);
+  options.presence_penalty = object.number("presence_penalty", 0, between(-2, 2));
+  options.frequency_penalty = object.number("frequency_penalty", 0, between(-2, 2));
+  options.logit_bias = logit_bias(object, request.model->info.model.target_vocab);
   options.stop = object.texts("stop").texts;
   if (std::ssize(options.stop) > kMostStops) refuse_field("stop", "must have at most {} texts", kMostStops);
   options.stop.erase(std::remove(options.stop.begin(), options.stop.end(), ""), options.stop.end());
@@ -188,10 +228,20 @@ OpenAiRequest read_openai_request(RequestObject& object, Call& call, const char*
   return request;
 }
 
+int64_t room_for(const ServedModel& model, const std::vector<int32_t>& prompt, const ServerOptions& limits) {
+  return std::clamp<int64_t>(model.max_length() - std::ssize(prompt), 1, most_tokens(limits, model));
+}
+
+void read_max_tokens(RequestObject& object, std::string_view name, OpenAiRequest& request) {
+  if (!object.has(name)) return;
+  request.fills_context = is_minus_one(object, name);
+  request.options.max_tokens = request.fills_context ? 1 : object.integer(name, 0, at_least(0));
+}
+
 void check_openai_request(const OpenAiRequest& request, const ServerOptions& limits) {
   const GenerateOptions& options = request.options;
-  if (options.max_tokens > limits.max_tokens)
-    refuse_field("max_tokens", "must be at most {} (is {})", limits.max_tokens, options.max_tokens);
+  const int64_t most = most_tokens(limits, *request.model);
+  if (options.max_tokens > most) refuse_field("max_tokens", "must be at most {} (is {})", most, options.max_tokens);
   if (std::ssize(request.prompts) * request.choices > limits.max_texts)
     refuse_field("n", "and the prompts must be at most {} texts (are {})", limits.max_texts,
                  std::ssize(request.prompts) * request.choices);

@@ -18,7 +18,8 @@ struct OpenAiRequest {
   std::vector<std::string> echoes;                       // of each prompt, what precedes its text; "" for none
   std::vector<std::vector<GeneratedToken>> scores = {};  // of each prompt, if log-probabilities are echoed, too
   GenerateOptions options;
-  int64_t choices = 1;    // of each prompt
+  bool fills_context = false;  // each text may have as many tokens as room_for returns, instead of options.max_tokens
+  int64_t choices = 1;         // of each prompt
   bool logprobs = false;  // report log-probabilities
   bool streams = false, include_usage = false;
   std::string id;
@@ -41,6 +42,12 @@ struct OpenAiForms {
   std::function<Json(std::span<const GeneratedToken> tokens, int64_t offset)> logprobs;
   bool begins_with_role = false;  // a stream begins each choice with the role of its author
 };
+
+// Returns how many tokens may follow a prompt, at least 1.
+int64_t room_for(const ServedModel& model, const std::vector<int32_t>& prompt, const ServerOptions& limits);
+
+// Reads the most tokens of an answer; -1 stands for as many as there is room for.
+void read_max_tokens(RequestObject& object, std::string_view name, OpenAiRequest& request);
 
 // Throws HttpError 400 for more than the model or the options of the server allow.
 void check_openai_request(const OpenAiRequest& request, const ServerOptions& limits);

@@ -80,6 +80,49 @@ class GenerationTest : public ::testing::Test {
   GenerationOptions options_;
 };
 
+// μ_j ← μ_j − c_j frequency − [c_j > 0] presence + bias_j, with c_j counted in the answer, not in the prompt.
+TEST_F(GenerationTest, PenaltiesAndBiasesAreAddedToLogits) {
+  const Ids prompt = {3, 7, 7, 1};
+  options_.presence_penalty = 0.5;
+  options_.frequency_penalty = 0.25;
+  options_.logit_bias = {{7, 1.5}, {3, -0.75}};
+  const GeneratedIds found = generate_ids(model_, prompt, kEnds, options_, arena_);
+  ASSERT_EQ(found.ids.size(), 12U);
+  std::vector<int64_t> counts(13);
+  Ids text = {kTextEnd, 3, 7, 7, 1};
+  for (size_t i = 0; i < found.ids.size(); i++) {
+    const std::vector<double> p = log_p(text);
+    std::vector<double> mu = p;
+    for (size_t v = 0; v < counts.size(); v++)
+      mu[v] -= static_cast<double>(counts[v]) * 0.25 + (counts[v] > 0 ? 0.5 : 0);
+    mu[7] += 1.5, mu[3] -= 0.75;
+    mu[to_size(kTextEnd)] = -INFINITY;
+    EXPECT_EQ(found.ids[i], std::ranges::max_element(mu) - mu.begin()) << i;
+    EXPECT_NEAR(found.log_probabilities[i], p[to_size(found.ids[i])], 1e-4) << i;  // of the model
+    counts[to_size(found.ids[i])]++;
+    text.push_back(found.ids[i]);
+  }
+  EXPECT_GT(*std::ranges::max_element(counts), 1);
+  options_.presence_penalty = options_.frequency_penalty = 0;
+  options_.logit_bias = {};
+  EXPECT_NE(generate_ids(model_, prompt, kEnds, options_, arena_).ids, found.ids);
+}
+
+TEST_F(GenerationTest, BiasesBanTokensAndForceThem) {
+  options_.logit_bias = {{4, 100}};
+  EXPECT_EQ(generate_ids(model_, Ids{1}, kEnds, options_, arena_).ids, Ids(12, 4));
+  options_.logit_bias = {{4, -100}};
+  options_.temperature = 3;
+  for (options_.seed = 0; options_.seed < 20; options_.seed++)
+    for (const int32_t id : generate_ids(model_, Ids{1}, kEnds, options_, arena_).ids) EXPECT_NE(id, 4);
+  options_.logit_bias = {{13, 1}};
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{1}, kEnds, options_, arena_); }),
+            "logit_bias: token must be between 0 and 12 (is 13)");
+  options_.logit_bias = {{1, 101}};
+  EXPECT_EQ(error_of([&] { generate_ids(model_, Ids{1}, kEnds, options_, arena_); }),
+            "logit_bias must be between -100 and 100 (is 101)");
+}
+
 TEST_F(GenerationTest, GreedyTokensMatchAFullForwardPass) {
   for (const Ids& prompt : {Ids(), Ids{5}, Ids{3, 7, 7, 1}}) {
     Ids text = {kTextEnd};

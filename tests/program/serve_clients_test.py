@@ -122,9 +122,6 @@ def test_openai_raises_its_exceptions(client, server):
     with pytest.raises(openai.InternalServerError) as caught:  # 504, which the client does not repeat
         client.completions.create(model="lm", prompt=["A"] * 16, n=16, extra_headers={"X-Request-Timeout": "0.05"}, **LONG)
     assert caught.value.status_code == 504 and caught.value.response.headers["x-should-retry"] == "false"
-    with pytest.raises(openai.APIError, match="deadline of 0.4 s passed"):
-        list(client.completions.create(model="lm", prompt=["A"] * 16, n=16, stream=True, **LONG,
-                                       extra_headers={"X-Request-Timeout": "0.4"}))
 
 
 def test_openai_is_asynchronous(server):
