@@ -1,4 +1,4 @@
-// qkv score: computes BLEU or chrF of translations against one reference each.
+// qkv score: BLEU or chrF of translations against one reference each, and how probable a language model finds texts.
 #include "qkv/score.h"
 
 #include <fmt/format.h>
@@ -7,15 +7,35 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "options.h"
 #include "qkv/error.h"
 #include "qkv/text.h"
+#include "score_text.h"
 
 namespace {
 
 struct ScoreOptions {
   std::string metric, references, hypotheses = "-";
   bool lowercase = false, json = false;
+  ScoreTextOptions text;
+
+  bool of_a_model() const { return metric == "perplexity" || metric == "tokens"; }
 };
+
+// Throws CLI::ValidationError for an option that the metric does not have, and for one that it lacks.
+void check_options(const CLI::App& command, const ScoreOptions& options) {
+  const auto refuse = [&](const char* option, bool wrong) {
+    if (wrong && command.get_option(option)->count() > 0)
+      throw CLI::ValidationError(option, fmt::format("is no option of {}", options.metric));
+  };
+  for (const char* option : {"--ref", "--hyp", "--lowercase"}) refuse(option, options.of_a_model());
+  for (const char* option : {"run", "--file", "--context", "--stride"}) refuse(option, !options.of_a_model());
+  refuse("--lines", options.metric != "perplexity");
+  refuse("--alternatives", options.metric != "tokens");
+  const char* needed = options.of_a_model() ? "run" : "--ref";
+  if (command.get_option(needed)->count() == 0)
+    throw CLI::ValidationError(needed, fmt::format("is required for {}", options.metric));
+}
 
 std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
 
@@ -60,18 +80,39 @@ void score(const ScoreOptions& options) {
     print_chrf(qkv::chrf(hypotheses, references, options.lowercase), options);
 }
 
+void score_with_model(ScoreTextOptions options, const std::string& metric, bool json) {
+  options.json = json;
+  metric == "tokens" ? score_tokens(options) : score_perplexity(options);
+}
+
 }  // namespace
 
 void add_score_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("score", "Compute BLEU or chrF of translations; the scores equal those of sacreBLEU");
+  CLI::App* command = app.add_subcommand(
+      "score", "Compute BLEU or chrF of translations, as sacreBLEU does, or how probable a language model finds texts");
   const auto options = std::make_shared<ScoreOptions>();
-  command->add_option("metric", options->metric, "bleu or chrf")->required()->check(CLI::IsMember({"bleu", "chrf"}));
-  command->add_option("--ref", options->references, "File of references, one per line")->type_name("FILE")->required();
+  command
+      ->add_option("metric", options->metric,
+                   "bleu, chrf, perplexity, or tokens (the log-probability of each token of each line, as JSON lines)")
+      ->required()
+      ->check(CLI::IsMember({"bleu", "chrf", "perplexity", "tokens"}));
+  command->add_option("run", options->text.run, "Run directory of a language model, for perplexity and tokens");
+  command->add_option("--file", options->text.file, "Text for perplexity and tokens; - is standard input")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->add_flag("--lines", options->text.lines,
+                    "Print the perplexity, the log-probability and the number of scored tokens of each line");
+  add_options(*command, options->text.score);
+  command->add_option("--ref", options->references, "File of references, one per line")->type_name("FILE");
   command->add_option("--hyp", options->hypotheses, "File of translations, one per line; - is standard input")
       ->type_name("FILE")
       ->capture_default_str();
   command->add_flag("--lowercase", options->lowercase, "Ignore case");
   command->add_flag("--json", options->json, "Print all figures as JSON");
-  command->callback([options] { score(*options); });
+  add_threads_option(*command);
+  command->callback([options, command] {
+    check_options(*command, *options);
+    if (options->of_a_model()) return score_with_model(options->text, options->metric, options->json);
+    score(*options);
+  });
 }

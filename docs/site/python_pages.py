@@ -11,6 +11,7 @@ MODULES = ("", "layers", "batch", "torch")
 OPTIONS = {  # type of keyword arguments -> where they are described
     "TranslateOptions": "docs/options.md#translation",
     "GenerateOptions": "docs/options.md#generation",
+    "ScoreOptions": "docs/commands.md#qkv-score",
     "RecommendOptions": "docs/options.md#recommendation",
     "EmbedOptions": "docs/options.md#embedding",
     "ClassifyOptions": "docs/options.md#classification",

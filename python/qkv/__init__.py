@@ -34,7 +34,7 @@ from ._classifier import Classifier, LabelScore, RankedText
 from ._embedder import Embedder
 from ._evaluate import evaluate
 from ._export import ExportReport, QuantizeReport, export_model, quantize
-from ._generator import GeneratedToken, Generation, Generator, TokenAlternative
+from ._generator import GeneratedToken, Generation, Generator, TextScore, TokenAlternative
 from ._import import DownloadProgress, ImportReport, import_model
 from ._qkv import Error, __version__
 from ._recommender import Recommendation, Recommendations, Recommender
@@ -76,6 +76,7 @@ __all__ = [
     "Recommendations",
     "Recommender",
     "StepReport",
+    "TextScore",
     "TokenAlternative",
     "TokenReport",
     "TrainingResult",

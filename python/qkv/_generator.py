@@ -16,7 +16,7 @@ from ._attention_map import AttentionMap
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._options import GenerateOptions
+    from ._options import GenerateOptions, ScoreOptions
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,24 @@ class Generation:
 
     def __str__(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True)
+class TextScore:
+    """How probable a language model finds a text.
+
+    >>> score = qkv.Generator("runs/lm").score("4567")
+    >>> score.scored, [token.text for token in score.tokens]
+    (4, ['4', '5', '6', '7'])
+
+    A token without tokens before it has the log-probability NaN: the first one, unless the model puts a start token
+    before texts; with a stride as long as the context also the first one of each window.
+    """
+
+    tokens: list[GeneratedToken]
+    log_probability: float  # sum over the tokens that have one
+    scored: int  # their number
+    perplexity: float  # exp(-log_probability / scored); NaN if scored is 0
 
 
 class Generator:
@@ -198,6 +216,33 @@ class Generator:
         finally:
             stopped.set()
 
+    @overload
+    def score(  # type: ignore[overload-overlap]  # a string is also an iterable of strings
+        self, text: str, **options: Unpack[ScoreOptions]
+    ) -> TextScore: ...
+
+    @overload
+    def score(self, text: Iterable[str], **options: Unpack[ScoreOptions]) -> list[TextScore]: ...
+
+    @documents_options("ScoreOptions")
+    def score(self, text: str | Iterable[str], **options: Unpack[ScoreOptions]) -> TextScore | list[TextScore]:
+        """Returns the log-probability of each token of a text after those before it, or a list of these for an iterable
+        of texts, which do not depend on each other. A text that is longer than the context is read in windows, each of
+        which begins `stride` tokens after the one before.
+
+        >>> generator = qkv.Generator("runs/lm")
+        >>> [token.text for token in generator.score("456").tokens]
+        ['4', '5', '6']
+        >>> likely, unlikely = generator.score(["4567", "7777"])
+        >>> likely.perplexity < unlikely.perplexity
+        True
+
+        Raises qkv.Error, a ValueError, that names the invalid text or option, and TypeError for an unknown option.
+        """
+        texts = [text] if isinstance(text, str) else text
+        found = [_text_score(s) for s in self._generator.score(checked_texts("texts", texts), dict(options))]
+        return found[0] if isinstance(text, str) else found
+
     def attend(self, text: str, more: int = 0) -> AttentionMap:
         """Returns the attention weights of `text` and of up to `more` tokens that the model continues it with, each the
         most probable one. The only kind is "decoder".
@@ -211,11 +256,18 @@ class Generator:
         return AttentionMap._of(self._generator.attend(text, more))
 
 
-def _generation(g: _qkv.Generation) -> Generation:
-    tokens = [
+def _tokens(tokens: list[_qkv.GeneratedToken]) -> list[GeneratedToken]:
+    return [
         GeneratedToken(
             t.text, t.log_probability, [TokenAlternative(a.text, a.log_probability, a.end) for a in t.alternatives]
         )
-        for t in g.tokens
+        for t in tokens
     ]
-    return Generation(g.text, tokens, g.end)
+
+
+def _generation(g: _qkv.Generation) -> Generation:
+    return Generation(g.text, _tokens(g.tokens), g.end)
+
+
+def _text_score(s: _qkv.TextScore) -> TextScore:
+    return TextScore(_tokens(s.tokens), s.log_probability, s.scored, s.perplexity)

@@ -30,6 +30,14 @@ std::vector<Generation> generate(const Generator& generator, const std::vector<s
   return generator.generate_all(prompts, options, done);
 }
 
+// Scores texts.
+std::vector<TextScore> score(const Generator& generator, const std::vector<std::string>& texts,
+                             const nb::dict& values) {
+  const ScoreOptions options = options_of<ScoreOptions>(values, "score");
+  const nb::gil_scoped_release release;
+  return generator.score_all(texts, options);
+}
+
 }  // namespace
 
 nb::str text_of(std::string_view bytes) {
@@ -50,9 +58,15 @@ void bind_generator(nb::module_& m) {
       .def_prop_ro("text", [](const Generation& g) { return text_of(g.text); })
       .def_ro("tokens", &Generation::tokens)
       .def_prop_ro("end", [](const Generation& g) { return text_of(names_of(g.end)[static_cast<size_t>(g.end)]); });
+  nb::class_<TextScore>(m, "TextScore")
+      .def_ro("tokens", &TextScore::tokens)
+      .def_ro("log_probability", &TextScore::log_probability)
+      .def_ro("scored", &TextScore::scored)
+      .def_prop_ro("perplexity", &TextScore::perplexity);
   nb::class_<Generator>(m, "Generator")
       .def(nb::init<const std::string&, int64_t>(), Free())
       .def("generate", generate, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none())
+      .def("score", score)
       .def("attend", &Generator::attend, Free());
 }
 

@@ -205,6 +205,7 @@ void bind_options(nb::module_& m) {
     nb::dict all;
     all["TranslateOptions"] = fields_of<TranslateOptions>();
     all["GenerateOptions"] = fields_of<GenerateOptions>();
+    all["ScoreOptions"] = fields_of<ScoreOptions>();
     all["RecommendOptions"] = fields_of<RecommendOptions>();
     all["EmbedOptions"] = fields_of<EmbedOptions>();
     all["ClassifyOptions"] = fields_of<ClassifyOptions>();
