@@ -56,9 +56,9 @@ enum class VectorForm { text, json, npy };
 void embed_lines(const Embedder& embedder, LineReader& lines, EmbedOptions options, VectorForm form,
                  const LineOutput& output);
 
-// The lines for a classifier and their answers: text (parse_text_line) by labels and scores separated by
-// tabs, with spaces for the tabs and line ends of a label; text by JSON, or requests in JSON (parse_classify_line) by JSON. A request that is not valid has an error as
-// its answer.
+// The lines for a classifier and their answers: text (parse_text_line) by labels and scores separated by tabs, with
+// spaces for the tabs and line ends of a label; text by JSON; or requests in JSON (parse_classify_line) by JSON. A
+// request that is not valid has an error as its answer.
 enum class ClassifyForm { text, json, requests };
 
 // Classifies lines as they arrive.
