@@ -14,8 +14,6 @@
 namespace qkv {
 namespace {
 
-using nlohmann::json;
-
 std::string join_json(const std::vector<std::string>& values) { return fmt::format("[{}]", fmt::join(values, ",")); }
 
 // Scores are probabilities as TEI has them, or with raw_scores the model's logits.
@@ -60,10 +58,10 @@ struct PredictInputs {
   bool is_list = false;
 };
 
-ClassifierInput predict_input(const json& value) {
+ClassifierInput predict_input(const nlohmann::json& value) {
   if (value.is_string()) return {value.get<std::string>()};
   const bool is_list =
-      value.is_array() && std::ranges::all_of(value, [](const json& text) { return text.is_string(); });
+      value.is_array() && std::ranges::all_of(value, [](const nlohmann::json& text) { return text.is_string(); });
   if (!is_list) refuse_field("inputs", "must be a text, a pair of texts, or a list of lists of one or two texts");
   if (value.empty() || value.size() > 2)
     refuse_field("inputs", "must have one or two texts in each list (has {})", value.size());
@@ -72,12 +70,13 @@ ClassifierInput predict_input(const json& value) {
   return input;
 }
 
-PredictInputs predict_inputs(const json& value) {
-  const bool nests = value.is_array() && std::ranges::any_of(value, [](const json& part) { return part.is_array(); });
+PredictInputs predict_inputs(const nlohmann::json& value) {
+  const bool nests =
+      value.is_array() && std::ranges::any_of(value, [](const nlohmann::json& part) { return part.is_array(); });
   if (value.is_null() || (value.is_array() && value.empty())) return {};
   if (!nests) return {{predict_input(value)}};
   PredictInputs all{{}, true};
-  for (const json& part : value) all.inputs.push_back(predict_input(part));
+  for (const nlohmann::json& part : value) all.inputs.push_back(predict_input(part));
   return all;
 }
 
@@ -147,11 +146,11 @@ size_t label_of(RequestObject& object, const Classifier& classifier) {
 }
 
 // Documents of Jina: texts, or objects with one.
-std::vector<std::string> documents_of(const json& value) {
+std::vector<std::string> documents_of(const nlohmann::json& value) {
   if (!value.is_array()) refuse_field("documents", "must be a list of texts");
   std::vector<std::string> texts;
-  for (const json& document : value) {
-    const json& text = document.is_object() && document.contains("text") ? document["text"] : document;
+  for (const nlohmann::json& document : value) {
+    const nlohmann::json& text = document.is_object() && document.contains("text") ? document["text"] : document;
     if (!text.is_string()) refuse_field("documents", "must be texts, or objects with \"text\"");
     texts.push_back(text.get<std::string>());
   }

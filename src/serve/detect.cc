@@ -22,11 +22,11 @@ size_t count_visible_characters(std::string_view text) {
 
 }  // namespace
 
-std::vector<DetectedLanguage> detect_language(const std::string& text, std::span<const SourceLanguage> languages) {
+std::vector<DetectedLanguage> detect_language(const std::string& text, std::span<const OfferedLanguage> languages) {
   std::vector<DetectedLanguage> detected;
   const auto characters = static_cast<double>(count_visible_characters(text));
   double sum = 0;
-  for (const SourceLanguage& language : languages) {
+  for (const OfferedLanguage& language : languages) {
     const size_t tokens = languages.size() > 1 ? language.count_tokens(text) : 0;
     detected.push_back({language.code, tokens > 0 ? characters / static_cast<double>(tokens) : 0});
     sum += detected.back().confidence;

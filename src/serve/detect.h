@@ -13,7 +13,7 @@ namespace qkv {
 
 // A source language, and a function that returns the number of tokens of a text in its vocabulary, which is larger the
 // worse the vocabulary fits (count_tokens).
-struct SourceLanguage {
+struct OfferedLanguage {
   std::string code;
   std::function<size_t(const std::string& text)> count_tokens;
 };
@@ -27,7 +27,7 @@ struct DetectedLanguage {
 
 // Returns all languages, the likeliest first. The confidence of each is 100 times its share of the sum of characters
 // per token; 0 if there is only one language, or if the text has no tokens.
-std::vector<DetectedLanguage> detect_language(const std::string& text, std::span<const SourceLanguage> languages);
+std::vector<DetectedLanguage> detect_language(const std::string& text, std::span<const OfferedLanguage> languages);
 
 // Returns the number of tokens of a text, with one for each character that its pieces lack: vocabularies have one
 // token for any number of unknown characters next to each other. The pieces are spelled as in the vocabulary.

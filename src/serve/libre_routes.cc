@@ -37,7 +37,7 @@ struct LibreRequest {
 
 std::vector<DetectedLanguage> detect(const LibreLanguages& languages, const std::vector<std::string>& sources,
                                      const std::string& text) {
-  std::vector<SourceLanguage> known;
+  std::vector<OfferedLanguage> known;
   for (const std::string& code : sources) {
     const ModelPtr model = languages.any_from(code);
     known.push_back({code, [model](const std::string& t) {

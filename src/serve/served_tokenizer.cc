@@ -7,14 +7,16 @@
 #include "io/run.h"
 
 namespace qkv {
-namespace {
 
+// Not in the unnamed namespace, because a member of ServedTokenizer::State has it.
 struct TokenizerParts {
   TextCodec codec;
   EmbeddingConfig config = {};  // how an encoder prepares text; its defaults change nothing
   TextEdges edges = {};
   std::vector<int32_t> ends = {};  // further special tokens
 };
+
+namespace {
 
 TokenizerParts parts_of(EncoderRun run) {
   run.embedding.prefix = "";

@@ -42,7 +42,7 @@ void check_inputs(const ServerOptions& limits, std::string_view name, size_t cou
 // Computes JSON on a compute thread, because its time depends on the length of the texts, and answers with it.
 void answer_later(const CallPtr& call, const ModelPtr& model, int64_t bytes, std::function<std::string()> function) {
   compute(call, model, bytes / 4 + 1, std::move(function),
-          [call](std::string&& json) { call->reply_json(std::move(json)); });
+          [call](std::string&& body) { call->reply_json(std::move(body)); });
   call->track().add_texts(1);
 }
 

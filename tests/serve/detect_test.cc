@@ -7,13 +7,13 @@ namespace {
 
 using Detected = std::vector<DetectedLanguage>;
 
-SourceLanguage with_tokens(const std::string& code, size_t tokens) {
+OfferedLanguage with_tokens(const std::string& code, size_t tokens) {
   return {code, [tokens](const std::string&) { return tokens; }};
 }
 
 TEST(DetectLanguage, FewestTokensComeFirstWithTheirShare) {
   // 12 characters: 3, 4 and 1 for each token.
-  const std::vector<SourceLanguage> languages = {with_tokens("en", 4), with_tokens("de", 3), with_tokens("fr", 12)};
+  const std::vector<OfferedLanguage> languages = {with_tokens("en", 4), with_tokens("de", 3), with_tokens("fr", 12)};
   EXPECT_EQ(detect_language("über  sieben\n", languages).size(), 3u);
   const Detected detected = detect_language("acht und\u00A0zwölf", languages);
   EXPECT_EQ(detected[0].code, "de");
@@ -26,14 +26,14 @@ TEST(DetectLanguage, FewestTokensComeFirstWithTheirShare) {
 
 TEST(DetectLanguage, OneLanguageIsNotMeasured) {
   bool is_called = false;
-  const std::vector<SourceLanguage> one = {{"en", [&](const std::string&) { return is_called = true, 1u; }}};
+  const std::vector<OfferedLanguage> one = {{"en", [&](const std::string&) { return is_called = true, 1u; }}};
   EXPECT_EQ(detect_language("Hallo", one), (Detected{{"en", 0}}));
   EXPECT_FALSE(is_called);
   EXPECT_EQ(detect_language("Hallo", {}), Detected());
 }
 
 TEST(DetectLanguage, TextsWithoutTokensKeepTheOrderOfTheLanguages) {
-  const std::vector<SourceLanguage> languages = {with_tokens("en", 0), with_tokens("de", 0)};
+  const std::vector<OfferedLanguage> languages = {with_tokens("en", 0), with_tokens("de", 0)};
   EXPECT_EQ(detect_language(" ", languages), (Detected{{"en", 0}, {"de", 0}}));
 }
 
