@@ -25,12 +25,13 @@ std::optional<HeadRule> head_of(const Architecture& architecture, const ModelFil
 }
 
 // Reads the tokenizer. A decoder that is an embedder, or that is not causal, gives the text of an encoder.
-ModelText read_text(const Architecture& architecture, const TextSource& source) {
+ModelText read_text(const Architecture& architecture, TextSource source) {
+  source.embeds = is_embedder(source.files) || sees_both_sides(source.config);
   ModelText text = architecture.text(source);
   if (std::holds_alternative<TranslatorText>(text) && source.files.has("modules.json"))
     fail("{}: a translation model is not supported as an embedder", source.files.path("modules.json"));
   auto* language = std::get_if<LanguageText>(&text);
-  if (!language || !(is_embedder(source.files) || sees_both_sides(source.config))) return text;
+  if (!language || !source.embeds) return text;
   return embedder_text(source.files, std::move(*language));
 }
 

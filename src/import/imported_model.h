@@ -44,6 +44,7 @@ struct TextSource {
   const Settings& config;  // config.json
   const ModelConfig& model;
   const ImportOptions& options;
+  bool embeds = false;  // the text is only read, so a language model needs no tokens that start and end a text
 };
 
 struct ImportedModel {

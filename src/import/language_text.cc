@@ -98,6 +98,7 @@ LanguageText read_language_text(const TextSource& source, const std::string& tok
   if (text.codec.unit() == TextUnit::pieces) text.codec = extended(text.codec, source);
   const TextCodec& codec = text.codec;
   text.config.unit = codec.unit();
+  if (source.embeds) return text;
   std::vector<std::string> starts;
   const auto read = [&](const Settings& settings) {
     if (text.config.ends.empty()) text.config.ends = pieces_of(settings, "eos_token_id", codec);

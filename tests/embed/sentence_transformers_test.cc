@@ -333,6 +333,13 @@ TEST(DecoderEmbedders, AreEncoderRunsWithoutAnOutputLayer) {
             "attend: the run is a translator or a language model, expected an encoder");
 }
 
+TEST(DecoderEmbedders, NeedNoTokensThatStartAndEndAText) {
+  const SentenceModel model("qwen3_6");
+  for (const char* name : {"bos_token_id", "eos_token_id"}) model.change("config.json", name, 50256);  // of no token
+  const Embedder embedder(model.import());
+  EXPECT_LE(difference(embedder.embed(texts()).values, expected("qwen3_6", "vectors")), kTolerance);
+}
+
 TEST(DecoderEmbedders, AnOutputLayerIsLeftOutAndNamed) {
   const SentenceModel model("qwen3_6");
   const std::string path = model.model() + "/model.safetensors";
