@@ -43,12 +43,12 @@ Settings settings_of(const ModelFiles& files, const std::string& name) {
 }
 
 // Returns the settings, or an empty object if the file is missing.
-Settings settings_or_none(const ModelFiles& files, const std::string& name) {
+Settings optional_settings(const ModelFiles& files, const std::string& name) {
   return files.has(name) ? settings_of(files, name) : Settings("{}", files.path(name));
 }
 
 // Throws Error unless the setting is missing, null or this text.
-void require_text(const Settings& s, const char* name, const char* value) {
+void expect_text(const Settings& s, const char* name, const char* value) {
   const json* found = s.find(name);
   if (!found || *found == value) return;
   fail("{}: {} must be {} (is {})", s.where(), name, value,
@@ -110,7 +110,7 @@ Pooling read_pooling(const Settings& s) {
 }
 
 // Returns our name of a class of PyTorch.
-std::string read_activation(const Settings& s) {
+std::string read_dense_activation(const Settings& s) {
   const std::string path = s.text("activation_function", "torch.nn.modules.activation.Tanh");
   std::string name = lowercase(path.substr(path.rfind('.') + 1));
   if (!path.starts_with("torch.nn.") ||
@@ -122,7 +122,7 @@ std::string read_activation(const Settings& s) {
 
 // Modules after Pooling change the vector of the text.
 void check_names(const Settings& s) {
-  for (const char* name : {"module_input_name", "module_output_name"}) require_text(s, name, "sentence_embedding");
+  for (const char* name : {"module_input_name", "module_output_name"}) expect_text(s, name, "sentence_embedding");
 }
 
 void check_dense(const Settings& s) {
@@ -139,7 +139,7 @@ void check_feature(const Settings& s, const char* name, int64_t found) {
 DenseModule read_dense(const ModelFiles& files, const std::string& name, int64_t& width, EmbeddingConfig& config) {
   const Settings s = settings_of(files, "config.json");
   check_dense(s);
-  config.dense.push_back(read_activation(s));
+  config.dense.push_back(read_dense_activation(s));
   if (!Shards::present(files)) fail("{}: expected model.safetensors or pytorch_model.bin", files.path());
   const auto file = std::make_shared<const Shards>(files);
   ForeignTensors tensors(file->path(), file->views());
@@ -186,8 +186,8 @@ void check_text_modality(const Settings& s, const TransformerTask& task) {
   if (!all->is_object() || !all->contains("text") || !all->at("text").is_object())
     fail("{}: modality_config must have an object for text", s.where());
   const Settings text(all->at("text").dump(), s.where() + ": modality_config: text");
-  require_text(text, "method", "forward");
-  require_text(text, "method_output_name", task.model_output);
+  expect_text(text, "method", "forward");
+  expect_text(text, "method_output_name", task.model_output);
 }
 
 // Only options of loading that do not change what is computed are accepted.
@@ -203,9 +203,9 @@ void check_load_options(const Settings& s, const char* name) {
 
 // Reads the settings of the Transformer module.
 void read_transformer(const ModelFiles& files, const TransformerTask& task, EmbeddingConfig& config) {
-  const Settings s = settings_or_none(files, kTransformerFile);
-  require_text(s, "transformer_task", task.name);
-  require_text(s, "module_output_name", task.module_output);
+  const Settings s = optional_settings(files, kTransformerFile);
+  expect_text(s, "transformer_task", task.name);
+  expect_text(s, "module_output_name", task.module_output);
   for (const char* name : {"processing_kwargs", "query_expansion", "query_length", "document_length"})
     if (const json* value = s.find(name); value && !value->empty())
       fail("{}: {} is not supported (is {})", s.where(), name, excerpt(value->dump()));
@@ -228,7 +228,7 @@ std::vector<DenseModule> read_sentence_transformers(const ModelFiles& files, int
   if (!files.has(kModules)) return dense;
   const std::vector<SentenceModule> modules = read_modules(files);
   read_transformer(files, kHiddenStates, config);
-  read_prompts(settings_or_none(files, kModelFile), config);
+  read_prompts(optional_settings(files, kModelFile), config);
   if (modules.size() < 2 || modules[1].kind != "Pooling")
     fail("{}: the module after Transformer must be Pooling", files.path(kModules));
   for (size_t i = 1; i < modules.size(); i++) {
@@ -238,7 +238,7 @@ std::vector<DenseModule> read_sentence_transformers(const ModelFiles& files, int
       fail("{}: modules must be {} (found {} after {})", files.path(kModules), kModuleNames, kind, modules[i - 1].kind);
     if (kind == "Dense") dense.push_back(read_dense(folder, fmt::format("dense.{}", dense.size()), width, config));
     if (kind == "Normalize") {
-      check_names(settings_or_none(folder, "config.json"));
+      check_names(optional_settings(folder, "config.json"));
       config.normalize = true;
     }
     if (kind != "Pooling") continue;
@@ -257,7 +257,7 @@ void read_cross_encoder(const ModelFiles& files, EmbeddingConfig& config) {
     fail("{}: a cross-encoder must be Transformer alone (found {})", files.path(kModules), modules.back().kind);
   read_transformer(files, kLogits, config);
   EmbeddingConfig with_prompt;
-  const Settings s = settings_or_none(files, kModelFile);
+  const Settings s = optional_settings(files, kModelFile);
   read_prompts(s, with_prompt);
   if (!with_prompt.prefix.empty())
     fail("{}: default_prompt_name must be empty in a cross-encoder (is {})", s.where(),

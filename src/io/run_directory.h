@@ -23,7 +23,7 @@ class RunDirectory {
   std::string dense() const { return root_ + "/dense.safetensors"; }  // linear layers after the pooling
   std::string classification() const { return root_ + "/classification.json"; }
   std::string classifier() const { return root_ + "/classifier.safetensors"; }  // the weights of the head
-  std::string decoding() const { return root_ + "/decoding.json"; }  // defaults of options of decoding
+  std::string decoding() const { return root_ + "/decoding.json"; }             // defaults of options of decoding
   std::string translation() const { return root_ + "/translation.json"; }
   std::string model() const { return root_ + "/model.safetensors"; }    // the weights that are served
   std::string tokenizer() const { return root_ + "/tokenizer.model"; }  // of both sides
