@@ -200,9 +200,11 @@ void add_recommend_command(CLI::App& app) {
       "Recommend for every user of the log, as JSON lines in its order; with --out FOLDER to files of 10,000 users, of "
       "which those that exist are kept");
   for (const char* other :
-       {"--history", "--item", "--basket", "--history-file", "--user", "--similar", "--input", "--in", "--json"})
+       {"--history", "--item", "--basket", "--history-file", "--user", "--similar", "--input", "--in"})
     all_users->excludes(command->get_option(other));
-  command->add_flag("--csv", options->csv, "With --all-users: print user,item,rank,score as CSV")->needs(all_users);
+  command->add_flag("--csv", options->csv, "With --all-users: print user,item,rank,score as CSV")
+      ->needs(all_users)
+      ->excludes("--json");
   command->get_option("--out")->remove_needs(command->get_option("--in"));
   add_threads_option(*command);
   command->callback([options] { recommend(*options); });

@@ -1,8 +1,12 @@
 #include "corpus/pair_reader.h"
 
+#include <fcntl.h>
+
 #include <filesystem>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
+#include "text/gzip.h"
 
 namespace qkv {
 namespace {
@@ -25,6 +29,8 @@ PairReader::PairReader(const std::vector<std::string>& files) {
     if (!std::filesystem::exists(file, error)) fail("{}: does not exist", file);
     if (!std::filesystem::is_regular_file(file, error))
       fail("{}: must be a regular file, because it is read twice", file);
+    if (const FileDescriptor bytes = open_file(file, O_RDONLY); bytes && is_gzip(bytes, file))
+      fail("{}: is compressed, which the check of a text does not read; unpack it with gunzip", file);
     readers_.push_back(std::make_unique<LineReader>(file));
   }
 }

@@ -1,5 +1,6 @@
 """`qkv data check` and `qkv data clean`, on the example text and on the corpora of ../shared."""
 
+import gzip
 import json
 import random
 
@@ -91,3 +92,11 @@ def test_defects_in_a_corpus_are_found(tmp_path):
     long_enough = [line for line in swapped if min(map(len, pairs[line].split("\t"))) >= 12]
     assert found["swapped"] + found["language"] >= 0.9 * len(long_enough)
     assert found["duplicate"] >= 290
+
+
+def test_a_compressed_text_is_named(tmp_path):
+    for side in ("en", "de"):
+        (tmp_path / f"train.{side}.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    files = [tmp_path / "train.en.gz", tmp_path / "train.de.gz"]
+    status, output, error = qkv("data", "check", "--train", *files, ok=False)
+    assert (status, output) == (1, "") and error.startswith(f"qkv: {files[0]}: is compressed") and "gunzip" in error
