@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=build/site python=${PYTHON:-python3}
 mkdir -p "$out"
-if ! "$python" -c 'import sphinx, myst_parser, furo, latex2mathml, griffe' 2> /dev/null; then
+if ! "$python" -c 'import sphinx, myst_parser, furo, latex2mathml, ziamath, griffe' 2> /dev/null; then
   python=$out/venv/bin/python
   if ! cmp -s docs/site/requirements.txt "$out/venv/requirements.txt"; then
     /usr/bin/python3 -m venv "$out/venv"

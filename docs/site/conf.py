@@ -27,7 +27,7 @@ myst_url_schemes = ["http", "https", "mailto", "source"]
 
 html_theme = "furo"
 html_title = f"qkv {version}"
-html_static_path = ["static"]
+html_static_path = ["static", site_math.font()]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_use_index = False

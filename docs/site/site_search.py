@@ -5,14 +5,27 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from latex2mathml.symbols_parser import convert_symbol
+
+
+def symbol(command):
+    """The character that a command of LaTeX stands for, such as γ for \\gamma; a space for one without a character."""
+    code = convert_symbol(command)
+    return chr(int(code, 16)) if code else " "
+
+
+def plain_formula(text):
+    """A formula as a line of text: letters and symbols, without commands."""
+    text = re.sub(r"\\[a-zA-Z]+", lambda match: symbol(match[0]), text)
+    return re.sub(r"\\\\|\\.|[\\{}^_&]", " ", text)
 
 
 def words_of(node):
-    """The text of a node as the page shows it: without comments, and with the letters of formulas."""
+    """The text of a node as the page shows it: without comments, and with the letters and symbols of formulas."""
     if isinstance(node, (nodes.comment, nodes.raw, nodes.math_block)):
         return ""
     if isinstance(node, nodes.math):
-        return re.sub(r"\\[a-zA-Z]+|[\\{}^_]", " ", node.astext())
+        return plain_formula(node.astext())
     if isinstance(node, nodes.Text) or not node.children:
         return node.astext()
     return ("" if isinstance(node, nodes.TextElement) else "\n").join(map(words_of, node.children))

@@ -119,6 +119,26 @@ def test_a_page_is_as_wide_as_the_screen(site, browser, page, width):
     assert browser.complaints() == []
 
 
+def test_formulas_are_whole_and_their_signs_stretch(site, browser):
+    browser.show_as("light", 1280)
+    browser.open(url(site, "explanation/math.html"))
+    browser.wait("document.fonts.status == 'loaded' && [...document.fonts].some(font => font.status == 'loaded')")
+    assert browser.script("all('.formula').filter(f => f.scrollWidth > f.clientWidth).map(f => f.textContent)") == []
+    heights = browser.script("""all('mrow').filter(row => [...row.children].slice(1, -1).some(part => part.tagName == 'mfrac') &&
+        row.firstElementChild.textContent == '(' && row.lastElementChild.textContent == ')').map(row =>
+        [...row.children].map(part => part.getBoundingClientRect().height))""")
+    assert len(heights) > 3 and all(min(row[0], row[-1]) >= 0.9 * max(row) for row in heights)
+    bars = browser.script("all('.overline').map(bar => [bar, bar.firstElementChild].map(e => e.getBoundingClientRect().width))")
+    assert len(bars) > 3 and all(bar >= base > 0 for bar, base in bars)
+
+
+def test_excerpts_of_the_search_have_the_symbols_of_formulas(site, browser):
+    browser.open(url(site, "search.html?q=biased variance divisor"))
+    browser.wait("all('#search-results p').length > 0")
+    texts = browser.script("all('#search-results p').map(text => text.textContent)")
+    assert any("γ and β of shape [d]" in text for text in texts), texts[:3]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("page", [*PAGES, pytest.param(LARGE, marks=pytest.mark.release)])
 def test_axe_finds_nothing(site, browser, page, scheme):

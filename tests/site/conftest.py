@@ -17,7 +17,7 @@ def site(tmp_path_factory):
     """The folder of the built site; QKV_SITE names one that was built before."""
     if "QKV_SITE" in os.environ:
         return pathlib.Path(os.environ["QKV_SITE"]).resolve()
-    for package in ("sphinx", "myst_parser", "furo", "latex2mathml", "griffe"):
+    for package in ("sphinx", "myst_parser", "furo", "latex2mathml", "ziamath", "griffe"):
         pytest.importorskip(package)
     done = subprocess.run([ROOT / "docs/site/build.sh"], env={**os.environ, "PYTHON": sys.executable},
                           capture_output=True, text=True)
