@@ -15,6 +15,7 @@
 #include "embed/pooling.h"
 #include "io/run.h"
 #include "io/tensor_view.h"
+#include "text/mark_hint.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -48,7 +49,7 @@ std::vector<int64_t> best_of(std::span<const float> scores, int64_t top) {
 
 std::vector<int32_t> ids_of(const ClassifierRun& run, const std::string& text, const std::string& where) {
   if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
-    fail("{}: byte {} is not valid UTF-8", where, bad + 1);
+    fail("{}: byte {} is not valid UTF-8{}", where, bad + 1, mark_hint(text));
   return run.codec.encode(prepare_text(run.embedding, text), where);
 }
 

@@ -21,6 +21,10 @@ double share(int64_t pairs, const PairReport& text) {
   return text.pairs > 0 ? static_cast<double>(pairs) / static_cast<double>(text.pairs) : 0;
 }
 
+std::string counted(int64_t count, const char* one, const char* several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
 void advise(const PairReport& text, bool is_dev, std::vector<std::string>& advice) {
   const std::string names = names_of(text);
   if (text.files.empty()) return;
@@ -32,10 +36,11 @@ void advise(const PairReport& text, bool is_dev, std::vector<std::string>& advic
   if (count_of(text, "tab") > 0)
     advice.push_back(names + ": training refuses lines without exactly one tab; qkv data clean drops them");
   if (!is_dev && text.pairs - text.kept > 0)
-    advice.push_back(fmt::format("{}: qkv data clean keeps {} of {} pairs", names, text.kept, text.pairs));
+    advice.push_back(
+        fmt::format("{}: qkv data clean keeps {} of {}", names, text.kept, counted(text.pairs, "pair", "pairs")));
   if (!is_dev && count_of(text, "overlap") > 0)
-    advice.push_back(fmt::format("{}: {} sources are also in the dev text, which makes dev scores too good", names,
-                                 count_of(text, "overlap")));
+    advice.push_back(fmt::format("{}: {} also in the dev text, which makes dev scores too good", names,
+                                 counted(count_of(text, "overlap"), "source is", "sources are")));
   if (share(count_of(text, "swapped") + count_of(text, "language"), text) > 0.05)
     advice.push_back(names + ": many pairs are not in the languages of the others; look at some of them");
 }

@@ -6,6 +6,8 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "decode/search.h"
+#include "io/language_tags.h"
+#include "text/mark_hint.h"
 #include "text/split.h"
 #include "text/unicode.h"
 
@@ -45,9 +47,14 @@ TranslationText::TranslationText(const TranslatorRun& run, int64_t max_length)
   for (int32_t id = 0; id < tokenizers_.target.size(); id++) target_id_.emplace(tokenizers_.target.piece(id), id);
 }
 
+SentenceEdges TranslationText::edges_between(const std::string& from, const std::string& to) const {
+  if (tokens_.target_language == TargetLanguage::none) refuse_tagged_language(tokenizers_.source, to);
+  return edges_of(tokens_, from, to);
+}
+
 std::string TranslationText::prepare(const std::string& text) const {
   const size_t bad = find_invalid_utf8(text);
-  if (bad != std::string::npos) fail("byte {} is not valid UTF-8", bad + 1);
+  if (bad != std::string::npos) fail("byte {} is not valid UTF-8{}", bad + 1, mark_hint(text));
   return tokens_.lowercase ? lowercase(text) : text;
 }
 
@@ -91,7 +98,7 @@ void TranslationText::read(Line& line, const TranslateOptions& options) const {
 std::vector<LinePart> TranslationText::parts(const Line& line, const TranslateOptions& options) const {
   const std::string &from = line.source.source_language, &to = line.source.target_language;
   const SentenceEdges edges =
-      edges_of(tokens_, from.empty() ? options.source_language : from, to.empty() ? options.target_language : to);
+      edges_between(from.empty() ? options.source_language : from, to.empty() ? options.target_language : to);
   const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part, edges)) <= max_length_; };
   const std::string text = prepare(line.source.text);
   const std::vector<std::string> cut = fits(text) ? std::vector{text} : split_long(text, fits);

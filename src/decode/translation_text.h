@@ -25,7 +25,7 @@ class TranslationText {
   std::string prepare(const std::string& text) const;
   // Returns the tokens around a sentence. Throws Error for a language that the model does not have.
   SentenceEdges edges(const TranslateOptions& options) const {
-    return edges_of(tokens_, options.source_language, options.target_language);
+    return edges_between(options.source_language, options.target_language);
   }
   // Returns the ids of a source with its special tokens, or nothing for a text of spaces.
   std::vector<int32_t> source_ids(std::string_view text, const SentenceEdges& edges) const;
@@ -48,6 +48,7 @@ class TranslationText {
   bool has_unknown(const Decoded& decoded) const;
 
  private:
+  SentenceEdges edges_between(const std::string& source_language, const std::string& target_language) const;
   std::vector<LinePart> parts(const Line& line, const TranslateOptions& options) const;
 
   const TokenizerPair tokenizers_;

@@ -12,6 +12,7 @@
 #include "embed/pooling.h"
 #include "embed/text_encoder.h"
 #include "io/tensor_view.h"
+#include "text/mark_hint.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -57,7 +58,7 @@ struct Embedder::State {
   std::vector<int32_t> inner_ids(const std::string& text, int64_t number, const EmbeddingConfig& config) const {
     const std::string where = fmt::format("text {}", number);
     if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
-      fail("{}: byte {} is not valid UTF-8", where, bad + 1);
+      fail("{}: byte {} is not valid UTF-8{}", where, bad + 1, mark_hint(text));
     return encoder.ids(prepare_text(config, text), where);
   }
 

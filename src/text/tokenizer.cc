@@ -62,6 +62,16 @@ std::shared_ptr<const sp::SentencePieceProcessor> load_processor(const std::stri
   return processor;
 }
 
+// Returns why no vocabulary was trained. SentencePiece says "smaller than required_chars. SIZE vs LEAST. Increase …", and
+// advises an option of its own program.
+std::string vocabulary_problem(const sp::util::Status& status) {
+  const std::string why = reason(status);
+  const size_t versus = why.find(" vs "), end = why.find(". Increase", versus);
+  if (versus == why.npos || end == why.npos) return why;
+  return fmt::format("{}; the characters of the text and the special pieces need at least {}", why.substr(0, end),
+                     why.substr(versus + 4, end - versus - 4));
+}
+
 void check(const sp::util::Status& status, size_t size, const char* of) {
   if (!status.ok()) fail("tokenizer: {} {}: {}", size, of, reason(status));
 }
@@ -182,7 +192,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
   std::string bytes;
   const auto train = [&] { return sp::SentencePieceTrainer::Train(settings, &iterator, &bytes); };
   const auto status = with_memory("tokenizer", [&] { return starting_threads("tokenizer", train); });
-  if (!status.ok()) fail("tokenizer: vocab_size {}: {}", options.vocab_size, reason(status));
+  if (!status.ok()) fail("tokenizer: vocab_size {}: {}", options.vocab_size, vocabulary_problem(status));
   return from_serialized(std::move(bytes), "tokenizer");
 }
 

@@ -1,5 +1,6 @@
 #include "train/evaluator.h"
 
+#include "core/fail.h"
 #include "core/to_size.h"
 #include "decode/batched.h"
 #include "qkv/score.h"
@@ -7,12 +8,16 @@
 
 namespace qkv {
 
-Evaluator::Evaluator(ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
+Evaluator::Evaluator(std::string name, ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
                      const SentenceEdges& edges, int64_t max_length, int64_t batch_tokens)
-    : text_(std::move(text)),
+    : name_(std::move(name)),
+      text_(std::move(text)),
       target_(tokenizers.target),
       start_(edges.start),
       data_(text_, tokenizers.source, tokenizers.target, max_length, pair_tokens(tokens, edges)) {
+  if (data_.size() == 0)
+    fail("{}: no usable sentence pairs for evaluation ({} empty, {} too long: over {} tokens)", name_,
+         data_.skipped().empty, data_.skipped().too_long, max_length);
   set_batch_tokens(batch_tokens);
   greedy_.beam = 1;
   greedy_.end = tokens.end;
@@ -29,6 +34,9 @@ Evaluator::Evaluator(ParallelText text, const TokenizerPair& tokenizers, const T
 }
 
 void Evaluator::set_batch_tokens(int64_t batch_tokens) {
+  if (batch_tokens < data_.longest())
+    fail("{}: batch_tokens must be at least {}, the tokens of its longest sentence (is {})", name_, data_.longest(),
+         batch_tokens);
   const Batcher checked(data_, batch_tokens, 0);
   batch_tokens_ = batch_tokens;
 }

@@ -28,8 +28,9 @@ struct TranslationScore {
 
 class Evaluator {
  public:
-  // `text` is the dev text; its targets are the references.
-  Evaluator(ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
+  // `text` is the dev text; its targets are the references. `name` names its files in errors. Throws Error if no pair of
+  // it can be used.
+  Evaluator(std::string name, ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
             const SentenceEdges& edges, int64_t max_length, int64_t batch_tokens);
 
   // Sets the number of tokens per batch. Throws Error if a sequence has more.
@@ -49,6 +50,7 @@ class Evaluator {
   std::vector<std::vector<int32_t>> sources_of(const Deal& deal) const;  // that this rank translates
   int64_t translation_tokens() const { return std::min<int64_t>(batch_tokens_, 4096); }
 
+  std::string name_;  // of the text
   ParallelText text_;
   Tokenizer target_;
   SearchOptions greedy_;

@@ -10,6 +10,7 @@
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/run.h"
+#include "text/mark_hint.h"
 #include "text/unicode.h"
 #include "train/initial_run.h"
 #include "train/language_task.h"
@@ -32,7 +33,8 @@ struct Text {
     for (size_t i = 0; i < files.size(); i++) {
       if (config.unit != TextUnit::bytes)
         if (const size_t bad = find_invalid_utf8(contents[i]); bad != std::string::npos)
-          fail("{}: byte {} is not valid UTF-8; use unit = bytes for such a file", files[i], bad + 1);
+          fail("{}: byte {} is not valid UTF-8{}; use unit = bytes for such a file", files[i], bad + 1,
+               mark_hint(contents[i]));
       const std::vector<std::string_view> own = split_documents(contents[i], config.document_end);
       if (own.empty()) fail("{}: contains no text", files[i]);
       documents.insert(documents.end(), own.begin(), own.end());

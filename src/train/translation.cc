@@ -11,6 +11,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
+#include "io/language_tags.h"
 #include "io/run.h"
 #include "text/corpus.h"
 #include "train/fit.h"
@@ -30,6 +31,11 @@ TextConfig text_config_of(const RunDirectory& run, const TranslatorRun& parts) {
   config.joint_vocabulary = parts.config.shared_embeddings;
   config.lowercase = parts.translation.lowercase;
   return config;
+}
+
+SentenceEdges edges_between(const TranslatorRun& run, const std::string& from, const std::string& to) {
+  if (run.tokens.target_language == TargetLanguage::none) refuse_tagged_language(run.tokenizers.source, to);
+  return edges_of(run.tokens, from, to);
 }
 
 constexpr int64_t kVocabularySentences = 1'000'000;  // from which a vocabulary is trained, at most (approximately)
@@ -94,7 +100,7 @@ TranslationData::TranslationData(const TrainingSession& session, const Translati
       text_(files.train, given.text.lowercase),
       dev_(read_parallel(files.dev, given.text.lowercase)),
       run_(load_or_train_text(files, given.text)),
-      edges_(edges_of(run_.tokens, given.text.source_language, given.text.target_language)) {
+      edges_(edges_between(run_, given.text.source_language, given.text.target_language)) {
   if (session.resumed) expect_started_from(session.run, files.init);
   if (session.resumed || files.init.empty()) return;
   expect_same_shape(files.init, run_.config, given.model);
@@ -160,7 +166,8 @@ void TranslationData::set_limits(TranslationRecipe& recipe) {
 }
 
 void TranslationData::make_evaluator(const ModelConfig& model, int64_t batch_tokens) {
-  evaluator_.emplace(std::move(dev_), run_.tokenizers, run_.tokens, edges_, model.max_length, batch_tokens);
+  evaluator_.emplace(fmt::format("{}", fmt::join(files_.dev, " and ")), std::move(dev_), run_.tokenizers, run_.tokens,
+                     edges_, model.max_length, batch_tokens);
 }
 
 std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe) {

@@ -124,6 +124,9 @@ TEST_F(Corpus, TrainingSourcesThatAreInTheDevTextOverlap) {
   EXPECT_EQ(report.train.kept, 190);
   EXPECT_EQ(report.dev.kept, 20);
   EXPECT_EQ(advice_for(report).size(), 2u);
+  EXPECT_NE(advice_for(report).back().find(": 10 sources are also in the dev text"), std::string::npos);
+  const CorpusReport one = check_corpus(tsv("train.tsv"), tsv("dev.tsv", "", 199, 210));
+  EXPECT_NE(advice_for(one).back().find(": 1 source is also in the dev text"), std::string::npos);
 }
 
 TEST_F(Corpus, ADevTextInTheOtherOrderIsNoticed) {

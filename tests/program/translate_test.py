@@ -1,14 +1,16 @@
 """qkv translate: the output of every option, and streaming."""
 
+import gzip
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import time
 
 import pytest
-from conftest import QKV, ROOT, qkv
+from conftest import QKV, ROOT, SMALL, qkv
 
 LINES = ["The dog sees the cat.", "", "He sleeps.", "A man reads the old book in the garden.", "The dog sees the cat."]
 TEXT = "\n".join(LINES) + "\n"
@@ -227,3 +229,33 @@ def test_memory_does_not_grow_with_the_lines(trained):
         assert program.returncode == 0
         return usage.ru_maxrss
     assert peak(16000) <= peak(2000) + 8 * 1024  # KiB
+
+
+def test_files_that_are_no_utf8_name_the_command_that_makes_them_so(trained, corpus, counting, tmp_path):
+    text = tmp_path / "text"
+    for content, hint in (("A dog.\n".encode("utf-16"), "iconv -f utf-16 -t utf-8 FILE"),
+                          ("A dog.\n".encode("utf-16-be").replace(b"\0A", b"\xfe\xff\0A", 1), "iconv -f utf-16"),
+                          (gzip.compress(b"A dog.\n"), "zcat FILE")):
+        text.write_bytes(content)
+        for command in (["translate", trained, "--input", text], ["embed", trained, "--file", text],
+                        ["train", "lm", "--text", text, "--out", tmp_path / "lm", "--max-steps", 1],
+                        ["train", "translate", "--train", text, text, *corpus[3:], "--out", tmp_path / "run"],
+                        ["train", "translate", *corpus[:3], "--dev", text, text, "--out", tmp_path / "run"]):
+            status, _, error = qkv(*command, ok=False)
+            assert status == 1 and "is not valid UTF-8 (the file is " in error and hint in error, (command, error)
+        done = subprocess.run([QKV, "translate", trained], input=content, capture_output=True)
+        assert done.returncode == 1 and hint.encode() in done.stderr
+
+
+def test_a_dev_text_without_usable_pairs_is_named(corpus, tmp_path):
+    long = tmp_path / "long.en"
+    long.write_text("a dog and a cat and a bird and a horse\n" * 3)
+    small = ["train", "translate", *corpus[:3], "--dev", long, long, *SMALL[:-6], "--threads", 1, "--out", tmp_path / "run",
+             "--max-steps", 1]
+    status, _, error = qkv(*small, "--max-length", 5, "--batch-tokens", 64, ok=False)
+    assert status == 1 and f"{long} and {long}: no usable sentence pairs for evaluation (0 empty, 3 too long: over 5 tokens)" in error
+    status, _, error = qkv(*small, "--max-length", 40, "--batch-tokens", 8, ok=False)
+    assert status == 1 and f"{long} and {long}: batch_tokens must be at least " in error
+    status, _, error = qkv(*small, "--vocab-size", 10, ok=False)
+    assert status == 1 and "character_coverage" not in error
+    assert re.search(r"vocab_size 10: .*; the characters of the text and the special pieces need at least \d+$", error.strip())

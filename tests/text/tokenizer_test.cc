@@ -126,6 +126,12 @@ TEST(Tokenizer, RefusesOptionsOutOfRange) {
             "tokenizer: character_coverage 0.5, expected 0.98 to 1");
   const std::string few = error_of([&] { Tokenizer::train(text, small(10)); });
   EXPECT_EQ(few.find("tokenizer: vocab_size 10: Vocabulary size is smaller than required_chars"), 0u) << few;
+  EXPECT_EQ(few.find("character_coverage"), few.npos) << few;  // callers of training have no such option
+  const std::string needs = "; the characters of the text and the special pieces need at least ";
+  ASSERT_NE(few.find(needs), few.npos) << few;
+  const int64_t least = std::stoll(few.substr(few.find(needs) + needs.size()));
+  EXPECT_EQ(Tokenizer::train(text, small(least)).size(), least);
+  EXPECT_NE(error_of([&] { Tokenizer::train(text, small(least - 1)); }), "");
 }
 
 TEST(Tokenizer, RefusesTextWithoutText) {

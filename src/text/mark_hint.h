@@ -1,0 +1,13 @@
+// What a file that is no UTF-8 text is, by its first bytes, for error messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace qkv {
+
+// Returns " (the file is UTF-16, …)" for the beginning of a file in UTF-16, a compressed file or an archive, with the
+// command that makes text of it; otherwise "".
+std::string mark_hint(std::string_view beginning);
+
+}  // namespace qkv
