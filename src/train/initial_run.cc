@@ -1,13 +1,44 @@
 #include "train/initial_run.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/to_size.h"
 #include "data/name_table.h"
 #include "io/adapter.h"
 #include "io/quantized_weights.h"
+#include "io/safetensors.h"
+#include "train/recommendation_task.h"
 
 namespace qkv {
+namespace {
+
+constexpr double kMostTrained = 0.1;  // share of the held-out events that may have been trained on, with a warning
+
+void assign_sorted(std::vector<int32_t>& to, std::span<const int32_t> items) {
+  to.assign(items.begin(), items.end());
+  std::ranges::sort(to);
+}
+
+int64_t count_of(const std::vector<int32_t>& sorted, int32_t item) {
+  return std::ssize(std::ranges::equal_range(sorted, item));
+}
+
+// Returns the split of a recommender with the values that decide which events it holds out.
+std::string describe_split(const RecommendationConfig& config) {
+  switch (config.split) {
+    case SplitRule::leave_one_out:
+      return fmt::format("leave_one_out with holdout {}", config.holdout);
+    case SplitRule::temporal:
+      return fmt::format("temporal with test_share {}", config.test_share);
+    case SplitRule::users:
+      return "users";
+  }
+  return "";
+}
+
+}  // namespace
 
 void expect_same_shape(const std::string& run, ModelConfig before, ModelConfig now) {
   before.dropout = now.dropout = {};
@@ -37,6 +68,58 @@ void expect_float32(const RunDirectory& run, const Transformer<float>& model) {
 void expect_started_from(const RunDirectory& resumed, const std::string& init) {
   if (!init.empty() && !std::filesystem::exists(resumed.start()) && !has_adapter(resumed))
     fail("{}: was not started from another run; omit init or use another directory", resumed.root());
+}
+
+std::string trained_text(const std::string& directory) {
+  const std::string path = RunDirectory(directory).state();
+  if (!std::filesystem::exists(path)) return "";
+  const auto metadata = Safetensors::open(path).metadata();
+  const auto found = metadata.find("data");
+  return found == metadata.end() ? "" : found->second;
+}
+
+HeldOutEvents count_held_out(const Interactions& before, const Split& split_before, const Interactions& log,
+                             const Split& split) {
+  std::unordered_map<std::string_view, int64_t> users_before;
+  for (int64_t user = 0; user < before.user_count(); user++) users_before.emplace(before.users[to_size(user)], user);
+  HeldOutEvents events;
+  std::vector<int32_t> trained, now, held_out;
+  for (int64_t user = 0; user < log.user_count(); user++) {
+    const int64_t known = split.known(log, user, HeldOut::validation);
+    assign_sorted(now, log.of(user).first(to_size(known)));
+    assign_sorted(held_out, log.of(user).subspan(to_size(known)));
+    events.all += std::ssize(held_out);
+    const auto found = users_before.find(log.users[to_size(user)]);
+    if (found == users_before.end() || held_out.empty()) continue;
+    const int64_t known_before = split_before.known(before, found->second, HeldOut::validation);
+    assign_sorted(trained, before.of(found->second).first(to_size(known_before)));
+    for (auto item = held_out.begin(); item != held_out.end();) {
+      const auto end = std::upper_bound(item, held_out.end(), *item);
+      events.trained += std::clamp<int64_t>(count_of(trained, *item) - count_of(now, *item), 0, end - item);
+      item = end;
+    }
+  }
+  return events;
+}
+
+std::string check_held_out(const std::string& directory, const RecommenderRun& run, const RecommendationConfig& config,
+                           const Interactions& log) {
+  const RecommendationConfig& before = run.recommendation;
+  const HeldOutEvents events = count_held_out(run.log.data, RecommendationTask::split_of(before, run.log.data), log,
+                                              RecommendationTask::split_of(config, log));
+  if (events.trained == 0) return "";
+  const std::string found = fmt::format("{}: was trained on {} of the {} events that are held out here", directory,
+                                        events.trained, events.all);
+  const std::string split = describe_split(config), split_before = describe_split(before);
+  if (split != split_before)
+    fail("{}, so that scores would be too high; its split is {}, here {}: use its split, or train without init", found,
+         split_before, split);
+  if (static_cast<double>(events.trained) > kMostTrained * static_cast<double>(events.all))
+    fail(
+        "{}, so that scores would be too high; its log has them in the training part of the split {}: use a log that "
+        "continues that of the run, or train without init",
+        found, split);
+  return fmt::format("{}; scores are slightly too high", found);
 }
 
 Interactions with_first_items(Interactions log, const std::vector<std::string>& first) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "core/fail.h"
 #include "core/fields.h"
 #include "data/interactions.h"
+#include "data/split.h"
 #include "io/run.h"
 #include "layers/parameter.h"
 #include "model/transformer.h"
@@ -73,6 +75,25 @@ void write_initial(const std::string& init, const Recipe& recipe, const RunDirec
 // Returns the log with these items as ids 0, 1, …, even those that it does not contain, followed by its other items in
 // their order.
 Interactions with_first_items(Interactions log, const std::vector<std::string>& first);
+
+// Events that the split of a log holds out for validation and test, and those of them that another run was trained on.
+struct HeldOutEvents {
+  int64_t all = 0, trained = 0;
+};
+
+// Counts the events that `split` holds out of `log`, and those that the training part of the log `before` has more of,
+// by user and item, than the training part of `log`. Items have the same ids in both logs, and users the same names.
+HeldOutEvents count_held_out(const Interactions& before, const Split& split_before, const Interactions& log,
+                             const Split& split);
+
+// Describes the events that a recommender is not trained on if it starts from `run`, which may have been trained on
+// some of them. Returns a line if these are few, as when users joined the log since, "" if there are none. Otherwise
+// throws Error, naming the run's directory and the splits: scores on such events mean nothing.
+std::string check_held_out(const std::string& directory, const RecommenderRun& run, const RecommendationConfig& config,
+                           const Interactions& log);
+
+// Returns the fingerprint of the text that a run was trained on, as its state has it; "" without a state.
+std::string trained_text(const std::string& directory);
 
 // Copies the weights of a recommender to `parameters` of a model of this recipe: the first rows of tables of items, and
 // all other parameters as a whole. Throws Error, naming the run's directory and the first value that differs, if

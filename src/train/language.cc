@@ -105,6 +105,7 @@ class LanguageData {
  private:
   void expect_same(const LanguageRun& run, const LanguageRecipe& given) const;
 
+  void check_dev(const std::vector<std::string_view>& documents, double dev_share) const;
   const LanguageFiles& files_;
   TextCodec codec_;
   TextEnds ends_;
@@ -135,6 +136,7 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
   Text text(files.text, config);
   const Text dev_text(files.dev, config);
   const std::vector<std::string_view> dev = has_dev ? dev_text.documents : take_end(text.documents, config.dev_share);
+  const std::vector<std::string_view> all = text.documents;
   if (text.documents.empty() || dev.empty())
     fail("{}: is too short to set aside {} of it (dev_share)", files.text.front(), config.dev_share);
   if (session.resumed || !files.init.empty()) {
@@ -154,6 +156,7 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
   train_.places = places_of(text);
   dev_ = stream_of(dev, codec_, has_dev ? files.dev.front() : files.text.front(), ends);
   session.report(fmt::format("text: {} bytes for training, {} bytes for evaluation, {} distinct tokens", train_.bytes,
+  if (!session.resumed && !files.init.empty()) check_dev(all, given.language.dev_share);
                              dev_.bytes, codec_.size()));
 }
 
@@ -165,6 +168,35 @@ void LanguageData::expect_same(const LanguageRun& run, const LanguageRecipe& giv
 }
 
 void LanguageData::set_sizes(LanguageRecipe& recipe) const {
+// Throws Error if the initial run was trained on the text for evaluation, or on this text with a smaller end set aside.
+// Other texts cannot be compared, because runs do not contain theirs.
+void LanguageData::check_dev(const std::vector<std::string_view>& documents, double dev_share) const {
+  const std::string trained = trained_text(files_.init);
+  if (trained.empty()) return;
+  const auto is_trained = [&](const TokenStream& stream) { return LanguageTask::fingerprint_of(stream) == trained; };
+  if (!files_.dev.empty()) {
+    if (is_trained(dev_))
+      fail("{}: was trained on {}, so that scores on it would be too good; use another dev text", files_.init,
+           fmt::join(files_.dev, " and "));
+    return;
+  }
+  const DocumentEnds ends{ends_.start, ends_.ends.front()};
+  const auto is_trained_without = [&](double share) {
+    std::vector<std::string_view> kept = documents;
+    if (share > 0) take_end(kept, share);
+    return !kept.empty() && is_trained(stream_of(kept, codec_, files_.text.front(), ends));
+  };
+  const RunDirectory init(files_.init);
+  const double before = read_fields<LanguageConfig>(init, init.language()).dev_share;
+  for (const double share : {0.0, before})
+    if (share < dev_share && is_trained_without(share))
+      fail(
+          "{}: was trained on {} of this text, of which the last {:g} % are set aside here (dev_share), so that scores "
+          "would be too good; use {}another dev text",
+          files_.init, share > 0 ? fmt::format("all but the last {:g} %", 100 * share) : "all", 100 * dev_share,
+          share > 0 ? fmt::format("dev_share {} or ", share) : "");
+}
+
   ModelConfig& model = recipe.model;
   model.source_vocab = model.encoder_layers = 0;
   model.shared_embeddings = false;

@@ -17,17 +17,17 @@
 namespace qkv {
 namespace {
 
-std::string fingerprint_of(const TokenStream& text) {
-  const std::string_view bytes(reinterpret_cast<const char*>(text.ids.data()), text.ids.size() * sizeof(int32_t));
-  return fmt::format("{:016x} {}", hash_bytes(bytes), text.ids.size());
-}
-
 TextBatchOptions options_of(const LanguageRecipe& recipe) {
   const int64_t longest = std::min(recipe.model.max_length, recipe.training.batch_tokens);
   return {longest, recipe.training.batch_tokens, static_cast<uint64_t>(recipe.training.seed)};
 }
 
 }  // namespace
+
+std::string LanguageTask::fingerprint_of(const TokenStream& text) {
+  const std::string_view bytes(reinterpret_cast<const char*>(text.ids.data()), text.ids.size() * sizeof(int32_t));
+  return fmt::format("{:016x} {}", hash_bytes(bytes), text.ids.size());
+}
 
 LanguageTask::LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TextEnds& ends,
                            const TokenStream& text, const TokenStream& dev)

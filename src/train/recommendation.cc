@@ -164,7 +164,7 @@ void RecommendationData::set_sizes(RecommendationRecipe& recipe) const {
   recipe.items = {features_.count(), time_gaps_ ? kGapBuckets : 0};
   if (recipe.fit) {
     if (init_) recipe.model.tied_output = init_->config.tied_output;
-    const Split split = RecommendationTask::split_of(recipe, run_.log.data);
+    const Split split = RecommendationTask::split_of(recipe.recommendation, run_.log.data);
     LogShape shape = shape_of(run_.log.data, split);
     const ModelConfig& model = init_ ? init_->config : fit_to_log(recipe, shape).recipe.model;
     shape = shape_of(run_.log.data, split, model.max_length);
@@ -190,6 +190,10 @@ void RecommendationData::set_limits(RecommendationRecipe& recipe) const {
   TrainingConfig& training = recipe.training;
   const int64_t batches = RecommendationTask::batches(recipe, run_.log.data);
   set_cosine_end(training, batches);
+  if (init_)
+    if (const std::string line = check_held_out(files_.init, *init_, recipe.recommendation, run_.log.data);
+        !line.empty())
+      session_.report(line);
   const int64_t steps = std::max<int64_t>(1, batches / training.accumulate / training.shards);
   if (training.eval_every == 0) training.eval_every = recipe.fit ? fitting_interval(steps) : steps;
 }

@@ -54,7 +54,7 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
                                        std::string fingerprint, const ItemFeatures& features)
     : recipe_(recipe),
       log_(log),
-      split_(split_of(recipe, log)),
+      split_(split_of(recipe.recommendation, log)),
       fingerprint_(std::move(fingerprint)),
       batches_(log, options_of(recipe, split_)),
       sampled_(SampledLoss::of(recipe.recommendation, log.item_count())),
@@ -72,15 +72,14 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
   }
 }
 
-Split RecommendationTask::split_of(const RecommendationRecipe& recipe, const Interactions& log) {
-  const RecommendationConfig& config = recipe.recommendation;
+Split RecommendationTask::split_of(const RecommendationConfig& config, const Interactions& log) {
   Split split = Split::of(log, config.split, config.test_share);
   split.holdout = config.holdout;
   return split;
 }
 
 int64_t RecommendationTask::batches(const RecommendationRecipe& recipe, const Interactions& log) {
-  return ItemBatches(log, options_of(recipe, split_of(recipe, log))).shuffled(0).size();
+  return ItemBatches(log, options_of(recipe, split_of(recipe.recommendation, log))).shuffled(0).size();
 }
 
 bool RecommendationTask::seek(const StreamPosition& position) {

@@ -107,6 +107,11 @@ TranslationData::TranslationData(const TrainingSession& session, const Translati
   expect_same_options(files.init, text_config_of(RunDirectory(files.init), run_), given.text,
                       {"source_language", "target_language"});
   session.report(starting_report(files.init, given.training));
+  const bool reads_input = std::ranges::find(files.dev, "-") != files.dev.end();
+  if (const std::string trained = trained_text(files.init); !trained.empty() && !reads_input)
+    if (ParallelCorpus(files.dev, given.text.lowercase).fingerprint() == trained)
+      fail("{}: was trained on {}, so that scores on it would be too high; use another dev text", files.init,
+           fmt::join(files.dev, " and "));
 }
 
 TranslatorRun TranslationData::load_or_train_text(const TranslationFiles& files, const TextConfig& config) const {
