@@ -72,9 +72,10 @@ void save_state(const std::string& path, const Progress& p, const std::string& d
       {"rollbacks", fmt::format("{}", p.rollbacks)},
       {"rollbacks_in_row", fmt::format("{}", p.rollbacks_in_row)},
       {"losses", fmt::format("{}", p.losses.size())},
-      {"finished", p.finished ? "1" : "0"},
+      {"finished", "0"},  // read by older versions alone
       {"evaluations", fmt::format("{}", p.evaluated_steps.size())},
   };
+  if (p.best_learned) metadata["best_learned"] = fmt::format("{}", *p.best_learned);
   for (size_t i = 0; i < p.evaluated_steps.size(); i++)
     metadata[fmt::format("evaluation.{}", i)] = fmt::format("{}", p.evaluated_steps[i]);
   for (size_t i = 0; i < p.losses.size(); i++) metadata[fmt::format("loss.{}", i)] = fmt::format("{}", p.losses[i]);
@@ -126,8 +127,8 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   p.data.skipped.too_long = parse_count(file, path, "skipped_long", int64_t{1} << 53);
   p.best = parse<double>(file, path, "best");
   p.best_step = parse_count(file, path, "best_step");
+  if (metadata.contains("best_learned")) p.best_learned = parse<double>(file, path, "best_learned");
   p.evaluations_since_best = parse_count(file, path, "evaluations_since_best");
-  p.finished = parse_count(file, path, "finished") != 0;
   const int64_t evaluations = parse_count(file, path, "evaluations");
   for (int64_t i = 0; i < evaluations; i++)
     p.evaluated_steps.push_back(parse_count(file, path, fmt::format("evaluation.{}", i)));

@@ -143,6 +143,7 @@ RecommendationRecipe with_saved(const RecommendationRecipe& recipe, const Recomm
   std::set<std::string> kept = set_values(recipe);
   kept.insert("max_minutes");
   if (saved.training.schedule != Schedule::cosine) kept.insert("max_steps");
+  if (recipe.training.eval_every == 0) kept.erase("eval_every");  // the run has the interval that was chosen
   nlohmann::json values = nlohmann::json::object();
   for (const auto& [name, value] : values_of(recipe))
     if (kept.contains(name))

@@ -120,6 +120,7 @@ DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {
   const double bits = loss.nll / std::numbers::ln2 / static_cast<double>(dev_.bytes);
   return {loss.loss / tokens,
           bits,
+          {},
           {{"loss", loss.nll / tokens, 4}, {"perplexity", std::exp(loss.nll / tokens), 3}, {"bits/byte", bits, 4}}};
 }
 

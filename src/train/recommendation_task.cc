@@ -177,7 +177,7 @@ DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& ar
   if (transitions_) return evaluate_with_transitions(model, arena);
   ModelRanker ranker(model, recipe_.recommendation.positions_from_end, arena);
   const RankingScore found = rank_validation(ranker);
-  return {0, found.ndcg[1], measures_of(found)};
+  return {0, found.ndcg[1], {}, measures_of(found)};
 }
 
 std::vector<EvaluationReport::Candidate> RecommendationTask::baselines() {
@@ -200,7 +200,6 @@ RankingScore RecommendationTask::rank_validation(ItemRanker& ranker) const {
 }
 
 std::string RecommendationTask::verdict(double best) const {
-  best = std::max(best, best_with_);
   const auto value = [](const EvaluationReport::Candidate& c) { return c.measures[0].value; };
   const auto top = std::ranges::max_element(baselines_, {}, value);
   if (top == baselines_.end() || best >= value(*top)) return "";
@@ -208,8 +207,9 @@ std::string RecommendationTask::verdict(double best) const {
                      value(*top), advice(recipe_, shape_of(log_, split_, recipe_.model.max_length)));
 }
 
-// The model without transitions decides which weights are the best and when training ends: it still gains when the
-// scores with them hardly change, because the transitions alone are better than a model that has just begun to learn.
+// The score with transitions, as the run is served, decides which weights are the best. The model without them decides
+// whether training still improves it: at first the scores with them hardly change, because the transitions alone are
+// better than a model that has just begun to learn.
 DevScore RecommendationTask::evaluate_with_transitions(const Transformer<float>& model, Arena& arena) {
   const auto score = [&](Histories histories, Matrix<float> scores) {
     score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
@@ -217,11 +217,8 @@ DevScore RecommendationTask::evaluate_with_transitions(const Transformer<float>&
   const TransitionFit fit = fit_weight(log_, split_, recipe_.recommendation.repeats, *transitions_, score, deal_);
   TransitionConfig config = transitions_->config();
   config.weight = fit.weight;
-  if (fit.without.ndcg > best_without_) {
-    best_without_ = fit.without.ndcg;
-    best_with_ = fit.with.ndcg;
-  }
   return {0,
+          fit.with.ndcg,
           fit.without.ndcg,
           {{"NDCG@10", fit.with.ndcg, 4},
            {"HR@10", fit.with.hr, 4},

@@ -41,7 +41,7 @@ class RecommendationTask : public Task {
   const StepTable* step_table() const override { return step_table_ ? &*step_table_ : nullptr; }
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
-  Metric metric() const override { return {transitions_ ? "NDCG@10 without transitions" : "NDCG@10"}; }
+  Metric metric() const override { return {"NDCG@10", true, transitions_ ? "NDCG@10 without transitions" : ""}; }
   std::vector<EvaluationReport::Candidate> baselines() override;
   std::string verdict(double best) const override;
   void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
@@ -76,8 +76,7 @@ class RecommendationTask : public Task {
   std::optional<StepTable> step_table_;  // if updates are sparse
   Replicas replicas_;                    // used for small models
   std::vector<EvaluationReport::Candidate> baselines_;
-  std::optional<Transitions> transitions_;    // counted before the validation, with weight 1
-  double best_without_ = -1, best_with_ = 0;  // NDCG@10 of the best model without and with transitions
+  std::optional<Transitions> transitions_;  // counted before the validation, with weight 1
   FeatureSums features_;
   std::vector<float> features_before_;  // weights of the features before the step of the optimizer
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,11 +23,14 @@ class StepTable;
 struct Metric {
   std::string name;
   bool higher_is_better = true;
+  std::string learned = "";  // name of DevScore::learned
 };
 
 struct DevScore {
-  double loss = 0;                                  // per target token
-  double metric = 0;                                // the value of Task::metric()
+  double loss = 0;    // per target token
+  double metric = 0;  // the value of Task::metric()
+  // A measure that also counts as an improvement, for `patience`; higher is better.
+  std::optional<double> learned = {};
   std::vector<EvaluationReport::Measure> measures;  // all that is reported
   // Writes the files of the run that belong to these weights, which become its model; may be empty.
   std::function<void(const RunDirectory&)> write_more = {};

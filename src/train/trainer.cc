@@ -63,15 +63,37 @@ double Trainer::seconds() const {
   return seconds_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
 }
 
-// Returns "" while training continues.
-std::string Trainer::reason_to_end(int64_t step) const {
-  if (progress_.finished) return fmt::format("no improvement in {} evaluations", config_.patience);
-  if (config_.max_steps > 0 && step >= config_.max_steps) return fmt::format("{} steps", step);
-  if (config_.max_epochs > 0 && progress_.data.epoch >= config_.max_epochs)
-    return fmt::format("{} epochs", progress_.data.epoch);
-  if (config_.max_minutes > 0 && seconds() >= 60 * config_.max_minutes)
-    return fmt::format("{} minutes", config_.max_minutes);
-  return "";
+// Returns the limits that end training after a step; none while it continues. They follow from the options of this call
+// and from what was done so far.
+std::vector<Trainer::Limit> Trainer::limits_reached(int64_t step) const {
+  std::vector<Limit> limits;
+  const int64_t evaluations = progress_.evaluations_since_best, epochs = progress_.data.epoch;
+  if (config_.patience > 0 && evaluations >= config_.patience)
+    limits.push_back({fmt::format("no improvement in {} evaluations", evaluations), "patience",
+                      fmt::format("{}", config_.patience)});
+  if (config_.max_steps > 0 && step >= config_.max_steps)
+    limits.push_back({fmt::format("{} steps", step), "max_steps", fmt::format("{}", config_.max_steps)});
+  if (config_.max_epochs > 0 && epochs >= config_.max_epochs)
+    limits.push_back({fmt::format("{} epochs", epochs), "max_epochs", fmt::format("{}", config_.max_epochs)});
+  if (config_.max_minutes > 0 && step > 0 && seconds() >= 60 * config_.max_minutes)  // a run has at least one step
+    limits.push_back({fmt::format("{:.3g} minutes{}", seconds() / 60, step == 1 ? ", the time of one step" : ""),
+                      "max_minutes", fmt::format("{}", config_.max_minutes)});
+  return limits;
+}
+
+// Describes why a resumed run takes no step.
+std::string Trainer::nothing_to_do() const {
+  std::vector<std::string> reached, options;
+  for (const Limit& limit : limits_reached(progress_.step)) {
+    reached.push_back(fmt::format("{} ({} is {})", limit.reached, limit.option, limit.value));
+    options.push_back(limit.option);
+  }
+  const bool has_fallen =
+      config_.schedule == Schedule::cosine && std::ranges::find(options, "max_steps") != options.end();
+  return fmt::format("nothing left to do after {}; {}", fmt::join(reached, ", "),
+                     has_fallen
+                         ? "the schedule cosine ends there: to train further, start another run from this one (init)"
+                         : fmt::format("to train further, raise {}", fmt::join(options, " and ")));
 }
 
 // The vectors of the base of an adapter have gradients, which nothing uses.
@@ -151,6 +173,8 @@ std::optional<StepReport> Trainer::step() {
   done.seconds = seconds();
   done.tokens_per_second = tokens / (done.seconds - begin);
   done.skipped_steps = progress_.skipped_steps;
+  last_loss_ = done.loss;
+  if (first_loss_ == 0) first_loss_ = done.loss;
   done.rollbacks = progress_.rollbacks;
   if (config_.shards > 1) done.noise_scale = noise_.add(config_.shards, loss, done.gradient_norm);
   return done;
@@ -161,8 +185,8 @@ bool Trainer::train() {
   score_baselines();
   saved_at_ = seconds();
   if (spikes_.is_on() && saved_step_ < 0) save();
-  std::string reason;
-  while (!pause_.pauses || (reason = reason_to_end(progress_.step)).empty()) {
+  const std::string idle = is_evaluated() && !limits_reached(progress_.step).empty() ? nothing_to_do() : "";
+  while (!pause_.pauses || limits_reached(progress_.step).empty()) {
     if (pause_.pauses) command(Command::step);
     const std::optional<StepReport> done = step();
     if (done) metrics_.append(to_json(*done));
@@ -181,13 +205,15 @@ bool Trainer::train() {
       return false;
     }
   }
-  if (!is_evaluated() && progress_.step > 0) {
+  const std::string reached = limits_reached(progress_.step).front().reached;
+  if (!is_evaluated()) {
     evaluate();
     save();
   }
   command(Command::end);
-  report(fmt::format("done after {}; best dev {} at step {}", reason, best_score(), progress_.best_step));
-  if (config_.selection == Selection::loss || progress_.best_step == 0) return true;
+  const std::string why = idle.empty() ? fmt::format("done after {}", reached) : idle;
+  report(fmt::format("{}; best dev {} at step {}", why, best_score(), progress_.best_step));
+  if (config_.selection == Selection::loss || progress_.best_step == 0 || selects_learned()) return true;
   const double best = task_.metric().higher_is_better ? progress_.best : -progress_.best;
   if (const std::string verdict = task_.verdict(best); !verdict.empty()) report(verdict);
   return true;

@@ -48,7 +48,14 @@ class Trainer {
   bool is_first() const { return !exchange_ || exchange_->ranks().is_first(); }
   void command(Command command);
   void describe_step();
-  std::string reason_to_end(int64_t step) const;
+  // A limit of training that is reached: "40 steps", by "max_steps", which is "40".
+  struct Limit {
+    std::string reached, option, value;
+  };
+  std::vector<Limit> limits_reached(int64_t step) const;
+  std::string nothing_to_do() const;
+  double part_done() const;
+  bool selects_learned() const;
   double score_of(const DevScore& dev) const;
   std::string best_score() const;
   bool pauses_after(int64_t step) const;
@@ -62,6 +69,7 @@ class Trainer {
   [[noreturn]] void explain_skipped(const StreamPosition& begin);
   [[noreturn]] void fail_for(const NotFinite& found, const StreamPosition& position);
   std::string ending() const;
+  std::string advice_on_rate() const;
   bool keeps_state_of(int64_t step) const;
   void keep_state();
   void roll_back(double loss);
@@ -100,11 +108,12 @@ class Trainer {
   LossSpikes spikes_;
   bool checks_outputs_;   // of all ops
   bool repeats_ = false;  // a shard, to find the reason for its skipped step
-  Arena arena_;  // of at most the memory that is left
+  Arena arena_;           // of at most the memory that is left
   Progress progress_;
   int64_t saved_step_ = -1;                    // of the last saved state; −1: none
   StepExchange::Pause pause_ = {false, true};  // after the last step
   std::vector<EvaluationReport::Candidate> baselines_;
+  double first_loss_ = 0, last_loss_ = 0;  // of the steps of this call; 0 before them
   double seconds_before_ = 0;
   double saved_at_ = 0;  // seconds() when the state was last saved, or when training began
   std::chrono::steady_clock::time_point started_;

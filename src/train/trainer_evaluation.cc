@@ -1,5 +1,7 @@
 // Evaluations: the candidates for the weights of the model, and the best one, which is kept.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/to_size.h"
@@ -40,15 +42,23 @@ void Trainer::score_baselines() {
   if (progress_.step == 0) metrics_.append({{"step", 0}, {"baselines", to_json(baselines_)}});
 }
 
-// The score that candidates are compared by; higher is better.
+// Older versions chose the best weights by DevScore::learned. Whether one of them started the run, which keeps its
+// rule.
+bool Trainer::selects_learned() const {
+  return progress_.best_step > 0 && !progress_.best_learned && !task_.metric().learned.empty();
+}
+
+// The score that candidates are compared by; higher is better, and one that is no number is the worst.
 double Trainer::score_of(const DevScore& dev) const {
-  if (config_.selection == Selection::loss) return -dev.loss;
-  return task_.metric().higher_is_better ? dev.metric : -dev.metric;
+  const double metric = task_.metric().higher_is_better ? dev.metric : -dev.metric;
+  const double score = config_.selection == Selection::loss ? -dev.loss : selects_learned() ? *dev.learned : metric;
+  return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
 }
 
 // The measure that selects, and its best value.
 std::string Trainer::best_score() const {
-  const Metric metric = config_.selection == Selection::loss ? Metric{"loss", false} : task_.metric();
+  Metric metric = config_.selection == Selection::loss ? Metric{"loss", false} : task_.metric();
+  if (selects_learned()) metric.name = metric.learned;
   return fmt::format("{} {:.4g}", metric.name, metric.higher_is_better ? progress_.best : -progress_.best);
 }
 
@@ -59,12 +69,14 @@ void Trainer::evaluate() {
   const ParameterList<float>& parameters = model_.trained();
   progress_.evaluated_steps.push_back(progress_.step);
 
-  double best_score = 0;
+  const bool keeps_learned = !task_.metric().learned.empty() && !selects_learned();
+  double best_score = 0, learned = -std::numeric_limits<double>::infinity();
   std::function<void(const RunDirectory&)> write_more;  // of the best candidate
   const auto consider = [&](const std::string& name) {
     const DevScore dev = score_candidate();
     evaluation.candidates.push_back({name, dev.measures});
     const double score = score_of(dev);
+    learned = std::max(learned, dev.learned.value_or(learned));
     if (evaluation.best.empty() || score > best_score) {
       best_score = score;
       evaluation.best = name;
@@ -93,11 +105,10 @@ void Trainer::evaluate() {
     if (write_more) write_more(run_);
     progress_.best = best_score;
     progress_.best_step = progress_.step;
-    progress_.evaluations_since_best = 0;
-  } else {
-    progress_.evaluations_since_best++;
-    progress_.finished = config_.patience > 0 && progress_.evaluations_since_best >= config_.patience;
   }
+  const bool learns = keeps_learned && learned > progress_.best_learned.value_or(-1);
+  if (keeps_learned) progress_.best_learned = std::max(learned, progress_.best_learned.value_or(learned));
+  progress_.evaluations_since_best = evaluation.improved || learns ? 0 : progress_.evaluations_since_best + 1;
   metrics_.append(to_json(evaluation, seconds()));
   if (observer_.on_evaluation) observer_.on_evaluation(evaluation);
   if (const std::string sample = task_.sample(model_, arena_); !sample.empty()) report(sample);

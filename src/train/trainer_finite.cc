@@ -34,15 +34,32 @@ void Trainer::explain_skipped(const StreamPosition& begin) {
   }
   if (exchange_) exchange_->ranks().agree("other steps than", "skipped", "");
   if (!is_first()) exchange_->ranks().next_command(progress_.step);
-  fail("step {}: the sum of the gradients is not finite; {}", progress_.step + 1, ending());
+  fail("step {}: the sum of the gradients is not finite; {}{}", progress_.step + 1, ending(), advice_on_rate());
 }
 
 // Throws Error for an output that is not finite, of the current batch, which was the next one at `position`.
 void Trainer::fail_for(const NotFinite& found, const StreamPosition& position) {
   const std::string all = task_.places(position, TokenSide::none, {});
   const std::string own = found.rows.empty() ? all : task_.places(position, found.side, found.rows);
-  fail("step {}: {} is not finite for {}{}; {}", progress_.step + 1, found.place, own,
-       own == all ? "" : fmt::format(" (the batch has {})", all), ending());
+  fail("step {}: {} is not finite for {}{}; {}{}", progress_.step + 1, found.place, own,
+       own == all ? "" : fmt::format(" (the batch has {})", all), ending(), advice_on_rate());
+}
+
+// Names the learning rate if it is the likely reason: Adam moves each weight by about this much in a step, and weights
+// are a few hundredths; or the loss has risen since the first step. "" otherwise.
+std::string Trainer::advice_on_rate() const {
+  constexpr double kLarge = 0.05, kRise = 1.5, kUsual = 1e-3;
+  if (first_loss_ == 0) return "";
+  const double rate = learning_rate(config_, progress_.step), peak = config_.learning_rate;
+  if (rate < kLarge && last_loss_ < kRise * first_loss_) return "";
+  std::vector<std::string> others;
+  if (config_.clip_norm == 0) others.push_back("clip_norm 1");
+  if (config_.schedule != Schedule::cosine || config_.warmup_steps < config_.max_steps / 2)
+    others.push_back(fmt::format("more warmup_steps than {}", config_.warmup_steps));
+  return fmt::format(
+      "; the likely reason is the learning rate, {:.3g} in the last step and {:.3g} at its peak: try "
+      "learning_rate {:.1g}{}{}",
+      rate, peak, std::min(peak / 10, kUsual), others.empty() ? "" : ", or ", fmt::join(others, " or "));
 }
 
 // Describes what ends training and what remains, for errors.

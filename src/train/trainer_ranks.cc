@@ -85,7 +85,7 @@ void Trainer::end_shards() {
 }
 
 bool Trainer::pauses_after(int64_t step) const {
-  return is_time_to_evaluate(step) || is_time_to_save(step) || !reason_to_end(step).empty();
+  return is_time_to_evaluate(step) || is_time_to_save(step) || !limits_reached(step).empty();
 }
 
 // Updates the weights with the gradients of a step. Returns the norm of the gradient. If the loss or the norm is not

@@ -48,9 +48,9 @@ void Trainer::roll_back(double loss) {
   if (progress_.rollbacks_in_row > config_.max_skipped_steps)
     fail(
         "step {}: the loss {:.4g} is above {:.4g} (rollback_on_spike is {}); {} rollbacks to the state of step {} are "
-        "more than max_skipped_steps ({})",
+        "more than max_skipped_steps ({}){}",
         before.step + 1, loss, bound, config_.rollback_on_spike, progress_.rollbacks_in_row, progress_.step,
-        config_.max_skipped_steps);
+        config_.max_skipped_steps, advice_on_rate());
 }
 
 }  // namespace qkv

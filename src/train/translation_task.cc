@@ -36,6 +36,7 @@ DevScore TranslationTask::evaluate(const Transformer<float>& model, Arena& arena
   const TranslationScore score = evaluator_.evaluate(model, config_.label_smoothing, deal_, arena);
   return {score.loss,
           score.bleu,
+          {},
           {{"loss", score.loss, 3}, {"perplexity", std::exp(score.nll), 2}, {"bleu", score.bleu, 2}}};
 }
 

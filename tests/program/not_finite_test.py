@@ -69,6 +69,7 @@ def test_the_first_skipped_step_can_end_training(poisoned, tmp_path):
     errors = [line for line in report.splitlines() if line.startswith("qkv: ")]
     assert status == 1 and len(errors) == 1
     assert f"decoder embedding, lookup, forward is not finite for line {LINE} of {poisoned / 'text.txt'}" in errors[0]
+    assert "learning rate" not in errors[0]
     assert "(the batch has lines " in errors[0] and "skipped steps in a row: 1 (max_skipped_steps is 0)" in errors[0]
     _, _, report = qkv(*command(poisoned, run, "--max-skipped-steps", 1))  # resumes from the last state
     assert "done after 2 epochs" in report
@@ -78,7 +79,7 @@ def test_detect_anomaly_names_the_op_and_changes_no_byte(poisoned, tmp_path):
     _, _, report = qkv(*command(poisoned, tmp_path / "run", "--detect-anomaly"), ok=False)
     error = report.splitlines()[-1]
     assert error.startswith("qkv: step ") and f"forward is not finite for line {LINE} of" in error
-    assert "in a row" not in error
+    assert "in a row" not in error and "learning rate" not in error  # it is small
     train = ["train", "lm", "--text", poisoned / "text.txt", *SMALL, "--max-steps", 6, "--dropout", "0.1"]
     qkv(*train, "--out", tmp_path / "checked", "--detect-anomaly")
     qkv(*train, "--out", tmp_path / "plain")
@@ -112,6 +113,7 @@ def test_an_absurd_learning_rate_ends_training(corpus, poisoned, films, tmp_path
         assert status == 1 and "is not finite for " in error, report
         assert "skipped steps in a row: 4 (max_skipped_steps is 3); no state was saved" in error, error
         assert ("user" if kind == "recommend" else "line") in error
+        assert "; the likely reason is the learning rate, 1e+30 in the last step and 1e+30 at its peak: try learning_rate 0.001" in error
         assert len(error) < 2000
         shutil.rmtree(run)
 

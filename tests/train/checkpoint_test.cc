@@ -49,7 +49,7 @@ struct State {
   std::optional<OptimizerState> optimizer;
 };
 
-Progress sample_progress() { return {1234, {5, 2, 67, {8, 9}}, 0.1 + 0.2, 1200, 3, true, {1000, 1100, 1200}}; }
+Progress sample_progress() { return {1234, {5, 2, 67, {8, 9}}, 0.1 + 0.2, 1200, 3, {1000, 1100, 1200}}; }
 
 void save(const std::string& path, const State& state) {
   save_state(path, sample_progress(), "the text", state.parameters, *state.optimizer);
@@ -74,7 +74,7 @@ TEST(Checkpoint, IsRestoredAsSaved) {
     EXPECT_EQ(p.best, wanted.best);
     EXPECT_EQ(p.best_step, wanted.best_step);
     EXPECT_EQ(p.evaluations_since_best, wanted.evaluations_since_best);
-    EXPECT_EQ(p.finished, wanted.finished);
+    EXPECT_EQ(p.best_learned, wanted.best_learned);
     EXPECT_EQ(p.evaluated_steps, wanted.evaluated_steps);
   }
 }
@@ -88,7 +88,16 @@ TEST(Checkpoint, KeepsANegativeBestScoreAndAnEmptyList) {
   const Progress read = load_state(directory / "state", "", state.parameters, *state.optimizer);
   EXPECT_EQ(read.best, p.best);
   EXPECT_TRUE(read.evaluated_steps.empty());
-  EXPECT_FALSE(read.finished);
+  EXPECT_FALSE(read.best_learned);
+}
+
+TEST(Checkpoint, KeepsWhatPatienceComparesWith) {
+  const TempDir directory;
+  State state(1);
+  Progress p;
+  p.best_learned = 0.1 + 0.2;
+  save_state(directory / "state", p, "", state.parameters, *state.optimizer);
+  EXPECT_EQ(load_state(directory / "state", "", state.parameters, *state.optimizer).best_learned, p.best_learned);
 }
 
 TEST(Checkpoint, RefusesAStateOfOtherData) {

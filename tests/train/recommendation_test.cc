@@ -92,6 +92,31 @@ TEST(Recommendation, BaselinesAreReportedOnceBeforeTheFirstStepAndWithEveryEvalu
   EXPECT_EQ(lines, 1);
 }
 
+TEST(Recommendation, TheBestStepIsThatOfTheScoreWithTransitions) {
+  const TempDir directory;
+  const std::string log = write_log(directory), out = directory / "run";
+  RecommendationRecipe recipe = small_recommender();
+  merge_recipe_json(recipe, R"({"transitions": true, "max_epochs": 6, "eval_every": 2, "ema_decay": 0.9})", "");
+  std::vector<EvaluationReport> evaluations;
+  const std::vector<std::string> messages = messages_of(log, recipe, out, &evaluations);
+  double best = -1, without = -1;
+  int64_t step = 0, disagreements = 0;
+  for (const EvaluationReport& evaluation : evaluations) {
+    double here = -1, here_without = -1;
+    for (const auto& candidate : evaluation.candidates) {
+      here = std::max(here, candidate.measures.front().value);
+      here_without = std::max(here_without, candidate.measures.back().value);
+    }
+    EXPECT_EQ(evaluation.improved, here > best) << evaluation.step;
+    disagreements += (here > best) != (here_without > without);
+    if (here > best) step = evaluation.step;
+    best = std::max(best, here);
+    without = std::max(without, here_without);
+  }
+  EXPECT_GT(disagreements, 0);
+  EXPECT_EQ(count_of(messages, fmt::format("best dev NDCG@10 {:.4g} at step {}", best, step)), 1) << messages.back();
+}
+
 TEST(Recommendation, AModelThatEndsBelowABaselineIsReported) {
   const TempDir directory;
   const std::string log = write_log(directory);
