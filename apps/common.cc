@@ -1,11 +1,13 @@
 // Functions that several commands share.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "commands.h"
@@ -33,12 +35,25 @@ void write_json_line(const nlohmann::ordered_json& json) {
 }
 
 std::string read_text_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (file) try {
-      return {std::istreambuf_iterator<char>(file), {}};
-    } catch (const std::ios_base::failure&) {  // a directory, for instance
-    }
-  throw qkv::Error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  // O_NONBLOCK: a named pipe is refused, not waited for. One without a name has the name of a descriptor.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const auto fails = [&](std::string_view reason) -> qkv::Error {
+    if (file >= 0) close(file);
+    return qkv::Error(fmt::format("{}: cannot be read: {}", path, reason));
+  };
+  struct stat status = {};
+  if (file < 0 || fstat(file, &status) != 0) throw fails(std::strerror(errno));
+  const bool is_pipe = S_ISFIFO(status.st_mode) && (path.starts_with("/dev/") || path.starts_with("/proc/"));
+  if (!S_ISREG(status.st_mode) && !is_pipe && !S_ISDIR(status.st_mode)) throw fails("it is not a regular file");
+  fcntl(file, F_SETFL, O_RDONLY);
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  ssize_t count = 0;
+  while ((count = read(file, buffer.data(), buffer.size())) > 0 || (count < 0 && errno == EINTR))
+    if (count > 0) text.append(buffer.data(), static_cast<size_t>(count));
+  if (count < 0) throw fails(std::strerror(errno));
+  close(file);
+  return text;
 }
 
 void write_text_file(const std::string& path, const std::string& text) {

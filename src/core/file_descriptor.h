@@ -44,10 +44,22 @@ size_t read_at(int file, std::span<std::byte> bytes, int64_t offset, const std::
 // Reads some bytes, at most bytes.size(); 0 at the end of the file. Throws Error, naming `path`.
 size_t read_some(int file, std::span<std::byte> bytes, const std::string& path);
 
-// Reads a whole file. Throws Error if it cannot be read or has more than max_bytes.
-std::string read_file(const std::string& path, size_t max_bytes);
+// The kinds of files that a reader takes.
+enum class Accepts {
+  file,          // regular files: those of a run, a model or a cache
+  unnamed_pipe,  // also <(command) of a shell, for the file of an option; only the process that has it can open it
+  pipe,          // any, for texts and logs that the user names: a named pipe waits for its writer
+};
 
-// Returns the first bytes of a file, fewer if it is shorter; none if it cannot be read.
+// Opens a file for reading. Never waits unless any pipe is accepted, as open(2) does for the writer of a named pipe.
+// Throws Error if it cannot be opened, and for a directory, a device or a pipe that is not accepted.
+FileDescriptor open_input(const std::string& path, Accepts accepts = Accepts::file);
+
+// Reads a whole file, opened as above. Throws Error if it cannot be read or has more than max_bytes, for a regular file
+// before anything is read.
+std::string read_file(const std::string& path, size_t max_bytes, Accepts accepts = Accepts::file);
+
+// Returns the first bytes of a regular file, fewer if it is shorter; none if it cannot be read.
 std::string read_beginning(const std::string& path, size_t bytes);
 
 // Waits until the bytes of a file are on disk. Returns false with errno set on error.

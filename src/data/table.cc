@@ -8,7 +8,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
-#include "qkv/text.h"
+#include "text/lines.h"
 
 namespace qkv {
 namespace {
@@ -28,7 +28,7 @@ EventFormat table_format(std::string_view line, const Place& where) {
 }  // namespace
 
 void read_table(const std::string& path, const OnRow& on_row) {
-  const std::vector<std::string> lines = read_lines(path);
+  const std::vector<std::string> lines = read_option_lines(path);
   EventFormat format{};
   bool first = true;
   Fields fields;

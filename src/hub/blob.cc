@@ -27,9 +27,10 @@ bool is_hexadecimal(std::string_view text) {
 }  // namespace
 
 IncompleteBlob::IncompleteBlob(const std::string& blob)
-    : blob_(blob), path_(blob + ".incomplete"), file_(open_file(path_, O_RDWR | O_CREAT | O_APPEND)) {
+    : blob_(blob), path_(blob + ".incomplete"), file_(open_file(path_, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK)) {
   struct stat status;
   if (!file_ || ::fstat(file_.get(), &status) != 0) fail_file(path_, "cannot be opened");
+  if (S_ISFIFO(status.st_mode)) fail("{}: is not a regular file", path_);
   size_ = status.st_size;
 }
 

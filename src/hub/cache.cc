@@ -99,7 +99,7 @@ FileDescriptor HubCache::lock(const std::string& etag, FunctionRef<void()> alive
   const std::string folder = fmt::format("{}/.locks/{}", cache_, folder_);
   make_directory(folder);
   const std::string path = fmt::format("{}/{}.lock", folder, etag);
-  FileDescriptor file = open_file(path, O_RDWR | O_CREAT, 0664);
+  FileDescriptor file = open_file(path, O_RDWR | O_CREAT | O_NONBLOCK, 0664);
   if (!file) fail_file(path, "cannot be opened");
   while (uninterrupted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0) {
     // A file system without locks: the checksum refuses what two processes wrote into one file.

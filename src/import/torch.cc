@@ -152,7 +152,7 @@ Tokenizer make_tokenizer(bool is_source, const std::string& unknown, const Impor
   if (list.empty() && model.empty())
     fail("a state dictionary has no vocabulary: source_vocabulary or source_tokenizer must name one");
   if (list.empty()) return Tokenizer::load(model);
-  const std::string text = read_file(list, kMaxList);
+  const std::string text = read_file(list, kMaxList, Accepts::unnamed_pipe);
   std::vector<std::string> pieces =
       list.ends_with(".json") ? pieces_from_json(text, list) : pieces_from_lines(text, list);
   const auto splitter = choose_splitter(is_source, options, [] { return std::optional<SentencePieceFile>(); });

@@ -1,23 +1,19 @@
 #include "io/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <utility>
 
-#include "core/fail.h"
 #include "core/file_descriptor.h"
 #include "core/to_size.h"
 
 namespace qkv {
 
 MappedFile::MappedFile(const std::string& path) {
-  // O_NONBLOCK: a named pipe is refused below, not waited for.
-  const FileDescriptor file = open_file(path, O_RDONLY | O_NONBLOCK);
+  const FileDescriptor file = open_input(path);
   struct stat status;
-  if (!file || ::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
-  if (!S_ISREG(status.st_mode)) fail("{}: not a regular file", path);
+  if (::fstat(file.get(), &status) != 0) fail_file(path, "cannot be opened");
   const size_t size = to_size(status.st_size);
   if (size == 0) return;  // which mmap refuses
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);

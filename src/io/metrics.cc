@@ -32,8 +32,7 @@ json parse_record(std::string_view line, const std::string& where) {
 // Calls f(line, number) for each line, with its line break; bytes after the last one are no line. Takes the memory of a
 // line, however large the file is. Returns the bytes of the file.
 size_t for_lines(const std::string& path, FunctionRef<void(std::string_view, size_t)> f) {
-  const FileDescriptor file = open_file(path, O_RDONLY);
-  if (!file) fail_file(path, "cannot be opened");
+  const FileDescriptor file = open_input(path);
   std::vector<char> block(kBlock);
   std::string text;  // that was read and is no whole line yet
   size_t bytes = 0, number = 1;
@@ -66,7 +65,7 @@ void keep_lines(const std::string& path, FunctionRef<bool(std::string_view, size
 }  // namespace
 
 MetricsWriter::MetricsWriter(const std::string& path)
-    : path_(path), file_(open_file(path, O_WRONLY | O_CREAT | O_APPEND)) {
+    : path_(path), file_(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY)) {
   if (!file_) fail_file(path_, "cannot be opened for appending");
 }
 

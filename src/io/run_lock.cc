@@ -20,7 +20,7 @@ std::string this_process() { return fmt::format("process {} on host {}", ::getpi
 
 }  // namespace
 
-RunLock::RunLock(const RunDirectory& run) : file_(open_file(run.lock(), O_RDWR | O_CREAT)) {
+RunLock::RunLock(const RunDirectory& run) : file_(open_file(run.lock(), O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY)) {
   if (!file_) fail_file(run.lock(), "cannot be opened");
   if (uninterrupted([&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) {
     const std::string owner = read_file(run.lock(), kMaxOwnerBytes);

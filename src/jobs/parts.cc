@@ -55,7 +55,7 @@ void check_apart(const std::string& source, const std::string& target) {
          in_one_line(target), in_one_line(source));
 }
 
-// Opens a regular file. Never waits, as for the writer of a pipe.
+// Opens a regular file as open_input, whose errors call it `shown`.
 FileDescriptor open_regular(const std::string& path, const std::string& shown, struct stat& status) {
   FileDescriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!file || ::fstat(file.get(), &status) != 0) fail_file(shown, "cannot be opened");

@@ -1,6 +1,5 @@
 #include "serve/api_keys.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
@@ -31,8 +30,7 @@ Sum sum_of(std::string_view key) {
 class SecretText {
  public:
   explicit SecretText(const std::string& path) {
-    const FileDescriptor file = open_file(path, O_RDONLY);
-    if (!file) fail_file(path, "cannot be opened");
+    const FileDescriptor file = open_input(path, Accepts::unnamed_pipe);
     while (const size_t count = read_some(file.get(), std::as_writable_bytes(std::span(text_).subspan(size_)), path))
       size_ += count;
     if (size_ > kMostBytes) fail("{}: has more than {} bytes", path, kMostBytes);

@@ -1,6 +1,7 @@
 #include "serve/tls.h"
 
 #include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <new>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 
 namespace qkv {
 namespace {
@@ -66,6 +68,24 @@ BIO* bio_of(TlsStream::Socket& socket) {
   return bio;
 }
 
+constexpr size_t kMostPem = 1 << 20;  // bytes
+
+// Reads a file of an option, which OpenSSL would wait for if it were a named pipe.
+std::string pem_of(const std::string& path, const std::string& what) {
+  try {
+    return read_file(path, kMostPem, Accepts::unnamed_pipe);
+  } catch (const Error& error) {
+    const std::string reason = error.what();
+    fail("{}: {}", what, reason.starts_with(path + ": ") ? reason.substr(path.size() + 2) : reason);
+  }
+}
+
+// A text that is overwritten when it is no longer needed.
+struct PemText {
+  std::string text;
+  ~PemText() { OPENSSL_cleanse(text.data(), text.size()); }
+};
+
 }  // namespace
 
 TlsContext::TlsContext(const std::string& certificate, const std::string& key) : context_(ssl::context::tls_server) {
@@ -79,12 +99,15 @@ TlsContext::TlsContext(const std::string& certificate, const std::string& key) :
   SystemError error;
   // A key with a password would ask for it in the terminal.
   context_.set_password_callback([](size_t, ssl::context::password_purpose) { return std::string(); });
-  context_.use_certificate_chain_file(certificate, error);
+  const std::string chain = pem_of(certificate, fmt::format("{}: must be a certificate in PEM", certificate));
+  context_.use_certificate_chain(asio::buffer(chain), error);
   if (error) fail("{}: must be a certificate in PEM: {}", certificate, error.message());
-  context_.use_private_key_file(key, ssl::context::pem, error);
+  const std::string what = fmt::format("{}: must be the key of {} in PEM, without a password", key, certificate);
+  const PemText secret{pem_of(key, what)};
+  context_.use_private_key(asio::buffer(secret.text), ssl::context::pem, error);
   if (!error && SSL_CTX_check_private_key(handle) != 1)  // OpenSSL keeps a key of another kind for another certificate
     error = SystemError(static_cast<int>(ERR_get_error()), asio::error::get_ssl_category());
-  if (error) fail("{}: must be the key of {} in PEM, without a password: {}", key, certificate, error.message());
+  if (error) fail("{}: {}", what, error.message());
 }
 
 TlsStream::TlsStream(const TlsContext& context, Socket& socket) : ssl_(SSL_new(context.context_.native_handle())) {

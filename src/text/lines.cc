@@ -5,11 +5,18 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "text/unicode.h"
 
 namespace qkv {
+namespace {
+
+constexpr size_t kMaxOptionBytes = size_t{1} << 32;
+
+}  // namespace
 
 std::vector<std::string> read_lines(std::istream& in, const std::string& name) {
   std::vector<std::string> lines;
@@ -31,6 +38,11 @@ std::vector<std::string> read_lines(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("{}: cannot be opened: {}", path, std::strerror(errno));
   return read_lines(file, path);
+}
+
+std::vector<std::string> read_option_lines(const std::string& path) {
+  std::istringstream text(read_file(path, kMaxOptionBytes, Accepts::unnamed_pipe));
+  return read_lines(text, path);
 }
 
 }  // namespace qkv

@@ -29,7 +29,7 @@ struct Text {
   std::vector<std::string_view> documents;
 
   Text(const std::vector<std::string>& files, const LanguageConfig& config) {
-    for (const std::string& file : files) contents.push_back(read_file(file, kMaxTextBytes));
+    for (const std::string& file : files) contents.push_back(read_file(file, kMaxTextBytes, Accepts::pipe));
     for (size_t i = 0; i < files.size(); i++) {
       if (config.unit != TextUnit::bytes)
         if (const size_t bad = find_invalid_utf8(contents[i]); bad != std::string::npos)

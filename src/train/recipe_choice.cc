@@ -29,7 +29,8 @@ R fine_tuning_of(const RecipeChoice& choice, const std::string& init, const std:
 
 template <class R>
 R with_values(R recipe, const RecipeChoice& choice) {
-  if (!choice.config.empty()) merge_recipe_json(recipe, read_file(choice.config, kMaxConfigBytes), choice.config);
+  if (!choice.config.empty())
+    merge_recipe_json(recipe, read_file(choice.config, kMaxConfigBytes, Accepts::unnamed_pipe), choice.config);
   set_recipe_options(recipe, choice.values);
   return recipe;
 }

@@ -238,9 +238,9 @@ TEST(Safetensors, RejectsWhatIsNotARegularFile) {
   const TempDir directory;
   EXPECT_EQ(error_of([&] { Safetensors::open(directory / "no"); }),
             directory.path() + "/no: cannot be opened: No such file or directory");
-  expect_contains(error_of([&] { Safetensors::open(directory.path()); }), ": not a regular file");
+  expect_contains(error_of([&] { Safetensors::open(directory.path()); }), ": cannot be read: Is a directory");
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
-  expect_contains(error_of([&] { Safetensors::open(directory / "pipe"); }), "/pipe: not a regular file");
+  expect_contains(error_of([&] { Safetensors::open(directory / "pipe"); }), "/pipe: is not a regular file");
 }
 
 TEST(Safetensors, ReadsFilesOfOtherPrograms) {
