@@ -8,9 +8,12 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "core/fail.h"
 #include "core/to_size.h"
@@ -19,9 +22,91 @@
 namespace qkv {
 namespace {
 
-std::string normalize(const icu::Normalizer2* (*form)(UErrorCode&), std::string_view text) {
+constexpr size_t kShortRun = 32;  // marks, which ICU orders by itself
+
+// A combining mark: a character with a canonical class other than 0.
+struct Mark {
+  std::string_view bytes;
+  uint8_t order = 0;  // the class
+};
+
+// Appends the marks that a character is in normal form D, or KD if `compatible`, to a run; none if it is no mark.
+void append_marks(UChar32 c, std::string_view bytes, bool compatible, std::vector<Mark>& run) {
+  constexpr std::string_view kAa = "\u0F71";  // of class 129
+  switch (c) {                                // those of class 0
+    case 0xF73:
+      run.insert(run.end(), {{kAa, 129}, {"\u0F72", 130}});
+      break;
+    case 0xF75:
+      run.insert(run.end(), {{kAa, 129}, {"\u0F74", 132}});
+      break;
+    case 0xF81:
+      run.insert(run.end(), {{kAa, 129}, {"\u0F80", 130}});
+      break;
+    case 0xFF9E:
+      if (compatible) run.push_back({"\u3099", 8});
+      break;
+    case 0xFF9F:
+      if (compatible) run.push_back({"\u309A", 8});
+      break;
+    default:
+      if (const uint8_t order = u_getCombiningClass(c); order > 0) run.push_back({bytes, order});
+  }
+}
+
+// Appends the marks in the order of their classes, those of a class in the order that they have.
+void append_sorted(const std::vector<Mark>& run, std::string& text) {
+  std::array<size_t, 257> places = {};
+  for (const Mark& mark : run) places[mark.order + size_t{1}]++;
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  std::vector<std::string_view> sorted(run.size());
+  for (const Mark& mark : run) sorted[places[mark.order]++] = mark.bytes;
+  for (const std::string_view mark : sorted) text += mark;
+}
+
+// Returns the text with the marks of each long run in canonical order, which changes no normal form; "" if they are.
+// ICU inserts a mark among those before it, which takes n²/4 moves for n marks.
+std::string with_ordered_marks(std::string_view text, const icu::UnicodeSet& known, bool compatible) {
+  std::string result;
+  std::vector<Mark> run;
+  size_t done = 0, begin = 0;  // what is in the result, and the start of the run
+  const auto end_run = [&](size_t end) {
+    if (run.size() > kShortRun && !std::ranges::is_sorted(run, {}, &Mark::order)) {
+      result.append(text, done, begin - done);
+      append_sorted(run, result);
+      done = end;
+    }
+    run.clear();
+  };
+  const auto length = static_cast<int64_t>(text.size());
+  for (int64_t i = 0; i < length;) {
+    const auto place = to_size(i);
+    if (static_cast<unsigned char>(text[place]) < 0xCC) {  // of a character before U+0300
+      if (!run.empty()) end_run(place);
+      i++;
+      continue;
+    }
+    UChar32 c;
+    U8_NEXT_OR_FFFD(text.data(), i, length, c);
+    if (run.empty()) begin = place;
+    const size_t before = run.size();
+    if (known.contains(c)) append_marks(c, text.substr(place, to_size(i) - place), compatible, run);
+    if (run.size() == before) end_run(place);
+  }
+  end_run(text.size());
+  if (done > 0) result.append(text, done);
+  return result;
+}
+
+std::string normalize(const icu::Normalizer2* (*form)(UErrorCode&), std::string_view original, bool compatible) {
   UErrorCode status = U_ZERO_ERROR;
-  static const icu::UnicodeSet known(u"[:age=9.0:]", status);
+  static const icu::UnicodeSet known = [&] {
+    icu::UnicodeSet set(u"[:age=9.0:]", status);
+    set.freeze();
+    return set;
+  }();
+  const std::string ordered = with_ordered_marks(original, known, compatible);
+  const std::string_view text = ordered.empty() ? original : ordered;
   std::string normal;
   icu::StringByteSink<std::string> sink(&normal);
   if (const icu::Normalizer2* all = form(status); U_SUCCESS(status))
@@ -75,11 +160,11 @@ std::string lowercase(std::string_view text) {
   return lower;
 }
 
-std::string compose(std::string_view text) { return normalize(icu::Normalizer2::getNFCInstance, text); }
-std::string decompose(std::string_view text) { return normalize(icu::Normalizer2::getNFDInstance, text); }
+std::string compose(std::string_view text) { return normalize(icu::Normalizer2::getNFCInstance, text, false); }
+std::string decompose(std::string_view text) { return normalize(icu::Normalizer2::getNFDInstance, text, false); }
 
 std::string strip_accents(std::string_view text) {
-  const std::string parts = normalize(icu::Normalizer2::getNFKDInstance, text);
+  const std::string parts = normalize(icu::Normalizer2::getNFKDInstance, text, true);
   std::string result;
   const auto length = static_cast<int64_t>(parts.size());
   for (int64_t i = 0; i < length;) {
