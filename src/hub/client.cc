@@ -51,7 +51,8 @@ HttpResponse HubClient::send(HttpRequest request, TakeBody take) {
     if (request.head && describes_file(response) && !same_origin(response.location, settings_.endpoint))
       return response;
     if (scheme_of(request.url) == "https" && scheme_of(response.location) != "https")
-      fail("{}: redirects must keep https (is redirected to {})", source_, excerpt(response.location));
+      fail("{}: redirects must keep https (is redirected to {})", source_,
+           excerpt(without_password(response.location)));
     request.url = response.location;
   }
   fail("{}: more than {} redirects", source_, kMaxRedirects);
@@ -85,9 +86,9 @@ void HubClient::refuse(const HttpResponse& response, const std::string& file) co
   const int status = response.status;
   const std::string said = message_of(response);
   const bool anonymous = settings_.token.empty();
+  const std::string endpoint = without_password(settings_.endpoint);
   if (response.failure == HttpResponse::Failure::unreachable)
-    fail("{}: {} cannot be reached: {}; HF_HUB_OFFLINE=1 imports from the cache", what, settings_.endpoint,
-         response.reason);
+    fail("{}: {} cannot be reached: {}; HF_HUB_OFFLINE=1 imports from the cache", what, endpoint, response.reason);
   if (response.failure == HttpResponse::Failure::interrupted)
     fail("{}: the download broke off: {}; the same command continues it", what, response.reason);
   if (response.failure != HttpResponse::Failure::none) fail("{}: cannot be downloaded: {}", what, response.reason);
@@ -95,12 +96,12 @@ void HubClient::refuse(const HttpResponse& response, const std::string& file) co
     fail(
         "{}: access is restricted: accept the conditions at {}/{}, and set HF_TOKEN to a token of that account "
         "(status {}, {} token was sent{})",
-        what, settings_.endpoint, name_.repository, status, anonymous ? "no" : "a", said);
+        what, endpoint, name_.repository, status, anonymous ? "no" : "a", said);
   if (code == "RevisionNotFound") fail("{}: has no revision {} (status {})", source_, excerpt(name_.revision), status);
   if (code == "EntryNotFound")
     fail("{}: has no file {} at revision {} (status {})", source_, excerpt(file), excerpt(name_.revision), status);
   if (status == 401 || status == 404)
-    fail("{}: not found at {}: check the name{} (status {}{})", what, settings_.endpoint,
+    fail("{}: not found at {}: check the name{} (status {}{})", what, endpoint,
          anonymous ? ", and set HF_TOKEN if the model is private" : ", and that HF_TOKEN is valid and may read it",
          status, said);
   if (status == 403)
@@ -109,7 +110,7 @@ void HubClient::refuse(const HttpResponse& response, const std::string& file) co
   if (status == 429)
     fail("{}: too many requests: try again in {} s (status 429{}{})", what, seconds_asked(response),
          anonymous ? "; with HF_TOKEN the hub allows more" : "", said);
-  fail("{}: {} answers with status {}: try again later{}", what, settings_.endpoint, status, said);
+  fail("{}: {} answers with status {}: try again later{}", what, endpoint, status, said);
 }
 
 }  // namespace qkv

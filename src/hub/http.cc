@@ -184,6 +184,12 @@ bool same_origin(const std::string& a, const std::string& b) {
   return true;
 }
 
+std::string without_password(const std::string& url) {
+  const size_t scheme = url.find("://"), begin = scheme == url.npos ? 0 : scheme + 3;
+  const size_t at = url.rfind('@');
+  return at == url.npos || at < begin ? url : url.substr(0, begin) + "***" + url.substr(at);
+}
+
 std::string scheme_of(const std::string& url) { return part_of(url, CURLUPART_SCHEME); }
 
 }  // namespace qkv

@@ -57,6 +57,9 @@ class Http {
 // Returns whether two URLs have the same scheme, host and port.
 bool same_origin(const std::string& a, const std::string& b);
 
+// Returns a URL, valid or not, with *** instead of a name and a password.
+std::string without_password(const std::string& url);
+
 // Returns the scheme of a URL, "https", or "" if it is not a valid URL.
 std::string scheme_of(const std::string& url);
 

@@ -10,6 +10,7 @@
 #include "core/fail.h"
 #include "core/file_descriptor.h"
 #include "core/json.h"
+#include "hub/http.h"
 
 namespace qkv {
 namespace {
@@ -57,7 +58,7 @@ std::string read_token() {
   const std::string path = named.empty() ? hub_home() + "/token" : path_of(named);
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return "";
-  return clean_token(read_file(path, kMaxToken), path);
+  return clean_token(read_file(path, kMaxToken, Accepts::unnamed_pipe), path);
 }
 
 bool is_true(std::string value) {
@@ -72,7 +73,7 @@ HubSettings read_hub_settings() {
   if (const std::string found = variable({"HF_ENDPOINT"}); !found.empty()) {
     settings.endpoint = found.substr(0, found.find_last_not_of('/') + 1);
     if (!found.starts_with("https://") && !found.starts_with("http://"))
-      fail("HF_ENDPOINT: must start with https:// or http:// (is {})", excerpt(found));
+      fail("HF_ENDPOINT: must start with https:// or http:// (is {})", excerpt(without_password(found)));
   }
   const std::string cache = variable({"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"});
   settings.cache = cache.empty() ? hub_home() + "/hub" : path_of(cache);

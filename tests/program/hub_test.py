@@ -392,6 +392,9 @@ def test_one_file_can_be_named(hub, user):
 
 
 def test_invalid_variables_are_named(hub, user):
+    for url in ("ftp://me:secret@x", "me:secret@x", "http://me:secret@127.0.0.1:1", "http://me:se/cret@x@127.0.0.1:1"):
+        message = user.refused(HF_ENDPOINT=url)
+        assert "cret" not in message and ("***@" in message or "URL" in message), message
     assert user.refused(HF_ENDPOINT="ftp://x") == 'HF_ENDPOINT: must start with https:// or http:// (is "ftp://x")'
     assert user.refused(HF_HUB_DOWNLOAD_TIMEOUT="0") == (
         'HF_HUB_DOWNLOAD_TIMEOUT: must be between 1 and 3600 seconds (is "0")')
