@@ -42,6 +42,21 @@ void remove_abandoned(const std::string& path) {
 
 std::string partial_name(const std::string& path) { return path + ".partial"; }
 
+// The file by which a directory in progress is known, locked while its process lives.
+std::string mark_of(const std::string& directory) { return directory + "/.qkv-partial"; }
+
+// Removes a directory that a process left when it was killed. Throws Error for anything else that is there.
+void remove_left(const std::string& partial) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(partial, error)) || ::rmdir(partial.c_str()) == 0) return;
+  const FileDescriptor mark = open_file(mark_of(partial), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!mark)
+    fail("{}: exists, and is not what an interrupted command has left; move it away, or choose another output",
+         partial);
+  if (!mark_in_use(mark, mark_of(partial))) fail("{}: is being written by another process", partial);
+  if (fs::remove_all(partial, error); error) fail("{}: cannot be removed: {}", partial, error.message());
+}
+
 }  // namespace
 
 void sync_directory_of(const std::string& path) {
@@ -116,15 +131,18 @@ void link_file(const std::string& from, const std::string& to) {
 
 void write_directory_atomic(const std::string& path, const std::function<void(const std::string&)>& write) {
   const std::string partial = partial_name(path);
-  std::error_code error;
-  if (fs::remove_all(partial, error); error) fail("{}: cannot be removed: {}", partial, error.message());
+  remove_left(partial);
   make_directory(partial);
   std::string made = partial;
+  std::error_code error;
   try {
+    const FileDescriptor mark = create(mark_of(partial));
+    if (!mark || !mark_in_use(mark, mark_of(partial))) fail_file(mark_of(partial), "cannot be written");
     write(partial);
     fs::rename(partial, path, error);
     if (error) fail("{}: cannot be created: {}", path, error.message());
     made = path;
+    remove_file(mark_of(path));
     sync_directory_of(path);
   } catch (...) {
     fs::remove_all(made, error);
@@ -133,9 +151,10 @@ void write_directory_atomic(const std::string& path, const std::function<void(co
 }
 
 void remove_directory_atomic(const std::string& path) {
+  const FileDescriptor mark = create(mark_of(path));
   std::error_code error;
-  fs::rename(path, partial_name(path), error);
-  fs::remove_all(partial_name(path), error);
+  fs::rename(path, partial_name(path), error);  // fails if that is there and not empty
+  fs::remove_all(error ? path : partial_name(path), error);
 }
 
 }  // namespace qkv

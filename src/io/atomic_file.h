@@ -51,10 +51,12 @@ void remove_file(const std::string& path);
 void link_file(const std::string& from, const std::string& to);
 
 // Makes the directory `path`, which must not exist, with the files that write(PARTIAL) writes: whole or not at all. A
-// process that is killed in between leaves `path`.partial.
+// process that is killed in between leaves `path`.partial, which the next one removes; it has a file by which it is
+// known. Throws Error for any other file or directory of that name, and if another process writes the same one.
 void write_directory_atomic(const std::string& path, const std::function<void(const std::string& partial)>& write);
 
-// Removes a directory that write_directory_atomic has made. Parts that cannot be removed stay in `path`.partial.
+// Removes a directory that write_directory_atomic has made. Parts that cannot be removed stay in `path`.partial, unless
+// there is something else of that name.
 void remove_directory_atomic(const std::string& path);
 
 }  // namespace qkv

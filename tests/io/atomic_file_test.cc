@@ -23,10 +23,11 @@ using testing::error_of;
 using testing::expect_contains;
 using testing::TempDir;
 
-size_t files_in(const TempDir& directory) {
-  const std::filesystem::directory_iterator entries(directory.path());
+size_t files_in(const std::string& directory) {
+  const std::filesystem::directory_iterator entries(directory);
   return to_size(std::distance(begin(entries), end(entries)));
 }
+size_t files_in(const TempDir& directory) { return files_in(directory.path()); }
 
 TEST(AtomicFile, ReplacesTheOldFileAtCommit) {
   const TempDir directory;
@@ -147,6 +148,61 @@ TEST(WriteDirectoryAtomic, TakesThePlaceOfADirectoryThatWasRemoved) {
     remove_directory_atomic(path);
     EXPECT_EQ(files_in(directory), 0u);
   }
+}
+
+TEST(WriteDirectoryAtomic, NeverRemovesWhatItHasNotMade) {
+  const TempDir directory;
+  const std::string path = directory / "run", partial = path + ".partial";
+  const auto write = [&](const std::string& into) { write_file_atomic(into + "/a", "new"); };
+  make_directory(partial + "/inner");
+  write_file_atomic(partial + "/notes", "foreign");
+  const std::string refusal =
+      partial + ": exists, and is not what an interrupted command has left; move it away, or choose another output";
+  EXPECT_EQ(error_of([&] { write_directory_atomic(path, write); }), refusal);
+  EXPECT_EQ(read_file(partial + "/notes", 10), "foreign");
+  std::filesystem::rename(partial, directory / "moved");
+  write_file_atomic(partial, "a file");
+  EXPECT_EQ(error_of([&] { write_directory_atomic(path, write); }), refusal);
+  EXPECT_EQ(read_file(partial, 10), "a file");
+  remove_file(partial);
+
+  write_directory_atomic(path, write);
+  EXPECT_EQ(files_in(path), 1u);
+  make_directory(partial);
+  write_file_atomic(partial + "/notes", "foreign");
+  remove_directory_atomic(path);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(read_file(partial + "/notes", 10), "foreign");
+}
+
+TEST(WriteDirectoryAtomic, RemovesWhatAProcessLeftThatWasKilled) {
+  const TempDir directory;
+  const std::string path = directory / "run";
+  const auto write = [&](const std::string& into) { write_file_atomic(into + "/a", "new"); };
+  for (const bool is_empty : {false, true}) {
+    if (const pid_t child = ::fork(); child == 0) {
+      if (is_empty) ::mkdir((path + ".partial").c_str(), 0755);
+      if (!is_empty) write_directory_atomic(path, [](const std::string&) { ::_exit(0); });
+      ::_exit(0);
+    } else {
+      ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    }
+    ASSERT_TRUE(std::filesystem::exists(path + ".partial"));
+    write_directory_atomic(path, write);
+    EXPECT_EQ(files_in(path), 1u);
+    remove_directory_atomic(path);
+    EXPECT_EQ(files_in(directory), 0u);
+  }
+}
+
+TEST(WriteDirectoryAtomic, TwoProcessesDoNotWriteTheSameDirectory) {
+  const TempDir directory;
+  const std::string path = directory / "run";
+  std::string error;
+  write_directory_atomic(path, [&](const std::string&) {
+    error = error_of([&] { write_directory_atomic(path, [](const std::string&) {}); });
+  });
+  EXPECT_EQ(error, path + ".partial: is being written by another process");
 }
 
 }  // namespace

@@ -52,8 +52,11 @@ TEST_F(PrivateDirectoryTest, LeavesOtherFilesAndLinks) {
   std::ofstream(other_.path() + "/file") << "kept";
   std::filesystem::create_directory_symlink(other_.path(), folder_.path() + "/qkv-rank-link");
   std::filesystem::create_directory(folder_.path() + "/qkv-other");
+  std::filesystem::create_directory(folder_.path() + "/qkv-rank-mine");
+  std::ofstream(folder_.path() + "/qkv-rank-mine/notes") << "kept";
   { const PrivateDirectory directory; }
-  EXPECT_EQ(entries_of(folder_.path()), 2u);
+  EXPECT_EQ(entries_of(folder_.path()), 3u);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/qkv-rank-mine/notes"));
   EXPECT_TRUE(std::filesystem::exists(other_.path() + "/file"));
 }
 
