@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,30 @@ def check_proxy(port):
     assert get(port, "/health")[0] == 200
     status, text = get(port, "/v1/completions", {"prompt": "a", "max_tokens": 4, "stream": True})
     assert status == 200 and text.endswith("data: [DONE]\n\n")
-    assert get(port, "/metrics")[0] == 403
+    for path in METRICS_PATHS:
+        assert get(port, path)[0] == 403, path
+
+
+# Ways to write the path of the metrics; the server takes all but the last two for it.
+METRICS_PATHS = ["/metrics", "/metrics/", "/metrics?x=1", "/metrics/?x", "/%6detrics", "/%6Detrics/", "/metrics%2f",
+                 "/metrics%2F", "/m%65t%72ics%2f?x", "//metrics", "/metrics//"]
+
+
+def hidden_by(name, path):
+    """Whether the rule of a proxy's file refuses a path, which both proxies decode before they compare it."""
+    pattern = {"nginx.conf": r"location ~ (\S+) \{\n\s+deny all;", "haproxy.cfg": r"deny if \{ path,url_dec -m reg (\S+) \}"}
+    rule = re.search(pattern[name], text_of(name))[1]
+    return re.search(rule, urllib.parse.unquote(path.partition("?")[0])) is not None
+
+
+@pytest.mark.parametrize("name", ["nginx.conf", "haproxy.cfg"])
+def test_a_proxy_hides_the_metrics_however_their_path_is_written(name, server):
+    for path in METRICS_PATHS:
+        assert hidden_by(name, path), path
+    for path in ("/", "/health", "/v1/models/metrics", "/metricsx", "/x/metrics", "/v1/models?x=/metrics"):
+        assert not hidden_by(name, path), path
+    written = [path for path in METRICS_PATHS if get(server, path)[0] == 200]
+    assert written == METRICS_PATHS[:-2]
 
 
 def test_the_readme_lists_every_file():
