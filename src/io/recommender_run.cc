@@ -54,9 +54,8 @@ void RecommenderRun::write(const RunDirectory& run) const {
   if (transitions) write_fields(run.transitions(), *transitions);
 }
 
-Split split_of(const RecommenderRun& run) {
-  const RecommendationConfig& config = run.recommendation;
-  Split split = Split::of(run.log.data, config.split, config.test_share);
+Split split_of(const RecommendationConfig& config, const Interactions& log) {
+  Split split = Split::of(log, config.split, config.test_share);
   split.holdout = config.holdout;
   return split;
 }

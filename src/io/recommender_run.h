@@ -32,8 +32,8 @@ struct RecommenderRun {
   void write(const RunDirectory& run) const;
 };
 
-// Returns the split by which the run was trained on its log.
-Split split_of(const RecommenderRun& run);
+// Returns the split by which a recommender is trained on a log.
+Split split_of(const RecommendationConfig& config, const Interactions& log);
 
 // Returns the transitions of all events of the run's log, or nothing if they do not change the scores.
 std::unique_ptr<Transitions> transitions_of(const RecommenderRun& run);

@@ -23,7 +23,7 @@ HeldOut part_named(const std::string& name) {
 RecommenderRun load(const std::string& directory, const RecommenderTables& tables, std::vector<std::string>& messages) {
   const std::optional<HeldOut> part = tables.before.empty() ? std::nullopt : std::optional(part_named(tables.before));
   RecommenderRun run = load_run<RecommenderRun>(directory);
-  if (part) keep_known(run.log.data, split_of(run), *part);
+  if (part) keep_known(run.log.data, split_of(run.recommendation, run.log.data), *part);
   if (!tables.new_items.empty()) messages.push_back(add_new_items(run, RunDirectory(directory), tables.new_items));
   return run;
 }

@@ -9,7 +9,6 @@
 #include "io/adapter.h"
 #include "io/quantized_weights.h"
 #include "io/safetensors.h"
-#include "train/recommendation_task.h"
 
 namespace qkv {
 namespace {
@@ -105,8 +104,7 @@ HeldOutEvents count_held_out(const Interactions& before, const Split& split_befo
 std::string check_held_out(const std::string& directory, const RecommenderRun& run, const RecommendationConfig& config,
                            const Interactions& log) {
   const RecommendationConfig& before = run.recommendation;
-  const HeldOutEvents events = count_held_out(run.log.data, RecommendationTask::split_of(before, run.log.data), log,
-                                              RecommendationTask::split_of(config, log));
+  const HeldOutEvents events = count_held_out(run.log.data, split_of(before, run.log.data), log, split_of(config, log));
   if (events.trained == 0) return "";
   const std::string found = fmt::format("{}: was trained on {} of the {} events that are held out here", directory,
                                         events.trained, events.all);

@@ -164,7 +164,7 @@ void RecommendationData::set_sizes(RecommendationRecipe& recipe) const {
   recipe.items = {features_.count(), time_gaps_ ? kGapBuckets : 0};
   if (recipe.fit) {
     if (init_) recipe.model.tied_output = init_->config.tied_output;
-    const Split split = RecommendationTask::split_of(recipe.recommendation, run_.log.data);
+    const Split split = split_of(recipe.recommendation, run_.log.data);
     LogShape shape = shape_of(run_.log.data, split);
     const ModelConfig& model = init_ ? init_->config : fit_to_log(recipe, shape).recipe.model;
     shape = shape_of(run_.log.data, split, model.max_length);

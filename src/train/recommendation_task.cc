@@ -9,6 +9,7 @@
 #include "eval/baselines.h"
 #include "eval/dealt_ranker.h"
 #include "eval/transition_fit.h"
+#include "io/recommender_run.h"
 #include "io/run_config.h"
 #include "recommend/item_scores.h"
 #include "recommend/model_ranker.h"
@@ -70,12 +71,6 @@ RecommendationTask::RecommendationTask(const RecommendationRecipe& recipe, const
     transitions_.emplace(count_transitions(log, split_, HeldOut::validation, config));
     fit_shape(log, split_, recipe.recommendation.repeats, *transitions_);
   }
-}
-
-Split RecommendationTask::split_of(const RecommendationConfig& config, const Interactions& log) {
-  Split split = Split::of(log, config.split, config.test_share);
-  split.holdout = config.holdout;
-  return split;
 }
 
 int64_t RecommendationTask::batches(const RecommendationRecipe& recipe, const Interactions& log) {

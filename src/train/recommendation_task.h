@@ -19,7 +19,6 @@ namespace qkv {
 
 class RecommendationTask : public Task {
  public:
-  static Split split_of(const RecommendationConfig& config, const Interactions& log);
   // Returns the number of batches of the first epoch.
   static int64_t batches(const RecommendationRecipe& recipe, const Interactions& log);
 
