@@ -91,7 +91,24 @@ ordered_json parse_request_json(std::string_view text) {
 }
 
 std::string json_text(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return with_escaped_line_ends(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+std::string with_escaped_line_ends(std::string json) {
+  constexpr std::pair<std::string_view, std::string_view> kEscapes[] = {
+      {"\u0085", "\\u0085"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}};
+  std::string escaped;
+  size_t begin = 0;  // of what is not yet in `escaped`
+  for (size_t at = 0; at < json.size(); at++) {
+    if (json[at] != '\xC2' && json[at] != '\xE2') continue;
+    for (const auto& [end, escape] : kEscapes)
+      if (std::string_view(json).substr(at).starts_with(end)) {
+        escaped.append(json, begin, at - begin).append(escape);
+        begin = at + end.size();
+      }
+  }
+  if (begin == 0) return json;
+  return escaped.append(json, begin);
 }
 
 std::string json_text_with_id(const std::string& id, const ordered_json& json) {

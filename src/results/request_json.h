@@ -15,6 +15,10 @@ nlohmann::ordered_json parse_request_json(std::string_view text);
 // Returns JSON in one line, without its end; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json);
 
+// Returns JSON in which the line ends that JSON allows within strings (U+0085, U+2028, U+2029) are escaped, so that
+// Python's str.splitlines() leaves its line whole.
+std::string with_escaped_line_ends(std::string json);
+
 // The same of an object that is not empty, with another first member "id", whose value is the text of a JSON value; "":
 // none.
 std::string json_text_with_id(const std::string& id, const nlohmann::ordered_json& json);

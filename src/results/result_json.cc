@@ -70,7 +70,8 @@ std::string generation_to_json(const std::string& prompt, const Generation& gene
 }
 
 std::string embedding_to_json(const std::string& text, std::span<const float> vector) {
-  return fmt::format("{{\"text\": {}, \"vector\": [{}]}}", json_string(text), fmt::join(vector, ", "));
+  return fmt::format("{{\"text\": {}, \"vector\": [{}]}}", with_escaped_line_ends(json_string(text)),
+                     fmt::join(vector, ", "));
 }
 
 std::string classification_to_json(const ClassifierInput& input, std::span<const LabelScore> best,

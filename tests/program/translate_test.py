@@ -1,10 +1,10 @@
 """qkv translate: the output of every option, and streaming."""
 
-import gzip
 import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -235,7 +235,7 @@ def test_files_that_are_no_utf8_name_the_command_that_makes_them_so(trained, cor
     text = tmp_path / "text"
     for content, hint in (("A dog.\n".encode("utf-16"), "iconv -f utf-16 -t utf-8 FILE"),
                           ("A dog.\n".encode("utf-16-be").replace(b"\0A", b"\xfe\xff\0A", 1), "iconv -f utf-16"),
-                          (gzip.compress(b"A dog.\n"), "zcat FILE")):
+                          (b"\x28\xb5\x2f\xfdA dog.\n", "zstdcat FILE")):
         text.write_bytes(content)
         for command in (["translate", trained, "--input", text], ["embed", trained, "--file", text],
                         ["train", "lm", "--text", text, "--out", tmp_path / "lm", "--max-steps", 1],
@@ -259,3 +259,27 @@ def test_a_dev_text_without_usable_pairs_is_named(corpus, tmp_path):
     status, _, error = qkv(*small, "--vocab-size", 10, ok=False)
     assert status == 1 and "character_coverage" not in error
     assert re.search(r"vocab_size 10: .*; the characters of the text and the special pieces need at least \d+$", error.strip())
+
+
+def test_a_translation_with_line_ends_is_one_line(tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(ROOT / "tests/golden/runs/imported-translator", run)
+    pieces = json.loads((run / "vocabulary.json").read_text())
+    ends = {"en": "e\nn", "q": "q\r\n", "ed": "e\u2028d"}
+    (run / "vocabulary.json").write_text(json.dumps([ends.get(piece, piece) for piece in pieces]))
+    (tmp_path / "parts").mkdir()
+    source = "a b\nc d e\n"
+    (tmp_path / "parts/part").write_text(source)
+    texts = [json.loads(line)["hypotheses"] for line in qkv("translate", run, "--n-best", 3, "--json", text=source)[1].splitlines()]
+    assert all(set("\n\u2028") & set(hypotheses[0]["text"]) for hypotheses in texts)
+
+    def plain(text):
+        return re.sub("\r\n|[\n\r\u2028]", " ", text)
+
+    out = subprocess.run([QKV, "translate", run], input=source.encode(), capture_output=True, check=True).stdout.decode()
+    assert out == "".join(plain(hypotheses[0]["text"]) + "\n" for hypotheses in texts)
+    qkv("translate", run, "--in", tmp_path / "parts", "--out", tmp_path / "done")
+    assert (tmp_path / "done/part").read_bytes().decode() == out
+    records = subprocess.run([QKV, "translate", run, "--n-best", "3"], input=source.encode(), capture_output=True, check=True).stdout.decode()
+    assert [record.split(" ||| ")[:2] for record in records.splitlines()] == \
+        [[str(i), plain(h["text"])] for i, hypotheses in enumerate(texts) for h in hypotheses]
