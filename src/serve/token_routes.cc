@@ -61,18 +61,18 @@ ordered_json tei_tokens(const ServedTokenizer& tokenizer, const std::string& tex
     spelled += pieces.back();
   }
   const bool has_places = spelled == text;
-  for (std::string& piece : pieces)  // of words between which only the decoder puts spaces
-    if (!has_places && piece.starts_with(' ')) piece.erase(0, 1);
   ordered_json tokens = ordered_json::array();
   int64_t place = 0;
   for (size_t i = 0; i < ids.size(); i++) {
     const bool is_special = tokenizer.is_special(ids[i]), is_placed = has_places && !is_special;
     const int64_t end = place + count_characters(pieces[i]);
-    tokens.push_back({{"id", ids[i]},
-                      {"text", is_special ? tokenizer.spelling(ids[i], false) : pieces[i]},
-                      {"special", is_special},
-                      {"start", is_placed ? ordered_json(place) : ordered_json()},
-                      {"stop", is_placed ? ordered_json(end) : ordered_json()}});
+    const int64_t space = pieces[i].size() > 1 && pieces[i].front() == ' ' ? 1 : 0;  // before a word, as TEI has it
+    tokens.push_back(
+        {{"id", ids[i]},
+         {"text", is_special ? tokenizer.spelling(ids[i], false) : pieces[i].substr(static_cast<size_t>(space))},
+         {"special", is_special},
+         {"start", is_placed ? ordered_json(place + space) : ordered_json()},
+         {"stop", is_placed ? ordered_json(end) : ordered_json()}});
     place = end;
   }
   return tokens;
