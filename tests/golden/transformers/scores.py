@@ -39,7 +39,7 @@ def main():
     cases = {}
     for name in ("gpt2", "llama", "gemma3_text"):
         model = transformers.AutoModelForCausalLM.from_pretrained(HERE / name, dtype=torch.float64).eval()
-        ids = [1, *(chosen.randrange(3, 32) for _ in range(57))]
+        ids = [1, 0, *(chosen.randrange(3, 32) for _ in range(56))]  # 0: the space before a text, which is no piece
         cases[name] = {"ids": ids, "windows": [{"context": c, "stride": s, "log_probabilities": scores(model, ids, c, s)}
                                                for c, s in WINDOWS]}
     (HERE / "scores.json").write_text(json.dumps(cases) + "\n")
