@@ -92,11 +92,13 @@ TEST(AttentionPage, ShowsTheWeightsAndWordsOfTheLibrary) {
     const bytes = text => [...new TextEncoder().encode(text)];
     result.source = bytes($('source').textContent);
     result.target = bytes($('target').textContent);
-    press('tabs', 'ArrowRight');
+    result.first = [...chosen()];
+    press('tabs', 'ArrowLeft');
     result.causal = [...chosen()];
     press('map', 'ArrowRight');
     result.readout = bytes($('readout').textContent);
     press('tabs', 'ArrowRight');
+    press('grid', 'ArrowUp');
     press('grid', 'ArrowDown');
     press('grid', 'ArrowRight');
     result.name = $('name').textContent;
@@ -124,7 +126,8 @@ TEST(AttentionPage, ShowsTheWeightsAndWordsOfTheLibrary) {
   const double step = 0.5 / 65535 + 0x1p-23;  // a weight has 16 bits in the page, and is a float32
   EXPECT_EQ(text("source"), map.source);
   EXPECT_EQ(text("target"), map.target);
-  expect_near("causal", map.kinds[1].layers[0][0].weights, step);
+  expect_near("first", map.kinds[2].layers.back()[0].weights, step);  // as in the terminal
+  expect_near("causal", map.kinds[1].layers.back()[0].weights, step);
   EXPECT_TRUE(text("readout").starts_with("former → ")) << text("readout");
   EXPECT_EQ(result["name"], "Layer 2, head 2");
   expect_near("pieces", map.kinds[2].layers[1][1].weights, step);

@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import page_browser
 import pytest
 from conftest import QKV, SMALL, TEXT, qkv
 
@@ -110,7 +111,25 @@ def test_attention_rows_sum_to_one(trained, tmp_path):
 def test_inspect_lists_every_parameter(trained):
     info = json.loads(qkv("inspect", trained, "--json")[1])
     assert info["parameter_count"] == sum(p["count"] for p in info["parameters"])
-    assert "decoder.layers.0.cross_attention.q.weight" in qkv("inspect", trained)[1]
+    text = qkv("inspect", trained)[1]
+    assert "decoder.layers.0.cross_attention.q.weight" in text
+    summary = text.split("\n\n")[0].split("\n")
+    assert [line.split(":")[0] for line in summary] == ["kind", "model", "vocabulary", "parameters", "memory"]
+    assert summary[1] == "model: 1 encoder layer, 1 decoder layer of width 32, 4 heads, feed-forward width 32, 40 tokens at most"
+    assert summary[2] == "vocabulary: 300 source, 300 target"
+    assert summary[3] == f"parameters: {info['parameter_count']} ({info['parameter_count']} float32)"
+
+
+def test_the_page_of_attention_opens_where_the_terminal_does(trained, tmp_path):
+    if page_browser.missing():
+        pytest.skip(page_browser.missing())
+    qkv("attend", trained, "The dog sees the cat.", "--html", tmp_path / "a.html")
+    browser = page_browser.Browser()
+    for fragment, kind in (("", "Cross"), ("#encoder/1/1", "Encoder")):
+        browser.driver.get("about:blank")
+        browser.driver.get((tmp_path / "a.html").as_uri() + fragment)
+        assert browser.script("all('#tabs [aria-selected=true]').map(tab => tab.textContent)")[0].startswith(kind)
+    browser.quit()
 
 
 def test_a_truncated_run_is_refused(trained, tmp_path):

@@ -18,8 +18,10 @@ const isSplit = word => word.pieces.length > 1;
 $('words').parentElement.hidden = !data.kinds.some(kind => kind.rows.some(isSplit) || kind.columns.some(isSplit));
 if (data.source) document.title = 'Attention: ' + data.source;
 
-// The fragment of the URL may select kind/layer/head/words, as in #cross/6/1/words.
+// The fragment of the URL may select kind/layer/head/words, as in #cross/6/1/words. By default, as in the terminal, the
+// last kind, a translator's cross-attention, with its last layer and first head.
 const [kind, layer, head, words] = location.hash.slice(1).split('/');
+const named = data.kinds.findIndex(k => k.name === kind), opened = named < 0 ? data.kinds.length - 1 : named;
 showAttention({kinds: data.kinds, weightsOf: decode},
-              {kind: Math.max(0, data.kinds.findIndex(k => k.name === kind)), layer: layer - 1, head: head - 1,
+              {kind: opened, layer: (layer || data.kinds[opened].layers.length) - 1, head: head - 1,
                words: words === 'words'});
