@@ -35,7 +35,9 @@ void visit_fields(PairFilters& f, Visitor&& visit) {
         {"Drop pairs whose longer side has more than this times the characters of the other, after scaling by the mean "
          "lengths of both sides; 0 is no limit",
          "filters", kCount, kCommon});
-  visit("garbled", f.garbled, {"Drop pairs with replacement characters or text that was encoded twice", "filters"});
+  visit("garbled", f.garbled,
+        {"Drop pairs with replacement characters, or text that was encoded twice or escaped on one side only",
+         "filters"});
   visit("copies", f.copies, {"Drop pairs whose sides are equal", "filters"});
   visit("languages", f.languages,
         {"Drop pairs with a side in the other side's language, by the byte sequences of the whole text", "filters"});

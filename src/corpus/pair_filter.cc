@@ -15,7 +15,7 @@ constexpr std::pair<const char*, const char*> kKinds[kDefectKinds] = {
     {"tab", "do not have exactly one tab"},
     {"encoding", "are not valid UTF-8"},
     {"empty", "have an empty side"},
-    {"garbled", "have replacement characters, or text that was encoded twice"},
+    {"garbled", "have replacement characters, or text that was encoded twice or escaped on one side only"},
     {"long", "are too long"},
     {"ratio", "have sides of very different lengths"},
     {"copy", "have equal sides"},
@@ -47,6 +47,16 @@ bool is_garbled(std::string_view text) {
     if (rest.substr(1).starts_with("\xA2\xE2\x82\xAC")) return true;  // "â€", from quotes and dashes
   }
   return false;
+}
+
+// Whether one side has a character escaped as in HTML that the other has as it is: "&lt;b&gt;" and "<b>".
+bool is_escaped_on_one_side(std::string_view one, std::string_view other) {
+  constexpr std::pair<std::string_view, char> kEscapes[] = {{"&lt;", '<'},    {"&gt;", '>'},   {"&quot;", '"'},
+                                                            {"&apos;", '\''}, {"&#39;", '\''}, {"&amp;", '&'}};
+  return std::ranges::any_of(kEscapes, [&](const auto& escape) {
+    const auto& [name, character] = escape;
+    return one.find(name) != one.npos && other.find(name) == other.npos && other.find(character) != other.npos;
+  });
 }
 
 int64_t count_words(std::string_view text) { return text.empty() ? 0 : 1 + std::ranges::count(text, ' '); }
@@ -116,7 +126,10 @@ std::optional<DefectKind> PairFilter::defect(const RawPair& pair) {
   if (!pair.has_tab) return DefectKind::tab;
   if (!is_valid(pair)) return DefectKind::encoding;
   if (pair.source.empty() || pair.target.empty()) return DefectKind::empty;
-  if (filters_.garbled && (is_garbled(pair.source) || is_garbled(pair.target))) return DefectKind::garbled;
+  if (filters_.garbled &&
+      (is_garbled(pair.source) || is_garbled(pair.target) || is_escaped_on_one_side(pair.source, pair.target) ||
+       is_escaped_on_one_side(pair.target, pair.source)))
+    return DefectKind::garbled;
   if (too_long(pair.source) || too_long(pair.target)) return DefectKind::long_text;
   if (out_of_proportion(pair)) return DefectKind::ratio;
   if (filters_.copies && pair.source == pair.target) return DefectKind::copy;
