@@ -1,4 +1,7 @@
-// YAML 1.1, the format of Marian's configurations and vocabularies, read with libyaml.
+// YAML, the format of Marian's configurations and vocabularies, read with libyaml, but with the characters that
+// yaml-cpp allows, by which Marian reads and writes: U+0085, U+2028 and U+2029 end no line, U+007F to U+009F, U+FEFF,
+// U+FFFE and U+FFFF are characters, and its longer forms of U+007F, U+07FF and U+FFFF are these. A byte order mark at
+// the beginning is skipped.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

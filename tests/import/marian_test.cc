@@ -178,7 +178,7 @@ TEST_F(MarianErrors, BrokenConfigurationsAreRefused) {
   EXPECT_EQ(with_config("a: " + std::string(20, '[') + std::string(20, ']')),
             where_ + "line 1: must have at most 16 levels");
   EXPECT_EQ(with_config("a: 1\n--- b\n"), where_ + "line 2: must be one document");
-  EXPECT_EQ(with_config("\xff"), where_ + "not valid UTF-8");
+  EXPECT_EQ(with_config("\xff"), where_ + "line 1: not valid UTF-8");
 }
 
 TEST_F(MarianErrors, BrokenArraysAreRefused) {
@@ -200,6 +200,32 @@ TEST_F(MarianErrors, BrokenArraysAreRefused) {
   EXPECT_EQ(array(std::string("\x93NUMPY\1\0\xff\xff", 10) + "{}"),
             "model.npz: \"a.npy\": a header of 65535 bytes does not fit into its 12 bytes");
   EXPECT_EQ(array(npy("<f4", "1,", "abcd")), "model.npz: tensor \"special:model.yml\" is missing");
+}
+
+// yaml-cpp, by which Marian writes vocabularies, has fewer special characters than YAML 1.1, and longer UTF-8.
+TEST(MarianVocabularies, HaveTheCharactersThatMarianWrites) {
+  const auto pieces = [](const std::string& text) { return parse_yaml_vocabulary(text, "vocab.yml"); };
+  for (const std::string character : {"\u0085", "\u2028", "\u2029", "\uFFFE", "\uFFFF", "\uFEFF", "\x7F", "\u0084",
+                                      "\u0080", "\u009F", "\u00A0", "\u07FF", "\U000F0000", "\u00AD", "'", "🎉"})
+    for (const std::string& piece : {character, "a" + character + "b", character + character}) {
+      const std::string single = character == "'" ? "" : "'" + piece + "': 1\n";
+      for (const std::string& line :
+           {"\"" + piece + "\": 1\n", "? \"" + piece + "\"\n: 1\n", single, "x" + piece + ": 1\n"}) {
+        if (line.empty()) continue;
+        const std::vector<std::string> found = pieces("</s>: 0\n" + line + "\"z\": 2\n");
+        EXPECT_EQ(found, (std::vector<std::string>{"</s>", line[0] == 'x' ? "x" + piece : piece, "z"})) << line;
+      }
+    }
+  EXPECT_EQ(pieces("\"\xC1\xBF\": 0\n\xE0\x9F\xBF: 1\n'\xF0\x8F\xBF\xBF': 2\n"),
+            (std::vector<std::string>{"\x7F", "\u07FF", "\uFFFF"}));
+  EXPECT_EQ(pieces("\uFEFFa: 0\n\uFEFF: 1\n"), (std::vector<std::string>{"a", "\uFEFF"}));
+  EXPECT_EQ(pieces("\"\\x85\\N\\u2028\\L\\x7f\\uFFFE\\U0010FFFF\": 0\n\u0085: 1\n"),
+            (std::vector<std::string>{"\u0085\u0085\u2028\u2028\x7F\uFFFE\U0010FFFF", "\u0085"}));
+  EXPECT_EQ(pieces("\"\\U000F0000\\U000f00010085\": 0\n\u0085: 1\n"),
+            (std::vector<std::string>{"\U000F0000\U000F00010085", "\u0085"}));
+  EXPECT_EQ(error_of([&] { pieces("a: 0\n\xC1\xBE: 1\n"); }), "vocab.yml: line 2: not valid UTF-8");
+  EXPECT_EQ(error_of([&] { pieces("a: 0\n\"\x01\": 1\n"); }),
+            "vocab.yml: line 1: not YAML: control characters are not allowed");
 }
 
 TEST_F(MarianErrors, VocabulariesMustBeThere) {
