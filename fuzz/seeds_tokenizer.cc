@@ -34,6 +34,31 @@ void tokenizers(const fs::path& directory) {
   }
 }
 
+// Tokenizers of the general kind: each model, and most steps.
+void add_pipelines(Seeds& seeds) {
+  const std::vector<std::string> pieces = {"<unk>", "a", "b", "\u2581", "\u2581a", "<0x41>"};
+  PipelineSpec pipeline;
+  pipeline.normalizer =
+      R"({"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Nmt"},{"type":"StripAccents"},{"type":"Strip"},)"
+      R"({"type":"Precompiled","precompiled_charsmap":null},{"type":"Prepend","prepend":"b"},)"
+      R"x({"type":"Replace","pattern":{"Regex":" {2,}|(?i:x)(?!\\S)"},"content":" "}]})x";
+  pipeline.pre_tokenizer =
+      R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Punctuation"},{"type":"Whitespace"},)"
+      R"({"type":"Split","pattern":{"Regex":"[^\\s\\p{L}&&[a-d]]+?|\\b"},"behavior":"MergedWithNext","invert":true},)"
+      R"({"type":"Metaspace","replacement":"\u2581","prepend_scheme":"first","split":true}]})";
+  pipeline.decoder = R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"\u2581"},"content":" "},)"
+                     R"({"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]})";
+  PairsModel pairs{.options = {.unknown = "<unk>", .fuse_unknown = true, .byte_fallback = true}};
+  add_pair("\u2581", "a", pairs.merges);
+  const UnigramModel unigram{.scores = {0, -1, -2, -1, -1.5, -9}, .unknown = 0, .byte_fallback = true};
+  using Model = decltype(pipeline.model);
+  for (const Model& model :
+       {Model(pairs), Model(unigram), Model(LongestModel{"<unk>", "##", 10}), Model(WholeWordsModel{})}) {
+    pipeline.model = model;
+    seeds.add(to_json({.pieces = pieces, .added = {{.id = 6, .text = "</s>"}}, .after = 6, .model = pipeline}));
+  }
+}
+
 void tokenizer_files(const fs::path& directory) {
   Seeds seeds(directory, "tokenizer_json");
   TokenizerSpec spec;
@@ -66,6 +91,7 @@ void tokenizer_files(const fs::path& directory) {
   seeds.add(other.dump());
   other["model"]["vocab"].erase("b");
   seeds.add(other.dump());
+  add_pipelines(seeds);
 }
 
 void vocabulary_files(const fs::path& directory) {

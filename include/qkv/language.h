@@ -14,8 +14,8 @@
 namespace [[gnu::visibility("default")]] qkv {
 
 // The unit of text that is one token: a character (a code point of the training text), a byte, or a SentencePiece
-// piece. Imported models may also have the pieces of a tokenizer.json: byte-level BPE (byte_pieces) or WordPiece
-// (word_pieces).
+// piece. Imported models may also have the pieces of a tokenizer.json: byte-level BPE (byte_pieces), or
+// WordPiece and all others (word_pieces).
 enum class TextUnit { characters, bytes, pieces, byte_pieces, word_pieces };
 constexpr std::array<std::string_view, 5> names_of(TextUnit) {
   return {"characters", "bytes", "pieces", "byte_pieces", "word_pieces"};
@@ -90,4 +90,4 @@ struct LanguageFiles {
 bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer, const RankOptions& ranks = {});
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

@@ -113,12 +113,16 @@ class ListTaker {
 
   bool null() { return inside() ? item({}) : builder_.null(); }
   bool boolean(bool value) { return inside() ? item({}) : builder_.boolean(value); }
-  bool number_integer(int64_t value) { return inside() ? item({}) : builder_.number_integer(value); }
+  bool number_integer(int64_t value) {
+    return inside() ? item({.kind = JsonItem::Kind::real, .real = static_cast<double>(value)})
+                    : builder_.number_integer(value);
+  }
   bool number_unsigned(uint64_t value) {
-    return inside() ? item({.kind = JsonItem::Kind::number, .number = value}) : builder_.number_unsigned(value);
+    return inside() ? item({.kind = JsonItem::Kind::number, .number = value, .real = static_cast<double>(value)})
+                    : builder_.number_unsigned(value);
   }
   bool number_float(double value, const std::string& text) {
-    return inside() ? item({}) : builder_.number_float(value, text);
+    return inside() ? item({.kind = JsonItem::Kind::real, .real = value}) : builder_.number_float(value, text);
   }
   bool string(std::string& value) {
     return inside() ? item({.kind = JsonItem::Kind::string, .text = value}) : builder_.string(value);

@@ -20,13 +20,14 @@ nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 // An entry of a long list, array or object.
 struct JsonItem {
-  enum class Kind { string, number, other };  // number: a whole one from 0 on
+  enum class Kind { string, number, real, other };  // number: a whole one from 0 on; real: any other number
 
   std::string_view list = {}, name = {};  // the list's name; of what is in an object, the member's
   size_t depth = 1, place = 0;            // 2 in an array in the list; its place in its array or object
   Kind kind = Kind::other;
   std::string_view text = {};
   uint64_t number = 0;
+  double real = 0;  // of both kinds of numbers
 };
 
 // parse_json of an object, without the lists of these names in its member `object`: they are empty there, and what

@@ -45,7 +45,9 @@ TokenStream stream_of(const std::vector<std::string_view>& documents, const Text
     if (!stream.shares_ends && !stream.ids.empty()) stream.ids.push_back(end);
     stream.starts.push_back(std::ssize(stream.ids));
     stream.ids.push_back(start);
-    const std::vector<int32_t> ids = codec.encode(document, where);
+    // The spelling of a control token of SentencePiece is text to learn; added tokens of a tokenizer.json are tokens.
+    const bool plain = codec.unit() == TextUnit::pieces;
+    const std::vector<int32_t> ids = plain ? codec.encode_plain(document, where) : codec.encode(document, where);
     stream.ids.insert(stream.ids.end(), ids.begin(), ids.end());
     stream.bytes += static_cast<int64_t>(document.size());
   }

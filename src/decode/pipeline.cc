@@ -15,9 +15,9 @@ constexpr int64_t kFirstWindow = 32;       // lines; small, so that the first re
 constexpr int64_t kWindows = 3;            // maximum held while a slow batch delays writing
 constexpr int64_t kBatchesOfAWindow = 64;  // maximum, however long the lines are
 
-class Pipeline {
+class PipelineRun {
  public:
-  Pipeline(const PipelineSteps& steps, const PipelineLimits& limits, const std::vector<Arena*>& arenas)
+  PipelineRun(const PipelineSteps& steps, const PipelineLimits& limits, const std::vector<Arena*>& arenas)
       : steps_(steps),
         limits_(limits),
         window_(std::min(kFirstWindow, limits.window)),
@@ -122,7 +122,7 @@ class Pipeline {
 }  // namespace
 
 void run_pipeline(const PipelineSteps& steps, const PipelineLimits& limits, const std::vector<Arena*>& arenas) {
-  Pipeline(steps, limits, arenas).run();
+  PipelineRun(steps, limits, arenas).run();
 }
 
 }  // namespace qkv

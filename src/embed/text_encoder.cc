@@ -21,7 +21,9 @@ std::string piece_of(const TextCodec& codec, int32_t id) {
   if (tokenizer.has_byte_pieces() && !bytes.empty()) return bytes;
   const std::string piece = codec.piece(id);
   if (tokenizer.has_byte_pieces()) return piece;
-  const std::string& mark = std::get<WordPieceModel>(tokenizer.spec().model).continuation;
+  const auto* words = std::get_if<WordPieceModel>(&tokenizer.spec().model);
+  if (!words) return piece;
+  const std::string& mark = words->continuation;
   return piece.starts_with(mark) && piece != mark ? piece.substr(mark.size()) : kWordStart + piece;
 }
 

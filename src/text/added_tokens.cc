@@ -6,15 +6,10 @@
 #include <algorithm>
 
 #include "core/to_size.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {
-
-// Whether a regular expression's \w matches c.
-bool is_word_character(UChar32 c) {
-  return u_hasBinaryProperty(c, UCHAR_ALPHABETIC) || u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) ||
-         (U_GET_GC_MASK(c) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK));
-}
 
 // The first character of a text, the last one, and its length in bytes; code is −1 where there is none.
 struct Character {

@@ -43,11 +43,6 @@ bool is_chinese(UChar32 c) {
   return false;
 }
 
-bool is_punctuation(UChar32 c) {
-  if (c < 0x80) return (c > ' ' && c < '0') || (c > '9' && c < 'A') || (c > 'Z' && c < 'a') || (c > 'z' && c < 0x7F);
-  return category_of(c) & U_GC_P_MASK;
-}
-
 // The text that f(code point, text so far) makes of each character of a text.
 template <class F>
 std::string map_characters(std::string_view text, F&& f) {
@@ -71,6 +66,11 @@ void append_lowercase(UChar32 c, std::string_view character, std::string& result
 }
 
 }  // namespace
+
+bool is_bert_punctuation(int32_t c) {
+  if (c < 0x80) return (c > ' ' && c < '0') || (c > '9' && c < 'A') || (c > 'Z' && c < 'a') || (c > 'z' && c < 0x7F);
+  return category_of(c) & U_GC_P_MASK;
+}
 
 std::string clean(const BertCleaning& how, std::string_view original) {
   std::string text(original);
@@ -100,7 +100,7 @@ void split_bert_words(std::string_view text, std::vector<std::string_view>& word
     const int64_t begin = i;
     UChar32 c;
     U8_NEXT_OR_FFFD(text.data(), i, length, c);
-    const bool mark = is_punctuation(c);
+    const bool mark = is_bert_punctuation(c);
     if (!mark && !u_isUWhiteSpace(c)) continue;
     if (word < begin) words.push_back(text.substr(to_size(word), to_size(begin - word)));
     if (mark) words.push_back(text.substr(to_size(begin), to_size(i - begin)));

@@ -1,6 +1,7 @@
 // How BERT cleans a text and cuts it into words: Devlin et al., "BERT" (2019), as the library tokenizers does it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ struct BertCleaning {
 
   bool operator==(const BertCleaning&) const = default;
 };
+
+// Whether a character is a punctuation mark for the library tokenizers: by its category in Unicode 8, or one of ASCII.
+bool is_bert_punctuation(int32_t code);
 
 // text is valid UTF-8.
 std::string clean(const BertCleaning& how, std::string_view text);

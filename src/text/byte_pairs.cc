@@ -3,7 +3,6 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
-#include <queue>
 
 #include "core/fail.h"
 #include "core/json.h"
@@ -11,8 +10,6 @@
 
 namespace qkv {
 namespace {
-
-constexpr size_t kMaxMerges = size_t{1} << 20;
 
 struct Alphabet {
   std::array<UChar32, 256> character;
@@ -33,22 +30,6 @@ const Alphabet& alphabet() {
   static const Alphabet both;
   return both;
 }
-
-// A part of a word: it begins at some byte, and ends where the next one begins.
-struct Part {
-  int32_t piece;  // −1: it was merged with the one before
-  int32_t before, after;
-};
-
-// Two parts that may be merged, if they are still there.
-struct Candidate {
-  int32_t rank, place;  // of the left one
-  int32_t left, right, piece;
-
-  bool operator<(const Candidate& other) const {  // for a queue whose top is the first to merge
-    return std::pair(rank, place) > std::pair(other.rank, other.place);
-  }
-};
 
 }  // namespace
 
@@ -90,64 +71,23 @@ std::optional<int> byte_without_piece(std::span<const std::string> pieces) {
 BytePairs::BytePairs(const Vocabulary& vocabulary, std::string_view merges, const std::string& where) {
   for (size_t byte = 0; byte < 256; byte++)
     bytes_[byte] = vocabulary.id(spell_bytes(std::string(1, static_cast<char>(byte)))).value_or(-1);
-  const auto piece = [&](std::string_view spelling, size_t line) {
-    const auto id = vocabulary.id(spelling);
-    if (!id) fail("{}: merge {}: the piece {} is not in the vocabulary", where, line, excerpt(spelling));
-    return *id;
-  };
+  std::vector<std::pair<std::string_view, std::string_view>> pairs;
   for (size_t line = 1; !merges.empty(); line++) {
     const std::string_view text = merges.substr(0, merges.find('\n'));
     merges.remove_prefix(std::min(text.size() + 1, merges.size()));
     const size_t space = text.find(' ');
     if (space == text.npos || text.find(' ', space + 1) != text.npos)
       fail("{}: merge {} is {}, expected two pieces with a space between", where, line, excerpt(text));
-    if (merges_.size() == kMaxMerges) fail("{}: more than {} merges", where, kMaxMerges);
-    const std::string_view left = text.substr(0, space), right = text.substr(space + 1);
-    merges_.push_back({piece(left, line), piece(right, line), static_cast<int32_t>(merges_.size()),
-                       piece(std::string(left).append(right), line)});
+    pairs.emplace_back(text.substr(0, space), text.substr(space + 1));
   }
-  std::ranges::sort(merges_, {}, &Merge::pair);
-  const auto twice = std::ranges::adjacent_find(merges_, {}, &Merge::pair);
-  if (twice != merges_.end())
-    fail("{}: the merge of {} and {} stands twice", where, excerpt(vocabulary.pieces()[to_size(twice->left)]),
-         excerpt(vocabulary.pieces()[to_size(twice->right)]));
-}
-
-const BytePairs::Merge* BytePairs::find(int32_t left, int32_t right) const {
-  const auto place = std::ranges::lower_bound(merges_, std::pair(left, right), {}, &Merge::pair);
-  return place != merges_.end() && place->pair() == std::pair(left, right) ? &*place : nullptr;
+  merges_ = PairMerges(vocabulary, pairs, "", where);
 }
 
 void BytePairs::encode(std::string_view word, std::vector<int32_t>& ids) const {
-  std::vector<Part> parts;
+  std::vector<int32_t> pieces;
   for (const char byte : word)
-    if (const int32_t piece = bytes_[static_cast<unsigned char>(byte)]; piece >= 0) {
-      const auto i = static_cast<int32_t>(parts.size());
-      parts.push_back({piece, i - 1, i + 1});
-    }
-  const auto n = static_cast<int32_t>(parts.size());
-  const auto part = [&](int32_t place) -> Part& { return parts[to_size(place)]; };
-
-  std::priority_queue<Candidate> candidates;
-  const auto consider = [&](int32_t place) {  // it and the one behind it
-    if (place < 0 || part(place).after == n) return;
-    const int32_t left = part(place).piece, right = part(part(place).after).piece;
-    if (const Merge* merge = find(left, right)) candidates.push({merge->rank, place, left, right, merge->piece});
-  };
-  for (int32_t i = 0; i < n; i++) consider(i);
-  while (!candidates.empty()) {
-    const Candidate best = candidates.top();
-    candidates.pop();
-    Part& left = part(best.place);
-    if (left.piece != best.left || left.after == n || part(left.after).piece != best.right) continue;
-    part(left.after).piece = -1;
-    left.piece = best.piece;
-    left.after = part(left.after).after;
-    if (left.after < n) part(left.after).before = best.place;
-    consider(left.before);
-    consider(best.place);
-  }
-  for (int32_t i = 0; i < n; i = part(i).after) ids.push_back(part(i).piece);
+    if (const int32_t piece = bytes_[static_cast<unsigned char>(byte)]; piece >= 0) pieces.push_back(piece);
+  merges_.merge(pieces, ids);
 }
 
 }  // namespace qkv

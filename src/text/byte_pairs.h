@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/pair_merges.h"
 #include "text/vocabulary.h"
 
 namespace qkv {
@@ -29,21 +30,12 @@ class BytePairs {
   // 2^20 pairs.
   BytePairs(const Vocabulary& vocabulary, std::string_view merges, const std::string& where);
 
-  // Appends the ids of a word. Bytes without a piece are left out, as in Hugging Face's tokenizers. The pair that
-  // stands highest in the list is merged first, the leftmost of several, in time n log n of its bytes.
+  // Appends the ids of a word. Bytes without a piece are left out, as in Hugging Face's tokenizers.
   void encode(std::string_view word, std::vector<int32_t>& ids) const;
 
  private:
-  struct Merge {
-    int32_t left, right;  // ids
-    int32_t rank, piece;  // place in the list, what it becomes
-
-    std::pair<int32_t, int32_t> pair() const { return {left, right}; }
-  };
-  const Merge* find(int32_t left, int32_t right) const;  // null: the two do not merge
-
   std::array<int32_t, 256> bytes_;  // their pieces; −1: none
-  std::vector<Merge> merges_;       // sorted by pair
+  PairMerges merges_;
 };
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/json.h"
@@ -36,10 +37,12 @@ std::vector<std::string> all_pieces(const TokenizerSpec& spec, const std::string
   return pieces;
 }
 
-using ModelOfWords = std::variant<BytePairs, WordPieces>;
+using ModelOfWords = std::variant<BytePairs, WordPieces, Pipeline>;
 
 ModelOfWords model_of_words(const TokenizerSpec& spec, const Vocabulary& vocabulary, const std::string& where) {
   if (const auto* bytes = std::get_if<BytePieces>(&spec.model)) return BytePairs(vocabulary, bytes->merges, where);
+  if (const auto* pipeline = std::get_if<PipelineSpec>(&spec.model))
+    return Pipeline(*pipeline, vocabulary, static_cast<int32_t>(spec.pieces.size()), where);
   const auto& words = std::get<WordPieceModel>(spec.model);
   return WordPieces(spec.pieces, words.unknown, words.continuation, words.max_characters, where);
 }
@@ -50,7 +53,7 @@ struct HuggingFaceTokenizer::Model {
   const TokenizerSpec spec;
   const Vocabulary vocabulary;  // of all pieces
   const ModelOfWords words;
-  std::vector<bool> is_added;  // by id
+  std::vector<bool> is_added, is_special;  // by id
   AddedTokens raw, normalized;
 
   Model(TokenizerSpec s, const std::string& where)
@@ -58,9 +61,13 @@ struct HuggingFaceTokenizer::Model {
         vocabulary(all_pieces(spec, where), where),
         words(model_of_words(spec, vocabulary, where)),
         is_added(to_size(vocabulary.size())),
+        is_special(to_size(vocabulary.size())),
         raw(spec.added, false, [](std::string_view text) { return std::string(text); }),
         normalized(spec.added, true, [&](std::string_view text) { return normalize(text); }) {
-    for (const AddedToken& token : spec.added) is_added[to_size(token.id)] = true;
+    for (const AddedToken& token : spec.added) {
+      is_added[to_size(token.id)] = true;
+      if (token.special) is_special[to_size(token.id)] = true;
+    }
     for (const std::optional<int32_t>& id : {spec.before, spec.after})
       if (id) check_id(*id, where);
   }
@@ -72,11 +79,13 @@ struct HuggingFaceTokenizer::Model {
   std::string normalize(std::string_view text) const {
     if (const auto* bytes = std::get_if<BytePieces>(&spec.model))
       return bytes->compose ? compose(text) : std::string(text);
+    if (const auto* pipeline = std::get_if<Pipeline>(&words)) return pipeline->normalize(text);
     return clean(std::get<WordPieceModel>(spec.model).cleaning, text);
   }
 
-  // The ids of text without added tokens, normalized.
-  void encode(std::string_view text, std::vector<int32_t>& ids) const {
+  // The ids of text without added tokens, normalized. `first`: whether the whole text begins with it.
+  void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const {
+    if (const auto* pipeline = std::get_if<Pipeline>(&words)) return pipeline->encode(text, first, ids);
     if (const auto* bytes = std::get_if<BytePieces>(&spec.model)) {
       encode_bytes(*bytes, text, ids);
       return;
@@ -125,7 +134,7 @@ std::vector<int32_t> HuggingFaceTokenizer::encode_plain(std::string_view text) c
   if (text.size() > kMaxTextBytes)
     fail("tokenizer: a text of {} bytes, expected at most {}", text.size(), kMaxTextBytes);
   std::vector<int32_t> ids;
-  model_->encode(model_->normalize(text), ids);
+  model_->encode(model_->normalize(text), true, ids);
   return ids;
 }
 
@@ -138,18 +147,50 @@ std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text) const {
       ids.push_back(*id);
       continue;
     }
-    const std::string normal = model_->normalize(std::get<std::string_view>(part));
+    const auto raw = std::get<std::string_view>(part);
+    const std::string normal = model_->normalize(raw);
     for (const auto& inner : model_->normalized.find(normal)) {
-      if (const auto* id = std::get_if<int32_t>(&inner))
+      if (const auto* id = std::get_if<int32_t>(&inner)) {
         ids.push_back(*id);
-      else
-        model_->encode(std::get<std::string_view>(inner), ids);
+        continue;
+      }
+      const auto between = std::get<std::string_view>(inner);
+      model_->encode(between, raw.data() == text.data() && between.data() == normal.data(), ids);
     }
   }
   return ids;
 }
 
+std::vector<int32_t> HuggingFaceTokenizer::special_ids() const {
+  std::vector<int32_t> ids;
+  for (const AddedToken& token : spec().added)
+    if (token.special) ids.push_back(token.id);
+  return ids;
+}
+
+HuggingFaceTokenizer HuggingFaceTokenizer::shortened(int32_t size, const std::string& where) const {
+  TokenizerSpec shorter = spec();
+  while (size < std::ssize(shorter.pieces)) {
+    if (std::ranges::find(shorter.added, shorter.pieces.back(), &AddedToken::text) == shorter.added.end())
+      fail("{}: must have at most {} pieces, one for each embedding (has {})", where, size, shorter.pieces.size());
+    shorter.pieces.pop_back();
+    if (auto* pipeline = std::get_if<PipelineSpec>(&shorter.model))
+      if (auto* unigram = std::get_if<UnigramModel>(&pipeline->model)) unigram->scores.pop_back();
+  }
+  std::erase_if(shorter.added, [&](const AddedToken& token) { return token.id >= size; });
+  return HuggingFaceTokenizer(std::move(shorter), where);
+}
+
 std::string HuggingFaceTokenizer::decode(std::span<const int32_t> ids, bool first) const {
+  if (const auto* pipeline = std::get_if<Pipeline>(&model_->words)) {
+    std::string text;
+    for (const int32_t id : ids) {
+      const std::string& spelling = piece(id);
+      if (model_->is_special[to_size(id)]) continue;
+      text += pipeline->decode(spelling, std::exchange(first, false));
+    }
+    return text;
+  }
   const auto* words = std::get_if<WordPieceModel>(&spec().model);
   std::string text;
   for (const int32_t id : ids) {

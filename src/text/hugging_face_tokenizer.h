@@ -1,4 +1,5 @@
-// A tokenizer as Hugging Face's tokenizer.json describes it: byte-level BPE or WordPiece, and what goes before.
+// A tokenizer as Hugging Face's tokenizer.json describes it. Byte-level BPE and BERT's WordPiece have code of their
+// own; all others are a pipeline.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "text/added_tokens.h"
 #include "text/bert_text.h"
+#include "text/pipeline.h"
 #include "text/word_pattern.h"
 
 namespace qkv {
@@ -41,7 +43,7 @@ struct TokenizerSpec {
   std::vector<std::string> pieces = {};            // of the model, by id
   std::vector<AddedToken> added = {};              // in the order of ids; those behind the pieces have the next ones
   std::optional<int32_t> before = {}, after = {};  // around a text
-  std::variant<BytePieces, WordPieceModel> model = {};
+  std::variant<BytePieces, WordPieceModel, PipelineSpec> model = {};
 
   bool operator==(const TokenizerSpec&) const = default;
 };
@@ -62,13 +64,20 @@ class HuggingFaceTokenizer {
   std::vector<int32_t> encode_plain(std::string_view text) const;
 
   // The bytes of byte pieces, a part of a character among them; of word pieces words with spaces between, the first
-  // without one where these ids begin a text. Added tokens are spelt. Throws Error for an id outside [0, size()).
+  // without one where these ids begin a text. Added tokens are spelt, except the special ones of a pipeline, which have
+  // no text. Throws Error for an id outside [0, size()).
   std::string decode(std::span<const int32_t> ids, bool first) const;
 
   // The spelling of an id, an error outside [0, size()), and the id of one.
   const std::string& piece(int32_t id) const;
   std::optional<int32_t> id(std::string_view piece) const;
   int32_t size() const;  // of pieces and added tokens
+
+  // The ids of added tokens that are special, which transformers leaves out of texts.
+  std::vector<int32_t> special_ids() const;
+  // Returns a tokenizer without the pieces and tokens from `size` on, which must be added tokens. Throws Error,
+  // beginning with `where`, if it is a piece of the model.
+  HuggingFaceTokenizer shortened(int32_t size, const std::string& where) const;
 
  private:
   struct Model;

@@ -1,5 +1,7 @@
 #include "text/text_codec.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -20,6 +22,11 @@ void for_each_character(std::string_view text, F&& f) {
     f(text.substr(begin, length));
     begin += length;
   }
+}
+
+void require_utf8(std::string_view text, const std::string& where) {
+  if (const size_t bad = find_invalid_utf8(text); bad != std::string_view::npos)
+    fail("{}: byte {} is not valid UTF-8", where, bad + 1);
 }
 
 }  // namespace
@@ -50,23 +57,32 @@ TextCodec TextCodec::of_tokenizer(HuggingFaceTokenizer tokenizer) {
 }
 
 void TextCodec::pad(int64_t wanted, const std::string& where) {
-  const int32_t own = hugging_face_tokenizer().size();
+  const int32_t own = own_size();
   if (wanted < own || wanted > std::numeric_limits<int32_t>::max())
     fail("{}: {} tokens of the model, the tokenizer has {}", where, wanted, own);
   padding_ = static_cast<int32_t>(wanted) - own;
 }
 
+void TextCodec::fit(int64_t wanted, const std::string& where) {
+  auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_);
+  if (tokenizer && wanted >= 0 && wanted < tokenizer->size())
+    *tokenizer = tokenizer->shortened(static_cast<int32_t>(wanted), where);
+  pad(wanted, where);
+}
+
 std::vector<int32_t> TextCodec::encode_plain(std::string_view text, const std::string& where) const {
   if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->encode_plain(text);
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) {
+    require_utf8(text, where);
+    return tokenizer->encode(text);
+  }
   return encode(text, where);
 }
 
 std::vector<int32_t> TextCodec::encode(std::string_view text, const std::string& where) const {
   std::vector<int32_t> ids;
-  if (unit() != TextUnit::bytes)
-    if (const size_t bad = find_invalid_utf8(text); bad != std::string_view::npos)
-      fail("{}: byte {} is not valid UTF-8", where, bad + 1);
-  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->encode(text);
+  if (unit() != TextUnit::bytes) require_utf8(text, where);
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->encode_prompt(text);
   if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->encode(text);
   ids.reserve(text.size());
   const auto* characters = std::get_if<Characters>(&kind_);
@@ -85,14 +101,19 @@ std::vector<int32_t> TextCodec::encode(std::string_view text, const std::string&
 }
 
 std::string TextCodec::decode(std::span<const int32_t> ids, bool first) const {
+  const char* what = unit() == TextUnit::pieces ? "tokenizer: id" : "text: token";
+  for (const int32_t id : ids)
+    if (id < 0 || id >= size()) fail("{} {}, expected 0 to {}", what, id, size() - 1);
+  std::vector<int32_t> shown;
+  if (padding_ > 0) {
+    const int32_t own = own_size();
+    std::ranges::copy_if(ids, std::back_inserter(shown), [&](int32_t id) { return id < own; });
+    ids = shown;
+  }
   if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->decode_part(ids, first);
+  if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->decode(ids, first);
   std::string text;
   for (const int32_t id : ids) {
-    if (id < 0 || id >= size()) fail("text: token {}, expected 0 to {}", id, size() - 1);
-    if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) {
-      if (id < tokenizer->size()) text += tokenizer->decode({&id, 1}, first && text.empty());
-      continue;
-    }
     if (id == end()) continue;
     if (const auto* characters = std::get_if<Characters>(&kind_))
       text += (*characters)->pieces()[to_size(id)];
@@ -119,11 +140,13 @@ int32_t TextCodec::end() const {
   return characters ? (*characters)->size() : 256;
 }
 
-int32_t TextCodec::size() const {
+int32_t TextCodec::own_size() const {
   if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->size();
-  if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->size() + padding_;
+  if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->size();
   return end() + 1;
 }
+
+int32_t TextCodec::size() const { return own_size() + padding_; }
 
 TextUnit TextCodec::unit() const {
   if (std::holds_alternative<Tokenizer>(kind_)) return TextUnit::pieces;
@@ -139,9 +162,10 @@ std::optional<int32_t> TextCodec::id(std::string_view piece) const {
 }
 
 std::string TextCodec::piece(int32_t id) const {
-  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->piece(id);
   if (id < 0 || id >= size()) fail("text: token {}, expected 0 to {}", id, size() - 1);
-  return id < hugging_face_tokenizer().size() ? hugging_face_tokenizer().piece(id) : "";
+  if (id >= own_size()) return "";
+  if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) return tokenizer->piece(id);
+  return hugging_face_tokenizer().piece(id);
 }
 
 const std::vector<std::string>& TextCodec::characters() const { return std::get<Characters>(kind_)->pieces(); }

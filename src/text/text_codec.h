@@ -33,14 +33,19 @@ class TextCodec {
   static TextCodec of_characters(std::vector<std::string> characters, const std::string& where);
 
   static TextCodec of_pieces(Tokenizer tokenizer);  // SentencePiece's
-  // For byte pieces or word pieces. A model may have more tokens than its tokenizer: those behind have no text. Throws
-  // Error, beginning with `where`, if it has fewer.
+  // For byte pieces or word pieces.
   static TextCodec of_tokenizer(HuggingFaceTokenizer tokenizer);
-  void pad(int64_t size, const std::string& where);
 
-  // Throws Error, beginning with `where`, for a character outside the vocabulary.
+  // For pieces of all kinds: a model may have more tokens than its tokenizer; those behind have no text. Throws Error,
+  // beginning with `where`, if it has fewer.
+  void pad(int64_t size, const std::string& where);
+  // The same, but the last added tokens of a tokenizer.json may be left out: those that the model has no row for.
+  void fit(int64_t size, const std::string& where);
+
+  // Throws Error, beginning with `where`, for a character outside the vocabulary. The spelling of an added token
+  // of a tokenizer.json, such as "<|im_end|>", or of a control token of SentencePiece, such as "</s>", becomes it.
   std::vector<int32_t> encode(std::string_view text, const std::string& where) const;
-  // The same, but what spells a token of a tokenizer.json, such as "<|im_end|>", is ordinary text.
+  // The same, but the spelling of such a token is ordinary text.
   std::vector<int32_t> encode_plain(std::string_view text, const std::string& where) const;
   // Throws Error for an id outside [0, size()). The end of a document gives nothing. first: whether they begin a text;
   // a space before its first word is not part of it if the tokenizer adds one there.
@@ -67,6 +72,8 @@ class TextCodec {
   using Characters = std::shared_ptr<const Vocabulary>;
 
   std::variant<Bytes, Characters, Tokenizer, HuggingFaceTokenizer> kind_;
+  int32_t own_size() const;  // without the padding
+
   int32_t padding_ = 0;  // tokens behind the tokenizer's
 };
 

@@ -17,6 +17,7 @@
 #include "core/json.h"
 #include "core/start_thread.h"
 #include "core/to_size.h"
+#include "text/added_tokens.h"
 #include "text/sentencepiece_check.h"
 #include "text/vocabulary.h"
 
@@ -77,6 +78,16 @@ void check(const sp::util::Status& status, size_t size, const char* of) {
 }
 
 const std::string kUnknownText = " \u2047 ";
+
+// The tokens that a text does not spell. A piece with its own number as name only fills a gap.
+AddedTokens control_tokens(const sp::SentencePieceProcessor& processor) {
+  std::vector<AddedToken> tokens;
+  for (int32_t id = 0; id < processor.GetPieceSize(); id++)
+    if (const std::string& piece = processor.IdToPiece(id);
+        (processor.IsControl(id) || processor.IsUnknown(id)) && piece != fmt::format("<unused_{}>", id))
+      tokens.push_back({.id = id, .text = piece});
+  return AddedTokens(tokens, false, [](std::string_view text) { return std::string(text); });
+}
 
 // Whether the model puts a space before every text.
 bool puts_space_first(const sp::SentencePieceProcessor& processor) {
@@ -144,14 +155,12 @@ struct Tokenizer::Model {
   std::string bytes;                                            // of the processor
   std::unique_ptr<const Vocabulary> vocabulary;                 // null where the ids are the processor's
   std::optional<HuggingFaceTokenizer> library;                  // instead of these
+  AddedTokens control;  // tokens of a SentencePiece model that text does not spell
   int32_t start = -1, end = -1, unknown = -1;
 
   int32_t size() const {
     if (library) return library->size();
     return vocabulary ? vocabulary->size() : processor->GetPieceSize();
-  }
-  void check_id(int32_t id) const {
-    if (id < 0 || id >= size()) fail("tokenizer: id {}, expected 0 to {}", id, size() - 1);
   }
 };
 
@@ -211,6 +220,7 @@ Tokenizer Tokenizer::from_serialized(std::string bytes, const std::string& where
   model->start = processor->bos_id() >= 0 ? processor->bos_id() : processor->eos_id();
   model->end = processor->eos_id();
   model->unknown = processor->unk_id();
+  model->control = control_tokens(*processor);
   model->processor = processor;
   return Tokenizer(model);
 }
@@ -234,6 +244,26 @@ Tokenizer Tokenizer::of_hugging_face(HuggingFaceTokenizer tokenizer) {
   const auto model = std::make_shared<Model>();
   model->library = std::move(tokenizer);
   return Tokenizer(model);
+}
+
+Tokenizer Tokenizer::fitted(int64_t wanted, const std::string& where) const {
+  Tokenizer copy = *this;
+  copy.padding_ = 0;
+  if (model_->library && wanted < model_->size()) {
+    const HuggingFaceTokenizer shorter = model_->library->shortened(static_cast<int32_t>(wanted), where);
+    copy = of_hugging_face(shorter);
+    copy.without_text_ = without_text_;
+  }
+  const int64_t padding = wanted - copy.model_->size();
+  if (padding < 0 || padding > kMaxPadding)
+    fail("{}: must have {} pieces, one for each embedding, or at most {} fewer (has {})", where, wanted, kMaxPadding,
+         copy.model_->size());
+  copy.padding_ = static_cast<int32_t>(padding);
+  return copy;
+}
+
+void Tokenizer::check_id(int32_t id) const {
+  if (id < 0 || id >= size()) fail("tokenizer: id {}, expected 0 to {}", id, size() - 1);
 }
 
 Tokenizer Tokenizer::without_text(std::vector<int32_t> ids) const {
@@ -282,16 +312,32 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   return ids;
 }
 
+std::vector<int32_t> Tokenizer::encode_prompt(std::string_view text) const {
+  if (model_->library || !model_->processor || model_->vocabulary) return encode(text);
+  std::vector<int32_t> ids;
+  for (const auto& part : model_->control.find(text)) {
+    if (const auto* id = std::get_if<int32_t>(&part)) {
+      ids.push_back(*id);
+      continue;
+    }
+    const std::vector<int32_t> between = encode(std::get<std::string_view>(part));
+    ids.insert(ids.end(), between.begin(), between.end());
+  }
+  return ids;
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
-  for (const int32_t id : ids) model_->check_id(id);
-  if (model_->library) return model_->library->decode(ids, true);
-  if (!model_->processor) return fmt::format("{}", fmt::join(pieces(ids), " "));
+  for (const int32_t id : ids) check_id(id);
+  const bool is_text = model_->library || model_->processor;
   std::vector<int32_t> shown;
-  if (!without_text_.empty()) {
-    std::ranges::copy_if(ids, std::back_inserter(shown),
-                         [&](int32_t id) { return !std::ranges::binary_search(without_text_, id); });
+  if (padding_ > 0 || (is_text && !without_text_.empty())) {
+    std::ranges::copy_if(ids, std::back_inserter(shown), [&](int32_t id) {
+      return id < model_->size() && !(is_text && std::ranges::binary_search(without_text_, id));
+    });
     ids = shown;
   }
+  if (model_->library) return model_->library->decode(ids, true);
+  if (!model_->processor) return fmt::format("{}", fmt::join(pieces(ids), " "));
   std::string text;
   check(model_->vocabulary ? model_->processor->Decode(pieces(ids), &text)
                            : model_->processor->Decode(std::vector<int>(ids.begin(), ids.end()), &text),
@@ -323,7 +369,9 @@ std::string Tokenizer::decode_part(std::span<const int32_t> ids, bool first) con
 }
 
 const std::string& Tokenizer::piece(int32_t id) const {
-  model_->check_id(id);
+  check_id(id);
+  static const std::string none;
+  if (id >= model_->size()) return none;
   if (model_->library) return model_->library->piece(id);
   return model_->vocabulary ? model_->vocabulary->pieces()[to_size(id)] : model_->processor->IdToPiece(id);
 }
@@ -342,7 +390,7 @@ std::optional<int32_t> Tokenizer::id(std::string_view piece) const {
   return id;
 }
 
-int32_t Tokenizer::size() const { return model_->size(); }
+int32_t Tokenizer::size() const { return model_->size() + padding_; }
 int32_t Tokenizer::start() const { return model_->start; }
 int32_t Tokenizer::end() const { return model_->end; }
 int32_t Tokenizer::unknown() const { return model_->unknown; }

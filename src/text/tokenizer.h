@@ -36,6 +36,8 @@ struct SentencePieceFile {
   static SentencePieceFile read(const std::string& path);  // throws Error if it cannot be read
 };
 
+constexpr int64_t kMaxPadding = 4096;  // rows of a model without a piece, behind those of the pieces
+
 // A vocabulary and the way to cut text into it. Immutable; copies share it; all methods may be called from many
 // threads.
 class Tokenizer {
@@ -61,6 +63,11 @@ class Tokenizer {
   // A tokenizer of Hugging Face's library: byte-level BPE or WordPiece.
   static Tokenizer of_hugging_face(HuggingFaceTokenizer tokenizer);
 
+  // Returns a copy for a model with `size` rows, which may be up to kMaxPadding more than there are pieces: ids without
+  // a piece have no text. There may also be fewer, if the pieces without a row are added tokens of a tokenizer of
+  // Hugging Face's library, which the copy leaves out. Throws Error, beginning with `where`, for other sizes.
+  Tokenizer fitted(int64_t size, const std::string& where) const;
+
   // Returns a copy whose texts leave out these ids, such as the tokens of languages. A list of pieces between spaces
   // keeps them.
   Tokenizer without_text(std::vector<int32_t> ids) const;
@@ -79,6 +86,10 @@ class Tokenizer {
   // Ids of a line of text, without start and end tokens. Text of spaces only gives none.
   std::vector<int32_t> encode(std::string_view text) const;
 
+  // The same, but the spelling of a control token of a SentencePiece model (</s>), or of its unknown token, becomes that
+  // token; the text between is encoded as if it stood alone.
+  std::vector<int32_t> encode_prompt(std::string_view text) const;
+
   // Text of ids; SentencePiece's start and end tokens give nothing, its unknown token gives " ⁇ ". Throws Error for an
   // id outside [0, size()).
   std::string decode(std::span<const int32_t> ids) const;
@@ -88,7 +99,8 @@ class Tokenizer {
   // Control tokens (<s>, </s>) have no text. Throws as decode does.
   std::string decode_part(std::span<const int32_t> ids, bool first) const;
 
-  // The piece of an id as the vocabulary spells it; "▁" begins a word. Throws as decode does.
+  // The piece of an id as the vocabulary spells it; "▁" begins a word; "" of an id without a piece. Throws as decode
+  // does.
   const std::string& piece(int32_t id) const;
   std::vector<std::string> pieces(std::span<const int32_t> ids) const;
 
@@ -105,7 +117,10 @@ class Tokenizer {
   struct Model;
   explicit Tokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
+  void check_id(int32_t id) const;
+
   std::shared_ptr<const Model> model_;
+  int32_t padding_ = 0;                     // ids without a piece, behind the others
   std::vector<int32_t> without_text_ = {};  // sorted
 };
 

@@ -85,14 +85,63 @@ void write(const WordPieceModel& model, json& root) {
   root["decoder"] = {{"type", "WordPiece"}, {"prefix", model.continuation}, {"cleanup", false}};
 }
 
+json model_of(const PairsModel& model) {
+  json merges = json::array();
+  for (const auto& [left, right] : pairs_of(model.merges)) merges.push_back({left, right});
+  const CharacterPairsOptions& options = model.options;
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", options.unknown ? json(*options.unknown) : json()},
+          {"continuing_subword_prefix", options.prefix.empty() ? json() : json(options.prefix)},
+          {"end_of_word_suffix", options.suffix.empty() ? json() : json(options.suffix)},
+          {"fuse_unk", options.fuse_unknown},
+          {"byte_fallback", options.byte_fallback},
+          {"ignore_merges", options.whole_words},
+          {"merges", std::move(merges)}};
+}
+
+json model_of(const UnigramModel& model) {
+  return {{"type", "Unigram"},
+          {"unk_id", model.unknown ? json(*model.unknown) : json()},
+          {"byte_fallback", model.byte_fallback}};
+}
+
+json model_of(const LongestModel& model) {
+  return {{"type", "WordPiece"},
+          {"unk_token", model.unknown},
+          {"continuing_subword_prefix", model.continuation},
+          {"max_input_chars_per_word", model.max_characters}};
+}
+
+json model_of(const WholeWordsModel& model) { return {{"type", "WordLevel"}, {"unk_token", model.unknown}}; }
+
+void write(const PipelineSpec& spec, json& root) {
+  for (const auto& [name, part] :
+       {std::pair{"normalizer", &spec.normalizer}, {"pre_tokenizer", &spec.pre_tokenizer}, {"decoder", &spec.decoder}})
+    root[name] = part->empty() ? json() : json::parse(*part);
+  root["model"] = std::visit([](const auto& model) { return model_of(model); }, spec.model);
+}
+
+// The scores of pieces; null where they have none.
+const std::vector<double>* scores_of(const TokenizerSpec& spec) {
+  const auto* pipeline = std::get_if<PipelineSpec>(&spec.model);
+  const auto* unigram = pipeline ? std::get_if<UnigramModel>(&pipeline->model) : nullptr;
+  return unigram ? &unigram->scores : nullptr;
+}
+
 }  // namespace
 
 std::string to_json(const TokenizerSpec& spec) {
   json root = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", json::array()}};
   std::visit([&](const auto& model) { write(model, root); }, spec.model);
-  json& vocabulary = root["model"]["vocab"] = json::object();
+  const std::vector<double>* scores = scores_of(spec);
+  json& vocabulary = root["model"]["vocab"] = scores ? json::array() : json::object();
   std::vector<std::string> pieces = spec.pieces;
-  for (size_t id = 0; id < pieces.size(); id++) vocabulary[pieces[id]] = id;
+  for (size_t id = 0; id < pieces.size(); id++)
+    if (scores)
+      vocabulary.push_back({pieces[id], (*scores)[id]});
+    else
+      vocabulary[pieces[id]] = id;
   for (const AddedToken& token : spec.added) {
     root["added_tokens"].push_back(added_of(token));
     if (token.id == std::ssize(pieces)) pieces.push_back(token.text);

@@ -162,6 +162,17 @@ std::string lowercase(std::string_view text) {
 
 std::string compose(std::string_view text) { return normalize(icu::Normalizer2::getNFCInstance, text, false); }
 std::string decompose(std::string_view text) { return normalize(icu::Normalizer2::getNFDInstance, text, false); }
+std::string compose_compatible(std::string_view text) {
+  return normalize(icu::Normalizer2::getNFKCInstance, text, true);
+}
+std::string decompose_compatible(std::string_view text) {
+  return normalize(icu::Normalizer2::getNFKDInstance, text, true);
+}
+
+bool is_word_character(int32_t c) {
+  return u_hasBinaryProperty(c, UCHAR_ALPHABETIC) || u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) ||
+         (U_GET_GC_MASK(c) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK));
+}
 
 std::string strip_accents(std::string_view text) {
   const std::string parts = normalize(icu::Normalizer2::getNFKDInstance, text, true);

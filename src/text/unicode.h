@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,12 @@ std::string lowercase(std::string_view text);
 // goes by: characters that came later stay as they are. text is valid UTF-8.
 std::string compose(std::string_view text);
 std::string decompose(std::string_view text);
+// The normal forms KC and KD, which also replace characters by those that they are compatible with, in the same way.
+std::string compose_compatible(std::string_view text);
+std::string decompose_compatible(std::string_view text);
+
+// Whether \w of a regular expression matches a character: letters, marks, digits, connecting punctuation.
+bool is_word_character(int32_t code);
 
 // Returns the text in normal form KD without combining marks, as ALBERT's tokenizer reads it. text is valid UTF-8.
 std::string strip_accents(std::string_view text);

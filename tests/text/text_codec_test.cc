@@ -46,12 +46,41 @@ TEST(TextCodec, PiecesLoseNothingWhereTheyWereTrainedToKeepAll) {
             fmt::format("tokenizer: id {}, expected 0 to {}", codec.size(), codec.size() - 1));
 }
 
+// As transformers finds its added tokens: each part of the text gets the space that the model puts before a text.
+TEST(TextCodec, ControlTokensOfSentencePieceAreFoundInTextsThatAreNotPlain) {
+  std::vector<std::string> lines(50, "to be or not to be </ s>");
+  const TextCodec codec = TextCodec::of_pieces(Tokenizer::train(lines, {.vocab_size = 40}));
+  const Ids words = codec.encode("to be", "text");
+  Ids expected = {1};
+  expected.insert(expected.end(), words.begin(), words.end());
+  expected.insert(expected.end(), {2, 2});
+  expected.insert(expected.end(), words.begin(), words.end());
+  expected.push_back(0);
+  EXPECT_EQ(codec.encode("<s>to be</s></s>to be<unk>", "text"), expected);
+  EXPECT_EQ(codec.decode(codec.encode_plain("to be </s>", "text")), "to be </s>");
+  EXPECT_EQ(codec.encode_plain("to be", "text"), words);
+}
+
 TEST(TextCodec, ALeadingSpaceAddedByTheModelIsNotPartOfTheText) {
   std::vector<std::string> lines(50, "to be or not to be");
   const TextCodec codec = TextCodec::of_pieces(Tokenizer::train(lines, {.vocab_size = 20}));
   const Ids ids = codec.encode("to be", "text");
   EXPECT_EQ(codec.decode(ids), "to be");
   EXPECT_EQ(codec.decode(ids, false), " to be");
+}
+
+TEST(TextCodec, OfPiecesMayHaveFewerTokensThanTheModel) {
+  std::vector<std::string> lines(50, "to be or not to be");
+  TextCodec codec = TextCodec::of_pieces(Tokenizer::train(lines, {.vocab_size = 20}));
+  const int32_t own = codec.size();
+  codec.pad(own + 3, "config.json");
+  EXPECT_EQ(codec.size(), own + 3);
+  Ids ids = codec.encode("to be", "text");
+  ids.insert(ids.begin(), own + 2);
+  EXPECT_EQ(codec.decode(ids), "to be");
+  EXPECT_EQ(codec.piece(own), "");
+  EXPECT_EQ(error_of([&] { codec.decode(Ids{own + 3}); }),
+            fmt::format("tokenizer: id {}, expected 0 to {}", own + 3, own + 2));
 }
 
 TEST(TextCodec, OfATokenizerJsonMayHaveFewerTokensThanTheModel) {
