@@ -147,11 +147,9 @@ TextCodec sentencepiece_codec(const GgufMetadata& metadata, const GgufTokens& to
   const VisibleSpaces spaces(tokens.pieces());
   for (size_t id = 0; id < scores.size(); id++) {
     const auto is = [&](const std::optional<int32_t>& special) { return special == static_cast<int32_t>(id); };
-    auto type = static_cast<int32_t>(is(start) || is(end) ? kControlPiece
-                                     : is(unknown)        ? kUnknownPiece
-                                                          : tokens.type(id));
-    // llama.cpp calls <start_of_turn> of Gemma a control token; in its own tokenizer such tokens are found in texts.
-    if (type == kControlPiece && !is(start) && !is(end) && !model.space_first) type = kUserDefinedPiece;
+    const auto type = static_cast<int32_t>(is(start) || is(end) ? kControlPiece
+                                           : is(unknown)        ? kUnknownPiece
+                                                                : tokens.type(id));
     const std::string& piece = tokens.pieces()[id];
     model.pieces.push_back({type == kUserDefinedPiece ? spaces.spell(piece) : piece, scores[id], type});
     if (type == kUnknownPiece) model.unknown = piece;
