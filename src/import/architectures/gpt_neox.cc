@@ -34,6 +34,8 @@ TensorMap gpt_neox_tensors(const ModelConfig& m, const Settings&) {
   TensorMap map;
   map.prefix = "gpt_neox.";
   add_token_tables(map, "gpt_neox.embed_in.weight", "embed_out.weight", m);
+  for (TensorRule& rule : map.rules)
+    if (rule.theirs == "embed_out.weight" || !rule.aliases.empty()) rule.aliases.push_back("lm_head.weight");  // of 5.x
   for (int64_t i = 0; i < m.decoder_layers; i++) {
     const std::string ours = fmt::format("decoder.layers.{}.", i), theirs = fmt::format("gpt_neox.layers.{}.", i);
     const std::string attention = ours + "self_attention", feed_forward = ours + "feed_forward";
