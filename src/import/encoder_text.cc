@@ -33,20 +33,26 @@ TextCodec read_fairseq(const std::string& path, const std::string& unknown) {
 std::vector<std::string> listed_pieces(const ModelFiles& files) {
   if (files.has("vocab.txt")) return pieces_from_lines(files.open_small("vocab.txt")->text(), files.path("vocab.txt"));
   if (files.has("vocab.json")) return parse_piece_ids(files.open_small("vocab.json")->text(), files.path("vocab.json"));
-  fail("{}: found no list of tokens, neither vocab.txt nor vocab.json", files.path());
+  if (const auto library = read_library_tokenizer(files)) {
+    std::vector<std::string> pieces;
+    for (int32_t id = 0; id < library->size(); id++) pieces.push_back(library->piece(id));
+    return pieces;
+  }
+  fail("{}: found no list of tokens: expected vocab.txt, vocab.json or tokenizer.json", files.path());
 }
 
 TextCodec read_codec(const TextSource& source, const std::string& unknown, const char* tokenizer_class) {
   const ModelFiles& files = source.files;
   if (source.options.tokens)
     return TextCodec::of_pieces(Tokenizer::with_pieces({}, listed_pieces(files), unknown, files.path()));
-  if (files.has(kFairseq)) return read_fairseq(files.path(kFairseq), unknown);
+  if (files.has(kFairseq) && !files.has("tokenizer.json")) return read_fairseq(files.path(kFairseq), unknown);
   return read_text_codec(files, tokenizer_class);
 }
 
 TextCodec read_albert_codec(const TextSource& source, const std::string& unknown) {
   const ModelFiles& files = source.files;
-  if (source.options.tokens || !files.has(kAlbert)) return read_codec(source, unknown, "AlbertTokenizer");
+  if (source.options.tokens || !files.has(kAlbert) || files.has("tokenizer.json"))
+    return read_codec(source, unknown, "AlbertTokenizer");
   const SentencePieceFile splitter = SentencePieceFile::read(files.path(kAlbert));
   return TextCodec::of_pieces(
       Tokenizer::with_pieces(splitter, Tokenizer::pieces_of(splitter), unknown, splitter.where));

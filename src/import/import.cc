@@ -100,7 +100,10 @@ void create_translator(const ImportedModel& model, const TranslatorText& text, c
 }
 
 void create_language_model(const ImportedModel& model, LanguageText text, const RunDirectory& out) {
-  if (has_tokenizer_json(text.codec.unit())) text.codec.pad(model.config.target_vocab, model.path);
+  const int64_t more = model.config.target_vocab - text.codec.size();
+  if (has_tokenizer_json(text.codec.unit()) ||
+      (text.codec.unit() == TextUnit::pieces && more > 0 && more <= kMaxPadding))
+    text.codec.fit(model.config.target_vocab, model.path);
   check_vocabulary(model, model.config.target_vocab, "token", text.codec.size());
   create_run(out, LanguageRun{model.config, text.config, text.codec}, [&](const RunDirectory& partial) {
     write_weights(model, partial.model());
@@ -109,8 +112,10 @@ void create_language_model(const ImportedModel& model, LanguageText text, const 
 }
 
 // A vocabulary may have fewer tokens than there are embeddings: tables are often padded to a round number of rows.
-void create_encoder(const ImportedModel& model, const EncoderText& text, const RunDirectory& out) {
-  if (const int64_t rows = tokens_of_text(model.config); text.codec.size() > rows)
+void create_encoder(const ImportedModel& model, EncoderText text, const RunDirectory& out) {
+  const int64_t rows = tokens_of_text(model.config);
+  if (has_tokenizer_json(text.codec.unit()) && text.codec.size() > rows) text.codec.fit(rows, model.path);
+  if (text.codec.size() > rows)
     fail("{}: the vocabulary must not be larger than the {} embeddings (has {} tokens)", model.path, rows,
          text.codec.size());
   edges_of(text.config, text.codec, model.path);

@@ -68,10 +68,14 @@ ImportedModel read_gguf(const std::string& path);
 ImportedModel read_marian(const std::string& path, const ImportOptions& options);
 ImportedModel read_torch(const std::string& path, const ImportOptions& options);
 
-// Reads the tokenizer of a model in the Hugging Face layout: tokenizer.model, or else tokenizer.json, vocab.json with
+// Reads the tokenizer of a model in the Hugging Face layout: tokenizer.json, or else tokenizer.model, vocab.json with
 // merges.txt, or vocab.txt. `tokenizer_class` is that of vocab.json with merges.txt where tokenizer_config.json names
 // none. The tokenizer may have fewer tokens than the model. Throws Error, naming file and field.
 TextCodec read_text_codec(const ModelFiles& files, const std::string& tokenizer_class);
+
+// Reads the tokenizer.json of a model, without the tokens around a text; nothing if there is none. Throws Error, naming
+// file and field.
+std::optional<HuggingFaceTokenizer> read_library_tokenizer(const ModelFiles& files);
 
 // Reads the tokenizer and the tokens around a text: those that the tokenizer adds, or else bos_token_id and
 // eos_token_id of generation_config.json or config.json. Each token of eos_token_id ends a text.

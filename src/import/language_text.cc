@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr size_t kMaxTokenizer = size_t{1} << 27;  // bytes; a vocabulary of 256,000 pieces has about 2^25
 
 // In transformers some fields of tokenizer_config.json override tokenizer.json.
-void check_agreement(const TokenizerSpec& spec, const Settings& settings) {
+void check_agreement(const TokenizerSpec& spec, const Settings& settings, Edges edges) {
   const auto check = [&](const char* name, bool found) {
     if (settings.flag(name, found) != found)
       fail("{}: {} must be {}, as in tokenizer.json (is {})", settings.where(), name, found, !found);
@@ -28,21 +28,23 @@ void check_agreement(const TokenizerSpec& spec, const Settings& settings) {
     check("strip_accents", words->cleaning.strip_accents);
     check("tokenize_chinese_chars", words->cleaning.space_chinese);
   }
-  check("add_bos_token", spec.before.has_value());
-  check("add_eos_token", spec.after.has_value());
+  if (edges == Edges::read) {
+    check("add_bos_token", spec.before.has_value());
+    check("add_eos_token", spec.after.has_value());
+  }
   for (const AddedToken& token : added_tokens_of(settings))
     if (std::ranges::find(spec.added, token) == spec.added.end())
       fail("{}: the added token {} {} differs from that of tokenizer.json", settings.where(), token.id,
            excerpt(token.text));
 }
 
-TokenizerSpec read_tokenizer_json(const ModelFiles& files) {
+TokenizerSpec read_tokenizer_json(const ModelFiles& files, Edges edges) {
   const auto bytes = files.open("tokenizer.json");
   const std::string path = files.path("tokenizer.json");
   if (bytes->text().size() > kMaxTokenizer)
     fail("{}: must have at most 128 MiB (has {} bytes)", path, bytes->text().size());
-  TokenizerSpec spec = parse_tokenizer_json(bytes->text(), path);
-  check_agreement(spec, read_tokenizer_config(files));
+  TokenizerSpec spec = parse_tokenizer_json(bytes->text(), path, edges);
+  check_agreement(spec, read_tokenizer_config(files), edges);
   return spec;
 }
 
@@ -50,15 +52,16 @@ TextCodec of_spec(TokenizerSpec spec, const std::string& where) {
   return TextCodec::of_tokenizer(HuggingFaceTokenizer(std::move(spec), where));
 }
 
-// Adds tokens behind the pieces of a SentencePiece model, up to the number of embeddings: added tokens, as Phi-3 has
-// them, and tokens for rows that nothing uses. They are control tokens, which texts do not contain.
+// Adds the tokens that tokenizer_config.json puts behind the pieces of a SentencePiece model, as Phi-3 has them. They
+// are control tokens, as are those that fill the gaps between their ids.
 TextCodec extended(const TextCodec& codec, const TextSource& source) {
   constexpr int64_t kMaxBehind = 4096;
   const int64_t size = codec.size(), wanted = source.model.target_vocab;
   if (wanted <= size || wanted > size + kMaxBehind) return codec;
   const std::vector<AddedToken> added = added_tokens_of(read_tokenizer_config(source.files));
   std::string bytes = codec.tokenizer().serialized();
-  for (int64_t id = size; id < wanted; id++) {
+  const int64_t end = added.empty() ? size : std::clamp<int64_t>(int64_t{added.back().id} + 1, size, wanted);
+  for (int64_t id = size; id < end; id++) {
     const auto token = std::ranges::find(added, static_cast<int32_t>(id), &AddedToken::id);
     const bool is_new = token != added.end() && !codec.id(token->text);
     const std::string text = is_new ? token->text : fmt::format("<unused_{}>", id);
@@ -83,12 +86,18 @@ std::vector<std::string> pieces_of(const Settings& settings, const std::string& 
 }  // namespace
 
 TextCodec read_text_codec(const ModelFiles& files, const std::string& tokenizer_class) {
+  if (files.has("tokenizer.json"))
+    return of_spec(read_tokenizer_json(files, Edges::read), files.path("tokenizer.json"));
   if (files.has("tokenizer.model")) return TextCodec::of_pieces(Tokenizer::load(files.path("tokenizer.model")));
-  if (files.has("tokenizer.json")) return of_spec(read_tokenizer_json(files), files.path("tokenizer.json"));
   if (files.has("vocab.json") && files.has("merges.txt"))
     return of_spec(read_vocabulary_and_merges(files, tokenizer_class), files.path("vocab.json"));
   if (files.has("vocab.txt")) return of_spec(read_vocabulary_lines(files), files.path("vocab.txt"));
-  fail("{}: expected tokenizer.model, tokenizer.json, vocab.json with merges.txt, or vocab.txt", files.path());
+  fail("{}: expected tokenizer.json, tokenizer.model, vocab.json with merges.txt, or vocab.txt", files.path());
+}
+
+std::optional<HuggingFaceTokenizer> read_library_tokenizer(const ModelFiles& files) {
+  if (!files.has("tokenizer.json")) return {};
+  return HuggingFaceTokenizer(read_tokenizer_json(files, Edges::ignored), files.path("tokenizer.json"));
 }
 
 LanguageText read_language_text(const TextSource& source, const std::string& tokenizer_class) {

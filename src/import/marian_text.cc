@@ -34,7 +34,8 @@ Tokenizer make_tokenizer(const TextSource& source, const char* list, std::vector
   const auto splitter = choose_splitter(is_source, source.options, [&] {
     return SentencePieceFile::read(source.files.path(is_source ? "source.spm" : "target.spm"));
   });
-  return Tokenizer::with_pieces(splitter, std::move(pieces), unknown, source.files.path(list));
+  return Tokenizer::with_pieces(splitter, std::move(pieces), unknown, source.files.path(list))
+      .fitted(is_source ? source.model.source_vocab : source.model.target_vocab, source.files.path(list));
 }
 
 }  // namespace

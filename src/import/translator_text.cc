@@ -1,6 +1,7 @@
 #include "import/translator_text.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
@@ -13,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxPadding = 4096;                  // pieces
 constexpr size_t kMaxTokenizerJson = size_t{1} << 27;  // bytes
 constexpr const char* kGenerationFile = "generation_config.json";
 
@@ -77,6 +77,22 @@ std::vector<NamedToken> find_languages(const TextSource& source, const LanguageT
     fail("{}: found no languages; expected their tokens in tokenizer.json, tokenizer_config.json or {}",
          source.files.path(), kMap);
   return tokens;
+}
+
+// The added tokens of a tokenizer, in the order of their ids.
+std::vector<NamedToken> tokens_of_tokenizer(const HuggingFaceTokenizer& tokenizer) {
+  std::vector<NamedToken> tokens;
+  for (const AddedToken& token : tokenizer.spec().added) tokens.push_back({token.id, token.text});
+  return tokens;
+}
+
+// Whether tokenizer.json is a tokenizer, and not only a list of added tokens.
+bool has_library_model(const ModelFiles& files) {
+  if (!files.has("tokenizer.json")) return false;
+  constexpr std::array<std::string_view, 2> kLists = {"vocab", "merges"};
+  const auto bytes = files.open("tokenizer.json");
+  return parse_json_lists(bytes->text(), files.path("tokenizer.json"), "model", kLists, [](const JsonItem&) {})
+      .contains("model");
 }
 
 // Gives a token its place among the pieces.
@@ -184,38 +200,49 @@ std::vector<std::string> fairseq_pieces(const SentencePieceFile& file) {
   return pieces;
 }
 
-void pad_pieces(std::vector<std::string>& pieces, int64_t embeddings, const std::string& where) {
-  const int64_t missing = embeddings - std::ssize(pieces);
-  if (missing < 0 || missing > kMaxPadding)
-    fail("{}: must have {} pieces, one for each embedding, or at most {} fewer (has {})", where, embeddings,
-         kMaxPadding, pieces.size());
-  for (int64_t i = 0; i < missing; i++) pieces.push_back(fmt::format("<unused_{}>", pieces.size()));
+TranslatorPieces read_translator_pieces(
+    const TextSource& source, const char* splitter,
+    const std::function<std::vector<std::string>(const SentencePieceFile&)>& otherwise) {
+  const ModelFiles& files = source.files;
+  if (files.has(splitter) && !has_library_model(files))
+    return {otherwise(SentencePieceFile::read(files.path(splitter)))};
+  TranslatorPieces result{{}, read_library_tokenizer(files)};
+  if (!result.library) fail("{}: expected tokenizer.json or {}", files.path(), splitter);
+  for (int32_t id = 0; id < result.library->size(); id++) result.pieces.push_back(result.library->piece(id));
+  return result;
 }
 
-void add_languages(const TextSource& source, const LanguageTokens& languages, std::vector<std::string>& pieces,
+void add_languages(const TextSource& source, const LanguageTokens& languages, TranslatorPieces& pieces,
                    TranslationConfig& translation) {
-  std::vector<NamedToken> tokens = find_languages(source, languages);
+  std::vector<NamedToken> tokens =
+      pieces.library ? tokens_of_tokenizer(*pieces.library) : find_languages(source, languages);
   std::ranges::stable_sort(tokens, {}, &NamedToken::id);
   for (const NamedToken& token : tokens) {
     const bool is_language = languages.is_language(token.text);
-    if (is_language || token.id >= 0) place(token, pieces, source.files.path());
+    if (is_language || token.id >= 0) place(token, pieces.pieces, source.files.path());
     if (!is_language) continue;
     translation.languages.push_back(languages.code_of(token.text));
     translation.language_tokens.push_back(token.text);
   }
-  if (languages.mask) place({-1, "<mask>"}, pieces, source.files.path());
+  if (translation.languages.empty())
+    fail("{}: found no languages among added_tokens", source.files.path("tokenizer.json"));
+  if (languages.mask && !pieces.library) place({-1, "<mask>"}, pieces.pieces, source.files.path());
 }
 
-ModelText share_pieces(const TextSource& source, const char* splitter, std::vector<std::string> pieces,
+ModelText share_pieces(const TextSource& source, const char* splitter, TranslatorPieces pieces,
                        TranslationConfig translation) {
-  pad_pieces(pieces, source.model.source_vocab, source.files.path());
   override_tokens(translation, source.options);
+  const bool splits = source.options.tokens || !source.options.source_tokenizer.empty();
   const auto side = [&](bool is_source) {
+    if (pieces.library && !splits) return Tokenizer::of_hugging_face(*pieces.library);
     const auto file = choose_splitter(is_source, source.options,
                                       [&] { return SentencePieceFile::read(source.files.path(splitter)); });
-    return Tokenizer::with_pieces(file, pieces, translation.unknown, source.files.path());
+    return Tokenizer::with_pieces(file, pieces.pieces, translation.unknown, source.files.path());
   };
-  TokenizerPair tokenizers{side(true), side(false)};
+  const auto fitted = [&](const Tokenizer& tokenizer) {
+    return tokenizer.fitted(source.model.source_vocab, source.files.path());
+  };
+  TokenizerPair tokenizers{fitted(side(true)), fitted(side(false))};
   return TranslatorText{std::move(tokenizers), std::move(translation)};
 }
 

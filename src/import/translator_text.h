@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,17 @@ std::string tokenizer_class_of(const TextSource& source);
 // </s>, <unk>, and the pieces of the model without its first three.
 std::vector<std::string> fairseq_pieces(const SentencePieceFile& file);
 
-// Appends pieces without text until there is one for each of `embeddings`. Throws Error, beginning with `where`, if
-// there are more pieces, or 4,096 fewer.
-void pad_pieces(std::vector<std::string>& pieces, int64_t embeddings, const std::string& where);
+// The pieces of a translator in the Hugging Face layout, by id, and their tokenizer if that is a tokenizer.json.
+struct TranslatorPieces {
+  std::vector<std::string> pieces;
+  std::optional<HuggingFaceTokenizer> library = {};
+};
+
+// Returns those of tokenizer.json, or else the result of `otherwise` for the SentencePiece model of this name. A
+// tokenizer.json without a model only names tokens. Throws Error, naming the file.
+TranslatorPieces read_translator_pieces(
+    const TextSource& source, const char* splitter,
+    const std::function<std::vector<std::string>(const SentencePieceFile&)>& otherwise);
 
 // How a model spells the tokens of its languages.
 struct LanguageTokens {
@@ -42,12 +51,13 @@ struct LanguageTokens {
 // tokenizer.json (added_tokens), or else of added_tokens_decoder or additional_special_tokens in tokenizer_config.json
 // or special_tokens_map.json, or the known ones. Those whose ids no file states follow the pieces. Throws Error, naming
 // the file, if there are none, or if a token has an id that is not the next one.
-void add_languages(const TextSource& source, const LanguageTokens& tokens, std::vector<std::string>& pieces,
+void add_languages(const TextSource& source, const LanguageTokens& tokens, TranslatorPieces& pieces,
                    TranslationConfig& translation);
 
-// Returns the text of a model whose two sides share a list of pieces and a SentencePiece model, which is the file
-// `splitter` unless the options name another. Applies the special tokens of the options.
-ModelText share_pieces(const TextSource& source, const char* splitter, std::vector<std::string> pieces,
+// Returns the text of a model whose two sides share their pieces, which text is split into by tokenizer.json or by a
+// SentencePiece model, the file `splitter`, unless the options name another. The model may have more rows than pieces;
+// see Tokenizer::fitted. Applies the special tokens of the options.
+ModelText share_pieces(const TextSource& source, const char* splitter, TranslatorPieces pieces,
                        TranslationConfig translation);
 
 }  // namespace qkv

@@ -33,6 +33,9 @@ LanguageRun LanguageRun::read(const RunDirectory& run, const ModelConfig& config
   const LanguageConfig language = read_fields<LanguageConfig>(run, run.language());
   LanguageRun loaded{config, language, read_codec(run, language.unit)};
   if (has_tokenizer_json(language.unit)) loaded.codec.pad(config.target_vocab, run.config());
+  if (const int64_t more = config.target_vocab - loaded.codec.size();
+      language.unit == TextUnit::pieces && more > 0 && more <= kMaxPadding)
+    loaded.codec.pad(config.target_vocab, run.config());
   loaded.ends = ends_of(language, loaded.codec, run.language());
   if (config.target_vocab != loaded.codec.size())
     fail("{}: target_vocab must be {}, the number of tokens of the vocabulary (is {})", run.config(),

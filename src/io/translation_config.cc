@@ -83,6 +83,13 @@ TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair
 
 std::vector<int32_t> ids_without_text(const TranslationConfig& config, const Tokenizer& target) {
   std::vector<int32_t> ids;
+  if (target.hugging_face()) ids = target.hugging_face()->special_ids();
+  for (int32_t id = 0; id < target.size(); id++) {
+    const std::string& piece = target.piece(id);
+    // T5's sentinels, and rows without a piece as imports once named them.
+    if (piece.starts_with("<extra_id_") || (piece.starts_with("<unused_") && piece == fmt::format("<unused_{}>", id)))
+      ids.push_back(id);
+  }
   if (config.languages.empty()) return ids;
   std::vector<std::string> pieces = config.language_tokens;
   for (const char* name : {"<pad>", "<mask>"}) pieces.push_back(name);

@@ -97,8 +97,8 @@ SentenceEdges edges_of(const TranslationTokens& tokens, const std::string& sourc
 // min_length is negative, or if the languages contradict each other.
 TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair& tokenizers, const std::string& where);
 
-// Returns the ids of the target vocabulary that are no text: in a model with several languages, the languages' tokens,
-// <pad> and <mask>.
+// Returns the ids of the target vocabulary that are no text: the special tokens of a tokenizer.json, and in a model
+// with several languages, the languages' tokens, <pad> and <mask>.
 std::vector<int32_t> ids_without_text(const TranslationConfig& config, const Tokenizer& target);
 
 // Returns the configuration of a model trained here: SentencePiece's start, end and unknown tokens.

@@ -15,11 +15,13 @@ TranslatorRun TranslatorRun::read(const RunDirectory& run, const ModelConfig& co
          config.has_encoder() ? "decoder_layers" : "encoder_layers");
   const TranslationConfig translation = read_fields<TranslationConfig>(run, run.translation());
   TranslatorRun loaded{config, read_tokenizers(run, translation.unknown), translation};
-  for (const auto& [side, size, vocab] : {std::tuple{"source", loaded.tokenizers.source.size(), config.source_vocab},
-                                          {"target", loaded.tokenizers.target.size(), config.target_vocab}})
-    if (size != vocab)
-      fail("{}: {}_vocab must be {}, the number of pieces of the {} tokenizer (is {})", run.config(), side, size, side,
-           vocab);
+  for (const auto& [side, tokenizer, vocab] : {std::tuple{"source", &loaded.tokenizers.source, config.source_vocab},
+                                               {"target", &loaded.tokenizers.target, config.target_vocab}}) {
+    if (vocab < tokenizer->size() || vocab > tokenizer->size() + kMaxPadding)
+      fail("{}: {}_vocab must be {}, the number of pieces of the {} tokenizer, or at most {} more (is {})",
+           run.config(), side, tokenizer->size(), side, kMaxPadding, vocab);
+    *tokenizer = tokenizer->fitted(vocab, run.config());
+  }
   loaded.tokens = tokens_of(translation, loaded.tokenizers, run.translation());
   Tokenizer& target = loaded.tokenizers.target;
   if (std::vector<int32_t> ids = ids_without_text(translation, target); !ids.empty())

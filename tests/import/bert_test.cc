@@ -260,8 +260,8 @@ TEST_F(BertFiles, NeedATokenizerOrAListOfTokens) {
   change("tokenizer_config.json", "cls_token", "<cls>");
   EXPECT_EQ(error(), "model/model.safetensors: token \"<cls>\" is not in the vocabulary");
   std::filesystem::remove(model() + "/vocab.txt");
-  EXPECT_EQ(error(), "model: found no list of tokens, neither vocab.txt nor vocab.json");
-  EXPECT_EQ(error({}), "model: expected tokenizer.model, tokenizer.json, vocab.json with merges.txt, or vocab.txt");
+  EXPECT_EQ(error(), "model: found no list of tokens: expected vocab.txt, vocab.json or tokenizer.json");
+  EXPECT_EQ(error({}), "model: expected tokenizer.json, tokenizer.model, vocab.json with merges.txt, or vocab.txt");
 }
 
 TEST_F(BertFiles, PositionsOfRobertaNeedRowsAfterThePadding) {

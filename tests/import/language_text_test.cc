@@ -141,7 +141,7 @@ TEST_F(LanguageTextTest, RefusesSettingsThatContradictTheTokenizer) {
 
 TEST_F(LanguageTextTest, MissingFilesAndTokensAreNamed) {
   put("vocab.json", "{}");
-  EXPECT_NE(error().find("expected tokenizer.model, tokenizer.json, vocab.json with merges.txt, or vocab.txt"),
+  EXPECT_NE(error().find("expected tokenizer.json, tokenizer.model, vocab.json with merges.txt, or vocab.txt"),
             std::string::npos);
 }
 

@@ -11,11 +11,12 @@ constexpr int64_t kFirstBartPosition = 2;  // rows of the tables of positions th
 
 ModelText read_bart_text(const TextSource& source) {
   TextCodec codec = read_text_codec(source.files, "BartTokenizer");
-  const Tokenizer tokenizer =
+  Tokenizer tokenizer =
       codec.unit() == TextUnit::pieces ? codec.tokenizer() : Tokenizer::of_hugging_face(codec.hugging_face_tokenizer());
   std::vector<std::string> pieces;
   for (int32_t id = 0; id < tokenizer.size(); id++) pieces.push_back(tokenizer.piece(id));
   TranslationConfig translation = read_translation_tokens(source, pieces);
+  tokenizer = tokenizer.fitted(source.model.source_vocab, source.files.path());
   if (const auto before = codec.before()) translation.source_start = pieces[to_size(*before)];
   if (source.config.flag("force_bos_token_to_be_generated", false) && translation.first.empty())  // in old files
     translation.first = translation.source_start;

@@ -34,22 +34,21 @@ bool is_mbart50(const TextSource& source, const TranslationConfig& translation) 
 }
 
 ModelText read_mbart_text(const TextSource& source) {
-  std::vector<std::string> pieces = fairseq_pieces(SentencePieceFile::read(source.files.path(kMbartPieces)));
-  std::vector<std::string> all = pieces;  // with the languages, whose ids are start tokens
+  TranslatorPieces pieces = read_translator_pieces(source, kMbartPieces, fairseq_pieces);
   TranslationConfig languages;
   LanguageTokens tokens{is_mbart_language, [](const std::string& token) { return token.substr(0, 2); }};
   tokens.known.assign(std::begin(kMbartLanguages), std::end(kMbartLanguages));
-  if (source.model.source_vocab > std::ssize(pieces) + std::ssize(kMbartLanguages) + 1)
+  if (source.model.source_vocab > std::ssize(pieces.pieces) + std::ssize(kMbartLanguages) + 1)
     tokens.known.insert(tokens.known.end(), std::begin(kMoreOfMbart50), std::end(kMoreOfMbart50));
-  add_languages(source, tokens, all, languages);
-  TranslationConfig translation = read_translation_tokens(source, all);
+  add_languages(source, tokens, pieces, languages);
+  TranslationConfig translation = read_translation_tokens(source, pieces.pieces);
   const bool fifty = is_mbart50(source, translation);
   translation.languages = std::move(languages.languages);
   translation.language_tokens = std::move(languages.language_tokens);
   translation.source_language = fifty ? SourceLanguage::before : SourceLanguage::after;
   translation.target_language = fifty ? TargetLanguage::first : TargetLanguage::start;
   translation.first.clear();
-  return share_pieces(source, kMbartPieces, std::move(all), std::move(translation));
+  return share_pieces(source, kMbartPieces, std::move(pieces), std::move(translation));
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ ModelText read_pegasus_text(const TextSource& source) {
   const int64_t offset = read_tokenizer_config(source.files).integer("offset", kPegasusOffset);
   if (offset != kPegasusOffset)
     fail("{}: offset must be {} (is {})", source.files.path("tokenizer_config.json"), kPegasusOffset, offset);
-  std::vector<std::string> pieces = pegasus_pieces(SentencePieceFile::read(source.files.path(kPegasusPieces)));
-  TranslationConfig translation = read_translation_tokens(source, pieces);
+  TranslatorPieces pieces = read_translator_pieces(source, kPegasusPieces, pegasus_pieces);
+  TranslationConfig translation = read_translation_tokens(source, pieces.pieces);
   return share_pieces(source, kPegasusPieces, std::move(pieces), std::move(translation));
 }
 

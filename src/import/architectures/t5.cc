@@ -136,11 +136,10 @@ void find_t5_languages(const std::vector<std::string>& pieces, TranslationConfig
 }
 
 ModelText read_t5_text(const TextSource& source) {
-  if (!source.files.has(kT5Pieces) && source.files.has("tokenizer.json"))
-    fail("{}: expected {}, the SentencePiece model that tokenizer.json was made from", source.files.path(), kT5Pieces);
-  std::vector<std::string> pieces = t5_pieces(source, SentencePieceFile::read(source.files.path(kT5Pieces)));
-  TranslationConfig translation = read_translation_tokens(source, pieces);
-  find_t5_languages(pieces, translation);
+  TranslatorPieces pieces =
+      read_translator_pieces(source, kT5Pieces, [&](const SentencePieceFile& file) { return t5_pieces(source, file); });
+  TranslationConfig translation = read_translation_tokens(source, pieces.pieces);
+  find_t5_languages(pieces.pieces, translation);
   return share_pieces(source, kT5Pieces, std::move(pieces), std::move(translation));
 }
 
