@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,9 @@ void check(const LanguageConfig& config);
 
 struct LanguageRecipe : Recipe {
   LanguageConfig language;
+  // As in TranslationRecipe. If `given` names max_epochs and not max_steps, the schedule cosine ends after max_epochs.
+  bool fit = false;
+  std::set<std::string> given = {};
 };
 
 // Returns a preset; throws Error for an unknown name.
@@ -90,4 +94,4 @@ struct LanguageFiles {
 bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer, const RankOptions& ranks = {});
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

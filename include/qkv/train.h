@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,11 @@ void check(const TextConfig& config);
 
 struct TranslationRecipe : Recipe {
   TextConfig text;
+  // If true, a new run chooses warmup_steps, learning_rate and cooldown that fit its limits (docs/run-directory.md)
+  // unless `given` names one of schedule, warmup_steps and cooldown. set_recipe_option and merge_recipe_json add the
+  // names that they set. True in recipes of translation_recipe.
+  bool fit = false;
+  std::set<std::string> given = {};
 };
 
 // Returns a preset; throws Error for an unknown name.
@@ -69,11 +75,13 @@ struct TranslationFiles {
 // Trains a translator and writes it to the run directory `out`. Returns false if should_stop ended training early.
 //
 // If `out` is a run, training resumes from its last saved state and ends with the same bytes as an uninterrupted run.
-// The recipe must then be the same except for recompute, patience, max_epochs, max_minutes, save_minutes and, unless the
-// schedule is a cosine, max_steps. memory: if above 0, a new run gets the largest batch_tokens with which training takes
-// at most this many bytes (docs/run-directory.md describes what is counted); a resumed run keeps its own. With an
-// initial run, which must have float32 weights, the recipe must have its shape and its text configuration. The new run
-// does not need it afterwards. Throws Error for invalid text, options or files, and if another process trains the run.
+// The recipe must then be the same except for recompute, patience, max_epochs, max_minutes, save_minutes and, unless
+// the schedule is a cosine, max_steps; it keeps values that were chosen for the limits of the run. Whether a limit is
+// reached depends on the values of this call. A run has at least one step, whatever max_minutes is. memory: if above 0,
+// a new run gets the largest batch_tokens with which training takes at most this many bytes (docs/run-directory.md
+// describes what is counted); a resumed run keeps its own. With an initial run, which must have float32 weights, the
+// recipe must have its shape and its text configuration. The new run does not need it afterwards. Throws Error for
+// invalid text, options or files, and if another process trains the run.
 bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
                        const TrainingObserver& observer, int64_t memory = 0, const RankOptions& ranks = {});
 

@@ -37,6 +37,7 @@ struct TrainingConfig {
   double learning_rate = 5e-3;  // at its peak
   int64_t warmup_steps = 2000;
   Schedule schedule = Schedule::inverse_sqrt;
+  double cooldown = 0;
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
   Moments moments = Moments::float32;
   double weight_decay = 0;
@@ -87,6 +88,10 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
         {"Steps over which the learning rate rises linearly to its peak; 0 starts at the peak", "optimizer", kCount});
   visit("schedule", c.schedule,
         {"Learning rate after the warm-up: falls with 1/sqrt(step), falls to 0 as a cosine, or stays", "optimizer"});
+  visit("cooldown", c.cooldown,
+        {"Share of training at its end, by the limit that comes first (max_steps, max_epochs or max_minutes), in which "
+         "the learning rate falls linearly to 0; a cosine ends at max_steps by itself; 0 is off",
+         "optimizer", between(0, 1)});
   visit("beta1", c.beta1, {"Decay rate of Adam's mean of gradients", "optimizer", kRate});
   visit("beta2", c.beta2, {"Decay rate of Adam's mean of squared gradients", "optimizer", kRate});
   visit("epsilon", c.epsilon, {"Added to the denominator of Adam's update", "optimizer", kWeight});
@@ -229,7 +234,7 @@ struct RecipeChoice {
 struct StepReport {
   int64_t step = 0, epoch = 0;
   int64_t max_steps = 0, max_epochs = 0;  // limits; 0: none
-  double loss = 0, nll = 0;  // per target token, natural logarithm
+  double loss = 0, nll = 0;               // per target token, natural logarithm
   double learning_rate = 0, gradient_norm = 0;
   int64_t skipped_steps = 0;  // so far: steps that were not applied, because loss or gradient was not finite
   int64_t rollbacks = 0;      // so far: returns to an earlier state after a loss far above the recent ones

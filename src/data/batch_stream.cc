@@ -31,6 +31,13 @@ int64_t BatchStream::windows() const {
   return (corpus_.chunks() + options_.window_chunks - 1) / options_.window_chunks;
 }
 
+double BatchStream::part_of_epoch() const {
+  const double in_window = static_cast<double>(position_.batch) / static_cast<double>(batches_.size());
+  return (static_cast<double>(position_.window) + in_window) / static_cast<double>(windows());
+}
+
+double BatchStream::batches_per_epoch() const { return static_cast<double>(windows() * batches_.size()); }
+
 void BatchStream::deal_out(const Deal& deal) {
   deal_ = deal;
   current_ = next_window_ = {};

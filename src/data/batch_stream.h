@@ -65,6 +65,8 @@ class BatchStream {
   void look_ahead(int64_t batches);
 
   int64_t windows() const;                      // in an epoch
+  double part_of_epoch() const;                 // before the next batch, as if all windows had as many batches
+  double batches_per_epoch() const;             // the same
   int64_t longest() const { return longest_; }  // largest number of tokens on a side of a pair that is not skipped
   std::string fingerprint() const { return corpus_.fingerprint(); }
   const std::string& path() const { return corpus_.path(); }

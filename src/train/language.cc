@@ -90,7 +90,7 @@ TextCodec make_codec(const std::string& tokenizer, const LanguageConfig& config,
 
 class LanguageData {
  public:
-  static constexpr bool kCountsBatches = true;
+  static constexpr bool kCountsBatches = true, kFitsLimits = true;
 
   static void check(const LanguageRecipe& given, const LanguageFiles& files);
   static LanguageRecipe saved_recipe(const RunDirectory& run);
@@ -99,13 +99,14 @@ class LanguageData {
 
   void set_sizes(LanguageRecipe& recipe) const;
   void set_limits(LanguageRecipe& recipe) const;
+  int64_t batches(const LanguageRecipe& recipe) const { return LanguageTask::batches(recipe, train_); }
   std::unique_ptr<Task> make_task(const LanguageRecipe& recipe) const;
   void create_run(const RunDirectory& run, const LanguageRecipe& recipe) const;
 
  private:
   void expect_same(const LanguageRun& run, const LanguageRecipe& given) const;
-
   void check_dev(const std::vector<std::string_view>& documents, double dev_share) const;
+
   const LanguageFiles& files_;
   TextCodec codec_;
   TextEnds ends_;
@@ -135,8 +136,8 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
   const bool has_dev = !files.dev.empty();
   Text text(files.text, config);
   const Text dev_text(files.dev, config);
-  const std::vector<std::string_view> dev = has_dev ? dev_text.documents : take_end(text.documents, config.dev_share);
   const std::vector<std::string_view> all = text.documents;
+  const std::vector<std::string_view> dev = has_dev ? dev_text.documents : take_end(text.documents, config.dev_share);
   if (text.documents.empty() || dev.empty())
     fail("{}: is too short to set aside {} of it (dev_share)", files.text.front(), config.dev_share);
   if (session.resumed || !files.init.empty()) {
@@ -155,8 +156,8 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
   train_.files = files.text;
   train_.places = places_of(text);
   dev_ = stream_of(dev, codec_, has_dev ? files.dev.front() : files.text.front(), ends);
-  session.report(fmt::format("text: {} bytes for training, {} bytes for evaluation, {} distinct tokens", train_.bytes,
   if (!session.resumed && !files.init.empty()) check_dev(all, given.language.dev_share);
+  session.report(fmt::format("text: {} bytes for training, {} bytes for evaluation, {} distinct tokens", train_.bytes,
                              dev_.bytes, codec_.size()));
 }
 
@@ -167,7 +168,6 @@ void LanguageData::expect_same(const LanguageRun& run, const LanguageRecipe& giv
     fail("{}: start and ends of the language configuration must be those of the run", files_.init);
 }
 
-void LanguageData::set_sizes(LanguageRecipe& recipe) const {
 // Throws Error if the initial run was trained on the text for evaluation, or on this text with a smaller end set aside.
 // Other texts cannot be compared, because runs do not contain theirs.
 void LanguageData::check_dev(const std::vector<std::string_view>& documents, double dev_share) const {
@@ -197,15 +197,14 @@ void LanguageData::check_dev(const std::vector<std::string_view>& documents, dou
           share > 0 ? fmt::format("dev_share {} or ", share) : "");
 }
 
+void LanguageData::set_sizes(LanguageRecipe& recipe) const {
   ModelConfig& model = recipe.model;
   model.source_vocab = model.encoder_layers = 0;
   model.shared_embeddings = false;
   model.target_vocab = codec_.size();
 }
 
-void LanguageData::set_limits(LanguageRecipe& recipe) const {
-  set_cosine_end(recipe.training, LanguageTask::batches(recipe, train_));
-}
+void LanguageData::set_limits(LanguageRecipe& recipe) const { set_cosine_end(recipe.training, batches(recipe)); }
 
 std::unique_ptr<Task> LanguageData::make_task(const LanguageRecipe& recipe) const {
   return std::make_unique<LanguageTask>(recipe, codec_, ends_, train_, dev_);
@@ -214,7 +213,7 @@ std::unique_ptr<Task> LanguageData::make_task(const LanguageRecipe& recipe) cons
 void LanguageData::create_run(const RunDirectory& run, const LanguageRecipe& recipe) const {
   qkv::create_run(run, LanguageRun{recipe.model, recipe.language, codec_}, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
-    write_fields(partial.training(), recipe.training);
+    write_training(partial, recipe.training);
     write_initial<LanguageRun>(files_.init, recipe, partial);
   });
 }

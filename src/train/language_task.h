@@ -29,6 +29,8 @@ class LanguageTask : public Task {
   const StreamPosition& position() const override { return position_; }
   void next() override;
   void skip() override;
+  double part_of_epoch() const override { return static_cast<double>(position_.batch) / batches_per_epoch(); }
+  double batches_per_epoch() const override { return static_cast<double>(epoch_.batches()); }
   std::string summary() const override;
 
   Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;

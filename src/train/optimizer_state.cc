@@ -111,7 +111,7 @@ void OptimizerState::allocate() {
 // `mean` is 1 / tokens.
 AdamStep OptimizerState::adam_step(int64_t step, double mean, double squares) const {
   AdamStep s;
-  s.learning_rate = learning_rate(config_, step);
+  s.learning_rate = rate_factor_ * learning_rate(config_, step);
   s.beta1 = config_.beta1;
   s.beta2 = config_.beta2;
   s.epsilon = config_.epsilon;

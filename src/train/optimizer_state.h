@@ -48,6 +48,8 @@ class OptimizerState {
   // sets the gradients to zero. Returns the norm of the mean gradient before clipping. If the norm is not finite, only
   // the gradients change. Requires `gather` unless the slices are all parameters.
   double update(int64_t step, int64_t tokens, Gather gather = {});
+  // Sets the factor of the learning rate of the next steps. Lazy rows require 1.
+  void scale_learning_rate(double factor) { rate_factor_ = factor; }
   // Sets the gradients to zero.
   void clear_gradients();
 
@@ -111,6 +113,7 @@ class OptimizerState {
   void caught_up_into(int64_t step, std::span<const float> from, std::span<float> out, F&& f);
 
   const TrainingConfig& config_;
+  double rate_factor_ = 1;
   ParameterList<float>& parameters_;
   Arena memory_;
   std::variant<Float32Moments, Bfloat16Moments, Int8Moments> moments_;

@@ -122,18 +122,26 @@ void follow(ModelConfig& m, const nlohmann::json& given) {
     m.norm.final = m.norm.position != NormPosition::post;
 }
 
+void add_names(std::set<std::string>& names, const nlohmann::json& given) {
+  for (const auto& [name, value] : given.items()) names.insert(name);
+}
+
 void follow(TranslationRecipe& recipe, const nlohmann::json& given) {
   follow(recipe.model, given);
+  add_names(recipe.given, given);
   if (given.contains("joint_vocabulary") && !given.contains("shared_embeddings"))
     recipe.model.shared_embeddings = recipe.text.joint_vocabulary;
 }
 
 void follow(RecommendationRecipe& recipe, const nlohmann::json& given) {
   follow(recipe.model, given);
-  for (const auto& [name, value] : given.items()) recipe.given.insert(name);
+  add_names(recipe.given, given);
 }
 
-void follow(LanguageRecipe& recipe, const nlohmann::json& given) { follow(recipe.model, given); }
+void follow(LanguageRecipe& recipe, const nlohmann::json& given) {
+  follow(recipe.model, given);
+  add_names(recipe.given, given);
+}
 
 }  // namespace
 

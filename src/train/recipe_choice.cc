@@ -1,6 +1,7 @@
 // The choice of a recipe: a preset or a run to fine-tune, a file of values, and values.
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/file_descriptor.h"
@@ -38,15 +39,17 @@ R with_values(R recipe, const RecipeChoice& choice) {
 }  // namespace
 
 TranslationRecipe translation_recipe(const RecipeChoice& choice, const std::string& init, const std::string& out) {
-  return with_values(init.empty() ? preset_of(choice, kTranslationPreset, translation_preset)
-                                  : fine_tuning_of(choice, init, out, translation_fine_tuning),
-                     choice);
+  TranslationRecipe recipe = init.empty() ? preset_of(choice, kTranslationPreset, translation_preset)
+                                          : fine_tuning_of(choice, init, out, translation_fine_tuning);
+  recipe.fit = true;
+  return with_values(std::move(recipe), choice);
 }
 
 LanguageRecipe language_recipe(const RecipeChoice& choice, const std::string& init, const std::string& out) {
-  return with_values(init.empty() ? preset_of(choice, kLanguagePreset, language_preset)
-                                  : fine_tuning_of(choice, init, out, language_fine_tuning),
-                     choice);
+  LanguageRecipe recipe = init.empty() ? preset_of(choice, kLanguagePreset, language_preset)
+                                       : fine_tuning_of(choice, init, out, language_fine_tuning);
+  recipe.fit = true;
+  return with_values(std::move(recipe), choice);
 }
 
 RecommendationRecipe recommendation_recipe(const RecipeChoice& choice) {

@@ -28,7 +28,7 @@ namespace {
 
 class RecommendationData {
  public:
-  static constexpr bool kCountsBatches = true;
+  static constexpr bool kCountsBatches = true, kFitsLimits = false;  // it fits a recipe to its log
 
   static void check(const RecommendationRecipe& given, const RecommendationFiles& files);
   static RecommendationRecipe saved_recipe(const RunDirectory& run);
@@ -38,6 +38,9 @@ class RecommendationData {
 
   void set_sizes(RecommendationRecipe& recipe) const;
   void set_limits(RecommendationRecipe& recipe) const;
+  int64_t batches(const RecommendationRecipe& recipe) const {
+    return RecommendationTask::batches(recipe, run_.log.data);
+  }
   std::unique_ptr<Task> make_task(const RecommendationRecipe& recipe) const;
   void create_run(const RunDirectory& run, const RecommendationRecipe& recipe);
 
@@ -187,14 +190,14 @@ void RecommendationData::set_sizes(RecommendationRecipe& recipe) const {
 }
 
 void RecommendationData::set_limits(RecommendationRecipe& recipe) const {
-  TrainingConfig& training = recipe.training;
-  const int64_t batches = RecommendationTask::batches(recipe, run_.log.data);
-  set_cosine_end(training, batches);
   if (init_)
     if (const std::string line = check_held_out(files_.init, *init_, recipe.recommendation, run_.log.data);
         !line.empty())
       session_.report(line);
-  const int64_t steps = std::max<int64_t>(1, batches / training.accumulate / training.shards);
+  TrainingConfig& training = recipe.training;
+  const int64_t count = batches(recipe);
+  set_cosine_end(training, count);
+  const int64_t steps = std::max<int64_t>(1, count / training.accumulate / training.shards);
   if (training.eval_every == 0) training.eval_every = recipe.fit ? fitting_interval(steps) : steps;
 }
 
@@ -208,7 +211,7 @@ void RecommendationData::create_run(const RunDirectory& run, const Recommendatio
   run_.recommendation = recipe.recommendation;
   qkv::create_run(run, run_, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
-    write_fields(partial.training(), recipe.training);
+    write_training(partial, recipe.training);
     if (features_.count() > 0) {
       write_file_atomic(partial.features(), pieces_to_json(features_.names));
       write_file_atomic(partial.feature_columns(), pieces_to_json(features_.columns));

@@ -4,6 +4,8 @@
 //                 Vaswani et al. (2017), section 5.3: d^−½ min(step^−½, step · warmup^−3/2)
 //   constant      lr = peak
 //   cosine        lr = peak · (1 + cos(π t)) / 2, where t rises from 0 to 1 at max_steps
+// In the last part of training, the cooldown, it is multiplied by a factor that falls linearly to 0: Zhai et al.,
+// "Scaling Vision Transformers" (2022), section 3.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +26,12 @@ inline double learning_rate(const TrainingConfig& c, int64_t step) {
   if (c.schedule == Schedule::inverse_sqrt) return c.learning_rate * std::sqrt(warmup / s);
   const double t = std::min(1.0, (s - warmup) / std::max(1.0, static_cast<double>(c.max_steps) - warmup));
   return c.learning_rate * (1 + std::cos(std::numbers::pi * t)) / 2;
+}
+
+// Returns the factor of the learning rate when a part of training is done, from 0 to 1: during the cooldown it falls
+// linearly to 0.
+inline double cooldown_factor(const TrainingConfig& c, double done) {
+  return c.cooldown > 0 ? std::clamp((1 - done) / c.cooldown, 0.0, 1.0) : 1;
 }
 
 // Returns the decay of the moving average in a step. At first the average follows the weights closely.

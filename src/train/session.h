@@ -12,6 +12,7 @@
 #include "io/run_directory.h"
 #include "io/run_lock.h"
 #include "qkv/training.h"
+#include "train/fit_to_limits.h"
 #include "train/private_directory.h"
 #include "train/ranks.h"
 #include "train/resume.h"
@@ -35,7 +36,9 @@ struct TrainingSession {
 
 // The data of one kind of model, from which training starts. Data, made of the session, the given recipe and further
 // inputs, has
-//   kCountsBatches           whether the number of batches of an epoch is known before training
+//   kCountsBatches           whether the number of batches of an epoch is known before training; then
+//                            batches(recipe) returns it
+//   kFitsLimits              whether values of a new run follow from its limits
 //   check(given, inputs…)    throws Error for invalid values
 //   saved_recipe(run)        the recipe of a run to resume; throws Error for a run of another kind
 //   set_sizes(recipe)        sets the sizes that follow from the data
@@ -100,8 +103,14 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
     lock.emplace(session.run);
   }
 
-  Data data(session, given, inputs...);
-  const R recipe = resolve_recipe(given, data);
+  R wanted = given;
+  if (saved) keep_fitted(wanted, *saved);
+  if constexpr (Data::kFitsLimits && Data::kCountsBatches)
+    if (!saved) prefer_given_epochs(wanted);
+  Data data(session, wanted, inputs...);
+  R recipe = resolve_recipe(wanted, data);
+  if constexpr (Data::kCountsBatches)
+    if (saved) check_cosine_end(session.run, *saved, recipe, data.batches(recipe));
   if (saved && ranks && !ranks->is_first()) check_same_as_first(*saved, recipe);
   if (saved && (!ranks || ranks->is_first())) check_same(session.run, *saved, recipe);
   check_freeze(recipe);
@@ -109,6 +118,10 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
   const std::unique_ptr<Task> task = data.make_task(recipe);
   const bool is_new = !session.resumed;
   if (is_new) task->seek({});  // data without a batch throw here and leave no run behind
+  if constexpr (Data::kFitsLimits)
+    if (is_new)
+      if (const std::string line = fit_to_limits(recipe, *task, ranks ? ranks->size() : 1); !line.empty())
+        session.report(line);
   if (ranks) agree(*ranks, session, *task, [&](const RunDirectory& run) { data.create_run(run, recipe); });
   const auto make_trainer = [&] { return std::make_unique<Trainer>(recipe, session.run, *task, observer, ranks); };
   if (!is_new) return make_trainer()->train();

@@ -11,6 +11,7 @@ std::string_view missing_for_sparse_updates(const RecommendationRecipe& recipe, 
   if (t.accumulate != 1) return "accumulate = 1";
   if (t.shards != 1) return "shards = 1";
   if (t.weight_decay != 0) return "weight_decay = 0";
+  if (t.cooldown != 0) return "cooldown = 0";
   if (!(t.beta1 * t.beta1 < t.beta2)) return "beta1 below the square root of beta2";
   return "";
 }

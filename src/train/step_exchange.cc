@@ -1,6 +1,7 @@
 #include "train/step_exchange.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/fail.h"
@@ -18,6 +19,7 @@ struct Note {
   int64_t step = 0;
   uint64_t position = 0;  // hash
   int64_t stops = 0, pauses = 0;
+  double done = 0;
 };
 
 uint64_t hash_of(const StreamPosition& p) {
@@ -159,7 +161,7 @@ void StepExchange::sum_gradients() {
 StepExchange::Pause StepExchange::share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position,
                                                Pause pause) {
   std::vector<Note> notes(to_size(ranks_.size()));
-  notes[to_size(ranks_.rank())] = {step, hash_of(position), pause.stops, pause.pauses};
+  notes[to_size(ranks_.rank())] = {step, hash_of(position), pause.stops, pause.pauses, pause.done};
   std::vector<ByteParts> parts;
   for (int rank = 0; rank < ranks_.size(); rank++) {
     const Share own = share_of(shards_, rank, ranks_.size());
@@ -168,6 +170,8 @@ StepExchange::Pause StepExchange::share_losses(std::span<Loss> losses, int64_t s
   }
   share_all(ranks_.communicator(), parts);
   pause.pauses = notes.front().pauses != 0;
+  pause.done = notes.front().done;
+  if (!std::isfinite(pause.done)) fail("rank 0 sent a part of training that is not finite");
   for (int rank = 0; rank < ranks_.size(); rank++) {
     const Note& note = notes[to_size(rank)];
     if (note.step != step || note.position != hash_of(position))

@@ -51,6 +51,7 @@ class StepExchange {
   struct Pause {
     bool stops = false;   // training ends
     bool pauses = false;  // rank 0 commands what is next; otherwise it is another step
+    double done = 0;      // part of training that preceded the step, as rank 0 sees it
   };
   // Exchanges the losses of all shards, of which those of this rank are set, and the decisions. Throws Error unless all
   // ranks are at the same step and the same position in the data.

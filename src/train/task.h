@@ -55,6 +55,10 @@ class Task {
   virtual void skip() = 0;
   // Announces the number of batches before the next call of look_ahead, so that ranks can exchange what these need.
   virtual void look_ahead(int64_t) {}
+  // Returns the part of the current epoch that precedes the next batch, in [0, 1).
+  virtual double part_of_epoch() const = 0;
+  // Returns the number of batches of an epoch, or about how many there are if batches are made during training.
+  virtual double batches_per_epoch() const = 0;
   // Describes the data in one line.
   virtual std::string summary() const = 0;
   // Describes the previous epoch in one line; "" if there is nothing to report.

@@ -103,6 +103,17 @@ void Trainer::clear_base_gradients() {
   std::fill(gradients.begin(), gradients.end(), 0.0f);
 }
 
+// Returns the part of training that is done, by the limit that comes first; 0 without limits. A cosine has the limit of
+// steps in its schedule.
+double Trainer::part_done() const {
+  const auto part = [](double done, double limit) { return limit > 0 ? done / limit : 0; };
+  const double epochs = static_cast<double>(progress_.data.epoch) + task_.part_of_epoch();
+  double done = part(epochs, static_cast<double>(config_.max_epochs));
+  if (config_.schedule != Schedule::cosine)
+    done = std::max(done, part(static_cast<double>(progress_.step), static_cast<double>(config_.max_steps)));
+  return std::max(done, part(seconds() / 60, config_.max_minutes));
+}
+
 // Moves on in the data, past a batch that another rank computes unless it is this rank's own.
 void Trainer::next_batch(bool is_own) {
   const int64_t epoch = progress_.data.epoch;
@@ -143,7 +154,9 @@ std::optional<StepReport> Trainer::step() {
   StepReport done;
   done.epoch = position.epoch + 1;
   check_last_step(config_, progress_.step + 1);
+  pause_.done = part_done();
   compute_shards();
+  optimizer_.scale_learning_rate(cooldown_factor(config_, pause_.done));
   const Loss loss = tree_sum<Loss>(losses_);
   done.loss = loss.loss / static_cast<double>(loss.tokens);
   if (std::isfinite(done.loss) && done.loss > spikes_.bound()) {
@@ -160,6 +173,8 @@ std::optional<StepReport> Trainer::step() {
   progress_.step++;
   progress_.skipped_in_row = 0;
   spikes_.add(done.loss);
+  last_loss_ = done.loss;
+  if (first_loss_ == 0) first_loss_ = done.loss;
   task_.after_step(model_);
   if (!is_first()) return done;  // rank 0 reports
 
@@ -168,13 +183,11 @@ std::optional<StepReport> Trainer::step() {
   done.max_steps = config_.max_steps;
   done.max_epochs = config_.max_epochs;
   done.nll = loss.nll / tokens;
-  done.learning_rate = learning_rate(config_, progress_.step);
+  done.learning_rate = cooldown_factor(config_, pause_.done) * learning_rate(config_, progress_.step);
   done.target_tokens = loss.tokens;
   done.seconds = seconds();
   done.tokens_per_second = tokens / (done.seconds - begin);
   done.skipped_steps = progress_.skipped_steps;
-  last_loss_ = done.loss;
-  if (first_loss_ == 0) first_loss_ = done.loss;
   done.rollbacks = progress_.rollbacks;
   if (config_.shards > 1) done.noise_scale = noise_.add(config_.shards, loss, done.gradient_norm);
   return done;

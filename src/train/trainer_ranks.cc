@@ -81,7 +81,7 @@ void Trainer::end_shards() {
   if (is_first()) describe_step();
   const int64_t step = progress_.step + 1;
   const bool stops = observer_.should_stop && observer_.should_stop();
-  pause_ = exchange_->share_losses(losses_, step, progress_.data, {stops, pauses_after(step)});
+  pause_ = exchange_->share_losses(losses_, step, progress_.data, {stops, pauses_after(step), pause_.done});
 }
 
 bool Trainer::pauses_after(int64_t step) const {

@@ -43,6 +43,7 @@ constexpr int64_t kVocabularySentences = 1'000'000;  // from which a vocabulary 
 class TranslationData {
  public:
   static constexpr bool kCountsBatches = false;  // pairs are tokenized during training
+  static constexpr bool kFitsLimits = true;
 
   static void check(const TranslationRecipe& given, const TranslationFiles& files, int64_t memory);
   static TranslationRecipe saved_recipe(const RunDirectory& run);
@@ -106,12 +107,12 @@ TranslationData::TranslationData(const TrainingSession& session, const Translati
   expect_same_shape(files.init, run_.config, given.model);
   expect_same_options(files.init, text_config_of(RunDirectory(files.init), run_), given.text,
                       {"source_language", "target_language"});
-  session.report(starting_report(files.init, given.training));
   const bool reads_input = std::ranges::find(files.dev, "-") != files.dev.end();
   if (const std::string trained = trained_text(files.init); !trained.empty() && !reads_input)
     if (ParallelCorpus(files.dev, given.text.lowercase).fingerprint() == trained)
       fail("{}: was trained on {}, so that scores on it would be too high; use another dev text", files.init,
            fmt::join(files.dev, " and "));
+  session.report(starting_report(files.init, given.training));
 }
 
 TranslatorRun TranslationData::load_or_train_text(const TranslationFiles& files, const TextConfig& config) const {
@@ -190,7 +191,7 @@ void TranslationData::create_run(const RunDirectory& run, const TranslationRecip
   const TranslatorRun parts{recipe.model, run_.tokenizers, run_.translation};
   qkv::create_run(run, parts, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
-    write_fields(partial.training(), recipe.training);
+    write_training(partial, recipe.training);
     write_fields(partial.text(), recipe.text);
     write_initial<TranslatorRun>(files_.init, recipe, partial);
   });

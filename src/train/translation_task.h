@@ -21,6 +21,8 @@ class TranslationTask : public Task {
   void next() override { stream_.next(batch_); }
   void skip() override { stream_.skip(); }
   void look_ahead(int64_t batches) override { stream_.look_ahead(batches); }
+  double part_of_epoch() const override { return stream_.part_of_epoch(); }
+  double batches_per_epoch() const override { return stream_.batches_per_epoch(); }
   std::string summary() const override { return stream_.summary(); }
   std::string epoch_summary() const override { return stream_.windows() > 1 ? stream_.epoch_summary() : ""; }
 
