@@ -92,6 +92,13 @@ def test_another_shape_or_tokenizer_is_refused(trained, other, tmp_path, options
     assert not (tmp_path / "run").exists()
 
 
+def test_a_dev_text_that_the_initial_run_was_trained_on_is_refused(trained, other, corpus, tmp_path):
+    status, _, error = tune(trained, [*other[:3], "--dev", *corpus[1:3]], tmp_path / "run", ok=False)
+    assert (status, error) == (1, f"qkv: {trained}: was trained on {corpus[1]} and {corpus[2]}, so that scores on it would be "
+                                  "too high; use another dev text\n")
+    assert not (tmp_path / "run").exists()
+
+
 def test_wrong_uses_are_one_line(trained, other, films, counting, corpus, tmp_path):
     run = tmp_path / "run"
     small = ["train", "translate", *other, "--out", run, "--max-steps", 1]
