@@ -49,9 +49,10 @@ void Trainer::fail_for(const NotFinite& found, const StreamPosition& position) {
 // are a few hundredths; or the loss has risen since the first step. "" otherwise.
 std::string Trainer::advice_on_rate() const {
   constexpr double kLarge = 0.05, kRise = 1.5, kUsual = 1e-3;
-  if (first_loss_ == 0) return "";
+  if (progress_.step == 0) return "";
   const double rate = learning_rate(config_, progress_.step), peak = config_.learning_rate;
-  if (rate < kLarge && last_loss_ < kRise * first_loss_) return "";
+  const bool has_risen = first_loss_ != 0 && last_loss_ >= kRise * first_loss_;
+  if (rate < kLarge && !has_risen) return "";
   std::vector<std::string> others;
   if (config_.clip_norm == 0) others.push_back("clip_norm 1");
   if (config_.schedule != Schedule::cosine || config_.warmup_steps < config_.max_steps / 2)
