@@ -31,9 +31,10 @@ void refuse_tagged_language(const Tokenizer& source, const std::string& language
     fail("target_language must be empty (is {}): this model reads a tag of the text; begin each text with {}",
          excerpt(language), own);
   if (!tags.empty())
-    fail("target_language must be empty (is {}): this model reads a tag of the text; begin each text with one of its "
-         "tags, such as {}",
-         excerpt(language), fmt::join(tags, ", "));
+    fail(
+        "target_language must be empty (is {}): this model reads a tag of the text; begin each text with one of its "
+        "tags, such as {}",
+        excerpt(language), fmt::join(tags, ", "));
 }
 
 }  // namespace qkv

@@ -7,8 +7,8 @@
 
 namespace qkv {
 
-// Throws Error, naming tags, if `language` is given and the vocabulary of the source has pieces such as >>de<<, by which
-// a text states the language of its translation.
+// Throws Error, naming tags, if `language` is given and the vocabulary of the source has pieces such as >>de<<, by
+// which a text states the language of its translation.
 void refuse_tagged_language(const Tokenizer& source, const std::string& language);
 
 }  // namespace qkv

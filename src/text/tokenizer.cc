@@ -63,8 +63,8 @@ std::shared_ptr<const sp::SentencePieceProcessor> load_processor(const std::stri
   return processor;
 }
 
-// Returns why no vocabulary was trained. SentencePiece says "smaller than required_chars. SIZE vs LEAST. Increase …", and
-// advises an option of its own program.
+// Returns why no vocabulary was trained. SentencePiece says "smaller than required_chars. SIZE vs LEAST. Increase …",
+// and advises an option of its own program.
 std::string vocabulary_problem(const sp::util::Status& status) {
   const std::string why = reason(status);
   const size_t versus = why.find(" vs "), end = why.find(". Increase", versus);

@@ -8,8 +8,9 @@
 
 namespace qkv {
 
-Evaluator::Evaluator(std::string name, ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
-                     const SentenceEdges& edges, int64_t max_length, int64_t batch_tokens)
+Evaluator::Evaluator(std::string name, ParallelText text, const TokenizerPair& tokenizers,
+                     const TranslationTokens& tokens, const SentenceEdges& edges, int64_t max_length,
+                     int64_t batch_tokens)
     : name_(std::move(name)),
       text_(std::move(text)),
       target_(tokenizers.target),

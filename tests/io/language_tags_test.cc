@@ -33,7 +33,8 @@ TEST(LanguageTags, AreNamedWhereALanguageIsGiven) {
     return problem_of([&] { refuse_tagged_language(tokenizer, language); });
   };
   EXPECT_EQ(error(""), "");
-  const std::string begin = "target_language must be empty (is ", reads = "): this model reads a tag of the text; begin each text with ";
+  const std::string begin = "target_language must be empty (is ",
+                    reads = "): this model reads a tag of the text; begin each text with ";
   EXPECT_EQ(error("de"), begin + "\"de\"" + reads + ">>de<<");
   EXPECT_EQ(error(">>nl<<"), begin + "\">>nl<<\"" + reads + ">>nl<<");
   EXPECT_EQ(error("fr"), begin + "\"fr\"" + reads + "one of its tags, such as >>de<<, >>nl<<");
