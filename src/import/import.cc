@@ -88,8 +88,20 @@ void check_vocabulary(const ImportedModel& model, int64_t embeddings, const char
          embeddings, tokens);
 }
 
-void create_translator(const ImportedModel& model, const TranslatorText& text, const std::string& source,
-                       const RunDirectory& out) {
+// Notes the added tokens of a tokenizer.json that the model has no row for; they are left out of the run.
+void note_left_out(const HuggingFaceTokenizer* tokenizer, int64_t rows, std::vector<std::string>& notes) {
+  std::vector<std::string> names;
+  if (tokenizer)
+    for (const AddedToken& token : tokenizer->spec().added)
+      if (token.id >= rows) names.push_back(excerpt(token.text));
+  if (!names.empty()) notes.push_back(fmt::format("left out: {} (no row of the embeddings)", fmt::join(names, ", ")));
+}
+
+void create_translator(ImportedModel& model, TranslatorText text, const std::string& source, const RunDirectory& out) {
+  note_left_out(text.tokenizers.target.hugging_face(), model.config.target_vocab, model.notes);
+  for (const auto& [tokenizer, rows] : {std::pair{&text.tokenizers.source, model.config.source_vocab},
+                                        {&text.tokenizers.target, model.config.target_vocab}})
+    if (tokenizer->hugging_face()) *tokenizer = tokenizer->fitted(rows, model.path);
   check_vocabulary(model, model.config.source_vocab, "source", text.tokenizers.source.size());
   check_vocabulary(model, model.config.target_vocab, "target", text.tokenizers.target.size());
   tokens_of(text.translation, text.tokenizers, source);
@@ -99,7 +111,9 @@ void create_translator(const ImportedModel& model, const TranslatorText& text, c
   });
 }
 
-void create_language_model(const ImportedModel& model, LanguageText text, const RunDirectory& out) {
+void create_language_model(ImportedModel& model, LanguageText text, const RunDirectory& out) {
+  if (has_tokenizer_json(text.codec.unit()))
+    note_left_out(&text.codec.hugging_face_tokenizer(), model.config.target_vocab, model.notes);
   const int64_t more = model.config.target_vocab - text.codec.size();
   if (has_tokenizer_json(text.codec.unit()) ||
       (text.codec.unit() == TextUnit::pieces && more > 0 && more <= kMaxPadding))
@@ -112,9 +126,12 @@ void create_language_model(const ImportedModel& model, LanguageText text, const 
 }
 
 // A vocabulary may have fewer tokens than there are embeddings: tables are often padded to a round number of rows.
-void create_encoder(const ImportedModel& model, EncoderText text, const RunDirectory& out) {
+void create_encoder(ImportedModel& model, EncoderText text, const RunDirectory& out) {
   const int64_t rows = tokens_of_text(model.config);
-  if (has_tokenizer_json(text.codec.unit()) && text.codec.size() > rows) text.codec.fit(rows, model.path);
+  if (has_tokenizer_json(text.codec.unit())) {
+    note_left_out(&text.codec.hugging_face_tokenizer(), rows, model.notes);
+    if (text.codec.size() > rows) text.codec.fit(rows, model.path);
+  }
   if (text.codec.size() > rows)
     fail("{}: the vocabulary must not be larger than the {} embeddings (has {} tokens)", model.path, rows,
          text.codec.size());

@@ -239,7 +239,8 @@ ModelText share_pieces(const TextSource& source, const char* splitter, Translato
                                       [&] { return SentencePieceFile::read(source.files.path(splitter)); });
     return Tokenizer::with_pieces(file, pieces.pieces, translation.unknown, source.files.path());
   };
-  const auto fitted = [&](const Tokenizer& tokenizer) {
+  const auto fitted = [&](const Tokenizer& tokenizer) {  // those of tokenizer.json are fitted by import_model
+    if (tokenizer.hugging_face()) return tokenizer;
     return tokenizer.fitted(source.model.source_vocab, source.files.path());
   };
   TokenizerPair tokenizers{fitted(side(true)), fitted(side(false))};

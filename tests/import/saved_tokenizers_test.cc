@@ -27,13 +27,12 @@ std::vector<std::string> saved_directories() {
   return names;
 }
 
-// The text of a directory with a config.json and a tokenizer; `rows` of embeddings, or as many as config.json says.
-ModelText read_text(const std::string& path, int64_t rows = 0) {
+// The text of a directory with a config.json and a tokenizer.
+ModelText read_text(const std::string& path) {
   const ModelFiles files = ModelFiles::of_directory(path);
   const Settings config(files.open_small("config.json")->text(), files.path("config.json"));
   const Architecture& architecture = architecture_of(config);
-  ModelConfig model = read_config(architecture, config);
-  if (rows > 0) model.source_vocab = model.target_vocab = rows;
+  const ModelConfig model = read_config(architecture, config);
   return architecture.text({files, config, model, ImportOptions()});
 }
 
@@ -78,22 +77,21 @@ INSTANTIATE_TEST_SUITE_P(All, SavedTokenizers, ::testing::ValuesIn(saved_directo
 // bart-large-cnn has no row for <mask>, T5 more rows than tokens.
 TEST(RowsOfEmbeddings, MayBeFewerThanAddedTokensOrMoreThanTokens) {
   const std::string t5 = kSaved + "v5/t5";
-  const auto size = [&](int64_t rows) {
-    return std::get<TranslatorText>(read_text(t5, rows)).tokenizers.target.size();
-  };
+  const Tokenizer own = std::get<TranslatorText>(read_text(t5)).tokenizers.target;
+  const auto size = [&](int64_t rows) { return own.fitted(rows, t5).size(); };
   const HuggingFaceTokenizer library = *read_library_tokenizer(ModelFiles::of_directory(t5));
   const int64_t tokens = library.size();
   ASSERT_EQ(library.piece(static_cast<int32_t>(tokens) - 1), "<extra_id_0>");
   EXPECT_EQ(size(tokens), tokens);
   EXPECT_EQ(size(tokens + 700), tokens + 700);
   EXPECT_EQ(size(tokens - 1), tokens - 1);
-  const Tokenizer more = std::get<TranslatorText>(read_text(t5, tokens + 700)).tokenizers.target;
+  const Tokenizer more = own.fitted(tokens + 700, t5);
   Ids ids = more.encode("the dog");
   const std::string text = more.decode(ids);
   ids.insert(ids.begin() + 1, static_cast<int32_t>(tokens) + 699);
   EXPECT_EQ(more.decode(ids), text);
   EXPECT_EQ(more.piece(ids[1]), "");
-  const Tokenizer fewer = std::get<TranslatorText>(read_text(t5, tokens - 1)).tokenizers.target;
+  const Tokenizer fewer = own.fitted(tokens - 1, t5);
   EXPECT_EQ(more.encode("<extra_id_0>"), Ids{static_cast<int32_t>(tokens) - 1});
   EXPECT_GT(fewer.encode("<extra_id_0>").size(), 1u);
   EXPECT_EQ(error_of([&] { size(100); }), t5 + ": must have at most 100 pieces, one for each embedding (has 150)");

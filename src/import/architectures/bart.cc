@@ -16,7 +16,7 @@ ModelText read_bart_text(const TextSource& source) {
   std::vector<std::string> pieces;
   for (int32_t id = 0; id < tokenizer.size(); id++) pieces.push_back(tokenizer.piece(id));
   TranslationConfig translation = read_translation_tokens(source, pieces);
-  tokenizer = tokenizer.fitted(source.model.source_vocab, source.files.path());
+  if (!tokenizer.hugging_face()) tokenizer = tokenizer.fitted(source.model.source_vocab, source.files.path());
   if (const auto before = codec.before()) translation.source_start = pieces[to_size(*before)];
   if (source.config.flag("force_bos_token_to_be_generated", false) && translation.first.empty())  // in old files
     translation.first = translation.source_start;
