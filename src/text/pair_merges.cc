@@ -58,6 +58,10 @@ const PairMerges::Merge* PairMerges::find(int32_t left, int32_t right) const {
 }
 
 void PairMerges::merge(std::span<const int32_t> pieces, std::vector<int32_t>& ids) const {
+  if (pieces.size() < 2) {
+    ids.insert(ids.end(), pieces.begin(), pieces.end());
+    return;
+  }
   const auto n = static_cast<int32_t>(pieces.size());
   std::vector<Part> parts;
   parts.reserve(pieces.size());

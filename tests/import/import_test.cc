@@ -240,9 +240,8 @@ TEST_F(ImportMarian, ErrorsNameTheFileAndTheTensorOrTheField) {
               tensors.push_back({"surprise", {1}, {1}});
             }),
             "model/model.safetensors: tensor \"surprise\": F32 [1] is not part of the model");
-  EXPECT_EQ(
-      changed([&] { vocabulary["d"] = 7; }),
-      "model/vocab.json: must have 7 pieces, one for each embedding, or at most 4096 fewer (has 8)");
+  EXPECT_EQ(changed([&] { vocabulary["d"] = 7; }),
+            "model/vocab.json: must have 7 pieces, one for each embedding, or at most 4096 fewer (has 8)");
   EXPECT_EQ(changed([&] { vocabulary["b"] = 2; }), "model/vocab.json: \"a\" and \"b\" both have the id 2");
   EXPECT_EQ(changed([&] { vocabulary["b"] = 9; }),
             "model/vocab.json: the id of \"b\" must be below 7, the number of pieces (is 9)");
