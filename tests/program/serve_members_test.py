@@ -105,6 +105,11 @@ def test_what_would_change_the_answer_is_refused_by_name(server, member, value):
     assert reply.status == 400 and reply.json()["error"]["param"] == member, reply.body
 
 
+def test_chat_without_a_template_names_the_option(server):
+    error = server.post("/v1/chat/completions", {"model": "lm", "messages": [{"role": "user", "content": "A"}]}).json()["error"]
+    assert error["param"] == "messages" and "--chat-template lm=TEMPLATE" in error["message"]
+
+
 def test_chat_log_probabilities_need_to_be_switched_on(server):
     body = {"model": "chat", "messages": [{"role": "user", "content": "A"}], "max_tokens": 2}
     assert server.post("/v1/chat/completions", {**body, "top_logprobs": 3}).json()["error"]["param"] == "logprobs"
