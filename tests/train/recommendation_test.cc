@@ -397,7 +397,11 @@ TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
   EXPECT_EQ(error(R"({"gap_buckets": 66})"), "r.json: unknown name \"gap_buckets\"");
   EXPECT_EQ(error(R"({"time_gaps": true})"),
             "training: time_gaps requires a log with a time in each line (" + log + " has none)");
-  EXPECT_EQ(error(R"({"min_events": 15})"), log + ": no events remain of 1680: min_events is 15");
+  EXPECT_EQ(
+      error(R"({"min_events": 15})"),
+      log +
+          ": no events remain of 1680: min_events is 15; the log was read as blank-separated, user column 1, item "
+          "column 2, time none");
 }
 
 TEST(Recommendation, IsEvaluatedOncePerEpochByDefault) {
