@@ -1,6 +1,5 @@
 #include "qkv/recommender.h"
 
-#include <optional>
 #include <utility>
 
 #include "core/fail.h"
@@ -15,15 +14,15 @@
 namespace qkv {
 namespace {
 
-HeldOut part_named(const std::string& name) {
-  if (name != "test" && name != "validation") fail("before must be test or validation (is {})", excerpt(name));
-  return name == "test" ? HeldOut::test : HeldOut::validation;
+void keep_events_before(RecommenderRun& run, const std::string& part) {
+  if (part != "test" && part != "validation") fail("before must be test or validation (is {})", excerpt(part));
+  const Split split = split_of(run.recommendation, run.log.data);
+  keep_known(run.log.data, split, part == "test" ? HeldOut::test : HeldOut::validation);
 }
 
 RecommenderRun load(const std::string& directory, const RecommenderTables& tables, std::vector<std::string>& messages) {
-  const std::optional<HeldOut> part = tables.before.empty() ? std::nullopt : std::optional(part_named(tables.before));
   RecommenderRun run = load_run<RecommenderRun>(directory);
-  if (part) keep_known(run.log.data, split_of(run.recommendation, run.log.data), *part);
+  if (!tables.before.empty()) keep_events_before(run, tables.before);
   if (!tables.new_items.empty()) messages.push_back(add_new_items(run, RunDirectory(directory), tables.new_items));
   return run;
 }
