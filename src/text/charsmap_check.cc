@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "core/fail.h"
@@ -16,6 +17,13 @@ constexpr int kMaxMatches = 32, kMaxDepth = 256;
 uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 uint32_t label(uint32_t unit) { return unit & ((1u << 31) | 0xFF); }  // of a value, never a byte
 bool has_value(uint32_t unit) { return unit >> 8 & 1; }
+
+// Returns a unit of the trie of a table that has been checked.
+uint32_t unit_of(std::string_view charsmap, uint32_t position) {
+  uint32_t unit = 0;
+  std::memcpy(&unit, charsmap.data() + 4 + size_t{4} * position, 4);
+  return unit;
+}
 
 class TrieCheck {
  public:
@@ -72,6 +80,38 @@ void check_charsmap(std::string_view charsmap, const std::string& where) {
          charsmap.size());
   if (charsmap.back() != '\0') fail("{}: normalizer's table: the last replacement has no end", where);
   TrieCheck(charsmap.substr(0, trie_size), charsmap.size() - trie_size, where).run();
+}
+
+size_t longest_key(std::string_view charsmap, std::string_view text) {
+  if (charsmap.empty()) return 0;
+  uint32_t base = offset(unit_of(charsmap, 0));
+  size_t longest = 0;
+  for (size_t i = 0; i < text.size(); i++) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const uint32_t unit = unit_of(charsmap, base ^ byte);
+    if (label(unit) != byte) break;
+    if (has_value(unit)) longest = i + 1;
+    base = (base ^ byte) ^ offset(unit);
+  }
+  return longest;
+}
+
+bool has_byte(std::string_view charsmap, unsigned char wanted) {
+  if (charsmap.empty()) return false;
+  std::vector<uint32_t> open = {offset(unit_of(charsmap, 0))};
+  std::set<uint32_t> seen(open.begin(), open.end());
+  while (!open.empty()) {
+    const uint32_t base = open.back();
+    open.pop_back();
+    for (uint32_t byte = 0; byte < 256; byte++) {
+      const uint32_t unit = unit_of(charsmap, base ^ byte);
+      if (label(unit) != byte) continue;
+      if (byte == wanted) return true;
+      const uint32_t next = (base ^ byte) ^ offset(unit);
+      if (seen.insert(next).second) open.push_back(next);
+    }
+  }
+  return false;
 }
 
 }  // namespace qkv

@@ -158,4 +158,18 @@ void check_sentencepiece(std::string_view model, const std::string& where) {
   if (may_nest) check_nesting(model, where);
 }
 
+// Of a field that is there twice, the last one counts.
+std::string_view charsmap_of(std::string_view model) {
+  const std::string where;
+  std::string_view table;
+  MessageReader reader(model, where);
+  while (reader.next()) {
+    if (!reader.is(3, Wire::bytes)) continue;
+    MessageReader normalizer(reader.bytes(), where);
+    while (normalizer.next())
+      if (normalizer.is(2, Wire::bytes)) table = normalizer.bytes();
+  }
+  return table;
+}
+
 }  // namespace qkv

@@ -14,4 +14,7 @@ namespace qkv {
 // - every walk through a normalizer's table (precompiled_charsmap) stays inside it.
 void check_sentencepiece(std::string_view model, const std::string& where);
 
+// Returns the normalizer's table of a model that has been checked; "" if there is none.
+std::string_view charsmap_of(std::string_view model);
+
 }  // namespace qkv

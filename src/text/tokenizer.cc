@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <unordered_map>
 
@@ -19,6 +20,7 @@
 #include "core/to_size.h"
 #include "text/added_tokens.h"
 #include "text/sentencepiece_check.h"
+#include "text/unknown_runs.h"
 #include "text/vocabulary.h"
 
 namespace qkv {
@@ -158,10 +160,41 @@ struct Tokenizer::Model {
   AddedTokens control;  // tokens of a SentencePiece model that text does not spell
   int32_t start = -1, end = -1, unknown = -1;
 
+  void set_processor(const SentencePieceFile& file) {
+    processor = load_processor(file.bytes, file.where);
+    bytes = file.bytes;
+  }
+
+  // Of the processor, made for the first long text.
+  const UnknownRuns& unknown_runs() const {
+    std::call_once(runs_made, [&] {
+      std::vector<std::string> pieces;
+      bool has_bytes = false;  // which spell unknown characters
+      for (int id = 0; id < processor->GetPieceSize(); id++) {
+        has_bytes |= processor->IsByte(id);
+        if (!processor->IsControl(id) && !processor->IsUnknown(id)) pieces.push_back(processor->IdToPiece(id));
+      }
+      if (!has_bytes) runs = UnknownRuns(pieces, charsmap_of(bytes));
+    });
+    return runs;
+  }
+
+  // Result: ids or pieces.
+  template <class Result>
+  void encode(std::string_view text, Result& result) const {
+    const bool is_short = text.size() <= UnknownRuns::kShortText;
+    const std::string shorter = is_short ? "" : unknown_runs().without_middles(text);
+    check(processor->Encode(shorter.empty() ? text : shorter, &result), text.size(), "bytes of text");
+  }
+
   int32_t size() const {
     if (library) return library->size();
     return vocabulary ? vocabulary->size() : processor->GetPieceSize();
   }
+
+ private:
+  mutable std::once_flag runs_made;
+  mutable UnknownRuns runs;
 };
 
 Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const TokenizerOptions& options) {
@@ -213,15 +246,14 @@ Tokenizer Tokenizer::load(const std::string& path) {
 }
 
 Tokenizer Tokenizer::from_serialized(std::string bytes, const std::string& where) {
-  const auto processor = load_processor(bytes, where);
-  if (processor->eos_id() < 0) fail("{}: the vocabulary has no end token </s>", where);
   const auto model = std::make_shared<Model>();
-  model->bytes = std::move(bytes);
-  model->start = processor->bos_id() >= 0 ? processor->bos_id() : processor->eos_id();
-  model->end = processor->eos_id();
-  model->unknown = processor->unk_id();
-  model->control = control_tokens(*processor);
-  model->processor = processor;
+  model->set_processor({std::move(bytes), where});
+  const sp::SentencePieceProcessor& processor = *model->processor;
+  if (processor.eos_id() < 0) fail("{}: the vocabulary has no end token </s>", where);
+  model->start = processor.bos_id() >= 0 ? processor.bos_id() : processor.eos_id();
+  model->end = processor.eos_id();
+  model->unknown = processor.unk_id();
+  model->control = control_tokens(processor);
   return Tokenizer(model);
 }
 
@@ -229,10 +261,7 @@ Tokenizer Tokenizer::with_pieces(const std::optional<SentencePieceFile>& splitte
                                  const std::string& unknown, const std::string& where) {
   const auto model = std::make_shared<Model>();
   model->vocabulary = std::make_unique<Vocabulary>(std::move(pieces), where);
-  if (splitter) {
-    model->processor = load_processor(splitter->bytes, splitter->where);
-    model->bytes = splitter->bytes;
-  }
+  if (splitter) model->set_processor(*splitter);
   if (unknown.empty()) return Tokenizer(model);
   const auto id = model->vocabulary->id(unknown);
   if (!id) fail("{}: the unknown token {} is not in the vocabulary", where, excerpt(unknown));
@@ -292,7 +321,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   if (model_->library) return model_->library->encode(text);
   std::vector<int32_t> ids;
   if (!model_->vocabulary) {
-    check(model_->processor->Encode(text, &ids), text.size(), "bytes of text");
+    model_->encode(text, ids);
     return ids;
   }
   const Vocabulary& vocabulary = *model_->vocabulary;
@@ -302,7 +331,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   }
   std::vector<std::string> pieces;
   if (model_->processor)
-    check(model_->processor->Encode(text, &pieces), text.size(), "bytes of text");
+    model_->encode(text, pieces);
   else
     pieces = split_at_spaces(text);
   for (const std::string& piece : pieces) {

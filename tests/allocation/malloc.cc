@@ -20,7 +20,7 @@
 namespace {
 
 std::atomic<bool> counting = false, measuring = false;
-std::atomic<int64_t> allocations = 0, live_bytes = 0, most_bytes = 0;
+std::atomic<int64_t> allocations = 0, live_bytes = 0, most_bytes = 0, all_bytes = 0;
 
 thread_local qkv::testing::FailingAllocation* watching = nullptr;  // this thread
 
@@ -88,7 +88,9 @@ bool fails() { return watching && watching->fails(); }
 // Returns the place.
 void* track(void* place) {
   if (!measuring.load(std::memory_order_relaxed) || !place) return place;
-  const int64_t live = live_bytes += static_cast<int64_t>(malloc_usable_size(place));
+  const auto size = static_cast<int64_t>(malloc_usable_size(place));
+  all_bytes += size;
+  const int64_t live = live_bytes += size;
   int64_t most = most_bytes;
   while (live > most && !most_bytes.compare_exchange_weak(most, live)) {
   }
@@ -165,6 +167,12 @@ int64_t peak_bytes_of(FunctionRef<void()> f) {
   f();
   measuring = false;
   return most_bytes;
+}
+
+int64_t allocated_bytes_of(FunctionRef<void()> f) {
+  all_bytes = 0;
+  peak_bytes_of(f);
+  return all_bytes;
 }
 
 void FailingAllocation::watch() {

@@ -17,6 +17,9 @@ int64_t allocations_of(FunctionRef<void()> f);
 // do not count.
 int64_t peak_bytes_of(FunctionRef<void()> f);
 
+// Returns the bytes of all allocations while f runs, also of those that are freed.
+int64_t allocated_bytes_of(FunctionRef<void()> f);
+
 // Makes one allocation of the threads that it watches fail: operator new throws std::bad_alloc, and aligned_alloc,
 // which Asio calls, returns null. malloc, which libraries in C call, never fails. Thread-safe.
 class FailingAllocation {
