@@ -36,10 +36,11 @@ class TranslationLoop {
     ~Prepared();
 
     int64_t source_tokens = 0;
-    int64_t cost = 0;         // source tokens and 1.5 times as many, but no more than the translation may have
-    int64_t rows = 0;         // hypotheses at once
-    int64_t bytes = 0;        // keys and values at once, at most
-    std::string client = "";  // whose text it is
+    int64_t most_target_tokens = 0;  // of a hypothesis of the whole text
+    int64_t cost = 0;                // source tokens and 1.5 times as many, but no more than the translation may have
+    int64_t rows = 0;                // hypotheses at once
+    int64_t bytes = 0;               // keys and values at once, at most
+    std::string client = "";         // whose text it is
 
    private:
     friend class TranslationLoop;
@@ -161,4 +162,4 @@ class GenerationLoop {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

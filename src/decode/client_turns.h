@@ -1,4 +1,5 @@
-// The order in which texts of several clients start: the clients in turn, each with as many tokens.
+// The order in which texts of several clients start: the clients in turn, each with as many tokens. And the room that a
+// client leaves to others.
 #pragma once
 
 #include <algorithm>
@@ -37,6 +38,27 @@ class ClientTurns {
  private:
   int64_t now_ = 0;
   std::map<std::string, int64_t> tokens_;  // of the texts of each client
+};
+
+// The room that the running texts of each client take. A client leaves a quarter of all room to others, unless it has
+// nothing running.
+class ClientRoom {
+ public:
+  // Whether a client may take so much more of all the room. Those without a name may.
+  bool leaves_enough(const std::string& client, int64_t more, int64_t all) const {
+    const auto place = taken_.find(client);
+    return client.empty() || place == taken_.end() || place->second + more <= all - all / 4;
+  }
+  void take(const std::string& client, int64_t room) {
+    if (!client.empty()) taken_[client] += room;
+  }
+  void give_back(const std::string& client, int64_t room) {
+    const auto place = taken_.find(client);
+    if (place != taken_.end() && (place->second -= room) <= 0) taken_.erase(place);
+  }
+
+ private:
+  std::map<std::string, int64_t> taken_;
 };
 
 // Inserts a text with a member `turn` behind those that start before it.

@@ -101,8 +101,17 @@ void Decoding::add(const DecodingRequest& request) {
 }
 
 void Decoding::release(const Part& part) {
+  const std::string& client = part.job->request.client;
+  client_rows_.give_back(client, live_hypotheses(*part.options));
+  client_bytes_.give_back(client, cache_bytes(models_, part.need));
   rows_ -= live_hypotheses(*part.options);
   reserved_ = reserved_ + part.need * -1;
+}
+
+bool Decoding::leaves_room(const Part& part) const {
+  const std::string& client = part.job->request.client;
+  return client_rows_.leaves_enough(client, live_hypotheses(*part.options), limits_.rows) &&
+         client_bytes_.leaves_enough(client, cache_bytes(models_, part.need), limits_.bytes);
 }
 
 void Decoding::remove(uint64_t key) {
@@ -143,7 +152,7 @@ bool Decoding::start(std::vector<Result>& results, const Start& on_start) {
   std::vector<Part*> passed;  // those without room
   std::map<uint64_t, std::exception_ptr> failed;
   for (auto part = waiting_.begin(); part != waiting_.end();) {
-    if (part->job->paused) {
+    if (part->job->paused || !leaves_room(*part)) {
       part++;
       continue;
     }
@@ -165,6 +174,8 @@ bool Decoding::start(std::vector<Result>& results, const Start& on_start) {
     for (Part* p : passed) p->overtaken++;
     encoded += part->need.cross;
     tasks.push_back(task);
+    client_rows_.take(part->job->request.client, live_hypotheses(*part->options));
+    client_bytes_.take(part->job->request.client, cache_bytes(models_, part->need));
     rows_ += live_hypotheses(*part->options);
     reserved_ = reserved_ + part->need;
     turns_.start(part->turn);

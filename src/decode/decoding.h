@@ -92,6 +92,7 @@ class Decoding {
   bool fits(const Part& part, int64_t encoded) const;
   Part part_of(Job& job, const SearchInput& input, const SearchOptions& options, size_t place);
   void release(const Part& part);
+  bool leaves_room(const Part& part) const;
   void settle(Search::Result&& result, std::vector<Result>& results);
   void begin_alternatives(Job& job);
   void rank(const Part& part, std::vector<Decoded>& found);
@@ -103,6 +104,7 @@ class Decoding {
   std::map<uint64_t, std::unique_ptr<Job>> jobs_;
   std::list<Part> waiting_;  // in the order in which they start
   ClientTurns turns_;
+  ClientRoom client_rows_, client_bytes_;  // of the clients that have texts running
   std::map<uint64_t, Part> running_;
   uint64_t tasks_ = 0;
   int64_t rows_ = 0;

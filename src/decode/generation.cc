@@ -132,7 +132,9 @@ bool Generating::start(const Done& done, const Start& on_start) {
   bool any = false;
   std::vector<Waiting*> passed;  // those without room
   for (auto text = waiting_.begin(); text != waiting_.end() && std::ssize(growing_) < limits_.texts;) {
-    if (text->paused) {
+    const std::string& client = text->request.client;
+    if (text->paused || !client_texts_.leaves_enough(client, 1, limits_.texts) ||
+        !client_rows_.leaves_enough(client, text->rows, limits_.rows)) {
       text++;
       continue;
     }
@@ -162,6 +164,8 @@ void Generating::begin(GenerationRequest&& request, int64_t rows, const Start& o
   Random random = sampling_random(request.options->seed, request.prompt, 0);
   growing_.push_back({std::move(request), std::move(search), rows, std::move(text), &seen, random});
   rows_ += rows;
+  client_texts_.take(growing_.back().request.client, 1);
+  client_rows_.take(growing_.back().request.client, rows);
   if (on_start) on_start(key, static_cast<int64_t>(seen.shared));
 }
 
@@ -224,6 +228,8 @@ std::optional<End> Generating::accept(Growing& growing) {
 void Generating::close(Place growing) {
   cache_.close(*growing->seen);
   rows_ -= growing->rows;
+  client_texts_.give_back(growing->request.client, 1);
+  client_rows_.give_back(growing->request.client, growing->rows);
   growing_.erase(growing);
 }
 

@@ -122,6 +122,7 @@ class Generating {
   ClientTurns turns_;
   std::list<Growing> growing_;
   int64_t rows_ = 0;  // reserved for the texts that grow
+  ClientRoom client_texts_, client_rows_;
 };
 
 // Continues prompts, and calls done(prompt, text) when a text is complete. Throws Error as check does, and for a model

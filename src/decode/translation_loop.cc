@@ -277,6 +277,7 @@ TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const
   for (const LinePart& part : t.line.parts) {
     const DecodingNeed need = decoding_need(translator.models, {0, input_of(part), &t.search, options.alternatives});
     prepared.source_tokens += std::ssize(part.source);
+    prepared.most_target_tokens += max_tokens(translator.models, input_of(part), t.search);
     prepared.cost += part_cost(translator.models, part, t.search);
     prepared.rows = std::max(prepared.rows, need.rows);
     prepared.bytes = std::max(prepared.bytes, need.bytes);
