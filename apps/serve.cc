@@ -1,5 +1,6 @@
 // qkv serve: answers HTTP requests with one or several runs.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -10,8 +11,12 @@
 #include <ctime>
 #include <future>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <thread>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "commands.h"
 #include "passed_sockets.h"
@@ -23,6 +28,7 @@
 namespace {
 
 constexpr int kLogMilliseconds = 1000;   // that a report waits for a log that blocks
+constexpr double kEndSeconds = 3;        // for cancelled requests and the threads to end
 constexpr size_t kLongestReport = 4096;  // bytes; a pipe that can be written to takes as many at once
 
 // Prints a line unless the log blocks: signals must be heeded all the same.
@@ -70,8 +76,47 @@ void wait_unless_ended(const Signals& signals, double seconds, const std::future
     if (ends(signals.wait(0.01))) std::_Exit(1);
 }
 
+// Ends the program after a time, whatever its threads wait for.
+void end_after(double seconds) {
+  std::thread([seconds] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    std::_Exit(1);
+  }).detach();
+}
+
+// Reads keys, certificates and runs again on a thread of its own: a file may be slow, and signals must be heeded.
+class Reloads {
+ public:
+  explicit Reloads(qkv::Server& server) : server_(server) {}
+
+  // Starts a reload, once the one in progress has ended.
+  void ask() { wanted_ = true; }
+  // Reports the errors of a reload that has ended, and starts the next one.
+  void look() {
+    if (is_running() && running_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+    if (is_running())
+      for (const std::string& error : running_.get()) report(error);
+    if (!std::exchange(wanted_, false)) return;
+    std::packaged_task<std::vector<std::string>()> reload([&server = server_] { return server.reload(); });
+    running_ = reload.get_future();
+    try {
+      std::thread(std::move(reload)).detach();
+    } catch (const std::system_error& error) {
+      running_ = {};
+      report(fmt::format("server: a thread cannot be started: {}", error.code().message()));
+    }
+  }
+  bool is_running() const { return running_.valid(); }
+
+ private:
+  qkv::Server& server_;
+  bool wanted_ = false;
+  std::future<std::vector<std::string>> running_;
+};
+
 // Finishes the requests that have arrived. Returns whether all were answered.
 bool drain(qkv::Server& server, const Signals& signals, const qkv::ServerOptions& options, std::future<void>& served) {
+  end_after(options.drain_delay + options.drain_timeout + kEndSeconds);
   server.refuse_ready();
   wait_unless_ended(signals, options.drain_delay, served);
   server.drain();
@@ -91,22 +136,25 @@ std::future<void> run_in_thread(F&& f) try {
   throw qkv::Error(fmt::format("server: a thread cannot be started: {}", error.code().message()));
 }
 
-// Ends the program if a signal comes before the models are loaded.
-void load(qkv::Server& server, const Signals& signals) {
-  std::future<void> loaded = run_in_thread([&] { server.load(); });
-  while (loaded.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+// Returns what a function returns that reads files. Ends the program if a signal comes before.
+template <class F>
+auto wait_for(const Signals& signals, F&& f) {
+  std::future<std::invoke_result_t<F>> result = std::async(std::launch::async, std::forward<F>(f));
+  while (result.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
     if (ends(signals.wait(0.01))) std::_Exit(0);
-  loaded.get();
+  return result.get();
 }
 
 void serve(const qkv::ServerOptions& options) {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // a long answer goes back to the system when it has been sent
   const Signals signals;
   const std::vector<int> sockets = passed_sockets();
-  qkv::Server server(options);
+  const auto made = wait_for(signals, [&] { return std::make_unique<qkv::Server>(options); });
+  qkv::Server& server = *made;
   const std::vector<std::string> addresses = server.listen(sockets);
   std::future<void> served = run_in_thread([&] { server.serve(); });
   try {
-    load(server, signals);
+    wait_for(signals, [&] { server.load(); });
   } catch (...) {
     server.stop();
     served.wait();
@@ -117,16 +165,17 @@ void serve(const qkv::ServerOptions& options) {
                        options.tls_cert.empty() || address.starts_with("unix:") ? "http" : "https", address));
   if (options.api_keys.empty() && !std::all_of(addresses.begin(), addresses.end(), is_local))
     report("warning: anybody who reaches these addresses can use the models (see --api-keys)");
+  Reloads reloads(server);
   while (served.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-    const int signal = signals.wait(1);
-    if (signal == SIGHUP)
-      for (const std::string& error : server.reload()) report(error);
+    const int signal = signals.wait(reloads.is_running() ? 0.05 : 1);
+    if (signal == SIGHUP) reloads.ask();
     if (ends(signal)) break;
+    reloads.look();
   }
-  if (!drain(server, signals, options, served)) {
-    served.wait();
-    throw Interrupted{1};
-  }
+  const bool drained = drain(server, signals, options, served);
+  served.wait();
+  if (reloads.is_running()) std::_Exit(drained ? 0 : 1);  // it uses the server
+  if (!drained) throw Interrupted{1};
   served.get();
 }
 
